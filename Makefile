@@ -35,10 +35,10 @@ check:
 	@$(RUN) dev sh scripts/check.sh
 
 unit:
-	@$(RUN) dev pytest -n 2 --dist loadfile -m "not slow" $(UNIT)
+	@$(RUN) dev python -m pytest -p tests.support.parallel --workers 2 -m "not slow" $(UNIT)
 
 coverage:
-	@$(RUN) dev coverage run -m pytest -q -n 0 -m "not slow" $(COVERED)
+	@$(RUN) dev coverage run -m pytest -q -m "not slow" $(COVERED)
 	@$(RUN) dev coverage report
 
 versions:

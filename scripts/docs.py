@@ -176,8 +176,13 @@ def settings() -> str:
         lines += [f"### {title}", "", inspect.cleandoc(group.__doc__ or ""), "", f"All of them: {named}.", ""]
     more = [*model_specs.PRICE, *model_specs.CACHING, *model_specs.ACCESS]
     lines += [f"Also: {', '.join(f'`{name}`' for name in more)}.", "", "## Options of a judge", ""]
-    lines += [inspect.cleandoc(judge_and_model_specs.judge.__doc__ or ""), "", "## Options of a contestant", ""]
-    lines += [inspect.cleandoc(judge_and_model_specs.contestant.__doc__ or ""), "", "## Variables", ""]
+    lines += [
+        inspect.cleandoc(judge_and_model_specs.judge_from_spec.__doc__ or ""),
+        "",
+        "## Options of a contestant",
+        "",
+    ]
+    lines += [inspect.cleandoc(judge_and_model_specs.contestant_from_spec.__doc__ or ""), "", "## Variables", ""]
     lines += ["| variable | what |", "|---|---|", *(f"| `{name}` | {VARIABLES[name]} |" for name in variables())]
     return "\n".join(lines) + "\n"
 

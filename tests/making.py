@@ -18,7 +18,7 @@ def png(colour: tuple[int, int, int] = (200, 30, 30), size: tuple[int, int] = (8
 
 
 def item(id_: str = "i1", **rest: object) -> Item:
-    return Item.ask(id_, f"What colour is square {id_}?", Picture.of(png()), **rest)
+    return Item.ask(id_, f"What colour is square {id_}?", Picture.from_bytes(png()), **rest)
 
 
 def answers(id_: str = "i1", **texts: str) -> tuple[Response, ...]:

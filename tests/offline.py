@@ -28,10 +28,10 @@ with_photos = pytest.mark.skipif(not PHOTOS.is_dir(), reason="the published pict
 def drawn(benchmark: str, name: str) -> Picture:
     """A picture of one of the samples."""
     file = resources.files(f"fullbench.benchmarks.{benchmark}") / "sample" / "pictures" / f"{name}.png"
-    return Picture.of(file.read_bytes())
+    return Picture.from_bytes(file.read_bytes())
 
 
 def blank(size: tuple[int, int], mode: str = "RGB") -> Picture:
     out = io.BytesIO()
     Image.new(mode, size).save(out, "PNG")
-    return Picture.of(out.getvalue())
+    return Picture.from_bytes(out.getvalue())

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from fullbench.core.plugin_entry_points import DOORS, names
+from fullbench.core.plugin_entry_points import PLUGIN_TYPES, plugin_names
 
 MODULE = '''
 from collections.abc import Mapping
@@ -105,7 +105,7 @@ def cases(items, responses, *, trials=1):
     return cases_of(items, list(responses), Choice(), size=2, orders="both", trials=trials)
 
 
-small_paper = Benchmark(name="small_paper", paper="a small one", items=items, cases=cases, tables=standard.tables)
+small_paper = Benchmark(name="small_paper", paper="small", items=items, cases=cases, tables=standard.verdict_tables)
 methods = object()
 '''
 KIND = """
@@ -166,14 +166,14 @@ def call(plugin, tmp_path):
 
 
 def test_every_door_has_a_shape_and_ours_behind_it():
-    assert len(DOORS) == 10
-    assert all(door.shape and door.what for door in DOORS)
-    assert [door.kind for door in DOORS if not names(door.kind)] == []
+    assert len(PLUGIN_TYPES) == 10
+    assert all(door.shape and door.what for door in PLUGIN_TYPES)
+    assert [door.kind for door in PLUGIN_TYPES if not plugin_names(door.kind)] == []
 
 
 def test_list_shows_every_door(call):
     shown = json.loads(call("-m", "fullbench", "list", "--json"))
-    assert list(shown) == [door.kind for door in DOORS]
+    assert list(shown) == [door.kind for door in PLUGIN_TYPES]
     assert "thumbs" in shown["ballots"]
     assert "exclaimed" in shown["metrics"]
     assert {"greet", "small-tools", "simulate"} <= set(shown["commands"])
@@ -222,8 +222,8 @@ def test_a_command_that_does_not_load_says_so_and_harms_no_other(call):
 
 def test_a_kind_of_task_of_a_plugin_is_offered_to_people(call):
     code = """
-from fullbench.web.campaigns.tasks.task_kinds import kind_of, kinds
-assert list(kinds())[:2] == ["pair", "score"] and "stars" in kinds()
+from fullbench.web.campaigns.tasks.task_kinds import kind_of, kinds_by_name
+assert list(kinds_by_name())[:2] == ["pair", "score"] and "stars" in kinds_by_name()
 assert kind_of("stars").title == "Give stars"
 """
     call("-c", code)
@@ -231,12 +231,12 @@ assert kind_of("stars").title == "Give stars"
 
 def test_an_engine_of_a_plugin_is_found_by_its_name(call):
     code = """
-from fullbench.studies.engines import HERE, engine
-with engine("nearby:somewhere") as found:
+from fullbench.studies.engines import HERE, engine_from_spec
+with engine_from_spec("nearby:somewhere") as found:
     assert found is HERE
 """
     call("-c", code)
-    unknown = 'from fullbench.studies.engines import engine\nengine("far")'
+    unknown = 'from fullbench.studies.engines import engine_from_spec\nengine_from_spec("far")'
     assert "nearby" in call("-c", unknown, code=1)
 
 

@@ -10,7 +10,7 @@ from PIL import Image
 
 from fullbench.core.picture import Picture
 from fullbench.picture_metadata import UnparsablePictureError, strip_metadata
-from fullbench.reports.html_page import shrunk
+from fullbench.reports.html_page import shrink_picture
 from tests import marked_pictures as marked
 from tests.marked_pictures import ICC, MARK, ORIENTATION, all_marked, drawn, holds_mark, saved, seen_of
 
@@ -127,7 +127,7 @@ def test_a_broken_file_never_leaks_and_never_fails_otherwise(picture):
 @CASES
 def test_small_and_veiled_copies_have_no_metadata_but_the_profile(picture):
     for is_veiled in (False, True):
-        small = shrunk(Picture.of(picture.data), size=960, veiled=is_veiled)
+        small = shrink_picture(Picture.from_bytes(picture.data), size=960, is_veiled=is_veiled)
         assert not holds_mark(small)
         with Image.open(io.BytesIO(small)) as image:
             assert (image.info.get("icc_profile") or None) == picture.icc
@@ -138,6 +138,6 @@ def test_small_and_veiled_copies_have_no_metadata_but_the_profile(picture):
 
 def test_a_small_copy_does_not_keep_the_profile_of_other_colours():
     inks = ICC[:16] + b"CMYK" + ICC[20:]
-    small = shrunk(Picture.of(saved(drawn("CMYK"), "JPEG", icc_profile=inks)), size=960)
+    small = shrink_picture(Picture.from_bytes(saved(drawn("CMYK"), "JPEG", icc_profile=inks)), size=960)
     with Image.open(io.BytesIO(small)) as image:
         assert not image.info.get("icc_profile")

@@ -22,9 +22,9 @@ from fullbench.core.table import Table
 from fullbench.errors import LedgerError
 from fullbench.files.item_files import read_items, read_responses, write_items, write_responses
 from fullbench.files.readers import read_rows
-from fullbench.ledger.postgres.database import shown
-from fullbench.reports.table_formats import render
-from fullbench.text_safety import Neutral, masked, neutral
+from fullbench.ledger.postgres.database import url_without_password
+from fullbench.reports.table_formats import render_table
+from fullbench.text_safety import NeutralStream, mask_secrets, neutralise_text
 
 KEY = "sk-live/0123456789abcdef+XYZ"
 ATTACK = "bad \x1b]0;pwned\x07\x1b[2J\x9b31m \u202etxt.exe\u2066"
@@ -128,7 +128,7 @@ def test_a_password_of_a_server_is_never_shown(url):
         Ledger(url)
     for piece in ("pa ss", "wördlein", "retword", "secret", "zzword"):
         assert piece not in str(caught.value)
-    assert "me@127.0.0.1" in shown(url)
+    assert "me@127.0.0.1" in url_without_password(url)
 
 
 def test_a_servers_words_do_not_steer_the_terminal(data):
@@ -183,20 +183,20 @@ def test_colours_pass_on_a_terminal_and_nothing_else_does():
             return True
 
     out = Terminal()
-    Neutral(out).write("\x1b[1;31mred\x1b[0m \x1b[8mhidden\x1b[0;8mtoo \x1b[2J\r好")
+    NeutralStream(out).write("\x1b[1;31mred\x1b[0m \x1b[8mhidden\x1b[0;8mtoo \x1b[2J\r好")
     assert out.getvalue() == "\x1b[1;31mred\x1b[0m \\u001b[8mhidden\\u001b[0;8mtoo \\u001b[2J\\u000d好"
     piped = io.StringIO()
-    Neutral(piped).write("\x1b[1mbold")
+    NeutralStream(piped).write("\x1b[1mbold")
     assert piped.getvalue() == "\\u001b[1mbold"
 
 
 def test_json_that_is_printed_stays_the_same_value():
     value = {"name": ATTACK, "中": "\ud800"}
-    assert json.loads(neutral(json.dumps(value, ensure_ascii=False, indent=2))) == value
+    assert json.loads(neutralise_text(json.dumps(value, ensure_ascii=False, indent=2))) == value
 
 
 def test_masking_leaves_what_is_too_short_to_be_a_secret():
-    assert masked("a cat sat", ["a", "", None]) == "a cat sat"
+    assert mask_secrets("a cat sat", ["a", "", None]) == "a cat sat"
 
 
 FORMULAS = [
@@ -240,6 +240,6 @@ def test_a_file_of_somebody_elses_keeps_its_apostrophes(tmp_path):
 
 def test_tables_as_csv_hold_no_formulas():
     table = Table("t", "T", ("=judge", "n"), [["=cmd()", 3], ["-2.5", 4]])
-    rows = list(csv.reader(io.StringIO(render(table, "csv"))))
+    rows = list(csv.reader(io.StringIO(render_table(table, "csv"))))
     assert rows[0][0] == "'=judge"
     assert [row[0] for row in rows[1:3]] == ["'=cmd()", "-2.5"]

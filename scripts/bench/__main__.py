@@ -14,7 +14,7 @@ from importlib import import_module
 from pathlib import Path
 
 from fullbench.core.table import Table
-from fullbench.reports.table_formats import render
+from fullbench.reports.table_formats import render_table
 from scripts.bench import Row, history
 
 
@@ -28,7 +28,7 @@ def main() -> None:
             sys.stderr.write(f"measuring {part} ...\n")
             rows[part] = import_module(f"scripts.bench.{part}").main()
         history.keep(options.history, rows)
-        print(render(_table(rows), "text", width=shutil.get_terminal_size((150, 40)).columns))
+        print(render_table(_table(rows), "text", width=shutil.get_terminal_size((150, 40)).columns))
     if options.check:
         _check(options.history)
 

@@ -28,7 +28,7 @@ from fullbench.web.accounts.account_tables import users as users_table
 from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.campaign_tables import slots, tasks, votes
 from fullbench.web.campaigns.tasks.task_content import Content
-from fullbench.web.database import engine_for, reading, upgrade, writing
+from fullbench.web.database import engine_for, read_transaction, upgrade_schema, write_transaction
 
 
 @dataclass
@@ -54,16 +54,16 @@ class Site:
     def fill(self, count: int, people: int, redundancy: int = 3) -> None:
         """A study that takes `count` votes, and people with tokens."""
         engine = self.engine
-        upgrade(engine)
-        with writing(engine) as connection:
-            made = campaigns.create(connection, campaigns.Plan("load", "pair", votes=redundancy))
-            campaigns.add(connection, made, (_pair(number) for number in range(count // redundancy)))
+        upgrade_schema(engine)
+        with write_transaction(engine) as connection:
+            made = campaigns.create_campaign(connection, campaigns.CampaignPlan("load", "pair", votes=redundancy))
+            campaigns.add_tasks(connection, made, (_pair(number) for number in range(count // redundancy)))
             self.study = made.id
             for number in range(people):
                 user = users.User(f"{number:016x}", f"person {number}", "annotator", at=time.time())
                 row = {"id": user.id, "rater": user.id, "name": user.name, "name_key": user.name, "role": user.role}
                 connection.execute(insert(users_table).values(**row, disabled=False, at=user.at, password="-"))
-                self.secrets.append(api_tokens.make(connection, user, "load", "write")[1])
+                self.secrets.append(api_tokens.create_token(connection, user, "load", "write")[1])
         engine.dispose()
 
     def start(self) -> None:
@@ -191,7 +191,7 @@ def check(site: Site, load: Load) -> int:
     The number of votes that are kept.
     """
     engine = site.engine
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         kept = connection.execute(select(votes.c.key, votes.c.task, votes.c.person)).all()
         counters = {row.id: row.voted for row in connection.execute(select(tasks.c.id, tasks.c.voted))}
         filled = connection.execute(select(slots.c.task).where(slots.c.revision > 0)).scalars().all()

@@ -67,7 +67,7 @@ def pictures(count: int = 300) -> list[Row]:
     import base64
 
     from fullbench.core.picture import Picture
-    from fullbench.models.wire.image_encoding import Limit, encoded
+    from fullbench.models.wire.image_encoding import Limit, encode_picture
 
     data = [jpeg(number) for number in range(count)]
     limit = Limit()
@@ -83,8 +83,8 @@ def pictures(count: int = 300) -> list[Row]:
         for file, each_data in zip(files, data, strict=True):
             file.write_bytes(each_data)
         made = [Picture.read(file) for file in files]
-        first = each(lambda: [encoded(picture, limit) for picture in made])
-    later = each(lambda: [encoded(picture, limit) for picture in made])
+        first = each(lambda: [encode_picture(picture, limit) for picture in made])
+    later = each(lambda: [encode_picture(picture, limit) for picture in made])
     plain = each(lambda: [base64.b64encode(picture) for picture in data])
     return [
         Row.of("a 40 KB picture, first use, CPU", first, plain, "base64", "ms"),

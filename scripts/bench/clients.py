@@ -37,7 +37,7 @@ def ours(url: str, width: int) -> Callable[[int], None]:
     from fullbench.models.chat_model import ChatModel
     from fullbench.models.model_settings import Limits, Sampling
 
-    picture = Picture.of(jpeg())
+    picture = Picture.from_bytes(jpeg())
     model = ChatModel("judge", url, sampling=Sampling(temperature=0.0), limits=Limits(concurrency=width))
 
     def run(calls: int) -> None:
@@ -156,9 +156,9 @@ def hearing(url: str, width: int) -> Callable[[int], None]:
     from fullbench.ledger.ledger import Ledger
     from fullbench.models.chat_model import ChatModel
     from fullbench.models.model_settings import Limits, Sampling
-    from fullbench.studies.run.judge_cases import hear
+    from fullbench.studies.run.judge_cases import judge_cases
 
-    picture = Picture.of(jpeg())
+    picture = Picture.from_bytes(jpeg())
     model = ChatModel("judge", url, sampling=Sampling(temperature=0.0), limits=Limits(concurrency=width))
     judge = PromptedJudge(model, "direct")
     question, answer = WORDS[: len(WORDS) // 4], WORDS[len(WORDS) // 4 :]
@@ -170,8 +170,8 @@ def hearing(url: str, width: int) -> Callable[[int], None]:
 
     def run(calls: int) -> None:
         with tempfile.TemporaryDirectory() as folder, Ledger(Path(folder) / "bench.ledger") as ledger:
-            (tally,) = hear([judge], lambda _: cases(calls), ledger)
-        assert (tally.done, tally.failed, sum(tally.faults.values())) == (calls, 0, 0)
+            (tally,) = judge_cases([judge], lambda _: cases(calls), ledger)
+        assert (tally.finished_count, tally.failure_count, sum(tally.faults.values())) == (calls, 0, 0)
 
     return run
 

@@ -34,10 +34,10 @@ def hearing(server: FakeServer, count: int, engine: Any, watch: Any = None) -> t
     """Wall and the CPU of this process for a run: its seconds after the first verdict, when all workers are there."""
     from fullbench.ledger.ledger import Ledger
     from fullbench.studies import judge_and_model_specs
-    from fullbench.studies.run.judge_cases import hear
+    from fullbench.studies.run.judge_cases import judge_cases
 
     spec = f"vllm:m@{server.url}?concurrency={WIDTH}"
-    judge = judge_and_model_specs.judge(spec)
+    judge = judge_and_model_specs.judge_from_spec(spec)
     started: list[float] = []
 
     class First:
@@ -48,8 +48,8 @@ def hearing(server: FakeServer, count: int, engine: Any, watch: Any = None) -> t
                 watch.step(tally)
 
     with tempfile.TemporaryDirectory() as folder, Ledger(Path(folder) / "l.ledger") as ledger:
-        (tally,) = hear([judge], docket(count), ledger, engine=engine, specs={judge.name: spec}, watch=First())
-    assert tally.done == count
+        (tally,) = judge_cases([judge], docket(count), ledger, engine=engine, specs={judge.name: spec}, watch=First())
+    assert tally.finished_count == count
     return time.monotonic() - started[0], time.process_time() - started[1]
 
 
@@ -86,7 +86,7 @@ def main() -> list[Row]:
     if not installed():
         sys.stderr.write("the cluster is left out: Ray is not installed (scripts/localray.sh)\n")
         return []
-    from fullbench.studies.engines import HERE, engine
+    from fullbench.studies.engines import HERE, engine_from_spec
 
-    with RayCluster(2) as cluster, engine(f"ray:{cluster.address}") as ray:
+    with RayCluster(2) as cluster, engine_from_spec(f"ray:{cluster.address}") as ray:
         return [*overhead(ray, HERE), *killed(ray, cluster)]

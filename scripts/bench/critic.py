@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
-from fullbench.training.critic.data.encoding import Example, Piece, members, micro_batches
-from fullbench.training.critic.data.tensors import collate
+from fullbench.training.critic.data.encoding import Example, Piece, micro_batches, step_indices
+from fullbench.training.critic.data.tensors import collate_batch
 from fullbench.training.critic.fit.distributed import Processes
-from fullbench.training.critic.fit.objectives import Words
+from fullbench.training.critic.fit.objectives import TokenObjective
 from fullbench.training.critic.fit.training_loop import Loop
 from fullbench.training.critic.training_settings import Settings
 from scripts.bench import Row
@@ -79,10 +79,10 @@ def _bare(model: Any, loop: Loop) -> Callable[[int], object]:
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5, weight_decay=0.05, fused=cuda)
     ready = []
     for step in range(loop.steps):
-        chosen = [loop.examples[place] for place in members(step, len(loop.examples), loop.settings)]
+        chosen = [loop.examples[place] for place in step_indices(step, len(loop.examples), loop.settings)]
         batches = []
         for rows in micro_batches(chosen, loop.settings):
-            batch = collate(chosen, rows, packed=True, pad=0).to(loop.processes.device)
+            batch = collate_batch(chosen, rows, is_packed=True, pad=0).to(loop.processes.device)
             labels = torch.full_like(batch.ids, -100).flatten()
             labels[batch.pick + 1] = batch.labels
             batches.append((batch.ids, batch.positions, labels.view_as(batch.ids)))
@@ -129,7 +129,7 @@ def main() -> list[Row]:
         """A loop over a model of its own: compiling one changes it in place."""
         torch.manual_seed(0)
         model = transformers.Qwen2ForCausalLM(transformers.Qwen2Config(**size.config)).to(device).train()
-        return Loop(model, Words(), examples, settings, 0, cuda, Processes(device=device))
+        return Loop(model, TokenObjective(), examples, settings, 0, cuda, Processes(device=device))
 
     def measured(name: str, step: Callable[[int], object]) -> float:
         """The best of three rounds, after one that warms up (and compiles)."""

@@ -117,14 +117,14 @@ def _learner(folder: Path, size: Size) -> Iterator[tuple[Any, Any, Any]]:
 def _learning(folder: Path, size: Size) -> Row:
     import torch
 
-    from fullbench.training.generator.preference_tuning import Manner, tune
+    from fullbench.training.generator.preference_tuning import TuningSettings, tune_weights
 
     def ours(learned: int) -> None:
         with _learner(folder, size) as (tunable, base, feedback):
-            manner = Manner(way="dpo", batch=size.pairs, steps=learned)
+            manner = TuningSettings(way="dpo", batch=size.pairs, steps=learned)
             settle()
             started = time.perf_counter()
-            tune(tunable, base, feedback, manner)
+            tune_weights(tunable, base, feedback, manner)
             settle()
             spent.append(time.perf_counter() - started)
 

@@ -29,17 +29,17 @@ def say(mark, keys):
 
 path, count = sys.argv[1], int(sys.argv[2])
 with Ledger(path, on_commit=lambda done: say("!", [v.case for v in done if isinstance(v, Verdict)])) as ledger:
-    with ledger.sole("judge"):
+    with ledger.hold_lock("judge"):
         for start in range(0, count, 100):
             docket = []
             for number in range(start, start + 100):
                 item = Item.ask(f"item-{number}", f"what is {number}?")
                 docket.append(Case(item, (Response.say(item.id, "a", "x" * 300),), Score(1, 5)))
-            heard = ledger.heard("judge", [(case.key, 0) for case in docket])
+            heard = ledger.judged_keys("judge", [(case.key, 0) for case in docket])
             for case in docket:
                 if (case.key, 0) not in heard:
                     say("?", [case.key])
-                    ledger.add(case, Verdict.of(case, "judge", [3.0], text="y" * 300, usage=Usage(1)))
+                    ledger.add(case, Verdict.from_case(case, "judge", [3.0], text="y" * 300, usage=Usage(1)))
             ledger.flush()
 os.write(1, b"end\\n")
 """

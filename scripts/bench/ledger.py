@@ -61,7 +61,7 @@ def _bare(path: Path, made: list[row_conversion.Row], power: bool) -> tuple[floa
     connection = sqlite3.connect(path, isolation_level=None)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute(f"PRAGMA synchronous = {'FULL' if power else 'NORMAL'}")
-    connection.execute(f"CREATE TABLE verdicts ({schema.definition('verdicts')}) STRICT")
+    connection.execute(f"CREATE TABLE verdicts ({schema.table_definition('verdicts')}) STRICT")
 
     def work() -> None:
         for start in range(0, len(made), GROUP):
@@ -91,7 +91,7 @@ def _reading(path: Path, verdicts: list[Verdict]) -> list[Row]:
     keys = [(verdict.case, verdict.trial) for verdict in verdicts[:1000]]
     with Ledger(path, read_only=True) as ledger:
         record = _timed(ledger.record)[0]
-        heard = _timed(lambda: ledger.heard(verdicts[0].judge, keys))[0]
+        heard = _timed(lambda: ledger.judged_keys(verdicts[0].judge, keys))[0]
     connection = sqlite3.connect(path)
     fetched = _timed(lambda: connection.execute("SELECT * FROM verdicts").fetchall())[0]
     connection.close()
@@ -126,8 +126,8 @@ def _server(verdicts: list[Verdict]) -> list[Row]:
 def _bare_server(url: str, made: list[row_conversion.Row], *, copy: bool) -> tuple[float, float]:
     import psycopg
 
-    names = ", ".join((*schema.columns("verdicts"), "writer", "number", "link"))
-    columns = schema.definition("verdicts").replace(" INTEGER", " BIGINT").replace(" REAL", " DOUBLE PRECISION")
+    names = ", ".join((*schema.table_columns("verdicts"), "writer", "number", "link"))
+    columns = schema.table_definition("verdicts").replace(" INTEGER", " BIGINT").replace(" REAL", " DOUBLE PRECISION")
     insert = f"INSERT INTO verdicts ({names}) VALUES ({', '.join(['%s'] * len(made[0]))}) ON CONFLICT DO NOTHING"
     with psycopg.connect(url, autocommit=True) as connection, connection.cursor() as cursor:
         cursor.execute(f"CREATE TABLE verdicts ({columns})")

@@ -57,7 +57,7 @@ def _ours(name: str, pairs: list[tuple[str, str]]) -> tuple[float, list[float]]:
     if name == "rouge-score":
         found = [rouge_l(given, reference) for given, reference in split]
     else:
-        metric = Cider.of(reference for _, reference in split)
+        metric = Cider.from_references(reference for _, reference in split)
         found = [metric.score(given, [reference]) for given, reference in split]
     return time.process_time() - start, found
 

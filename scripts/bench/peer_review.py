@@ -7,7 +7,7 @@ import resource
 import numpy as np
 
 from fullbench.stats.array_checks import Floats, Ints
-from fullbench.stats.peer_review.peer_rankings import Peers, upme
+from fullbench.stats.peer_review.peer_rankings import Peers, upme_consensus
 from scripts.bench import Row, cpu
 
 PAPER, LARGE = (6, 1_500), (50, 1_000_000)
@@ -19,11 +19,11 @@ Reviews = tuple[Ints, Ints, Ints, Floats]
 def main() -> list[Row]:
     rows = []
     small = _reviews(*PAPER)
-    ours = cpu(lambda: upme(Peers.of(*small), starts=STARTS, rounds=ROUNDS), times=5)
+    ours = cpu(lambda: upme_consensus(Peers.from_reviews(*small), starts=STARTS, rounds=ROUNDS), times=5)
     plain = STARTS * cpu(lambda: _loop(small, PAPER[0], rounds=ROUNDS))
     rows.append(Row.of("1,500 reviews, 64 starts, 30 rounds", ours, plain, "plain loop, scaled", "CPU s"))
     large = _reviews(*LARGE)
-    ours = cpu(lambda: upme(Peers.of(*large), starts=STARTS, rounds=ROUNDS), times=2)
+    ours = cpu(lambda: upme_consensus(Peers.from_reviews(*large), starts=STARTS, rounds=ROUNDS), times=2)
     summed = cpu(lambda: [np.add.at(np.zeros((50, 50)), (large[0], who), large[3]) for who in large[1:3]])
     rows.append(Row.of("1,000,000 reviews of 50, 64 starts", ours, summed, "summing them with np.add.at", "CPU s"))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

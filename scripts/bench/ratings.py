@@ -94,7 +94,7 @@ def _metrics() -> list[Row]:
     from nltk.translate.meteor_score import single_meteor_score
     from sacrebleu.metrics import BLEU
 
-    from fullbench.judges.metrics.ngram_overlap import bleu4, meteor_of
+    from fullbench.judges.metrics.ngram_overlap import bleu4_score, meteor_of
 
     rng = random.Random(0)
     words = [f"w{place}" for place in range(400)]
@@ -103,7 +103,7 @@ def _metrics() -> list[Row]:
     ]
     texts = [(" ".join(one), " ".join(two)) for one, two in pairs]
     library = BLEU(tokenize="none", effective_order=True)
-    bleu = cpu(lambda: [bleu4(one.split(), two.split()) for one, two in texts], 2)
+    bleu = cpu(lambda: [bleu4_score(one.split(), two.split()) for one, two in texts], 2)
     their_bleu = cpu(lambda: [library.sentence_score(one, [two]) for one, two in texts], 1)
     meteor = cpu(lambda: [meteor_of(one, two) for one, two in pairs], 2)
     part = pairs[: PAIRS // 10]

@@ -22,8 +22,8 @@ from PIL import Image
 
 from fullbench import Case, Item, Picture, Real, Response
 from fullbench.benchmarks.mj_bench.bench import mj_bench
-from fullbench.judges.scorers.decoded_pictures import decode
-from fullbench.judges.scorers.image_statistics import measure
+from fullbench.judges.scorers.decoded_pictures import decode_picture
+from fullbench.judges.scorers.image_statistics import measure_scorer
 from fullbench.judges.scorers.scorer_judge import Scorer, ScorerJudge
 from scripts.bench import Row, Target, per_second
 
@@ -53,11 +53,11 @@ def _pictures(folder: Path, count: int = COUNT) -> list[Picture]:
 def _bare(scorer: Scorer, pictures: Sequence[Picture]) -> None:
     for start in range(0, len(pictures), BATCH):
         batch = pictures[start : start + BATCH]
-        scorer.score(["a picture"] * len(batch), [scorer.prepare(decode(picture)) for picture in batch])
+        scorer.score(["a picture"] * len(batch), [scorer.prepare(decode_picture(picture)) for picture in batch])
 
 
 def _judged(scorer: Scorer, cases: Sequence[Case], batch: int = BATCH) -> None:
-    for verdict in ScorerJudge(scorer, batch=batch).hear(cases):
+    for verdict in ScorerJudge(scorer, batch=batch).judge(cases):
         assert verdict.marks is not None
 
 
@@ -162,7 +162,9 @@ def _decoding_alone(scorer: HubScorer, pictures: Sequence[Picture]) -> float:
 
         return per_second(on_card, len(pictures))
     with ThreadPoolExecutor(min(16, os.cpu_count() or 1)) as pool:
-        return per_second(lambda: list(pool.map(lambda one: scorer.prepare(decode(one)), pictures)), len(pictures))
+        return per_second(
+            lambda: list(pool.map(lambda one: scorer.prepare(decode_picture(one)), pictures)), len(pictures)
+        )
 
 
 def _cells() -> list[Row]:
@@ -181,7 +183,7 @@ def main() -> list[Row]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         pictures = _pictures(folder)
-        rows = _compare("sharpness", measure("sharpness"), pictures)
+        rows = _compare("sharpness", measure_scorer("sharpness"), pictures)
         clip = _clip(folder)
         rows += _compare("CLIP ViT-B/32", clip, pictures[: 3 * BATCH]) if clip else []
         rows += _on_gpu(folder)

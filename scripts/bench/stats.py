@@ -57,9 +57,13 @@ def agreement() -> list[Row]:
     """CPU seconds for one figure with its interval in all 300 groups."""
     data = _verdicts()
     figures: list[tuple[str, Statistic, Callable[[Ints, Ints], float]]] = [
-        ("Pearson", weighted_statistics.pearson, lambda a, b: float(np.corrcoef(a, b)[0, 1])),
-        ("quadratic kappa", weighted_statistics.quadratic, lambda a, b: cohen_kappa_score(a, b, weights="quadratic")),
-        ("macro F1", weighted_statistics.f1(False), lambda a, b: f1_score(b, a, average="macro")),
+        ("Pearson", weighted_statistics.weighted_pearson, lambda a, b: float(np.corrcoef(a, b)[0, 1])),
+        (
+            "quadratic kappa",
+            weighted_statistics.weighted_quadratic_kappa,
+            lambda a, b: cohen_kappa_score(a, b, weights="quadratic"),
+        ),
+        ("macro F1", weighted_statistics.f1_statistic(False), lambda a, b: f1_score(b, a, average="macro")),
     ]
     rows = []
     for name, ours, theirs in figures:
@@ -68,7 +72,9 @@ def agreement() -> list[Row]:
         what = f"{name}, 1M verdicts, {GROUPS} groups, {RESAMPLES} resamples"
         rows.append(Row.of(what, mine, other, "numpy/scikit-learn loop, scaled", "CPU s"))
     mine = cpu(
-        lambda: bootstrap_groups(weighted_statistics.pearson, data.group, data.judge, data.human, cluster=data.item)
+        lambda: bootstrap_groups(
+            weighted_statistics.weighted_pearson, data.group, data.judge, data.human, cluster=data.item
+        )
     )
     rows.append(Row.of("the same, Pearson, clustered by item", mine, rows[0].other, "loop without clusters", "CPU s"))
     return rows

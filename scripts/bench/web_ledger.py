@@ -58,7 +58,7 @@ class _Maker:
 
     def __init__(self) -> None:
         self._draw = random.Random(0)
-        self._pictures = [Picture.of(png((number * 4, 90, 160), (320, 240))) for number in range(PICTURES)]
+        self._pictures = [Picture.from_bytes(png((number * 4, 90, 160), (320, 240))) for number in range(PICTURES)]
         self._clock = count(1)
 
     def pairs(self) -> Iterator[Case]:
@@ -104,7 +104,7 @@ class _Maker:
         told = f"answer {worth.index(max(worth)) + 1} counts better 因为更准确 {place % 997}"
         ruling: tuple[float, ...] | Fault = "unreadable" if draw.random() < 0.01 else _marks(worth)
         name = PEOPLE if judge is None else f"judge-{judge}"
-        return Verdict.of(case, name, ruling, text=told, usage=USAGE, at=float(place), rater=rater)
+        return Verdict.from_case(case, name, ruling, text=told, usage=USAGE, at=float(place), rater=rater)
 
 
 def _marks(worth: list[float]) -> tuple[float, ...]:

@@ -24,7 +24,7 @@ from tests.web.conftest import Live, add_person, start_live
 
 from fullbench.ledger.ledger import Ledger
 from fullbench.web.accounts import api_tokens, sessions
-from fullbench.web.database import engine_for, reading, upgrade, writing
+from fullbench.web.database import engine_for, read_transaction, upgrade_schema, write_transaction
 from fullbench.web.page_access import SESSION
 from fullbench.web.results.boards import board_store, judge_cards
 from fullbench.web.results.catalogue import catalogue_updater, fill_catalogue, panel_verdicts
@@ -81,10 +81,10 @@ class Client:
     def __init__(self, live: Live) -> None:
         parts = urlsplit(live.url)
         self._connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=120)
-        with writing(live.engine) as connection:
+        with write_transaction(live.engine) as connection:
             user = add_person(connection, "bench", "viewer")
-            cookie = sessions.start(connection, user)
-            _, token = api_tokens.make(connection, user, "bench", "read")
+            cookie = sessions.start_session(connection, user)
+            _, token = api_tokens.create_token(connection, user, "bench", "read")
         self._headers = {"Cookie": f"{SESSION}={cookie}"}
         self._script = {"Authorization": f"Bearer {token}"}
 
@@ -182,8 +182,10 @@ def _serving(folder: Path, ledger: Path, database: str, *behind: int) -> list[Ro
     try:
         quiet(live.process.pid)
         client = Client(live)
-        with reading(live.engine) as connection:
-            newest = case_list.page(connection, Filter(), verdict_list.count(connection, Filter())).meetings[0]
+        with read_transaction(live.engine) as connection:
+            newest = case_list.find_cases(
+                connection, Filter(), verdict_list.count_verdicts(connection, Filter())
+            ).meetings[0]
             case = case_rows.case_rows(connection, [newest])[0].case
         made = []
         for what, path in pages(case, newest // 2).items():
@@ -206,20 +208,20 @@ def _serving(folder: Path, ledger: Path, database: str, *behind: int) -> list[Ro
 
 def _filling(ledger: Path, database: str, written: float) -> list[Row]:
     engine = engine_for(database)
-    upgrade(engine)
+    upgrade_schema(engine)
     with Ledger(ledger, read_only=True) as book:
         spent = time.process_time()
-        filled = _timed(lambda: fill_catalogue.fill(engine, book))
+        filled = _timed(lambda: fill_catalogue.fill_from_ledger(engine, book))
         spent = time.process_time() - spent
-        with writing(engine) as connection:
-            panel_verdicts.add(connection, PANEL.name, PANEL.rule, PANEL.judges)
-        ruled = _timed(lambda: panel_verdicts.derive(engine, book))
-        while not fill_catalogue.settle(engine):
+        with write_transaction(engine) as connection:
+            panel_verdicts.add_panel(connection, PANEL.name, PANEL.rule, PANEL.judges)
+        ruled = _timed(lambda: panel_verdicts.update_panel_verdicts(engine, book))
+        while not fill_catalogue.settle_flags(engine):
             pass
-        with reading(engine) as connection:
-            due = len(board_store.headings(connection))
-        figured = _timed(lambda: catalogue_updater.refresh(engine, book))
-        carded = _timed(lambda: judge_cards.refresh(engine, book))
+        with read_transaction(engine) as connection:
+            due = len(board_store.board_headings(connection))
+        figured = _timed(lambda: catalogue_updater.refresh_boards(engine, book))
+        carded = _timed(lambda: judge_cards.refresh_cards(engine, book))
     engine.dispose()
     timed = {
         f"filling the catalogue with {COUNT:,} verdicts": filled,

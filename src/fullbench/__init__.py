@@ -1,7 +1,7 @@
 """fullbench: judge multimodal models, and judge the judges.
 
-The nouns, the errors and the verbs `answer`, `judge`, `run`, `report` and `card`: what a notebook needs, and what is
-promised to stay (docs/compatibility.md). Names are loaded when first used, so that the import costs next to nothing.
+Public names for notebooks: the core classes, the errors, and `answer`, `judge`, `run`, `report` and `card`.
+docs/compatibility.md promises that these names stay. Each name is imported on first use, which keeps the import fast.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fullbench.core.panel import Cascade, Panel
     from fullbench.core.picture import Picture
     from fullbench.core.record import Record
-    from fullbench.core.reproduction import Brought, Reproduced, Reproduction
+    from fullbench.core.reproduction import LoadedData, Reproduced, Reproduction
     from fullbench.core.response import Response
     from fullbench.core.table import Table
     from fullbench.core.verdict import Failure, Verdict
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Ballot": "core.ballot",
     "Benchmark": "core.benchmark",
-    "Brought": "core.reproduction",
+    "LoadedData": "core.reproduction",
     "Call": "core.call",
     "Cascade": "core.panel",
     "Case": "core.case",
@@ -94,7 +94,6 @@ _SHOWN = {"core.case", "core.item", "core.picture", "core.record", "core.respons
 __all__ = [
     "Ballot",
     "Benchmark",
-    "Brought",
     "Call",
     "Cascade",
     "Case",
@@ -109,6 +108,7 @@ __all__ = [
     "Ledger",
     "LedgerError",
     "Likert",
+    "LoadedData",
     "MissingExtra",
     "Model",
     "ModelError",
@@ -143,11 +143,9 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         if _HOMES[name] == "core.ballot":
-            import_module("fullbench.parsing")  # a ballot from here can read: the nouns know no reader themselves
+            import_module("fullbench.parsing")  # registers the reply parser; core cannot import it
         if _HOMES[name] in _SHOWN:
-            import_module(
-                "fullbench.reports.notebook_html"
-            )  # and these can be drawn and made frames, for the same reason
+            import_module("fullbench.reports.notebook_html")  # these two register HTML display and data frames
             import_module("fullbench.files.dataframes")
         return getattr(import_module(f"fullbench.{_HOMES[name]}"), name)
     raise AttributeError(f"module 'fullbench' has no attribute {name!r}")

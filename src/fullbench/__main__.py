@@ -1,4 +1,4 @@
-"""`python -m fullbench`, for launchers that start a module."""
+"""Entry point of `python -m fullbench`."""
 
 from __future__ import annotations
 

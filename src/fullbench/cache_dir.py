@@ -1,4 +1,4 @@
-"""Where what can be made or fetched again is kept on this machine."""
+"""Location of the cache folder, which holds only files that can be computed or downloaded again."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def cache_folder() -> Path:
-    """`FULLBENCH_CACHE`, or the user's cache folder."""
+    """Return the folder in `FULLBENCH_CACHE`, or else the cache folder of the user."""
     if folder := os.environ.get("FULLBENCH_CACHE"):
         return Path(folder)
     from platformdirs import user_cache_path

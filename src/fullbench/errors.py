@@ -1,19 +1,18 @@
-"""What can go wrong, drawn as a tree.
+"""Tree of the errors and warnings of this package.
 
-    FullbenchError                 everything this package raises on purpose
-    ├── UserError                  the user can mend it: one sentence, exit code 2, no traceback
-    │   ├── InputError             a file or value that does not fit, with file and line where known
-    │   ├── MissingExtra           an optional dependency that this call needs
-    │   ├── LedgerError            a ledger that cannot be opened, read or written
-    │   ├── EngineError            a cluster that cannot be joined, or that has no room for a worker
-    │   └── ModelError             a model that will not serve us: key refused, unknown name, no server
-    ├── Undefined                  a figure that these numbers do not define; a ValueError too
-    └── Unscorable                 a picture that no score model can look at; a ValueError too
+    FullbenchError                 every error that this package raises on purpose
+    ├── UserError                  the user can fix it: one sentence, exit code 2, no traceback
+    │   ├── InputError             a file or value is not valid; has file and line if they are known
+    │   ├── MissingExtra           this call needs an optional dependency
+    │   ├── LedgerError            a ledger cannot be opened, read or written
+    │   ├── EngineError            a cluster cannot be joined, or cannot place a worker
+    │   └── ModelError             a model does not serve us: key refused, unknown name, no server
+    ├── Undefined                  these numbers do not define the statistic; also a ValueError
+    └── Unscorable                 no score model can process the picture; also a ValueError
+    DataWarning                    ambiguous data: how many rows, which one is first, and what was done
+    DueWarning                     calls failed in a notebook, so cases are still due: how many, and why
 
-    DataWarning                    data that were taken in one of several ways: how many, which, and what was done
-    DueWarning                     calls of a notebook that failed, so that cases are due: how many, and why
-
-A reply that could not be fetched is none of these: it is a `Failure`, data beside verdicts (see `core.case`).
+A reply that could not be fetched is none of these. It is a `Failure`, stored with the verdicts (see `core.verdict`).
 """
 
 from __future__ import annotations
@@ -24,36 +23,35 @@ from typing import Any
 
 
 class DataWarning(UserWarning):
-    """Data that could be taken in several ways. The sentence says how many, which is first, and what was done.
-
-    The command line writes it as a sentence of its own, Python as it writes warnings.
+    """Ambiguous data: the message has the number of rows, the first one, and what was done.
+    The command line prints it as a sentence; in Python it is a normal warning.
     """
 
 
 class DueWarning(UserWarning):
-    """Calls that failed, or were not made. The sentence says of whom, how many and why; the same call asks again."""
+    """Calls that failed or were not made: the message has name, number and reason. Repeat the call to fill the gaps."""
 
 
 class FullbenchError(Exception):
-    """Everything this package raises on purpose. It may be sent from one process to another."""
+    """Base class of every error that this package raises on purpose. Instances can be pickled."""
 
     def __reduce__(self) -> tuple[Callable[..., FullbenchError], tuple[Any, ...]]:
-        return _again, (type(self), self.args, self.__dict__)
+        return _rebuild_error, (type(self), self.args, self.__dict__)
 
 
-def _again(kind: type[FullbenchError], args: tuple[Any, ...], state: dict[str, Any]) -> FullbenchError:
-    """An error as it was, whatever its kind asks for when it is made."""
+def _rebuild_error(kind: type[FullbenchError], args: tuple[Any, ...], state: dict[str, Any]) -> FullbenchError:
+    """Unpickle an error without its `__init__`, whose parameters differ between the classes."""
     error = kind.__new__(kind, *args)
     error.__dict__.update(state)
     return error
 
 
 class UserError(FullbenchError):
-    """Something the user can mend. The message says what, what was found, and what to do."""
+    """An error that the user can fix. The message says what is wrong, what was found, and what to do."""
 
 
 class InputError(UserError):
-    """A file or a value that does not fit.
+    """A file or a value that is not valid.
 
     >>> str(InputError("the id 'a1' occurs twice", path="items.jsonl", line=7))
     "items.jsonl:7: the id 'a1' occurs twice"
@@ -63,7 +61,7 @@ class InputError(UserError):
         self.path = None if path is None else Path(path)
         self.line = line
         where = "" if path is None else f"{path}:{line}: " if line is not None else f"{path}: "
-        super().__init__(where + message if where else message)  # a note stays one
+        super().__init__(where + message if where else message)  # concatenation would turn a Note into a plain str
 
 
 class MissingExtra(UserError):
@@ -82,20 +80,20 @@ class LedgerError(UserError):
 
 
 class EngineError(UserError):
-    """A cluster that cannot be joined, has no room for a worker, or is set up differently from this machine."""
+    """A cluster that cannot be joined, cannot place a worker, or is set up differently from this machine."""
 
 
 class ModelError(UserError):
-    """A model that will not serve us whatever we ask: key refused, unknown name, no server."""
+    """A model that fails for every prompt: key refused, unknown name, no server."""
 
 
 class Unscorable(FullbenchError, ValueError):
-    """A picture that cannot be scored; the sentence says why. The judge recuses itself from its cases."""
+    """A picture that cannot be scored; the message says why. The judge abstains from its cases."""
 
 
 class Undefined(FullbenchError, ValueError):
-    """A figure that these numbers do not define: nothing observed, a constant column, too few clusters.
+    """A statistic that these numbers do not define: no observations, a constant column, too few clusters.
 
-    Every statistic of this package either returns finite numbers or raises this, with one sentence that says why. No
-    NaN leaves; a table shows `-` and the sentence.
+    Every statistic of this package returns finite numbers or raises this error with the reason. It never returns NaN.
+    Tables show `-` and the reason.
     """

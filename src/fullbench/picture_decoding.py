@@ -1,5 +1,7 @@
-"""What all who open a picture must get right: sixteen bits, transparency, four inks, EXIF. One place, so that judges of
-every kind, the pages and the tools see the same picture."""
+"""Decoding of pictures: 16-bit depth, transparency, CMYK and EXIF rotation.
+
+Judges, web pages and tools all decode here, so that all of them get the same pixels.
+"""
 
 from __future__ import annotations
 
@@ -19,39 +21,38 @@ if TYPE_CHECKING:
 
 ORIENTATION = 0x0112
 SCAN = 0xDA
-"""The marker with which a scan of a JPEG begins: the picture itself."""
+"""Marker of the start of a JPEG scan, which contains the pixels."""
 _EXIF_WITHIN = 65_536
-_BROKEN = (OSError, SyntaxError, ValueError, TypeError, KeyError)
+_DECODING_ERRORS = (OSError, SyntaxError, ValueError, TypeError, KeyError)
 
 
-def flat(image: Image) -> Image:
-    """In three colours of eight bits, what is transparent on white as on a page, with the EXIF of the original.
-
-    No copy is made of what is so already: it would hold the interpreter's lock, and with it all threads that decode.
+def flatten_to_rgb(image: Image) -> Image:
+    """Convert to 8-bit RGB on a white background, as on a web page, and keep the EXIF block.
+    A plain RGB picture is returned without a copy: copying holds the GIL and blocks all other decoding threads.
     """
     from PIL import Image as Images
 
-    if image.mode == "RGB" and not transparent(image):
+    if image.mode == "RGB" and not has_transparency(image):
         return image
     exif = image.getexif()
-    page = eight_bits(image)
-    if transparent(page):
+    page = to_eight_bits(image)
+    if has_transparency(page):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
-            over = page.convert("RGBA")
-        page = Images.alpha_composite(Images.new("RGBA", over.size, "white"), over)
+            layer = page.convert("RGBA")
+        page = Images.alpha_composite(Images.new("RGBA", layer.size, "white"), layer)
     page = page.convert("RGB")
     page.info["exif"] = exif.tobytes() if exif else b""
     return page
 
 
-def transparent(image: Image) -> bool:
-    """Whether parts of the picture may be seen through."""
+def has_transparency(image: Image) -> bool:
+    """Return True if parts of the picture may be transparent."""
     return image.mode in {"RGBA", "LA", "PA", "La", "RGBa"} or "transparency" in image.info
 
 
-def eight_bits(image: Image) -> Image:
-    """A picture of sixteen bits brought to eight, others as they are. Pillow's own way cuts off all above 255."""
+def to_eight_bits(image: Image) -> Image:
+    """Scale a 16-bit picture to 8 bits; return others unchanged. Pillow's own conversion clips all values above 255."""
     if not (image.mode.startswith("I") or image.mode == "F"):
         return image
     import numpy as np
@@ -64,37 +65,38 @@ def eight_bits(image: Image) -> Image:
     return picture
 
 
-def upright(image: Image) -> Image:
-    """A picture turned as its EXIF says; as it is where that is broken."""
+def apply_orientation(image: Image) -> Image:
+    """Return the picture rotated by its EXIF orientation, or unchanged if the EXIF block is broken."""
     from PIL import ImageOps
 
     try:
         return ImageOps.exif_transpose(image)
-    except _BROKEN:
+    except _DECODING_ERRORS:
         return image
 
 
-def turn(image: Image) -> None:
-    """Turn this very picture as its EXIF says; leave it where that is broken."""
+def apply_orientation_in_place(image: Image) -> None:
+    """Rotate this picture by its EXIF orientation, or leave it if the EXIF block is broken."""
     from PIL import ImageOps
 
-    with suppress(*_BROKEN):
+    with suppress(*_DECODING_ERRORS):
         ImageOps.exif_transpose(image, in_place=True)
 
 
-def veiled(image: Image) -> Image:
-    """A picture as it is shown unasked when it is sensitive: four by four colours made large, and no shapes."""
+def veil_picture(image: Image) -> Image:
+    """Return a sensitive picture as a blur of 4 x 4 colours without shapes, shown until the reader unveils it."""
     from PIL import Image as Images
 
     small = image.resize((4, 4), Images.Resampling.BOX)
     return small.resize(image.size, Images.Resampling.BICUBIC)
 
 
-def segments(data: bytes) -> Iterator[tuple[int, int]]:
-    """The markers of a JPEG and where each stands, up to and with that of its first scan; it ends early where no marker
-    follows, and with an `IndexError` or a `struct.error` where the bytes end.
+def jpeg_segments(data: bytes) -> Iterator[tuple[int, int]]:
+    """Yield each marker of a JPEG with its offset, up to and including the first scan.
 
-    >>> [hex(marker) for marker, _ in segments(bytes.fromhex("ffd8 ffe0 0003 00 ffff da"))]
+    Stops early if the next bytes are not a marker. Raises `IndexError` or `struct.error` if the data end early.
+
+    >>> [hex(marker) for marker, _ in jpeg_segments(bytes.fromhex("ffd8 ffe0 0003 00 ffff da"))]
     ['0xe0', '0xda']
     """
     at = 2
@@ -109,17 +111,17 @@ def segments(data: bytes) -> Iterator[tuple[int, int]]:
         at += 2 if marker == 0x01 or 0xD0 <= marker <= 0xD8 else 2 + unpack_from(">H", data, at + 2)[0]
 
 
-def _scan(data: bytes) -> int:
-    """Where the first scan of a JPEG begins; its length where that cannot be told."""
+def _first_scan_offset(data: bytes) -> int:
+    """Return the offset of the first scan of a JPEG, or the length of the data if there is none."""
     with suppress(IndexError, struct.error):
-        return next((at for marker, at in segments(data) if marker == SCAN), len(data))
+        return next((at for marker, at in jpeg_segments(data) if marker == SCAN), len(data))
     return len(data)
 
 
-def turned(data: bytes) -> bool:
-    """Whether a picture's EXIF asks for it to be turned before it is seen. Not every server reads that."""
-    # Of a JPEG only what comes before its first scan: to search the scan took as long as to hash the picture.
-    head = min(_scan(data), _EXIF_WITHIN) if data.startswith(b"\xff\xd8") else _EXIF_WITHIN
+def has_exif_rotation(data: bytes) -> bool:
+    """Return True if the EXIF block rotates the picture, which not every server respects."""
+    # In a JPEG, search only before the first scan: searching the scan took as long as hashing the picture.
+    head = min(_first_scan_offset(data), _EXIF_WITHIN) if data.startswith(b"\xff\xd8") else _EXIF_WITHIN
     if data.find(b"Exif", 0, head) < 0:
         return False
     from PIL import Image
@@ -131,43 +133,41 @@ def turned(data: bytes) -> bool:
         return False
 
 
-def extent(picture: Picture) -> tuple[int, int] | None:
-    """The width and height of a picture as it is seen, from the head of its file; None where there is no file at hand:
-    nothing is fetched from a bucket for that."""
+def picture_size(picture: Picture) -> tuple[int, int] | None:
+    """Return width and height after EXIF rotation, or None for a broken picture or one that is not a local file."""
     from PIL import Image
 
     if not isinstance(picture.source, Path):
-        return None
+        return None  # a size is not worth a download
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
             with Image.open(picture.source) as image:
                 width, height = image.size
                 sideways = image.getexif().get(ORIENTATION, 1) in range(5, 9)
-    except (*_BROKEN, Image.DecompressionBombError):
+    except (*_DECODING_ERRORS, Image.DecompressionBombError):
         return None
     return (height, width) if sideways else (width, height)
 
 
 def is_black(picture: Picture) -> bool:
-    """Whether a picture is black all over, as some filters leave it; what cannot be decoded is not.
-
-    A light hand: the noise of a JPEG may lift black by a few steps.
+    """Return True if the whole picture is black, as some safety filters leave it. False if it cannot be decoded.
+    Values up to 8 count as black, because JPEG noise lifts black by a few steps.
     """
     from PIL import Image as Images
 
     try:
         with Images.open(BytesIO(picture.data())) as image:
-            return not any(any(band.histogram()[_BLACK + 1 :]) for band in flat(image).split())
-    except (*_BROKEN, Images.DecompressionBombError):
+            return not any(any(band.histogram()[_BRIGHTEST_BLACK + 1 :]) for band in flatten_to_rgb(image).split())
+    except (*_DECODING_ERRORS, Images.DecompressionBombError):
         return False
 
 
-_BLACK = 8
+_BRIGHTEST_BLACK = 8
 
 
-def encoded(image: Image) -> bytes:
-    """A picture as PNG, the same bytes each time."""
+def encode_png(image: Image) -> bytes:
+    """Encode a picture as PNG; the same picture always gives the same bytes."""
     out = BytesIO()
     image.save(out, "PNG")
     return out.getvalue()

@@ -23,7 +23,7 @@ _LARGEST_PROFILE = 16 * 1024 * 1024
 _EXIF_PREFIX = b"Exif\x00\x00"
 
 # Chunks of PNG that are copied, with the lengths that they may have (None: any length).
-_PNG_KEPT: dict[bytes, tuple[int, ...] | None] = {
+_PNG_KEPT_CHUNKS: dict[bytes, tuple[int, ...] | None] = {
     b"IHDR": (13,), b"PLTE": None, b"IDAT": None, b"IEND": (0,), b"tRNS": None, b"bKGD": (1, 2, 6),
     b"gAMA": (4,), b"cHRM": (32,), b"sRGB": (1,), b"sBIT": (1, 2, 3, 4), b"cICP": (4,), b"mDCV": (24,), b"cLLI": (8,),
     b"acTL": (8,), b"fcTL": (26,), b"fdAT": None,
@@ -34,7 +34,7 @@ _EOI, _SOS, _COMMENT = 0xD9, 0xDA, 0xFE
 _APP0, _APP1, _APP2, _APP14, _APP15 = 0xE0, 0xE1, 0xE2, 0xEE, 0xEF
 _FRAME_MARKERS = (0xC0, 0xC1, 0xC2, 0xC9, 0xCA)
 _ICC_MARK = b"ICC_PROFILE\x00"
-_PROFILE_PART = 65_519  # the most that a segment holds after the mark and two numbers
+_PROFILE_PART = 65_519  # 65,533 bytes of a segment, less the mark (12) and two numbers (2)
 # Fill bytes (0xFF) may precede a marker. Within a scan, 0xFF00 and the restart markers are part of the coded data.
 _MARKER = re.compile(rb"\xff+([^\x00\xff])", re.DOTALL)
 _SCAN_END = re.compile(rb"\xff[^\x00\xd0-\xd7]", re.DOTALL)
@@ -47,7 +47,7 @@ _GIF_PROFILE = b"ICCRGBG1012"
 
 
 class UnparsablePictureError(ValueError):
-    """The structure of a picture's file cannot be parsed, so nobody can tell what is metadata in it."""
+    """The structure of a picture file cannot be parsed, so its metadata cannot be found."""
 
 
 def strip_metadata(data: bytes) -> bytes:
@@ -107,7 +107,7 @@ def read_orientation(exif: bytes) -> int:
     return 1
 
 
-def _orientation_alone(exif: bytes) -> bytes:
+def _orientation_only_exif(exif: bytes) -> bytes:
     """Return an EXIF block with the orientation of another one; empty if the picture is upright."""
     orientation = read_orientation(exif)
     if orientation == 1:
@@ -115,7 +115,7 @@ def _orientation_alone(exif: bytes) -> bytes:
     return pack(">2sHIHHHIHHI", b"MM", 42, 8, 1, _ORIENTATION_TAG, 3, 1, orientation, 0, 0)
 
 
-def _require(condition: bool, problem: str) -> None:
+def _refuse_unless(condition: bool, problem: str) -> None:
     if not condition:
         raise UnparsablePictureError(problem)
 
@@ -126,24 +126,26 @@ def _png_pieces(data: bytes) -> Iterator[bytes]:
     while kind != b"IEND":
         length, kind = unpack_from(">I4s", data, at)
         end = at + 12 + length
-        _require(end <= len(data), "a chunk is longer than the file")
-        _require(kind.isalpha() and (kind == b"IHDR") == (at == 8), f"the chunk {kind!r} is out of place")
-        if kind in _PNG_KEPT:
-            lengths = _PNG_KEPT[kind]
-            _require(lengths is None or length in lengths, f"the chunk {kind!r} has a wrong length")
-            _require(length <= _LONGEST_TABLE.get(kind, length), f"the chunk {kind!r} is too long")
+        _refuse_unless(end <= len(data), "a chunk is longer than the file")
+        _refuse_unless(kind.isalpha() and (kind == b"IHDR") == (at == 8), f"the chunk {kind!r} is out of place")
+        if kind in _PNG_KEPT_CHUNKS:
+            lengths = _PNG_KEPT_CHUNKS[kind]
+            _refuse_unless(lengths is None or length in lengths, f"the chunk {kind!r} has a wrong length")
+            _refuse_unless(length <= _LONGEST_TABLE.get(kind, length), f"the chunk {kind!r} is too long")
             chunk = data[at:end]
             # A wrong checksum means that type, length or content changed: this could be a text chunk.
-            _require(zlib.crc32(memoryview(chunk)[4:-4]) == unpack_from(">I", chunk, length + 8)[0], "wrong checksum")
+            _refuse_unless(
+                zlib.crc32(memoryview(chunk)[4:-4]) == unpack_from(">I", chunk, length + 8)[0], "wrong checksum"
+            )
             yield chunk
         elif kind == b"iCCP":
             yield _png_profile(data[at + 8 : end - 4], data[at:end])
         elif kind == b"eXIf" and not is_exif_seen:
             is_exif_seen = True
-            exif = _orientation_alone(data[at + 8 : end - 4])
+            exif = _orientation_only_exif(data[at + 8 : end - 4])
             yield _png_chunk(b"eXIf", exif) if exif else b""
         else:
-            _require(kind[0] & 0x20 != 0, f"the critical chunk {kind!r} is not known")
+            _refuse_unless(kind[0] & 0x20 != 0, f"the critical chunk {kind!r} is not known")
         at = end
 
 
@@ -153,35 +155,35 @@ def _png_chunk(kind: bytes, content: bytes) -> bytes:
 
 def _png_profile(content: bytes, chunk: bytes) -> bytes:
     """Return the chunk of a colour profile under a neutral name: the name of a profile is free text."""
-    name, separator, rest = content.partition(b"\x00")
-    if not separator or rest[:1] != b"\x00":
+    name, separator, compressed_profile = content.partition(b"\x00")
+    if not separator or compressed_profile[:1] != b"\x00":
         return b""
     inflater = zlib.decompressobj()
     try:
-        profile = inflater.decompress(rest[1:], _LARGEST_PROFILE)
+        profile = inflater.decompress(compressed_profile[1:], _LARGEST_PROFILE)
     except zlib.error:
         return b""
-    cleaned = clean_profile(profile) if inflater.eof else b""
-    if not cleaned:
+    trimmed_profile = clean_profile(profile) if inflater.eof else b""
+    if not trimmed_profile:
         return b""
     neutral = b"ICC Profile"
-    if name == neutral and cleaned == profile and not inflater.unused_data:
+    if name == neutral and trimmed_profile == profile and not inflater.unused_data:
         return chunk
-    return _png_chunk(b"iCCP", neutral + b"\x00\x00" + zlib.compress(cleaned))
+    return _png_chunk(b"iCCP", neutral + b"\x00\x00" + zlib.compress(trimmed_profile))
 
 
 def _jpeg_pieces(data: bytes) -> list[bytes]:
     pieces, at, has_frame, has_scan, has_exif = [data[:2]], 2, False, False, False
     profile_places: list[int] = []
     while True:
-        found = _MARKER.match(data, at)
-        _require(found is not None, "a marker is missing")
-        assert found is not None
-        marker, at = found[1][0], found.end()
+        marker_match = _MARKER.match(data, at)
+        _refuse_unless(marker_match is not None, "a marker is missing")
+        assert marker_match is not None
+        marker, at = marker_match[1][0], marker_match.end()
         if marker == _EOI:
             break
         end = at + unpack_from(">H", data, at)[0]
-        _require(at + 2 <= end <= len(data), "a segment is longer than the file")
+        _refuse_unless(at + 2 <= end <= len(data), "a segment is longer than the file")
         content = data[at + 2 : end]
         at = end
         if _APP0 <= marker <= _APP15 or marker == _COMMENT:
@@ -189,21 +191,21 @@ def _jpeg_pieces(data: bytes) -> list[bytes]:
                 profile_places.append(len(pieces))
             is_second_exif = has_exif and marker == _APP1 and content.startswith(_EXIF_PREFIX)
             has_exif |= marker == _APP1 and content.startswith(_EXIF_PREFIX)
-            kept = b"" if is_second_exif else _jpeg_application(marker, content)
-            pieces.append(_jpeg_segment(marker, kept) if kept else b"")
+            kept_content = b"" if is_second_exif else _jpeg_application(marker, content)
+            pieces.append(_jpeg_segment(marker, kept_content) if kept_content else b"")
             continue
-        _require(_is_sound_segment(marker, content), f"the segment 0xff{marker:02x} is not known or broken")
-        _require(not (marker in _FRAME_MARKERS and has_frame), "a second frame begins")
+        _refuse_unless(_is_sound_segment(marker, content), f"the segment 0xff{marker:02x} is not known or broken")
+        _refuse_unless(not (marker in _FRAME_MARKERS and has_frame), "a second frame begins")
         has_frame |= marker in _FRAME_MARKERS
         pieces.append(_jpeg_segment(marker, content))
         if marker == _SOS:
-            _require(has_frame, "a scan comes before its frame")
+            _refuse_unless(has_frame, "a scan comes before its frame")
             has_scan, scan_end = True, _SCAN_END.search(data, at)
-            _require(scan_end is not None, "the end is missing")
+            _refuse_unless(scan_end is not None, "the end is missing")
             assert scan_end is not None
             pieces.append(data[at : scan_end.start()])
             at = scan_end.start()
-    _require(has_scan, "there is no scan")
+    _refuse_unless(has_scan, "there is no scan")
     _clean_jpeg_profile(pieces, profile_places)
     return [*pieces, bytes((0xFF, _EOI))]
 
@@ -212,16 +214,16 @@ def _clean_jpeg_profile(pieces: list[bytes], places: list[int]) -> None:
     """Cut the colour profile in the segments at these places to its own length; drop them if they hold none."""
     # A segment holds marker and length (4 bytes), the mark (12), its number and their count (2), and a part.
     profile = b"".join(part[2:] for part in sorted(pieces[place][16:] for place in places))
-    cleaned = clean_profile(profile)
-    if cleaned == profile:
+    trimmed_profile = clean_profile(profile)
+    if trimmed_profile == profile:
         return
-    parts = [cleaned[at : at + _PROFILE_PART] for at in range(0, len(cleaned), _PROFILE_PART)]
-    rewritten = [
+    parts = [trimmed_profile[at : at + _PROFILE_PART] for at in range(0, len(trimmed_profile), _PROFILE_PART)]
+    profile_segments = [
         _jpeg_segment(_APP2, _ICC_MARK + bytes((number, len(parts))) + part) for number, part in enumerate(parts, 1)
     ]
     for place in places:
         pieces[place] = b""
-    pieces[places[0]] = b"".join(rewritten)
+    pieces[places[0]] = b"".join(profile_segments)
 
 
 def _jpeg_segment(marker: int, content: bytes) -> bytes:
@@ -233,7 +235,7 @@ def _jpeg_application(marker: int, content: bytes) -> bytes:
     if marker == _APP0 and content.startswith(b"JFIF\x00") and len(content) >= 14:
         return content[:12] + b"\x00\x00"  # without the thumbnail
     if marker == _APP1 and content.startswith(_EXIF_PREFIX):
-        exif = _orientation_alone(content)
+        exif = _orientation_only_exif(content)
         return _EXIF_PREFIX + exif if exif else b""
     if marker == _APP2 and content.startswith(_ICC_MARK):
         return content
@@ -243,7 +245,7 @@ def _jpeg_application(marker: int, content: bytes) -> bytes:
 
 
 def _is_sound_segment(marker: int, content: bytes) -> bool:
-    """Return whether a segment has the length that its content asks for: a longer one could hide another segment."""
+    """Return whether a segment has exactly the length of its content. A longer one could hide another segment."""
     if marker in _FRAME_MARKERS:
         return len(content) == 6 + 3 * content[5]
     if marker == _SOS:
@@ -260,42 +262,42 @@ def _is_sound_segment(marker: int, content: bytes) -> bool:
         while at < len(content):
             codes = content[at + 17 : at + 17 + sum(content[at + 1 : at + 17])]
             if len(set(codes)) < len(codes):
-                return False  # text has letters twice, a table has no code twice
+                return False  # a table never repeats a code, but hidden text repeats letters
             at += 17 + sum(content[at + 1 : at + 17])
     return at == len(content) > 0
 
 
 def _webp_pieces(data: bytes) -> list[bytes]:
     end = 8 + int(unpack_from("<I", data, 4)[0])
-    _require(end <= len(data), "the file ends early")
+    _refuse_unless(end <= len(data), "the file ends early")
     chunks = list(_webp_chunks(data, 12, end))
     kinds = [kind for kind, _ in chunks]
-    _require(bool(kinds) and kinds[0] in {b"VP8X", *_WEBP_BITSTREAMS}, "the first chunk is not known")
+    _refuse_unless(bool(kinds) and kinds[0] in {b"VP8X", *_WEBP_BITSTREAMS}, "the first chunk is not known")
     for kind in (b"VP8X", b"ICCP", b"ANIM", b"ALPH"):
-        _require(kinds.count(kind) <= 1, f"the chunk {kind!r} occurs twice")
+        _refuse_unless(kinds.count(kind) <= 1, f"the chunk {kind!r} occurs twice")
     pictures = sum(map(kinds.count, _WEBP_BITSTREAMS))
-    _require(pictures == 1 if b"ANMF" not in kinds else pictures == 0, "there is not one picture")
+    _refuse_unless(pictures == 1 if b"ANMF" not in kinds else pictures == 0, "there is not one picture")
     if kinds[0] != b"VP8X":
-        # The simple layout has room for one chunk alone.
-        kept = [(kind, _webp_kept(kind, content)) for kind, content in chunks[:1]]
-        _require(pictures == 1, "frames need a header")
+        # The simple layout holds exactly one chunk.
+        kept_chunks = [(kind, _webp_kept_content(kind, content)) for kind, content in chunks[:1]]
+        _refuse_unless(pictures == 1, "frames need a header")
     else:
-        kept = [(kind, _webp_kept(kind, content)) for kind, content in chunks if kind != b"EXIF"]
+        kept_chunks = [(kind, _webp_kept_content(kind, content)) for kind, content in chunks if kind != b"EXIF"]
         exif = next((content for kind, content in chunks if kind == b"EXIF"), b"")
-        kept.append((b"EXIF", _orientation_alone(exif)))
-        flags = kept[0][1][0] & (_WEBP_ALPHA | _WEBP_ANIMATED)
-        flags |= _WEBP_ICC if any(kind == b"ICCP" and content for kind, content in kept) else 0
-        flags |= _WEBP_EXIF if kept[-1][1] else 0
-        kept[0] = (b"VP8X", bytes((flags, 0, 0, 0)) + kept[0][1][4:])
-    body = b"".join(_webp_chunk(kind, content) for kind, content in kept if content)
+        kept_chunks.append((b"EXIF", _orientation_only_exif(exif)))
+        flags = kept_chunks[0][1][0] & (_WEBP_ALPHA | _WEBP_ANIMATED)
+        flags |= _WEBP_ICC if any(kind == b"ICCP" and content for kind, content in kept_chunks) else 0
+        flags |= _WEBP_EXIF if kept_chunks[-1][1] else 0
+        kept_chunks[0] = (b"VP8X", bytes((flags, 0, 0, 0)) + kept_chunks[0][1][4:])
+    body = b"".join(_webp_chunk(kind, content) for kind, content in kept_chunks if content)
     return [b"RIFF", pack("<I", len(body) + 4), b"WEBP", body]
 
 
 def _webp_chunks(data: bytes, at: int, end: int) -> Iterator[tuple[bytes, bytes]]:
     while at < end:
         kind, length = unpack_from("<4sI", data, at)
-        _require(kind.isascii() and kind.decode().isprintable(), "a chunk has no name")
-        _require(at + 8 + length <= end, "a chunk is longer than the file")
+        _refuse_unless(kind.isascii() and kind.decode().isprintable(), "a chunk has no name")
+        _refuse_unless(at + 8 + length <= end, "a chunk is longer than the file")
         yield kind, data[at + 8 : at + 8 + length]
         at += 8 + length + length % 2
 
@@ -304,21 +306,20 @@ def _webp_chunk(kind: bytes, content: bytes) -> bytes:
     return kind + pack("<I", len(content)) + content + bytes(len(content) % 2)
 
 
-def _webp_kept(kind: bytes, content: bytes) -> bytes:
-    """Return what is kept of a chunk other than EXIF; empty if nothing is."""
+def _webp_kept_content(kind: bytes, content: bytes) -> bytes:
     if kind == b"VP8 ":
-        _require(content[3:6] == b"\x9d\x01\x2a", "the picture does not begin with a key frame")
+        _refuse_unless(content[3:6] == b"\x9d\x01\x2a", "the picture does not begin with a key frame")
     elif kind == b"VP8L":
-        _require(content[:1] == b"\x2f", "the lossless picture has no signature")
+        _refuse_unless(content[:1] == b"\x2f", "the lossless picture has no signature")
     elif kind in {b"VP8X", b"ANIM"}:
-        _require(len(content) == (10 if kind == b"VP8X" else 6), f"the chunk {kind!r} has a wrong length")
+        _refuse_unless(len(content) == (10 if kind == b"VP8X" else 6), f"the chunk {kind!r} has a wrong length")
     elif kind == b"ANMF":
-        _require(len(content) >= 16, "a frame ends early")
+        _refuse_unless(len(content) >= 16, "a frame ends early")
         parts = [(name, part) for name, part in _webp_chunks(content, 16, len(content)) if name != b"ANMF"]
         kinds = [name for name, _ in parts if name in {b"ALPH", *_WEBP_BITSTREAMS}]
-        _require(sum(map(kinds.count, _WEBP_BITSTREAMS)) == 1 and len(kinds) <= 2, "a frame is not one picture")
-        kept = [(name, _webp_kept(name, part)) for name, part in parts if name in kinds]
-        return content[:16] + b"".join(_webp_chunk(name, part) for name, part in kept)
+        _refuse_unless(sum(map(kinds.count, _WEBP_BITSTREAMS)) == 1 and len(kinds) <= 2, "a frame is not one picture")
+        kept_parts = [(name, _webp_kept_content(name, part)) for name, part in parts if name in kinds]
+        return content[:16] + b"".join(_webp_chunk(name, part) for name, part in kept_parts)
     elif kind == b"ICCP":
         return clean_profile(content)
     elif kind != b"ALPH":
@@ -328,22 +329,22 @@ def _webp_kept(kind: bytes, content: bytes) -> bytes:
 
 def _gif_pieces(data: bytes) -> Iterator[bytes]:
     at = 13 + _gif_colours(data[10])
-    _require(at <= len(data), "the file ends early")
+    _refuse_unless(at <= len(data), "the file ends early")
     yield data[:at]
     has_frame = False
-    # Some encoders leave out the last byte (";"); it is added then.
+    # Some encoders omit the last byte (";"); it is added then.
     while at < len(data) and data[at : at + 1] != b";":
         start, introducer = at, data[at : at + 1]
         if introducer == b",":
             at += 10 + _gif_colours(data[at + 9])
-            _require(2 <= data[at] <= 11, "the code size is not known")
+            _refuse_unless(2 <= data[at] <= 11, "the code size is not known")
             has_frame, at = True, _gif_blocks_end(data, at + 1, are_pixels=True)
             yield data[start:at]
         else:
-            _require(introducer == b"!", "a block is not known")
+            _refuse_unless(introducer == b"!", "a block is not known")
             at = _gif_blocks_end(data, at + 2)
             yield _gif_extension(data[start:at])
-    _require(has_frame, "there is no frame")
+    _refuse_unless(has_frame, "there is no frame")
     yield b";"
 
 
@@ -363,7 +364,7 @@ def _gif_blocks_end(data: bytes, at: int, *, are_pixels: bool = False) -> int:
         sizes.append(size)
         at += 1 + size
     are_full = len(set(sizes[:-1])) <= 1 and all(254 <= size >= sizes[-1] for size in sizes[:-1])
-    _require(are_full or not are_pixels, "blocks of pixels differ in size")
+    _refuse_unless(are_full or not are_pixels, "blocks of pixels differ in size")
     return at + 1
 
 
@@ -371,7 +372,7 @@ def _gif_extension(extension: bytes) -> bytes:
     """Return what is kept of an extension; empty if nothing is."""
     label = extension[1]
     if label == 0xF9:  # delay, disposal and transparency of a frame
-        _require(len(extension) == 8 and extension[2] == 4, "a graphic control extension has a wrong length")
+        _refuse_unless(len(extension) == 8 and extension[2] == 4, "a graphic control extension has a wrong length")
         return extension
     name, blocks = extension[3:14], extension[14:]
     if label != 0xFF or extension[2] != 11:
@@ -382,10 +383,10 @@ def _gif_extension(extension: bytes) -> bytes:
         profile, at = b"", 0
         while size := blocks[at]:
             profile, at = profile + blocks[at + 1 : at + 1 + size], at + 1 + size
-        cleaned = clean_profile(profile)
-        if cleaned == profile:
+        trimmed_profile = clean_profile(profile)
+        if trimmed_profile == profile:
             return extension
-        parts = [cleaned[at : at + 255] for at in range(0, len(cleaned), 255)]
+        parts = [trimmed_profile[at : at + 255] for at in range(0, len(trimmed_profile), 255)]
         return extension[:14] + b"".join(bytes((len(part),)) + part for part in parts) + b"\x00" if parts else b""
     return b""
 

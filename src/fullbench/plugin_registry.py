@@ -1,7 +1,7 @@
-"""What enters by the doors, made into what it stands for: specs into models, plugins into benchmarks.
+"""Specs of judges and models, and functions that build models and benchmarks from plugins.
 
-On the command line and in a study, a judge or a model is named by a spec: `KIND[:NAME][?OPTION=VALUE&...]`. The doors
-themselves are in `core.plugin_entry_points`.
+On the command line and in study files, a spec names a judge or a model: `KIND[:NAME][?OPTION=VALUE&...]`. The plugin
+types (groups of entry points) are in `core.plugin_entry_points`.
 """
 
 from __future__ import annotations
@@ -14,35 +14,35 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
-from fullbench.core.benchmark import Benchmark, Late
+from fullbench.core.benchmark import Benchmark, LazyFunction
 from fullbench.core.model import Model
-from fullbench.core.plugin_entry_points import DOORS, Kind, load, names
+from fullbench.core.plugin_entry_points import PLUGIN_TYPES, Kind, load_plugin, plugin_names
 from fullbench.errors import InputError
 
 __all__ = [
-    "DOORS",
+    "PLUGIN_TYPES",
     "Kind",
     "Spec",
-    "benchmark",
-    "function",
+    "build_model",
     "inner_model",
-    "judging",
-    "load",
-    "model",
-    "names",
+    "judge_names",
+    "load_benchmark",
+    "load_function",
+    "load_plugin",
+    "plugin_names",
 ]
 
 
 @dataclass(frozen=True)
 class Spec:
-    """`KIND[:NAME][?OPTION=VALUE&...]`, taken apart.
+    """Parsed spec of a judge or model: `KIND[:NAME][?OPTION=VALUE&...]`.
 
     >>> Spec.parse("openai:gpt-4o?temperature=0&mode=direct")
     Spec(kind='openai', name='gpt-4o', options={'temperature': '0', 'mode': 'direct'})
     >>> Spec.parse("length").kind
     'length'
 
-    A plus stays one, since files have it in their names; a space is written as it is, or %20.
+    A plus sign stays a plus sign, because file names contain it. Write a space as it is, or as %20.
 
     >>> Spec.parse("aesthetics?head=sac+logos.pth").options["head"]
     'sac+logos.pth'
@@ -72,24 +72,25 @@ class Spec:
 
 
 def _refuse_misplaced(text: str, head: str, value: str) -> None:
-    """Refuse an address, or a second question mark, in the value of an option: what was meant as a server's address
-    would be none, and pictures would go to the provider. A spec may be a value (`reader=openai:small@http://...`)."""
+    """Refuse a server address or a second question mark in the value of an option.
+    The address would be ignored, and pictures would go to the provider. A value may be a whole spec, with an address.
+    """
     before, at, address = value.partition("@http")
     if at and ":" not in before:
-        meant = f"{head}@http{address}?{text.partition('?')[2].replace(at + address, '', 1)}"
-        raise InputError(f"the address in {text!r} stands behind the options; write it before them: {meant}")
+        corrected_spec = f"{head}@http{address}?{text.partition('?')[2].replace(at + address, '', 1)}"
+        raise InputError(f"the address in {text!r} stands behind the options; write it before them: {corrected_spec}")
     if re.fullmatch(r"[^:\s?]*\?\w+=\S*", value):
         raise InputError(f"{text!r} has a second '?'; options are parted by '&': ?option=value&option=value")
 
 
-def judging() -> list[str]:
-    """Every name that stands for a judge as it is: judges, and metrics, which are judges too."""
-    return sorted({*names("judges"), *names("metrics")})
+def judge_names() -> list[str]:
+    """Return the names of all judge plugins, including metrics, which are judges too."""
+    return sorted({*plugin_names("judges"), *plugin_names("metrics")})
 
 
-def benchmark(name: str) -> Benchmark:
-    """Return the benchmark of that name."""
-    plugin = load("benchmarks", name)
+def load_benchmark(name: str) -> Benchmark:
+    """Return the benchmark with this name."""
+    plugin = load_plugin("benchmarks", name)
     if not isinstance(plugin, Benchmark):
         raise InputError(
             f"the plugin {name!r} is not a benchmark (its type is {type(plugin).__name__}); "
@@ -98,33 +99,34 @@ def benchmark(name: str) -> Benchmark:
     return plugin
 
 
-def model(spec: Spec, named: str) -> Model:
-    """The model that a spec stands for; `named` is what the user wrote, for the sentence where it is none."""
-    plugin = load("models", spec.kind)(spec.name, spec.options)
+def build_model(spec: Spec, spec_text: str) -> Model:
+    """Build the model of a spec; `spec_text` is the text that the user wrote, for the error message."""
+    plugin = load_plugin("models", spec.kind)(spec.name, spec.options)
     if not isinstance(plugin, Model):
-        raise InputError(f"the plugin of {named!r} made no model: it lacks one of name, settings, price, answer")
+        raise InputError(f"the plugin of {spec_text!r} made no model: it lacks one of name, settings, price, answer")
     return plugin
 
 
 def inner_model(what: str, name: str, options: Mapping[str, str]) -> Model:
-    """The model that a judge or a model is made of: `name` is what stands after `what:`, such as openai:gpt-4o."""
+    """Build the model inside a judge or model; `name` is the spec after `what:`, such as openai:gpt-4o."""
     if not name:
         raise InputError(f"{what!r} is made of a model: write {what}:KIND:NAME, such as {what}:openai:gpt-4o")
     spec = Spec.parse(name)
-    return model(Spec(spec.kind, spec.name, options), name)
+    return build_model(Spec(spec.kind, spec.name, options), name)
 
 
-def function(named: str, *, form: str = "MODULE:FUNCTION") -> Callable[..., Any]:
-    """A function of the user's own, by module and name. The module may lie in the folder where the command is typed,
-    in which an installed command does not look by itself. `form` is how it is written, for the error."""
+def load_function(function_path: str, *, form: str = "MODULE:FUNCTION") -> Callable[..., Any]:
+    """Import a user's function. The module may be in the current folder, which an installed command does not search by
+    itself. `form` is the expected notation, for the error message.
+    """
     here = str(Path.cwd())
     sys.path.insert(0, here)
     try:
-        target = Late(named).function
+        target = LazyFunction(function_path).function
     except (ImportError, AttributeError, ValueError) as error:
-        raise InputError(f"the function {named!r} cannot be found ({error}); write {form}") from error
+        raise InputError(f"the function {function_path!r} cannot be found ({error}); write {form}") from error
     finally:
         sys.path.remove(here)
     if not callable(target):
-        raise InputError(f"{named!r} is no function; write {form}")
+        raise InputError(f"{function_path!r} is no function; write {form}")
     return target

@@ -1,4 +1,4 @@
-"""The version, where every room can have it without the package's front door, and a digest of what changes rulings."""
+"""Version number, and a digest of the code that can change verdicts. Imports nothing from the package."""
 
 from __future__ import annotations
 
@@ -9,31 +9,34 @@ from pathlib import Path
 
 __version__ = "0.1.0"
 
-SHOWING = frozenset({"analysis", "cli", "columns", "ledger", "reports", "stats", "testing", "web"})
-"""Rooms that only keep rulings, compute with them or show them."""
-SAMPLES = frozenset({"sample", "__pycache__"})
-"""Folders of data that cases are made of before a worker is sent them, and of what Python makes of the code."""
+PACKAGES_WITHOUT_JUDGING = frozenset({"analysis", "cli", "columns", "ledger", "reports", "stats", "testing", "web"})
+"""Packages that only store, analyse or show verdicts."""
+IGNORED_FOLDERS = frozenset({"sample", "__pycache__"})
+"""Sample data, which workers get as cases, and Python's bytecode cache."""
 
 
 @cache
 def code_digest() -> str:
-    """Stands for the code, prompts and word lists of this very installation that can change a ruling.
-
-    A version number is the same for two commits; this is not.
+    """Return a digest of the installed code, prompts and word lists that can change a verdict.
+    Two commits may have the same version number, but not the same digest.
     """
     root = Path(__file__).parent
-    whole = hashlib.sha256()
+    hasher = hashlib.sha256()
     for folder, inner, names in os.walk(root):
         place = Path(folder).relative_to(root)
-        inner[:] = sorted(name for name in inner if name not in (SAMPLES if place.parts else SAMPLES | SHOWING))
+        inner[:] = sorted(
+            name
+            for name in inner
+            if name not in (IGNORED_FOLDERS if place.parts else IGNORED_FOLDERS | PACKAGES_WITHOUT_JUDGING)
+        )
         for name in sorted(names):
             if not name.startswith("."):
                 data = (Path(folder) / name).read_bytes()
-                whole.update(f"{(place / name).as_posix()} {len(data)}\n".encode())
-                whole.update(data)
-    return whole.hexdigest()
+                hasher.update(f"{(place / name).as_posix()} {len(data)}\n".encode())
+                hasher.update(data)
+    return hasher.hexdigest()
 
 
-def build() -> str:
-    """The version with the beginning of that digest."""
+def build_label() -> str:
+    """Return the version with the first 12 characters of `code_digest`."""
     return f"{__version__} ({code_digest()[:12]})"

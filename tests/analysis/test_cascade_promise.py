@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fullbench.analysis.views.cascade_verdicts import levels
+from fullbench.analysis.views.cascade_verdicts import learn_levels
 from fullbench.core.panel import Cascade
 from fullbench.core.verdict import Verdict
 
@@ -80,7 +80,7 @@ def played(world, items, pairs, times):
     broken, settled = 0, []
     for _ in range(times):
         marked = [rulings(rng, chances) for chances in world(rng, (items, pairs))]
-        (level,) = levels(CASCADE, list(verdicts(*marked))).values()
+        (level,) = learn_levels(CASCADE, list(verdicts(*marked))).values()
         first = sureness(small) >= level.small.threshold
         second = ~first & (sureness(large) >= level.large.threshold)
         right = np.concatenate([small[first], large[second]])
@@ -108,7 +108,7 @@ def test_a_promise_from_marks_that_were_chosen_is_not_kept():
     small = rulings(rng, np.where(easy, 1.0, 0.0))
     large = rulings(rng, np.where(easy, 1.0, 0.0))
     rows = [v for v in verdicts(small, large) if v.judge != "human" or int(v.item.removeprefix("题")) < 60]
-    (level,) = levels(CASCADE, rows).values()
+    (level,) = learn_levels(CASCADE, rows).values()
     trusted = sureness(small) >= level.small.threshold
     assert trusted.all()
     assert small[trusted].mean() == 0.5

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fullbench import Choice, Item, Record, Response, Score, Verdict
-from fullbench.analysis.judge_card import card
+from fullbench.analysis.judge_card import build_card
 from fullbench.core.case import Case
 from fullbench.core.note import Note
 
@@ -34,7 +34,7 @@ def court(seed: int, *, items: int, length: float, bias: float = 0.0) -> Record:
             felt = worth + (bias * doublings if judge == "j" else 0.0)
             scores = np.clip(np.rint(3 + felt + 0.6 * rng.normal(size=len(NAMES))), 1, 5)
             verdicts += [
-                Verdict.of(Case(item, (response,), SCORED), judge, (float(mark),), rater=rater)
+                Verdict.from_case(Case(item, (response,), SCORED), judge, (float(mark),), rater=rater)
                 for response, mark in zip(shown, scores, strict=True)
             ]
             one, two = rng.choice(len(NAMES), 2, replace=False)
@@ -42,14 +42,14 @@ def court(seed: int, *, items: int, length: float, bias: float = 0.0) -> Record:
                 gap = felt[first] - felt[second] + 0.6 * rng.normal()
                 marks = (0.5, 0.5) if abs(gap) < 0.25 else (float(gap > 0), float(gap < 0))
                 case = Case(item, (shown[first], shown[second]), CHOSEN)
-                verdicts.append(Verdict.of(case, judge, marks, rater=rater))
+                verdicts.append(Verdict.from_case(case, judge, marks, rater=rater))
     return Record(tuple(verdicts), asked, said)
 
 
 def accused(record: Record) -> set[str]:
     """What the card of the judge claims, by the ids of its sentences."""
     claims = set()
-    for table in card(record, "j", own={"own-a", "own-b"}).tables:
+    for table in build_card(record, "j", own_contestants={"own-a", "own-b"}).tables:
         for note in table.notes if table.name.startswith("biases") else ():
             says = note.values["says"] if isinstance(note, Note) and "says" in note.values else None
             if isinstance(says, Note) and says.id == "probes.claim":

@@ -14,12 +14,12 @@ import pytest
 from typer.testing import CliRunner
 
 from fullbench.analysis import all_tables
-from fullbench.analysis.boards.leaderboard import Settings, boards, tables
-from fullbench.analysis.boards.leaderboard_details import standings
-from fullbench.analysis.judge_card import card
+from fullbench.analysis.boards.leaderboard import Settings, build_boards, leaderboard_tables
+from fullbench.analysis.boards.leaderboard_details import standing_tables
+from fullbench.analysis.judge_card import build_card
 from fullbench.cli.all_commands import app
-from fullbench.columns.column_builder import columns_of
-from fullbench.columns.columns_from_parquet import columns_of_parquet
+from fullbench.columns.column_builder import columns_from_verdicts
+from fullbench.columns.columns_from_parquet import read_parquet_columns
 from fullbench.core.ballot import Choice, Ranking, Score
 from fullbench.core.call import Usage
 from fullbench.core.case import cases
@@ -65,7 +65,7 @@ def _heard(draw, ledger, place, item, said):
             raters = draw.sample(("ann", "bob", "cy"), draw.randint(1, 3)) if judge == "human" else [""]
             for rater in raters:
                 for revision in range(2 if rater and draw.random() < 0.1 else 1):
-                    verdict = Verdict.of(
+                    verdict = Verdict.from_case(
                         case, judge, ruling if draw.random() < 0.5 or rater == "" else _marks(draw, case), usage=usage,
                         text="because", rater=rater, revision=revision,
                     )  # fmt: skip
@@ -92,9 +92,11 @@ def one_each(verdicts):
         if not v.rater:
             yield v
         elif v.marks is not None:
-            panels[v.judge, v.criterion, v.ballot, v.item, tuple(sorted(v.shown))].append(v)
+            panels[v.judge, v.criterion, v.ballot, v.item, tuple(sorted(v.shown_responses))].append(v)
     for (_, _, ballot, _, responses), votes in panels.items():
-        marks = [tuple(Fraction(dict(zip(v.shown, v.marks, strict=True))[one]) for one in responses) for v in votes]
+        marks = [
+            tuple(Fraction(dict(zip(v.shown_responses, v.marks, strict=True))[one]) for one in responses) for v in votes
+        ]
         if ballot.startswith("choice"):
             times = {vote: marks.count(vote) for vote in marks}
             marks = [vote for vote, count in times.items() if count == max(times.values())]
@@ -116,7 +118,7 @@ def slow(verdicts):
         if v.marks is None:
             continue
         key = (v.judge, v.criterion, family(v))
-        shown = list(zip(v.shown, map(Fraction, v.marks), strict=True))
+        shown = list(zip(v.shown_responses, map(Fraction, v.marks), strict=True))
         if len(shown) == 1:
             single[key, v.item, v.ballot, v.trial, v.rater].append(shown[0])
             marks[key, v.contestants[0], v.ballot].append(shown[0][1])
@@ -156,7 +158,7 @@ def shown(found):
     """Everything that a board says of its contestants."""
     return {
         (board.key.judge, board.key.criterion, board.key.family): [
-            (line.contestant, line.rank, line.rating, line.won, dict(line.means)) for line in board.lines
+            (line.contestant, line.rank, line.rating, line.win_rate, dict(line.means)) for line in board.lines
         ]
         for board in found
     }
@@ -182,13 +184,13 @@ def check(folder: Path, seed: int, *, cards: bool = True) -> None:
         write_verdicts(folder / f"{seed}.parquet", ledger.verdicts())
     if not given:
         return
-    memory = columns_of(record)
-    parquet = columns_of_parquet(folder / f"{seed}.parquet")
-    assert memory.same(parquet)
+    memory = columns_from_verdicts(record)
+    parquet = read_parquet_columns(folder / f"{seed}.parquet")
+    assert memory.has_same_verdicts(parquet)
     assert columns.rows(columns.judge >= 0).mark.tobytes() == memory.mark.tobytes()
-    by_ledger = shown(boards(columns))
-    assert by_ledger == shown(boards(record)) == shown(boards(parquet))
-    _as_defined(shown(boards(columns, Settings(votes="each"))), *slow(record))
+    by_ledger = shown(build_boards(columns))
+    assert by_ledger == shown(build_boards(record)) == shown(build_boards(parquet))
+    _as_defined(shown(build_boards(columns, Settings(votes="each"))), *slow(record))
     _as_defined(by_ledger, *slow(one_each(record)))
     _doors(record, columns, by_ledger, cards=cards)
 
@@ -206,14 +208,14 @@ def _as_defined(by_door, results, means):
 
 def _doors(record, columns, by_ledger, *, cards):
     names = ("rank", "contestant", "rating", "duels won")
-    report = cells(all_tables.tables(columns), *names)
+    report = cells(all_tables.verdict_tables(columns), *names)
     assert set(report) == set(by_ledger)
     for judge in columns.judges():
         mine = {key: rows for key, rows in report.items() if key[0] == judge}
-        assert cells(standings(record, judge), *names) == mine
+        assert cells(standing_tables(record, judge), *names) == mine
         # A card also resamples every agreement, which takes most of the time: the suite looks at every fifth.
         if cards:
-            assert cells(card(record, judge, columns=columns).tables, *names) == mine
+            assert cells(build_card(record, judge, columns=columns).tables, *names) == mine
 
 
 @pytest.mark.parametrize("block", range(2))
@@ -272,7 +274,7 @@ def test_two_criteria_are_two_leaderboards(tmp_path):
         for place in range(30)
         for first, second in (("ann", "bob"), ("bob", "ann"))
     ]  # fmt: skip
-    made = tables(Record(tuple(verdicts)))
+    made = leaderboard_tables(Record(tuple(verdicts)))
     assert [table.title for table in made] == ["Leaderboard by j on accuracy", "Leaderboard by j on brevity"]
     assert [table.rows[0][1] for table in made] == ["ann", "bob"]
 
@@ -285,7 +287,7 @@ def test_who_beats_everybody_stands_first_and_has_a_rank():
             best = "ace" if "ace" in (first, second) else "b" if place % 3 else "c"
             verdicts.append(Verdict(f"{place}{first}", "j", f"i{place}", (first, second), "choice",
                                     marks=(float(first == best), float(second == best))))  # fmt: skip
-    (board,) = boards(Record(tuple(verdicts)))
+    (board,) = build_boards(Record(tuple(verdicts)))
     assert [line.contestant for line in board.lines] == ["ace", "b", "c"]
     assert board.lines[0].rank == (1, 1)
     assert board.lines[1].rank[0] > 1
@@ -306,7 +308,7 @@ def test_a_judge_that_always_refuses_has_no_leaderboard_and_one_that_often_does_
                        else {"marks": (float(first == best), float(second == best))}))
             for place, first, second, best in ruled
         ]  # fmt: skip
-        found = list(boards(Record(tuple(verdicts)), Settings(rule="both-agree")))
+        found = list(build_boards(Record(tuple(verdicts)), Settings(rule="both-agree")))
         if share == 1.0:
             assert not found
             continue
@@ -326,7 +328,7 @@ def test_judges_that_always_choose_a_place_are_not_told_apart(tmp_path):
             for judge, marks in (("first", (1.0, 0.0)), ("second", (0.0, 1.0)),
                                  ("human", (float(first == best), float(second == best)))):  # fmt: skip
                 verdicts.append(Verdict(case, judge, item, (first, second), "choice", marks=marks))
-    made = card(Record(tuple(verdicts)), "first")
+    made = build_card(Record(tuple(verdicts)), "first")
     (table,) = (one for one in made.tables if one.name == "standing")
     (row,) = table.rows
     assert row[3].value == 0

@@ -25,16 +25,16 @@ def ledger_of(path):
                 if number < 4:
                     for case in cases([item], said, FORCED, size=2, criterion=criterion):
                         for rater in ("ann", "bob"):
-                            ledger.add(case, Verdict.of(case, "human", (1.0, 0.0), rater=rater))
+                            ledger.add(case, Verdict.from_case(case, "human", (1.0, 0.0), rater=rater))
                 for judge, forms in ballots.items():
                     for form in forms:
                         for case in cases([item], said, form, size=2, orders="both", criterion=criterion):
                             ruling = "refused" if (number, judge) == (0, "ties") else (0.0, 1.0)
-                            ledger.add(case, Verdict.of(case, judge, ruling))
+                            ledger.add(case, Verdict.from_case(case, judge, ruling))
             for case in cases([item], said, Score(1, 5), size=1):
-                ledger.add(case, Verdict.of(case, "ties", (4.0,)))
+                ledger.add(case, Verdict.from_case(case, "ties", (4.0,)))
                 if number == 5:
-                    ledger.add(case, Verdict.of(case, "human", (3.0,), rater="ann"))
+                    ledger.add(case, Verdict.from_case(case, "human", (3.0,), rater="ann"))
 
 
 def tables(*words):
@@ -51,15 +51,15 @@ def test_the_report_counts_what_is_not_compared(tmp_path):
     with Ledger(path, read_only=True) as ledger:
         verdicts = ledger.record().verdicts
     places = {
-        (v.item, v.criterion, v.ballot, frozenset(v.shown)) for v in verdicts if v.judge == "human"
+        (v.item, v.criterion, v.ballot, frozenset(v.shown_responses)) for v in verdicts if v.judge == "human"
     }  # fmt: skip
     anywhere = {(item, criterion, shown) for item, criterion, _, shown in places}
     expected = Counter(
         (v.judge, v.criterion, v.ballot)
         for v in verdicts
         if v.judge != "human" and v.marks is not None
-        and (v.item, v.criterion, v.ballot, frozenset(v.shown)) not in places
-        and (v.item, v.criterion, frozenset(v.shown)) in anywhere
+        and (v.item, v.criterion, v.ballot, frozenset(v.shown_responses)) not in places
+        and (v.item, v.criterion, frozenset(v.shown_responses)) in anywhere
     )  # fmt: skip
     shown, _ = tables("report", "--ledger", str(path))
     table = shown["not compared"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fullbench.analysis.agreement.judges_with_people import meet
-from fullbench.analysis.judge_card import standing
+from fullbench.analysis.agreement.judges_with_people import compare_with_people
+from fullbench.analysis.judge_card import standing_table
 from fullbench.core.record import Record
 from fullbench.core.verdict import Verdict
 
@@ -33,7 +33,7 @@ def heard(draw: np.random.Generator, items: int, judges: int, better: float = 0.
 def told_apart(runs: int, items: int, judges: int, better: float = 0.0) -> float:
     """How often the card of one judge says of any other that they can be told apart."""
     draw = np.random.default_rng(8)
-    tables = (standing(meet(heard(draw, items, judges, better)), "j0") for _ in range(runs))
+    tables = (standing_table(compare_with_people(heard(draw, items, judges, better)), "j0") for _ in range(runs))
     return float(np.mean(["yes" in table.column("told apart") for table in tables]))
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from fullbench import Choice, Item, Record, Response, Usage, Verdict
-from fullbench.analysis.verdict_cost import rates
-from fullbench.columns.column_builder import columns_of
+from fullbench.analysis.verdict_cost import rate_table
+from fullbench.columns.column_builder import columns_from_verdicts
 from fullbench.core.case import Case
 
 
@@ -29,7 +29,7 @@ def heard(items: int = 40) -> tuple[Record, dict[tuple[str, str], list[tuple[int
                     usage = Usage(calls, 0, 100, 10, dollars if calls else 0.0, calls * dear * rng.uniform(1, 3))
                     if judge == "free":
                         usage = Usage()
-                    verdicts.append(Verdict.of(case, judge, (1.0, 0.0), usage=usage))
+                    verdicts.append(Verdict.from_case(case, judge, (1.0, 0.0), usage=usage))
                     used.setdefault((judge, criterion), []).append((number, usage))
     return Record(tuple(verdicts), asked), used
 
@@ -43,7 +43,7 @@ def jackknifed(amounts: np.ndarray, sizes: np.ndarray, item: np.ndarray) -> tupl
 
 def test_price_and_time_are_ratios_with_intervals_over_items():
     record, used = heard()
-    table = rates(columns_of(record))
+    table = rate_table(columns_from_verdicts(record))
     assert [str(column) for column in table.columns] == ["judge", "criterion", "dollars per 1,000", "s a call"]
     rows = {(str(row[0]), str(row[1])): row[2:] for row in table.rows}
     assert set(rows) == {(judge, criterion) for judge in ("priced", "partly") for criterion in ("overall", "style")}
@@ -65,5 +65,7 @@ def test_price_and_time_are_ratios_with_intervals_over_items():
 
 def test_a_price_is_never_below_zero():
     record, _ = heard(items=3)
-    (price,) = {row[2].low for row in rates(columns_of(record)).rows if row[2] is not None and row[2].low <= 0} or {0.0}
+    (price,) = {
+        row[2].low for row in rate_table(columns_from_verdicts(record)).rows if row[2] is not None and row[2].low <= 0
+    } or {0.0}
     assert price == 0.0

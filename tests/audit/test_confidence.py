@@ -12,10 +12,10 @@ import pytest
 from typer.testing import CliRunner
 
 from fullbench import Ledger
-from fullbench.audit.cases.build_audit_cases import SIZES, docket
-from fullbench.audit.measures.calibration import calibration
-from fullbench.audit.measures.verdicts_with_truth import heard
-from fullbench.audit.simulated_judges import named
+from fullbench.audit.cases.build_audit_cases import SIZES, audit_cases
+from fullbench.audit.measures.calibration import measure_calibration
+from fullbench.audit.measures.verdicts_with_truth import load_judged_cases
+from fullbench.audit.simulated_judges import simulated_judge
 from fullbench.cli.all_commands import app
 from fullbench.errors import InputError
 from fullbench.parsing.confidence import stated_confidence, token_confidence
@@ -40,13 +40,22 @@ def test_chances_of_tokens_are_those_of_legal_rulings():
 
 
 def test_a_judge_that_boasts_is_found_and_one_that_does_not_is_not():
-    asked = replace(SIZES["default"], scores=0, rankings=0, drawn=0, looks=0, veiled=0, sways=(), attacks=0)
-    cases = [case for case in docket(asked, 0) if case.item.tags["part"] in {"pairs", "reworded"}]
+    asked = replace(
+        SIZES["default"],
+        scores=0,
+        rankings=0,
+        picture_pairs=0,
+        picture_use_pairs=0,
+        hidden_picture_pairs=0,
+        changes=(),
+        attacks=0,
+    )
+    cases = [case for case in audit_cases(asked, 0) if case.item.tags["part"] in {"pairs", "reworded"}]
     assert len(cases) == 310
     for boast, too_sure in ((0.0, False), (2.0, True)):
-        judge = named("noisy", {"states": "1", "boast": str(boast)})
+        judge = simulated_judge("noisy", {"states": "1", "boast": str(boast)})
         record = record_of(judge, cases)
-        result = calibration(heard(record, judge.name))
+        result = measure_calibration(load_judged_cases(record, judge.name))
         assert (result.overconfidence.low > 0) == too_sure
         # by hand, from the replies
         gaps = []
@@ -96,8 +105,8 @@ def test_confidence_of_a_server_comes_into_the_card(source, tmp_path, monkeypatc
 
 def test_confidence_that_cannot_be_is_refused():
     with pytest.raises(InputError, match="stated or logprobs"):
-        judge_and_model_specs.judge("vllm:x@http://127.0.0.1:9/v1?confidence=loud")
+        judge_and_model_specs.judge_from_spec("vllm:x@http://127.0.0.1:9/v1?confidence=loud")
     with pytest.raises(InputError, match="gives no chances of tokens"):
-        judge_and_model_specs.judge("anthropic:claude?confidence=logprobs")
+        judge_and_model_specs.judge_from_spec("anthropic:claude?confidence=logprobs")
     with pytest.raises(InputError, match="our own wording"):
-        judge_and_model_specs.judge("vllm:x@http://127.0.0.1:9/v1?confidence=stated&form=json")
+        judge_and_model_specs.judge_from_spec("vllm:x@http://127.0.0.1:9/v1?confidence=stated&form=json")

@@ -14,11 +14,11 @@ import pytest
 from typer.testing import CliRunner
 
 from fullbench import Case, Choice, Item, Ledger, Response, Verdict
-from fullbench.audit.cases.build_audit_cases import SIZES, docket
+from fullbench.audit.cases.build_audit_cases import SIZES, audit_cases
 from fullbench.audit.simulated_judges import JUDGES
 from fullbench.cli.all_commands import app
 from fullbench.errors import InputError
-from fullbench.studies.run.judge_cases import hear
+from fullbench.studies.run.judge_cases import judge_cases
 
 WORTH = {"old": 0.0, "new": 0.3, "weak": -1.0}
 
@@ -34,10 +34,10 @@ def play(path: Path, worth: dict[str, float], seed: int, *, people: bool = False
                 case = Case(item, (said[one], said[two]), Choice(tie=True))
                 gap = worth[one] - worth[two] + rng.gauss(0, 1)
                 marks = (1.0, 0.0) if gap > 0 else (0.0, 1.0)
-                ledger.add(case, Verdict.of(case, "judge", marks))
+                ledger.add(case, Verdict.from_case(case, "judge", marks))
                 if people:
                     vote = marks if rng.random() < 0.9 else marks[::-1]
-                    ledger.add(case, Verdict.of(case, "human", vote, rater="ann"))
+                    ledger.add(case, Verdict.from_case(case, "human", vote, rater="ann"))
 
 
 @pytest.fixture
@@ -108,10 +108,15 @@ def test_agreement_with_people_and_ratings_beside_an_earlier_run(call, tmp_path)
 
 
 def test_several_audits_in_one_ledger_are_told_apart(call, tmp_path, monkeypatch):
-    cases = list(docket(replace(SIZES["quick"], attacks=0, sways=(), drawn=0, scores=0, rankings=0, looks=0), 0))
+    cases = list(
+        audit_cases(
+            replace(SIZES["quick"], attacks=0, changes=(), picture_pairs=0, scores=0, rankings=0, picture_use_pairs=0),
+            0,
+        )
+    )
     for study in ("audit-quick-0", "audit-quick-1"):
         with Ledger(tmp_path / "fullbench.ledger", study=study) as ledger:
-            hear([JUDGES["accurate"]], lambda _: cases, ledger)
+            judge_cases([JUDGES["accurate"]], lambda _: cases, ledger)
     gate = tmp_path / "gate.toml"
     gate.write_text("[[audit]]\naccuracy = 0.5\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"several audits .audit-quick-0, audit-quick-1.; say which"):

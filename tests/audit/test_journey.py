@@ -15,19 +15,19 @@ import pytest
 from typer.testing import CliRunner
 
 from fullbench import Ledger
-from fullbench.audit.audit_run import variants
-from fullbench.audit.cases.attacks import attacks
-from fullbench.audit.cases.build_audit_cases import SIZES, docket
-from fullbench.audit.cases.synthetic_items import asked, drawn
+from fullbench.audit.audit_run import circumstances_by_case
+from fullbench.audit.cases.attacks import all_attacks
+from fullbench.audit.cases.build_audit_cases import SIZES, audit_cases
+from fullbench.audit.cases.synthetic_items import draw_pictures, draw_question
 from fullbench.cli.all_commands import app
 from fullbench.core.item import Turn
 from fullbench.core.model import Prompt
 from fullbench.core.note import Note
 from fullbench.core.picture import Picture
-from fullbench.reports.translated_tables import localised
-from fullbench.reports.words import messages
+from fullbench.reports.translated_tables import localise_table
+from fullbench.reports.words import language_messages
 from fullbench.studies import judge_and_model_specs
-from fullbench.studies.run.judge_cases import hear
+from fullbench.studies.run.judge_cases import judge_cases
 from tests.fake_server import FakeServer
 from tests.tiny_server import TinyServer
 from tests.waiting import until
@@ -66,7 +66,10 @@ def test_an_audit_on_a_fresh_machine(call, tmp_path):
         tags = record.items[verdict.item].tags
         mark = dict(zip(verdict.contestants, verdict.marks, strict=True)).get("right")
         if tags["part"] == "pairs" and verdict.trial == 0 and verdict.criterion == "correctness":
-            order = [one.contestant for one in (record.responses[(verdict.item, *shown)] for shown in verdict.shown)]
+            order = [
+                one.contestant
+                for one in (record.responses[(verdict.item, *shown)] for shown in verdict.shown_responses)
+            ]
             marks.setdefault(tags["base"], {}).setdefault(f"plain {order[0]}", mark)
         elif tags.get("what") == "swapped":
             marks.setdefault(tags["base"], {})["swapped"] = (mark, verdict.contestants[0])
@@ -125,8 +128,8 @@ def test_on_your_own_items_it_is_told_whether_the_judge_looks(call, tmp_path):
     """Six items with pictures; court:keen reads the pixels, court:blind never does."""
     rows, answers = [], []
     for number in range(14):
-        known = asked(9, "mine", number)
-        (tmp_path / f"{number}.png").write_bytes(drawn(known.scene, known.name)[-1])
+        known = draw_question(9, "mine", number)
+        (tmp_path / f"{number}.png").write_bytes(draw_pictures(known.scene, known.name)[-1])
         rows.append({"id": f"i{number}", "question": known.question, "images": [f"{number}.png"]})
         answers += [{"item": f"i{number}", "contestant": name, "text": text}
                     for name, text in (("a", known.right), ("b", known.wrong))]  # fmt: skip
@@ -193,12 +196,12 @@ def served(_words: str, _pictures: list[bytes], body: dict[str, Any]) -> str:
                 message["role"],
                 tuple(
                     part["text"] if "text" in part
-                    else Picture.of(base64.b64decode(part["image_url"]["url"].split(",", 1)[1]), name="shown")
+                    else Picture.from_bytes(base64.b64decode(part["image_url"]["url"].split(",", 1)[1]), name="shown")
                     for part in parts
                 ),
             )
         )  # fmt: skip
-    (reply,) = judge_and_model_specs.contestant("court:keen").answer([Prompt(tuple(turns))])
+    (reply,) = judge_and_model_specs.contestant_from_spec("court:keen").answer([Prompt(tuple(turns))])
     return reply.text
 
 
@@ -230,39 +233,39 @@ def test_usual_and_deep_audits_come_to_a_whole_card(call, tmp_path, size, least,
     # intervals cover is asserted in test_figures.
     assert abs(length["value"] - 1.0) <= (1.5 if size else 1.0) * (length["high"] - length["low"]) / 2
     assert measures["attack_rate"]["low"] <= 0.5 <= measures["attack_rate"]["high"]
-    assert measures["attacks"] == (100 if not size else len(attacks()))
+    assert measures["attacks"] == (100 if not size else len(all_attacks()))
 
 
 @pytest.mark.slow
 def test_an_audited_call_takes_no_more_cpu_than_another(tmp_path, monkeypatch):
     """The same cases, heard as an audit's and as any study's; the best of three, since others use this machine too."""
     monkeypatch.setenv("VLLM_API_KEY", "sk-not-a-key")
-    cases = list(docket(SIZES["default"], 0))
+    cases = list(audit_cases(SIZES["default"], 0))
     took: dict[str, list[float]] = {"plain": [], "audited": []}
     with FakeServer(says="[[A]]") as server:
         for turn in range(3):
-            for name, marked in (("plain", {}), ("audited", variants(cases))):
-                judge = judge_and_model_specs.judge(f"vllm:{name}{turn}@{server.url}?mode=direct")
+            for name, marked in (("plain", {}), ("audited", circumstances_by_case(cases))):
+                judge = judge_and_model_specs.judge_from_spec(f"vllm:{name}{turn}@{server.url}?mode=direct")
                 with Ledger(tmp_path / f"{name}{turn}.ledger", study="s") as ledger:
                     start = time.process_time()
-                    hear([judge], lambda _: cases, ledger, marked=marked)
+                    judge_cases([judge], lambda _: cases, ledger, circumstances_by_case=marked)
                     ledger.flush()
                     took[name].append(time.process_time() - start)
     assert min(took["audited"]) <= 1.15 * min(took["plain"])
 
 
 def test_a_card_speaks_chinese(call, tmp_path):
-    from fullbench.audit.audit_run import Auditing
+    from fullbench.audit.audit_run import AuditRun
 
     call("audit", "simulated:long-words?length=3", "--quick", "--quiet")
-    auditing = Auditing(["simulated:long-words?length=3"], size="quick")
+    auditing = AuditRun(["simulated:long-words?length=3"], size="quick")
     with Ledger(tmp_path / "fullbench.ledger", read_only=True) as ledger:
-        record = ledger.record(study="audit-quick-0").ordered()
+        record = ledger.record(study="audit-quick-0").in_canonical_order()
     card = auditing.card(record, auditing.judges[0].name)
     assert isinstance(card.lead, Note)
-    chinese = card.lead.said_in(messages("zh"))
+    chinese = card.lead.translate_with(language_messages("zh"))
     assert "看图" in chinese
     assert "sight" not in chinese
     for table in card.tables:
         if table.name in {"sway", "look", "sight", "fooled", "knowledge"}:
-            assert any("\u4e00" <= letter <= "\u9fff" for letter in localised(table, "zh").title)
+            assert any("\u4e00" <= letter <= "\u9fff" for letter in localise_table(table, "zh").title)

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import fullbench
 from fullbench import Ledger
 from fullbench.cli.all_commands import app
-from fullbench.ledger.judge_replacements import Succession, successions
+from fullbench.ledger.judge_replacements import JudgeReplacement, load_replacements
 from tests.audit.test_succession import WORTH, play
 
 SEAM = "A seam runs here: new succeeds old"
@@ -78,8 +78,8 @@ def test_every_board_carries_the_seam_once_a_successor_was_equated(call, board, 
     call("ledger", "copy", board, "copy.ledger", "--quiet")
     call("ledger", "copy", board, "less.ledger", "--without", "study:first", "--quiet")
     with Ledger(tmp_path / "copy.ledger", read_only=True) as copied, Ledger("less.ledger", read_only=True) as less:
-        assert successions(copied) == [Succession("first", "old", "new")]
-        assert successions(less) == []
+        assert load_replacements(copied) == [JudgeReplacement("first", "old", "new")]
+        assert load_replacements(less) == []
     assert "sound" in call("ledger", "verify", board)
     # so has a lake, into which nothing is entered
     call("lake", "write", board, "--out", "lake")

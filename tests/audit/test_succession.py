@@ -21,8 +21,8 @@ from fullbench.audit.simulated_judges import AuditJudge
 from fullbench.cli.all_commands import app
 from fullbench.stats import drift_alarm as alarms
 from fullbench.stats.drift_alarm import alarm_call, alarm_calls
-from fullbench.stats.ratings.joint_rating_model import Votes, joint
-from fullbench.studies.run.judge_cases import hear
+from fullbench.stats.ratings.joint_rating_model import Votes, fit_joint_model
+from fullbench.studies.run.judge_cases import judge_cases
 from tests.fake_server import FakeServer
 
 
@@ -36,10 +36,10 @@ class Served(AuditJudge):
 
 
 def hearing(ledger: Ledger, judge: AuditJudge, calls: int = 60) -> canary_checks.Alarm:
-    cases = canary_checks.canaries(ledger, 20)
-    due = canary_checks.due(cases, ledger.record([judge.name], study=canary_checks.STUDY), judge.name, calls)
-    hear([judge], lambda _: due, ledger)
-    return canary_checks.alarm(ledger.record([judge.name], study=canary_checks.STUDY), judge.name)
+    cases = canary_checks.draw_canaries(ledger, 20)
+    due = canary_checks.due_cases(cases, ledger.record([judge.name], study=canary_checks.STUDY), judge.name, calls)
+    judge_cases([judge], lambda _: due, ledger)
+    return canary_checks.judge_alarm(ledger.record([judge.name], study=canary_checks.STUDY), judge.name)
 
 
 def test_a_judge_that_changed_is_noticed_and_one_that_did_not_is_not(tmp_path):
@@ -47,18 +47,20 @@ def test_a_judge_that_changed_is_noticed_and_one_that_did_not_is_not(tmp_path):
     with Ledger(tmp_path / "a.ledger", study=canary_checks.STUDY) as ledger:
         first = hearing(ledger, steady)
         assert gated(tmp_path) == (1, "no canary was heard since the baseline; the command canary hears some")
-        assert (first.watched + first.left_out, first.calls) == (20, 0)
-        assert first.baseline[1] == first.watched * (canary_checks.ROUNDS[0][1] - canary_checks.CHOSEN)
+        assert (first.watched_count + first.unwatched_count, first.call_count) == (20, 0)
+        assert first.baseline_counts[1] == first.watched_count * (
+            canary_checks.ROUNDS[0][1] - canary_checks.SELECTION_ROUNDS
+        )
         again = hearing(ledger, steady, 200)
-        assert again.calls == pytest.approx(200, abs=200 * first.left_out / 20 + 1)
-        assert not again.rung
+        assert again.call_count == pytest.approx(200, abs=200 * first.unwatched_count / 20 + 1)
+        assert not again.rang_at_call
         assert gated(tmp_path) == (0, "")
         # the provider puts another model behind the same name
         later = hearing(ledger, _behind(steady, replace(steady, sight=0.6)), 200)
-        assert later.rung > again.calls
+        assert later.rang_at_call > again.call_count
         assert later.share.value < again.share.value
-        assert [*canary_checks.watched(ledger)] == ["served"]
-        assert gated(tmp_path) == (1, f"the alarm rang at canary call {later.rung}")
+        assert [*canary_checks.load_alarms(ledger)] == ["served"]
+        assert gated(tmp_path) == (1, f"the alarm rang at canary call {later.rang_at_call}")
 
 
 def gated(folder: Path) -> tuple[int, str]:
@@ -89,16 +91,20 @@ def _behind(alias: Served, model: Served):
 
 def test_canaries_are_private_and_fixed(tmp_path):
     with Ledger(tmp_path / "a.ledger") as one, Ledger(tmp_path / "b.ledger") as two:
-        first, again, other = (canary_checks.canaries(ledger, 4) for ledger in (one, one, two))
+        first, again, other = (canary_checks.draw_canaries(ledger, 4) for ledger in (one, one, two))
         seed = canary_checks.private_seed(one)
-    assert canary_checks.digest_of(first) == canary_checks.digest_of(again) != canary_checks.digest_of(other)
+    assert (
+        canary_checks.canary_set_digest(first)
+        == canary_checks.canary_set_digest(again)
+        != canary_checks.canary_set_digest(other)
+    )
     assert str(seed) not in str([(case.item.id, case.item.tags) for case in first])
 
 
 def test_canaries_from_the_command_line(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(canary_checks, "CASES", 6)
-    monkeypatch.setattr(canary_checks.canaries, "__defaults__", (6,))
+    monkeypatch.setattr(canary_checks.draw_canaries, "__defaults__", (6,))
     call = CliRunner()
     done = call.invoke(app, ["canary", "simulated:accurate", "--quiet"])
     assert done.exit_code == 0, done.output
@@ -133,7 +139,7 @@ def test_canaries_after_a_run_get_what_its_budget_has_left(tmp_path, monkeypatch
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     monkeypatch.setattr(canary_checks, "CASES", 6)
-    monkeypatch.setattr(canary_checks.canaries, "__defaults__", (6,))
+    monkeypatch.setattr(canary_checks.draw_canaries, "__defaults__", (6,))
     (tmp_path / "items.jsonl").write_text('{"id": "i", "question": "?"}', encoding="utf-8")
     (tmp_path / "said.jsonl").write_text('{"item": "i", "contestant": "a", "text": "x"}', encoding="utf-8")
     with FakeServer(quick=True) as server:
@@ -179,7 +185,7 @@ def evidence_by_hand(baseline: list[list[bool]], later: list[tuple[int, bool]], 
         none = max(unchanged([*before, *since])) - max(fits)
         known, new = counts(before), counts(since)
         stories: list[list[float]] = [[], []]
-        for share in alarms.TURNED:
+        for share in alarms.TURNED_SHARES:
             cases = []
             for (differed, agreed), (more, fewer) in zip(known, new, strict=True):
                 base = log_beta(a + differed, b + agreed)
@@ -187,11 +193,11 @@ def evidence_by_hand(baseline: list[list[bool]], later: list[tuple[int, bool]], 
                 other = exp(log_beta(a + differed + fewer, b + agreed + more) - base)
                 cases.append(log((1 - share) * same + share * other))
             stories[0].append(exp(sum(cases) - none))
-        for points in alarms.RAISED:
+        for points in alarms.RAISED_POINTS:
             chances = [min(0.97, (a + known[case][0]) / (a + b + sum(known[case])) + points) for case, _ in since]
             likely = [log(p if differed else 1 - p) for p, (_, differed) in zip(chances, since, strict=True)]
             stories[1].append(exp(sum(likely) - none))
-        weight = alarms.FIRST if start == 0 else (1 - alarms.FIRST) / alarms.HORIZON
+        weight = alarms.FIRST_CALL_BELIEF if start == 0 else (1 - alarms.FIRST_CALL_BELIEF) / alarms.HORIZON
         total += weight * float(np.mean([np.mean(story) for story in stories]))
     return total
 
@@ -202,14 +208,14 @@ def test_the_alarm_rings_where_the_evidence_by_hand_does():
         baseline = [[bool(differed) for differed in rng.random(6) < 0.1] for _ in range(3)]
         later = [(call % 3, bool(rng.random() < chance)) for call in range(15)]
         by_hand = [evidence_by_hand(baseline, later[:call], 3) for call in range(1, len(later) + 1)]
-        first = next((call for call, value in enumerate(by_hand, start=1) if value >= alarms.RINGS), 0)
+        first = next((call for call, value in enumerate(by_hand, start=1) if value >= alarms.ALARM_RATIO), 0)
         named = {str(case): hearings for case, hearings in enumerate(baseline)}
         assert alarm_call(named, [(str(case), differed) for case, differed in later]) == first
         watch = alarms._Watch(np.array([[float(sum(h)) for h in baseline]]), np.full((1, 3), 6.0))
         for call, (case, differed) in enumerate(later):
             if call % 3 == 0:
                 watch.begin()
-            seen = watch.hear(np.array([case]), np.array([differed]))
+            seen = watch.add_calls(np.array([case]), np.array([differed]))
             assert seen[0] == pytest.approx(by_hand[call], rel=1e-9)
 
 
@@ -231,10 +237,10 @@ def rang(
             "flaky": rng.beta(0.15, 0.15 * (1 - share) / share, 60),
             "coins": np.where(rng.random(60) < 2.5 * share, 0.4, 0.0),
         }[noise]
-        kept = chances[(rng.random((60, canary_checks.CHOSEN)) >= chances[:, None]).all(axis=1)]
+        kept = chances[(rng.random((60, canary_checks.SELECTION_ROUNDS)) >= chances[:, None]).all(axis=1)]
         baseline = np.zeros((len(kept), 0), dtype=bool)
         for most, end in canary_checks.ROUNDS:
-            more = rng.random((len(kept), end - canary_checks.CHOSEN - baseline.shape[1])) < kept[:, None]
+            more = rng.random((len(kept), end - canary_checks.SELECTION_ROUNDS - baseline.shape[1])) < kept[:, None]
             baseline = np.concatenate([baseline, more], axis=1)
             if baseline.mean() <= most:
                 break
@@ -288,7 +294,7 @@ def play(ledger: Ledger, judge: str, sharp: float, items: range, names: set[str]
             case = Case(item, (said[pair[0]], said[pair[1]]), Choice(tie=True))
             chance = 1 / (1 + np.exp(-sharp * (WORTH[pair[0]] - WORTH[pair[1]])))
             marks = (1.0, 0.0) if rng.random() < chance else (0.0, 1.0)
-            ledger.add(case, Verdict.of(case, judge, marks))
+            ledger.add(case, Verdict.from_case(case, judge, marks))
 
 
 def test_a_successor_stands_on_the_old_scale_with_the_seam_in_view(tmp_path, monkeypatch):
@@ -349,7 +355,7 @@ def test_equated_ratings_are_within_15_points_of_judging_all_again():
         parts = [votes(0, 1.0, 12_000, 5), votes(1, 1.6, 4_000, 5), votes(1, 1.6, 8_000, 6)]
         names = [*Votes.__dataclass_fields__]
         together = Votes(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
-        equated = joint(together, 6, 2, anchor=0).ratings[5].value
-        again = joint(votes(0, 1.0, 20_000, 6), 6, 1, anchor=0).ratings[5].value
+        equated = fit_joint_model(together, 6, 2, anchor=0).ratings[5].value
+        again = fit_joint_model(votes(0, 1.0, 20_000, 6), 6, 1, anchor=0).ratings[5].value
         gaps.append(abs(equated - again))
     assert np.mean(np.array(gaps) <= 15) >= 0.9

@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fullbench import Ledger
-from fullbench.audit.cases.build_audit_cases import SIZES, docket
+from fullbench.audit.cases.build_audit_cases import SIZES, audit_cases
 from fullbench.cli.all_commands import app
 from fullbench.files.item_files import read_verdicts
 from tests.tiny_server import TinyServer
@@ -118,7 +118,7 @@ def test_variants_and_doses_are_columns_of_an_export_and_come_back(call, tmp_pat
         rows = list(csv.DictReader(file))
     brighter = [row for row in rows if row["variant"] == "brightness"]
     assert {float(row["dose"]) for row in brighter} == {2.0}
-    assert len(brighter) == SIZES["quick"].swayed
+    assert len(brighter) == SIZES["quick"].items_per_change
     won = [dict(zip(json.loads(row["contestants"]), json.loads(row["marks"]), strict=True)) for row in brighter]
     (card,) = cards(call("audit", "simulated:vain?states=1", "--quick", "--quiet", "--json"))
     assert card["measures"]["sways"]["brightness"]["n"] == len(won)
@@ -167,9 +167,9 @@ def test_metrics_score_models_and_plugins_are_audited(call, tmp_path, monkeypatc
     assert shown["bleu"]["accuracy"]["value"] > 0.9
     assert shown["bleu"]["sees"] == "unknown"
     warm = next(value for name, value in shown.items() if "warm" in name)
-    assert warm["sways"]["brightness"]["n"] == SIZES["quick"].swayed
+    assert warm["sways"]["brightness"]["n"] == SIZES["quick"].items_per_change
     assert noise["accuracy"] is None
-    assert noise["accuracy_of_pictures"]["n"] == SIZES["quick"].drawn
+    assert noise["accuracy_of_pictures"]["n"] == SIZES["quick"].picture_pairs
     with Ledger(tmp_path / "fullbench.ledger", read_only=True) as ledger:
         record = ledger.record(study="audit-quick-0")
     right = [
@@ -182,11 +182,11 @@ def test_metrics_score_models_and_plugins_are_audited(call, tmp_path, monkeypatc
 
 @pytest.mark.slow
 def test_a_critic_behind_a_server_is_audited(call, tmp_path):
-    """A critic reads the answer beside the reference: where there is none, or pictures are the answers, it recuses."""
+    """A critic reads the answer beside the reference: where there is none, or pictures are the answers, it abstains."""
     with TinyServer(lambda words, pictures, body: '{"Rating": 4}', models=("critic",)) as server:
         spec = f"critic:vllm:critic@{server.url}?mode=direct&language=en&resample=0"
         (card,) = cards(call("audit", spec, "--quick", "--quiet", "--json", "--anyway"))
-    cases = list(docket(SIZES["quick"], 0))
+    cases = list(audit_cases(SIZES["quick"], 0))
     heard = [case for case in cases if case.item.reference and not any(said.pictures for said in case.responses)]
     assert card["measures"]["verdicts"] == card["measures"]["cases"] == len(cases)
     assert len(server.asked) == len(heard)
@@ -206,16 +206,16 @@ class Digits:
 
     name, settings = "digits", {"counts": "0-9"}
 
-    def hear(self, cases):
+    def judge(self, cases):
         for case in cases:
             counts = [len(re.findall("[0-9]", response.text)) for response in case.responses]
             if not case.ballot.spec.startswith("choice") or len(counts) != 2:
-                yield Verdict.of(case, self.name, "recused")
+                yield Verdict.from_case(case, self.name, "abstained")
             elif counts[0] == counts[1] and case.ballot.spec == "choice+tie":
-                yield Verdict.of(case, self.name, (0.5, 0.5))
+                yield Verdict.from_case(case, self.name, (0.5, 0.5))
             else:
                 first = counts[0] > counts[1]
-                yield Verdict.of(case, self.name, (float(first), float(not first)))
+                yield Verdict.from_case(case, self.name, (float(first), float(not first)))
 
 
 def make(name, options):
@@ -260,8 +260,8 @@ def test_a_critic_of_ones_own_is_audited(call, tmp_path):
     (card,) = cards(call("audit", "trained:mine", "--quick", "--quiet", "--json"))
     measures = card["measures"]
     assert "+light2#" in card["judge"]
-    assert measures["verdicts"] == measures["cases"] == len(list(docket(SIZES["quick"], 0)))
-    # it reads no picture: where the picture is hidden there is no reference, so it recuses, and nothing is claimed
+    assert measures["verdicts"] == measures["cases"] == len(list(audit_cases(SIZES["quick"], 0)))
+    # it reads no picture: where the picture is hidden there is no reference, so it abstains, and nothing is claimed
     assert measures["sees"] == "unknown"
     assert measures["reading_misled"] == 0
     assert measures["steadiness"]["in the other order"]["value"] == 1.0

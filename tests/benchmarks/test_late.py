@@ -6,18 +6,18 @@ from functools import partial
 
 import pytest
 
-from fullbench.core.benchmark import HOOKS, Benchmark, Late
-from fullbench.core.plugin_entry_points import installed
-from fullbench.plugin_registry import benchmark
+from fullbench.core.benchmark import HOOKS, Benchmark, LazyFunction
+from fullbench.core.plugin_entry_points import installed_plugins
+from fullbench.plugin_registry import load_benchmark
 
 
 def ours():
     """The benchmarks that come with the package, by name."""
-    entries = installed("benchmarks").values()
-    return {entry.name: benchmark(entry.name) for entry in entries if entry.value.startswith("fullbench.")}
+    entries = installed_plugins("benchmarks").values()
+    return {entry.name: load_benchmark(entry.name) for entry in entries if entry.value.startswith("fullbench.")}
 
 
-def late(made: Benchmark) -> dict[str, tuple[Late, partial]]:
+def late(made: Benchmark) -> dict[str, tuple[LazyFunction, partial]]:
     """The hooks that are named by path, each with what it is called with besides what its callers say."""
     hooks = {hook: getattr(made, hook) for hook in ("items", "cases", "tables", *HOOKS)}
     called = {
@@ -25,13 +25,13 @@ def late(made: Benchmark) -> dict[str, tuple[Late, partial]]:
         for hook, value in hooks.items()
         if callable(value)
     }
-    return {hook: (value.func, value) for hook, value in called.items() if isinstance(value.func, Late)}
+    return {hook: (value.func, value) for hook, value in called.items() if isinstance(value.func, LazyFunction)}
 
 
 def test_what_a_path_names_is_there_and_lies_where_a_benchmark_may_look():
     seen = 0
     for name, made in ours().items():
-        own = installed("benchmarks")[name].module.rpartition(".")[0]
+        own = installed_plugins("benchmarks")[name].module.rpartition(".")[0]
         rooms = (f"{own}.", "fullbench.synthetic.", "fullbench.analysis.", "fullbench.judges.")
         for hook, (path, _) in late(made).items():
             assert callable(path.function), (name, hook)
@@ -43,8 +43,8 @@ def test_what_a_path_names_is_there_and_lies_where_a_benchmark_may_look():
 def test_listing_the_benchmarks_imports_nothing_of_what_their_tables_need():
     code = """
 import sys
-from fullbench.plugin_registry import benchmark, names
-assert len([benchmark(name) for name in names("benchmarks")]) > 20
+from fullbench.plugin_registry import load_benchmark, plugin_names
+assert len([load_benchmark(name) for name in plugin_names("benchmarks")]) > 20
 print(sorted({"numpy", "scipy", "polars", "PIL", "fullbench.analysis"} & set(sys.modules)))
 """
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

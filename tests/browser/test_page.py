@@ -3,7 +3,7 @@
 import pytest
 from PIL import Image
 
-from fullbench.reports.html_page import page
+from fullbench.reports.html_page import render_page
 from tests.browsing import PATIENCE
 from tests.reports.sample import HOSTILE, USAGE, sections
 
@@ -46,7 +46,7 @@ SHOWN = "() => [...document.images].every((one) => one.complete && one.naturalWi
 def opened(browser, tmp_path, request):
     options = getattr(request, "param", {})
     path = tmp_path / "page.html"
-    path.write_text(page(HOSTILE, HOSTILE, sections(), usage=USAGE, source={"judge": HOSTILE}), encoding="utf-8")
+    path.write_text(render_page(HOSTILE, HOSTILE, sections(), usage=USAGE, source={"judge": HOSTILE}), encoding="utf-8")
     context = browser.new_context(viewport={"width": 1200, "height": 900}, **options)
     tab = context.new_page()
     tab.set_default_timeout(PATIENCE)

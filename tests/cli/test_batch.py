@@ -232,11 +232,11 @@ def test_replies_with_unknown_names_and_second_replies_are_told_and_billed_once(
         assert "3 replies bear names that no request has; they rule on nothing, what they cost is on the bill" in err
         assert "2 replies came to requests that had one; one counts, and all are on the bill." in err
         (state,) = (folder / "l.ledger.batches").glob("*/state.json")
-        state.write_text(json.dumps({**json.loads(state.read_text()), "told": False}), encoding="utf-8")
+        state.write_text(json.dumps({**json.loads(state.read_text()), "is_settled": False}), encoding="utf-8")
         fullbench(folder, "collect", "study.toml")
         with Ledger(folder / "l.ledger", read_only=True) as ledger:
             (account,) = (account for account in ledger.bill() if account.role == "judge")
-            spent = ledger.spent("default") + ledger.spent("filed")
+            spent = ledger.study_cost("default") + ledger.study_cost("filed")
         assert account.usage.calls == CASES - 3 + 3 + 2
         assert spent == pytest.approx(account.usage.dollars), "they are in what the study cost"
         service.spoil = lambda lines: lines

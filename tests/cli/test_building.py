@@ -12,9 +12,9 @@ from PIL import Image
 from fullbench import Ledger
 from fullbench.core.model import Prompt, Reply
 from fullbench.files.item_files import read_items, read_responses
-from fullbench.studies.authoring.near_duplicates import verify
-from fullbench.studies.authoring.safe_prompts import sanitise
-from fullbench.studies.run.answer_items import Kept
+from fullbench.studies.authoring.near_duplicates import verify_manifest
+from fullbench.studies.authoring.safe_prompts import sanitise_prompts
+from fullbench.studies.run.answer_items import RecordingModel
 from tests.cli.test_judge import cli  # noqa: F401
 from tests.judges.scorers.making import encoded, texture
 from tests.making import Talker, words
@@ -44,7 +44,7 @@ def test_blurred_pairs_run_and_the_manifest_says_how_each_was_made(cli, photos, 
     assert code == 0
     assert "Left out: broken.jpg: the picture cannot be decoded" in said
     manifest = rows(tmp_path / "b/made/manifest.jsonl")
-    assert verify(tmp_path / "b/made", manifest) == []
+    assert verify_manifest(tmp_path / "b/made", manifest) == []
     assert {row["how"] for row in manifest} == {
         "as it was given", "disk of 3 pixels", "line of 9 pixels at 45 degrees",
     }  # fmt: skip
@@ -132,12 +132,12 @@ def test_replies_are_kept_and_only_what_failed_is_asked_again(tmp_path):
 
     model = Talker(reply)
     with Ledger(tmp_path / "kept.ledger") as book:
-        first = sanitise(Kept(model, book), ["a knife fight", "a burning car"])
+        first = sanitise_prompts(RecordingModel(model, book), ["a knife fight", "a burning car"])
         assert [one.safe for one in first.pairs] == ["a calm street"]
-        assert first.failed == ["'a burning car': the server is down"]
+        assert first.failures == ["'a burning car': the server is down"]
         asked = len(model.asked)
         down[0] = False
-        second = sanitise(Kept(model, book), ["a knife fight", "a burning car"])
+        second = sanitise_prompts(RecordingModel(model, book), ["a knife fight", "a burning car"])
         assert [(one.prompt, one.labels) for one in second.pairs] == [
             ("a knife fight", ("crime",)), ("a burning car", ("crime",)),
         ]  # fmt: skip

@@ -201,7 +201,7 @@ def test_rulings_whose_tokens_cannot_be_read_are_kept_and_the_estimates_are_coun
     with Ledger(tmp_path / "l.ledger", read_only=True) as book:
         verdicts = list(book.verdicts())
     assert (len(verdicts), {verdict.marks for verdict in verdicts}) == (cases, {(4.0,)})
-    assert sum(verdict.reader >= 1000 for verdict in verdicts) == odd
+    assert sum(verdict.reading.has_estimated_tokens for verdict in verdicts) == odd
     assert all(verdict.usage.tokens_in > 0 and (verdict.usage.dollars or 0) > 0 for verdict in verdicts)
     assert "tokens estimated" in out
     assert "tokens estimated" in (tmp_path / "page.html").read_text(encoding="utf-8")

@@ -9,18 +9,18 @@ import pytest
 from typer.testing import CliRunner
 
 from fullbench.cli.all_commands import app
-from fullbench.cli.application import GROUPS, PANELS
+from fullbench.cli.application import GROUPS, HELP_PANELS
 from fullbench.cli.command_loading import application_for
 from fullbench.core import plugin_entry_points
 
-NAMES = [name for names in PANELS.values() for name in names]
+NAMES = [name for names in HELP_PANELS.values() for name in names]
 
 
 def test_what_is_made_alone_is_what_stands_among_all():
     functions = {command.name: command.callback for command in app.registered_commands}
     groups = {group.name: group.typer_instance for group in app.registered_groups}
     assert set(groups) == set(GROUPS)
-    assert set(functions) | set(groups) == {*NAMES, *plugin_entry_points.names("commands")}
+    assert set(functions) | set(groups) == {*NAMES, *plugin_entry_points.plugin_names("commands")}
     for name in NAMES:
         single = application_for(name)
         alone = [*single.registered_commands, *single.registered_groups]

@@ -15,7 +15,7 @@ import pytest
 from typer.main import get_command
 
 from fullbench.cli.all_commands import app
-from fullbench.cli.help_examples import WIDTH, pasteable
+from fullbench.cli.help_examples import WIDTH, format_examples
 
 
 def every(command: Any, name: str) -> Iterator[tuple[str, Any]]:
@@ -36,7 +36,7 @@ HELPS = {name: command.help or "" for name, command in every(get_command(app), "
 def test_no_example_loses_a_word_and_none_is_too_wide():
     told = 0
     for name, text in HELPS.items():
-        shown = pasteable(text)
+        shown = format_examples(text)
         assert commands_in(shown) == commands_in(cleandoc(text)), name
         told += len(commands_in(shown))
         blocks = re.findall(r"```console\n(.*?)\n```", shown, re.DOTALL)

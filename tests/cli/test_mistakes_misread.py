@@ -35,6 +35,8 @@ TYPED = [
     ("judge -items items.jsonl", "-items has one hyphen; write --items"),
     ("judge —items items.jsonl --responses said.jsonl", "write it with two hyphens: --items"),
     ("judge –items items.jsonl --responses said.jsonl", "write it with two hyphens: --items"),
+    ("report said.jsonl", "'said.jsonl' has no option in front of it; write --ledger said.jsonl to read this ledger"),
+    ("report --json study.toml", "write fullbench replay study.toml for the tables of a study"),
     ("check folder", "'folder' is a folder; give a server's address, a model's spec, or a study"),
 ]
 

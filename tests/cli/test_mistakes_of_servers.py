@@ -181,13 +181,13 @@ def test_what_keeps_a_server_from_listing_its_models_is_said(cli, desk, odd):
 def test_a_server_that_hangs_is_checked_soon(cli, desk, odd, monkeypatch):
     """It hangs until the test ends: two attempts, and one look at its models, none longer than the timeout."""
     waits: list[float] = []
-    send = check_model._http
+    send = check_model._fetch_json
 
     def note_wait(*words, wait: float = check_model._WAIT):
         waits.append(wait)
         return send(*words, wait=wait)
 
-    monkeypatch.setattr(check_model, "_http", note_wait)
+    monkeypatch.setattr(check_model, "_fetch_json", note_wait)
     code, out, err = cli("check", f"openai:m@{address(odd)}/hang/v1?timeout=0.3")
     assert code == 1
     assert "no answer after 2 attempts; the last one: no whole answer within 0.3 s" in err

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fullbench.benchmarks.synthetic.bench import court_of
+from fullbench.benchmarks.synthetic.bench import build_synthetic_benchmark
 from fullbench.cli.new_plugin import new_benchmark
 from fullbench.errors import InputError
 from fullbench.testing import check_benchmark
@@ -42,11 +42,11 @@ def test_nothing_is_overwritten(tmp_path):
 
 
 def test_our_own_benchmark_keeps_the_same_promises(tmp_path):
-    check_benchmark(court_of(size=8), tmp_path)
+    check_benchmark(build_synthetic_benchmark(size=8), tmp_path)
 
 
 def test_a_benchmark_that_breaks_its_promise_is_caught(tmp_path: Path):
-    court = court_of(size=4)
+    court = build_synthetic_benchmark(size=4)
     calls = []
 
     def fewer_each_time(items, responses, *, trials=1):

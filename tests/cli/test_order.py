@@ -29,7 +29,9 @@ def entries() -> list[tuple[Case, Verdict]]:
             for judge in JUDGES:
                 ruling = _ruling(case, draw)
                 usage = Usage(1, 0, 10, draw.randrange(9), 0.001 * draw.randrange(7), 0.1)
-                found.append((case, Verdict.of(case, judge, ruling, text=f"{judge} on {case.key[:4]}", usage=usage)))
+                found.append(
+                    (case, Verdict.from_case(case, judge, ruling, text=f"{judge} on {case.key[:4]}", usage=usage))
+                )
     return found
 
 
@@ -87,5 +89,5 @@ def test_the_order_is_of_the_records_own(tmp_path):
     whole = Record(tuple(verdict for _, verdict in ENTRIES))
     mixed = Record(tuple(draw.sample(whole.verdicts, len(whole))))
     assert mixed.verdicts != whole.verdicts
-    assert mixed.ordered() == whole.ordered()
-    assert mixed.ordered().digest() == whole.digest()
+    assert mixed.in_canonical_order() == whole.in_canonical_order()
+    assert mixed.in_canonical_order().digest() == whole.digest()

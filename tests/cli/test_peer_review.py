@@ -17,10 +17,10 @@ def fullbench(*words, cwd):
 
 
 def test_pictures_of_ones_own_and_three_models_by_name(tmp_path):
-    from fullbench.synthetic.sample_items import sample
+    from fullbench.synthetic.sample_items import build_items
 
     (tmp_path / "photos").mkdir()
-    for known in sample(3, 3):
+    for known in build_items(3, 3):
         (tmp_path / "photos" / f"{known.item.id}.png").write_bytes(known.item.pictures[0].data())
     (tmp_path / "photos" / "bad.jpg").write_text("not one")
     words = ["peer-review", "--images", "photos", "--contestants", "court:keen,court:hasty,court:blind", "--json"]

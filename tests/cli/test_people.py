@@ -13,8 +13,8 @@ from fullbench.files.item_files import read_rows
 from fullbench.ledger.ledger import Ledger
 from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.votes import task_queue, vote_storage
-from fullbench.web.campaigns.votes.task_queue import Desk, Lease
-from fullbench.web.database import engine_for, writing
+from fullbench.web.campaigns.votes.task_queue import AnnotatorContext, Lease
+from fullbench.web.database import engine_for, write_transaction
 
 ITEMS = [{"id": f"q{n}", "question": f"{n}? 几？"} for n in range(3)]
 ANSWERS = [{"item": f"q{n}", "contestant": name, "text": name} for n in range(3) for name in ("red", "blue")]
@@ -56,11 +56,11 @@ def test_from_files_to_a_ledger(folder, fullbench):
     assert made.code == 0, made.stderr
     assert "2 tasks, 0 trial tasks, 1 known answers" in made.stderr
     engine = engine_for(f"sqlite:///{folder / 'fullbench-web' / 'web.sqlite'}")
-    with writing(engine) as connection:
-        desk = Desk(connection, campaigns.named(connection, "red or blue"), "ann", 1.0)
-        while isinstance(lease := task_queue.take(desk), Lease):
-            names = [lease.content.responses[place].contestant for place in lease.shown]
-            vote_storage.vote(desk, lease.token, key=lease.token, fields={"best": str(names.index("red"))})
+    with write_transaction(engine) as connection:
+        desk = AnnotatorContext(connection, campaigns.campaign_by_name(connection, "red or blue"), "ann", 1.0)
+        while isinstance(lease := task_queue.take_next_task(desk), Lease):
+            names = [lease.content.responses[place].contestant for place in lease.display_order]
+            vote_storage.store_vote(desk, lease.token, key=lease.token, fields={"best": str(names.index("red"))})
     engine.dispose()
     assert fullbench("export", "red or blue", "--to", "votes.jsonl").code == 0
     rows = [row for _, row in read_rows(folder / "votes.jsonl")]

@@ -24,9 +24,9 @@ class Asked:
     name = "dear"
     settings = {"model": "dear-1"}
 
-    def hear(self, cases):
+    def judge(self, cases):
         for case in cases:
-            yield Verdict.of(case, self.name, (1.0, 0.0), usage=Usage(calls=1, dollars=1.0))
+            yield Verdict.from_case(case, self.name, (1.0, 0.0), usage=Usage(calls=1, dollars=1.0))
 
 
 class Candid(Asked):
@@ -73,11 +73,11 @@ def plugged(tmp_path, monkeypatch):
     (about / "entry_points.txt").write_text(ENTRIES, encoding="utf-8")
     monkeypatch.syspath_prepend(str(site))
     importlib.invalidate_caches()
-    plugin_entry_points._every.cache_clear()
-    plugin_entry_points.installed.cache_clear()
+    plugin_entry_points._all_entry_points.cache_clear()
+    plugin_entry_points.installed_plugins.cache_clear()
     yield site
-    plugin_entry_points._every.cache_clear()
-    plugin_entry_points.installed.cache_clear()
+    plugin_entry_points._all_entry_points.cache_clear()
+    plugin_entry_points.installed_plugins.cache_clear()
     sys.modules.pop("plugged", None)
 
 

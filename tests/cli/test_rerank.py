@@ -128,16 +128,16 @@ def test_sensitive_pictures_are_copied_only_when_asked_for(cli, tmp_path):
 
 def test_a_pair_whose_winner_changes_with_the_order_is_left_out():
     from fullbench import Case, Choice, Item, Record, Response, Verdict
-    from fullbench.studies.exchange.dpo_pairs import preferences
+    from fullbench.studies.exchange.dpo_pairs import preference_pairs
 
     item = Item.ask("i", "?")
     a, b = Response.say("i", "a", "x"), Response.say("i", "b", "y")
     known = {("i", "a"): a, ("i", "b"): b}
     both = [Case(item, (a, b), Choice()), Case(item, (b, a), Choice())]
-    first = tuple(Verdict.of(case, "first", (1.0, 0.0)) for case in both)
-    assert list(preferences(Record(first, {"i": item}, known), "first")) == []
-    steady = (Verdict.of(both[0], "s", (1.0, 0.0)), Verdict.of(both[1], "s", (0.5, 0.5)))
-    assert list(preferences(Record(steady, {"i": item}, known), "s")) == [(item, a, b)]
+    first = tuple(Verdict.from_case(case, "first", (1.0, 0.0)) for case in both)
+    assert list(preference_pairs(Record(first, {"i": item}, known), "first")) == []
+    steady = (Verdict.from_case(both[0], "s", (1.0, 0.0)), Verdict.from_case(both[1], "s", (0.5, 0.5)))
+    assert list(preference_pairs(Record(steady, {"i": item}, known), "s")) == [(item, a, b)]
 
 
 def test_whose_preferences_must_be_said_and_known(cli, data):
@@ -151,7 +151,7 @@ def test_whose_preferences_must_be_said_and_known(cli, data):
 
 @pytest.mark.parametrize("bytes_", [b"", b"<svg/>", encoded(texture(3), "JPEG")[:90]], ids=["empty", "svg", "cut"])
 def test_an_answer_that_is_no_picture_is_a_fault_of_its_cases_alone(cli, tmp_path, bytes_):
-    """Empty, an SVG named .png, cut off: the file is read, the judge recuses itself there, all else is judged."""
+    """Empty, an SVG named .png, cut off: the file is read, the judge abstains there, all else is judged."""
     (tmp_path / "good.png").write_bytes(encoded(texture(1)))
     (tmp_path / "soft.png").write_bytes(encoded(texture(1).filter(ImageFilter.GaussianBlur(3))))
     (tmp_path / "bad.png").write_bytes(bytes_)
@@ -170,7 +170,7 @@ def test_an_answer_that_is_no_picture_is_a_fault_of_its_cases_alone(cli, tmp_pat
     assert code == 0, said
     with Ledger(tmp_path / "l.ledger", read_only=True) as ledger:
         ruled = {(verdict.item, verdict.fault) for verdict in ledger.verdicts()}
-    assert ruled == {("one", None), ("two", "recused")}
+    assert ruled == {("one", None), ("two", "abstained")}
 
 
 def test_a_function_in_the_folder_is_a_judge(cli, pictures):

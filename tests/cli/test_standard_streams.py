@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from fullbench.cli.standard_streams import PLAIN
+from fullbench.cli.standard_streams import PLAIN_SIGNS
 
 MAIN = [sys.executable, "-m", "fullbench"]
 NAMES = ("模型", "café", "😀")
@@ -57,7 +57,7 @@ def test_a_locale_without_our_letters_shows_all_the_same(folder, encoding):
 
 
 def test_plain_signs_are_plain():
-    assert all(sign.isascii() for sign in PLAIN.values())
+    assert all(sign.isascii() for sign in PLAIN_SIGNS.values())
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="no /dev/full on this system")

@@ -9,11 +9,11 @@ import pytest
 
 from fullbench.benchmarks.visit_bench.bench import visit_bench
 from fullbench.files.item_files import write_items, write_responses
-from fullbench.judges.critic_prompts import wording
+from fullbench.judges.critic_prompts import load_critic_template
 from fullbench.ledger.ledger import Ledger
 from fullbench.models.chat_model import ChatModel
-from fullbench.training.critic.data.prompts import Asking
-from fullbench.training.critic.data.scored_answers import from_files, scored
+from fullbench.training.critic.data.prompts import PromptSettings
+from fullbench.training.critic.data.scored_answers import build_scored_answers, record_from_files
 from tests.cli.test_judge import cli, write
 from tests.fake_server import FakeServer
 
@@ -102,14 +102,14 @@ def test_the_rules_of_a_task_reach_every_prompt_and_all_prompts_are_equal_to_the
         labels = {"item": "c1", "contestant": "a", "criterion": "Counting", "ballot": "score:1-10", "marks": [4]}
         write(tmp_path / "labels.jsonl", [labels])
         paths = [tmp_path / f"{name}.jsonl" for name in ("items", "answers", "labels")]
-        record = from_files(*paths, people="human", ballot="score:1-10")
-        asking = Asking(mode="analyze")
-        (example,) = scored(record, Asking())
+        record = record_from_files(*paths, people="human", ballot="score:1-10")
+        asking = PromptSettings(mode="analyze")
+        (example,) = build_scored_answers(record, PromptSettings())
         judge = asking.judge(ChatModel("judge", server.url))
-        assert list(judge.hear([example.case]))
+        assert list(judge.judge([example.case]))
         sent["critic eval"] = json.dumps(server.last()[1], ensure_ascii=False)
     assert sent["run"] == sent["wording"] == sent["critic"] == sent["critic eval"]
-    rules = json.dumps(wording("zh").block("rules_counting"), ensure_ascii=False)[1:-1]
+    rules = json.dumps(load_critic_template("zh").block("rules_counting"), ensure_ascii=False)[1:-1]
     for name, body in sent.items():
         assert rules in body, name
         assert NO_RULES not in body, name

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 from fullbench.analysis import all_tables
-from fullbench.analysis.agreement.between_judges import between
-from fullbench.analysis.agreement.judges_with_people import winner
-from fullbench.columns.column_builder import columns_of
-from fullbench.columns.columns_from_parquet import columns_of_parquet
+from fullbench.analysis.agreement.between_judges import judge_agreement_table
+from fullbench.analysis.agreement.judges_with_people import winner_index
+from fullbench.columns.column_builder import columns_from_verdicts
+from fullbench.columns.columns_from_parquet import read_parquet_columns
 from fullbench.core.ballot import Choice, Ranking, Score
 from fullbench.core.call import Usage
 from fullbench.core.case import Case
@@ -55,7 +55,7 @@ def _ruled(draw, judge, trial, item, said):
         if judge == "k" or (judge == "j" and trial):
             usage = replace(usage, cached=draw.randrange(100), counted=100)
         ruling = "refused" if draw.random() < 0.1 else _marks(draw, case)
-        yield Verdict.of(case, judge, ruling, usage=usage, text="because 因为")
+        yield Verdict.from_case(case, judge, ruling, usage=usage, text="because 因为")
 
 
 def _marks(draw, case):
@@ -81,15 +81,15 @@ def columns(request, ledger, tmp_path_factory):
         if request.param == "folder":
             for judge in ("j", "k", "unpriced"):
                 write_verdicts(folder / f"{judge}.parquet", opened.verdicts(judge))
-            return columns_of_parquet(folder)
+            return read_parquet_columns(folder)
         write_verdicts(folder / "all.parquet", opened.verdicts())
-        return columns_of_parquet(folder / "all.parquet")
+        return read_parquet_columns(folder / "all.parquet")
 
 
 def test_columns_are_the_same_from_every_source_and_small(columns, record):
-    assert columns.same(columns_of(record))
+    assert columns.has_same_verdicts(columns_from_verdicts(record))
     assert columns.nbytes < 100 * len(columns)
-    assert not columns.same(columns_of(record.where(judge="j")))
+    assert not columns.has_same_verdicts(columns_from_verdicts(record.where(judge="j")))
 
 
 def test_names_may_hold_any_character(tmp_path):
@@ -100,7 +100,9 @@ def test_names_may_hold_any_character(tmp_path):
     # Joined by the separator of an earlier release, the first two judges' kinds would be one.
     judges = [("j", "c\x1fd"), ("j\x1fc", "d"), *((name, name) for name in odd)]
     ruled = [
-        Verdict.of(Case(item, (one, two), Choice(tie=True), criterion, 0), judge, [1.0, 0.0], usage=Usage(), text="")
+        Verdict.from_case(
+            Case(item, (one, two), Choice(tie=True), criterion, 0), judge, [1.0, 0.0], usage=Usage(), text=""
+        )
         for judge, criterion in judges
         for one, two in pairwise(said)
     ]
@@ -108,16 +110,16 @@ def test_names_may_hold_any_character(tmp_path):
         opened.add(*ruled)
         columns = opened.columns()
     assert len(columns) == len(ruled)
-    assert columns.same(columns_of(ruled))
+    assert columns.has_same_verdicts(columns_from_verdicts(ruled))
     assert set(columns.names["contestant"]) == set(odd)
     write_verdicts(tmp_path / "x.parquet", ruled)
-    assert columns_of_parquet(tmp_path / "x.parquet").same(columns)
+    assert read_parquet_columns(tmp_path / "x.parquet").has_same_verdicts(columns)
 
 
 def test_costs_count_what_came_from_caches_by_those_who_said_it(columns, record):
     """One judge says it always, one of half of its calls, one never."""
-    shown = all_tables.costs(columns)
-    names = [column.key for column in shown.typed]
+    shown = all_tables.cost_table(columns)
+    names = [column.key for column in shown.typed_columns]
     for judge in ("j", "k", "unpriced"):
         used = [verdict.usage for verdict in record if verdict.judge == judge]
         said = [usage for usage in used if usage.cached is not None]
@@ -135,45 +137,50 @@ def test_a_reason_is_read_from_an_export_and_other_texts_are_not(tmp_path):
     item = Item.ask("i", "?")
     case = Case(item, (Response.say("i", "a", "x"),), Score(1, 5))
     ruled = [
-        Verdict.of(case.at(0), "j", [1.0], usage=Usage(), text="one"),
-        Verdict.of(case.at(1), "j", "recused", usage=Usage(), text="no picture"),
-        Verdict.of(case.at(2), "j", "refused", usage=Usage(), text="I cannot"),
+        Verdict.from_case(case.at(0), "j", [1.0], usage=Usage(), text="one"),
+        Verdict.from_case(case.at(1), "j", "abstained", usage=Usage(), text="no picture"),
+        Verdict.from_case(case.at(2), "j", "refused", usage=Usage(), text="I cannot"),
     ]
     write_verdicts(tmp_path / "x.parquet", ruled)
-    assert columns_of_parquet(tmp_path / "x.parquet").recusals == {1: "no picture"} == columns_of(ruled).recusals
+    assert (
+        read_parquet_columns(tmp_path / "x.parquet").abstentions
+        == {1: "no picture"}
+        == columns_from_verdicts(ruled).abstentions
+    )
 
 
 def test_agreement_between_judges_is_that_of_their_pairings(columns, record):
-    found = {tuple(row[:3]): row[3:] for row in between(columns).rows}
+    found = {tuple(row[:3]): row[3:] for row in judge_agreement_table(columns).rows}
     for judge, other in (("j", "k"), ("j", "unpriced"), ("k", "unpriced")):
         pairings = [pairing for pairing in record.against(other) if pairing.verdict.judge == judge]
         scores = [pairing for pairing in pairings if len(pairing.marks) == 1]
         same, r = found[judge, other, "scores"]
         assert same.n == len(scores)
-        assert same.value == pytest.approx(np.mean([pairing.marks == pairing.other for pairing in scores]))
-        assert r == pytest.approx(np.corrcoef([p.marks[0] for p in scores], [p.other[0] for p in scores])[0, 1])
+        assert same.value == pytest.approx(np.mean([pairing.marks == pairing.other_marks for pairing in scores]))
+        assert r == pytest.approx(np.corrcoef([p.marks[0] for p in scores], [p.other_marks[0] for p in scores])[0, 1])
         for shape, size in (("pairs", 2), ("rankings", 3)):
             met = [pairing for pairing in pairings if len(pairing.marks) == size]
             same, _ = found[judge, other, shape]
             assert same.n == len(met)
-            assert same.value == pytest.approx(np.mean([winner(p.marks) == winner(p.other) for p in met]))
+            shares = [winner_index(p.marks) == winner_index(p.other_marks) for p in met]
+            assert same.value == pytest.approx(np.mean(shares))
 
 
 def test_what_cannot_be_read_is_one_sentence(tmp_path):
     with pytest.raises(InputError, match="no such file"):
-        columns_of_parquet(tmp_path / "gone.parquet")
+        read_parquet_columns(tmp_path / "gone.parquet")
     (tmp_path / "bad.parquet").write_bytes(b"no")
     with pytest.raises(InputError, match="could not be read"):
-        columns_of_parquet(tmp_path / "bad.parquet")
+        read_parquet_columns(tmp_path / "bad.parquet")
 
 
 BIG = """
 import json, resource, sys, time
-from fullbench.columns.columns_from_parquet import columns_of_parquet
+from fullbench.columns.columns_from_parquet import read_parquet_columns
 from fullbench.analysis import all_tables as standard
 started = time.process_time()
-columns = columns_of_parquet(sys.argv[1])
-made = standard.tables(columns)
+columns = read_parquet_columns(sys.argv[1])
+made = standard.verdict_tables(columns)
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 print(json.dumps([peak / 1024, [len(table.rows) for table in made], len(columns), time.process_time() - started]))
 """

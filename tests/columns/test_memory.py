@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from fullbench.analysis import all_tables
 from fullbench.columns.column_builder import Builder
-from fullbench.columns.verdict_columns import grouped, is_constant, spread
+from fullbench.columns.verdict_columns import expand_ranges, group_rows, is_constant
 from fullbench.core.digests import digest
 
 ITEMS, CONTESTANTS = 250, 5
@@ -50,7 +50,7 @@ def peak(trials):
     tracemalloc.start()
     try:
         before = tracemalloc.get_traced_memory()[0]
-        all_tables.tables(columns_of_rows(pairs(trials)))
+        all_tables.verdict_tables(columns_of_rows(pairs(trials)))
         return tracemalloc.get_traced_memory()[1] - before
     finally:
         tracemalloc.stop()
@@ -81,9 +81,9 @@ def test_rulings_without_what_they_used_take_less_memory_and_have_the_same_table
     rulings = columns.without_usage()
     assert columns.nbytes - rulings.nbytes > 7 * len(columns)  # the seconds, which all differ
     assert is_constant(rulings.seconds)
-    wanted = all_tables.tables(columns)
+    wanted = all_tables.verdict_tables(columns)
     assert [table.name for table in wanted if table.name == "costs"] == ["costs"]
-    assert all_tables.tables(rulings, spent=all_tables.costs(columns)) == wanted
+    assert all_tables.verdict_tables(rulings, precomputed_costs=all_tables.cost_table(columns)) == wanted
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=40), st.booleans())
@@ -98,7 +98,7 @@ def test_groups_have_the_same_rows_whether_or_not_they_lie_together(judges, toge
 @given(st.lists(st.tuples(st.sampled_from([0, 3, 2**40, 7]), st.sampled_from([0.5, -1.0, float("nan")])), min_size=1))
 def test_groups_are_numbered_in_the_order_of_their_values(rows):
     keys, marks = np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
-    code, first = grouped(keys, marks)
+    code, first = group_rows(keys, marks)
     named = [(key, float("inf") if np.isnan(mark) else mark) for key, mark in rows]
     wanted = sorted(set(named))
     assert code.tolist() == [wanted.index(name) for name in named]
@@ -110,4 +110,4 @@ def test_groups_are_numbered_in_the_order_of_their_values(rows):
 def test_places_are_spread_over_as_many_rows_as_each_has(rows):
     start = np.array([first for first, _ in rows], dtype=np.uint8)
     sizes = np.array([size for _, size in rows], dtype=np.uint8)
-    assert spread(start, sizes).tolist() == [first + place for first, size in rows for place in range(size)]
+    assert expand_ranges(start, sizes).tolist() == [first + place for first, size in rows for place in range(size)]

@@ -20,7 +20,7 @@ def test_whatever_can_change_a_ruling_changes_the_key():
         replace(base, criterion="style"),
         replace(base, item=item(reference="red")),
         replace(base, item=item(captions=("a square",))),
-        replace(base, item=Item.ask("i1", "What colour is square i1?", Picture.of(png((1, 2, 3))))),
+        replace(base, item=Item.ask("i1", "What colour is square i1?", Picture.from_bytes(png((1, 2, 3))))),
     ]
     keys = {case.key for case in [base, *others]}
     assert len(keys) == len(others) + 1

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fullbench import Item
 from fullbench.core.digests import digest
-from fullbench.core.item import INSTRUCTED, Turn
+from fullbench.core.item import INSTRUCTED_TAG, Turn
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False) | st.text(),
@@ -33,8 +33,8 @@ def test_keys_stay_what_they_were():
 
 def test_whoever_judges_is_shown_no_instruction_to_contestants_and_the_key_is_the_same():
     turns = (Turn("system", ("Answer step by step.",)), Turn("user", ("How many?",)))
-    before, now = Item("q", turns), Item("q", turns, tags={INSTRUCTED: "yes"})
+    before, now = Item("q", turns), Item("q", turns, tags={INSTRUCTED_TAG: "yes"})
     assert before.key == now.key
     assert before.turns_judged == turns
     assert now.turns_judged == turns[1:]
-    assert Item.ask("q", "How many?", tags={INSTRUCTED: "yes"}).turns_judged == turns[1:]
+    assert Item.ask("q", "How many?", tags={INSTRUCTED_TAG: "yes"}).turns_judged == turns[1:]

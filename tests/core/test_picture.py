@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import itertools
+import random
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from PIL import Image
 
 from fullbench.core import picture as pictures
-from fullbench.core.picture import Lately, Picture
+from fullbench.core.picture import Picture, RecentFileCache
 from fullbench.errors import InputError, LedgerError
 from fullbench.ledger.pictures.picture_folder import PictureFolder
 from tests.ledger.making import png
 
 
 def test_what_was_read_lately_is_held_up_to_a_bound_whoever_reads_at_the_same_time():
-    lately = Lately(most=1_000, largest=400)
+    lately = RecentFileCache(most=1_000, largest=400)
     texts = [bytes([number]) * (100 + number % 7) for number in range(200)]
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda data: lately.put(hashlib.sha256(data).hexdigest(), data), [*texts, *texts]))
@@ -36,17 +39,17 @@ def test_a_file_that_changes_after_it_was_read_is_kept_and_sent_as_it_was_read(t
     file.write_bytes(png(71))
     folder = PictureFolder(tmp_path / "kept", sync=True)
     folder.keep(picture)
-    assert folder.find(picture.digest, picture.media).data() == picture.lately() == png(70)
+    assert folder.find(picture.digest, picture.media).data() == picture.cached_data() == png(70)
     with pytest.raises(InputError, match="changed since"):
         picture.data()
 
 
 def test_a_large_picture_is_read_again_and_a_change_is_noticed(tmp_path, monkeypatch):
-    monkeypatch.setattr(pictures, "_lately", Lately(largest=8))
+    monkeypatch.setattr(pictures, "_recent_files", RecentFileCache(largest=8))
     file = tmp_path / "a.png"
     file.write_bytes(png(72))
     picture = Picture.read(file)
-    assert picture.lately() == png(72)
+    assert picture.cached_data() == png(72)
     file.write_bytes(png(73))
     folder = PictureFolder(tmp_path / "kept")
     with pytest.raises(InputError, match="changed since"):
@@ -57,9 +60,9 @@ def test_a_large_picture_is_read_again_and_a_change_is_noticed(tmp_path, monkeyp
 def test_a_picture_that_finds_no_room_leaves_nothing_behind(tmp_path):
     (tmp_path / "kept").write_text("a file where the folder should be")
     with pytest.raises(LedgerError, match="cannot be kept"):
-        PictureFolder(tmp_path / "kept").keep(Picture.of(png(74)))
+        PictureFolder(tmp_path / "kept").keep(Picture.from_bytes(png(74)))
     folder = PictureFolder(tmp_path / "other", sync=True)
-    picture = Picture.of(png(75))
+    picture = Picture.from_bytes(png(75))
     (tmp_path / "other" / picture.digest[:2] / picture.digest / "in the way").mkdir(parents=True)
     with pytest.raises(LedgerError, match="cannot be kept"):
         folder.write(picture.digest, picture.data())
@@ -95,3 +98,17 @@ def test_pictures_are_read_and_kept_where_the_system_lacks_what_only_posix_has(t
     assert done.stdout.splitlines()[-1] == "6", "three pairs in both orders"
     (kept,) = (tmp_path / "own.ledger.pictures").glob("??/*")
     assert kept.read_bytes() == png(7)
+
+
+def test_every_beginning_of_a_gif_is_cut_off():
+    """Compressed pixels contain the byte of the trailer, so only walking the blocks finds the end."""
+    dice = random.Random(3)
+    frames = [Image.frombytes("P", (40, 30), dice.randbytes(1200)) for _ in range(3)]
+    for frame in frames:
+        frame.putpalette(dice.randbytes(768))
+    file = io.BytesIO()
+    frames[0].save(file, "GIF", save_all=True, append_images=frames[1:], comment=b"a; b;")
+    whole = file.getvalue()
+    assert whole.count(b";") > 20
+    assert not any(pictures.is_cut_off(whole + after, "image/gif") for after in (b"", b"\0\0", b"text"))
+    assert all(pictures.is_cut_off(whole[:end], "image/gif") for end in range(6, len(whole)))

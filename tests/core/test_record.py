@@ -14,11 +14,11 @@ def pair(
 ) -> Verdict:
     shown = answers(item_id, a="x", b="y")
     case = Case(item(item_id), shown[::-1] if swap else shown, Choice(), trial=trial)
-    return Verdict.of(case, judge, marks, text=f"{judge} says")
+    return Verdict.from_case(case, judge, marks, text=f"{judge} says")
 
 
 def score(judge: str, name: str, mark: float, item_id: str = "i1") -> Verdict:
-    return Verdict.of(Case(item(item_id), answers(item_id, **{name: name}), Score(1, 5)), judge, (mark,))
+    return Verdict.from_case(Case(item(item_id), answers(item_id, **{name: name}), Score(1, 5)), judge, (mark,))
 
 
 def test_marks_are_turned_to_the_order_shown():
@@ -26,15 +26,15 @@ def test_marks_are_turned_to_the_order_shown():
         (pair("human", (1, 0)), pair("judge", (0, 1), swap=True), pair("judge", (1, 0), swap=True, trial=1))
     )
     pairings = record.against("human")
-    assert [(p.marks, p.other) for p in pairings] == [((0, 1), (0, 1)), ((1, 0), (0, 1))]
+    assert [(p.marks, p.other_marks) for p in pairings] == [((0, 1), (0, 1)), ((1, 0), (0, 1))]
 
 
 def test_several_votes_need_a_rule():
     votes = [pair("human", marks, trial=i) for i, marks in enumerate([(1, 0), (1, 0), (0, 1)])]
     record = Record((*votes, pair("judge", (1, 0))))
-    assert [p.other for p in record.against("human")] == [(1, 0), (1, 0), (0, 1)]
-    assert [p.other for p in record.against("human", "majority")] == [(1, 0)]
-    assert [p.other for p in record.against("human", "mean")] == [(pytest.approx(2 / 3), pytest.approx(1 / 3))]
+    assert [p.other_marks for p in record.against("human")] == [(1, 0), (1, 0), (0, 1)]
+    assert [p.other_marks for p in record.against("human", "majority")] == [(1, 0)]
+    assert [p.other_marks for p in record.against("human", "mean")] == [(pytest.approx(2 / 3), pytest.approx(1 / 3))]
     split = Record((*votes[1:], pair("judge", (1, 0))))
     assert not split.against("human", "majority")
 
@@ -42,8 +42,8 @@ def test_several_votes_need_a_rule():
 def test_faults_never_meet_marks():
     record = Record((pair("human", (1, 0)), pair("judge", "refused"), pair("judge", "unreadable", swap=True)))
     assert not record.against("human")
-    assert not list(record.where(judge="judge").duels())
-    assert record.faults()["judge"] == {"verdicts": 2, "refused": 1, "unreadable": 1, "recused": 0}
+    assert not list(record.where(judge="judge").matches())
+    assert record.faults()["judge"] == {"verdicts": 2, "refused": 1, "unreadable": 1, "abstained": 0}
     assert len(record.where(fault=None)) == 1
 
 
@@ -54,20 +54,20 @@ def test_an_absent_judge_is_named():
 
 def test_scores_duel_for_free():
     record = Record((score("j", "a", 5), score("j", "b", 3), score("j", "c", 3), score("k", "a", 1)))
-    duels = {(d.first, d.second): d.outcome for d in record.duels()}
+    duels = {(d.first, d.second): d.outcome for d in record.matches()}
     assert duels == {("a", "b"): 1.0, ("a", "c"): 1.0, ("b", "c"): 0.5}
-    assert {d.outcome for d in record.duels(margin=2)} == {0.5}
+    assert {d.outcome for d in record.matches(margin=2)} == {0.5}
 
 
 def test_a_ranking_is_all_its_duels():
     shown = answers(a="x", b="y", c="z")
-    verdict = Verdict.of(Case(item(), shown, Ranking()), "j", (1, 3, 2))
-    duels = {(d.first, d.second): d.outcome for d in Record((verdict,)).duels()}
+    verdict = Verdict.from_case(Case(item(), shown, Ranking()), "j", (1, 3, 2))
+    duels = {(d.first, d.second): d.outcome for d in Record((verdict,)).matches()}
     assert duels == {("a", "b"): 0.0, ("a", "c"): 0.0, ("b", "c"): 1.0}
 
 
 def test_verdicts_can_be_judged_in_turn():
-    (response,) = Record((pair("j", (1, 0)),)).appeal()
+    (response,) = Record((pair("j", (1, 0)),)).verdicts_as_responses()
     assert (response.contestant, response.text) == ("j", "j says")
     assert response.item == pair("j", (1, 0)).case
 
@@ -86,6 +86,6 @@ def test_looking_at_a_record():
 def test_a_duel_is_the_same_seen_from_either_side(marks):
     kept = {name: float(mark) for name, mark in marks}
     record = Record(tuple(score("j", name, mark) for name, mark in kept.items()))
-    for duel in record.duels():
+    for duel in record.matches():
         difference = kept[duel.first] - kept[duel.second]
         assert duel.outcome == (0.5 if difference == 0 else float(difference > 0))

@@ -78,8 +78,8 @@ assert raters == ["person 0", "person 1", "person 2"], raters
 def test_a_model_is_asked_in_the_words_of_the_paper(folder):
     code = """
 from fullbench.studies import judge_and_model_specs as specs
-judge = specs.judge(specs.in_words_of("caption_votes", "offline:first"))
-assert "cannot see the picture" in str(judge.wording.blocks), judge.wording
+judge = specs.judge_from_spec(specs.spec_for_benchmark("caption_votes", "offline:first"))
+assert "cannot see the picture" in str(judge.template.blocks), judge.template
 """
     env = {**os.environ, "PYTHONPATH": str(folder)}
     done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, env=env)

@@ -77,7 +77,7 @@ def test_the_reference_has_every_command_setting_and_name(pages):
         *model_specs.ACCESS,
     ):
         assert f"`{option}`" in settings
-    for option in judge_and_model_specs.JUDGING:
+    for option in judge_and_model_specs.JUDGE_OPTIONS:
         assert re.search(rf"\b{option}\b", settings.partition("## Options of a judge")[2]), option
     assert re.search(r"\| `FULLBENCH_LEDGER` \| \w+", settings)
     api = (pages / "reference" / "api.md").read_text(encoding="utf-8")

@@ -30,7 +30,7 @@ def ruled(item: str, shown: list[tuple[str, int]], ballot: str, judge: str, mark
 def rich(path: Path) -> Record:
     """A ledger of four items (pictures, turns, Chinese), three models with two answers each, three people and three
     judges on three ballots and three criteria, with faults, trials and reasons; and what of it was ruled on or not."""
-    red, green = Picture.of(png()), Picture.of(png((20, 200, 30)))
+    red, green = Picture.from_bytes(png()), Picture.from_bytes(png((20, 200, 30)))
     talk = (Turn("system", ("Be brief.",)), Turn("user", ("看图", red, "然后？")), Turn("assistant", ("红色。",)),
             Turn("user", ("再说一次？", green)))  # fmt: skip
     items = [
@@ -53,7 +53,7 @@ def rich(path: Path) -> Record:
             verdicts.append(
                 ruled(item.id, pair, "choice+tie", "human", marks, rater=person, text="因为", circumstances=how)
             )
-        verdicts.append(ruled(item.id, pair, "choice+tie", "human", rater="d4", fault="recused"))
+        verdicts.append(ruled(item.id, pair, "choice+tie", "human", rater="d4", fault="abstained"))
         verdicts.append(ruled(item.id, [(who, 0) for who in MODELS], "ranking", "human", (3, 1, 2), rater="c3"))
         for trial in (0, 1):
             marks = (1.0, 0.0) if (number + trial) % 2 else (0.0, 1.0)

@@ -42,7 +42,7 @@ def png(shade: int) -> bytes:
     return buffer.getvalue()
 
 
-PICTURES = tuple(Picture.of(png(shade)) for shade in (0, 128, 255))
+PICTURES = tuple(Picture.from_bytes(png(shade)) for shade in (0, 128, 255))
 text = st.one_of(
     st.text(st.characters(exclude_categories=["Cs"]), max_size=12),
     st.sampled_from(
@@ -298,7 +298,7 @@ def test_labels_on_several_answers_of_one_contestant_stay_several(tmp_path):
         'a,"[""m"", ""n""]",,1,"[1, 0]",choice,ann\na,m,[1],,5,score:1-5,\na,m,[0],,1,score:1-5,\n'
     )
     read = list(read_verdicts(path))
-    assert [(label.shown, label.marks, label.rater) for label in read] == [
+    assert [(label.shown_responses, label.marks, label.rater) for label in read] == [
         ((("m", 0),), (4.0,), "ann"), ((("m", 1),), (2.0,), "ann"), ((("m", 1),), (3.0,), "bob"),
         ((("m", 1), ("n", 1)), (1.0, 0.0), "ann"), ((("m", 1),), (5.0,), "2"), ((("m", 0),), (1.0,), "1"),
     ]  # fmt: skip

@@ -62,7 +62,9 @@ def test_what_is_written_comes_back_with_its_pictures(ledger, name):
     for row in ITEMS:
         item = items[row["id"]]
         assert item.question == row["question"]
-        assert [picture.digest for picture in item.pictures] == [Picture.of(data).digest for data in row["pictures"]]
+        assert [picture.digest for picture in item.pictures] == [
+            Picture.from_bytes(data).digest for data in row["pictures"]
+        ]
     assert items["i/0"].reference == "Blue."
     assert {said.text for said in read_responses("back/responses.jsonl")} == {
         "lab/b says so of i/0",

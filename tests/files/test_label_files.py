@@ -28,13 +28,18 @@ CONFIG = """<View>
 
 def shown(record: Record) -> tuple[object, ...]:
     """What such records hold of a record: what was asked and answered in the cases, and who said what."""
-    spoken = {(verdict.item, *place) for verdict in record for place in verdict.shown}
+    spoken = {(verdict.item, *place) for verdict in record for place in verdict.shown_responses}
     items = {name: [(turn.role, parts_content(turn.parts)) for turn in item.turns]
              for name, item in record.items.items() if name in {item for item, *_ in spoken}}  # fmt: skip
     answers = {place: parts_content(one.parts) for place, one in record.responses.items() if place in spoken}
-    return items, answers, Counter(
-        (v.judge, v.item, v.shown, v.ballot, v.criterion, v.trial, v.rater, v.marks or v.fault, v.text) for v in record
-    )  # fmt: skip
+    return (
+        items,
+        answers,
+        Counter(
+            (v.judge, v.item, v.shown_responses, v.ballot, v.criterion, v.trial, v.rater, v.marks or v.fault, v.text)
+            for v in record
+        ),
+    )
 
 
 def as_json(records: list[dict]) -> list[dict]:

@@ -118,5 +118,5 @@ def test_a_log_for_inspect_keeps_ballots_apart_and_names_faults(cli, tmp_path, r
         for (contestant, name), said in apart(record).items() if contestant == who
     }  # fmt: skip
     assert {one["name"]: one["metrics"]["mean"]["value"] for one in log["results"]["scores"]} == pytest.approx(marks)
-    wanted = {"human/overall/choice+tie": ["recused"], ASKED: ["unreadable"]}
+    wanted = {"human/overall/choice+tie": ["abstained"], ASKED: ["unreadable"]}
     assert [sample["metadata"]["faults"] for sample in log["samples"]] == [wanted] * 3

@@ -6,7 +6,7 @@ import pytest
 
 from fullbench.errors import InputError
 from fullbench.files.own_layout import own_items, own_record
-from fullbench.plugin_registry import benchmark
+from fullbench.plugin_registry import load_benchmark
 
 
 def written(folder, name, rows):
@@ -47,7 +47,7 @@ def test_a_folder_brings_every_answer_and_every_vote(folder):
 
 @pytest.mark.parametrize("name", ["alignmmbench", "mjbench", "mllm-as-a-judge", "visitbench"])
 def test_a_benchmark_drops_no_second_answer_of_a_folder(folder, name):
-    brought = benchmark(name).record(folder)
+    brought = load_benchmark(name).record(folder)
     assert len([answer for answer in brought.responses.values() if answer.contestant != "reference"]) == 8
 
 
@@ -55,4 +55,4 @@ def test_a_folder_without_answers_is_refused_where_they_are_needed(folder):
     (folder / "responses.jsonl").unlink()
     with pytest.raises(InputError, match=r"responses\.jsonl"):
         own_record(folder)
-    assert len(own_record(folder, answered=False).responses) == 0
+    assert len(own_record(folder, needs_responses=False).responses) == 0

@@ -21,7 +21,7 @@ from fullbench.core import picture as pictures
 from fullbench.errors import InputError
 from fullbench.files import picture_urls
 from fullbench.files.item_files import read_items, read_responses
-from fullbench.files.picture_access_policy import allowing
+from fullbench.files.picture_access_policy import allow_picture_folders
 from fullbench.studies.study_file import Study
 from tests.making import png
 
@@ -97,7 +97,7 @@ def cache(tmp_path, monkeypatch) -> Path:
 
 def read(folder: Path, address: str) -> bytes:
     (folder / "items.jsonl").write_text(json.dumps({"id": "q", "question": "?", "picture": address}), encoding="utf-8")
-    with allowing(urls=True):
+    with allow_picture_folders(urls=True):
         (item,) = read_items(folder / "items.jsonl")
     return item.pictures[0].data()
 
@@ -183,7 +183,7 @@ def test_responses_too_and_only_within_the_consent(tmp_path, site, monkeypatch):
     with pytest.raises(InputError, match="--fetch-urls"):
         list(read_responses(tmp_path / "answers.jsonl"))
     assert not site.asked
-    with allowing(urls=True):
+    with allow_picture_folders(urls=True):
         (answer,) = read_responses(tmp_path / "answers.jsonl")
     assert [picture.media for picture in answer.pictures] == [pictures.UNKNOWN, "image/png"]
 

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from fullbench.cli.all_commands import app
-from fullbench.cli.application import command_of
+from fullbench.cli.application import build_command
 from fullbench.errors import FullbenchError
-from fullbench.studies.judge_and_model_specs import contestant, judge
+from fullbench.studies.judge_and_model_specs import contestant_from_spec, judge_from_spec
 
-__all__ = ["FullbenchError", "app", "command_of", "contestant", "judge", "openapi"]
+__all__ = ["FullbenchError", "app", "build_command", "contestant_from_spec", "judge_from_spec", "openapi"]
 
 
 def openapi(folder: Path) -> dict[str, Any]:

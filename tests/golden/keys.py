@@ -16,7 +16,7 @@ CRITERIA = ("overall", "helpfulness", "视觉理解")
 
 
 def items() -> dict[str, Item]:
-    red, blue = Picture.of(RED), Picture.of(BLUE)
+    red, blue = Picture.from_bytes(RED), Picture.from_bytes(BLUE)
     talk = (
         Turn("system", ("Be brief.",)),
         Turn("user", (red, "What is this?")),
@@ -42,7 +42,7 @@ def items() -> dict[str, Item]:
 
 
 def responses() -> dict[str, Response]:
-    red = Picture.of(RED)
+    red = Picture.from_bytes(RED)
     return {
         "words": Response.say("i1", "a", "It is red."),
         "another contestant": Response.say("i1", "b", "It is red."),
@@ -90,16 +90,18 @@ def keys(_folder: Path) -> str:
         "pictures": {
             "red": _picture(RED),
             "blue": _picture(BLUE),
-            "as given": Picture.as_given(b"no picture", b"").media,
+            "as given": Picture.from_any_bytes(b"no picture", b"").media,
         },
         "items": {name: item.key for name, item in items().items()},
         "responses": {name: response.key for name, response in responses().items()},
         "cases": {name: case.key for name, case in cases().items()},
-        "verdicts' cases": {name: Verdict.of(case, "j", "refused").case for name, case in list(cases().items())[:3]},
+        "verdicts' cases": {
+            name: Verdict.from_case(case, "j", "refused").case for name, case in list(cases().items())[:3]
+        },
     }
     return written(values)
 
 
 def _picture(data: bytes) -> list[str]:
-    picture = Picture.of(data)
+    picture = Picture.from_bytes(data)
     return [picture.digest, picture.media]

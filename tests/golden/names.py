@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from tests.golden.internals import contestant, judge
+from tests.golden.internals import contestant_from_spec, judge_from_spec
 from tests.golden.layout import sha256, written
 
 KEYS = dict.fromkeys(
@@ -139,8 +139,8 @@ def names(folder: Path) -> str:
     # Files are named as seen from the working directory, so that no machine's path can enter a name.
     with chdir(folder), patch.dict(os.environ, KEYS):
         made = {
-            "judges": {spec: _identity(judge, spec) for spec in JUDGES},
-            "models": {spec: _identity(contestant, spec) for spec in MODELS},
+            "judges": {spec: _identity(judge_from_spec, spec) for spec in JUDGES},
+            "models": {spec: _identity(contestant_from_spec, spec) for spec in MODELS},
         }
     text = written(made)
     assert str(folder) not in text, "a name or its settings hold a path of this machine"

@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 from fullbench import Case, Item, Picture, Response, ballot
 from tests.fake_server import FakeServer
-from tests.golden.internals import judge
+from tests.golden.internals import judge_from_spec
 from tests.golden.layout import sha256, written
 from tests.golden.names import KEYS
 from tests.golden.pictures import BLUE, RED
@@ -30,7 +30,7 @@ CONSTRAINED = ("mode=direct&constrained=yes", "mode=analyze&constrained=yes")
 
 def cases() -> dict[str, Case]:
     """A score of one response on one picture, a pair on two pictures, and a ranking of three."""
-    red, blue = Picture.of(RED), Picture.of(BLUE)
+    red, blue = Picture.from_bytes(RED), Picture.from_bytes(BLUE)
     one = Item.ask("i1", "What colour is the square?", red, reference="It is red.", captions=("a red square",))
     two = Item.ask("i2", "哪一张更暖？", red, blue, reference="第一张。", captions=("a red square", "a blue square"))
     said = {"a": "It is red.", "b": "It is blue.\n[[B]]", "c": "红色。"}
@@ -64,12 +64,12 @@ def requests(_folder: Path) -> str:
     with FakeServer(says="no ruling") as server, patch.dict(os.environ, KEYS):
         for dialect, options, name in _asked():
             spec = f"{dialect}:golden@{server.host}/{DIALECTS[dialect]}?{options}&resample=0"
-            (verdict,) = judge(spec).hear([heard[name]])
+            (verdict,) = judge_from_spec(spec).judge([heard[name]])
             assert getattr(verdict, "fault", "") == "unreadable", verdict
             head, body = server.last()
             found[dialect][f"{name}, {options}"] = {**_headers(head), "body": _without_bytes(body)}
-        seeded = judge(f"openai:golden@{server.host}/v1?mode=direct&resample=0&seed=7")
-        list(seeded.hear([heard["score"].at(3)]))
+        seeded = judge_from_spec(f"openai:golden@{server.host}/v1?mode=direct&resample=0&seed=7")
+        list(seeded.judge([heard["score"].at(3)]))
         head, body = server.last()
         found["openai"]["score, third trial, mode=direct&seed=7"] = {**_headers(head), "body": _without_bytes(body)}
     return written(found)

@@ -12,7 +12,7 @@ from typing import Any
 from unittest.mock import patch
 
 from tests.golden.command import TERMINAL, fullbench, unversioned
-from tests.golden.internals import app, command_of, openapi
+from tests.golden.internals import app, build_command, openapi
 from tests.golden.layout import written
 
 _STYLE = re.compile(r"\x1b\[[0-9;]*m")
@@ -22,7 +22,7 @@ def help_texts(_folder: Path) -> str:
     """The help of every command and sub-command, one after another, 100 columns wide."""
     parts = []
     # Made once: for each command anew, as the runner of tests does it, takes four times as long.
-    whole = command_of(app)
+    whole = build_command(app)
     for words in _commands(whole, ()):
         printed = StringIO()
         with redirect_stdout(printed), patch.dict(os.environ, TERMINAL):

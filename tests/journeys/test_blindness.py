@@ -14,7 +14,7 @@ from fastapi.routing import APIRoute
 from fullbench import Case, Choice, Item, Ledger, Picture, Response, Verdict
 from fullbench.core.verdict import Circumstances
 from fullbench.files.item_files import write_items
-from fullbench.web.app import _routers
+from fullbench.web.app import _all_routers
 from fullbench.web.page_access import SESSION
 from tests.journeys.voting import Site, column, shown, tables
 from tests.making import png
@@ -23,7 +23,7 @@ from tests.waiting import until
 NAMES = ("secret-alpha", "secret-beta", "secret-gamma")
 JUDGE = "secret-judge"
 OPEN, SHUT = [f"open-{n}" for n in range(4)], [f"shut-{n}" for n in range(3)]
-PICTURES = {name: [Picture.of(png((number, 7, 7)))] for number, name in enumerate((*OPEN, *SHUT))}
+PICTURES = {name: [Picture.from_bytes(png((number, 7, 7)))] for number, name in enumerate((*OPEN, *SHUT))}
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def site(tmp_path_factory):
             answers = [Response.say(name, who, f"words of {number} on {name}") for number, who in enumerate(NAMES)]
             for pair in combinations(answers, 2):
                 case = Case(item, pair, Choice())
-                ledger.add(case, Verdict.of(case, JUDGE, (1.0, 0.0), text=f"the reasons on {name}"))
+                ledger.add(case, Verdict.from_case(case, JUDGE, (1.0, 0.0), text=f"the reasons on {name}"))
     items = folder / "items.jsonl"
     write_items(items, [Item.ask(name, f"Question of {name}?", *PICTURES[name]) for name in OPEN])
     served = Site(folder, folder / "l.ledger", "--public")
@@ -129,7 +129,7 @@ def routes() -> list[str]:
     """Every address of the app that is read, with its parameters unfilled."""
     return sorted({
         route.path
-        for router in _routers()
+        for router in _all_routers()
         for route in router.routes
         if isinstance(route, APIRoute) and "GET" in route.methods
     })  # fmt: skip
@@ -219,7 +219,7 @@ def test_votes_with_names_in_view_are_marked_and_left_out(site):
             assert verdict.circumstances.blind is True
             flipped = tuple(1 - mark for mark in verdict.marks)
             for rater in ("looked-1", "looked-2", "looked-3"):
-                seen = Verdict.of(case, "human", flipped, rater=rater, circumstances=Circumstances(blind=False))
+                seen = Verdict.from_case(case, "human", flipped, rater=rater, circumstances=Circumstances(blind=False))
                 ledger.add(case, seen)
     whole = tables(site.cli("report", "--ledger", site.ledger, "--json"))["agreement pairs"]
     assert column(whole, "accuracy, ties a class", "judge")[JUDGE] == 1.0

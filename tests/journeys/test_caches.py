@@ -15,7 +15,7 @@ from fullbench.cli.all_commands import app
 from fullbench.models.chat_model import ChatModel
 from fullbench.models.dialects import Anthropic
 from fullbench.models.model_prices import cache_shares, price_of
-from fullbench.models.wire.reply_parsing import Tally, read_payload
+from fullbench.models.wire.reply_parsing import UsageCounter, read_payload
 from fullbench.studies import judge_and_model_specs
 from tests.cli.test_judge import cli
 from tests.json_server import JsonServer
@@ -127,7 +127,7 @@ def test_marks_are_sent_only_where_asked_for_and_change_neither_words_nor_name(f
     for option in ("", "?cache=yes", "?cache=no"):
         with CachingServer() as server:
             spec = f"anthropic:m@{server.url}{option}"
-            names.add(judge_and_model_specs.judge(spec).name.replace(server.url.removeprefix("http://"), ""))
+            names.add(judge_and_model_specs.judge_from_spec(spec).name.replace(server.url.removeprefix("http://"), ""))
             done = CliRunner().invoke(
                 app, ["judge", "--items", "items.jsonl", "--responses", "answers.jsonl", "--judge", spec,
                       "--ballot", "choice", "--ledger", f"{len(words)}.ledger", "--quiet"],
@@ -158,7 +158,7 @@ def test_listed_models_have_their_providers_shares():
     assert cache_shares("gemini-2.5-flash", google)[0] == pytest.approx(0.1)
     assert cache_shares("somebody's", "https://api.example.com/v1") == (1.0, 1.0)
     model = ChatModel("claude-sonnet-4-5", anthropic, Anthropic())
-    tally = Tally(1, shares=model.shares)
+    tally = UsageCounter(1, shares=model.shares)
     read_payload(model.dialect, _reply("/messages", hit=False, write=True), None, tally)
     into, out = price_of("claude-sonnet-4-5", anthropic)
     assert tally.usage(model.price).dollars == pytest.approx(((IN + STORED * 0.25) * into + OUT * out) / 1e6)

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 import fullbench
-from fullbench.analysis.views.cascade_verdicts import decided
+from fullbench.analysis.views.cascade_verdicts import decide_cases
 from fullbench.cli.all_commands import app
 from fullbench.core.panel import Cascade
 from fullbench.core.verdict import Verdict
@@ -109,7 +109,7 @@ def test_a_cascade_keeps_its_promise_saves_half_and_what_waits_is_a_campaign(tmp
             rows = [dict(zip(faults["columns"], row, strict=True)) for row in faults["rows"]]
             (own,) = [row for row in rows if row["judge"] == "cascade:cheap"]
             ruled = 2 * (counts["easy"] + counts["hard"])
-            assert [own[name] for name in ("verdicts", "ruled", "recused", "pending")] == [
+            assert [own[name] for name in ("verdicts", "ruled", "abstained", "pending")] == [
                 2 * ITEMS, ruled, 0, 2 * counts["too hard"],
             ]  # fmt: skip
             assert own["faulty"]["value"] == 0, "what waits is no fault"
@@ -214,7 +214,7 @@ def test_both_judges_together_break_the_promise_in_at_most_five_percent_of_resam
                 if not small_sure:
                     verdicts += heard("l", item, rng.random() < 0.8, rng.random() < chances[1])
                 verdicts.append(Verdict(f"{item}p", "human", item, ("a", "b"), "choice", marks=(1.0, 0.0), rater="r"))
-            by = {who for _, who in decided(cascade, verdicts)}
+            by = {who for _, who in decide_cases(cascade, verdicts)}
             weights = {"small": 0.7 if "small" in by else 0.0, "large": 0.24 if "large" in by else 0.0}
             if (total := sum(weights.values())) > 0:
                 broken += (weights["small"] * chances[0] + weights["large"] * chances[1]) / total < 0.85

@@ -6,7 +6,7 @@ import hashlib
 import json
 
 from fullbench import Item
-from fullbench.studies.authoring.sample_items import draw
+from fullbench.studies.authoring.sample_items import draw_items
 from tests.journeys.commands import cli, write_rows
 
 
@@ -48,7 +48,7 @@ def test_draws_are_even(tmp_path, monkeypatch):
     times = dict.fromkeys(every, 0)
     items = [Item.ask(name, "?", tags={"dataset": "a"}) for name in every]
     for seed in range(300):
-        for item in draw(items, each=20, seed=seed).items:
+        for item in draw_items(items, each=20, seed=seed).items:
             times[item.id] += 1
     assert all(60 < count < 145 for count in times.values())  # 100 on average, deviation 8
 

@@ -56,7 +56,7 @@ def court(tmp_path, cli):
                             ruling = _choose(draw, shown, love, 1.2)
                             if judge == "wordy" and number == 7 and criterion == "overall":
                                 ruling = "refused"
-                            ledger.add(case, Verdict.of(case, judge, ruling))
+                            ledger.add(case, Verdict.from_case(case, judge, ruling))
                     asked = 0.6 if "alpha" in (one, two) else 0.3
                     if criterion == "overall" and draw.random() < asked:
                         for rater in draw.sample(("安", "ben", "cid"), draw.randint(1, 3)):
@@ -67,9 +67,9 @@ def court(tmp_path, cli):
             for name in NAMES:
                 case = Case(item, (said[name],), Score(1, 5))
                 mark = min(5, max(1, round(2 + WORTH[name] + draw.gauss(0, 1))))
-                ledger.add(case, Verdict.of(case, "fair", (float(mark),)))
+                ledger.add(case, Verdict.from_case(case, "fair", (float(mark),)))
                 if number % 3 == 0:
-                    ledger.add(case, Verdict.of(case, "human", (float(max(1, mark - 1)),), rater="ben"))
+                    ledger.add(case, Verdict.from_case(case, "human", (float(max(1, mark - 1)),), rater="ben"))
     votes = tmp_path / "votes.jsonl"
     votes.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in labels), encoding="utf-8")
     cli("ledger", "import", votes, "--ledger", "fullbench.ledger")
@@ -226,7 +226,7 @@ def test_votes_cast_with_names_in_view_are_left_out_and_counted(cli, court, tmp_
         judged = {v.case for v in ledger.verdicts("fair") if v.criterion == "overall" and len(v.contestants) == 2}
         for case in ledger.cases(sorted(judged)[:9]):
             how = Circumstances(blind=False)
-            ledger.add(case, Verdict.of(case, "human", (0.0, 1.0), rater="seer", circumstances=how))
+            ledger.add(case, Verdict.from_case(case, "human", (0.0, 1.0), rater="seer", circumstances=how))
     after = tables(cli("report", "--corrected", "--json"))["corrected fair, pair"]
     assert after["rows"] == before["rows"]
     assert "9 votes that were cast with names in view are left out." in after["notes"]

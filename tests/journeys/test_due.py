@@ -31,7 +31,7 @@ def test_cases_that_are_due_stand_in_every_table_page_and_card(tmp_path):
     assert code == 1
     with Ledger(tmp_path / "l.ledger", read_only=True) as book:
         (judge,) = {verdict.judge for verdict in book.verdicts()} - {"human"}
-        assert sum(due.cases for due in book.unruled(judge, book.studies()[0])[0]) == 20
+        assert sum(due.cases for due in book.columns(judge).due) == 20
     due = re.compile(r"\b20 cases are due")
     assert due.search(out)
     assert due.search((tmp_path / "page.html").read_text(encoding="utf-8"))

@@ -125,6 +125,7 @@ def test_a_ballot_without_such_marks_is_refused_before_anything_is_asked(cli, fi
 
 def test_expected_marks_are_another_judge_than_written_ones():
     names = {
-        judge_and_model_specs.judge(f"vllm:m{tail}").name for tail in ("", "?confidence=logprobs", "?marks=expected")
+        judge_and_model_specs.judge_from_spec(f"vllm:m{tail}").name
+        for tail in ("", "?confidence=logprobs", "?marks=expected")
     }
     assert len(names) == 3

@@ -85,11 +85,11 @@ def test_keys_in_a_file(tmp_path, monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     key = Key(("OPENAI_API_KEY",))
     with pytest.raises(ModelError, match=r"write it into a file \.env here"):
-        key.read(needed=True, server="the server")
+        key.read(is_required=True, server="the server")
     (tmp_path / ".env").write_text("# mine\nexport OPENAI_API_KEY='sk-from-file' # no more\nPATH=/nowhere\n")
-    assert key.read(needed=True, server="the server") == "sk-from-file"
+    assert key.read(is_required=True, server="the server") == "sk-from-file"
     monkeypatch.setenv("OPENAI_API_KEY", "sk-from-shell")
-    assert key.read(needed=True, server="the server") == "sk-from-shell", "the environment comes first"
+    assert key.read(is_required=True, server="the server") == "sk-from-shell", "the environment comes first"
 
 
 @pytest.mark.slow

@@ -51,7 +51,7 @@ def test_mllm_as_a_judge_table_3(site, tmp_path):
                     ):
                         case = Case(item, responses, ballot, trial=trial)
                         text = f"<{judge} {item.id} {ballot.spec} {trial}>"
-                        book.add(case, Verdict.of(case, judge, ruling, text=text))
+                        book.add(case, Verdict.from_case(case, judge, ruling, text=text))
                         rulings[text] = (judge, ballot.spec, item.tags["dataset"], item.id)
     site.people("add", "mllm", "--kind", "agree", "--ledger", ledger, "--votes", 3)
 

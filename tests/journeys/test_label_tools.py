@@ -46,8 +46,10 @@ def test_votes_go_out_to_each_tool_and_come_back_once(place, tmp_path):
         ]
         for case, votes in cases:
             for person, marks in zip(("r1", "r2", "r3"), votes, strict=True):
-                ledger.add(case, Verdict.of(case, "human", marks, text=f"why {person} 理由", rater=person, at=10.0))
-            ledger.add(case, Verdict.of(case, "human", "recused", rater="r4", at=11.0))
+                ledger.add(
+                    case, Verdict.from_case(case, "human", marks, text=f"why {person} 理由", rater=person, at=10.0)
+                )
+            ledger.add(case, Verdict.from_case(case, "human", "abstained", rater="r4", at=11.0))
         ledger.flush()
         before = {(one.case, one.rater): (one.marks, one.fault) for one in ledger.verdicts("human")}
     assert len(before) == 16
@@ -106,7 +108,7 @@ def test_exports_as_the_tools_write_them(place, tmp_path):
         found = {(one.item, one.ballot, one.rater): one.marks or one.fault for one in ledger.verdicts("human")}
     assert found == {
         ("q0", "choice+tie", "7"): (0.0, 1.0), ("q0", "choice+tie", "a@b.c"): (1.0, 0.0),
-        ("q0", "choice+tie", "9"): "recused", ("q1", "score:1-5", "7"): (4.0,),
+        ("q0", "choice+tie", "9"): "abstained", ("q1", "score:1-5", "7"): (4.0,),
         ("q1", "choice+tie", "u1"): (0.5, 0.5), ("q1", "ranking", "u1"): (1.0, 3.0, 2.0),
     }  # fmt: skip
 
@@ -143,7 +145,7 @@ def test_tasks_go_out_by_the_door_are_labelled_and_come_in_as_a_folder_that_runs
             for pair in pairs:
                 case = Case(item, tuple(answers[name] for name in pair), Choice(tie=True))
                 for judge in ("one", "two"):
-                    ledger.add(case, Verdict.of(case, judge, (1, 0), at=5.0))
+                    ledger.add(case, Verdict.from_case(case, judge, (1, 0), at=5.0))
     file, folder = tmp_path / "tasks.json", tmp_path / "back"
     told = cli("export", kind, "--ledger", place, "--out", file, "--option", "blank=yes")
     assert "3 records" in told
@@ -156,7 +158,7 @@ def test_tasks_go_out_by_the_door_are_labelled_and_come_in_as_a_folder_that_runs
         assert about["question"] == f"What is {about['item']}? 什么？"
         votes = {"安": "AB"[number % 2], "bob": None if number == 2 else "tie"}
         for rater, vote in votes.items():
-            marks = {"tie": (0.5, 0.5), "A": (1.0, 0.0), "B": (0.0, 1.0), None: "recused"}[vote]
+            marks = {"tie": (0.5, 0.5), "A": (1.0, 0.0), "B": (0.0, 1.0), None: "abstained"}[vote]
             expected[about["item"], tuple(about["contestants"]), rater] = marks
         if kind == "label_studio":
             task["annotations"] = [

@@ -17,7 +17,7 @@ def ledger(tmp_path):
             item = Item.ask(f"q{number}", "?")
             pair = tuple(Response.say(item.id, name, name) for name in ("甲", "乙"))
             case = Case(item, pair, Choice())
-            book.add(case, Verdict.of(case, "judge", (1.0, 0.0)))
+            book.add(case, Verdict.from_case(case, "judge", (1.0, 0.0)))
     return tmp_path / "l.ledger"
 
 

@@ -57,7 +57,7 @@ def test_each_answer_is_compared_with_what_people_say_of_it(tmp_path):
     for label in labels:
         votes[label["item"], label["contestants"][0], label["samples"][0]].append(label["marks"][0])
     with Ledger(tmp_path / "x.ledger") as ledger:
-        own = {(v.item, *v.shown[0]): v.marks[0] for v in ledger.record(["length"]).verdicts}
+        own = {(v.item, *v.shown_responses[0]): v.marks[0] for v in ledger.record(["length"]).verdicts}
     assert len(own) == len(votes) == row["n"] == 90
     ours, theirs = zip(*((own[key], fmean(votes[key])) for key in own), strict=True)
     for name, figure in (("Pearson", pearsonr), ("Spearman", spearmanr), ("Kendall", kendalltau)):

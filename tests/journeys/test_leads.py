@@ -54,7 +54,7 @@ def site(tmp_path_factory):
             for one, two in combinations(answers, 2):
                 for judge, turned in (("a-model", False), ("b-model", name == "q2")):
                     case = Case(item, (one, two), Choice(tie=True))
-                    ledger.add(case, Verdict.of(case, judge, (0.0, 1.0) if turned else (1.0, 0.0)))
+                    ledger.add(case, Verdict.from_case(case, judge, (0.0, 1.0) if turned else (1.0, 0.0)))
     served = Site(folder, folder / "court.ledger")
     yield served
     served.close()
@@ -327,7 +327,7 @@ def test_a_copy_of_the_site_withholds_what_people_judge(site, tmp_path):
             item = Item.ask(name, f"Secret question {name}?")
             answers = [Response.say(name, who, f"answer {who} to {name}") for who in ("x", "y")]
             case = Case(item, tuple(answers), Choice(tie=True))
-            ledger.add(case, Verdict.of(case, "a-model", (1.0, 0.0), text=f"ruling on {name}"))
+            ledger.add(case, Verdict.from_case(case, "a-model", (1.0, 0.0), text=f"ruling on {name}"))
     items = tmp_path / "items.jsonl"
     items.write_text(json.dumps({"id": "s1", "question": "Secret question s1?"}))
     answers = tmp_path / "responses.jsonl"

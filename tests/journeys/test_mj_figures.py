@@ -12,11 +12,11 @@ import pytest
 from PIL import Image
 
 from fullbench.benchmarks.mj_bench.release.judge_and_category_names import LIKERT, LIKERT_10
-from fullbench.picture_decoding import encoded
-from fullbench.studies.exchange.export_record import export
-from fullbench.synthetic.perturb.demographic_grids import grid
-from fullbench.synthetic.perturb.perturbed_pairs import pair, record
-from fullbench.synthetic.perturb.perturbed_pairs import people as at_work
+from fullbench.picture_decoding import encode_png
+from fullbench.studies.exchange.export_record import export_study
+from fullbench.synthetic.perturb.demographic_grids import build_grid
+from fullbench.synthetic.perturb.perturbed_pairs import build_pair, build_record
+from fullbench.synthetic.perturb.perturbed_pairs import build_people_item as at_work
 from tests.benchmarks.mj_bench.test_figures import acc, ges, nds
 from tests.cli.test_judge import cli
 from tests.journeys.voting import tables
@@ -32,7 +32,7 @@ AXES = {"age": ["young", "old"], "gender": ["woman", "man"], "race": ["asian", "
 
 
 def shade(value: int) -> bytes:
-    return encoded(Image.new("RGB", (24, 24), (value, value, value)))
+    return encode_png(Image.new("RGB", (24, 24), (value, value, value)))
 
 
 def built(folder: Path) -> tuple[dict[str, list[tuple[int, int]]], dict[str, list[tuple[dict[str, str], int]]]]:
@@ -45,14 +45,16 @@ def built(folder: Path) -> tuple[dict[str, list[tuple[int, int]]], dict[str, lis
             chosen, rejected = rng.sample(range(20, 250), 2)
             pairs.setdefault(about, []).append((chosen, rejected))
             name = f"{about} {number}"
-            asked.append(pair(name, f"提示 {name}", shade(chosen), shade(rejected), perspective=about, subset="own"))
+            asked.append(
+                build_pair(name, f"提示 {name}", shade(chosen), shade(rejected), perspective=about, subset="own")
+            )
     works: dict[str, list[tuple[dict[str, str], int]]] = {}
     for work in WORKS:
-        shown = grid("a {age} {gender} {race} " + work, AXES)
+        shown = build_grid("a {age} {gender} {race} " + work, AXES)
         shades = rng.sample(range(20, 250), len(shown))
         works[work] = [(dict(person.groups), value) for person, value in zip(shown, shades, strict=True)]
         asked.append(at_work(work, f"a {work}", [(p, shade(value)) for p, value in zip(shown, shades, strict=True)]))
-    export(record(asked), folder, benchmark="mjbench")
+    export_study(build_record(asked), folder, benchmark="mjbench")
     return pairs, works
 
 

@@ -32,7 +32,7 @@ def test_five_lines_from_a_list_of_dicts():
     tables = report(record)
     assert len(record) == 2 * (6 * 6 + 6 * 3), "two judges; three pairs in both orders, and three answers alone"
     wins = dict.fromkeys(("terse", "wordy", "long"), 0.0)
-    for row in record.where(judge="length", ballot="choice+tie").duels():
+    for row in record.where(judge="length", ballot="choice+tie").matches():
         wins[row.first] += row.outcome
         wins[row.second] += 1 - row.outcome
     board = next(table for table in tables if table.name.startswith("leaderboard length"))

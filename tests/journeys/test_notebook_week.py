@@ -41,7 +41,7 @@ def test_peoples_marks_stand_in_the_record_and_in_the_ledger():
         votes[label["item"], label["contestants"][0], label["samples"][0]].append(label["marks"][0])
     for labels in (LABELS, {name: [label[name] for label in LABELS] for name in LABELS[0]}):
         record = judge(ITEMS, SAID, judge=["length", "chance"], ballot="score:1-5", labels=labels, study="周")
-        own = {(v.item, *v.shown[0]): v.marks[0] for v in record.where(judge="length")}
+        own = {(v.item, *v.shown_responses[0]): v.marks[0] for v in record.where(judge="length")}
         expected = pearsonr([own[key] for key in votes], [fmean(given) for given in votes.values()]).statistic
         for tables in (report(record), report("fullbench.ledger", study="周")):
             (table,) = [table for table in tables if table.name == "agreement scores"]
@@ -107,7 +107,7 @@ def test_cells_tell_answers_apart_and_a_run_shows_its_tables():
     assert "<th>samples</th>" not in record.where(lambda v: not any(v.samples))._repr_html_()
     done = run(items=ITEMS, contestant=["offline:echo", "offline:canned?text=no"], judge="length", ballot="choice")
     assert (
-        repr(done) == f"Conducted('notebook': Record(24 verdicts of 1 judges on 12 items), {len(done.tables)} tables)"
+        repr(done) == f"StudyResult('notebook': Record(24 verdicts of 1 judges on 12 items), {len(done.tables)} tables)"
     )
     assert done._repr_html_().count("<table") == len(done.tables)
     titled = done.tables[0]._repr_html_()
@@ -169,7 +169,7 @@ def test_a_rubric_in_a_notebook_has_its_criteria_and_its_total(tmp_path):
 
     def totals(record):
         (name,) = {v.judge for v in record if v.judge.startswith("rubric:")}
-        return {(v.item, *v.shown[0]): v.marks[0] for v in record.where(judge=name)}
+        return {(v.item, *v.shown_responses[0]): v.marks[0] for v in record.where(judge=name)}
 
     counted = {(row["item"], row["contestant"], row["sample"]): len(row["text"].split()) for row in SAID}
     expected = {place: (3 * (words > 12) + (words % 5) / 4) / 4 for place, words in counted.items()}

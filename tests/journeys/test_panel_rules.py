@@ -132,14 +132,14 @@ def test_each_ruling_of_a_panel_is_what_numpy_makes_of_its_members(ran, name):
         if row["judge"] != "human":
             by_case[row["case"]].append(row)
     with Ledger(folder / "study.ledger", read_only=True) as ledger:
-        own = {verdict.case: verdict for verdict in ledger_columns.record(ledger, [f"panel:{name}"])}
+        own = {verdict.case: verdict for verdict in ledger_columns.load_record(ledger, [f"panel:{name}"])}
     assert set(own) == set(by_case)
     lost = split = 0
     for case, members in by_case.items():
         given = [row for row in members if row["marks"] is not None]
         if len(given) < (quorum or 3):
             lost += 1
-            assert (own[case].marks, own[case].fault) == (None, "recused")
+            assert (own[case].marks, own[case].fault) == (None, "abstained")
             assert own[case].text == f"{len(given)} of 4 members ruled, {quorum or 3} are needed"
             continue
         expected = joined(given, rule, weights)
@@ -150,7 +150,7 @@ def test_each_ruling_of_a_panel_is_what_numpy_makes_of_its_members(ran, name):
     faults = cli("report", "--ledger", folder / "study.ledger", "--json").tables["faults"]
     kinds = {cells[0]: dict(zip(faults["columns"], cells, strict=True)) for cells in faults["rows"]}
     row = kinds[f"panel:{name}"]
-    assert (row["verdicts"], row["recused"]) == (len(own), lost)
+    assert (row["verdicts"], row["abstained"]) == (len(own), lost)
     shy = next(who for who in kinds if who.startswith("shy"))
     assert kinds[shy]["refused"]
     assert kinds[shy]["unreadable"]
@@ -161,7 +161,9 @@ def test_a_panels_card_has_its_agreement_with_people(ran, name):
     folder, rows = ran
     votes = votes_of(rows)
     with Ledger(folder / "study.ledger", read_only=True) as ledger:
-        own = [verdict for verdict in ledger_columns.record(ledger, [f"panel:{name}"]) if verdict.marks is not None]
+        own = [
+            verdict for verdict in ledger_columns.load_record(ledger, [f"panel:{name}"]) if verdict.marks is not None
+        ]
     scored = defaultdict(list)
     for verdict in own:
         place = (verdict.ballot, verdict.item, frozenset(verdict.contestants))

@@ -15,11 +15,11 @@ import pytest
 from typer.testing import CliRunner
 
 from fullbench import Cascade, InputError, Ledger, LedgerError, Panel
-from fullbench.analysis.views.panel_verdicts import rulings
+from fullbench.analysis.views.panel_verdicts import view_verdicts
 from fullbench.cli.all_commands import app
 from fullbench.core.verdict import Verdict
 from fullbench.web.app import create_app
-from fullbench.web.database import reading
+from fullbench.web.database import read_transaction
 from fullbench.web.results.boards import board_store as site_boards
 from fullbench.web.results.boards import judge_cards
 from fullbench.web.results.catalogue import catalogue_updater
@@ -65,7 +65,7 @@ def cli(*words):
 
 
 def lay_out(folder, text=STUDY):
-    """A study's files in a folder; every third item has no reference: there one member recuses itself."""
+    """A study's files in a folder; every third item has no reference: there one member abstains."""
     rng = random.Random(3)
     references = [{"reference": "one two three"} if number % 3 else {} for number in range(ITEMS)]
     items = [{"id": f"题{number}", "question": "?", **known} for number, known in enumerate(references)]
@@ -197,7 +197,7 @@ def test_a_panel_has_a_row_at_every_door_and_no_verdict_in_the_ledger(ran, repor
             (faults,) = [table for table in door if table["name"] == "faults"]
             (row,) = [dict(zip(faults["columns"], row, strict=True)) for row in faults["rows"]
                       if row[0] == panel and criterion in row]  # fmt: skip
-            assert (row["verdicts"], row["recused"]) == (len(joined), lost)
+            assert (row["verdicts"], row["abstained"]) == (len(joined), lost)
     (agreement,) = [table for table in report if table["name"] == "agreement pairs"]
     assert panel in [row[0] for row in agreement["rows"]]
     if quorum == 3:
@@ -240,14 +240,16 @@ def test_the_site_has_a_panels_board_card_and_rulings(ran, report, tmp_path):
     site = create_app(settings)
     try:
         for _ in range(2):  # what is there is not entered again
-            catalogue_updater.update(site.state.engine, site.state.ledger)
-        with reading(site.state.engine) as connection:
-            board = site_boards.find(connection, site_boards.board_name("三人", "panel:mean", "流畅"))
-            listed = verdict_list.count(connection, Filter(study="三人", judge="panel:mean", criterion="流畅")).n
-            lost = verdict_list.count(
+            catalogue_updater.update_catalogue(site.state.engine, site.state.ledger)
+        with read_transaction(site.state.engine) as connection:
+            board = site_boards.find_board(connection, site_boards.board_name("三人", "panel:mean", "流畅"))
+            listed = verdict_list.count_verdicts(
+                connection, Filter(study="三人", judge="panel:mean", criterion="流畅")
+            ).n
+            lost = verdict_list.count_verdicts(
                 connection, Filter(study="三人", judge="panel:mean", criterion="流畅", fault="any")
             ).n
-            card = judge_cards.find(connection, "三人", "panel:mean")
+            card = judge_cards.find_card(connection, "三人", "panel:mean")
     finally:
         site.state.engine.dispose()
         site.state.ledger.close()
@@ -324,10 +326,10 @@ def test_people_settle_what_both_judges_of_a_cascade_leave_in_doubt():
 
     swayed = [verdict(judge, (1.0, 0.0), shown) for judge in ("s", "l") for shown in (("a", "b"), ("b", "a"))]
     cascade = Cascade("cascade:c", "s", "l", people=True)
-    assert [ruling.text for ruling in rulings(cascade, swayed)] == ["it waits for people"] * 2
-    settled = rulings(cascade, [*swayed, verdict("human", (0.0, 1.0), rater="r")])
+    assert [ruling.text for ruling in view_verdicts(cascade, swayed)] == ["it waits for people"] * 2
+    settled = view_verdicts(cascade, [*swayed, verdict("human", (0.0, 1.0), rater="r")])
     assert [ruling.marks for ruling in settled] == [(0.0, 1.0), (1.0, 0.0)]
-    alone = rulings(Cascade("cascade:c", "s", "l"), swayed[:3])
+    alone = view_verdicts(Cascade("cascade:c", "s", "l"), swayed[:3])
     assert [ruling.marks for ruling in alone] == [(1.0, 0.0), None]
     assert alone[1].text == "l has not ruled on it yet"
 
@@ -366,11 +368,11 @@ def test_a_panel_whose_members_changed_needs_another_name(ran, tmp_path):
 def test_a_panel_in_python():
     panel = Panel("panel:two", ("a", "b"), "mean")
     given = [Verdict("k", judge, "q", ("x",), "score:1-5", marks=(mark,)) for judge, mark in (("a", 1.0), ("b", 4.0))]
-    (ruling,) = rulings(panel, given)
+    (ruling,) = view_verdicts(panel, given)
     assert (ruling.judge, ruling.marks, ruling.usage.calls) == ("panel:two", (2.5,), 0)
-    (one,) = rulings(panel, given[:1])
-    assert (one.fault, one.text) == ("recused", "1 of 2 members ruled, 2 are needed")
-    assert math.isclose(rulings(Panel("panel:two", ("a", "b"), "mean", 1), given[:1])[0].marks[0], 1.0)
+    (one,) = view_verdicts(panel, given[:1])
+    assert (one.fault, one.text) == ("abstained", "1 of 2 members ruled, 2 are needed")
+    assert math.isclose(view_verdicts(Panel("panel:two", ("a", "b"), "mean", 1), given[:1])[0].marks[0], 1.0)
     with pytest.raises(InputError, match="a panel is called panel:NAME"):
         Panel("two", ("a", "b"))
 

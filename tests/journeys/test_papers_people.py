@@ -13,8 +13,8 @@ import pytest
 from scipy import stats
 
 from fullbench import Case, Choice, Item, Ledger, Picture, Response, Score, Verdict
-from fullbench.judges.peer_review.review_prompts import shipped
-from fullbench.synthetic.sample_items import sample
+from fullbench.judges.peer_review.review_prompts import default_review_template
+from fullbench.synthetic.sample_items import build_items
 from tests.journeys.voting import Site, asked, column, shown, tables
 from tests.making import png
 
@@ -55,7 +55,7 @@ def test_visit_bench_figure_7_and_the_human_board(site, tmp_path):
                 for way in (pair, pair[::-1]):
                     case = Case(item, way, Choice(tie=False))
                     first = drawn("judge", item.id, *(one.contestant for one in way)).random() < 0.5
-                    book.add(case, Verdict.of(case, "metric", (1.0, 0.0) if first else (0.0, 1.0)))
+                    book.add(case, Verdict.from_case(case, "metric", (1.0, 0.0) if first else (0.0, 1.0)))
                     rulings.setdefault((item.id, *sorted(one.contestant for one in pair)), []).append(
                         way[0 if first else 1].contestant
                     )
@@ -102,13 +102,15 @@ def test_upme_table_3(site, tmp_path):
     with Ledger(ledger) as book:
         for number in range(8):
             tags = {"reviewer": "r", "image": f"p{number}"}
-            item = Item.ask(f"u{number}", f"Question {number}?", Picture.of(png((30 * number, 9, 9))), tags=tags)
+            item = Item.ask(
+                f"u{number}", f"Question {number}?", Picture.from_bytes(png((30 * number, 9, 9))), tags=tags
+            )
             pair = tuple(Response.say(item.id, name, f"[{name}] of {item.id}") for name in ("m-one", "m-two"))
             for criterion in ("correctness", "visual"):
                 case = Case(item, pair, Choice(), criterion)
                 first = drawn("r", number, criterion).random() < 0.5
                 text = f"<{criterion} {number}>"
-                book.add(case, Verdict.of(case, "r", (1.0, 0.0) if first else (0.0, 1.0), text=text))
+                book.add(case, Verdict.from_case(case, "r", (1.0, 0.0) if first else (0.0, 1.0), text=text))
                 rulings[criterion, item.id] = (text, "m-one" if first else "m-two")
     site.client("boss", "organiser")
     paper = ("--paper", "upme", "--ledger", ledger, "--votes", 2, "--most", 5)
@@ -163,7 +165,7 @@ def test_a_peer_review_takes_peoples_votes_for_the_truth(site, tmp_path):
     """Models review each other on pictures; people choose between the same answers; the same command then compares."""
     photos, ledger = tmp_path / "photos", tmp_path / "p.ledger"
     photos.mkdir()
-    for known in sample(5, 2):
+    for known in build_items(5, 2):
         (photos / f"{known.item.id}.png").write_bytes(known.item.pictures[0].data())
     words = ["peer-review", "--images", photos, "--contestants", "court:keen,court:wordy,court:hasty,court:blind",
              "--ledger", ledger, "--quiet", "--json"]  # fmt: skip
@@ -181,7 +183,9 @@ def test_a_peer_review_takes_peoples_votes_for_the_truth(site, tmp_path):
     site.people("add", "choose", "--kind", "pair", "--ledger", ledger, "--criterion", "correctness", "--votes", 2)
 
     def longer(_person, task):
-        assert shipped().answer not in asked(task), "how contestants were to answer is nothing to judge by"
+        assert default_review_template().answer not in asked(task), (
+            "how contestants were to answer is nothing to judge by"
+        )
         lengths = [len(text) for text in shown(task)]
         return {"best": "tie" if lengths[0] == lengths[1] else str(lengths.index(max(lengths)))}
 
@@ -223,7 +227,7 @@ def test_mj_bench_ranks_generators_with_ties(site, tmp_path):
             for answer in answers:
                 book.add_response(item, answer)
             case = Case(item, answers, Score(1, 10))
-            book.add(case, Verdict.of(case, "scorer", (5.0, 6.0, 7.0)))
+            book.add(case, Verdict.from_case(case, "scorer", (5.0, 6.0, 7.0)))
     site.people("add", "mj", "--kind", "rate", "--ledger", ledger, "--votes", 2)
 
     def mark(person: str, item: str, name: str) -> int:
@@ -279,7 +283,7 @@ def test_align_mm_bench_critic_beside_people(site, tmp_path):
             for name in ("m1", "m2"):
                 response = Response.say(item.id, name, f"[{name}] of {item.id}")
                 case = Case(item, (response,), Score(1, 10))
-                book.add(case, Verdict.of(case, "critic", (drawn("critic", number, name).randint(1, 10),)))
+                book.add(case, Verdict.from_case(case, "critic", (drawn("critic", number, name).randint(1, 10),)))
                 answers[item.id, name] = drawn("critic", number, name).randint(1, 10)
     made = ("--ballot", "score:1-10", "--ledger", ledger, "--votes", 3, "--paper", "alignmmbench", "--reason")
     site.people("add", "align", "--kind", "score", *made)

@@ -9,7 +9,7 @@ import pytest
 
 from fullbench import Ledger
 from fullbench.core.rubric import CORRECTNESS, CORRELATION, VISUAL
-from fullbench.synthetic.sample_items import sample
+from fullbench.synthetic.sample_items import build_items
 from tests.journeys.commands import cli
 from tests.judges.test_image_text_correlation import by_hand, tiny_clip
 
@@ -23,7 +23,7 @@ def test_the_cosine_of_every_answer_is_a_fifth_of_its_score(tmp_path, device):
     if device == "cuda" and not torch.cuda.is_available():
         pytest.skip("there is no GPU on this machine")
     (tmp_path / "photos").mkdir()
-    pictures = {known.item.id: known.item.pictures[0] for known in sample(3, 3)}
+    pictures = {known.item.id: known.item.pictures[0] for known in build_items(3, 3)}
     for name, picture in pictures.items():
         (tmp_path / "photos" / f"{name}.png").write_bytes(picture.data())
     words = ("--images", tmp_path / "photos", "--contestants", ",".join(f"court:{name}" for name in NAMES))

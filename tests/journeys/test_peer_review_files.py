@@ -15,7 +15,7 @@ from scipy import stats
 
 from fullbench import Ledger
 from fullbench.core.rubric import CORRECTNESS, VISUAL
-from fullbench.judges.peer_review.review_prompts import shipped
+from fullbench.judges.peer_review.review_prompts import default_review_template
 from tests.journeys.commands import cli, write_rows
 from tests.making import png
 from tests.scripted_server import Asked, ScriptedServer
@@ -43,12 +43,12 @@ def said(asked: Asked) -> str:
     answers = re.findall(r"<(response [A-Z] \w+)>\n(.*?)\n</\1>", asked.last, re.DOTALL)
     if not answers:
         place = answered(asked.model, number)
-        ends = f"[[{'ABC'[place]}]]" if shipped().choose in asked.words else f"So: {ANSWERS[place]}."
+        ends = f"[[{'ABC'[place]}]]" if default_review_template().choose in asked.words else f"So: {ANSWERS[place]}."
         return f"I look{' again' * int(4 * chance('long', asked.model, number))}. {ends}"
     texts = [text for _, text in answers]
     place = right_at(number)
     hits = [f"[[{'ABC'[place]}]]" in text or f"So: {ANSWERS[place]}." in text for text in texts]
-    worth = [len(text) for text in texts] if shipped().criteria[VISUAL] in asked.last else hits
+    worth = [len(text) for text in texts] if default_review_template().criteria[VISUAL] in asked.last else hits
     if chance("rules", asked.model, number, *sorted(texts)) > SKILL[asked.model]:
         worth = worth[::-1]
     return f"[[{'C' if worth[0] == worth[1] else 'A' if worth[0] > worth[1] else 'B'}]]"
@@ -122,7 +122,7 @@ def test_a_file_as_scienceqa_or_mm_vet_have_it(server, folder, form):
     asked = server.asked[before:]
     assert len(asked) == 3 * 4 + 3 * 4 * 2, "all answer once, each reviews the two others by both criteria"
     assert ("Left out: the question '9' has no picture" in done.output) == keyed
-    manner = shipped().choose if keyed else shipped().answer
+    manner = default_review_template().choose if keyed else default_review_template().answer
     assert sum(manner in one.words for one in asked) == 12
     assert sum("A: 红色 red\nB: blue\nC: green" in one.words for one in asked) == (len(asked) if keyed else 0)
     right = {name: fmean(answered(name, number) == right_at(number) for number in range(4)) for name in SKILL}
@@ -148,7 +148,7 @@ def test_run_of_the_benchmark_on_questions_of_ones_own(server, folder):
     cli("run", folder / "study.toml", "--quiet")
     reviews = [one for one in server.asked[before:] if "<response A" in one.last]
     for criterion in (CORRECTNESS, VISUAL):
-        assert sum(shipped().criteria[criterion] in one.last for one in reviews) == len(reviews) // 2
+        assert sum(default_review_template().criteria[criterion] in one.last for one in reviews) == len(reviews) // 2
     assert len(reviews) == 3 * 4 * len(list(combinations(SKILL, 2))) * 2
     listed = json.loads((folder / "own.json").read_text(encoding="utf-8"))
     tables = {table["name"]: table for table in (listed if isinstance(listed, list) else listed["tables"])}

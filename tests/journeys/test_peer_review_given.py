@@ -22,7 +22,7 @@ from typer.testing import CliRunner
 from fullbench.cli.all_commands import app
 from fullbench.core.rubric import CORRECTNESS, VISUAL
 from fullbench.files.question_sets import read_questions
-from fullbench.judges.peer_review.review_prompts import shipped
+from fullbench.judges.peer_review.review_prompts import default_review_template
 from fullbench.ledger.ledger import Ledger
 from fullbench.studies import judge_and_model_specs
 from fullbench.studies.peer_review.peer_review_steps import PeerReview
@@ -199,13 +199,13 @@ def test_everybody_answers_once_and_reviews_every_two_others(reviewed):
 
 def test_the_papers_criteria_are_in_every_review_and_the_key_in_none(reviewed):
     *_, prompts = reviewed
-    said = shipped().criteria
+    said = default_review_template().criteria
     reviews = [words for _, words in prompts if "<response A" in words]
     assert sum(said[CORRECTNESS] in words for words in reviews) == len(reviews) // 2
     assert sum(said[VISUAL] in words for words in reviews) == len(reviews) // 2
-    assert all(shipped().choose in words for _, words in prompts if "<response A" not in words)
+    assert all(default_review_template().choose in words for _, words in prompts if "<response A" not in words)
     assert not any("checked and found right" in words for words in reviews)
-    assert not any(shipped().choose in words or "The conversation before" in words for words in reviews)
+    assert not any(default_review_template().choose in words or "The conversation before" in words for words in reviews)
 
 
 def test_scores_by_the_key_are_those_of_the_answers(reviewed):
@@ -320,14 +320,14 @@ def test_several_seeds_have_a_mean_and_a_deviation(server, data, monkeypatch, tm
     monkeypatch.setenv("FULLBENCH_TEST_KEY", "k")
     words = ["peer-review", "--questions", data / "mmstar.jsonl", "--contestants", contestants(url), "--limit", 6]
     tables = run(*words, "--ledger", tmp_path / "s.ledger", "--human-scores", data / "scores.csv", "--seeds", "1,2")
-    models = [judge_and_model_specs.contestant(spec) for spec in contestants(url).split(",")]
+    models = [judge_and_model_specs.contestant_from_spec(spec) for spec in contestants(url).split(",")]
     found = []
     for seed in (1, 2):
         asked, _ = read_questions(data / "mmstar.jsonl")
         random.Random(seed).shuffle(asked)
-        review = PeerReview(models, given=asked[:6], seed=seed)
+        review = PeerReview(models, given_questions=asked[:6], seed=seed)
         with Ledger(tmp_path / f"{seed}.ledger") as book:
-            record = review.conduct(book, quiet=True).record
+            record = review.execute(book, quiet=True).record
         marks = defaultdict(list)
         for verdict in record:
             if verdict.judge != "truth":
@@ -357,7 +357,7 @@ def test_a_study_file_runs_and_replays_the_same(server, data, monkeypatch, tmp_p
     assert done.exit_code == 0, done.output
     reviews = [words for _, words in prompts[asked:] if "<response A" in words]
     assert reviews
-    assert all(any(said in words for said in shipped("zh").criteria.values()) for words in reviews)
+    assert all(any(said in words for said in default_review_template("zh").criteria.values()) for words in reviews)
     assert all("只评判这一点" in words for words in reviews)
     asked = len(prompts)
     done = CliRunner().invoke(app, ["replay", "study.toml", "--check"], catch_exceptions=False)

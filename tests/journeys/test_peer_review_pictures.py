@@ -15,7 +15,7 @@ from scipy import stats
 
 from fullbench import Case, Ledger, Verdict
 from fullbench.core.rubric import CORRECTNESS, CORRELATION, VISUAL
-from fullbench.judges.peer_review.review_prompts import shipped
+from fullbench.judges.peer_review.review_prompts import default_review_template
 from fullbench.judges.peer_review.review_protocol import BALLOT
 from tests.journeys.commands import Done, cli
 from tests.making import png
@@ -146,7 +146,7 @@ def reviewed(server, folder):
                 shown = tuple(record.responses[verdict.item, name] for name in verdict.contestants)
                 case = Case(record.items[verdict.item], shown, BALLOT, verdict.criterion)
                 for person in ("p1", "p2", "p3"):
-                    book.add(case, Verdict.of(case, "human", vote(case), rater=person))
+                    book.add(case, Verdict.from_case(case, "human", vote(case), rater=person))
     after = command(server, folder, *words).tables
     assert len(server.asked) == len(asked), "nothing is asked twice"
     return before, after, asked, folder / "a.ledger"
@@ -315,11 +315,13 @@ def test_reviewers_see_the_picture_the_question_and_the_answers_alone(reviewed):
     *_, asked, _ = reviewed
     reviews = [one for one in asked if "<response A" in one.last]
     assert len(reviews) == 4 * 3 * 5 * 2
-    assert not any(shipped().answer in one.words or "The conversation before" in one.words for one in reviews)
+    assert not any(
+        default_review_template().answer in one.words or "The conversation before" in one.words for one in reviews
+    )
     assert all(len(one.pictures) == 1 for one in reviews)
     answers = [one for one in asked if one.last.startswith("What colour")]
     assert len(answers) == 4 * 3 * 5
-    assert all(one.turns[0] == ("system", shipped().answer) for one in answers)
+    assert all(one.turns[0] == ("system", default_review_template().answer) for one in answers)
     assert all(f"({one.model}," not in one.last for one in answers), "nobody answers its own question"
 
 
@@ -353,7 +355,7 @@ def test_words_and_prompt_of_ones_own_in_chinese_without_kin(server, folder, rev
 def test_the_shipped_chinese_words_ask_throughout(server, folder, reviewed):
     before = len(server.asked)
     command(server, folder, "--language", "zh", "--limit", 1)
-    zh = shipped("zh")
+    zh = default_review_template("zh")
     asked = [one.words for one in server.asked[before:]]
     assert len(asked) == 4 + 4 * 3 + 4 * 3 * 2
     for said_in, times in ((zh.write, 4), (zh.answer, 12), (zh.criteria[CORRECTNESS], 12), (zh.criteria[VISUAL], 12)):

@@ -24,9 +24,9 @@ def test_no_account_name_is_public(tmp_path):
             item = Item.ask(f"q{number}", f"Question {number}?")
             pair = tuple(Response.say(item.id, who, f"{who} answers {number}") for who in ("x", "y"))
             case = Case(item, pair, Choice(tie=True))
-            ledger.add(case, Verdict.of(case, "a-model", (1.0, 0.0)))
-            ledger.add(case, Verdict.of(case, "human", (0.0, 1.0), rater=NAMES[0], at=time.time()))
-            ledger.add(case, Verdict.of(case, "human", (0.0, 1.0), rater=NAMES[1].lower(), at=time.time()))
+            ledger.add(case, Verdict.from_case(case, "a-model", (1.0, 0.0)))
+            ledger.add(case, Verdict.from_case(case, "human", (0.0, 1.0), rater=NAMES[0], at=time.time()))
+            ledger.add(case, Verdict.from_case(case, "human", (0.0, 1.0), rater=NAMES[1].lower(), at=time.time()))
     site = Site(tmp_path, place, "--public")
     try:
         for name in (NAMES[0], NAMES[2]):
@@ -85,7 +85,7 @@ def test_who_wrote_an_answer_is_an_id_wherever_it_goes(tmp_path):
                 for row in rows if row["item"] == item.id
             )  # fmt: skip
             case = Case(item, pair, Choice(tie=True))
-            ledger.add(case, Verdict.of(case, "a-model", (1.0, 0.0)))
+            ledger.add(case, Verdict.from_case(case, "a-model", (1.0, 0.0)))
     site = Site(tmp_path, judged, "--public")
     try:
         for name in NAMES:

@@ -21,6 +21,7 @@ from typer.testing import CliRunner
 
 from fullbench import Call, Case, Item, Ledger, Response, Score, Verdict
 from fullbench.cli.all_commands import app
+from fullbench.core.verdict import ReplyReading
 
 ITEMS = 6
 SHOWN = re.compile(r"<response ([A-Z]) (\w+)>\n(.*?)\n</response \1 \2>", re.DOTALL)
@@ -231,12 +232,13 @@ def test_what_an_earlier_reader_took_for_a_ruling_is_read_again(cli, judges):
     case = Case(question, (said,), Score(1, 5))
     words = 'It gives {"rating": 5, "name": "Pizza Roma"}, but the picture shows 3.\n\n[[1]]'
     cut = Call("c" * 32, "First impression [[2]]. But on closer look, the answer is in fact", stop="length", at=1.0)
+    reading = ReplyReading(version=1)
     with Ledger("fullbench.ledger") as ledger:
         name = next(name for name in ledger.record().judges if model_of(name) == "signing")
         ledger.add(
             case,
-            Verdict.of(case, name, [5.0], text=words, at=1.0, reader=1),
-            Verdict.of(case.at(1), name, [2.0], text=cut.text, exchanges=(cut,), at=1.0, reader=1),
+            Verdict.from_case(case, name, [5.0], text=words, at=1.0, reading=reading),
+            Verdict.from_case(case.at(1), name, [2.0], text=cut.text, exchanges=(cut,), at=1.0, reading=reading),
         )
     asked = len(judges.asked)
     done = cli("ledger", "reread")

@@ -43,7 +43,7 @@ def test_visit_bench_table_2(site, tmp_path):
     """Four people, three votes a reference, one cannot judge one of them; single and multi images, captions shown."""
     items = []
     for number in range(24):
-        pictures = [Picture.of(png((number, place, 9))) for place in range(1 + number % 2)]
+        pictures = [Picture.from_bytes(png((number, place, 9))) for place in range(1 + number % 2)]
         captions = tuple(f"Caption {place} of v{number}." for place in range(len(pictures)))
         items.append(
             Item.ask(f"v{number}", f"Do v{number}.", *pictures, reference=f"Answer to v{number}.", captions=captions)
@@ -60,7 +60,7 @@ def test_visit_bench_table_2(site, tmp_path):
         assert shown(task) == [f"Answer to {name}."], "the reference is shown"
         assert task["captions"] == [f"Caption {place} of {name}." for place in range(1 + number % 2)]
         if (person, name) in unable:
-            return {"recused": "yes", "reason": "too dark"}
+            return {"abstained": "yes", "reason": "too dark"}
         cast[name][person] = said(person, name, wrong[name])
         return cast[name][person]
 
@@ -96,11 +96,11 @@ def test_visit_bench_table_2(site, tmp_path):
         "correct", "caption at fault", "reference at fault"
     }  # fmt: skip
     assert "72 votes of 4 people on 24 references" in " ".join(found["notes"])
-    recused = sum(1 for _ in unable)
+    abstained = sum(1 for _ in unable)
     with Ledger(ledger, read_only=True) as book:
         kept = list(book.verdicts("human"))
-    told = [verdict for verdict in kept if verdict.fault == "recused" and verdict.criterion == "reference verified"]
-    assert len(told) <= recused
+    told = [verdict for verdict in kept if verdict.fault == "abstained" and verdict.criterion == "reference verified"]
+    assert len(told) <= abstained
     assert (f"{len(told)} times somebody could not judge" in " ".join(found["notes"])) is bool(told)
     assert len({verdict.rater for verdict in kept}) == 4
 
@@ -134,7 +134,7 @@ def test_visit_bench_table_2(site, tmp_path):
             if len(verdict.contestants) == 2:
                 first = min(verdict.contestants)
                 marks = tuple(float(name == first) for name in verdict.contestants)
-                book.add(book.case(verdict.case), Verdict.of(book.case(verdict.case), "namer", marks))
+                book.add(book.case(verdict.case), Verdict.from_case(book.case(verdict.case), "namer", marks))
     apart = tables(site.cli("report", "--ledger", ledger, "--benchmark", "visitbench", "--json"))
     for name, hit in (("people", 1.0), ("people on visual", 0.0)):
         assert {row[2]["value"] for row in apart[name]["rows"] if row[0] == "namer"} == {hit}, name
@@ -263,7 +263,7 @@ def test_people_write_references_others_accept_them_and_the_critic_rates_by_them
 
 def test_a_leads_ruling_decides_a_reference(site, tmp_path):
     """Two people are split on four of ten references; a lead rules on three of them and on one that both accept."""
-    pictures = [[Picture.of(png((n, place, 99))) for place in range(1 + n % 2)] for n in range(10)]
+    pictures = [[Picture.from_bytes(png((n, place, 99))) for place in range(1 + n % 2)] for n in range(10)]
     items = [Item.ask(f"r{n}", f"Do r{n}. 做", *some, reference=f"Answer r{n}") for n, some in enumerate(pictures)]
     write_items(tmp_path / "items.jsonl", items)
     site.people("add", "ruled", "--kind", "verify", "--items", tmp_path / "items.jsonl", "--votes", 2)

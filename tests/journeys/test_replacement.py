@@ -29,9 +29,11 @@ def cards(tmp_path, monkeypatch):
                 return (float(min(5, max(1, round(middle + draw.gauss(0, noise))))),)
 
             for rater in ("安", "ben", "cid", "dan"):
-                ledger.add(case, Verdict.of(case, "human", mark(0.9), rater=rater))
-            ledger.add(case, Verdict.of(case, "keen", mark(0.3) if kind == "鸟" else mark(0.3, draw.choice((1, 5)))))
-            ledger.add(case, Verdict.of(case, "blind", mark(2.0, 3)))
+                ledger.add(case, Verdict.from_case(case, "human", mark(0.9), rater=rater))
+            ledger.add(
+                case, Verdict.from_case(case, "keen", mark(0.3) if kind == "鸟" else mark(0.3, draw.choice((1, 5))))
+            )
+            ledger.add(case, Verdict.from_case(case, "blind", mark(2.0, 3)))
 
     def run(*words):
         done = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)

@@ -13,7 +13,7 @@ from scipy import stats
 from sklearn.linear_model import LinearRegression
 
 from fullbench.core.rubric import Criterion
-from fullbench.studies.rubrics.rubric_weights import Marked, is_held_out, learn
+from fullbench.studies.rubrics.rubric_weights import MarkedResponses, is_held_out, learn_weights
 from tests.journeys.commands import cli, write_rows
 from tests.scripted_server import ScriptedServer
 
@@ -147,7 +147,7 @@ def test_with_many_items_the_interval_is_that_of_a_bootstrap_over_items_by_numpy
     people = 2 * shares[:, 0] + shares[:, 1] + liking + rng.normal(size=len(names)) * 0.7
     overall = shares[:, 0] + rng.normal(size=len(names)) * 0.5
     criteria = [Criterion(name, words, ballot="score:1-5") for name, words in WORDS.items()]
-    done = learn(Marked(shares, overall, people, list(names), 0), criteria, share=0.5, seed=1)
+    done = learn_weights(MarkedResponses(shares, overall, people, list(names), 0), criteria, share=0.5, seed=1)
     held = np.array([is_held_out(name, 0.5, 1) for name in names])
     weights = LinearRegression(positive=True).fit(shares[~held], people[~held]).coef_
     total, overall, people = shares[held] @ weights, overall[held], people[held]

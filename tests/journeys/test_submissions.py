@@ -11,9 +11,9 @@ import pytest
 from scipy.optimize import minimize
 
 from fullbench import Case, Item, Ledger, Response, Score, Verdict
-from fullbench.studies.leaderboards.withheld_test_sets import marked, published
+from fullbench.studies.leaderboards.withheld_test_sets import mark_withheld_items, without_withheld_items
 from fullbench.web.app import create_app
-from fullbench.web.results.catalogue.catalogue_updater import update
+from fullbench.web.results.catalogue.catalogue_updater import update_catalogue
 from fullbench.web.site_settings import Settings
 from tests.journeys.commands import cells, cli, read_jsonl, write_rows
 from tests.scripted_server import ScriptedServer
@@ -175,18 +175,18 @@ def test_a_mark_withholds_a_case_and_the_ledger_remembers_it(tmp_path):
         [Item.ask(f"w{n}", f"What of {n}?", reference=f"secret {n}") for n in range(3)],
     )
     with Ledger(ledger) as book:
-        for item in marked(book, items, withheld=True):
+        for item in mark_withheld_items(book, items, withheld=True):
             case = Case(item, (Response.say(item.id, "a", f"one on {item.id}"),), Score(1, 5))
-            book.add(case, Verdict.of(case, "j", (3.0,), text="the reference answer"))
+            book.add(case, Verdict.from_case(case, "j", (3.0,), text="the reference answer"))
     with Ledger(ledger) as book:
-        assert all(item.is_withheld for item in marked(book, items, withheld=False))
+        assert all(item.is_withheld for item in mark_withheld_items(book, items, withheld=False))
     for study in ("default", "other"):
         with Ledger(ledger, study=study) as book:
             for item in items:  # as a run brings them that knows nothing of the mark
                 case = Case(item, (Response.say(item.id, "a", f"one on {item.id}"),), Score(1, 5))
-                book.add(case, Verdict.of(case, f"j-{study}", (2.0,)))
+                book.add(case, Verdict.from_case(case, f"j-{study}", (2.0,)))
     with Ledger(ledger, study="default") as book:
-        record, left_out = published(book.record())
+        record, left_out = without_withheld_items(book.record())
     assert (len(record), dict(record.items), dict(record.responses), left_out) == (0, {}, {}, 3)
     served(ledger, tmp_path, ("secret", "What of", "one on", "the reference answer"))
 
@@ -242,7 +242,7 @@ def served(ledger, folder, words) -> None:
     settings = Settings(f"sqlite:///{folder / 'web.sqlite'}", str(ledger), data=folder / "web", public=True)
     app = create_app(settings)
     with Ledger(ledger, read_only=True) as book:
-        update(app.state.engine, book)
+        update_catalogue(app.state.engine, book)
         case = next(iter(book.verdicts())).case
     for visitor, sees in ((signed_in(app, "vic", "viewer"), False), (signed_in(app, "lea", "organiser"), True)):
         texts = [visitor.get(path).text for path in ("/", "/verdicts", "/verdicts?q=reference", "/judges")]

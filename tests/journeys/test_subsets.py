@@ -6,7 +6,7 @@ import json
 from itertools import combinations
 
 from fullbench import Ledger
-from fullbench.studies.run.cases_per_judge import read_panels, write_panels
+from fullbench.studies.run.cases_per_judge import read_response_sets, write_response_sets
 from tests.journeys.commands import cli, read_jsonl, write_rows
 
 NAMES = ("a", "b", "c", "d")
@@ -81,7 +81,7 @@ def test_a_pair_that_was_chosen_on_one_criterion_is_heard_on_that_one_alone(tmp_
         record = book.record("length")
     heard = {(verdict.item, "".join(sorted(verdict.contestants)), verdict.criterion) for verdict in record}
     assert heard == {("x", "ab", "looks"), ("x", "bc", "sense"), ("y", "ac", "looks"), ("y", "ac", "sense")}
-    write_panels(tmp_path / "again.jsonl", record)
+    write_response_sets(tmp_path / "again.jsonl", record)
     panels = {(item, "".join(sorted(name for name, _ in shown)), on) for item, shown, on in
-              read_panels(tmp_path / "again.jsonl")}  # fmt: skip
+              read_response_sets(tmp_path / "again.jsonl")}  # fmt: skip
     assert panels == heard

@@ -21,9 +21,9 @@ def site(tmp_path_factory):
             item = Item.ask(f"t{number}", f"Question {number}?", reference=f"the right answer {number}")
             pair = tuple(Response.say(item.id, name, f"{name} on {number}") for name in ("x", "y"))
             case = Case(item, pair, Choice(), "visual")
-            book.add(case, Verdict.of(case, "judge", (1.0, 0.0), text=f"because {number}"))
+            book.add(case, Verdict.from_case(case, "judge", (1.0, 0.0), text=f"because {number}"))
             single = Case(item, pair[:1], Score(1, 5))
-            book.add(single, Verdict.of(single, "judge", (3.0,)))
+            book.add(single, Verdict.from_case(single, "judge", (3.0,)))
     served = Site(folder, folder / "l.ledger")
     yield served
     served.close()
@@ -90,7 +90,7 @@ def test_a_vote_knows_the_guideline_it_was_given_under(site, tmp_path):
 
 
 def test_a_new_instruction_has_no_old_reference_and_each_picture_its_caption(site, tmp_path):
-    pictures = (Picture.of(png()), Picture.of(png((9, 9, 9))))
+    pictures = (Picture.from_bytes(png()), Picture.from_bytes(png((9, 9, 9))))
     old = Item.ask("seed", "What differs?", *pictures, reference="an old answer", tags={"verified": "yes"})
     write_items(tmp_path / "items.jsonl", [old])
     site.people("add", "write", "--kind", "write", "--items", tmp_path / "items.jsonl")
@@ -103,7 +103,7 @@ def test_a_new_instruction_has_no_old_reference_and_each_picture_its_caption(sit
 
 
 def test_the_caption_can_be_at_fault(site, tmp_path):
-    item = Item.ask("v", "How many?", Picture.of(png()), reference="five", captions=("Four squares.",))
+    item = Item.ask("v", "How many?", Picture.from_bytes(png()), reference="five", captions=("Four squares.",))
     write_items(tmp_path / "items.jsonl", [item])
     site.people("add", "check", "--kind", "verify", "--items", tmp_path / "items.jsonl")
     assert task_of(site, "check")["captions"] == ["Four squares."]
@@ -118,10 +118,10 @@ def test_nobody_has_both_tasks_on_one_picture(site, tmp_path):
     ledger = tmp_path / "u.ledger"
     with Ledger(ledger) as book:
         for number in range(6):
-            item = Item.ask(f"u{number}", f"Question {number}?", Picture.of(png((number, 0, 0))))
+            item = Item.ask(f"u{number}", f"Question {number}?", Picture.from_bytes(png((number, 0, 0))))
             pair = tuple(Response.say(item.id, name, f"{name} on {number}") for name in ("x", "y"))
             case = Case(item, pair, Choice())
-            book.add(case, Verdict.of(case, "judge", (1.0, 0.0), text=f"because {number}"))
+            book.add(case, Verdict.from_case(case, "judge", (1.0, 0.0), text=f"because {number}"))
     site.people("add", "choose", "--kind", "pair", "--ledger", ledger, "--votes", 2)
     made = ("--kind", "agree", "--ledger", ledger, "--votes", 2, "--apart-from", "choose")
     site.people("add", "agree", *made)

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fullbench.cli.all_commands import app
-from fullbench.core.rubric import code
+from fullbench.core.rubric import criterion_code
 from tests.scripted_server import ScriptedServer
 
 ITEMS, CONTESTANTS = 3, ("alpha", "beta", "伽马")
@@ -51,7 +51,7 @@ def _said(word, _asked):
 @pytest.fixture
 def server():
     # Whoever says A in every order is left in doubt on every case.
-    says = {**dict.fromkeys(("one", "two", "three"), "[[A]]"), "four": f"POINT {code('kind')}: no"}
+    says = {**dict.fromkeys(("one", "two", "three"), "[[A]]"), "four": f"POINT {criterion_code('kind')}: no"}
     with ScriptedServer({name: partial(_said, word) for name, word in says.items()}) as running:
         yield running
 

@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 from fullbench import InputError, Ledger
 from fullbench.cli.all_commands import app
 from fullbench.web.campaigns import campaigns
-from fullbench.web.campaigns.votes.vote_quality import progress
-from fullbench.web.database import engine_for, reading
+from fullbench.web.campaigns.votes.vote_quality import campaign_progress
+from fullbench.web.database import engine_for, read_transaction
 from fullbench.web.page_access import SESSION
 from tests.journeys.voting import Site
 
@@ -65,8 +65,8 @@ def test_people_judge_them_only_where_asked_but_verify_them_always(files):
         said = cli("people", "add", name, "--kind", kind, *made, *more)
         assert ("2 of 4 items are marked as not verified" in " ".join(said.split())) is (name == "left"), said
         engine = engine_for(f"sqlite:///{files / 'web.sqlite'}")
-        with reading(engine) as connection:
-            assert progress(connection, campaigns.named(connection, name), 0.0).tasks == tasks, name
+        with read_transaction(engine) as connection:
+            assert campaign_progress(connection, campaigns.campaign_by_name(connection, name), 0.0).tasks == tasks, name
         engine.dispose()
     (files / "bad.jsonl").write_text(json.dumps({"id": "q1", "question": "?", "tags": {"verified": "no"}}))
     with pytest.raises(InputError, match=r"all 1 items are marked as not verified.*--unverified"):

@@ -45,7 +45,7 @@ def write_anew(site, folder) -> list[Item]:
     """Three people write one instruction each after every seed, with pictures of their own; the items that came."""
     seeds = []
     for n in range(4):
-        pictures = [Picture.of(png((n, place, 77))) for place in range(1 + n % 2)]
+        pictures = [Picture.from_bytes(png((n, place, 77))) for place in range(1 + n % 2)]
         tags = {"family": ("home", "路")[n % 2], "label": "correct", "verified": "yes", "objects": "cat"}
         captions = tuple(f"old caption {place}" for place in range(len(pictures)))
         seeds.append(Item.ask(f"seed{n}", f"Seed {n}?", *pictures, reference=f"old {n}", captions=captions, tags=tags))
@@ -180,7 +180,7 @@ def test_from_seeds_to_a_human_board_with_the_reference_among_the_contestants(si
 
 def test_a_picture_comes_with_a_plain_form_and_only_ones_own_counts(site, tmp_path):
     """Without the page's script: the file travels with the form; a refused form keeps it, and another's is refused."""
-    write_items(tmp_path / "one.jsonl", [Item.ask("s", "Seed?", Picture.of(png((1, 1, 1))))])
+    write_items(tmp_path / "one.jsonl", [Item.ask("s", "Seed?", Picture.from_bytes(png((1, 1, 1))))])
     site.people("add", "plainly", "--kind", "write", "--items", tmp_path / "one.jsonl", "--own-pictures")
     site.people("add", "no pictures", "--kind", "write", "--items", tmp_path / "one.jsonl")
     said = site.people("add", "x", "--kind", "pair", "--items", tmp_path / "one.jsonl", "--own-pictures", code=2)
@@ -202,7 +202,7 @@ def test_a_picture_comes_with_a_plain_form_and_only_ones_own_counts(site, tmp_pa
         half = browser.post(
             path + "/vote", data={**fields, "instruction": " "}, files={"file": ("p.png", own, "image/png")}
         )
-        digest = Picture.of(own).digest
+        digest = Picture.from_bytes(own).digest
         assert (half.status_code, f'name="picture" value="{digest}"' in half.text) == (422, True)
         assert browser.get(f"/pictures/{digest}").content == own
         assert browser.post(path + "/vote", data={**fields, "picture": digest}).status_code == 200

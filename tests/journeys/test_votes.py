@@ -67,17 +67,19 @@ def site(tmp_path_factory):
             for answer in answers:
                 case = Case(item, (answer,), Score(1, 10))
                 mark = drawn("judge", name, answer.contestant).randint(1, 10)
-                ledger.add(case, Verdict.of(case, JUDGE, (mark,)))
+                ledger.add(case, Verdict.from_case(case, JUDGE, (mark,)))
             for pair in combinations(answers, 2):
                 for way in (pair, pair[::-1]):
                     case = Case(item, way, Choice(tie=True))
                     first = drawn("judge", name, *(one.contestant for one in way)).random() < 0.6
-                    ledger.add(case, Verdict.of(case, JUDGE, (1.0, 0.0) if first else (0.0, 1.0)))
+                    ledger.add(case, Verdict.from_case(case, JUDGE, (1.0, 0.0) if first else (0.0, 1.0)))
             case = Case(item, tuple(answers), Ranking())
             marks = drawn("judge rank", name).sample([1.0, 2.0, 3.0], 3)
-            ledger.add(case, Verdict.of(case, JUDGE, marks))
+            ledger.add(case, Verdict.from_case(case, JUDGE, marks))
             case = Case(item, tuple(answers), Score(1, 10))
-            ledger.add(case, Verdict.of(case, JUDGE, [float(drawn("r", name, who).randint(1, 10)) for who in NAMES]))
+            ledger.add(
+                case, Verdict.from_case(case, JUDGE, [float(drawn("r", name, who).randint(1, 10)) for who in NAMES])
+            )
     served = Site(folder, folder / "court.ledger")
     kinds = {"score": "score:1-10", "pair": "choice+tie", "rank": "ranking", "rate": "score:1-10"}
     for kind, ballot in kinds.items():
@@ -182,12 +184,12 @@ def test_rankings_have_mean_ranks(site):
 
 def test_picture_ratings_are_means_of_each_picture(site):
     with Ledger(site.ledger, read_only=True) as ledger:
-        from fullbench.analysis.people.joined_votes import joined
+        from fullbench.analysis.people.joined_votes import join_column_votes
 
-        part = joined(ledger.columns(["human"])).columns
+        part = join_column_votes(ledger.columns(["human"])).columns
     rated = {}
     for row in range(len(part)):
-        if part.shown[row] == 3 and part.names["ballot"][part.ballot[row]] == "score:1-10":
+        if part.response_counts[row] == 3 and part.names["ballot"][part.ballot[row]] == "score:1-10":
             for at in range(part.start[row], part.start[row + 1]):
                 who = part.names["contestant"][part.contestant[at]]
                 rated[part.names["item"][part.item[row]], who] = part.mark[at]

@@ -15,7 +15,7 @@ from fullbench.errors import FullbenchError
 from fullbench.web.accounts import api_tokens
 from fullbench.web.accounts.account_tables import users as users_table
 from fullbench.web.campaigns import campaigns
-from fullbench.web.database import reading, writing
+from fullbench.web.database import read_transaction, write_transaction
 from tests.web.conftest import add_person, start_live
 
 Choose = Callable[[str, dict], Mapping[str, str]]
@@ -63,21 +63,21 @@ class Site:
     def client(self, name: str, role: str = "annotator") -> httpx.Client:
         """Somebody's own connection, by a token; the account is made where there is none."""
         if name not in self._clients:
-            with writing(self.live.engine) as connection:
+            with write_transaction(self.live.engine) as connection:
                 user = add_person(connection, name, role)
-                _, secret = api_tokens.make(connection, user, "test", "write", 1)
+                _, secret = api_tokens.create_token(connection, user, "test", "write", 1)
             headers = {"Authorization": f"Bearer {secret}"}
             self._clients[name] = httpx.Client(base_url=self.live.url, headers=headers, timeout=60)
         return self._clients[name]
 
     def rater(self, name: str) -> str:
-        with reading(self.live.engine) as connection:
+        with read_transaction(self.live.engine) as connection:
             return connection.execute(select(users_table.c.rater).where(users_table.c.name == name)).scalar_one()
 
     def study(self, name: str) -> str:
         """The id of a campaign."""
-        with reading(self.live.engine) as connection:
-            return campaigns.named(connection, name).id
+        with read_transaction(self.live.engine) as connection:
+            return campaigns.campaign_by_name(connection, name).id
 
     def vote(self, campaign: str, names: list[str], choose: Choose) -> int:
         """Everybody votes on all that they are given, in turn; how many votes were taken."""

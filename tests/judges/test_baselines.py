@@ -17,8 +17,16 @@ from fullbench.core.picture import Picture
 from fullbench.core.response import Response
 from fullbench.core.text import length_of
 from fullbench.errors import InputError
-from fullbench.judges.baselines import ChanceJudge, LengthJudge, ReferenceJudge, chance, length, marks_from, reference
-from fullbench.judges.metrics.metric_judges import bleu, judge_by
+from fullbench.judges.baselines import (
+    ChanceJudge,
+    LengthJudge,
+    ReferenceJudge,
+    build_chance_judge,
+    build_length_judge,
+    build_reference_judge,
+    marks_from,
+)
+from fullbench.judges.metrics.metric_judges import bleu_scores, build_metric_judge
 
 BALLOTS = [
     Score(1, 5), Score(0, 100), Real(0, 10), Real(0.1, 0.3), Likert(("poor", "fair", "good")),
@@ -33,7 +41,7 @@ def case(ballot, *said, reference="three red circles", trial=0):
 
 
 def rule(judge, *cases):
-    return [verdict.marks for verdict in judge.hear(cases)]
+    return [verdict.marks for verdict in judge.judge(cases)]
 
 
 @pytest.mark.parametrize("ballot", BALLOTS, ids=lambda ballot: ballot.spec)
@@ -96,13 +104,13 @@ def test_chance_is_fair_and_repeats_itself():
     assert stats.chisquare(list(scores.values())).pvalue > 0.001
 
 
-def test_judges_of_words_recuse_themselves_from_pictures_and_chance_does_not():
+def test_judges_of_words_abstain_themselves_from_pictures_and_chance_does_not():
     item = Item.ask("q", "a lake", reference="a lake")
-    shown = [Response("q", name, (Picture.as_given(name.encode(), name.encode()),)) for name in ("one", "two")]
+    shown = [Response("q", name, (Picture.from_any_bytes(name.encode(), name.encode()),)) for name in ("one", "two")]
     drawn = Case(item, tuple(shown), Choice())
-    for judge in (LengthJudge(), ReferenceJudge(), judge_by("bleu", bleu)):
-        [verdict] = judge.hear([drawn])
-        assert (verdict.fault, verdict.text) == ("recused", "the responses are pictures, and this judge reads words")
+    for judge in (LengthJudge(), ReferenceJudge(), build_metric_judge("bleu", bleu_scores)):
+        [verdict] = judge.judge([drawn])
+        assert (verdict.fault, verdict.text) == ("abstained", "the responses are pictures, and this judge reads words")
     assert rule(ChanceJudge(), drawn) != [None]
 
 
@@ -111,19 +119,23 @@ def test_chance_draws_afresh_in_every_trial():
     assert len(set(drawn)) > 10
 
 
-def test_the_reference_judge_values_shared_words_and_recuses_itself_without_a_reference():
+def test_the_reference_judge_values_shared_words_and_abstains_itself_without_a_reference():
     assert rule(ReferenceJudge(), case(Score(1, 5), "three red circles", "three", "nothing")) == [(5, 3, 1)]
-    [verdict] = ReferenceJudge().hear([case(Score(1, 5), "three", reference=None)])
-    assert (verdict.fault, verdict.text) == ("recused", "the item has no reference")
+    [verdict] = ReferenceJudge().judge([case(Score(1, 5), "three", reference=None)])
+    assert (verdict.fault, verdict.text) == ("abstained", "the item has no reference")
 
 
 def test_the_factories_make_what_they_name_and_refuse_what_they_do_not_know():
-    assert length("", {}).name == "length"
-    assert reference("", {}).name == "reference"
-    assert chance("", {}).name == "chance"
-    assert chance("", {"seed": "7"}).name == ChanceJudge(7).name != "chance"
-    for build, rest, options in ((length, "x", {}), (length, "", {"seed": "1"}), (chance, "", {"sed": "1"})):
+    assert build_length_judge("", {}).name == "length"
+    assert build_reference_judge("", {}).name == "reference"
+    assert build_chance_judge("", {}).name == "chance"
+    assert build_chance_judge("", {"seed": "7"}).name == ChanceJudge(7).name != "chance"
+    for build, rest, options in (
+        (build_length_judge, "x", {}),
+        (build_length_judge, "", {"seed": "1"}),
+        (build_chance_judge, "", {"sed": "1"}),
+    ):
         with pytest.raises(InputError, match="leave it out"):
             build(rest, options)
     with pytest.raises(InputError, match="whole number"):
-        chance("", {"seed": "one"})
+        build_chance_judge("", {"seed": "one"})

@@ -19,7 +19,7 @@ def pair(ballot=None) -> Case:
 
 
 def ruled(judge: PromptedJudge | SecondReader, case: Case) -> Verdict:
-    (verdict,) = judge.hear([case])
+    (verdict,) = judge.judge([case])
     assert isinstance(verdict, Verdict)
     return verdict
 
@@ -56,7 +56,7 @@ def test_every_exchange_is_kept_the_resampled_one_and_the_second_readers_too():
 
 def test_steps_are_exchanges_and_a_failure_keeps_those_that_came():
     failing = in_turn(reply("I look."), lambda prompt: Reply(prompt, error="gone", usage=Usage(retries=2)))
-    (failure,) = PromptedJudge(Talker(failing), "steps").hear([pair()])
+    (failure,) = PromptedJudge(Talker(failing), "steps").judge([pair()])
     assert isinstance(failure, Failure)
     assert [one.text for one in failure.exchanges] == ["I look."]
     verdict = ruled(PromptedJudge(Talker(in_turn(reply("I look."), reply("[[A]]"))), "steps"), pair())
@@ -66,8 +66,8 @@ def test_steps_are_exchanges_and_a_failure_keeps_those_that_came():
 def test_no_exchange_no_entry():
     verdict = ruled(PromptedJudge(Talker(reply("[[4]]")), sees=1), Case(item(), answers(a="x"), Score(1, 5)))
     assert len(verdict.exchanges) == 1
-    recused = ruled(PromptedJudge(Talker(reply("[[A]]")), reference=True), pair())
-    assert (recused.fault, recused.exchanges) == ("recused", ())
+    abstained = ruled(PromptedJudge(Talker(reply("[[A]]")), reference=True), pair())
+    assert (abstained.fault, abstained.exchanges) == ("abstained", ())
 
 
 @pytest.mark.parametrize(

@@ -10,19 +10,19 @@ from hypothesis import strategies as st
 from fullbench.core.item import Item
 from fullbench.core.response import Response
 from fullbench.errors import InputError
-from fullbench.judges.image_text_correlation import ClipMeasure, Correlation, clip, windows
-from fullbench.judges.peer_review.review_protocol import correlations
+from fullbench.judges.image_text_correlation import ClipMeasure, Correlation, build_clip_correlation, window_starts
+from fullbench.judges.peer_review.review_protocol import correlation_cases
 from fullbench.models.tools.colour_tool import colour_shares, colours_named
-from fullbench.models.tools.toolbox import opened
-from fullbench.studies.judge_and_model_specs import correlation
-from fullbench.synthetic.sample_items import sample
+from fullbench.models.tools.toolbox import open_picture
+from fullbench.studies.judge_and_model_specs import correlation_from_spec
+from fullbench.synthetic.sample_items import build_items
 
-KNOWN = sample(7, 14)
+KNOWN = build_items(7, 14)
 
 
 @given(st.integers(1, 2000), st.integers(2, 100))
 def test_windows_begin_at_the_start_end_at_the_end_and_lie_evenly(tokens, size):
-    begins = windows(tokens, size)
+    begins = window_starts(tokens, size)
     if tokens <= size:
         assert begins == [0]
         return
@@ -50,7 +50,7 @@ class Words:
 
 def fit(judge, text, pictures=KNOWN[0].item.pictures):
     item = Item.ask("q", "?", *pictures)
-    (verdict,) = judge.hear(correlations([item], [Response.say("q", "c", text)]))
+    (verdict,) = judge.judge(correlation_cases([item], [Response.say("q", "c", text)]))
     return verdict
 
 
@@ -64,15 +64,18 @@ def test_a_short_answer_is_one_cosine_and_a_long_one_the_mean_of_five():
     assert fit(judge, "fits " * 40).marks[0] == pytest.approx(1)
 
 
-def test_nothing_to_compare_is_recused():
-    assert fit(Correlation(ClipMeasure(Words())), "").fault == "recused"
-    assert fit(Correlation(ClipMeasure(Words())), "fits", pictures=()).fault == "recused"
-    assert fit(correlation("colours"), "No hue is named here, nor is anything bored or predicted.").fault == "recused"
+def test_nothing_to_compare_is_abstained():
+    assert fit(Correlation(ClipMeasure(Words())), "").fault == "abstained"
+    assert fit(Correlation(ClipMeasure(Words())), "fits", pictures=()).fault == "abstained"
+    assert (
+        fit(correlation_from_spec("colours"), "No hue is named here, nor is anything bored or predicted.").fault
+        == "abstained"
+    )
 
 
 @pytest.mark.parametrize("known", [one for one in KNOWN if one.scene.things], ids=lambda one: one.item.id)
 def test_the_colours_shown_are_those_of_the_scene(known):
-    hues = colour_shares(opened(known.item.pictures[0])).keys() - {"black", "white", "grey"}
+    hues = colour_shares(open_picture(known.item.pictures[0])).keys() - {"black", "white", "grey"}
     assert hues == {thing.colour for thing in known.scene.things}
 
 
@@ -80,7 +83,7 @@ def test_naming_what_is_there_fits_better_than_naming_what_is_not():
     known = next(one for one in KNOWN if one.scene.things)
     there = sorted({thing.colour for thing in known.scene.things})
     missing = sorted({"red", "orange", "yellow", "green", "blue", "purple"} - set(there))
-    judge = correlation("colours")
+    judge = correlation_from_spec("colours")
     right, wrong = (
         fit(judge, f"I see {' and '.join(colours)}.", known.item.pictures).marks[0] for colours in (there, missing)
     )
@@ -95,7 +98,7 @@ def test_colours_are_words_not_parts_of_words():
 
 def test_a_folder_without_a_model_is_named(tmp_path):
     with pytest.raises(InputError, match=r"must hold a config\.json"):
-        clip(tmp_path)
+        build_clip_correlation(tmp_path)
 
 
 def tiny_clip(folder):
@@ -132,7 +135,7 @@ def by_hand(transformers, torch, folder, picture, text):
     """The mean cosine over the windows, one window at a time, by the library alone."""
     model = transformers.CLIPModel.from_pretrained(folder).eval()
     processor = transformers.CLIPProcessor.from_pretrained(folder)
-    pixels = processor.image_processor(opened(picture).convert("RGB"), return_tensors="pt")
+    pixels = processor.image_processor(open_picture(picture).convert("RGB"), return_tensors="pt")
     ids = processor.tokenizer(text, add_special_tokens=False)["input_ids"]
     size = model.config.text_config.max_position_embeddings - 2
     begins = [0] if len(ids) <= size else [round(k * (len(ids) - size) / 4) for k in range(5)]
@@ -148,22 +151,22 @@ def by_hand(transformers, torch, folder, picture, text):
 @pytest.mark.parametrize("device", ["cpu", "auto"])
 def test_a_real_tiny_model_gives_the_librarys_cosine_on_any_device(tmp_path, device):
     transformers, torch = tiny_clip(tmp_path)
-    judge = correlation(f"clip:{tmp_path}?device={device}")
+    judge = correlation_from_spec(f"clip:{tmp_path}?device={device}")
     cosines = []
     for text in ("two red stars", "two red stars " * 60, "one blue star", "a house"):
         wanted = by_hand(transformers, torch, tmp_path, KNOWN[0].item.pictures[0], text)
         assert fit(judge, text).marks[0] == pytest.approx(wanted, abs=1e-4)
         cosines.append(wanted)
     assert len({round(cosine, 3) for cosine in cosines}) == len(cosines), "the model tells the texts apart"
-    assert judge.name == clip(tmp_path).name, "where it computes changes no name"
+    assert judge.name == build_clip_correlation(tmp_path).name, "where it computes changes no name"
 
 
 def test_a_device_that_is_not_there_is_named(tmp_path):
     tiny_clip(tmp_path)
     with pytest.raises(InputError, match="CLIP cannot be put on the device 'cuda:99'"):
-        fit(correlation(f"clip:{tmp_path}?device=cuda:99"), "two red stars")
+        fit(correlation_from_spec(f"clip:{tmp_path}?device=cuda:99"), "two red stars")
 
 
 def test_an_option_that_clip_has_not(tmp_path):
     with pytest.raises(InputError, match=r"has one option, as in clip:FOLDER\?device=cuda"):
-        correlation(f"clip:{tmp_path}?speed=high")
+        correlation_from_spec(f"clip:{tmp_path}?speed=high")

@@ -23,7 +23,7 @@ def test_an_empty_slot_takes_its_line_with_it():
 
 
 def test_pictures_stay_where_they_stand():
-    picture = Picture.of(png())
+    picture = Picture.from_bytes(png())
     turns = Template.parse("=== user\nA {question} B", SLOTS).fill({"question": ["x", picture, "y"]})
     assert turns[0].parts == ("A x", picture, "y B")
 

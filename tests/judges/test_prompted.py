@@ -34,7 +34,7 @@ def pair(**rest: object) -> Case:
 
 
 def rule(judge: PromptedJudge | SecondReader, *cases: Case) -> list[Verdict | Failure]:
-    return list(judge.hear(cases))
+    return list(judge.judge(cases))
 
 
 def test_a_ruling_becomes_marks_with_all_that_belongs_to_it():
@@ -92,7 +92,7 @@ def test_a_judge_that_heard_other_cases_before_asks_as_one_that_heard_none():
 
 
 def test_several_pictures_keep_their_order():
-    pictures = [Picture.of(png((i * 40, 0, 0))) for i in range(4)]
+    pictures = [Picture.from_bytes(png((i * 40, 0, 0))) for i in range(4)]
     talker = Talker(lambda _: "[[1]]")
     asked = Item.ask("i1", "What changed?", *pictures)
     rule(PromptedJudge(talker), Case(asked, answers(a="nothing"), Score(1, 5)))
@@ -144,38 +144,38 @@ def test_a_call_that_failed_is_no_verdict():
     assert failure == Failure(pair().key, judge.name, 0, "reset by peer", Usage(retries=5))
 
 
-def test_a_judge_recuses_itself_where_it_cannot_rule():
+def test_a_judge_abstains_itself_where_it_cannot_rule():
     talker = Talker(lambda _: "[[A]]")
-    painted = tuple(Response("i1", name, (Picture.of(png()),)) for name in "ab")
+    painted = tuple(Response("i1", name, (Picture.from_bytes(png()),)) for name in "ab")
     outcomes = [
         *rule(PromptedJudge(talker, sight="described"), pair()),
         *rule(PromptedJudge(talker, reference=True), pair()),
         *rule(PromptedJudge(talker, sight="none"), Case(item(), painted, Choice())),
     ]
-    assert [v.fault for v in outcomes if isinstance(v, Verdict)] == ["recused"] * 3
+    assert [v.fault for v in outcomes if isinstance(v, Verdict)] == ["abstained"] * 3
     assert all(v.text for v in outcomes if isinstance(v, Verdict))
     assert not talker.asked
 
 
-def test_a_judge_that_looks_at_one_picture_scores_it_and_recuses_itself_from_pairs():
+def test_a_judge_that_looks_at_one_picture_scores_it_and_abstains_itself_from_pairs():
     talker = Talker(lambda _: "[[4]]")
     asked = Item.ask("i1", "a blue square")
-    painted = [Response("i1", name, (Picture.of(png((0, 0, 90 + place))),)) for place, name in enumerate("ab")]
+    painted = [Response("i1", name, (Picture.from_bytes(png((0, 0, 90 + place))),)) for place, name in enumerate("ab")]
     judge = PromptedJudge(talker, sees=1)
     alone, together = rule(judge, Case(asked, (painted[0],), Score(1, 5)), Case(asked, tuple(painted), Choice()))
     assert alone.marks == (4.0,)
     assert (together.fault, together.text) == (
-        "recused", "the case shows 2 pictures, and this judge looks at 1 at a time",
+        "abstained", "the case shows 2 pictures, and this judge looks at 1 at a time",
     )  # fmt: skip
     assert judge.name != PromptedJudge(talker).name
 
 
-def test_a_call_that_failed_over_a_broken_picture_is_recused_and_not_due_again():
+def test_a_call_that_failed_over_a_broken_picture_is_abstained_and_not_due_again():
     """The server did not take it: what cannot be decoded will not be taken the next time either."""
     judge = PromptedJudge(Talker(lambda p: Reply(p, error="400: cannot identify image", usage=Usage(calls=1))))
     asked = Item.ask("i1", "a blue square")
-    cut, whole = Picture.of(png()[:50]), Picture.of(png())
-    for pictures, fault in (((cut, whole), "recused"), ((whole, whole), None)):
+    cut, whole = Picture.from_bytes(png()[:50]), Picture.from_bytes(png())
+    for pictures, fault in (((cut, whole), "abstained"), ((whole, whole), None)):
         shown = tuple(Response("i1", name, (picture,)) for name, picture in zip("ab", pictures, strict=True))
         (outcome,) = rule(judge, Case(asked, shown, Choice()))
         assert isinstance(outcome, Verdict) == (fault is not None)
@@ -184,12 +184,12 @@ def test_a_call_that_failed_over_a_broken_picture_is_recused_and_not_due_again()
             assert "cannot be decoded" in outcome.text
 
 
-def test_thousands_of_recusals_among_rulings_lose_nothing():
+def test_thousands_of_abstentions_among_rulings_lose_nothing():
     talker = Talker(lambda _: "[[A]]")
     cases = [replace(pair(captions=("x",) if i % 5 == 0 else ()), trial=i) for i in range(5_000)]
     outcomes = rule(PromptedJudge(talker, sight="described"), *cases)
     assert sorted(v.trial for v in outcomes) == list(range(5_000))
-    assert sum(isinstance(v, Verdict) and v.fault == "recused" for v in outcomes) == 4_000
+    assert sum(isinstance(v, Verdict) and v.fault == "abstained" for v in outcomes) == 4_000
 
 
 def test_a_response_cannot_close_its_mark_nor_fill_a_slot():
@@ -207,7 +207,7 @@ def test_a_response_cannot_close_its_mark_nor_fill_a_slot():
 
 
 def test_pictures_as_responses_are_shown_under_their_letters():
-    pictures = [Picture.of(png((0, 0, i * 90))) for i in range(2)]
+    pictures = [Picture.from_bytes(png((0, 0, i * 90))) for i in range(2)]
     responses = tuple(Response("i1", name, (p,)) for name, p in zip("ab", pictures, strict=True))
     talker = Talker(lambda _: "[[B]]")
     rule(PromptedJudge(talker), Case(Item.ask("i1", "a blue square"), responses, Choice()))
@@ -277,7 +277,7 @@ def test_the_second_reader_sees_the_reply_alone():
     (verdict,) = rule(judge, pair())
     assert isinstance(verdict, Verdict)
     assert verdict.marks == (1.0, 0.0)
-    assert verdict.judge == judge.name != judge.judge.name
+    assert verdict.judge == judge.name != judge.inner.name
     assert verdict.earlier == ("The former, I would say.",)
     assert verdict.usage.calls == 2
     assert "It is red." not in words(reader.asked[0])

@@ -10,7 +10,7 @@ from fullbench.judges.fallback_reader import SecondReader
 from fullbench.judges.prompted import PromptedJudge
 from fullbench.models.local.offline_models import OfflineModel
 from fullbench.studies.engines import wants_gpu
-from fullbench.studies.judge_and_model_specs import judge
+from fullbench.studies.judge_and_model_specs import judge_from_spec
 from fullbench.synthetic.biased_judge import SimulatedJudge
 from fullbench.synthetic.truth import TruthJudge
 from tests.making import Talker, answers, item
@@ -24,7 +24,7 @@ PAIR = Case(item(), answers(alpha="It is red.", omega="It is blue."), Choice())
      ("picture:noise", "scorer"), ("scorer:math:hypot", "scorer"), ("clip", "scorer"), ("imagereward", "scorer")],
 )  # fmt: skip
 def test_a_judge_that_asks_nobody_says_so(spec, kind):
-    made = judge(spec)
+    made = judge_from_spec(spec)
     assert (kind_of(made), models_of(made), prompts_of(made, PAIR)) == (kind, (), ())
 
 
@@ -39,7 +39,7 @@ def test_a_prompted_judge_says_what_it_sends_and_sends_it(mode):
     talker = Talker(lambda _: "[[A]]")
     made = PromptedJudge(talker, mode, steps=("picture", "question"))
     said = prompts_of(made, PAIR) or ()
-    list(made.hear([PAIR]))
+    list(made.judge([PAIR]))
     assert (kind_of(made), models_of(made)) == ("model", (talker,))
     assert len(said) == len(talker.asked)
     assert said[0].digest == talker.asked[0].digest
@@ -47,8 +47,8 @@ def test_a_prompted_judge_says_what_it_sends_and_sends_it(mode):
         assert [turn.parts for turn in before.turns if turn.role == "user"] == [
             turn.parts for turn in sent.turns if turn.role == "user"
         ]
-    recused = PromptedJudge(talker, reference=True)
-    assert prompts_of(recused, PAIR) == ()
+    abstained = PromptedJudge(talker, reference=True)
+    assert prompts_of(abstained, PAIR) == ()
 
 
 def test_a_second_reader_asks_two_models_and_both_can_be_replaced():
@@ -59,13 +59,13 @@ def test_a_second_reader_asks_two_models_and_both_can_be_replaced():
     other = with_models(made, (three, four))
     assert other is not None
     assert models_of(other) == (three, four)
-    assert with_models(judge("length"), ()) is None
+    assert with_models(judge_from_spec("length"), ()) is None
 
 
 class _Silent:
     name, settings = "silent", {}
 
-    def hear(self, cases):
+    def judge(self, cases):
         return iter(())
 
 
@@ -83,4 +83,4 @@ def test_what_is_not_said_is_unknown():
      ("local:models/x", True), ("local:models/x?device=cpu", False), ("blind:local:models/x", True)],
 )  # fmt: skip
 def test_who_computes_by_itself_wants_a_gpu(spec, gpu):
-    assert wants_gpu(judge(spec)) == gpu
+    assert wants_gpu(judge_from_spec(spec)) == gpu

@@ -59,7 +59,7 @@ def test_the_probability_of_yes_is_the_score_and_every_call_is_billed(cli, tmp_p
             assert verdict.marks == pytest.approx(scores)
         else:
             assert verdict.marks == tuple(float(score == max(scores)) for score in scores)
-    assert {v.fault for v in verdicts if "words" in v.contestants} == {"recused"}
+    assert {v.fault for v in verdicts if "words" in v.contestants} == {"abstained"}
 
 
 def test_a_server_without_probabilities_is_unreadable_not_zero(cli, tmp_path):

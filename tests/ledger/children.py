@@ -50,7 +50,7 @@ def fill(path: str, limit: str) -> None:
         for number in range(1, 100_000):
             ledger.add(verdict(number, text="x" * 2000))
     except LedgerError as error:
-        say(ledger.acknowledged)
+        say(ledger.acknowledged_count)
         say(error)
     try:
         ledger.close()
@@ -68,7 +68,7 @@ def refill(folder: str) -> None:
             ledger.add(verdict(number, text="x" * 2000))
     except LedgerError as error:
         say(error)
-    acknowledged = ledger.acknowledged
+    acknowledged = ledger.acknowledged_count
     ballast.unlink()
     with Ledger(path) as again:
         found = [v.item for v in again.verdicts()]
@@ -76,7 +76,7 @@ def refill(folder: str) -> None:
         say(again.verify())
     ledger.close()
     with Ledger(path) as again:
-        say(sum(1 for _ in again.verdicts()) == ledger.acknowledged)
+        say(sum(1 for _ in again.verdicts()) == ledger.acknowledged_count)
 
 
 def die_at_the_mark(path: str) -> None:
@@ -95,7 +95,7 @@ def hold(path: str, name: str) -> None:
     """Hold a judge until killed, or say who does."""
     with Ledger(path) as ledger:
         try:
-            with ledger.sole(name):
+            with ledger.hold_lock(name):
                 say("held")
                 time.sleep(600)
         except LedgerError as error:

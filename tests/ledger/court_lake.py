@@ -20,9 +20,9 @@ from fullbench import Case, Item, Ledger, Response, Score, Verdict
 from fullbench.columns.column_builder import KIND, REAL, WHOLE
 from fullbench.core.call import Call, Usage
 from fullbench.ledger.lake import manifest, write_lake
-from fullbench.ledger.lake.storage import Folder
+from fullbench.ledger.lake.storage import LakeFolder
 from fullbench.parsing.check_code import nonce_of
-from fullbench.synthetic.questions import ask, invent, say, solve
+from fullbench.synthetic.questions import invent_query, solve_query, word_answer, word_question
 from fullbench.synthetic.scenes import things_scene
 
 JUDGES = ("gpt-4o/score-1a2b3c4d", "claude/score-5e6f7081", "qwen-vl/score-92a3b4c5")
@@ -43,10 +43,10 @@ def sentences(rng: random.Random) -> Iterator[tuple[str, str]]:
     while True:
         scene = things_scene(rng)
         for language in ("en", "zh"):
-            query = invent(rng.choice(TASKS), language, scene, rng)
-            answer = None if query is None else solve(query, scene)
+            query = invent_query(rng.choice(TASKS), language, scene, rng)
+            answer = None if query is None else solve_query(query, scene)
             if query is not None and answer is not None:
-                yield ask(query), say(query, answer)
+                yield word_question(query), word_answer(query, answer)
 
 
 def fill(place: Path, items: int, *, contestants: int = 1, seed: int = 3) -> int:
@@ -76,7 +76,7 @@ def fill(place: Path, items: int, *, contestants: int = 1, seed: int = 3) -> int
                         nonce=nonce_of(ledger.salt, case.key, 0), usage=used, at=at,
                     )  # fmt: skip
                     rest = {"text": reply, "prompt": prompt, "usage": used, "at": at, "exchanges": (call,)}
-                    ledger.add(Verdict.of(case, judge, [mark], **rest))
+                    ledger.add(Verdict.from_case(case, judge, [mark], **rest))
     return items * contestants * len(JUDGES)
 
 
@@ -85,14 +85,14 @@ def lake_of(folder: Path, items: int, *, contestants: int = 1) -> tuple[Path, in
     ledger, lake = folder / f"{contestants}.ledger", folder / f"{contestants}.lake"
     verdicts = fill(ledger, items, contestants=contestants)
     with Ledger(ledger, read_only=True) as opened:
-        write_lake.write(opened, Folder(lake))
+        write_lake.update_lake(opened, LakeFolder(lake))
     return lake, verdicts
 
 
 def column_bytes(lake: Path) -> Counter[tuple[str, str]]:
     """The bytes of each column of each table; what belongs to no column (footers, filters) stands under ''."""
     sizes: Counter[tuple[str, str]] = Counter()
-    for segment in (segment for entry in manifest.read(Folder(lake)) for segment in entry.segments):
+    for segment in (segment for entry in manifest.read_entries(LakeFolder(lake)) for segment in entry.segments):
         sizes[segment.table, ""] += segment.bytes
         with ParquetFile(lake / segment.file) as file:
             for group in map(file.metadata.row_group, range(file.metadata.num_row_groups)):

@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from fullbench.ledger.integrity.row_chain import Head
+from fullbench.ledger.integrity.row_chain import LedgerDigest
 from fullbench.ledger.lake import manifest, parquet_segments
-from fullbench.ledger.lake.storage import Folder
+from fullbench.ledger.lake.storage import LakeFolder
 
 JUDGES, CONTESTANTS = 20, 25
 STUDY = "generated"
@@ -25,7 +25,7 @@ _HEX = np.array([f"{byte:02x}".encode() for byte in range(256)])
 
 def lake_of(folder: Path, verdicts: int) -> int:
     """Make the lake; gives the number of items. The true mean of contestant c is between 2 and 4, rising with c."""
-    store = Folder(folder)
+    store = LakeFolder(folder)
     items = verdicts // (JUDGES * CONTESTANTS)
     sealed = [_small(store, "studies", [(1, STUDY, 0.0, "w", 1)])]
     rng = np.random.default_rng(7)
@@ -41,18 +41,18 @@ def lake_of(folder: Path, verdicts: int) -> int:
                 groups = (
                     table.slice(at, parquet_segments.GROUP) for at in range(0, table.num_rows, parquet_segments.GROUP)
                 )
-                parquet_segments.write("verdicts", groups, path)
-                sealed.append(parquet_segments.seal("verdicts", path, store))
-    entry = manifest.following([], ledger="generated", head=Head(0, "0"), at=0.0, segments=sealed)
-    manifest.append(store, entry)
+                parquet_segments.write_segment("verdicts", groups, path)
+                sealed.append(parquet_segments.store_segment("verdicts", path, store))
+    entry = manifest.next_entry([], ledger="generated", head=LedgerDigest(0, "0"), at=0.0, segments=sealed)
+    manifest.append_entry(store, entry)
     return items
 
 
-def _small(store: Folder, table: str, rows: list[tuple]) -> manifest.Segment:
+def _small(store: LakeFolder, table: str, rows: list[tuple]) -> manifest.Segment:
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch) / "segment.parquet"
-        parquet_segments.write(table, [parquet_segments.table_of(table, rows)], path)
-        return parquet_segments.seal(table, path, store)
+        parquet_segments.write_segment(table, [parquet_segments.table_of(table, rows)], path)
+        return parquet_segments.store_segment(table, path, store)
 
 
 UNKNOWN = {"fault", "confidence", "blind", "probability", "dose", "cached", "stored"}

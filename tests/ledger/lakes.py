@@ -23,7 +23,7 @@ def fill(place: str | Path, *, seed: int = 5, items: int = 8, first: int = 0) ->
         with Ledger(place, study=study) as ledger:
             for number in range(first, first + items):
                 name = f"{study}-{number}"
-                item = Item.ask(name, f"第{number}题：有几条？", Picture.of(png(number)), reference="eight")
+                item = Item.ask(name, f"第{number}题：有几条？", Picture.from_bytes(png(number)), reference="eight")
                 _item(ledger, rng, item)
     with Ledger(place, study="wings") as ledger:
         shared = next(iter(ledger.verdicts(study="legs"))).case
@@ -59,14 +59,14 @@ def _rule(ledger: Ledger, rng: random.Random, case: Case, *, single: bool) -> No
         call = Call(f"{rng.getrandbits(128):032x}", said, prompt=f"{rng.getrandbits(128):032x}", usage=used)
         rest = {"text": said, "usage": used, "prompt": call.prompt, "exchanges": (call,), "at": 1000 + rng.random()}
         if judge == "noisy" and rng.random() < 0.2:
-            fault = rng.choice(["refused", "unreadable", "recused"])
-            ledger.add(Verdict.of(case, judge, fault, **rest))
+            fault = rng.choice(["refused", "unreadable", "abstained"])
+            ledger.add(Verdict.from_case(case, judge, fault, **rest))
         else:
-            ledger.add(Verdict.of(case, judge, marks(), **rest))
+            ledger.add(Verdict.from_case(case, judge, marks(), **rest))
     for rater in ("w1", "w2"):
-        ledger.add(Verdict.of(case, "human", marks(), rater=rater, text="我看", at=2000.0))
+        ledger.add(Verdict.from_case(case, "human", marks(), rater=rater, text="我看", at=2000.0))
     if rng.random() < 0.3:
-        ledger.add(Verdict.of(case, "human", marks(), rater="w1", revision=1, at=2001.0))
+        ledger.add(Verdict.from_case(case, "human", marks(), rater="w1", revision=1, at=2001.0))
 
 
 DOORS = {

@@ -28,4 +28,4 @@ def case(number: int = 0, *pictures: Picture, contestant: str = "a", **tags: str
 
 def verdict(number: int = 0, judge: str = "j", mark: float = 3.0, **rest: object) -> Verdict:
     rest = {"text": f"because {number}", "usage": Usage(1, 0, 10, 5, 0.25, 0.5), "at": 1000.0 + number, **rest}
-    return Verdict.of(case(number), judge, [mark], **rest)
+    return Verdict.from_case(case(number), judge, [mark], **rest)

@@ -57,7 +57,7 @@ def keys(s3):
 
 
 def test_pictures_go_to_the_bucket_once_and_come_back(s3, place, tmp_path):
-    shown = case(1, Picture.of(png(1)), Picture.of(png(2)))
+    shown = case(1, Picture.from_bytes(png(1)), Picture.from_bytes(png(2)))
     with Ledger(place, pictures=s3.place) as ledger:
         ledger.add(shown, verdict(1))
     assert sorted(keys(s3)) == sorted(
@@ -65,7 +65,7 @@ def test_pictures_go_to_the_bucket_once_and_come_back(s3, place, tmp_path):
     )
     before = s3.list_objects_v2(Bucket=s3.bucket)["Contents"][0]["LastModified"]
     with Ledger(place) as ledger:
-        ledger.add(case(2, Picture.of(png(1))))
+        ledger.add(case(2, Picture.from_bytes(png(1))))
         found = ledger.case(shown.key)
         assert found == shown
         assert not (tmp_path / "cache").exists(), "nothing is fetched before it is wanted"
@@ -76,7 +76,7 @@ def test_pictures_go_to_the_bucket_once_and_come_back(s3, place, tmp_path):
 
 
 def test_a_damaged_copy_on_this_machine_is_fetched_again_and_a_damaged_one_there_is_told(s3, tmp_path):
-    picture = Picture.of(png(1))
+    picture = Picture.from_bytes(png(1))
     with Ledger(tmp_path / "x.ledger", pictures=s3.place) as ledger:
         ledger.add(case(1, picture))
         (kept,) = next(ledger.items()).pictures
@@ -91,7 +91,7 @@ def test_a_damaged_copy_on_this_machine_is_fetched_again_and_a_damaged_one_there
 
 def test_verify_looks_into_the_bucket_and_not_at_this_machines_copies(s3, tmp_path):
     """Pictures overwritten or deleted there are named, though all of them are still in the cache."""
-    drawn = [Picture.of(png(number)) for number in range(5)]
+    drawn = [Picture.from_bytes(png(number)) for number in range(5)]
     with Ledger(tmp_path / "x.ledger", pictures=s3.place) as ledger:
         ledger.add(*(case(number, picture) for number, picture in enumerate(drawn)))
         assert ledger.verify() == []
@@ -120,7 +120,7 @@ def test_a_bucket_that_is_not_there_is_one_sentence(s3, endpoint, tmp_path):
     with Ledger(tmp_path / "x.ledger", pictures=f"s3://nowhere/x?endpoint={endpoint}") as ledger:
         ledger.pictures._there.clear()
         with pytest.raises(LedgerError, match="check that it exists"):
-            ledger.add(case(1, Picture.of(png(1))))
+            ledger.add(case(1, Picture.from_bytes(png(1))))
     with pytest.raises(LedgerError, match=r"s3://bucket/prefix"):
         Ledger(tmp_path / "y.ledger", pictures="s3:///x")
 
@@ -130,11 +130,11 @@ def test_what_no_row_names_is_removed_from_the_bucket_when_asked(s3, tmp_path, m
 
     monkeypatch.setattr(vacuum, "YOUNG", -60.0)
     with Ledger(tmp_path / "x.ledger", pictures=s3.place) as ledger:
-        ledger.add(case(1, Picture.of(png(1))))
+        ledger.add(case(1, Picture.from_bytes(png(1))))
         ledger.flush()
         s3.put_object(Bucket=s3.bucket, Key="deep/prefix/ab/abstray", Body=b"12345")
-        assert vacuum.tidy(ledger).shared
-        freed = vacuum.tidy(ledger, named_too=True)
+        assert vacuum.free_space(ledger).is_shared
+        freed = vacuum.free_space(ledger, named_too=True)
         assert (freed.pictures, freed.picture_bytes) == (1, 5)
         assert len(keys(s3)) == 1
         assert ledger.verify() == []

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from fullbench import Ledger
-from fullbench.cli import options
+from fullbench.cli import console
 from fullbench.core.call import Usage
 from fullbench.files.item_files import read_verdicts
 from fullbench.ledger import schema
-from fullbench.studies.engines.run_jobs import Tally
+from fullbench.studies.engines.run_jobs import JobCounts
 from tests.journeys.commands import call, cli, read_jsonl, write_rows
 from tests.json_server import JsonServer
 from tests.ledger.making import case, verdict
@@ -236,7 +236,7 @@ def test_a_ledger_is_copied_with_its_seals_and_counts(fresh, tmp_path):
             used = Usage(1, 0, 900, 8, 0.5, 1.0, cached=300 * number, stored=0)
             ledger.add(case(number), replace(verdict(number), usage=used))
             ledger.flush()
-            head = head or ledger.head()
+            head = head or ledger.ledger_digest()
         printed = cli("ledger", "copy", source, target, *pictures).output
         assert "every row has its seal" in printed or (number == 2 and "://" in target), printed
         assert "sound" in cli("ledger", "verify", target, *(("--head", head) if number == 1 else ())).stdout
@@ -262,8 +262,8 @@ def test_a_verdict_that_comes_again_without_its_counts_is_no_second_call(place):
 
 
 def test_what_one_run_says_in_its_last_line_is_never_too_much():
-    told = Tally("a", 0, 2, 2, usage=Usage(2, 0, 1_000, 10, 0.0, 1.0, cached=250, counted=1_000))
-    silent = Tally("b", 0, 2, 2, usage=Usage(2, 0, 9_000, 10, 0.0, 1.0))
-    assert "(25% of the tokens sent came from the server's cache)" in options.summary([told])
-    assert "(at least 2% of the tokens sent came from the server's cache)" in options.summary([told, silent])
-    assert "cache" not in options.summary([silent])
+    told = JobCounts("a", 0, 2, 2, usage=Usage(2, 0, 1_000, 10, 0.0, 1.0, cached=250, counted=1_000))
+    silent = JobCounts("b", 0, 2, 2, usage=Usage(2, 0, 9_000, 10, 0.0, 1.0))
+    assert "(25% of the tokens sent came from the server's cache)" in console.summary_line([told])
+    assert "(at least 2% of the tokens sent came from the server's cache)" in console.summary_line([told, silent])
+    assert "cache" not in console.summary_line([silent])

@@ -24,8 +24,8 @@ from tests.ledger.tampering import intruder
 @pytest.fixture
 def path(tmp_path):
     with Ledger(tmp_path / "x.ledger") as ledger:
-        ledger.add(case(1, Picture.of(png(1))), case(2))
-        ledger.add(verdict(1), verdict(2), Verdict.of(case(3), "other", "refused", at=5.0))
+        ledger.add(case(1, Picture.from_bytes(png(1))), case(2))
+        ledger.add(verdict(1), verdict(2), Verdict.from_case(case(3), "other", "refused", at=5.0))
         ledger.add(Failure("c", "j", 0, "time-out", Usage(0, 3, 0, 0, None, 1.0)))
     return tmp_path / "x.ledger"
 
@@ -147,14 +147,14 @@ def test_vacuum_gives_space_back_and_leaves_what_rows_name(path, tmp_path):
     assert "1 pictures with 5 bytes" in run("vacuum", path).stdout
     assert (old.exists(), young.exists()) == (False, True)
     with Ledger(path) as ledger:
-        head = ledger.head()
+        head = ledger.ledger_digest()
         assert ledger.verify(head) == []
 
 
 def test_vacuum_on_a_server_leaves_a_named_place_for_pictures_alone(postgres, tmp_path):
     place = postgres.database()
     with Ledger(place, pictures=tmp_path / "shared") as ledger:
-        ledger.add(case(1, Picture.of(png(1))), verdict(1))
+        ledger.add(case(1, Picture.from_bytes(png(1))), verdict(1))
     stray = tmp_path / "shared" / "ab" / "abold"
     stray.parent.mkdir(exist_ok=True)
     stray.write_bytes(b"12345")

@@ -32,10 +32,10 @@ def cp(*names: Path) -> None:
     subprocess.run(["cp", *map(str, names)], check=True)
 
 
-@pytest.mark.parametrize("log", [incomplete_copy_marks.LONG, 50_000])
+@pytest.mark.parametrize("log", [incomplete_copy_marks.MAX_LOG_BYTES, 50_000])
 def test_a_copy_without_its_log_is_not_sound_and_one_with_it_is(tmp_path, monkeypatch, log):
     """Whether the log was never brought into the main file yet, or many times."""
-    monkeypatch.setattr(incomplete_copy_marks, "LONG", log)
+    monkeypatch.setattr(incomplete_copy_marks, "MAX_LOG_BYTES", log)
     path = tmp_path / "x.ledger"
     for name in ("alone", "both"):
         (tmp_path / name).mkdir()
@@ -115,8 +115,8 @@ def test_a_reader_that_meets_a_mark_of_a_live_writer_explains_that_mark_alone(tm
         ledger.add(verdict(1))
         ledger.flush()
         writer = ledger._writer
-        writer._chain = incomplete_copy_marks.add(
-            writer.connection, writer._chain, incomplete_copy_marks.BEGUN, [writer._chain.writer]
+        writer._chain = incomplete_copy_marks.add_marks(
+            writer.connection, writer._chain, incomplete_copy_marks.LOG_BEGUN, [writer._chain.writer]
         )
         Ledger(path, read_only=True).close()
         checkpoint(path, "PASSIVE")
@@ -128,7 +128,9 @@ def test_a_reader_that_meets_a_mark_of_a_live_writer_explains_that_mark_alone(tm
 @pytest.mark.parametrize("seed", [*range(3), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 40))])
 def test_whatever_writers_readers_and_shells_do_no_short_copy_is_called_sound(tmp_path, monkeypatch, seed):
     rng = random.Random(seed)
-    monkeypatch.setattr(incomplete_copy_marks, "LONG", rng.choice([20_000, 100_000, incomplete_copy_marks.LONG]))
+    monkeypatch.setattr(
+        incomplete_copy_marks, "MAX_LOG_BYTES", rng.choice([20_000, 100_000, incomplete_copy_marks.MAX_LOG_BYTES])
+    )
     path = tmp_path / "x.ledger"
     writers = [Ledger(path)]
     numbers = count()
@@ -235,9 +237,9 @@ finally: print(",".join(sorted(set(seen))), file=sys.stderr)
 def test_a_backup_of_a_live_ledger_is_whole(tmp_path):
     path, safe = tmp_path / "x.ledger", tmp_path / "safe" / "x.ledger"
     with Ledger(path) as ledger:
-        ledger.add(case(1, Picture.of(png(7))), verdict(1))
+        ledger.add(case(1, Picture.from_bytes(png(7))), verdict(1))
         ledger.flush()
-        head = str(ledger.head())
+        head = str(ledger.ledger_digest())
         done = subprocess.run(
             [sys.executable, "-m", "fullbench", "ledger", "backup", str(path), "--to", str(safe)],
             capture_output=True, text=True,
@@ -249,7 +251,7 @@ def test_a_backup_of_a_live_ledger_is_whole(tmp_path):
         assert [v.item for v in copied.verdicts()] == ["item-1"]
         assert [item.pictures[0].data() for item in copied.items()] == [png(7)]
         assert copied.verify() == []
-        assert str(copied.head()) == head
+        assert str(copied.ledger_digest()) == head
     with pytest.raises(InputError, match="a backup never replaces one"):
         run("ledger", "backup", path, "--to", safe)
     with pytest.raises(InputError, match="there is no ledger here"):
@@ -259,7 +261,7 @@ def test_a_backup_of_a_live_ledger_is_whole(tmp_path):
 
 def test_pictures_in_a_place_of_their_own_stay_there(tmp_path):
     with Ledger(tmp_path / "x.ledger", pictures=tmp_path / "shared") as ledger:
-        ledger.add(case(1, Picture.of(png(7))))
+        ledger.add(case(1, Picture.from_bytes(png(7))))
     done = run("ledger", "backup", tmp_path / "x.ledger", "--to", tmp_path / "y.ledger")
     assert f"its pictures stay where they are, in {tmp_path / 'shared'}" in done.stdout
     with Ledger(tmp_path / "y.ledger", read_only=True) as copied:
@@ -273,7 +275,7 @@ def test_heads_that_were_noted_and_signed_hold_in_a_copy_and_in_a_copy_of_that(f
             ledger.add(case(number), verdict(number))
     run("ledger", "sign", first, "--key", tmp_path / "mine.key", "--new", "--to", tmp_path / "sent.jsonl")
     with Ledger(first, read_only=True) as ledger:
-        head = ledger.head()
+        head = ledger.ledger_digest()
     assert "heads noted or signed" in run("ledger", "copy", first, second, "--quiet").stdout
     with Ledger(first) as ledger:
         ledger.add(case(7), verdict(7))
@@ -282,10 +284,10 @@ def test_heads_that_were_noted_and_signed_hold_in_a_copy_and_in_a_copy_of_that(f
     assert "both have the same digest" in again
     run("ledger", "copy", second, third, "--quiet")
     with Ledger(first, read_only=True) as ledger:
-        grown = ledger.head()
+        grown = ledger.ledger_digest()
     for place in (second, third):
         with Ledger(place, read_only=True) as copied:
-            assert copied.head() == grown
+            assert copied.ledger_digest() == grown
             assert copied.verify(head) == []
             assert copied.verify_signatures(tmp_path / "mine.key.pub", [tmp_path / "sent.jsonl"]) == []
             assert len(copied.record()) == 3

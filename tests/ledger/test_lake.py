@@ -16,7 +16,7 @@ import pytest
 from fullbench import Ledger
 from fullbench.errors import LedgerError
 from fullbench.ledger.lake import manifest, parquet_segments
-from fullbench.ledger.lake.storage import Folder
+from fullbench.ledger.lake.storage import LakeFolder
 from tests.journeys.commands import cli
 from tests.ledger.lakes import DOORS, JUDGES, fill
 from tests.ledger.test_buckets import endpoint, s3  # noqa: F401 - fixtures
@@ -67,8 +67,8 @@ def test_every_door_shows_the_same_of_a_lake_as_of_its_ledger(filled, lake, as_l
     assert all(len(json.loads(text)) for text in as_ledger.values())
     with Ledger(filled, read_only=True) as one, Ledger(lake, read_only=True) as two:
         assert two.digest() == one.digest()
-        assert two.head() == one.head()
-        assert two.columns().same(one.columns())
+        assert two.ledger_digest() == one.ledger_digest()
+        assert two.columns().has_same_verdicts(one.columns())
         assert list(two.verdicts()) == list(one.verdicts())
         assert list(two.responses()) == list(one.responses())
         assert [item.id for item in two.items()] == [item.id for item in one.items()]
@@ -130,9 +130,9 @@ def test_what_is_new_is_appended_and_nothing_else(book, tmp_path):
     assert first.splitlines()[-1] not in second
     assert {path: path.stat().st_mtime_ns for path in before} == before
     with Ledger(book, read_only=True) as one, Ledger(lake, read_only=True) as two:
-        assert two.columns().same(one.columns())
-        assert two.head() == one.head()
-    entries = manifest.read(Folder(lake))
+        assert two.columns().has_same_verdicts(one.columns())
+        assert two.ledger_digest() == one.ledger_digest()
+    entries = manifest.read_entries(LakeFolder(lake))
     new = {segment.table: segment.rows for segment in entries[1].segments}
     assert 0 < new["verdicts"] < sum(segment.rows for segment in entries[0].segments if segment.table == "verdicts")
 
@@ -235,14 +235,14 @@ def test_entries_are_signed_and_an_entry_made_up_by_another_is_told(book, tmp_pa
 KILLED = """
 import os, signal, sys
 from fullbench.ledger.lake import manifest, parquet_segments as segments, write_lake as writing
-from fullbench.ledger.lake.storage import Folder
+from fullbench.ledger.lake.storage import LakeFolder
 from fullbench.ledger.ledger import Ledger
 sealed = []
 def watch(table, done):
     if table == "cases":
         os.kill(os.getpid(), signal.SIGKILL)
 with Ledger(sys.argv[1], read_only=True) as ledger:
-    writing.write(ledger, Folder(__import__("pathlib").Path(sys.argv[2])), watch=watch)
+    writing.update_lake(ledger, LakeFolder(__import__("pathlib").Path(sys.argv[2])), watch=watch)
 """
 
 
@@ -259,17 +259,17 @@ def test_a_killed_writer_leaves_the_lake_as_it_was_and_the_next_goes_on(book, tm
     run("lake", "write", book, "--out", lake)
     assert "named by no entry" not in run("lake", "verify", lake, "--all")
     with Ledger(book, read_only=True) as one, Ledger(lake, read_only=True) as two:
-        assert two.columns().same(one.columns())
+        assert two.columns().has_same_verdicts(one.columns())
 
 
 def test_of_two_writers_at_once_the_second_adds_nothing(book, lake):
     fill(book, seed=9, first=50, items=1)
-    store = Folder(lake)
-    entries = manifest.read(store)
-    late = manifest.following(entries, ledger="x", head=entries[0].lake_head, at=0.0, segments=())
-    manifest.append(store, late)
+    store = LakeFolder(lake)
+    entries = manifest.read_entries(store)
+    late = manifest.next_entry(entries, ledger="x", head=entries[0].lake_digest, at=0.0, segments=())
+    manifest.append_entry(store, late)
     with pytest.raises(LedgerError, match="another writer"):
-        manifest.append(store, late)
+        manifest.append_entry(store, late)
 
 
 def test_rows_of_a_lake_are_checked_in_the_chains_of_their_writers(lake, tmp_path, monkeypatch):
@@ -294,10 +294,10 @@ def _forge(lake: Path, segment: dict) -> None:
     victim = next(row for row in rows if row["marks"] == "[1.0]")
     victim["marks"] = "[5.0]"
     target = lake.parent / "forged.parquet"
-    parquet_segments.write(
+    parquet_segments.write_segment(
         "verdicts", [parquet_segments.table_of("verdicts", [tuple(row.values()) for row in rows])], target
     )
-    made = parquet_segments.seal("verdicts", target, Folder(lake))
+    made = parquet_segments.store_segment("verdicts", target, LakeFolder(lake))
     old.unlink()
     segment |= {"file": made.file, "root": made.root, "bytes": made.bytes}
 
@@ -340,7 +340,7 @@ def test_a_lake_becomes_a_ledger_again(lake, filled, tmp_path):
     run("ledger", "copy", lake, tmp_path / "again.ledger", "--quiet")
     with Ledger(filled, read_only=True) as one, Ledger(tmp_path / "again.ledger", read_only=True) as two:
         assert two.digest() == one.digest()
-        assert two.columns().same(one.columns())
+        assert two.columns().has_same_verdicts(one.columns())
 
 
 def test_means_alone_are_the_means_of_the_whole_leaderboard(lake):

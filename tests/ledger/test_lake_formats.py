@@ -11,8 +11,8 @@ from fullbench import Case, Item, Ledger, Response, Score, Verdict
 from fullbench.core.call import Call, Usage
 from fullbench.ledger import schema
 from fullbench.ledger.lake import manifest, write_lake
-from fullbench.ledger.lake.compact_rows import Places
-from fullbench.ledger.lake.storage import Folder
+from fullbench.ledger.lake.compact_rows import RowidSet
+from fullbench.ledger.lake.storage import LakeFolder
 from tests.journeys.commands import call, cli
 from tests.ledger.lakes import fill
 
@@ -31,7 +31,8 @@ def rows(place: Path) -> dict[str, list[tuple]]:
             table: [
                 row
                 for row in reader.stream(
-                    f"SELECT rowid, {', '.join(schema.columns(table))}, writer, number FROM {table} ORDER BY rowid"
+                    f"SELECT rowid, {', '.join(schema.table_columns(table))}, writer, number FROM {table} ORDER "
+                    "BY rowid"
                 )
                 if table != "settings" or row[1] != write_lake.SALT
             ]
@@ -59,7 +60,7 @@ def test_a_lake_of_another_format_is_refused(tmp_path, other, advice):
     place, lake = tmp_path / "x.ledger", tmp_path / "lake"
     fill(place, items=1)
     cli("lake", "write", place, "--out", lake)
-    entry = lake / manifest.name_of(1)
+    entry = lake / manifest.entry_name(1)
     entry.write_text(entry.read_text().replace(f'"format": {manifest.FORMAT}', f'"format": {other}'))
     said = f"{lake}: the lake has format {other}, and this fullbench reads format {manifest.FORMAT}. "
     for command in (("lake", "verify", lake), ("report", "--ledger", lake), ("lake", "write", place, "--out", lake)):
@@ -82,7 +83,7 @@ def verdict(case: Case, judge: str, *calls: Call, **rest: object) -> Verdict:
     last = calls[-1]
     usual = {"text": last.text, "prompt": last.prompt, "usage": last.usage, "at": last.at, "exchanges": calls,
              "earlier": tuple(call.text for call in calls[:-1])}  # fmt: skip
-    return Verdict.of(case, judge, [3.0], **(usual | rest))
+    return Verdict.from_case(case, judge, [3.0], **(usual | rest))
 
 
 def test_calls_and_memberships_that_do_not_fit_into_one_row_are_kept_too(tmp_path):
@@ -117,7 +118,7 @@ def test_calls_and_memberships_that_do_not_fit_into_one_row_are_kept_too(tmp_pat
     cli("lake", "write", place, "--out", lake)
     same(place, lake)
     inside = {}
-    for segment in manifest.read(Folder(lake))[0].segments:
+    for segment in manifest.read_entries(LakeFolder(lake))[0].segments:
         inside[segment.table] = (segment.rows, segment.within)
     calls = len(rows(place)["calls"])
     assert inside["verdicts"][1]["calls"][0] + inside["calls"][0] == calls
@@ -137,7 +138,7 @@ def test_calls_are_found_by_their_ids_wherever_they_stand(tmp_path):
     with Ledger(lake, read_only=True) as ledger, ledger.reader() as reader:
         stored = {row[1]: row for row in rows(place)["calls"]}
         for name, row in [*stored.items()][::20]:
-            sql = f"SELECT rowid, {', '.join(schema.columns('calls'))}, writer, number FROM calls WHERE id = ?"
+            sql = f"SELECT rowid, {', '.join(schema.table_columns('calls'))}, writer, number FROM calls WHERE id = ?"
             assert reader.execute(sql, (name,)).fetchall() == [row]
 
 
@@ -146,14 +147,14 @@ def test_segments_of_few_rows_hold_the_same(tmp_path):
     place = tmp_path / "x.ledger"
     fill(place, items=1)
     with Ledger(place, read_only=True) as ledger:
-        write_lake.write(ledger, Folder(tmp_path / "lake"), rows=50)
-    segments = manifest.read(Folder(tmp_path / "lake"))[0].segments
+        write_lake.update_lake(ledger, LakeFolder(tmp_path / "lake"), rows=50)
+    segments = manifest.read_entries(LakeFolder(tmp_path / "lake"))[0].segments
     assert len([segment for segment in segments if segment.table == "verdicts"]) > 2
     same(place, tmp_path / "lake")
 
 
 def test_places_are_a_set():
-    places, plain = Places(1000), set()
+    places, plain = RowidSet(1000), set()
     for place in (1001, 1001, 700_000, 1009, 1008, 700_000):
         assert places.add(place) == (place not in plain)
         plain.add(place)

@@ -64,15 +64,15 @@ def test_the_first_verdict_stays_and_the_second_is_billed(ledger):
     ledger.add(verdict(1, mark=2.0, usage=Usage(1, 0, 10, 5, 0.5, 0.5)), verdict(2))
     assert [v.marks for v in ledger.record()] == [(4.0,), (3.0,)]
     (account,) = ledger.bill()
-    assert (account.given, account.failures, account.usage.calls, account.usage.dollars) == (2, 1, 3, 1.0)
+    assert (account.output_count, account.failures, account.usage.calls, account.usage.dollars) == (2, 1, 3, 1.0)
 
 
 def test_what_was_heard_is_known_for_each_judge_and_trial(ledger):
     ledger.add(verdict(1), replace(verdict(1), trial=2), verdict(2, judge="other"))
     keys = [(case(number).key, trial) for number in range(1000) for trial in range(3)]
-    assert ledger.heard("j", keys) == {(case(1).key, 0), (case(1).key, 2)}
-    assert ledger.heard("other", iter(keys)) == {(case(2).key, 0)}
-    assert ledger.heard("j", []) == set()
+    assert ledger.judged_keys("j", keys) == {(case(1).key, 0), (case(1).key, 2)}
+    assert ledger.judged_keys("other", iter(keys)) == {(case(2).key, 0)}
+    assert ledger.judged_keys("j", []) == set()
 
 
 def test_responses_are_kept_once_and_a_different_one_is_refused(ledger):
@@ -80,18 +80,18 @@ def test_responses_are_kept_once_and_a_different_one_is_refused(ledger):
     ledger.add_response(item, said, usage=Usage(1, 2, 3, 4, None, 1.0), prompt="p")
     ledger.add_response(item, said)
     assert list(ledger.responses()) == [said]
-    assert ledger.answered("m", [(item.key, 0), (item.key, 1)]) == {(item.key, 1)}
+    assert ledger.answered_keys("m", [(item.key, 0), (item.key, 1)]) == {(item.key, 1)}
     with pytest.raises(LedgerError, match="'m' answered item 'i' differently before"):
         ledger.add_response(item, replace(said, parts=("no",)))
     ledger.add_response(item, Failure(item.key, "m", 0, "time-out", Usage(0, 3, 0, 0, 0.0, 9.0)))
     (account,) = ledger.bill()
-    assert (account.role, account.given, account.failures) == ("contestant", 1, 1)
+    assert (account.role, account.output_count, account.failures) == ("contestant", 1, 1)
     assert account.usage == Usage(1, 5, 3, 4, None, 10.0)
 
 
 def test_a_case_brings_its_item_and_responses(ledger):
     shown = case(7, task="vqa")
-    ledger.add(shown, Verdict.of(shown, "j", "refused"))
+    ledger.add(shown, Verdict.from_case(shown, "j", "refused"))
     assert ledger.case(shown.key, trial=4) == shown.at(4)
     assert ledger.case("unknown") is None
     record = ledger.record("j")
@@ -175,7 +175,7 @@ def test_nothing_can_be_changed_or_taken_out(place):
     with intruder(place, disarmed=False) as connection:
         for table in schema.TABLES:
             assert connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] > 0
-            column = schema.columns(table)[0]
+            column = schema.table_columns(table)[0]
             for statement in (f"UPDATE {table} SET {column} = {column}", f"DELETE FROM {table}"):
                 with pytest.raises(REFUSED, match="append-only"):
                     connection.execute(statement)
@@ -184,7 +184,7 @@ def test_nothing_can_be_changed_or_taken_out(place):
 def test_a_verdict_with_both_marks_and_fault_or_neither_cannot_be_stored(place):
     with Ledger(place) as ledger:
         ledger.add(verdict(1))
-    columns = (*schema.columns("verdicts"), "writer", "number", "link")
+    columns = (*schema.table_columns("verdicts"), "writer", "number", "link")
     for marks, fault in (("NULL", "NULL"), ("'[1.0]'", "'refused'")):
         changed = {"marks": marks, "fault": fault, "case_key": "'other'"}
         values = ", ".join(changed.get(column, column) for column in columns)
@@ -211,7 +211,7 @@ def test_a_row_is_committed_soon_even_when_no_other_follows(place):
     with Ledger(place, on_commit=lambda entries: done.set()) as ledger:
         ledger.add(verdict(1))
         assert done.wait(timeout=120)
-        assert ledger.acknowledged == 1
+        assert ledger.acknowledged_count == 1
 
 
 def test_a_full_group_is_committed_at_once_and_acknowledged_in_order(place):
@@ -221,9 +221,9 @@ def test_a_full_group_is_committed_at_once_and_acknowledged_in_order(place):
         given_ = [verdict(number) for number in range(5 * waiting + 3)]
         for one in given_:
             ledger.add(one)
-        assert len(given_) - ledger.acknowledged < waiting
+        assert len(given_) - ledger.acknowledged_count < waiting
         ledger.flush()
-        assert ledger.acknowledged == len(given_)
+        assert ledger.acknowledged_count == len(given_)
     assert told == given_
 
 
@@ -288,16 +288,16 @@ def test_the_bill_counts_every_call(ledger):
     ledger.add(verdict(2, judge="free", usage=Usage(1, 0, 1, 1, None, 0.0)))
     free, paid = ledger.bill()
     assert free.usage.dollars is None
-    assert (paid.given, paid.failures, paid.usage) == (1, 1, Usage(1, 4, 10, 5, 0.25, 60.5))
+    assert (paid.output_count, paid.failures, paid.usage) == (1, 1, Usage(1, 4, 10, 5, 0.25, 60.5))
 
 
 def test_describe_says_what_is_inside(ledger):
     ledger.declare("judge", "j", {"model": "m"})
-    ledger.add(case(1), verdict(1), Verdict.of(case(2), "j", "unreadable"))
+    ledger.add(case(1), verdict(1), Verdict.from_case(case(2), "j", "unreadable"))
     told = ledger.describe()
     assert told["counts"] == {"items": 1, "responses": 1, "cases": 1, "verdicts": 2, "failures": 0, "pictures": 0}
     judge = next(account for account in told["accounts"] if account["role"] == "judge")
-    assert judge["faults"] == {"refused": 0, "unreadable": 1, "recused": 0}
+    assert judge["faults"] == {"refused": 0, "unreadable": 1, "abstained": 0}
     assert judge["settings"] == {"model": "m"}
     assert told["digest"] == ledger.digest()
 

@@ -48,7 +48,7 @@ def test_on_windows_the_command_names_a_way_out():
 
 def _note(ledger: Path, writer: str, ready: object) -> None:
     ready.wait()
-    file = acknowledged_digests.HeadFile(ledger)
+    file = acknowledged_digests.DigestFile(ledger)
     for number in range(1, 41):
         file.note(writer, number, f"{number:032x}")
     file.close()
@@ -63,4 +63,6 @@ def test_writers_that_begin_at_once_take_lines_of_their_own(tmp_path):
         writer.start()
     for writer in writers:
         writer.join(LONG)
-    assert sorted(acknowledged_digests.noted(tmp_path / "l.ledger")) == [(name, 40, f"{40:032x}") for name in names]
+    assert sorted(acknowledged_digests.read_acknowledged_digests(tmp_path / "l.ledger")) == [
+        (name, 40, f"{40:032x}") for name in names
+    ]

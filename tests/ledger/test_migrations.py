@@ -14,7 +14,7 @@ import pytest
 from fullbench.core.call import Call, Usage
 from fullbench.errors import LedgerError
 from fullbench.ledger import migrations, schema
-from fullbench.ledger.database_from_path import database, is_url
+from fullbench.ledger.database_from_path import database_at, is_url
 from fullbench.ledger.integrity.row_chain import Chain
 from fullbench.ledger.ledger import Ledger
 from fullbench.ledger.postgres.connection import SPACE, lock_number
@@ -63,7 +63,7 @@ def test_an_older_ledger_without_a_step_is_refused_by_every_command(older, tmp_p
         assert code == 2, done.output
         assert REFUSED in " ".join(done.stderr.split())
         assert "or use the build that wrote it." in " ".join(done.stderr.split())
-    assert database(older).stored_version() == OLDER
+    assert database_at(older).stored_version() == OLDER
     if before is not None:
         assert Path(older).read_bytes() == before
         assert [file.name for file in tmp_path.iterdir()] == [Path(older).name]
@@ -101,7 +101,7 @@ def test_a_step_that_fails_leaves_the_ledger_as_it_was(older, monkeypatch):
     monkeypatch.setitem(migrations.MIGRATIONS, OLDER, failing)
     with pytest.raises(LedgerError, match="nowhere"):
         Ledger(older)
-    assert database(older).stored_version() == OLDER
+    assert database_at(older).stored_version() == OLDER
     monkeypatch.setitem(migrations.MIGRATIONS, OLDER, add_column)
     with Ledger(older) as ledger:
         assert ledger.verify() == []
@@ -112,7 +112,9 @@ def test_a_step_that_fails_leaves_the_ledger_as_it_was(older, monkeypatch):
 def test_a_log_that_was_there_at_the_migration_is_not_missed_afterwards(older, tmp_path):
     """A writer was killed after its mark, with the log next to the file: the migration brings the log over."""
     connection = sqlite3.connect(older, isolation_level=None)
-    incomplete_copy_marks.add(SqliteConnection(connection), Chain.begin(), incomplete_copy_marks.BEGUN, ["somebody"])
+    incomplete_copy_marks.add_marks(
+        SqliteConnection(connection), Chain.begin(), incomplete_copy_marks.LOG_BEGUN, ["somebody"]
+    )
     killed = tmp_path / "killed"
     killed.mkdir()
     for name in (Path(older).name, f"{Path(older).name}-wal"):
@@ -135,10 +137,10 @@ def test_a_migration_waits_for_a_commit_that_is_half_way(older):
         with psycopg.connect(older, autocommit=True) as onlooker:
             waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
             until(lambda: onlooker.execute(waiting).fetchone()[0])
-        assert database(older).stored_version() == OLDER
+        assert database_at(older).stored_version() == OLDER
         writer.commit()
         upgrading.join(timeout=60)
-    assert database(older).stored_version() == schema.VERSION
+    assert database_at(older).stored_version() == schema.VERSION
 
 
 @on_server
@@ -148,4 +150,4 @@ def test_a_migration_without_room_for_its_backup_changes_nothing(older):
         connection.execute(f"CREATE SCHEMA {backup_space(OLDER)}")
     with pytest.raises(LedgerError, match=f'schema "{backup_space(OLDER)}" already exists'):
         Ledger(older)
-    assert database(older).stored_version() == OLDER
+    assert database_at(older).stored_version() == OLDER

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from fullbench.ledger.integrity.acknowledged_digests import path_of
+from fullbench.ledger.integrity.acknowledged_digests import digest_file_path
 from fullbench.ledger.ledger import Ledger
 from tests.ledger.making import verdict
 
@@ -120,7 +120,7 @@ def test_a_lost_tail_is_found(tmp_path):
         problems = ledger.verify()
     assert len(problems) == 1
     assert "acknowledged rows are lost" in problems[0]
-    path_of(path).unlink()
+    digest_file_path(path).unlink()
     with Ledger(path, read_only=True) as ledger:
         assert ledger.verify() == []
 

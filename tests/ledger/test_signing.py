@@ -50,17 +50,17 @@ def forge(place: str) -> None:
     with intruder(place) as connection:
         everything = []
         for table in schema.TABLES:
-            sql = f"SELECT rowid, {', '.join(schema.columns(table))}, writer, number FROM {table}"
+            sql = f"SELECT rowid, {', '.join(schema.table_columns(table))}, writer, number FROM {table}"
             for rowid, *row, writer, number in connection.execute(sql).fetchall():
                 everything.append((writer, number, table, rowid, row))
         links: dict[str, str] = {}
-        names = schema.columns("verdicts")
+        names = schema.table_columns("verdicts")
         for writer, number, table, rowid, row in sorted(everything, key=lambda entry: entry[:2]):
             if table == "verdicts":
                 forged = replace(sums[row[names.index("sum")]], marks=(5.0,))
-                row[names.index("marks")], row[names.index("sum")] = "[5.0]", row_conversion.sum_of(forged)
+                row[names.index("marks")], row[names.index("sum")] = "[5.0]", row_conversion.verdict_checksum(forged)
             links[writer] = link_of(links.get(writer, ""), table, writer, number, row)
-            changed = ", ".join(f"{name} = {mark}" for name in (*schema.columns(table), "link"))
+            changed = ", ".join(f"{name} = {mark}" for name in (*schema.table_columns(table), "link"))
             connection.execute(f"UPDATE {table} SET {changed} WHERE rowid = {mark}", (*row, links[writer], rowid))
 
 

@@ -11,9 +11,10 @@ from fullbench.core.call import Call, Usage
 from fullbench.core.case import Case
 from fullbench.core.item import Item
 from fullbench.core.response import Response
-from fullbench.core.verdict import Circumstances, Failure, Verdict
+from fullbench.core.verdict import Circumstances, Failure, ReplyReading, Verdict
 from fullbench.errors import LedgerError
 from fullbench.ledger.ledger import Ledger
+from fullbench.ledger.read_queries import stream_narrow_rows
 from tests.ledger.making import case, verdict
 
 
@@ -28,11 +29,11 @@ def test_two_studies_that_share_an_id_never_meet_and_share_a_case_that_is_the_sa
     }
     for name, made in cases.items():
         with Ledger(place, study=name) as ledger:
-            ledger.add(shared, made, Verdict.of(made, "j", [4.0 if name == "one" else 2.0]))
+            ledger.add(shared, made, Verdict.from_case(made, "j", [4.0 if name == "one" else 2.0]))
     with Ledger(place, study="one") as ledger:
         ledger.add(verdict(1))
     with Ledger(place, study="two") as ledger:
-        assert ledger.heard("j", [(shared.key, 0)]) == {(shared.key, 0)}
+        assert ledger.judged_keys("j", [(shared.key, 0)]) == {(shared.key, 0)}
         assert ledger.studies() == ["one", "two"]
         assert {v.item: v.marks for v in ledger.record()} == {"item-1": (3.0,), "x": (2.0,)}
         assert ledger.record().items["x"] == there
@@ -69,7 +70,7 @@ def test_what_another_study_paid_for_is_joined_and_not_asked_again(place):
 def test_a_second_content_under_an_id_is_refused_or_takes_the_place_of_the_first(place):
     old, new = (Case(Item.ask("x", text), (Response.say("x", "a", text),), Score(1, 5)) for text in ("old", "new"))
     with Ledger(place) as ledger:
-        ledger.add(old, Verdict.of(old, "j", [1.0]), Verdict.of(old, "k", [2.0]), case(1), verdict(1))
+        ledger.add(old, Verdict.from_case(old, "j", [1.0]), Verdict.from_case(old, "k", [2.0]), case(1), verdict(1))
         with pytest.raises(
             LedgerError, match=r"'x' has another content in the study 'default'.*--study.*id.*--supersede"
         ):
@@ -78,7 +79,7 @@ def test_a_second_content_under_an_id_is_refused_or_takes_the_place_of_the_first
     with Ledger(place) as ledger, pytest.raises(LedgerError, match="another content"):
         ledger.add(new.item)
     with Ledger(place, supersede=True) as ledger:
-        ledger.add(new, Verdict.of(new, "j", [5.0]))
+        ledger.add(new, Verdict.from_case(new, "j", [5.0]))
         assert {(v.item, v.judge, v.marks) for v in ledger.record()} == {("x", "j", (5.0,)), ("item-1", "j", (3.0,))}
         assert ledger.record().items["x"] == new.item
         assert ledger.set_aside() == 2
@@ -95,7 +96,7 @@ def test_a_verdict_comes_back_with_its_exchanges_and_circumstances(place):
         Call("c1", "first", "p", "sent", "hm", "stop", "gpt-x", "fp", "n", Usage(1, 0, 5, 6, None, 1.0), 9.0),
         Call("c2", "A", at=9.0),
     )
-    shared = verdict(1, text="A", earlier=("first",), exchanges=calls, reader=1, rater="w1")
+    shared = verdict(1, text="A", earlier=("first",), exchanges=calls, reading=ReplyReading(1), rater="w1")
     again = verdict(2, text="own words", exchanges=calls[:1], rater="w1", revision=1, confidence=0.5)
     odd = replace(
         verdict(3),
@@ -123,12 +124,14 @@ def test_five_votes_stay_five_and_the_latest_of_each_person_counts(place):
             "w1": (5.0,), "w2": (2.0,), "w3": (3.0,), "w4": (4.0,), "w5": (5.0,),
         }  # fmt: skip
         assert len(list(ledger.verdicts(revisions=True))) == 6
-        assert sorted(row for row in ledger.narrow("rater", "marks", judge="human")) == [
+        with ledger.reader() as reader:
+            narrow_rows = sorted(stream_narrow_rows(reader, ("rater", "marks"), "human"))
+        assert narrow_rows == [
             ("w1", "[5.0]"), ("w2", "[2.0]"), ("w3", "[3.0]"), ("w4", "[4.0]"), ("w5", "[5.0]"),
         ]  # fmt: skip
-        assert [account.given for account in ledger.bill() if account.role == "judge"] == [5]
-        assert ledger.heard("human", [(case(1).key, 0)], rater="w3") == {(case(1).key, 0)}
-        assert ledger.heard("human", [(case(1).key, 0)], rater="w9") == set()
+        assert [account.output_count for account in ledger.bill() if account.role == "judge"] == [5]
+        assert ledger.judged_keys("human", [(case(1).key, 0)], rater="w3") == {(case(1).key, 0)}
+        assert ledger.judged_keys("human", [(case(1).key, 0)], rater="w9") == set()
 
 
 def test_people_who_are_named_as_judges_or_trials_are_raters(place):
@@ -140,7 +143,7 @@ def test_people_who_are_named_as_judges_or_trials_are_raters(place):
         ]  # fmt: skip
         assert len(ledger.record("human")) == 4
         assert [v.rater for v in ledger.record("human:Ann")] == ["Ann"]
-        assert ledger.heard("human:Ann", [(case(1).key, 0)]) == {(case(1).key, 0)}
+        assert ledger.judged_keys("human:Ann", [(case(1).key, 0)]) == {(case(1).key, 0)}
         ledger.add(verdict(1, judge="human:Bob"), verdict(1, judge="human", mark=2.0, rater="Ann", revision=1))
         assert {v.rater: v.marks for v in ledger.record("human")}["Ann"] == (2.0,)
         assert {v.rater for v in ledger.record("human")} == {"", "1", "2", "Ann", "Bob"}
@@ -154,15 +157,15 @@ def test_samples_of_one_contestant_are_distinguished(place):
     cases = [Case(item, responses, Choice(2)) for responses in (meeting.responses[:2], meeting.responses[1:])]
     bare = Verdict("label", "human", "x", ("a",), "score:1-5", marks=(1.0,))
     with Ledger(place) as ledger:
-        ledger.add(*cases, *(Verdict.of(made, "j", [1.0, 0.0]) for made in cases), bare)
+        ledger.add(*cases, *(Verdict.from_case(made, "j", [1.0, 0.0]) for made in cases), bare)
         record = ledger.record()
-        assert {v.shown for v in record} == {(("a", 0), ("a", 1)), (("a", 1), ("b", 0)), (("a", 0),)}
+        assert {v.shown_responses for v in record} == {(("a", 0), ("a", 1)), (("a", 1), ("b", 0)), (("a", 0),)}
         assert record.responses["x", "a", 1].text == "no"
-        assert list(record.duels())
+        assert list(record.matches())
         # Cases that are made from what the ledger holds are those that were judged.
         said = {(r.contestant, r.sample): r for r in ledger.responses(study="default")}
         again = Case(item, (said["a", 1], said["b", 0]), Choice(2))
-        assert ledger.heard("j", [(again.key, 0)]) == {(again.key, 0)}
+        assert ledger.judged_keys("j", [(again.key, 0)]) == {(again.key, 0)}
         ledger.add(again)
         assert ledger.verify() == []
 
@@ -174,13 +177,13 @@ def test_an_alias_takes_over_what_the_other_name_was_paid_for(place):
         item = Item.ask("i", "q")
         ledger.add_response(item, Response.say("i", "llava", "yes"), usage=Usage(1, 0, 1, 1, 0.5, 1.0))
         made = Case(item, (Response.say("i", "llava", "yes"),), Score(1, 5))
-        ledger.add(made, Verdict.of(made, "gpt", [4.0], text="four", usage=Usage(1, 0, 1, 1, 0.25, 1.0)))
+        ledger.add(made, Verdict.from_case(made, "gpt", [4.0], text="four", usage=Usage(1, 0, 1, 1, 0.25, 1.0)))
         assert "'gpt' is called 'gpt@server' from now on" in ledger.alias("judge", "gpt", "gpt@server")
         with pytest.raises(LedgerError, match="is 'gpt@server' already"):
             ledger.alias("judge", "gpt", "gpt@other")
         assert "is called" in ledger.alias("contestant", "llava", "llava@server")
-        assert ledger.heard("gpt@server", [(made.key, 0)]) == {(made.key, 0)}
-        assert ledger.answered("llava@server", [(item.key, 0)]) == {(item.key, 0)}
+        assert ledger.judged_keys("gpt@server", [(made.key, 0)]) == {(made.key, 0)}
+        assert ledger.answered_keys("llava@server", [(item.key, 0)]) == {(item.key, 0)}
         (said,) = ledger.responses("llava@server")
         assert said.contestant == "llava@server"
         again = Case(item, (said,), Score(1, 5))
@@ -190,8 +193,10 @@ def test_an_alias_takes_over_what_the_other_name_was_paid_for(place):
         (found,) = ledger.record("gpt@server")
         assert (found.judge, found.contestants) == ("gpt@server", ("llava@server",))
         assert ledger.record().responses["i", "llava@server"].text == "yes"
-        assert list(ledger.narrow("judge", "contestants")) == [("gpt@server", '["llava@server"]')]
-        assert [(a.name, a.given, a.usage.dollars) for a in ledger.bill()] == [
+        with ledger.reader() as reader:
+            narrow_rows = list(stream_narrow_rows(reader, ("judge", "contestants")))
+        assert narrow_rows == [("gpt@server", '["llava@server"]')]
+        assert [(a.name, a.output_count, a.usage.dollars) for a in ledger.bill()] == [
             ("llava@server", 1, 0.5),
             ("gpt@server", 1, 0.25),
         ]

@@ -56,7 +56,7 @@ def test_a_writer_that_waits_in_vain_says_so(tmp_path, monkeypatch):
         other.execute("ROLLBACK")
         other.close()
         ledger.flush()
-        assert ledger.acknowledged == 1
+        assert ledger.acknowledged_count == 1
 
 
 def test_many_processes_make_one_ledger(place, tmp_path):
@@ -107,10 +107,10 @@ def test_a_full_database_says_so_and_goes_on_when_there_is_room(tmp_path):
         ledger.add(*(verdict(number, text="x" * 2000) for number in range(1, 20)))
         with pytest.raises(LedgerError, match="the disk is full"):
             ledger.flush()
-        assert ledger.acknowledged == 1
+        assert ledger.acknowledged_count == 1
         connection.execute("PRAGMA max_page_count = 1000000")
         ledger.flush()
-        assert ledger.acknowledged == 20
+        assert ledger.acknowledged_count == 20
         assert len(ledger.record()) == 20
 
 
@@ -143,14 +143,14 @@ def test_a_judge_is_held_by_one_process_and_let_go_on_kill(place):
     holder = child("hold", place, "j")
     assert holder.stdout.readline() == "held\n"
     with Ledger(place) as ledger:
-        with ledger.sole("other"):
+        with ledger.hold_lock("other"):
             pass
         with pytest.raises(LedgerError, match=f"'j' is being asked by process {holder.pid} (on .+ )?since 20"):
-            ledger.sole("j").__enter__()
+            ledger.hold_lock("j").__enter__()
         holder.kill()
         holder.communicate()
-        with ledger.sole("j"), pytest.raises(LedgerError, match="wait for it to end"):
-            ledger.sole("j").__enter__()
+        with ledger.hold_lock("j"), pytest.raises(LedgerError, match="wait for it to end"):
+            ledger.hold_lock("j").__enter__()
 
 
 def test_kill_at_any_moment_loses_nothing_that_was_acknowledged(tmp_path):

@@ -17,7 +17,7 @@ def filled(place, tmp_path):
     with Ledger(place, pictures=tmp_path / "kept") as ledger:
         for number in range(300):
             ledger.add(case(number), verdict(number))
-        ledger.add(case(300, Picture.of(png(1))))
+        ledger.add(case(300, Picture.from_bytes(png(1))))
         assert ledger.verify() == []
     return place
 

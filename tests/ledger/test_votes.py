@@ -92,8 +92,8 @@ def test_a_case_is_shown_with_all_that_was_sent_and_came_back(path):
         usage=Usage(1, 0, 12, 3, 0.5, 0.25), at=1.0,
     )  # fmt: skip
     with Ledger(path) as ledger:
-        ledger.add(Verdict.of(shown, "gpt", [4.0], text="[[4]]", exchanges=(call,)))
-        ledger.add(Verdict.of(shown, "human", [2.0], text="No.", rater="ann"))
+        ledger.add(Verdict.from_case(shown, "gpt", [4.0], text="[[4]]", exchanges=(call,)))
+        ledger.add(Verdict.from_case(shown, "human", [2.0], text="No.", rater="ann"))
     done = run("show", shown.key[:12], "--ledger", path)
     for text in ("what is 0?", "it is 0", "Rate it.", "It seems fine.", "[[4]]", "gpt-4o-2024", "ended by stop",
                  "12 tokens in", "rater ann", "because 0", "No.", "2.0"[:1]):  # fmt: skip
@@ -116,9 +116,9 @@ def test_stored_replies_are_read_again_unpaid_and_the_earlier_reading_stays(path
         cut = Call("c", "The winner is [[B]] but then", stop="length", at=1.0)
         ledger.add(
             made,
-            Verdict.of(made, "gpt", "unreadable", text="[[A]]", usage=paid, at=1.0),
-            Verdict.of(made.at(1), "gpt", [0.0, 1.0], text="[[B]]", usage=paid, at=1.0),
-            Verdict.of(made.at(2), "gpt", [0.0, 1.0], text=cut.text, exchanges=(cut,), usage=paid, at=1.0),
+            Verdict.from_case(made, "gpt", "unreadable", text="[[A]]", usage=paid, at=1.0),
+            Verdict.from_case(made.at(1), "gpt", [0.0, 1.0], text="[[B]]", usage=paid, at=1.0),
+            Verdict.from_case(made.at(2), "gpt", [0.0, 1.0], text=cut.text, exchanges=(cut,), usage=paid, at=1.0),
         )
     said = f"{made.key} gpt trial 0, item pair: unreadable -> 1, 0"
     done = run("ledger", "reread", "--ledger", path, "--dry-run")
@@ -131,11 +131,11 @@ def test_stored_replies_are_read_again_unpaid_and_the_earlier_reading_stays(path
     assert said in run("ledger", "reread", path).stdout
     assert "of 3 replies 0 are read differently now" in run("ledger", "reread", path).stdout
     with Ledger(path, read_only=True) as ledger:
-        now = {v.trial: (v.marks, v.fault, v.revision, v.reader) for v in ledger.record("gpt")}
+        now = {v.trial: (v.marks, v.fault, v.revision, v.reading.number) for v in ledger.record("gpt")}
         assert now == {0: ((1.0, 0.0), None, 1, 2), 1: ((0.0, 1.0), None, 0, 0), 2: (None, "unreadable", 1, 102)}
         assert len(list(ledger.verdicts("gpt", revisions=True))) == 5
         account = next(account for account in ledger.bill() if account.name == "gpt")
-        assert (account.given, account.usage.dollars) == (3, 0.75)
+        assert (account.output_count, account.usage.dollars) == (3, 0.75)
         assert {v.trial: v.text for v in ledger.record("gpt")}[2] == cut.text
         assert ledger.verify() == []
 
@@ -148,7 +148,7 @@ def test_a_name_is_given_to_another_by_command(path):
 
 
 def pictured(number: int) -> Case:
-    return case(number, Picture.of(png(number)))
+    return case(number, Picture.from_bytes(png(number)))
 
 
 @pytest.fixture
@@ -157,14 +157,14 @@ def crowded(tmp_path: Path) -> Path:
     path = tmp_path / "crowded.ledger"
     with Ledger(path, study="one") as ledger:
         for number in (0, 1):
-            ledger.add(pictured(number), Verdict.of(pictured(number), "j", [3.0], text=f"because {number}"))
+            ledger.add(pictured(number), Verdict.from_case(pictured(number), "j", [3.0], text=f"because {number}"))
         for rater in ("ann", "bob"):
             ledger.add(verdict(0, judge="human", rater=rater, text=f"secret of {rater}"))
     with Ledger(path, study="two") as ledger:
-        ledger.add(pictured(1), pictured(2), Verdict.of(pictured(2), "k", [2.0], text="drawn, too"))
-        drawn = Response("item-2", "painter", (Picture.of(png(9)),))
+        ledger.add(pictured(1), pictured(2), Verdict.from_case(pictured(2), "k", [2.0], text="drawn, too"))
+        drawn = Response("item-2", "painter", (Picture.from_bytes(png(9)),))
         shown = Case(pictured(2).item, (drawn,), Score(1, 5))
-        ledger.add(shown, Verdict.of(shown, "k", [1.0], text="drawn", exchanges=(Call("x", "drawn"),)))
+        ledger.add(shown, Verdict.from_case(shown, "k", [1.0], text="drawn", exchanges=(Call("x", "drawn"),)))
     return path
 
 
@@ -191,7 +191,7 @@ def test_a_copy_carries_everything(crowded):
         for study in ("one", "two"):
             assert ledger.record(study=study) == source.record(study=study)
         # Heads and signatures are of one ledger, wherever it lies; one that something was left out of is another.
-        assert (ledger.identity, ledger.head()) == (source.identity, source.head())
+        assert (ledger.identity, ledger.ledger_digest()) == (source.identity, source.ledger_digest())
     with copied(crowded, "two") as ledger, Ledger(crowded, read_only=True) as source:
         assert ledger.identity != source.identity
 
@@ -209,7 +209,7 @@ def test_a_study_leaves_with_all_that_is_its_own(crowded):
 
 
 def test_a_picture_leaves_with_what_shows_it(crowded):
-    name = Picture.of(png(9)).digest
+    name = Picture.from_bytes(png(9)).digest
     with copied(crowded, f"picture:{name}") as ledger:
         assert png(9) not in whole(ledger)
         assert {said.contestant for said in ledger.responses()} == {"a"}

@@ -7,13 +7,13 @@ import time
 
 from fullbench.core.model import Reply
 from fullbench.models.chat_model import ChatModel
-from fullbench.models.net.rate_limits import CEILING, Alone, Throttle, kept_by
+from fullbench.models.net.rate_limits import CEILING, ProcessRateLimits, Throttle, use_rate_limits
 from tests.fake_server import FakeServer
 from tests.models.conftest import ask
 from tests.waiting import LONG
 
 
-class CountedTime(Alone):
+class CountedTime(ProcessRateLimits):
     """Limits whose clock moves by one second for as many answers as there are places for calls."""
 
     def __init__(self) -> None:
@@ -64,7 +64,7 @@ def answer_in_rounds(
             server.more()
 
     thread = threading.Thread(target=give_answers, daemon=True)
-    with kept_by(limits):
+    with use_rate_limits(limits):
         thread.start()
         try:
             replies = list(model.answer(map(ask, range(count))))

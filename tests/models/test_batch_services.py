@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from fullbench.errors import ModelError
-from fullbench.models.batch_services import BatchServer, Order, Unsure, batch_server
+from fullbench.models.batch_services import BatchOrder, BatchServer, UnknownOutcome, batch_server
 from fullbench.models.chat_model import ChatModel
 from fullbench.models.dialects import Anthropic, Dialect, Gemini, OpenAI
 from fullbench.models.model_settings import Limits
-from fullbench.models.wire.batch_lines import named, request_line
+from fullbench.models.wire.batch_lines import parse_batch_line, request_line
 from tests.batch_server import AnthropicService, BatchService, GeminiService
 from tests.models.conftest import ask
 
@@ -31,10 +31,10 @@ def server(service: BatchService) -> BatchServer:
     return batch_server(ChatModel("judge", service.url, SERVICES[type(service)](), limits=Limits(backoff=0.001)))
 
 
-def order(folder: Path, made: BatchServer, count: int = 3) -> Order:
+def order(folder: Path, made: BatchServer, count: int = 3) -> BatchOrder:
     path = folder / "requests.jsonl"
     path.write_bytes(b"".join(request_line(made.model, f"n-{number}", ask(number, "图")) for number in range(count)))
-    return Order(path, count, "t0ken")
+    return BatchOrder(path, count, "t0ken")
 
 
 @EACH
@@ -45,12 +45,17 @@ def test_there_and_back(tmp_path, speaks):
         batch = made.create(ready)
         assert (found := made.find(ready)) is not None
         assert found.batch == batch
-        assert made.standing(batch).status not in {"completed", "failed"}
-        standing = made.standing(batch)
-        assert (standing.status, standing.total, standing.done, standing.failed) == ("completed", 3, 3, 0)
+        assert made.fetch_status(batch).status not in {"completed", "failed"}
+        standing = made.fetch_status(batch)
+        assert (standing.status, standing.total, standing.completed_count, standing.failed_count) == (
+            "completed",
+            3,
+            3,
+            0,
+        )
         made.fetch(standing.output or "", tmp_path / "back.jsonl")
     lines = (tmp_path / "back.jsonl").read_bytes().splitlines()
-    assert {(named(line) or ("",))[0] for line in lines} == {"n-0", "n-1", "n-2"}
+    assert {(parse_batch_line(line) or ("",))[0] for line in lines} == {"n-0", "n-1", "n-2"}
 
 
 @EACH
@@ -59,10 +64,10 @@ def test_an_order_of_which_nothing_is_known_is_unsure_and_one_that_was_refused_i
     with speaks(troubles={"create": [status, 429, "drop", 400]}) as service:
         made = server(service)
         ready = made.prepare(order(tmp_path, made))
-        with pytest.raises(Unsure):
+        with pytest.raises(UnknownOutcome):
             made.create(ready)
         assert made.find(ready) is None
-        with pytest.raises(Unsure):
+        with pytest.raises(UnknownOutcome):
             made.create(ready)
         assert made.find(ready) is not None
         with pytest.raises(ModelError, match="400: create hurts"):

@@ -32,7 +32,7 @@ by_dialect = pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: di
 
 @by_dialect
 def test_pictures_and_words_arrive_byte_for_byte(server, dialect):
-    pictures = [Picture.of(noise(300, 200, "JPEG")), Picture.of(noise(90, 120, "PNG", seed=1))]
+    pictures = [Picture.from_bytes(noise(300, 200, "JPEG")), Picture.from_bytes(noise(90, 120, "PNG", seed=1))]
     words = 'Ein "Bild"? 图里有什么？ \\ {answer} \u2028 🐈'
     model = ChatModel("x", server.url, dialect, limits=FAST)
     assert isinstance(model, Model)
@@ -139,7 +139,7 @@ def test_words_that_utf8_cannot_carry_do_not_stop_a_run(server):
 
 
 def test_a_body_above_a_megabyte(server):
-    picture = Picture.of(noise(1500, 1500, "PNG", seed=5))
+    picture = Picture.from_bytes(noise(1500, 1500, "PNG", seed=5))
     assert len(picture.data()) > 2**20
     (reply,) = ChatModel("x", server.url).answer([ask(1, "Big?", picture)])
     assert json.loads(reply.text)["pictures"] == [picture.digest]
@@ -162,7 +162,7 @@ def test_a_picture_that_is_gone_is_the_prompt_s_own_error(server, tmp_path):
 
 
 def test_what_the_server_does_not_count_is_estimated(server):
-    (reply,) = ChatModel("x", server.url, listed=(1.0, 1.0)).answer([ask(1, "do not count")])
+    (reply,) = ChatModel("x", server.url, listed_price=(1.0, 1.0)).answer([ask(1, "do not count")])
     assert reply.usage.tokens_in > 0
     assert reply.usage.tokens_out > 0
     assert reply.usage.dollars == pytest.approx((reply.usage.tokens_in + reply.usage.tokens_out) / 1e6)
@@ -312,7 +312,7 @@ def test_a_source_that_gives_up_loses_nothing_that_was_asked():
 
 def test_making_a_model_imports_nothing_heavy():
     code = (
-        "import sys; from fullbench.models.model_specs import openai; openai('gpt-4o', {});"
+        "import sys; from fullbench.models.model_specs import build_openai_model; build_openai_model('gpt-4o', {});"
         "print([name for name in ('aiohttp', 'PIL', 'numpy', 'genai_prices', 'litellm') if name in sys.modules])"
     )
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
@@ -372,7 +372,7 @@ def test_a_judge_is_asked_at_temperature_0_where_nothing_is_said_and_the_model_t
 
 
 def test_settings_are_what_changes_answers(server):
-    model = ChatModel("x", server.url + "/", sampling=Sampling(temperature=0.0), listed=(1.0, 2.0))
+    model = ChatModel("x", server.url + "/", sampling=Sampling(temperature=0.0), listed_price=(1.0, 2.0))
     assert json.loads(json.dumps(dict(model.settings))) == {
         "model": "x",
         "dialect": "openai",

@@ -18,7 +18,12 @@ import pytest
 
 from fullbench import Ledger, Picture, Prompt, Turn
 from fullbench.models import model_specs
-from fullbench.models.litellm_library import _from_file, listed_as, sentence, trouble
+from fullbench.models.litellm_library import (
+    _usable_file_variables,
+    describe_trouble,
+    price_list_entry,
+    trouble_from_error,
+)
 from fullbench.models.litellm_model import LiteLLMModel
 from fullbench.models.model_prices import price_of
 from tests.cloud_server import KEY, SAYS, THOUGHT, CloudServer
@@ -33,13 +38,15 @@ ALL = frozenset({"seed", "response_format"})
 
 
 def model(name: str, **options: str) -> LiteLLMModel:
-    made = model_specs.litellm(name, options)
+    made = model_specs.build_litellm_model(name, options)
     assert isinstance(made, LiteLLMModel)
     return made
 
 
 def test_blank_parts_and_what_a_provider_does_not_take_are_left_out():
-    prompt = Prompt((Turn("system", (" \n",)), Turn("user", (Picture.of(png()), "\n", "Look."))), seed=3, json=True)
+    prompt = Prompt(
+        (Turn("system", (" \n",)), Turn("user", (Picture.from_bytes(png()), "\n", "Look."))), seed=3, json=True
+    )
     body = model("azure/mine").body(prompt, ALL)
     assert [message["role"] for message in body["messages"]] == ["user"]
     assert [part["type"] for part in body["messages"][0]["content"]] == ["image_url", "text"]
@@ -69,7 +76,7 @@ def test_the_limit_of_claude_has_room_for_what_it_thinks(name, options, limit):
     ],
 )  # fmt: skip
 def test_prices_are_those_of_the_cloud_that_serves_a_model(name, price, shares):
-    assert model(name).price == price_of(*listed_as(name)) == price
+    assert model(name).price == price_of(*price_list_entry(name)) == price
     assert model(name).shares == pytest.approx(shares)
     assert model(name, extra='{"api_base": "http://localhost:1/v1"}').price is None, "what that one costs nobody knows"
     assert model(name, price_in="1", price_out="2").price == (1.0, 2.0)
@@ -97,10 +104,10 @@ class Refused(Exception):
     ],
 )
 def test_what_errors_of_litellm_mean(error, kind, wait):
-    found = trouble(error)
+    found = trouble_from_error(error)
     assert (found.kind, found.wait) == (kind, wait)
     if kind == "model":
-        assert re.search(r"; (check|say) ", sentence("azure/x", found))
+        assert re.search(r"; (check|say) ", describe_trouble("azure/x", found))
 
 
 def test_an_address_in_a_file_never_leads_a_key_of_the_environment_away(monkeypatch):
@@ -108,9 +115,9 @@ def test_an_address_in_a_file_never_leads_a_key_of_the_environment_away(monkeypa
         monkeypatch.delenv(name)
     names = ["AZURE_API_KEY", "AZURE_API_BASE", "AZURE_API_VERSION", "AWS_REGION_NAME", "AWS_ACCESS_KEY_ID",
              "AWS_BEDROCK_RUNTIME_ENDPOINT", "OPENAI_API_BASE", "PATH"]  # fmt: skip
-    assert set(names) - set(_from_file(names)) == {"OPENAI_API_BASE", "PATH"}
+    assert set(names) - set(_usable_file_variables(names)) == {"OPENAI_API_BASE", "PATH"}
     monkeypatch.setenv("AZURE_API_KEY", "own-key-012345")
-    assert set(names) - set(_from_file(names)) == {"AZURE_API_BASE", "OPENAI_API_BASE", "PATH"}
+    assert set(names) - set(_usable_file_variables(names)) == {"AZURE_API_BASE", "OPENAI_API_BASE", "PATH"}
 
 
 def bench_in(folder: Path) -> Path:

@@ -13,12 +13,12 @@ from fullbench.core.picture import Picture
 from fullbench.core.response import Response
 from fullbench.core.rubric import CORRECTNESS, VISUAL
 from fullbench.errors import InputError
-from fullbench.judges.peer_review.review_prompts import shipped
+from fullbench.judges.peer_review.review_prompts import default_review_template
 from fullbench.judges.peer_review.review_protocol import BALLOT, CRITERIA
 from fullbench.judges.prompted import PromptedJudge
-from fullbench.models.composed_model import Composed, composed
+from fullbench.models.composed_model import ComposedModel, build_composed_model
 from fullbench.models.local import rule_based
-from fullbench.models.local.offline_models import OfflineModel, echo
+from fullbench.models.local.offline_models import OfflineModel, echo_prompt
 from fullbench.models.tools.picture_notes import Notes, Thing
 from fullbench.models.tools.toolbox import Toolbox
 from fullbench.studies import judge_and_model_specs
@@ -50,10 +50,10 @@ STREET = Notes(
     ],
 )
 def test_questions_are_answered_from_notes(question, answer):
-    query = rule_based.understand(question)
-    assert rule_based.say(query, rule_based.solve(query, STREET)) == answer
-    assert rule_based.answered(question, STREET).endswith(answer)
-    assert rule_based.answered(question, Notes()) == rule_based.UNKNOWN
+    query = rule_based.parse_question(question)
+    assert rule_based.phrase_answer(query, rule_based.answer_from_notes(query, STREET)) == answer
+    assert rule_based.answer_question(question, STREET).endswith(answer)
+    assert rule_based.answer_question(question, Notes()) == rule_based.UNKNOWN
 
 
 @pytest.mark.parametrize(
@@ -71,23 +71,23 @@ def test_questions_are_answered_from_notes(question, answer):
     ],
 )
 def test_right_answers_are_worth_more(question, right, wrong):
-    query = rule_based.understand(question)
-    known = rule_based.solve(query, STREET)
+    query = rule_based.parse_question(question)
+    known = rule_based.answer_from_notes(query, STREET)
     assert known is not None
-    assert rule_based.worth(query, known, right) == 1
-    assert rule_based.worth(query, known, wrong) < 0.5
+    assert rule_based.score_answer(query, known, right) == 1
+    assert rule_based.score_answer(query, known, wrong) < 0.5
 
 
 def test_questions_are_about_what_was_noted():
-    asked = {rule_based.asked(STREET, random.Random(seed)) for seed in range(200)}
+    asked = {rule_based.pose_question(STREET, random.Random(seed)) for seed in range(200)}
     assert asked == {
         "How many people are there in the picture?", "How many cars are there in the picture?",
         "Is there a person in the picture?", "Is there a car in the picture?",
         "What words are written in the picture?", "Which colours are spread widest in the picture?",
     }  # fmt: skip
-    assert rule_based.asked(Notes(), random.Random(0)) == "What things are there in the picture?"
+    assert rule_based.pose_question(Notes(), random.Random(0)) == "What things are there in the picture?"
     for question in asked:
-        assert rule_based.solve(rule_based.understand(question), STREET) is not None
+        assert rule_based.answer_from_notes(rule_based.parse_question(question), STREET) is not None
 
 
 class Seen:
@@ -100,10 +100,10 @@ class Seen:
 
 
 def heard(criterion, one, two, question="How many dogs are there?"):
-    judge = PromptedJudge(Composed(Toolbox([Seen()])), criteria=CRITERIA)
+    judge = PromptedJudge(ComposedModel(Toolbox([Seen()])), criteria=CRITERIA)
     item = Item.ask("q", question, blank((8, 8)))
     shown = tuple(Response.say("q", name, text) for name, text in (("a", one), ("b", two)))
-    (verdict,) = judge.hear([Case(item, shown, BALLOT, criterion)])
+    (verdict,) = judge.judge([Case(item, shown, BALLOT, criterion)])
     return verdict.marks
 
 
@@ -116,7 +116,7 @@ def test_rules_review_by_their_own_notes():
 
 
 def test_notes_stand_where_the_picture_stood_and_everything_else_stays():
-    speaker = Composed(Toolbox([Seen()]), OfflineModel("echo", echo))
+    speaker = ComposedModel(Toolbox([Seen()]), OfflineModel("echo", echo_prompt))
     turns = (Turn("system", ("Be brief.",)), Turn("user", ("[1] ", blank((8, 8)), "\nWhat is shown? {notes}")))
     prompt = Prompt(turns, seed=3, tag="mine")
     (reply,) = speaker.answer([prompt])
@@ -125,44 +125,50 @@ def test_notes_stand_where_the_picture_stood_and_everything_else_stays():
     assert reply.text.endswith("\nWhat is shown? {notes}")
     assert (reply.prompt.tag, reply.prompt.seed, reply.prompt.turns[0]) == ("mine", 3, turns[0])
     assert not reply.prompt.turns[1].pictures
-    (blind,) = Composed(Toolbox([]), OfflineModel("echo", echo)).answer([prompt])
+    (blind,) = ComposedModel(Toolbox([]), OfflineModel("echo", echo_prompt)).answer([prompt])
     assert "nothing was noted" in blind.text
 
 
-@pytest.mark.parametrize("llm", [None, OfflineModel("echo", echo)])
+@pytest.mark.parametrize("llm", [None, OfflineModel("echo", echo_prompt)])
 def test_a_broken_picture_fails_its_own_prompt_alone(llm):
     whole = drawn("mllm_judge", "menu")
-    broken = Picture.of(whole.data()[:400])
+    broken = Picture.from_bytes(whole.data()[:400])
     prompts = [Prompt((Turn("user", (picture, "What is shown?")),), tag=n) for n, picture in enumerate([broken, whole])]
-    errors = {reply.prompt.tag: reply.error for reply in Composed(Toolbox.named("colours"), llm).answer(prompts)}
+    errors = {
+        reply.prompt.tag: reply.error for reply in ComposedModel(Toolbox.from_names("colours"), llm).answer(prompts)
+    }
     assert "cannot be decoded" in errors[0]
     assert errors[1] is None
 
 
 def test_what_changes_answers_changes_the_name(monkeypatch):
-    assert isinstance(composed("colours", {}), Model)
-    names = [composed(tools, {"llm": llm}).name for tools in ("none", "colours") for llm in ("none", "offline:echo")]
+    assert isinstance(build_composed_model("colours", {}), Model)
+    names = [
+        build_composed_model(tools, {"llm": llm}).name
+        for tools in ("none", "colours")
+        for llm in ("none", "offline:echo")
+    ]
     assert len(set(names)) == 4
     assert names[3].startswith("echo+colours#")
     monkeypatch.setattr(Seen, "version", "2")
-    assert Composed(Toolbox([Seen()])).name != composed("none", {}).name
-    older = Composed(Toolbox([Seen()])).name
+    assert ComposedModel(Toolbox([Seen()])).name != build_composed_model("none", {}).name
+    older = ComposedModel(Toolbox([Seen()])).name
     monkeypatch.setattr(Seen, "version", "3")
-    assert Composed(Toolbox([Seen()])).name != older
+    assert ComposedModel(Toolbox([Seen()])).name != older
 
 
 def test_specs():
-    assert judge_and_model_specs.contestant("composed:colours?llm=offline:canned&text=hello").name.startswith(
+    assert judge_and_model_specs.contestant_from_spec("composed:colours?llm=offline:canned&text=hello").name.startswith(
         "canned:hello+colours#"
     )
-    assert composed("colours", {}).price == (0.0, 0.0)
+    assert build_composed_model("colours", {}).price == (0.0, 0.0)
     for spec, sentence in [
         ("composed:smell", "no tool 'smell'"),
         ("composed:none?temperature=0", "goes by rules and takes no 'temperature'"),
         ("composed:none?llm=nobody", "no model 'nobody'"),
     ]:
         with pytest.raises(InputError, match=sentence):
-            judge_and_model_specs.contestant(spec)
+            judge_and_model_specs.contestant_from_spec(spec)
 
 
 @with_tools
@@ -173,7 +179,11 @@ def test_a_small_model_repeats_what_the_tools_saw():
     prompt = Prompt((Turn("user", (picture, "Repeat the words that were seen in the picture.")),))
     sighted, blind = [
         next(
-            iter(judge_and_model_specs.contestant(f"composed:{tools}?llm=smollm2&max_tokens=40").answer([prompt]))
+            iter(
+                judge_and_model_specs.contestant_from_spec(f"composed:{tools}?llm=smollm2&max_tokens=40").answer(
+                    [prompt]
+                )
+            )
         ).text.lower()
         for tools in ("text", "none")
     ]
@@ -182,6 +192,6 @@ def test_a_small_model_repeats_what_the_tools_saw():
 
 
 def test_a_question_is_written_from_the_notes_of_the_last_picture():
-    asked = Turn("user", (drawn("mllm_judge", "light"), shipped().write))
-    (reply,) = composed("colours", {}).answer([Prompt((asked,))])
+    asked = Turn("user", (drawn("mllm_judge", "light"), default_review_template().write))
+    (reply,) = build_composed_model("colours", {}).answer([Prompt((asked,))])
     assert reply.text == "Which colours are spread widest in the picture?"

@@ -42,7 +42,7 @@ class Asked:
 
 def prompts() -> Iterator[Prompt]:
     """All kinds of prompts: of every mode, with pictures in items and answers, with empty answers and turns."""
-    picture = Picture.of(noise(64, 48))
+    picture = Picture.from_bytes(noise(64, 48))
     item = Item(
         "i",
         (Turn("user", (picture, "What is it?")), Turn("assistant", ("",)), Turn("user", ("图里有什么？",))),
@@ -173,7 +173,7 @@ def test_every_request_keeps_the_rules_of_its_api(dialect, model, check, effort)
 
 
 def test_the_words_of_a_prompt_arrive_whole_where_blank_blocks_are_left_out():
-    prompt = Prompt((Turn("user", ("[1] ", Picture.of(noise(8, 8)), "\n", "Look.", "\n", "好")),))
+    prompt = Prompt((Turn("user", ("[1] ", Picture.from_bytes(noise(8, 8)), "\n", "Look.", "\n", "好")),))
     (message,) = json.loads(Anthropic().body("m", prompt, Sampling()))["messages"]
     assert [block.get("text") for block in message["content"]] == ["[1] ", None, "\nLook.\n好"]
 
@@ -187,7 +187,7 @@ def test_the_words_of_a_prompt_arrive_whole_where_blank_blocks_are_left_out():
     ],
 )
 def test_a_seed_has_the_name_that_its_server_knows(address, word):
-    model = model_specs.openai(f"pixtral-large@{address}", {"key_env": "ANY"})
+    model = model_specs.build_openai_model(f"pixtral-large@{address}", {"key_env": "ANY"})
     assert isinstance(model, ChatModel)
     resampled = Prompt((Turn("user", ("Hi",)),), seed=3)
     body = json.loads(model.dialect.body(model.model, resampled, model.sampling))
@@ -286,4 +286,4 @@ def test_replies_are_read_as_each_api_means_them(dialect, payload, said):
     ],
 )
 def test_tokens_from_a_cache_are_counted_by_each_apis_own_words(dialect, payload, cached):
-    assert dialect.cached(payload) == cached
+    assert dialect.cache_usage(payload) == cached

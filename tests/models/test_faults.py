@@ -32,7 +32,7 @@ def test_every_prompt_ends_and_the_bill_is_right(dialect):
         # A good call that is cut off is answered, but not billed: far more seconds than a busy machine takes for 32.
         limits = Limits(backoff=0.005, timeout=5, attempts=8, concurrency=32)
         replies = list(
-            ChatModel("x", server.url, dialect, limits=limits, listed=(2.0, 8.0)).answer(map(ask, range(count)))
+            ChatModel("x", server.url, dialect, limits=limits, listed_price=(2.0, 8.0)).answer(map(ask, range(count)))
         )
         books = server.books()
     assert len(replies) == count

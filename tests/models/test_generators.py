@@ -98,11 +98,11 @@ def test_pictures_of_generators_are_judged_like_any_answers(cli, tmp_path):
     ruled = [v for v in verdicts if v.judge.startswith("redder") and v.fault is None and v.ballot == "number"]
     assert len(ruled) == 4 * 2 * 2
     for verdict in ruled:
-        ((name, sample),) = verdict.shown
+        ((name, sample),) = verdict.shown_responses
         data = answers[verdict.item, name, sample].pictures[0].data()
         assert verdict.marks == (Image.open(BytesIO(data)).convert("RGB").getpixel((0, 0))[0] - 128,)
-    recused = [v for v in verdicts if v.fault == "recused"]
-    assert all(any("nothing" in name for name in verdict.contestants) for verdict in recused)
+    abstained = [v for v in verdicts if v.fault == "abstained"]
+    assert all(any("nothing" in name for name in verdict.contestants) for verdict in abstained)
     assert "nothing" in out
 
 

@@ -29,12 +29,12 @@ with_litellm = pytest.mark.skipif(not there, reason="litellm is not installed: p
 @pytest.mark.skipif(there, reason="litellm is installed")
 def test_without_litellm_the_way_to_get_it_is_told():
     with pytest.raises(MissingExtra, match=r"pip install '\.\[litellm\]'"):
-        model_specs.litellm("openai/x", {}).answer([])
+        model_specs.build_litellm_model("openai/x", {}).answer([])
 
 
 def test_no_key_among_the_settings():
     with pytest.raises(InputError, match="'api_key' looks like a key"):
-        model_specs.litellm("openai/x", {"extra": '{"api_key": "k"}'})
+        model_specs.build_litellm_model("openai/x", {"extra": '{"api_key": "k"}'})
 
 
 @with_litellm
@@ -92,7 +92,7 @@ def clouds() -> None:
         "AWS_ACCESS_KEY_ID": "amazon-key", "AWS_SECRET_ACCESS_KEY": "s", "AWS_REGION_NAME": "us-east-1",
     })  # fmt: skip
     picture = png()
-    prompt = Prompt((Turn("system", ("You judge.",)), Turn("user", (Picture.of(picture), "多少?"))))
+    prompt = Prompt((Turn("system", ("You judge.",)), Turn("user", (Picture.from_bytes(picture), "多少?"))))
     price = {"price_in": "1", "price_out": "2", "price_cached": "0.1", "attempts": "1", "max_tokens": "50"}
     ways = {
         "azure/mine": price,
@@ -100,7 +100,7 @@ def clouds() -> None:
         | {"extra": json.dumps({"aws_bedrock_runtime_endpoint": there.url})},
     }
     for name, options in ways.items():
-        (reply,) = model_specs.litellm(name, options).answer([prompt])
+        (reply,) = model_specs.build_litellm_model(name, options).answer([prompt])
         assert (reply.error, reply.text) == (None, "[[4]]"), reply
         assert (reply.usage.tokens_in, reply.usage.cached) == (100, 60), name
         assert reply.usage.dollars == pytest.approx((40 * 1 + 60 * 0.1 + 5 * 2) / 1e6)
@@ -122,7 +122,7 @@ def clouds() -> None:
 def main() -> None:
     with FakeServer() as server:
         options = {"extra": json.dumps({"api_base": server.url}), "attempts": "2", "price_in": "1", "price_out": "1"}
-        model = model_specs.litellm("openai/x", options)
+        model = model_specs.build_litellm_model("openai/x", options)
         replies = list(model.answer(map(ask, range(40))))
         assert sorted(int(json.loads(reply.text)["id"]) for reply in replies) == list(range(40))
         assert {reply.usage.dollars for reply in replies} == {120 / 1e6}

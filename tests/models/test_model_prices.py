@@ -9,7 +9,7 @@ import pytest
 from fullbench.core.picture import Picture
 from fullbench.models.chat_model import ChatModel
 from fullbench.models.model_prices import is_local, price_of
-from fullbench.models.wire.token_estimates import estimate
+from fullbench.models.wire.token_estimates import estimate_tokens
 from tests.models.conftest import ask, noise
 
 
@@ -26,7 +26,7 @@ from tests.models.conftest import ask, noise
 def test_listed_prices(model, url, price):
     assert price_of(model, url) == price
     assert ChatModel(model, url).price == price
-    assert ChatModel(model, url, listed=(7.0, 8.0)).price == (7.0, 8.0)
+    assert ChatModel(model, url, listed_price=(7.0, 8.0)).price == (7.0, 8.0)
 
 
 def test_without_the_list_a_price_is_unknown_not_zero(monkeypatch):
@@ -47,11 +47,11 @@ def test_not_local(url):
 
 
 def test_estimates_follow_what_servers_count():
-    words = estimate(ask(1, "The quick brown fox jumps over the lazy dog. " * 40))
+    words = estimate_tokens(ask(1, "The quick brown fox jumps over the lazy dog. " * 40))
     assert 400 < words < 520
-    bare = estimate(ask(1))
-    small, large = Picture.of(noise(300, 300)), Picture.of(noise(3000, 3000))
-    assert estimate(ask(1, "What is shown?", small)) == bare + 300 * 300 // 750
-    assert estimate(ask(1, "What is shown?", large)) == bare + 1_600
-    bitmap = Picture.of(noise(30, 30, "BMP"))
-    assert estimate(ask(1, "What is shown?", bitmap)) == bare + 1_600
+    bare = estimate_tokens(ask(1))
+    small, large = Picture.from_bytes(noise(300, 300)), Picture.from_bytes(noise(3000, 3000))
+    assert estimate_tokens(ask(1, "What is shown?", small)) == bare + 300 * 300 // 750
+    assert estimate_tokens(ask(1, "What is shown?", large)) == bare + 1_600
+    bitmap = Picture.from_bytes(noise(30, 30, "BMP"))
+    assert estimate_tokens(ask(1, "What is shown?", bitmap)) == bare + 1_600

@@ -26,7 +26,7 @@ HOMES = {
 @pytest.mark.parametrize("name", HOMES)
 def test_where_each_provider_is(name, monkeypatch):
     url, dialect, variable, place = HOMES[name]
-    model = getattr(model_specs, name)("some/model-1", {})
+    model = getattr(model_specs, f"build_{name}_model")("some/model-1", {})
     assert isinstance(model, ChatModel)
     assert isinstance(model, Model)
     assert (model.name, model.url, model.dialect.name) == (f"some/model-1{place}", url, dialect)
@@ -44,7 +44,7 @@ def test_all_options(server):
         "attempts": "2", "patience": "30", "backoff": "0.1", "price_in": "1", "price_out": "2", "label": "lab",
         "key_env": "SOME_KEY",
     }  # fmt: skip
-    model = model_specs.vllm(f"qwen@{server.url}", options)
+    model = model_specs.build_vllm_model(f"qwen@{server.url}", options)
     assert model.name.startswith("qwen@lab+t0+p0.5+max512+seed7+sys-")
     assert model.price == (1.0, 2.0)
     assert isinstance(model, ChatModel)
@@ -58,8 +58,8 @@ def test_all_options(server):
 
 
 def test_openai_itself_and_others_that_speak_alike_name_the_length_differently(server):
-    own = model_specs.openai("gpt-4o", {"max_tokens": "5"})
-    other = model_specs.openai(f"m@{server.url}", {"max_tokens": "5"})
+    own = model_specs.build_openai_model("gpt-4o", {"max_tokens": "5"})
+    other = model_specs.build_openai_model(f"m@{server.url}", {"max_tokens": "5"})
     assert isinstance(own, ChatModel)
     assert isinstance(other, ChatModel)
     assert "max_completion_tokens" in json.loads(own.dialect.body("m", ask(1), own.sampling))
@@ -79,7 +79,7 @@ def test_openai_itself_and_others_that_speak_alike_name_the_length_differently(s
     ],
 )
 def test_models_that_know_the_newer_name_of_the_length_alone_are_told_by_it_wherever_they_are_served(name, limit):
-    model = model_specs.openai(name, {"max_tokens": "5"})
+    model = model_specs.build_openai_model(name, {"max_tokens": "5"})
     assert isinstance(model, ChatModel)
     body = json.loads(model.dialect.body("m", ask(1), model.sampling))
     assert {key for key in body if key.startswith("max_")} == {limit}
@@ -115,29 +115,29 @@ def test_a_judge_is_sent_no_temperature_where_its_provider_takes_none_or_asks_fo
 )
 def test_options_that_will_not_do(options, said):
     with pytest.raises(InputError, match=said) as caught:
-        model_specs.openai("x", options)
+        model_specs.build_openai_model("x", options)
     assert "sk-secret" not in str(caught.value)
 
 
 def test_no_name():
     with pytest.raises(InputError, match="names no model"):
-        model_specs.vllm("@http://localhost:1/v1", {})
+        model_specs.build_vllm_model("@http://localhost:1/v1", {})
 
 
 def test_offline_models():
     prompts = [ask(1, "hello"), ask(2, "world")]
-    echo = model_specs.offline("echo", {})
+    echo = model_specs.build_offline_model("echo", {})
     assert [reply.text for reply in echo.answer(prompts)] == ["hello #1", "world #2"]
-    assert [reply.text for reply in model_specs.offline("first", {}).answer(prompts)] == ["[[A]]", "[[A]]"]
-    canned = model_specs.offline("canned", {"text": "[[3]]"})
+    assert [reply.text for reply in model_specs.build_offline_model("first", {}).answer(prompts)] == ["[[A]]", "[[A]]"]
+    canned = model_specs.build_offline_model("canned", {"text": "[[3]]"})
     (reply, _) = canned.answer(prompts)
     assert (reply.text, reply.stop, reply.usage.calls, reply.usage.dollars) == ("[[3]]", "stop", 1, 0.0)
-    assert canned.name != model_specs.offline("canned", {"text": "[[4]]"}).name
+    assert canned.name != model_specs.build_offline_model("canned", {"text": "[[4]]"}).name
     assert isinstance(echo, Model)
     with pytest.raises(InputError, match="no offline model 'x'; known: canned, echo, first"):
-        model_specs.offline("x", {})
+        model_specs.build_offline_model("x", {})
     with pytest.raises(InputError, match="no option 'text'; known: none"):
-        model_specs.offline("echo", {"text": "a"})
+        model_specs.build_offline_model("echo", {"text": "a"})
 
 
 @pytest.mark.parametrize(
@@ -151,25 +151,25 @@ def test_offline_models():
 @pytest.mark.parametrize("provider", ["openai", "responses", "anthropic", "gemini", "openrouter"])
 def test_what_looks_like_an_address_never_goes_to_a_public_service_as_a_name(provider, name):
     with pytest.raises(InputError, match="http://"):
-        getattr(model_specs, provider)(name, {})
+        getattr(model_specs, f"build_{provider}_model")(name, {})
 
 
 def test_a_version_after_the_name_is_no_address(monkeypatch):
     monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
-    assert model_specs.anthropic("claude-3-opus@20240229", {}).name == "claude-3-opus@20240229"
+    assert model_specs.build_anthropic_model("claude-3-opus@20240229", {}).name == "claude-3-opus@20240229"
 
 
 def test_a_providers_key_does_not_go_to_another_host(server, monkeypatch):
     """The key of OpenAI is OpenAI's: a server of one's own is sent none, or the one that is named for it."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-openai")
     monkeypatch.setenv("MINE", "sk-of-mine")
-    list(model_specs.openai(f"m@{server.url}", {}).answer([ask(1)]))
+    list(model_specs.build_openai_model(f"m@{server.url}", {}).answer([ask(1)]))
     assert "sk-of-openai" not in server.last()[0]
-    list(model_specs.openai(f"m@{server.url}", {"key_env": "MINE"}).answer([ask(1)]))
+    list(model_specs.build_openai_model(f"m@{server.url}", {"key_env": "MINE"}).answer([ask(1)]))
     assert "Bearer sk-of-mine" in server.last()[0]
     with pytest.raises(ModelError, match="wants a key and none was found; name the variable that holds it"):
-        model_specs.openai("m@https://elsewhere.example/v1", {}).answer([])
+        model_specs.build_openai_model("m@https://elsewhere.example/v1", {}).answer([])
 
 
 def test_two_apis_of_one_provider_are_two_names():
-    assert model_specs.openai("gpt-5", {}).name != model_specs.responses("gpt-5", {}).name
+    assert model_specs.build_openai_model("gpt-5", {}).name != model_specs.build_responses_model("gpt-5", {}).name

@@ -31,7 +31,7 @@ def test_every_poison_is_read_or_is_a_failure_that_says_what_came_and_all_are_bi
     assert set(REASONS) == set(UNREADABLE)
     plan = dict.fromkeys((kind for kind in POISONS if kind != "bomb"), 0.9 / len(POISONS)) | {"bomb": 0.005}
     with FakeServer(plan, seed=3, says="[[4]]") as server:
-        model = ChatModel("x", server.url, limits=QUICK, listed=(1.0, 1.0))
+        model = ChatModel("x", server.url, limits=QUICK, listed_price=(1.0, 1.0))
         replies = list(model.answer(map(ask, range(900))))
         books = server.books()
     assert set(books["sent"]) == {"good", *POISONS}, "every poison was met"

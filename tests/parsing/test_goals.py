@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import pytest
 
-from fullbench.core.ballot import Ruling, Style, ballot
+from fullbench.core.ballot import MarksOrFault, Style, ballot
 from fullbench.parsing import read
 from fullbench.parsing.check_code import asking
 from tests.parsing.honest import honest
@@ -21,7 +21,7 @@ RESPONSES = {field.spec: field.n for field in FIELDS}
 PLANTED, WRONG, LOST = 0.002, 0.002, 0.005
 
 
-def ruled(heard: Heard) -> Ruling:
+def ruled(heard: Heard) -> MarksOrFault:
     form: Style = "json" if heard.asked == "json" else "marker"
     shown = (*heard.shown, heard.question, heard.reference)
     return read(

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fullbench.core.ballot import LETTERS, Likert, Ranking, Ruling, ballot
+from fullbench.core.ballot import LETTERS, Likert, MarksOrFault, Ranking, ballot
 from fullbench.parsing import read
 from fullbench.parsing.json_repair import objects
 from tests.parsing.findings import FOUND, Found
@@ -20,7 +20,7 @@ from tests.parsing.hostile import FIELDS, STYLES, hostile, plants
 from tests.parsing.replies import SAMPLES, Sample
 
 
-def ruling(sample: Sample | Found) -> Ruling:
+def ruling(sample: Sample | Found) -> MarksOrFault:
     """A ruling in short hand as marks."""
     match sample.ruling:
         case "refused" | "unreadable" as fault:

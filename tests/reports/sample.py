@@ -5,7 +5,7 @@ import io
 from PIL import Image, ImageDraw
 
 from fullbench.core.call import Usage
-from fullbench.core.column_labels import headings
+from fullbench.core.column_labels import table_columns
 from fullbench.core.estimate import Estimate
 from fullbench.core.item import Item
 from fullbench.core.picture import Picture
@@ -33,31 +33,46 @@ LEADERBOARD = Table(
 TABLES = (
     LEADERBOARD,
     Table(
-        "agreement", "Agreement", ("judge", "set", "r"),
+        "agreement",
+        "Agreement",
+        ("judge", "set", "r"),
         (
-            ("a", "x", Estimate(0.8, 0.7, 0.9, 50)), ("b", "x", Estimate(0.4, 0.2, 0.6, 50)),
-            ("a", "y", 0.5), ("b", "y", None),
+            ("a", "x", Estimate(0.8, 0.7, 0.9, 50)),
+            ("b", "x", Estimate(0.4, 0.2, 0.6, 50)),
+            ("a", "y", 0.5),
+            ("b", "y", None),
         ),
         chart={"kind": "bars", "label": "judge", "value": "r", "group": "set"},
     ),
     Table(
-        "planted", "Planted and recovered", ("name", "planted", "found"),
+        "planted",
+        "Planted and recovered",
+        ("name", "planted", "found"),
         (("a", 1.0, Estimate(1.1, 0.9, 1.3, 50)), ("b", 2.0, Estimate(1.8, 1.5, 2.1, 50))),
         chart={"kind": "scatter", "x": "planted", "y": "found", "label": "name"},
     ),
     Table(
-        "wins", "Wins", ("winner", "loser", "share"), (("a", "b", 0.75), ("b", "a", 0.25)),
+        "wins",
+        "Wins",
+        ("winner", "loser", "share"),
+        (("a", "b", 0.75), ("b", "a", 0.25)),
         chart={"kind": "heat", "row": "winner", "column": "loser", "value": "share"},
     ),
     Table(
-        "faults", "Faults", headings("judge", "ruled", "refused", "unreadable"), (("a", 90, 4, 6), ("b", 100, 0, 0)),
+        "faults",
+        "Faults",
+        table_columns("judge", "ruled", "refused", "unreadable"),
+        (("a", 90, 4, 6), ("b", 100, 0, 0)),
         chart={"kind": "stacked", "label": "judge", "parts": ["ruled", "refused", "unreadable"]},
     ),
     Table(
-        "steady", "Steadiness", ("share", "items"), (("0.4-0.6", 3), ("0.6-0.8", 9), ("0.8-1.0", 30)),
+        "steady",
+        "Steadiness",
+        ("share", "items"),
+        (("0.4-0.6", 3), ("0.6-0.8", 9), ("0.8-1.0", 30)),
         chart={"kind": "histogram", "bin": "share", "count": "items"},
     ),
-)  # fmt: skip
+)
 
 
 def picture(size=(900, 600), color="#cfe3f5"):
@@ -65,7 +80,7 @@ def picture(size=(900, 600), color="#cfe3f5"):
     ImageDraw.Draw(image).ellipse((300, 120, 520, 340), fill="#d9482b")
     out = io.BytesIO()
     image.save(out, "PNG")
-    return Picture.of(out.getvalue())
+    return Picture.from_bytes(out.getvalue())
 
 
 def exhibit():

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from fullbench.cli.report import _page_of as page_of
+from fullbench.cli.report import _page_path as page_of
 from fullbench.core.call import Usage
-from fullbench.core.column_labels import headings
+from fullbench.core.column_labels import table_columns
 from fullbench.core.estimate import Estimate
 from fullbench.core.note import WORD
 from fullbench.core.picture import Picture
@@ -22,12 +22,12 @@ from fullbench.core.record import Record
 from fullbench.core.table import Table
 from fullbench.core.verdict import Verdict
 from fullbench.errors import UserError
-from fullbench.reports.charts.palette import ACCENT, GRID, INK, MUTED
-from fullbench.reports.html_page import Section, page, thumbnail
-from fullbench.reports.html_table_layout import TEMPLATES, axes, laid_column
-from fullbench.reports.record_page import page as overview
+from fullbench.reports.charts.palette import ACCENT, GRID, INK, MUTED_INK
+from fullbench.reports.html_page import Section, render_page, thumbnail_uri
+from fullbench.reports.html_table_layout import TEMPLATES, column_axes, laid_column
+from fullbench.reports.record_page import write_page as overview
 from fullbench.reports.site_info import Imprint
-from fullbench.reports.words import messages
+from fullbench.reports.words import language_messages
 from tests.reports.sample import HOSTILE, LEADERBOARD, USAGE, exhibit, picture, sections
 
 VOID = {"meta", "link", "img", "br", "input"}
@@ -59,7 +59,7 @@ class Tree(HTMLParser):
 
 @pytest.fixture(scope="module")
 def html():
-    return page(HOSTILE, HOSTILE, sections(), usage=USAGE, source={"judge": HOSTILE, "seeds": [1, 2]})
+    return render_page(HOSTILE, HOSTILE, sections(), usage=USAGE, source={"judge": HOSTILE, "seeds": [1, 2]})
 
 
 def test_hostile_text_stays_text(html):
@@ -109,12 +109,12 @@ def test_faults_costs_and_sources_are_there(html):
 def test_words_on_coloured_cells_do_not_turn_with_the_paper(html):
     assert re.search(r'<text[^>]*fill="#fdfdfd"', html)
     turning = re.findall(r'^\.chart .*?\[(?:fill|stroke)="(#\w+)"\]', html, re.MULTILINE)
-    assert set(turning) == {INK, MUTED, GRID, ACCENT}, "the colours of words, lines and single marks alone"
+    assert set(turning) == {INK, MUTED_INK, GRID, ACCENT}, "the colours of words, lines and single marks alone"
 
 
 def test_without_the_charts_extra_the_page_says_what_is_missing(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "vl_convert", None)
-    html = page("T", "", [Section("S", tables=[LEADERBOARD])])
+    html = render_page("T", "", [Section("S", tables=[LEADERBOARD])])
     assert ".[charts]" in html
     assert "<svg" not in html
     assert "<table>" in html
@@ -123,41 +123,43 @@ def test_without_the_charts_extra_the_page_says_what_is_missing(monkeypatch):
 def test_rulings_stand_under_the_names_they_are_for_whatever_the_order_shown():
     one = exhibit()
     turned = Verdict("d", "judge", "42", ("painter", HOSTILE), "score:1-5", marks=(1, 3))
-    html = page("T", "", [Section("S", exhibits=[replace(one, verdicts=[*one.verdicts, turned])])])
+    html = render_page("T", "", [Section("S", exhibits=[replace(one, verdicts=[*one.verdicts, turned])])])
     marks = re.findall(r'<td class="number" data-sort="([\d.]+)">', html)
     assert list(map(float, marks)) == [2, 4.5, 3, 1]
     assert html.count("shown first") == 1
-    assert "shown first" not in page("T", "", [Section("S", exhibits=[one])])
+    assert "shown first" not in render_page("T", "", [Section("S", exhibits=[one])])
 
 
 def test_a_thumbnail_is_small_and_keeps_its_shape():
-    data = base64.b64decode(thumbnail(picture((1800, 1200))).removeprefix("data:image/webp;base64,"))
+    data = base64.b64decode(thumbnail_uri(picture((1800, 1200))).removeprefix("data:image/webp;base64,"))
     assert Image.open(io.BytesIO(data)).size == (480, 320)
     assert len(data) < 8000
 
 
 def test_a_picture_that_cannot_be_decoded_is_named():
-    broken = Picture.of(b"\x89PNG\r\n\x1a\n" + b"0" * 40)
-    assert thumbnail(broken) is None
+    broken = Picture.from_bytes(b"\x89PNG\r\n\x1a\n" + b"0" * 40)
+    assert thumbnail_uri(broken) is None
 
 
 def test_the_same_input_gives_the_same_page():
-    assert page("T", "lead", sections()) == page("T", "lead", sections())
+    assert render_page("T", "lead", sections()) == render_page("T", "lead", sections())
 
 
 def test_sensitive_pictures_are_veiled_in_the_page_itself_unless_asked_for():
     from fullbench import Item, Picture, Response
-    from fullbench.reports.html_page import Exhibit, _exhibit, said_in
+    from fullbench.reports.html_page import Exhibit, _exhibit_view, translate_words
     from tests.judges.scorers.making import encoded, texture
 
-    english = partial(said_in, "en")
-    secret = Picture.of(encoded(texture(3, side=128)))
+    english = partial(translate_words, "en")
+    secret = Picture.from_bytes(encoded(texture(3, side=128)))
     item = Item.ask("i", "a scene")
     responses = [Response("i", "plain", (secret,)), Response("i", "veiled", (secret,), {"sensitive": "yes"})]
-    shown = {name: pictures[0][0] for name, _, pictures in _exhibit(Exhibit(item, responses), english)["responses"]}
+    shown = {
+        name: pictures[0][0] for name, _, pictures in _exhibit_view(Exhibit(item, responses), english)["responses"]
+    }
     asked = {
         name: pictures[0][0]
-        for name, _, pictures in _exhibit(Exhibit(item, responses, unveiled=True), english)["responses"]
+        for name, _, pictures in _exhibit_view(Exhibit(item, responses, is_unveiled=True), english)["responses"]
     }
     assert shown["veiled"] != shown["plain"] == asked["plain"] == asked["veiled"]
 
@@ -173,7 +175,7 @@ def said() -> set[str]:
 
 def test_every_word_of_a_page_has_a_chinese_one_and_none_stands_there_untranslated():
     assert len(said()) > 25
-    assert said() <= {id_.removeprefix(WORD) for id_ in messages("zh")}
+    assert said() <= {id_.removeprefix(WORD) for id_ in language_messages("zh")}
     for name in ("page.html", "macros.html"):
         bare = re.sub(r"{[{%#].*?[}%#]}", "", (TEMPLATES / name).read_text(encoding="utf-8"), flags=re.DOTALL)
         assert re.findall(r">\s*([A-Za-z][A-Za-z ]{3,})", re.sub(r"<(script|style)>.*?</\1>", "", bare)) == []
@@ -210,8 +212,8 @@ def test_a_chinese_page_says_what_the_lab_says_in_chinese_and_the_same_figures(t
     numbers = r'data-sort="[^"]*"|n=\d+|\[-?[\d.]+, -?[\d.]+\]'
     assert re.findall(numbers, pages["en"]) == re.findall(numbers, chinese) != []
     for language, title in (("en", "Hard"), ("zh", "难题")):
-        assert imprint.said_in(language).of_report("hard").title == title
-    assert imprint.said_in("zh").of_report("other").title == "方块"
+        assert imprint.for_language(language).of_report("hard").title == title
+    assert imprint.for_language("zh").of_report("other").title == "方块"
 
 
 def test_a_language_that_no_page_will_have_is_refused():
@@ -222,12 +224,12 @@ def test_a_language_that_no_page_will_have_is_refused():
 
 def test_a_page_of_many_tables_lists_them_first():
     tables = [replace(LEADERBOARD, name=f"t{number}", title=f"Table {number}") for number in range(5)]
-    text = page("T", "", [Section("Results", tables=tables)])
+    text = render_page("T", "", [Section("Results", tables=tables)])
     tree = Tree(text)
     links = [attrs["href"] for attrs in tree.all("a") if attrs["href"].startswith("#table-")][:5]
     assert [f"#{attrs['id']}" for tag in ("div", "figure") for attrs in tree.all(tag) if "id" in attrs] == links
     assert "All 5 tables" in text
-    assert "All 1 tables" not in page("T", "", [Section("Results", tables=tables[:1])])
+    assert "All 1 tables" not in render_page("T", "", [Section("Results", tables=tables[:1])])
 
 
 def test_figures_in_different_units_have_no_bars_on_one_axis():
@@ -238,7 +240,7 @@ def test_figures_in_different_units_have_no_bars_on_one_axis():
         ("biases on style", rows, False), ("agreement", rows, True), ("corrected j, shares and means", rows, False),
         ("corrected j, shares and means", [rows[0], rows[0]], True),
     ):  # fmt: skip
-        table = Table(name, "T", headings("judge", "bias", "figure", "judge's"), some)
+        table = Table(name, "T", table_columns("judge", "bias", "figure", "judge's"), some)
         assert [cell.bar is not None for cell in laid_column(table, 3)] == [barred, barred]
-        assert (axes(table)[3] is not None) == barred
-        assert ("data-axis" in page("T", "", [Section("S", tables=[table])]).partition("<main")[2]) == barred
+        assert (column_axes(table)[3] is not None) == barred
+        assert ("data-axis" in render_page("T", "", [Section("S", tables=[table])]).partition("<main")[2]) == barred

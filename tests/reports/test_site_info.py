@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from fullbench.errors import InputError
-from fullbench.reports.display_names import ShownNames
+from fullbench.reports.display_names import DisplayNames
 from fullbench.reports.logos import SIDE, Logo
 from fullbench.reports.site_info import Imprint
 from tests.making import png
@@ -48,7 +48,7 @@ def test_every_language_and_study_has_its_own_words_and_shares_the_rest(path):
     imprint = Imprint.read(path)
     assert imprint.description == "Two lines of text."
     assert imprint.links == [("homepage", "https://lab.example.org/")]
-    english, chinese = imprint.said_in("en"), imprint.said_in("zh")
+    english, chinese = imprint.for_language("en"), imprint.for_language("zh")
     assert (english.title, english.authors) == ("Squares", ("A. Li", "B. Roy"))
     assert (chinese.title, chinese.authors, chinese.licence) == ("方块", ("李",), "CC BY 4.0")
     hard = english.of_study("hard")
@@ -58,18 +58,18 @@ def test_every_language_and_study_has_its_own_words_and_shares_the_rest(path):
 
 
 def test_a_title_that_is_asked_for_wins_in_every_language(path):
-    assert Imprint.read(path).titled("Ours").said_in("zh").title == "Ours"
-    assert Imprint.read(path).titled("").said_in("zh").title == "方块"
-    assert Imprint().titled("").title == "fullbench"
-    assert not Imprint().titled("").is_titled
+    assert Imprint.read(path).with_title("Ours").for_language("zh").title == "Ours"
+    assert Imprint.read(path).with_title("").for_language("zh").title == "方块"
+    assert Imprint().with_title("").title == "fullbench"
+    assert not Imprint().with_title("").is_titled
 
 
 def test_the_description_is_no_name(path):
-    assert list(ShownNames.read(path).chosen) == ["alpha"]
+    assert list(DisplayNames.read(path).displays) == ["alpha"]
 
 
 def test_a_logo_is_drawn_again_as_a_small_square(path):
-    logo = ShownNames.read(path).logo("alpha")
+    logo = DisplayNames.read(path).logo("alpha")
     with Image.open(io.BytesIO(logo.data)) as image:
         assert (image.format, image.size) == ("WEBP", (SIDE, SIDE))
         assert image.convert("RGBA").getpixel((SIDE // 2, SIDE // 2)) == (9, 9, 200, 255)

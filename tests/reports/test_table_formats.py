@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from fullbench.core.estimate import Estimate
 from fullbench.core.table import Column, Table
 from fullbench.errors import InputError
-from fullbench.reports.table_formats import read_tables, render, table_from_json, write
+from fullbench.reports.table_formats import read_tables, render_table, table_from_json, write_tables
 
 TABLE = Table(
     "agreement",
@@ -38,13 +38,13 @@ CELLS = st.none() | WORDS | st.integers(-(2**62), 2**62) | NUMBERS | ESTIMATES
 @given(st.lists(st.tuples(CELLS, CELLS), max_size=5))
 def test_json_loses_nothing(rows):
     table = Table("t", "T", ("a", "b"), tuple(rows), ("note",), {"seed": 1, "of": {"x": [1, None]}}, {"kind": "heat"})
-    again = table_from_json(render(table, "json"))
+    again = table_from_json(render_table(table, "json"))
     assert again == table
     assert [[type(cell) for cell in row] for row in again.rows] == [[type(cell) for cell in row] for row in table.rows]
 
 
 def test_text_is_aligned_for_every_script_and_shows_n_and_interval():
-    lines = render(TABLE, "text", width=100).splitlines()
+    lines = render_table(TABLE, "text", width=100).splitlines()
     assert "0.81 [0.77, 0.85]" in lines[3]
     assert lines[3].endswith("412")
     assert "0.00 [-0.10, 0.10]" in lines[4]
@@ -56,41 +56,41 @@ def test_text_is_aligned_for_every_script_and_shows_n_and_interval():
 
 @pytest.mark.parametrize("width", [20, 28, 40])
 def test_a_narrow_terminal_keeps_every_figure_whole(width):
-    lines = render(TABLE, "text", width=width).splitlines()
+    lines = render_table(TABLE, "text", width=width).splitlines()
     assert any("0.81 [0.77, 0.85]" in line for line in lines) or width < 24
     assert max(map(cell_len, lines)) <= width
 
 
 def test_a_terminal_cannot_be_rewritten_by_a_name():
     table = Table("t", "\x1b]0;owned\x07", ["judge"], [["\x1b[2J[bold]x[/bold]\r\n"]])
-    text = render(table, "text")
+    text = render_table(table, "text")
     assert "\x1b" not in text
     assert "[bold]x[/bold]" in text
 
 
 def test_colour_marks_faults_only_when_asked():
-    assert re.findall(r"\x1b\[33m *(\S+)\x1b", render(TABLE, "text", color=True)) == ["3"]
-    assert "\x1b" not in render(TABLE, "text")
+    assert re.findall(r"\x1b\[33m *(\S+)\x1b", render_table(TABLE, "text", color=True)) == ["3"]
+    assert "\x1b" not in render_table(TABLE, "text")
 
 
 def test_an_interval_of_whole_numbers_keeps_the_columns_decimals():
     table = Table("t", "T", ["x"], [[Estimate(5, 5, 5, 8)], [Estimate(3.667, 2.125, 5, 8)]])
-    assert "| 5.00 [5.00, 5.00] | 8 |" in render(table, "markdown")
-    assert "| 3.67 [2.12, 5.00] | 8 |" in render(table, "markdown")
+    assert "| 5.00 [5.00, 5.00] | 8 |" in render_table(table, "markdown")
+    assert "| 3.67 [2.12, 5.00] | 8 |" in render_table(table, "markdown")
 
 
 def test_different_ns_in_a_row_stand_in_their_cells():
     table = Table("t", "T", ["x", "y"], [[Estimate(0.5, 0.4, 0.6, 10), Estimate(0.5, 0.4, 0.6, 20)]])
-    assert "0.50 [0.40, 0.60] n=10 | 0.50 [0.40, 0.60] n=20" in render(table, "markdown")
+    assert "0.50 [0.40, 0.60] n=10 | 0.50 [0.40, 0.60] n=20" in render_table(table, "markdown")
 
 
 def test_markdown_escapes_what_would_break_the_row():
     table = Table("t", "T*", ["a|b"], [["x|y\nz <b>"]])
-    assert render(table, "markdown") == "**T\\***\n\n| a\\|b |\n| :--- |\n| x\\|y z \\<b> |\n"
+    assert render_table(table, "markdown") == "**T\\***\n\n| a\\|b |\n| :--- |\n| x\\|y z \\<b> |\n"
 
 
 def test_csv_spreads_estimates_at_full_precision():
-    rows = list(csv.DictReader(io.StringIO(render(TABLE, "csv"))))
+    rows = list(csv.DictReader(io.StringIO(render_table(TABLE, "csv"))))
     assert list(rows[0]) == ["judge", "r", "r_low", "r_high", "r_n", "rating", "refused", "words"]
     assert (float(rows[0]["r"]), rows[0]["r_n"], rows[0]["words"]) == (0.812, "412", "a,b")
     assert rows[1]["words"] == 'say "hi"'
@@ -99,7 +99,7 @@ def test_csv_spreads_estimates_at_full_precision():
 
 def test_html_is_a_table_with_caption_and_escaped_cells():
     table = Table("t", "<i>T</i>", ["judge"], [["<script>alert(1)</script>"]], ["<b>"], {"by": "<u>"})
-    html = render(table, "html")
+    html = render_table(table, "html")
     assert "<script" not in html
     assert "<caption>&lt;i&gt;T&lt;/i&gt;</caption>" in html
     assert "<b>" not in html
@@ -110,35 +110,38 @@ def test_nan_is_no_cell():
     table = Table("t", "T", ["a"], [[float("nan")]])
     for form in ("text", "markdown", "json", "html"):
         with pytest.raises(ValueError, match="finite"):
-            render(table, form)
+            render_table(table, form)
 
 
 @pytest.mark.parametrize("suffix", [".txt", ".md", ".csv", ".json", ".html"])
 def test_the_suffix_chooses_the_form_and_nothing_else_is_left_behind(tmp_path, suffix):
     path = tmp_path / "new" / f"table{suffix}"
-    assert write(TABLE, path) == [path]
+    assert write_tables(TABLE, path) == [path]
     assert [file.name for file in path.parent.iterdir()] == [path.name]
     assert "智谱评审模型" in path.read_text(encoding="utf-8")
 
 
 def test_several_tables_share_a_file_except_as_csv(tmp_path):
     other = Table("other", "Other", ("a",), ((1,),))
-    assert write([TABLE, other], tmp_path / "all.json") == [tmp_path / "all.json"]
+    assert write_tables([TABLE, other], tmp_path / "all.json") == [tmp_path / "all.json"]
     assert read_tables(tmp_path / "all.json") == [TABLE, other]
-    assert [path.name for path in write([TABLE, other], tmp_path / "all.csv")] == ["all-agreement.csv", "all-other.csv"]
-    assert "Other" in write([TABLE, other], tmp_path / "all.md")[0].read_text()
+    assert [path.name for path in write_tables([TABLE, other], tmp_path / "all.csv")] == [
+        "all-agreement.csv",
+        "all-other.csv",
+    ]
+    assert "Other" in write_tables([TABLE, other], tmp_path / "all.md")[0].read_text()
 
 
 def test_mistakes_say_what_to_do(tmp_path):
     with pytest.raises(InputError, match=r"\.txt, \.md"):
-        write(TABLE, tmp_path / "table.docx")
+        write_tables(TABLE, tmp_path / "table.docx")
     with pytest.raises(InputError, match="no JSON"):
         table_from_json("{")
     with pytest.raises(InputError, match="no table"):
         table_from_json("{}")
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="cannot be written"):
-        write(TABLE, tmp_path / "file" / "table.md")
+        write_tables(TABLE, tmp_path / "file" / "table.md")
     with pytest.raises(InputError, match="cannot be read"):
         read_tables(tmp_path / "none.json")
 
@@ -152,7 +155,7 @@ def test_a_failed_write_leaves_the_old_file_whole(tmp_path, monkeypatch):
 
     monkeypatch.setattr("os.fsync", full)
     with pytest.raises(InputError, match="No space left"):
-        write(TABLE, path)
+        write_tables(TABLE, path)
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
 
@@ -162,11 +165,11 @@ def test_how_intervals_were_made_stands_below_a_table_in_every_form_for_people()
     second = Estimate(0.7, 0.4, 0.8, 9, method="percentile bootstrap over 7 clusters, 1000 resamples")
     table = Table("t", "T", ["x", "y"], [[first, Estimate(1, 0.5, 1, 3, 0.9, "Wilson")], [second, None]], ["noted"])
     for form in ("text", "markdown", "html"):
-        told = render(table, form, width=200)
+        told = render_table(table, form, width=200)
         assert told.count("Intervals (95 %): percentile bootstrap over clusters, 1000 resamples.") == 1
         assert told.index("noted") < told.index("Intervals (90 %): Wilson.")
-    assert "".join(table_from_json(render(table, "json")).notes) == "noted"
-    assert "Intervals" not in render(Table("t", "T", ["x"], [[Estimate(1, 0, 2, 3)]]), "text")
+    assert "".join(table_from_json(render_table(table, "json")).notes) == "noted"
+    assert "Intervals" not in render_table(Table("t", "T", ["x"], [[Estimate(1, 0, 2, 3)]]), "text")
 
 
 def test_what_an_estimate_says_of_its_interval_survives_json():
@@ -174,9 +177,9 @@ def test_what_an_estimate_says_of_its_interval_survives_json():
         0.5, 0.25, 0.5, 90, method="bound", units=30, one_sided=True, simultaneous=True, corrected=True
     )  # fmt: skip
     table = Table("t", "T", ("a",), ((told,), (Estimate(0.5, 0.2, 0.6, 9),)))
-    assert table_from_json(render(table, "json")) == table
-    assert '"units": 30' in render(table, "json")
-    assert render(table, "json").count('"one_sided"') == 1
+    assert table_from_json(render_table(table, "json")) == table
+    assert '"units": 30' in render_table(table, "json")
+    assert render_table(table, "json").count('"one_sided"') == 1
 
 
 def test_a_table_that_fits_looks_as_rich_would_draw_it():
@@ -202,7 +205,9 @@ def test_a_table_that_fits_looks_as_rich_would_draw_it():
             )
         console.print(grid)
         drawn = [line.rstrip() for line in out.getvalue().splitlines()]
-        shown = render(Table("t", "T", columns, rows), "text", width=90, color=color).splitlines()[1 : 1 + len(drawn)]
+        shown = render_table(Table("t", "T", columns, rows), "text", width=90, color=color).splitlines()[
+            1 : 1 + len(drawn)
+        ]
         assert [_seen(line) for line in shown] == [_seen(line) for line in drawn]
         assert ("\x1b[33m" in "".join(shown)) == color
 

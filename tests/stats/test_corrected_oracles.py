@@ -29,7 +29,7 @@ def world(seed, *, marks=False):
 
 def ours(people, judge, cluster=None):
     voted = np.where(np.arange(ROWS) < VOTED, people, np.nan)
-    return corrected_mean(voted, judge, cluster=cluster).corrected
+    return corrected_mean(voted, judge, cluster=cluster).corrected_estimate
 
 
 def agrees(estimate, value, low, high, room):

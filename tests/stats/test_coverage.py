@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from fullbench.stats.agreement import two_raters
-from fullbench.stats.agreement.repeat_consistency import steadiness
-from fullbench.stats.agreement.two_raters import cohen_kappa, f1, pearson
+from fullbench.stats.agreement.repeat_consistency import measure_steadiness
+from fullbench.stats.agreement.two_raters import cohen_kappa, macro_f1, pearson_correlation
 from fullbench.stats.intervals import weighted_statistics
 from fullbench.stats.intervals.bootstrap import Sample
 from fullbench.stats.intervals.cluster_intervals import cluster_mean
@@ -101,18 +101,18 @@ def chosen(draw, items, accuracy=0.9, size=4):
 
 
 FIGURES = {
-    "pearson": (pearson, weighted_statistics.pearson, judged),
-    "spearman": (two_raters.spearman, weighted_statistics.spearman, judged),
-    "quadratic": (two_raters.quadratic_kappa, weighted_statistics.quadratic, judged),
-    "kappa": (cohen_kappa, weighted_statistics.cohen, chosen),
-    "f1": (f1, weighted_statistics.f1(False), chosen),
+    "pearson": (pearson_correlation, weighted_statistics.weighted_pearson, judged),
+    "spearman": (two_raters.spearman_correlation, weighted_statistics.weighted_spearman, judged),
+    "quadratic": (two_raters.quadratic_kappa, weighted_statistics.weighted_quadratic_kappa, judged),
+    "kappa": (cohen_kappa, weighted_statistics.weighted_cohen_kappa, chosen),
+    "f1": (macro_f1, weighted_statistics.f1_statistic(False), chosen),
 }
 
 
 def agreement_covered(name, items, runs, seed=3):
     figure, statistic, made = FIGURES[name]
     draw = np.random.default_rng(seed)
-    sample = Sample.of(*made(draw, 50_000)[:2])
+    sample = Sample.from_columns(*made(draw, 50_000)[:2])
     truth = float(statistic(sample.counts[None, :], *sample.cells)[0])
     estimates = []
     for _ in range(runs):
@@ -183,11 +183,11 @@ def heard_again(draw, items, cases=10, trials=4):
 def consistency_covered(items, runs, seed=5):
     draw = np.random.default_rng(seed)
     case, said, item = heard_again(draw, 20_000)
-    whole = steadiness(case, said, cluster=item)
+    whole = measure_steadiness(case, said, cluster=item)
     both = {"consistency": [], "majority": []}
     for _ in range(runs):
         case, said, item = heard_again(draw, items)
-        found = steadiness(case, said, cluster=item)
+        found = measure_steadiness(case, said, cluster=item)
         for name, part in both.items():
             part.append(getattr(found, name))
     return {name: covered(part, getattr(whole, name).value) for name, part in both.items()}

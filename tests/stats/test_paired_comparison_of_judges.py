@@ -11,7 +11,12 @@ from statsmodels.stats.contingency_tables import mcnemar as exact
 from statsmodels.stats.multitest import multipletests
 
 from fullbench.stats.intervals import weighted_statistics
-from fullbench.stats.paired_comparison_of_judges import benjamini_hochberg, holm, mcnemar, paired_difference
+from fullbench.stats.paired_comparison_of_judges import (
+    benjamini_hochberg,
+    holm_correction,
+    mcnemar_test,
+    paired_difference,
+)
 
 P = st.lists(st.floats(0, 1), min_size=1, max_size=30)
 
@@ -20,7 +25,7 @@ P = st.lists(st.floats(0, 1), min_size=1, max_size=30)
 def test_mcnemar_is_statsmodels_and_does_not_care_who_is_first(more, fewer, both):
     one = [1] * more + [0] * fewer + [1] * (both + 1)
     two = [0] * more + [1] * fewer + [1] * (both + 1)
-    found, turned = mcnemar(one, two), mcnemar(two, one)
+    found, turned = mcnemar_test(one, two), mcnemar_test(two, one)
     assert found.p == pytest.approx(exact([[both, more], [fewer, 0]], exact=True).pvalue)
     assert (found.p, found.mid_p) == (turned.p, turned.mid_p)
     assert found.mid_p <= found.p
@@ -29,7 +34,7 @@ def test_mcnemar_is_statsmodels_and_does_not_care_who_is_first(more, fewer, both
 def test_the_exact_test_never_errs_too_often_and_mid_p_errs_nearer_to_its_level():
     exactly, mid = [], []
     for n in range(8, 40):
-        found = [mcnemar([1] * k + [0] * (n - k), [0] * k + [1] * (n - k)) for k in range(n + 1)]
+        found = [mcnemar_test([1] * k + [0] * (n - k), [0] * k + [1] * (n - k)) for k in range(n + 1)]
         chance = binom.pmf(np.arange(n + 1), n, 0.5)
         exactly.append(chance @ [one.p <= 0.05 for one in found])
         mid.append(chance @ [one.mid_p <= 0.05 for one in found])
@@ -40,20 +45,20 @@ def test_the_exact_test_never_errs_too_often_and_mid_p_errs_nearer_to_its_level(
 @given(P)
 @settings(max_examples=30)
 def test_corrections_are_statsmodels(p):
-    for ours, name in ((benjamini_hochberg, "fdr_bh"), (holm, "holm")):
+    for ours, name in ((benjamini_hochberg, "fdr_bh"), (holm_correction, "holm")):
         # It collects garbage each time: half a second in a process that has run some thousand tests.
         with mock.patch("gc.collect"):
             passed, adjusted, _, _ = multipletests(p, alpha=0.05, method=name)
         assert ours(p).p == pytest.approx(adjusted)
-        assert [a <= 0.05 for a in ours(p).p] == list(ours(p).passed)
+        assert [a <= 0.05 for a in ours(p).p] == list(ours(p).is_significant)
         if not np.isclose(adjusted, 0.05).any():
-            assert list(ours(p).passed) == list(passed)
+            assert list(ours(p).is_significant) == list(passed)
 
 
 def test_nothing_asked_nothing_found():
-    assert benjamini_hochberg([]).p == holm([]).p == ()
+    assert benjamini_hochberg([]).p == holm_correction([]).p == ()
     with pytest.raises(ValueError, match="between 0 and 1"):
-        holm([1.5])
+        holm_correction([1.5])
 
 
 def test_a_paired_difference_is_sharper_than_two_intervals():

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from fullbench.stats.agreement.many_raters import fleiss_kappa
-from fullbench.stats.intervals.weighted_statistics import pearson
+from fullbench.stats.intervals.weighted_statistics import weighted_pearson
 from fullbench.stats.ratings.bradley_terry import bradley_terry
-from fullbench.stats.ratings.elo import elo
+from fullbench.stats.ratings.elo import elo_ratings
 
 DATA = Path(__file__).parents[2] / ".." / "shared" / "data"
 
@@ -57,7 +57,7 @@ def test_elo_of_the_qlora_battles():
     found = rows("vicuna_oa_battles/vicuna_gpt4.csv.gz")
     names = sorted({row["model_1"] for row in found})
     first, second = ([names.index(row[side]) for row in found] for side in ("model_1", "model_2"))
-    ratings = elo(first, second, [outcome[row["score"]] for row in found])
+    ratings = elo_ratings(first, second, [outcome[row["score"]] for row in found])
     checks = expected("vicuna_oa_battles", "/elo_mean")
     mine = {f"vicuna_gpt4/{name}": rating for name, rating in zip(names, ratings, strict=True)}
     assert set(mine) & set(checks)
@@ -76,7 +76,7 @@ def test_the_arena_model_without_a_decided_battle_stays_unrated(part):
     times = wins[one, two]
     first, second = np.repeat(one, times), np.repeat(two, times)
     ratings = bradley_terry(first, second, np.ones(len(first)), contestants=len(names), interval="sandwich")
-    assert list(ratings.unrated.values()) == ["no match"]
+    assert list(ratings.unrated_reasons.values()) == ["no match"]
     checks = expected("wildvision_arena", "/bt_no_ties_centered")
     mine = {f"{part}/{name}": e.value - 1000 for name, e in zip(names, ratings.estimates, strict=True) if e}
     assert set(mine) & set(checks)
@@ -85,7 +85,7 @@ def test_the_arena_model_without_a_decided_battle_stays_unrated(part):
         assert mine[name] == pytest.approx(value, abs=tolerance)
     published = {row["model"]: float(row["rating"]) for row in rows(f"wildvision_arena/{part}_published.csv.gz")}
     pairs = [(rating, published[name.split("/")[1]]) for name, rating in mine.items()]
-    r = pearson(np.ones((1, len(pairs))), *np.array(pairs).T)[0]
+    r = weighted_pearson(np.ones((1, len(pairs))), *np.array(pairs).T)[0]
     whole = expected("wildvision_arena", "/bt_vs_published_pearson")
     assert r == pytest.approx(whole[part][0], abs=whole[part][1]) if part in whole else r > 0.9
 

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from fullbench.stats.ratings.bradley_terry_solver import newton
+from fullbench.stats.ratings.bradley_terry_solver import solve_strengths
 
 POINTS = 400 / math.log(10)
 
@@ -47,7 +47,7 @@ class World:
         wins = np.zeros((self.contestants, self.contestants))
         np.add.at(wins, (self.one, self.two), self.vote)
         np.add.at(wins, (self.two, self.one), 1 - self.vote)
-        return newton(wins)
+        return solve_strengths(wins)
 
 
 def sampled(world: World, votes: int, rng: np.random.Generator | None = None) -> np.ndarray:

@@ -13,10 +13,10 @@ import pytest
 from fullbench import Ledger
 from fullbench.errors import InputError, ModelError
 from fullbench.parsing.check_code import nonce_of
-from fullbench.studies.batches.batch_folders import Folder
-from fullbench.studies.batches.batch_steps import Rounds
-from fullbench.studies.batches.requests_and_replies import Size
-from fullbench.studies.run.study_run import Conductor
+from fullbench.studies.batches.batch_folders import BatchFolder
+from fullbench.studies.batches.batch_steps import BatchRun
+from fullbench.studies.batches.requests_and_replies import FileLimits
+from fullbench.studies.run.study_run import StudyRun
 from fullbench.studies.study_file import Study
 from tests.batch_server import AnthropicService, BatchService, GeminiService, chat
 from tests.fake_server import CONTENTS, COUNTS, UNREADABLE, poisoned
@@ -59,9 +59,9 @@ def spec(service: BatchService, **options: Any) -> str:
 
 
 @contextmanager
-def rounds(of: Study) -> Iterator[Rounds]:
+def rounds(of: Study) -> Iterator[BatchRun]:
     with Ledger(of.ledger) as ledger:
-        yield Rounds(Conductor(of), ledger)
+        yield BatchRun(StudyRun(of), ledger)
 
 
 def once(of: Study) -> None:
@@ -71,7 +71,7 @@ def once(of: Study) -> None:
         made.wait(lambda _: True, first=0.0, sleep=lambda _: None)
 
 
-def lines_of(batch: Folder) -> list[bytes]:
+def lines_of(batch: BatchFolder) -> list[bytes]:
     return (batch.path / "requests.jsonl").read_bytes().splitlines(keepends=True)
 
 
@@ -88,20 +88,20 @@ def test_a_study_by_the_file_gives_the_verdicts_of_live_calls_at_half_the_price(
         filed = study(folder, spec(service))
         with rounds(filed) as made:
             done = made.write(rate=0.5)
-            assert (done.count.written, done.settled, len(done.batches)) == (CASES, 0, 1)
-            assert made.write(rate=0.5).count.written == 0, "what is on its way is not written again"
+            assert (done.count.written_requests, done.settled_count, len(done.batches)) == (CASES, 0, 1)
+            assert made.write(rate=0.5).count.written_requests == 0, "what is on its way is not written again"
         once(filed)
         with rounds(filed) as made:
             done = made.collect()
-            assert (done.settled, done.failed, done.count.due) == (CASES, 0, 0)
+            assert (done.settled_count, done.failure_count, done.count.due) == (CASES, 0, 0)
             again = made.collect()
-            assert (again.settled, again.known) == (0, CASES)
+            assert (again.settled_count, again.stored_count) == (0, CASES)
         assert set(service.asked.values()) == {1}
     by_file = verdicts(filed)
     with FakeServer(says="[[4]]") as server:
         called = study(folder, f"{PROVIDERS[speaks]}:judge@{server.url}?{PRICE}&mode=direct", ledger="live.ledger")
         with Ledger(called.ledger) as ledger:
-            Conductor(called).conduct(ledger, quiet=True)
+            StudyRun(called).execute(ledger, quiet=True)
     told = {(v.case, v.trial, v.marks, v.text, v.prompt) for v in by_file}
     assert told == {(v.case, v.trial, v.marks, v.text, v.prompt) for v in verdicts(called)}
     assert {v.usage.dollars for v in by_file} == {0.5 * (1000 * 2 + 100 * 10) / 1e6}
@@ -115,8 +115,8 @@ def test_a_request_is_the_one_a_live_call_sends(folder):
         line = json.loads(lines_of(batch)[0])
         assert (line["method"], line["url"]) == ("POST", "/v1/chat/completions")
         assert (line["body"]["model"], line["body"]["temperature"]) == ("judge", 0)
-        judge = Conductor(filed).judges[0]
-        (case,) = [case for case in Conductor(filed).cases(Conductor(filed).given)
+        judge = StudyRun(filed).judges[0]
+        (case,) = [case for case in StudyRun(filed).cases(StudyRun(filed).input_responses)
                    if line["custom_id"].startswith(f"{case.key}-0-")]  # fmt: skip
         with Ledger(filed.ledger, read_only=True) as ledger:
             case = case.with_nonce(nonce_of(ledger.salt, case.key, 0))
@@ -130,20 +130,20 @@ def test_files_are_split_by_requests_and_by_size(folder, speaks):
     with speaks() as service:
         filed = study(folder, spec(service))
         with rounds(filed) as made:
-            batches = made.write(rate=0.5, size=Size(requests=5)).batches
+            batches = made.write(rate=0.5, size=FileLimits(requests=5)).batches
         assert [batch.state.requests for batch in batches] == [5, 5, 2]
         most = max(len(line) for batch in batches for line in lines_of(batch))
         other = study(folder, spec(service), ledger="sized.ledger")
         with rounds(other) as made:
-            batches = made.write(rate=0.5, size=Size(size=most * 4)).batches
+            batches = made.write(rate=0.5, size=FileLimits(size=most * 4)).batches
             assert sum(batch.state.requests for batch in batches) == CASES
             assert all((batch.path / "requests.jsonl").stat().st_size <= most * 4 for batch in batches)
             assert len(batches) == 3
         with rounds(study(folder, spec(service), ledger="small.ledger")) as made:
             with pytest.raises(InputError, match=r"one request of .* takes .* bytes"):
-                made.write(rate=0.5, size=Size(size=100))
-            assert made.shelf.folders() == []
-            assert not made.shelf.path.exists()
+                made.write(rate=0.5, size=FileLimits(size=100))
+            assert made.store.folders() == []
+            assert not made.store.path.exists()
 
 
 def test_troubles_on_the_way_are_ridden_out(folder):
@@ -154,7 +154,7 @@ def test_troubles_on_the_way_are_ridden_out(folder):
             made.write(rate=0.5)
         once(filed)
         with rounds(filed) as made:
-            assert made.collect().settled == CASES
+            assert made.collect().settled_count == CASES
         assert len(service.batches) == 1
         assert service.steps == {"upload": 3, "create": 2, "poll": 5, "content": 2}
 
@@ -208,7 +208,7 @@ def test_where_a_batch_bears_no_token_ours_is_known_by_the_names_it_gives_back(f
                 made.submit()
                 made.wait(lambda folders: bool(seen.extend(f.state.sure for f in folders)) or True, first=0.0,
                           sleep=lambda _: None)  # fmt: skip
-            assert made.collect().settled == CASES
+            assert made.collect().settled_count == CASES
         assert False in seen, "a stranger's batch was suspected"
         assert set(service.asked.values()) == {1}
         assert sum(line["custom_id"].count("-") > 1 for batch in service.batches.values()
@@ -220,19 +220,19 @@ def test_a_cancelled_batch_keeps_what_was_answered_and_the_rest_is_due(folder, s
     with speaks(looks=100) as service:
         filed = study(folder, spec(service))
         with rounds(filed) as made:
-            made.write(rate=0.5, size=Size(requests=8))
+            made.write(rate=0.5, size=FileLimits(requests=8))
             made.submit()
             made.cancel()
             made.wait(lambda _: True, first=0.0, sleep=lambda _: None)
-            assert {batch.state.status for batch in made.shelf.folders()} == {"cancelled"}
-            assert made.collect().settled == CASES // 2
+            assert {batch.state.status for batch in made.store.folders()} == {"cancelled"}
+            assert made.collect().settled_count == CASES // 2
             service.looks = 1
-            assert made.write(rate=0.5).count.written == CASES // 2
+            assert made.write(rate=0.5).count.written_requests == CASES // 2
             assert [batch.state.stage for batch in made.cancel()] == ["ended", "ended"], "what was not sent is given up"
-            assert made.write(rate=0.5).count.written == CASES // 2
+            assert made.write(rate=0.5).count.written_requests == CASES // 2
             made.submit()
             made.wait(lambda _: True, first=0.0, sleep=lambda _: None)
-            assert made.collect().settled == CASES // 2
+            assert made.collect().settled_count == CASES // 2
         assert set(service.asked.values()) == {1}
 
 
@@ -259,11 +259,11 @@ def test_lines_that_are_missing_torn_doubled_or_strange(folder, speaks):
         service.spoil = lambda lines: lines
         with rounds(filed) as made:
             done = made.collect()
-            assert (done.settled, done.count.due, done.count.unreadable) == (CASES - 2, 2, 2)
-            assert made.write(rate=0.5).count.written == 2
+            assert (done.settled_count, done.count.due, done.count.unreadable) == (CASES - 2, 2, 2)
+            assert made.write(rate=0.5).count.written_requests == 2
         once(filed)
         with rounds(filed) as made:
-            assert made.collect().settled == 2
+            assert made.collect().settled_count == 2
     assert len({v.case for v in verdicts(filed)}) == len(verdicts(filed)) == CASES
 
 
@@ -293,12 +293,16 @@ def test_a_poisoned_line_is_read_or_is_a_failure_of_its_case(folder):
         once(filed)
         with rounds(filed) as made:
             done = made.collect()
-        (judge,) = Conductor(filed).judges
+        (judge,) = StudyRun(filed).judges
         with Ledger(filed.ledger, read_only=True) as ledger:
             (account,) = (account for account in ledger.bill() if account.role == "judge")
             failures = list(ledger.failures(judge.name))
     unread = [kind for kind in IN_LINES if kind in UNREADABLE]
-    assert (done.settled, done.failed, done.count.unreadable) == (len(IN_LINES) - len(unread), len(unread), 0)
+    assert (done.settled_count, done.failure_count, done.count.unreadable) == (
+        len(IN_LINES) - len(unread),
+        len(unread),
+        0,
+    )
     assert len(failures) == len(unread)
     assert all("200 with an answer of another form" in failure.error for failure in failures)
     assert account.usage.calls == len(IN_LINES)
@@ -317,16 +321,16 @@ def test_an_error_line_is_a_failure_once_and_then_due_again(folder, speaks):
         once(filed)
         with rounds(filed) as made:
             first, second = made.collect(), made.collect()
-            assert (first.settled, first.failed) == (CASES - 2, 2)
-            assert (second.settled, second.failed, second.count.due) == (0, 0, 2)
-            (judge,) = Conductor(filed).judges
+            assert (first.settled_count, first.failure_count) == (CASES - 2, 2)
+            assert (second.settled_count, second.failure_count, second.count.due) == (0, 0, 2)
+            (judge,) = StudyRun(filed).judges
             with Ledger(filed.ledger, read_only=True) as ledger:
                 failures = list(ledger.failures(judge.name))
             assert [failure.error for failure in failures] == ["batch 0001-judge: 500: boom"] * 2
-            assert made.write(rate=0.5).count.written == 2
+            assert made.write(rate=0.5).count.written_requests == 2
         once(filed)
         with rounds(filed) as made:
-            assert made.collect().settled == 2
+            assert made.collect().settled_count == 2
 
 
 def test_a_failure_that_is_in_the_ledger_is_not_told_twice_after_a_kill(folder):
@@ -337,12 +341,12 @@ def test_a_failure_that_is_in_the_ledger_is_not_told_twice_after_a_kill(folder):
         once(filed)
         with rounds(filed) as made:
             made.collect()
-            (batch,) = made.shelf.folders()
+            (batch,) = made.store.folders()
             state = json.loads((batch.path / "state.json").read_text())
-            (batch.path / "state.json").write_text(json.dumps({**state, "told": False}))
-            assert made.collect().failed == 0
+            (batch.path / "state.json").write_text(json.dumps({**state, "is_settled": False}))
+            assert made.collect().failure_count == 0
             with Ledger(filed.ledger, read_only=True) as ledger:
-                assert len(list(ledger.failures(Conductor(filed).judges[0].name))) == CASES
+                assert len(list(ledger.failures(StudyRun(filed).judges[0].name))) == CASES
 
 
 @pytest.mark.parametrize(
@@ -358,15 +362,15 @@ def test_what_a_batch_left_undone_is_due_again(folder, speaks, end):
         once(filed)
         half = 0 if end == "failed" else CASES // 2
         with rounds(filed) as made:
-            assert made.collect().settled == half
-            (batch,) = made.shelf.folders()
+            assert made.collect().settled_count == half
+            (batch,) = made.store.folders()
             assert (batch.state.status, batch.state.note) == (
                 end, "enqueued token limit reached" if end == "failed" else ""
             )  # fmt: skip
-            assert made.write(rate=0.5).count.written == CASES - half
+            assert made.write(rate=0.5).count.written_requests == CASES - half
         once(filed)
         with rounds(filed) as made:
-            assert made.collect().settled == CASES - half
+            assert made.collect().settled_count == CASES - half
         assert set(service.asked.values()) == {1}
 
 
@@ -383,11 +387,11 @@ def test_steps_second_samples_and_second_readers_take_further_batches(folder):
         with rounds(filed) as made:
             for _ in range(5):
                 done = made.write(rate=0.5)
-                if not done.count.written:
+                if not done.count.written_requests:
                     break
                 made.submit()
                 made.wait(lambda _: True, first=0.0, sleep=lambda _: None)
-                settled.append(made.collect().settled)
+                settled.append(made.collect().settled_count)
         assert settled == [0, 0, 0, CASES]
     found = verdicts(filed)
     assert {v.marks for v in found} == {(4.0,)}
@@ -401,14 +405,16 @@ def test_contestants_answer_by_the_file_before_anybody_judges(folder, speaks):
         contestant = f"{PROVIDERS[speaks]}:speaker@{service.url}"
         filed = study(folder, spec(service), contestants=[contestant], responses=None)
         with rounds(filed) as made:
-            assert made.write(rate=0.5).count.written == ITEMS
+            assert made.write(rate=0.5).count.written_requests == ITEMS
             made.submit()
             made.wait(lambda _: True, first=0.0, sleep=lambda _: None)
             done = made.write(rate=0.5)
-            assert (done.settled, done.count.written) == (ITEMS, ITEMS), "answers are in, verdicts are asked for"
+            assert (done.settled_count, done.count.written_requests) == (ITEMS, ITEMS), (
+                "answers are in, verdicts are asked for"
+            )
             made.submit()
             made.wait(lambda _: True, first=0.0, sleep=lambda _: None)
-            assert made.collect().settled == ITEMS
+            assert made.collect().settled_count == ITEMS
     assert len(verdicts(filed)) == ITEMS
 
 
@@ -424,9 +430,9 @@ def test_vllm_offline_a_file_there_and_a_file_back(folder):
                 for line in reversed(asked[2:])]  # fmt: skip
         out = folder / "out.jsonl"
         out.write_text("\n".join(json.dumps(line, ensure_ascii=False) for line in back), encoding="utf-8")
-        assert made.collect([out]).settled == CASES - 2
-        assert made.collect([out]).settled == 0
-        assert made.write(rate=0.0).count.written == 2
+        assert made.collect([out]).settled_count == CASES - 2
+        assert made.collect([out]).settled_count == 0
+        assert made.write(rate=0.0).count.written_requests == 2
         strange = folder / "strange.jsonl"
         strange.write_text('{"custom_id": "x"}\n', encoding="utf-8")
         with pytest.raises(InputError, match="none of the 1 lines"):
@@ -446,7 +452,7 @@ def test_a_batch_that_is_with_a_server_may_be_brought_whole_but_not_in_part(fold
                     for line in lines_of(batch)]  # fmt: skip
             for count, settled in ((CASES - 1, 0), (CASES, CASES)):
                 (folder / "out.jsonl").write_text("\n".join(map(json.dumps, back[:count])))
-                assert made.collect([folder / "out.jsonl"]).settled == settled
+                assert made.collect([folder / "out.jsonl"]).settled_count == settled
 
 
 def test_a_live_run_does_not_ask_what_is_in_a_batch(folder):
@@ -455,25 +461,25 @@ def test_a_live_run_does_not_ask_what_is_in_a_batch(folder):
         with rounds(filed) as made:
             made.write(rate=0.5)
         with Ledger(filed.ledger) as ledger, pytest.raises(InputError, match="is being asked in the batch 0001-judge"):
-            Conductor(filed).conduct(ledger, quiet=True)
+            StudyRun(filed).execute(ledger, quiet=True)
 
 
 def test_requests_that_were_filed_under_an_aliased_name_are_found(folder):
     with BatchService() as service:
         first = study(folder, spec(service))
-        (before,) = Conductor(first).judges
+        (before,) = StudyRun(first).judges
         with rounds(first) as made:
-            assert made.write(rate=0.5).count.written == CASES
+            assert made.write(rate=0.5).count.written_requests == CASES
         renamed = study(folder, spec(service, label="lab"))
-        (after,) = Conductor(renamed).judges
+        (after,) = StudyRun(renamed).judges
         assert before.name != after.name
         with Ledger(renamed.ledger) as ledger:
             ledger.alias("judge", before.name, after.name)
         with rounds(renamed) as made:
-            assert made.write(rate=0.5).count.written == 0
+            assert made.write(rate=0.5).count.written_requests == 0
         once(renamed)
         with rounds(renamed) as made:
-            assert made.collect().settled == CASES
+            assert made.collect().settled_count == CASES
         assert set(service.asked.values()) == {1}
     assert {verdict.judge for verdict in verdicts(renamed)} == {after.name}
 
@@ -483,7 +489,7 @@ def test_judges_without_a_model_on_a_server_are_left_to_a_live_run(folder):
         filed = study(folder, spec(service), "length", "offline:first")
         with rounds(filed) as made:
             done = made.write(rate=0.5)
-        assert done.count.written == CASES
+        assert done.count.written_requests == CASES
         assert [name.split("+")[0].split("#")[0] for name in done.left_out] == ["length", "first"]
         with rounds(study(folder, "length")) as made, pytest.raises(InputError, match="can be asked in a batch"):
             made.write(rate=0.5)

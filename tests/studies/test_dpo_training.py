@@ -11,7 +11,7 @@ from fullbench.core.case import cases as cases_of
 from fullbench.judges.baselines import LengthJudge
 from fullbench.ledger.ledger import Ledger
 from fullbench.studies.exchange.dpo_pairs import export_dpo
-from fullbench.studies.run.judge_cases import hear
+from fullbench.studies.run.judge_cases import judge_cases
 from tests.making import png
 
 pytestmark = pytest.mark.slow
@@ -22,13 +22,14 @@ TEMPLATE = "{% for m in messages %}{{ m['role'] }}: {{ m['content'] }}\n{% endfo
 
 def exported(folder: Path, *, seen: bool) -> Path:
     items = [
-        Item.ask(f"q{n}", f"What is {n}, 几个?", *([Picture.of(png((n, 30, 30)))] if seen else [])) for n in range(6)
+        Item.ask(f"q{n}", f"What is {n}, 几个?", *([Picture.from_bytes(png((n, 30, 30)))] if seen else []))
+        for n in range(6)
     ]
     responses = [
         Response.say(item.id, who, words) for item in items for who, words in (("a", "six"), ("b", "it is six 六"))
     ]
     with Ledger(folder / "mine.ledger") as ledger:
-        hear([LengthJudge()], lambda _: cases_of(items, responses, Choice(), size=2), ledger)
+        judge_cases([LengthJudge()], lambda _: cases_of(items, responses, Choice(), size=2), ledger)
         out = folder / "pairs.jsonl"
         assert export_dpo(ledger.record(), LengthJudge().name, out) == (len(items), 0)
     return out
@@ -92,12 +93,12 @@ def test_diffusers_learns_from_pictures_that_were_exported(tmp_path: Path):
 
     items = [Item.ask(f"q{n}", f"a cat {n}") for n in range(4)]
     drawn = [
-        Response(item.id, who, (Picture.of(png((60 * place + n, 30, 30))),))
+        Response(item.id, who, (Picture.from_bytes(png((60 * place + n, 30, 30))),))
         for n, item in enumerate(items) for place, who in enumerate(("dark", "light"))
     ]  # fmt: skip
     judge = ScorerJudge(CallableScorer("redder", lambda _, image: image.getpixel((0, 0))[0]))
     with Ledger(tmp_path / "mine.ledger") as ledger:
-        hear([judge], lambda _: cases_of(items, drawn, Choice(), size=2), ledger)
+        judge_cases([judge], lambda _: cases_of(items, drawn, Choice(), size=2), ledger)
         out = tmp_path / "pairs.parquet"
         assert export_dpo(ledger.record(), judge.name, out) == (len(items), 0)
     rows = load_dataset("parquet", data_files=str(out), cache_dir=str(tmp_path / "c"))["train"]

@@ -16,8 +16,8 @@ from fullbench import Case, Item, Judge, Response, Score, Verdict
 from fullbench.core.judge import prompts_of
 from fullbench.ledger.ledger import Ledger
 from fullbench.studies import judge_and_model_specs
-from fullbench.studies.engines import Tally
-from fullbench.studies.run.judge_cases import hear
+from fullbench.studies.engines import JobCounts
+from fullbench.studies.run.judge_cases import judge_cases
 from tests.fake_server import Books, FakeServer
 
 PLAN = {
@@ -38,19 +38,19 @@ def test_among_thirty_percent_faults_every_case_ends_and_every_call_is_billed(tm
     assert sum(PLAN.values()) == pytest.approx(0.3)
     with FakeServer(PLAN, seed=seed, says="[[4]]") as server, Ledger(tmp_path / "l.ledger") as ledger:
         wire = f"attempts={attempts}&backoff=0.005&timeout=2&rest=0.05&price_in=1&price_out=2"
-        judge = judge_and_model_specs.judge(f"vllm:m@{server.url}?{wire}")
-        runs: list[Tally] = []
-        while not runs or runs[-1].failed:
-            runs += hear([judge], lambda _: docket(count), ledger)
-            assert runs[-1].known + runs[-1].done + runs[-1].failed == count
+        judge = judge_and_model_specs.judge_from_spec(f"vllm:m@{server.url}?{wire}")
+        runs: list[JobCounts] = []
+        while not runs or runs[-1].failure_count:
+            runs += judge_cases([judge], lambda _: docket(count), ledger)
+            assert runs[-1].stored_count + runs[-1].finished_count + runs[-1].failure_count == count
             assert len(runs) < 12
         books = server.books()
         (account,) = (account for account in ledger.bill() if account.role == "judge")
         verdicts = list(ledger.verdicts())
     assert len(verdicts) == len({verdict.case for verdict in verdicts}) == count
     assert {verdict.marks for verdict in verdicts} == {(4.0,)}
-    assert runs[0].failed > 0
-    assert [run.known for run in runs[1:]] == [run.known + run.done for run in runs[:-1]]
+    assert runs[0].failure_count > 0
+    assert [run.stored_count for run in runs[1:]] == [run.stored_count + run.finished_count for run in runs[:-1]]
     assert max(books["attempts"].values()) <= attempts * len(runs)
     assert set(books["sent"]) == {"good", *PLAN}, "every fault was met"
     assert account.usage.calls == sum(books["answered"].values())
@@ -97,7 +97,9 @@ NURSERY.set_forkserver_preload(
 
 def run(url: str, path: Path | str, count: int) -> None:
     with Ledger(path) as ledger:
-        hear([judge_and_model_specs.judge(f"vllm:m@{url}?concurrency=64")], lambda _: docket(count), ledger)
+        judge_cases(
+            [judge_and_model_specs.judge_from_spec(f"vllm:m@{url}?concurrency=64")], lambda _: docket(count), ledger
+        )
 
 
 def kept(path: Path | str) -> set[str]:

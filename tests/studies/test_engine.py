@@ -13,10 +13,10 @@ from fullbench.core.case import cases as cases_of
 from fullbench.errors import LedgerError, ModelError
 from fullbench.judges.prompted import PromptedJudge
 from fullbench.ledger.ledger import Ledger
-from fullbench.studies.engines import LOOKUP, Budget, Stop, Tally
+from fullbench.studies.engines import LOOKUP, Budget, JobCounts, Stop
 from fullbench.studies.engines.run_jobs import SLOW_LOOKUP
-from fullbench.studies.run.answer_items import answer
-from fullbench.studies.run.judge_cases import hear
+from fullbench.studies.run.answer_items import collect_answers
+from fullbench.studies.run.judge_cases import judge_cases
 from tests.making import Talker, answers, item
 from tests.waiting import LONG
 
@@ -32,14 +32,14 @@ class Plain:
         self.heard: list[Case] = []
         self._fails, self._dollars = set(fails), dollars
 
-    def hear(self, cases: Iterable[Case]) -> Iterator[Verdict | Failure]:
+    def judge(self, cases: Iterable[Case]) -> Iterator[Verdict | Failure]:
         for case in cases:
             self.heard.append(case)
             usage = Usage(calls=1, dollars=self._dollars)
             if len(self.heard) in self._fails:
                 yield Failure(case.key, self.name, case.trial, "reset", usage)
             else:
-                yield Verdict.of(case, self.name, (1.0, 0.0), usage=usage)
+                yield Verdict.from_case(case, self.name, (1.0, 0.0), usage=usage)
 
 
 def pairs(_: object = None) -> Iterator[Case]:
@@ -54,19 +54,19 @@ def ledger(tmp_path) -> Iterator[Ledger]:
 
 def test_a_second_run_asks_nothing(ledger):
     judge = Plain()
-    (first,) = hear([judge], pairs, ledger)
-    (second,) = hear([judge], pairs, ledger)
-    assert (first.asked, first.done, first.known) == (60, 60, 0)
-    assert (second.asked, second.done, second.known) == (0, 0, 60)
+    (first,) = judge_cases([judge], pairs, ledger)
+    (second,) = judge_cases([judge], pairs, ledger)
+    assert (first.started_count, first.finished_count, first.stored_count) == (60, 60, 0)
+    assert (second.started_count, second.finished_count, second.stored_count) == (0, 0, 60)
     assert len(judge.heard) == 60
 
 
 def test_a_failure_is_due_again_and_on_the_bill(ledger):
     judge = Plain(fails={3, 4})
-    (first,) = hear([judge], pairs, ledger)
-    assert (first.done, first.failed, dict(first.failures)) == (58, 2, {"reset": 2})
-    (second,) = hear([judge], pairs, ledger)
-    assert (second.asked, second.done, second.known) == (2, 2, 58)
+    (first,) = judge_cases([judge], pairs, ledger)
+    assert (first.finished_count, first.failure_count, dict(first.failures)) == (58, 2, {"reset": 2})
+    (second,) = judge_cases([judge], pairs, ledger)
+    assert (second.started_count, second.finished_count, second.stored_count) == (2, 2, 58)
     (account,) = (account for account in ledger.bill() if account.name == "plain")
     assert account.usage.calls == 62
     assert account.usage.dollars == pytest.approx(0.62)
@@ -74,15 +74,15 @@ def test_a_failure_is_due_again_and_on_the_bill(ledger):
 
 def test_a_case_that_stands_twice_in_the_docket_is_asked_once(ledger):
     judge = Plain()
-    (tally,) = hear([judge], lambda _: (case for case in pairs() for _ in range(3)), ledger)
-    assert (tally.asked, tally.known) == (60, 120)
+    (tally,) = judge_cases([judge], lambda _: (case for case in pairs() for _ in range(3)), ledger)
+    assert (tally.started_count, tally.stored_count) == (60, 120)
 
 
 def test_where_looking_up_takes_long_the_next_are_looked_up_while_the_first_are_asked(ledger, monkeypatch):
     """A ledger far away, as its looks are seen from a run; what stands again in a later look is asked once."""
     looks: list[int] = []
     second = threading.Event()
-    heard = ledger.heard
+    heard = ledger.judged_keys
 
     def slowly(name: str, keys: Sequence[tuple[str, int]]) -> set[tuple[str, int]]:
         looks.append(len(keys))
@@ -93,86 +93,90 @@ def test_where_looking_up_takes_long_the_next_are_looked_up_while_the_first_are_
         return heard(name, keys)
 
     class Waiting(Plain):
-        def hear(self, cases: Iterable[Case]) -> Iterator[Verdict | Failure]:
+        def judge(self, cases: Iterable[Case]) -> Iterator[Verdict | Failure]:
             waiting = iter(cases)
             first = next(waiting)
             assert second.wait(LONG), "nothing more is looked up before the first calls are done"
-            return super().hear(chain([first], waiting))
+            return super().judge(chain([first], waiting))
 
     items = [item(f"n{i}") for i in range(LOOKUP)]
     cases = list(cases_of(items, [r for it in items for r in answers(it.id, a="red", b="blue")], Choice(), size=2))
     judge = Waiting()
-    monkeypatch.setattr(ledger, "heard", slowly)
-    (tally,) = hear([judge], lambda _: [*cases, *cases[:300], *cases[400:]], ledger)
+    monkeypatch.setattr(ledger, "judged_keys", slowly)
+    (tally,) = judge_cases([judge], lambda _: [*cases, *cases[:300], *cases[400:]], ledger)
     assert looks == [LOOKUP, len(cases) + 300 + len(cases) - 400 - LOOKUP], "four times as many where it was waited for"
-    assert (tally.asked, tally.done, tally.known) == (len(cases), len(cases), 300 + len(cases) - 400)
+    assert (tally.started_count, tally.finished_count, tally.stored_count) == (
+        len(cases),
+        len(cases),
+        300 + len(cases) - 400,
+    )
     assert len({case.key for case in judge.heard}) == len(judge.heard) == len(cases)
     assert len(ledger.record()) == len(cases)
 
 
 def test_a_budget_stops_before_it_is_passed(ledger):
     judge = Plain()
-    (tally,) = hear([judge], pairs, ledger, budget=Budget(0.255))
-    assert tally.done == 25
-    assert tally.stopped == "the budget of $0.255 is spent"
-    (more,) = hear([judge], pairs, ledger, budget=Budget(10))
-    assert (more.known, more.done) == (25, 35)
+    (tally,) = judge_cases([judge], pairs, ledger, budget=Budget(0.255))
+    assert tally.finished_count == 25
+    assert tally.stop_reason == "the budget of $0.255 is spent"
+    (more,) = judge_cases([judge], pairs, ledger, budget=Budget(10))
+    assert (more.stored_count, more.finished_count) == (25, 35)
 
 
 def test_stopping_keeps_what_was_done(ledger):
     stop = Stop()
 
     class Watch:
-        def step(self, tally: Tally) -> None:
-            if tally.done == 7:
+        def step(self, tally: JobCounts) -> None:
+            if tally.finished_count == 7:
                 stop.pull("interrupted")
 
-    (tally,) = hear([Plain()], pairs, ledger, stop=stop, watch=Watch())
-    assert (tally.done, tally.stopped) == (7, "interrupted")
+    (tally,) = judge_cases([Plain()], pairs, ledger, stop=stop, watch=Watch())
+    assert (tally.finished_count, tally.stop_reason) == (7, "interrupted")
     assert len(ledger.record()) == 7
 
 
 def test_judges_are_heard_side_by_side_and_all_is_kept(ledger):
     judges = [Plain(f"judge {i}", fails={i}) for i in range(1, 6)]
-    tallies = hear(judges, pairs, ledger)
-    assert [(tally.done, tally.failed) for tally in tallies] == [(59, 1)] * 5
+    tallies = judge_cases(judges, pairs, ledger)
+    assert [(tally.finished_count, tally.failure_count) for tally in tallies] == [(59, 1)] * 5
     assert len(ledger.record()) == 59 * 5
 
 
 def test_what_makes_every_call_fail_is_raised_after_what_was_ruled_is_kept(ledger):
     class Dies(Plain):
-        def hear(self, cases: Iterable[Case]) -> Iterator[Verdict | Failure]:
-            for outcome in super().hear(cases):
+        def judge(self, cases: Iterable[Case]) -> Iterator[Verdict | Failure]:
+            for outcome in super().judge(cases):
                 if len(self.heard) > 9:
                     raise ModelError("the key was refused")
                 yield outcome
 
     with pytest.raises(ModelError, match="the key was refused"):
-        hear([Dies()], pairs, ledger)
+        judge_cases([Dies()], pairs, ledger)
     assert len(ledger.record()) == 9
 
 
 def test_a_name_stands_for_one_way_of_judging(ledger):
     first, other = Plain(), Plain()
     first.settings, other.settings = {"mode": "one"}, {"mode": "other"}
-    hear([first], pairs, ledger)
+    judge_cases([first], pairs, ledger)
     with pytest.raises(LedgerError, match="plain"):
-        hear([other], pairs, ledger)
+        judge_cases([other], pairs, ledger)
 
 
 def test_faults_are_counted_and_are_verdicts(ledger):
     judge = PromptedJudge(Talker(lambda _: "who knows"), resample=0)
-    (tally,) = hear([judge], pairs, ledger)
-    assert (tally.done, dict(tally.faults)) == (60, {"unreadable": 60})
-    (again,) = hear([judge], pairs, ledger)
-    assert again.asked == 0
+    (tally,) = judge_cases([judge], pairs, ledger)
+    assert (tally.finished_count, dict(tally.faults)) == (60, {"unreadable": 60})
+    (again,) = judge_cases([judge], pairs, ledger)
+    assert again.started_count == 0
 
 
 def test_contestants_answer_once_and_refusals_are_answers(ledger):
     talker = Talker(lambda p: "I would say red.")
-    (first,) = answer([talker], ITEMS, ledger, samples=2)
-    (second,) = answer([talker], ITEMS, ledger, samples=2)
-    assert (first.done, second.asked) == (60, 0)
+    (first,) = collect_answers([talker], ITEMS, ledger, samples=2)
+    (second,) = collect_answers([talker], ITEMS, ledger, samples=2)
+    assert (first.finished_count, second.started_count) == (60, 0)
     said = list(ledger.responses("talker"))
     assert len(said) == 60
     assert {(r.item, r.sample) for r in said} == {(it.id, trial) for it in ITEMS for trial in (0, 1)}
@@ -181,9 +185,9 @@ def test_contestants_answer_once_and_refusals_are_answers(ledger):
 @pytest.mark.slow
 def test_memory_does_not_grow_with_the_number_of_cases(tmp_path):
     class Quick(Plain):
-        def hear(self, cases: Iterable[Case]) -> Iterator[Verdict | Failure]:
+        def judge(self, cases: Iterable[Case]) -> Iterator[Verdict | Failure]:
             for case in cases:
-                yield Verdict.of(case, self.name, (3.0,))
+                yield Verdict.from_case(case, self.name, (3.0,))
 
     def docket(n: int) -> Iterator[Case]:
         for i in range(n):
@@ -192,7 +196,7 @@ def test_memory_does_not_grow_with_the_number_of_cases(tmp_path):
     def peak(n: int) -> int:
         with Ledger(tmp_path / f"{next(numbers)}.ledger") as ledger:
             tracemalloc.start()
-            hear([Quick()], lambda _: docket(n), ledger)
+            judge_cases([Quick()], lambda _: docket(n), ledger)
             top = tracemalloc.get_traced_memory()[1]
             tracemalloc.stop()
         return top
@@ -212,7 +216,7 @@ def test_calls_that_are_paid_and_not_yet_back_are_not_foreseen_twice():
         share.spend(0.01)
     for _ in range(15):
         share.pay(Usage(calls=1, dollars=0.01))
-    assert budget.foreseen() == pytest.approx(0.26), "ten of 25 that are paid are not back yet"
+    assert budget.predicted_dollars() == pytest.approx(0.26), "ten of 25 that are paid are not back yet"
     assert sum(share.reserve() for _ in range(40)) == 15
     share.spend(0.2)
     assert not share.reserve(), "attempts of which nothing came count too"

@@ -18,8 +18,8 @@ from fullbench.ledger.postgres.database import Postgres
 from fullbench.ledger.writing.group_commit_writer import MOST, Writer
 from fullbench.studies import judge_and_model_specs
 from fullbench.studies.engines.run_jobs import LOOKUP
-from fullbench.studies.run.answer_items import answer
-from fullbench.studies.run.judge_cases import hear
+from fullbench.studies.run.answer_items import collect_answers
+from fullbench.studies.run.judge_cases import judge_cases
 from tests.fake_server import FakeServer
 from tests.ledger.making import verdict
 from tests.slow_line import slow_line
@@ -40,8 +40,8 @@ def heard(place: str, server: FakeServer, count: int) -> float:
     """The seconds that a run takes from its first look into the ledger to its last commit."""
     with Ledger(place) as ledger:
         started = time.monotonic()
-        judge = judge_and_model_specs.judge(f"vllm:m@{server.url}?concurrency=128&mode=direct")
-        hear([judge], lambda _: docket(count), ledger)
+        judge = judge_and_model_specs.judge_from_spec(f"vllm:m@{server.url}?concurrency=128&mode=direct")
+        judge_cases([judge], lambda _: docket(count), ledger)
         took = time.monotonic() - started
         verdicts = list(ledger.verdicts())
         assert len({verdict.case for verdict in verdicts}) == len(verdicts) == count
@@ -65,9 +65,9 @@ def test_a_ledger_far_away_does_not_hold_up_the_asking(postgres):
     committed together, when it is done."""
     in_flight, before, meanwhile, count = 32, 100, 300, LOOKUP  # all are looked up before the first call
     with FakeServer(says="[[4]]", answers=before) as server, Ledger(place := postgres.database()) as ledger:
-        judge = judge_and_model_specs.judge(f"vllm:m@{server.url}?concurrency={in_flight}&mode=direct")
+        judge = judge_and_model_specs.judge_from_spec(f"vllm:m@{server.url}?concurrency={in_flight}&mode=direct")
         with ThreadPoolExecutor(1) as pool, psycopg.connect(place) as other:
-            run = pool.submit(hear, [judge], lambda _: docket(count), ledger)
+            run = pool.submit(judge_cases, [judge], lambda _: docket(count), ledger)
             try:
                 until(lambda: sum(1 for _ in ledger.verdicts(texts=False)) == before)
                 other.execute(f"LOCK TABLE {SPACE}.commits IN EXCLUSIVE MODE")
@@ -84,7 +84,7 @@ def test_a_ledger_far_away_does_not_hold_up_the_asking(postgres):
                 other.rollback()
                 server.more()
             (tally,) = run.result()
-        assert tally.done == len({verdict.case for verdict in ledger.verdicts()}) == count
+        assert tally.finished_count == len({verdict.case for verdict in ledger.verdicts()}) == count
 
 
 @pytest.mark.slow
@@ -104,12 +104,12 @@ def test_what_waits_for_a_far_commit_is_bounded_and_what_is_acknowledged_is_ther
         with Ledger(far, on_commit=told.extend) as ledger, Ledger(place, read_only=True) as near:
             for number in range(2 * MOST):
                 ledger.add(verdict(number))
-                assert number + 1 - ledger.acknowledged <= MOST
+                assert number + 1 - ledger.acknowledged_count <= MOST
                 if number % 500 == 0:
-                    acknowledged = ledger.acknowledged
+                    acknowledged = ledger.acknowledged_count
                     assert sum(1 for _ in near.verdicts(texts=False)) >= acknowledged
             ledger.flush()
-            assert ledger.acknowledged == len(told) == 2 * MOST
+            assert ledger.acknowledged_count == len(told) == 2 * MOST
             assert sum(1 for _ in near.verdicts(texts=False)) == 2 * MOST
             assert not near.verify()
 
@@ -132,10 +132,10 @@ def test_the_first_call_waits_for_few_ways_to_a_ledger(postgres, monkeypatch):
     class Calling:
         name, settings = "calling", {"model": "m"}
 
-        def hear(self, cases: Iterable[Case]) -> Iterator[Verdict]:
+        def judge(self, cases: Iterable[Case]) -> Iterator[Verdict]:
             for case in cases:
                 before[:] = before or ways
-                yield Verdict.of(case, self.name, (4.0,))
+                yield Verdict.from_case(case, self.name, (4.0,))
 
     before: list[str] = []
     with Ledger(postgres.database()) as ledger:
@@ -143,8 +143,8 @@ def test_the_first_call_waits_for_few_ways_to_a_ledger(postgres, monkeypatch):
         noted(PostgresConnection, "execute")
         noted(Writer, "keep")
         noted(Postgres, "_connect_bare")
-        (tally,) = hear([Calling()], lambda _: docket(60), ledger)
-    assert tally.done == 60
+        (tally,) = judge_cases([Calling()], lambda _: docket(60), ledger)
+    assert tally.finished_count == 60
     assert [way for way in before if way != "together"] == ["keep"]
     assert len(before) == 5 + 1, "one of them is asked nothing, and makes no way"
 
@@ -176,10 +176,12 @@ def test_answers_too_go_to_a_far_ledger_without_holding_up_the_asking(postgres):
         Ledger(far_off(postgres, port)) as ledger,
     ):
         started = time.monotonic()
-        models = [judge_and_model_specs.contestant(f"vllm:{name}@{server.url}?concurrency=64") for name in "ab"]
-        tallies = answer(models, items, ledger)
+        models = [
+            judge_and_model_specs.contestant_from_spec(f"vllm:{name}@{server.url}?concurrency=64") for name in "ab"
+        ]
+        tallies = collect_answers(models, items, ledger)
         took = time.monotonic() - started
-        assert [tally.done for tally in tallies] == [100, 100]
+        assert [tally.finished_count for tally in tallies] == [100, 100]
         names = [model.name for model in models]
         answers = list(ledger.responses(names, item_keys=[item.key for item in items]))
         assert len({(found.item, found.contestant) for found in answers}) == len(answers) == 200

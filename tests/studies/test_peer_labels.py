@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from fullbench.analysis.peer_review.peer_review_tables import tables
-from fullbench.analysis.peer_review.reviews_from_record import reviewers
+from fullbench.analysis.peer_review.peer_review_tables import build_peer_review_tables
+from fullbench.analysis.peer_review.reviews_from_record import match_judges_to_contestants
 from fullbench.benchmarks.mllm_judge.tables import tables as mllm_tables
 from fullbench.core.record import Record
 from fullbench.core.verdict import PEOPLE, Verdict
@@ -16,32 +16,34 @@ from fullbench.ledger.ledger import Ledger
 from fullbench.models.chat_model import ChatModel
 from fullbench.studies import judge_and_model_specs, ledger_columns
 from fullbench.studies.peer_review.peer_review_steps import PeerReview
-from fullbench.studies.run.judge_cases import hear
-from fullbench.synthetic.contestants import contestants
-from fullbench.synthetic.sample_items import sample
+from fullbench.studies.run.judge_cases import judge_cases
+from fullbench.synthetic.contestants import build_contestants
+from fullbench.synthetic.sample_items import build_items
 
-GIVEN = [known.item for known in sample(7, 5)]
+GIVEN = [known.item for known in build_items(7, 5)]
 
 
 def reviewed(place, *, labels: bool):
     """The tables of a review of given questions by contestants, each of which judges under a label or its own name."""
-    reviewing = PeerReview(contestants()[:4], given=GIVEN)
+    reviewing = PeerReview(build_contestants()[:4], given_questions=GIVEN)
     with Ledger(place) as ledger:
-        done = reviewing.conduct(ledger, quiet=True)
+        done = reviewing.execute(ledger, quiet=True)
         if not labels:
-            return tables(done.record), done.record
+            return build_peer_review_tables(done.record), done.record
     with Ledger(place.with_name("labelled.ledger")) as ledger:
         items, responses = list(done.record.items.values()), list(done.record.responses.values())
         owners = {}
         for number, model in enumerate(reviewing.contestants):
             judge = reviewing.judge(model)
             named = replace(judge, label=f"juror-{number}")
-            owners[named.name] = list(reviewing.docket(judge, items, responses)), model.name, named
-        hear([named for *_, named in owners.values()], lambda judge: owners[judge.name][0], ledger)
-        record = ledger_columns.record(ledger)
-    assert reviewers(record) == {name: model for name, (_, model, _) in owners.items()}
-    assert reviewers(record.where(criterion="correctness").ordered()) == reviewers(record), "parts know it too"
-    return tables(record), record
+            owners[named.name] = list(reviewing.cases_to_judge(judge, items, responses)), model.name, named
+        judge_cases([named for *_, named in owners.values()], lambda judge: owners[judge.name][0], ledger)
+        record = ledger_columns.load_record(ledger)
+    assert match_judges_to_contestants(record) == {name: model for name, (_, model, _) in owners.items()}
+    assert match_judges_to_contestants(
+        record.where(criterion="correctness").in_canonical_order()
+    ) == match_judges_to_contestants(record), "parts know it too"
+    return build_peer_review_tables(record), record
 
 
 def test_reviewers_with_labels_have_the_rows_that_they_have_without(tmp_path):
@@ -61,8 +63,8 @@ def test_reviewers_with_labels_have_the_rows_that_they_have_without(tmp_path):
 def test_a_label_is_known_whether_the_contestant_has_it_too(tmp_path, label):
     server = "openai:qwen@http://127.0.0.1:9/v1"
     contestant, judge = (
-        judge_and_model_specs.contestant(server + label),
-        judge_and_model_specs.judge(f"{server}?label=lab"),
+        judge_and_model_specs.contestant_from_spec(server + label),
+        judge_and_model_specs.judge_from_spec(f"{server}?label=lab"),
     )
     assert isinstance(contestant, ChatModel)
     with Ledger(tmp_path / "a.ledger") as ledger:
@@ -74,7 +76,7 @@ def test_a_label_is_known_whether_the_contestant_has_it_too(tmp_path, label):
 
 def test_a_judge_without_a_label_has_one_spelling(tmp_path):
     with Ledger(tmp_path / "a.ledger") as ledger:
-        for judge in map(judge_and_model_specs.judge, ("openai:qwen@http://127.0.0.1:9/v1", "length")):
+        for judge in map(judge_and_model_specs.judge_from_spec, ("openai:qwen@http://127.0.0.1:9/v1", "length")):
             ledger.declare("judge", judge.name, judge.settings)
         assert ledger.record().asks == {}
 

@@ -7,21 +7,21 @@ import pytest
 from scipy import stats
 
 from fullbench.analysis.peer_review.ground_truth import Truth
-from fullbench.analysis.peer_review.ranking_methods import Terms
-from fullbench.analysis.peer_review.shared_bias_warnings import ALPHA_EACH_OTHER, warned, warnings
+from fullbench.analysis.peer_review.ranking_methods import RankingOptions
+from fullbench.analysis.peer_review.shared_bias_warnings import ALPHA_EACH_OTHER, bias_warning_table, warning_names
 from fullbench.core.rubric import CORRECTNESS
 from fullbench.errors import InputError, Undefined
-from fullbench.stats.peer_review.shared_bias import beside_truth, mutual
-from fullbench.studies.peer_review.simulation import Court, Setting, court
+from fullbench.stats.peer_review.shared_bias import fit_vote_model_with_truth, mutual_biases
+from fullbench.studies.peer_review.simulation import SimulatedReviews, SimulationSetting, simulate_reviews
 
-CLEAN = Setting(length=0, wobble=0.5, families=True)
+CLEAN = SimulationSetting(length=0, wobble=0.5, families=True)
 COURTS = {
     "clean": CLEAN,
-    "mistakes in common": Setting(length=0, wobble=0.5, families=True, correlated=0.5),
-    "ability unrelated": Setting(length=0, wobble=0.5, families=True, related=0),
-    "own family": Setting(length=0, wobble=0.5, families=True, kin=0.5),
-    "shared length": Setting(length=0, wobble=0.5, families=True, shared_length=0.3),
-    "colluders": Setting(length=0, wobble=0.5, families=True, colluders=2),
+    "mistakes in common": SimulationSetting(length=0, wobble=0.5, families=True, correlated=0.5),
+    "ability unrelated": SimulationSetting(length=0, wobble=0.5, families=True, related=0),
+    "own family": SimulationSetting(length=0, wobble=0.5, families=True, kin=0.5),
+    "shared length": SimulationSetting(length=0, wobble=0.5, families=True, shared_length=0.3),
+    "colluders": SimulationSetting(length=0, wobble=0.5, families=True, colluders=2),
 }
 PLANTED = {
     "own family": "one's own family wins",
@@ -30,14 +30,14 @@ PLANTED = {
 }
 
 
-def warned_in(made: Court) -> list[str]:
+def warned_in(made: SimulatedReviews) -> list[str]:
     kin = dict(zip(made.reviews.names, made.families, strict=True))
-    return warned(warnings(made.reviews, terms=Terms(), truth=Truth({}), families=kin))
+    return warning_names(bias_warning_table(made.reviews, terms=RankingOptions(), truth=Truth({}), families=kin))
 
 
 def fired(name: str, seeds: range) -> float:
     """In what share of courts there is the planted warning; in a clean one, any."""
-    found = [warned_in(court(COURTS[name], seed)) for seed in seeds]
+    found = [warned_in(simulate_reviews(COURTS[name], seed)) for seed in seeds]
     return float(np.mean([PLANTED[name] in what if name in PLANTED else bool(what) for what in found]))
 
 
@@ -56,12 +56,14 @@ def test_the_same_in_a_few_courts(name):
 
 def accused(seed: int) -> tuple[set[frozenset[int]], frozenset[int]]:
     """Who is said to favour each other in a court with two colluders, and who these are."""
-    made = court(COURTS["colluders"], seed)
+    made = simulate_reviews(COURTS["colluders"], seed)
     try:
-        pairs = mutual(made.reviews.rulings()[0], len(made.reviews.names), alpha=ALPHA_EACH_OTHER)
+        pairs = mutual_biases(made.reviews.joint_votes()[0], len(made.reviews.names), alpha=ALPHA_EACH_OTHER)
     except Undefined:  # the table says "not known"
         pairs = []
-    return {frozenset((pair.one, pair.other)) for pair in pairs if pair.p < ALPHA_EACH_OTHER}, frozenset(made.colluders)
+    return {
+        frozenset((pair.first_reviewer, pair.second_reviewer)) for pair in pairs if pair.p < ALPHA_EACH_OTHER
+    }, frozenset(made.colluders)
 
 
 @pytest.mark.parametrize("seed", [1, 3])
@@ -78,36 +80,36 @@ def test_innocents_are_seldom_accused_beside_colluders():
     assert np.mean([bool(named - {colluders}) for named, colluders in courts]) <= 0.1
 
 
-def votes(setting: Setting, seed: int):
-    made = court(setting, seed)
-    return made, made.reviews.rulings(CORRECTNESS)[0]
+def votes(setting: SimulationSetting, seed: int):
+    made = simulate_reviews(setting, seed)
+    return made, made.reviews.joint_votes(CORRECTNESS)[0]
 
 
 def test_a_paper_s_chi_square_flags_the_unbiased_and_like_with_like_does_not():
     """Reviewers without any leaning, in courts where the better contestants write longer answers."""
-    setting = Setting(length=0, wobble=0.5, wordy_weak=-0.9, families=True)
+    setting = SimulationSetting(length=0, wobble=0.5, wordy_weak=-0.9, families=True)
     paper, ours = [], []
     for seed in range(40):
         made, heard = votes(setting, seed)
-        chosen = (heard.won != 0.5) & (made.truth != 0.5)
-        right, longer = heard.won == made.truth, (heard.won == 1) == (heard.lead > 0)
+        chosen = (heard.outcome != 0.5) & (made.truth != 0.5)
+        right, longer = heard.outcome == made.truth, (heard.outcome == 1) == (heard.lead > 0)
         table = [[np.sum(chosen & (right == of) & (longer == kind)) for kind in (True, False)] for of in (False, True)]
         paper.append(stats.chi2_contingency(table, correction=False).pvalue < 0.05)
-        ours.append(beside_truth(heard, 6, made.truth).leaning(heard.lead).p < 0.01)
+        ours.append(fit_vote_model_with_truth(heard, 6, made.truth).estimate_bias(heard.lead).p < 0.01)
     assert np.mean(paper) > 0.8
     assert np.mean(ours) <= 0.05
 
 
 @pytest.mark.parametrize("planted", [{"shared_length": 0.3}, {"kin": 0.5}])
 def test_a_planted_leaning_is_found_beside_the_truth(planted):
-    setting = Setting(length=0, wobble=0.5, families=True, **planted)
+    setting = SimulationSetting(length=0, wobble=0.5, families=True, **planted)
     found = []
     for seed in range(20):
         made, heard = votes(setting, seed)
         family = np.array([int(name.split()[1]) for name in made.families])
-        own = (family[heard.judge] == family[heard.one]) * 1.0 - (family[heard.judge] == family[heard.two])
+        own = (family[heard.judge] == family[heard.first]) * 1.0 - (family[heard.judge] == family[heard.second])
         toward = heard.lead if "shared_length" in planted else own
-        leaning = beside_truth(heard, 6, made.truth).leaning(toward)
+        leaning = fit_vote_model_with_truth(heard, 6, made.truth).estimate_bias(toward)
         found.append(leaning.p < 0.01 and leaning.size > 0)
     assert np.mean(found) >= 0.9
 
@@ -116,22 +118,25 @@ def test_the_size_of_a_leaning_is_that_of_a_logistic_regression():
     """One step from the fitted model lies near the coefficient that another library finds."""
     import statsmodels.api as sm
 
-    made, heard = votes(Setting(length=0, wobble=0.5, families=True, shared_length=0.3), 2)
-    model = beside_truth(heard, 6, made.truth)
+    made, heard = votes(SimulationSetting(length=0, wobble=0.5, families=True, shared_length=0.3), 2)
+    model = fit_vote_model_with_truth(heard, 6, made.truth)
     design = np.column_stack([model.slopes[:, :5], model.slopes[:, 6:], heard.lead])
-    fitted = sm.GLM(heard.won, design, family=sm.families.Binomial()).fit()
-    leaning = model.leaning(heard.lead)
+    fitted = sm.GLM(heard.outcome, design, family=sm.families.Binomial()).fit()
+    leaning = model.estimate_bias(heard.lead)
     assert leaning.size == pytest.approx(fitted.params[-1], rel=0.1)
 
 
 def test_plain_courts_are_what_they_were():
     """What makes a court less convenient is drawn apart: without it, nothing in a court changes."""
-    plain, wobbling = court(Setting(length=0), 3), court(Setting(length=0, wobble=0.5, families=True), 3)
+    plain, wobbling = (
+        simulate_reviews(SimulationSetting(length=0), 3),
+        simulate_reviews(SimulationSetting(length=0, wobble=0.5, families=True), 3),
+    )
     assert plain.reviews.worth[CORRECTNESS].tolist() == wobbling.reviews.worth[CORRECTNESS].tolist()
 
 
 def test_clones_have_one_skill_and_rule_alike():
-    made = court(Setting(clones=2, length=0), 1)
+    made = simulate_reviews(SimulationSetting(clones=2, length=0), 1)
     assert made.skill[2] == made.skill[3]
     heard = made.reviews
     columns = (heard.image, heard.reviewer, heard.first, heard.second)
@@ -152,4 +157,4 @@ def test_clones_have_one_skill_and_rule_alike():
 )
 def test_a_court_that_cannot_be(wrong, sentence):
     with pytest.raises(InputError, match=sentence):
-        Setting(**wrong)
+        SimulationSetting(**wrong)

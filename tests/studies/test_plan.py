@@ -11,8 +11,8 @@ import pytest
 from fullbench import Case, Ledger, Usage, Verdict
 from fullbench.core.table import Table
 from fullbench.errors import InputError
-from fullbench.studies.run.answer_items import answer
-from fullbench.studies.run.study_run import Conductor
+from fullbench.studies.run.answer_items import collect_answers
+from fullbench.studies.run.study_run import StudyRun
 from fullbench.studies.study_file import Study
 
 ITEMS = 12
@@ -25,14 +25,14 @@ def folder(tmp_path) -> Path:
     return tmp_path
 
 
-def conductor(folder: Path, **rest: Any) -> Conductor:
+def conductor(folder: Path, **rest: Any) -> StudyRun:
     given = {"name": "s", "items": "items.jsonl", "ballots": ["score:1-5", "choice"], "ledger": "l.ledger", **rest}
     words = "\n".join(f"{key} = {json.dumps(value)}" for key, value in given.items() if value is not None)
     (folder / "study.toml").write_text(words, encoding="utf-8")
-    return Conductor(Study.read(folder / "study.toml"))
+    return StudyRun(Study.read(folder / "study.toml"))
 
 
-def planned(conductor: Conductor) -> Table:
+def planned(conductor: StudyRun) -> Table:
     with Ledger(conductor.study.ledger) as ledger:
         return conductor.plan(ledger)
 
@@ -48,8 +48,8 @@ def test_what_is_planned_before_anybody_answered_is_what_is_then_asked(folder):
     )
     before = column(planned(study), "to ask")
     with Ledger(study.study.ledger) as ledger:
-        done = study.conduct(ledger, quiet=True)
-    asked = {tally.name: tally.asked for tally in done.tallies}
+        done = study.execute(ledger, quiet=True)
+    asked = {tally.name: tally.started_count for tally in done.job_counts}
     assert asked == {who: count for who, count in before.items() if who != "all"}
     assert before["all"] == sum(asked.values()) == 2 * ITEMS + 2 * (2 * ITEMS + 2 * ITEMS)
     after = planned(study)
@@ -62,7 +62,7 @@ def test_a_benchmark_that_draws_its_own_cases_is_foreseen_as_well(folder):
     study = conductor(folder, benchmark="court", items=None, ballots=None, judges=["length"])
     before = column(planned(study), "to ask")
     with Ledger(study.study.ledger) as ledger:
-        answer(study.contestants, study.items, ledger)
+        collect_answers(study.contestants, study.items, ledger)
     after = column(planned(study), "to ask")
     assert after["length"] == before["length"] > 0
     assert sum(after.values()) == 2 * after["length"], "nobody else has anything left to do"
@@ -110,7 +110,7 @@ def test_time_comes_from_limits_shared_by_a_server_and_from_what_was_seen(folder
         "\n".join(json.dumps({"item": f"i{i}", "contestant": "a", "text": "six"}) for i in range(ITEMS))
     )
 
-    def seconds(*options: str) -> tuple[Conductor, float]:
+    def seconds(*options: str) -> tuple[StudyRun, float]:
         judges = [f"vllm:{chr(97 + i)}?mode=direct&{words}" for i, words in enumerate(options)]
         made = conductor(folder, responses="answers.jsonl", judges=judges, ballots=["score:1-5"])
         return made, planned(made).source["seconds"]
@@ -120,10 +120,10 @@ def test_time_comes_from_limits_shared_by_a_server_and_from_what_was_seen(folder
     assert seconds("rpm=6")[1] == ITEMS / 6 * 60
     assert seconds("rpm=6", "rpm=6")[1] == 2 * ITEMS / 6 * 60
     study, _ = seconds("concurrency=1")
-    case: Case = next(iter(study.cases(study.given)))
+    case: Case = next(iter(study.cases(study.input_responses)))
     with Ledger(study.study.ledger) as ledger:
         usage = Usage(calls=1, tokens_out=50, seconds=7.0)
-        ledger.add(case, Verdict.of(case, study.judges[0].name, (4.0,), usage=usage))
+        ledger.add(case, Verdict.from_case(case, study.judges[0].name, (4.0,), usage=usage))
     table = planned(study)
     assert table.source["seconds"] == (ITEMS - 1) * 7.0
     assert (table.column("known"), table.column("tokens out")) == ([1], [(ITEMS - 1) * 50])
@@ -143,9 +143,9 @@ def test_a_rubric_in_one_call_is_planned_call_by_call(tmp_path):
         '[rubrics.r]\njudge = "offline:canned?text=no"\n',
         encoding="utf-8",
     )
-    study = Conductor(Study.read(tmp_path / "study.toml"))
+    study = StudyRun(Study.read(tmp_path / "study.toml"))
     table = planned(study)
     assert [*column(table, "to ask").values(), *column(table, "calls").values()] == [45 * 3 * (3 + 2), 270]
     with Ledger(study.study.ledger) as ledger:
-        done = study.conduct(ledger, quiet=True)
-    assert sum(tally.usage.calls for tally in done.tallies) == 2 * 270, "each reply is unreadable and sampled again"
+        done = study.execute(ledger, quiet=True)
+    assert sum(tally.usage.calls for tally in done.job_counts) == 2 * 270, "each reply is unreadable and sampled again"

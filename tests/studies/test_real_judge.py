@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fullbench import Case, Choice, Item, Ledger, Response, Score
 from fullbench.studies import judge_and_model_specs
-from fullbench.studies.run.judge_cases import hear
+from fullbench.studies.run.judge_cases import judge_cases
 
 QUESTIONS = {"q1": "How many legs has a spider?", "q2": "Which is larger, the moon or the earth?"}
 
@@ -23,15 +23,15 @@ def docket(_: object) -> list[Case]:
 
 
 def test_a_small_model_judges_for_real(local_model, tmp_path):
-    judge = judge_and_model_specs.judge(
+    judge = judge_and_model_specs.judge_from_spec(
         f"vllm:smollm2@{local_model}?mode=direct&max_tokens=24&temperature=0&resample=1"
     )
     with Ledger(tmp_path / "real.ledger") as ledger:
-        (tally,) = hear([judge], docket, ledger)
-        (again,) = hear([judge], docket, ledger)
+        (tally,) = judge_cases([judge], docket, ledger)
+        (again,) = judge_cases([judge], docket, ledger)
         record = ledger.record()
         problems = ledger.verify()
-    assert (tally.done, tally.failed, again.asked) == (6, 0, 0)
+    assert (tally.finished_count, tally.failure_count, again.started_count) == (6, 0, 0)
     assert not problems
     for verdict in record:
         assert verdict.text

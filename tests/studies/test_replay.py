@@ -11,10 +11,10 @@ import sys
 import pytest
 
 from fullbench.errors import InputError
-from fullbench.ledger.copies.copy_between_databases import Copying
+from fullbench.ledger.copies.copy_between_databases import LedgerCopy
 from fullbench.ledger.ledger import Ledger
 from fullbench.reports.table_formats import read_tables
-from fullbench.studies.run.study_run import Conductor
+from fullbench.studies.run.study_run import StudyRun
 from fullbench.studies.study_file import Study
 from tests.journeys.commands import cli
 from tests.making import png
@@ -87,7 +87,7 @@ def test_run_replay_and_replay_from_a_server_give_the_same_bytes(study, tmp_path
     assert set(written) == {"tables.json", "mine.html"}
     place = postgres.database()
     with Ledger(tmp_path / "mine.ledger", read_only=True) as one, Ledger(place, pictures=tmp_path / "kept") as two:
-        list(Copying(one, two).run())
+        list(LedgerCopy(one, two).run())
     for number, more in enumerate([(), ("--ledger", place)]):
         again = fullbench("replay", study, "--out", tmp_path / f"again{number}", *more, seed=str(number + 2))
         assert again.returncode == 0, again.stderr
@@ -121,7 +121,7 @@ def test_a_replay_asks_nothing_and_says_what_is_missing(run_before, tmp_path):
         Ledger(tmp_path / "empty.ledger") as empty,
         pytest.raises(InputError, match="holds no verdict of this study"),
     ):
-        Conductor(Study.read(run_before)).replay(empty)
+        StudyRun(Study.read(run_before)).replay(empty)
     wider = STUDY.replace('"reference"]', '"reference", "chance?seed=4"]')
     (tmp_path / "wider.toml").write_text(wider, encoding="utf-8")
     told = cli("replay", tmp_path / "wider.toml")

@@ -9,8 +9,8 @@ from statistics import fmean
 
 import pytest
 
-from fullbench.studies.peer_review.simulation import Setting
-from fullbench.studies.peer_review.simulation_tables import recovered
+from fullbench.studies.peer_review.simulation import SimulationSetting
+from fullbench.studies.peer_review.simulation_tables import method_nearness
 from tests.journeys.commands import cli
 
 PAGE = Path(__file__).parents[2] / "docs" / "papers" / "upme.md"
@@ -49,9 +49,9 @@ def test_a_printed_row_is_what_the_command_gives(court, options, seeds, figures)
 
 def test_with_a_liking_for_ones_own_family_upme_is_behind_plain_peer_review():
     """Two marks for kin, in a few courts; the page has a hundred, by command."""
-    setting = Setting(length=0, kin=2, families=True)
+    setting = SimulationSetting(length=0, kin=2, families=True)
     near = {
-        method: fmean(near.pearson for near in recovered(setting, method, range(8)))
+        method: fmean(near.pearson for near in method_nearness(setting, method, range(8)))
         for method in ("UPME", "UPME, robust", "uniform")
     }
     assert near["UPME"] < near["UPME, robust"] < near["uniform"]

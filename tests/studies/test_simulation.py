@@ -14,15 +14,15 @@ from fullbench.core.item import Item
 from fullbench.core.response import Response
 from fullbench.errors import InputError
 from fullbench.studies.peer_review import simulation
-from fullbench.studies.peer_review.simulation import Setting, court, slots
-from fullbench.studies.peer_review.simulation_tables import cheats_table, recovered, tables
-from fullbench.synthetic.biased_judge import Planted, SimulatedJudge
+from fullbench.studies.peer_review.simulation import SimulationSetting, full_design, simulate_reviews
+from fullbench.studies.peer_review.simulation_tables import cheats_table, method_nearness, simulation_tables
+from fullbench.synthetic.biased_judge import PlantedBiases, SimulatedJudge
 
 SEEDS = range(200)
 
 
 def test_the_papers_size_is_fifteen_hundred_reviews():
-    image, reviewer, one, two = slots(6, 25)
+    image, reviewer, one, two = full_design(6, 25)
     assert len(image) == 1500
     assert ((one < two) & (one != reviewer) & (two != reviewer)).all()
     assert np.bincount(reviewer).tolist() == [250] * 6
@@ -34,7 +34,7 @@ def test_a_review_is_ruled_as_a_simulated_judge_rules():
     words = (6, 24)
     texts = tuple("word " * count for count in words)
     qualities = (0.75, 0.5)
-    judge = SimulatedJudge("one", lambda _: qualities, sight=sight, noise=noise, planted=Planted(length=length))
+    judge = SimulatedJudge("one", lambda _: qualities, sight=sight, noise=noise, biases=PlantedBiases(length=length))
     cases = [
         Case(
             Item.ask(f"q{place}", "?"),
@@ -43,10 +43,10 @@ def test_a_review_is_ruled_as_a_simulated_judge_rules():
         )
         for place in range(3000)
     ]
-    marks = [verdict.marks[0] for verdict in judge.hear(cases)]
+    marks = [verdict.marks[0] for verdict in judge.judge(cases)]
     rng = np.random.default_rng(0)
     gap = sight * 4 * (qualities[0] - qualities[1]) + length * np.log2(words[0] / words[1])
-    fast = simulation._ruled(gap + noise * 2**0.5 * rng.standard_normal(100_000))
+    fast = simulation._outcomes_from_lead(gap + noise * 2**0.5 * rng.standard_normal(100_000))
     for ruling in (0.0, 0.5, 1.0):
         share = float((fast == ruling).mean())
         spread = (share * (1 - share) / len(marks)) ** 0.5
@@ -58,7 +58,8 @@ def found():
     methods = ("UPME", "uniform", "majority vote", "rating vote")
     return {
         related: {
-            method: [one.pearson for one in recovered(Setting(related=related), method, SEEDS)] for method in methods
+            method: [one.pearson for one in method_nearness(SimulationSetting(related=related), method, SEEDS)]
+            for method in methods
         }
         for related in (1.0, 0.0)
     }
@@ -77,14 +78,17 @@ def test_they_do_not_where_the_two_have_nothing_to_do_with_each_other(found):
 
 @pytest.mark.slow
 def test_two_colluders_among_eight_hardly_move_the_robust_ranking():
-    table = cheats_table(Setting(models=8, colluders=2), range(60))
+    table = cheats_table(SimulationSetting(models=8, colluders=2), range(60))
     moved = dict(zip(table.column("method"), table.column("moved"), strict=True))
     assert abs(moved[ROBUST]) <= 0.05
     assert moved["UPME"] < moved[ROBUST]
 
 
 def test_every_table_comes_out_with_cheats_and_faults():
-    made = {table.name: table for table in tables(Setting(models=6, colluders=2, lazy=1, blind=1, faults=0.3), seeds=3)}
+    made = {
+        table.name: table
+        for table in simulation_tables(SimulationSetting(models=6, colluders=2, lazy=1, blind=1, faults=0.3), seeds=3)
+    }
     assert set(made) == {"methods", "readings", "pictures", "warnings", "cheats", "influence"}
     colluder, honest = (dict(zip(made["influence"].column("method"), made["influence"].column(kind), strict=True))
                         for kind in ("colluder", "honest"))  # fmt: skip
@@ -93,10 +97,10 @@ def test_every_table_comes_out_with_cheats_and_faults():
 
 
 def test_a_court_is_the_same_again_and_its_people_are_the_same_for_any_size():
-    one, two = court(Setting(), 3), court(Setting(), 3)
+    one, two = simulate_reviews(SimulationSetting(), 3), simulate_reviews(SimulationSetting(), 3)
     assert (one.reviews.votes == two.reviews.votes).all()
-    assert (one.skill == court(Setting(images=5), 3).skill).all()
-    assert (one.skill == court(Setting(colluders=2), 3).skill).all()
+    assert (one.skill == simulate_reviews(SimulationSetting(images=5), 3).skill).all()
+    assert (one.skill == simulate_reviews(SimulationSetting(colluders=2), 3).skill).all()
 
 
 @pytest.mark.parametrize(
@@ -111,4 +115,4 @@ def test_a_court_is_the_same_again_and_its_people_are_the_same_for_any_size():
 )
 def test_a_court_that_cannot_be_says_so(wrong, sentence):
     with pytest.raises(InputError, match=sentence):
-        Setting(**wrong)
+        SimulationSetting(**wrong)

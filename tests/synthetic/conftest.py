@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from fullbench.benchmarks.synthetic.bench import court_of
+from fullbench.benchmarks.synthetic.bench import build_synthetic_benchmark
 from fullbench.core.model import Prompt
 from fullbench.core.record import Record
 from fullbench.core.response import Response
-from fullbench.synthetic.sample_items import sample
+from fullbench.synthetic.sample_items import build_items
 
 
 def answers(model, items):
@@ -20,20 +20,20 @@ def answers(model, items):
 @pytest.fixture(scope="session")
 def known():
     """Two hundred items with their scenes."""
-    return sample(7, 200)
+    return build_items(7, 200)
 
 
 @pytest.fixture(scope="session")
 def answered(known):
     """What every contestant says to the two hundred."""
     items = [one.item for one in known]
-    return {model.label: answers(model, items) for model in court_of().contestants()}
+    return {model.label: answers(model, items) for model in build_synthetic_benchmark().contestants()}
 
 
 @pytest.fixture(scope="session")
 def heard(answered):
     """The default court: its items, cases and record."""
-    court = court_of()
+    court = build_synthetic_benchmark()
     items = court.items()
     responses = [
         Response.say(item.id, model.name, answered[model.label][item.id])
@@ -41,6 +41,6 @@ def heard(answered):
         for item in items
     ]
     cases = list(court.cases(items, responses))
-    verdicts = [verdict for judge in court.judges() for verdict in judge.hear(cases)]
+    verdicts = [verdict for judge in court.judges() for verdict in judge.judge(cases)]
     by_name = {(response.item, response.contestant): response for response in responses}
     return court, cases, Record(tuple(verdicts), {item.id: item for item in items}, by_name)

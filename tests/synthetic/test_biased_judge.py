@@ -16,7 +16,7 @@ from fullbench.core.item import Item
 from fullbench.core.judge import Judge
 from fullbench.core.response import Response
 from fullbench.errors import InputError
-from fullbench.synthetic.biased_judge import Planted, SimulatedJudge
+from fullbench.synthetic.biased_judge import PlantedBiases, SimulatedJudge
 
 SCORE, PAIR, RANK = Score(1, 5), Choice(tie=True), Ranking()
 quarters = st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0])
@@ -38,19 +38,19 @@ def judge(label="j", **settings):
 
 
 def marks(of, *cases):
-    return [verdict.marks for verdict in of.hear(cases)]
+    return [verdict.marks for verdict in of.judge(cases)]
 
 
 @given(quarters, st.floats(-2, 2), st.floats(-1, 1), st.integers(3, 80))
 def test_without_noise_a_score_is_the_formula_rounded(quality, leniency, length, words):
     heard = case(SCORE, quality, words=words)
     felt = 3 + 0.7 * (4 * quality - 2) + leniency + length * math.log2(words / 12)
-    of = judge(sight=0.7, noise=0, planted=Planted(leniency=leniency, length=length))
+    of = judge(sight=0.7, noise=0, biases=PlantedBiases(leniency=leniency, length=length))
     assert marks(of, heard) == [(min(5, max(1, math.floor(felt + 0.5))),)]
 
 
 def test_the_favourite_gets_its_ego_and_nobody_else_does():
-    of = judge(noise=0, planted=Planted(ego=1.0, favourite="c1"))
+    of = judge(noise=0, biases=PlantedBiases(ego=1.0, favourite="c1"))
     assert marks(of, case(SCORE, 0.5, 0.5)) == [(3, 4)]
     assert marks(of, case(PAIR, 0.5, 0.5)) == [(0, 1)]
 
@@ -62,7 +62,7 @@ def test_half_a_mark_ties():
 
 @pytest.mark.parametrize(("place", "pair", "ranking"), [(1.0, (1, 0), (3, 2, 1)), (-1.0, (0, 1), (1, 2, 3))])
 def test_a_judge_that_rules_by_place_alone(place, pair, ranking):
-    of = judge(planted=Planted(position=place))
+    of = judge(biases=PlantedBiases(position=place))
     cases = [case(PAIR, a, b, item=f"{a}{b}") for a in (0.0, 0.5, 1.0) for b in (0.0, 0.5, 1.0)]
     assert set(marks(of, *cases)) == {pair}
     assert marks(of, case(RANK, 0.0, 1.0, 0.5)) == [ranking]
@@ -70,7 +70,7 @@ def test_a_judge_that_rules_by_place_alone(place, pair, ranking):
 
 
 def replace_planted(of, **settings):
-    return SimulatedJudge(of.label, stated, planted=of.planted, **settings)
+    return SimulatedJudge(of.label, stated, biases=of.biases, **settings)
 
 
 def test_noise_has_the_planted_spread():
@@ -84,32 +84,32 @@ def test_noise_has_the_planted_spread():
 def test_what_it_writes_is_read_back_and_a_fault_is_no_ruling(ballot, language):
     qualities = (1.0, 0.0, 0.5)[: 1 if ballot is SCORE else 3]
     heard = [case(ballot, *qualities, item=str(i), language=language) for i in range(30)]
-    for verdict in judge(noise=0).hear(heard):
+    for verdict in judge(noise=0).judge(heard):
         assert ballot.read(verdict.text, len(qualities)) == verdict.marks
         assert verdict.marks is not None
         assert verdict.text.strip() != ballot.write(verdict.marks)
-    for planted in (Planted(refuses=1.0), Planted(garbles=1.0)):
-        for verdict in judge(planted=planted).hear(heard):
+    for planted in (PlantedBiases(refuses=1.0), PlantedBiases(garbles=1.0)):
+        for verdict in judge(biases=planted).judge(heard):
             assert verdict.fault in {"refused", "unreadable"}
             assert verdict.text
 
 
 def test_garbled_replies_are_unreadable_not_refused():
     heard = [case(PAIR, 1.0, 0.0, item=str(i)) for i in range(30)]
-    assert {verdict.fault for verdict in judge(planted=Planted(garbles=1.0)).hear(heard)} == {"unreadable"}
+    assert {verdict.fault for verdict in judge(biases=PlantedBiases(garbles=1.0)).judge(heard)} == {"unreadable"}
 
 
 def test_faults_come_as_often_as_planted_and_leave_the_other_rulings_alone():
     heard = [case(SCORE, 0.5, item=str(i)) for i in range(1500)]
-    verdicts = list(judge(planted=Planted(refuses=0.1, garbles=0.1)).hear(heard))
+    verdicts = list(judge(biases=PlantedBiases(refuses=0.1, garbles=0.1)).judge(heard))
     faults = sum(verdict.fault is not None for verdict in verdicts)
     assert stats.binomtest(faults, 1500, 0.2).pvalue > 0.001
 
 
 def test_rulings_hang_on_judge_case_and_trial_and_not_on_the_order_of_hearing():
     cases = [case(PAIR, 0.5, 0.75, item=str(i), trial=t) for i in range(20) for t in range(2)]
-    there = {(v.case, v.trial): v.text for v in judge(noise=1).hear(cases)}
-    back = {(v.case, v.trial): v.text for v in judge(noise=1).hear(cases[::-1])}
+    there = {(v.case, v.trial): v.text for v in judge(noise=1).judge(cases)}
+    back = {(v.case, v.trial): v.text for v in judge(noise=1).judge(cases[::-1])}
     assert there == back
     assert [text for (_, trial), text in there.items() if trial == 0] != [
         text for (_, trial), text in there.items() if trial == 1
@@ -123,11 +123,11 @@ def test_what_changes_rulings_changes_the_name():
         {"noise": 0.6},
         {"seed": 1},
         *(
-            {"planted": replace(Planted(), **{name: 0.1})}
+            {"biases": replace(PlantedBiases(), **{name: 0.1})}
             for name in ("leniency", "length", "position", "refuses", "garbles")
         ),
-        {"planted": Planted(ego=0.1, favourite="a")},
-        {"planted": Planted(ego=0.1, favourite="b")},
+        {"biases": PlantedBiases(ego=0.1, favourite="a")},
+        {"biases": PlantedBiases(ego=0.1, favourite="b")},
     ]
     names = [judge(**one).name for one in settings]
     assert len(set(names)) == len(names)
@@ -135,9 +135,9 @@ def test_what_changes_rulings_changes_the_name():
     assert isinstance(judge(), Judge)
 
 
-def test_where_the_truth_is_not_known_it_recuses_itself():
-    [verdict] = SimulatedJudge("j", lambda _: None).hear([case(SCORE, 0.5)])
-    assert verdict.fault == "recused"
+def test_where_the_truth_is_not_known_it_abstains_itself():
+    [verdict] = SimulatedJudge("j", lambda _: None).judge([case(SCORE, 0.5)])
+    assert verdict.fault == "abstained"
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_where_the_truth_is_not_known_it_recuses_itself():
 )
 def test_impossible_plants_are_refused(wrong):
     with pytest.raises(InputError):
-        Planted(**wrong)
+        PlantedBiases(**wrong)
 
 
 def test_negative_noise_is_refused():
@@ -158,25 +158,28 @@ def test_negative_noise_is_refused():
 def test_allies_win_against_everybody_else_and_count_as_ever_among_themselves():
     truth = {"a": 0.0, "b": 1.0, "c": 1.0, "d": 0.0}
     judge = SimulatedJudge(
-        "ally", lambda case: [truth[name] for name in case.contestants], noise=0.1, planted=Planted(allies=("a", "b"))
+        "ally",
+        lambda case: [truth[name] for name in case.contestants],
+        noise=0.1,
+        biases=PlantedBiases(allies=("a", "b")),
     )
     item = Item.ask("q", "?")
 
     def ruled(*names):
         case = Case(item, tuple(Response.say("q", name, "Yes.") for name in names), Choice(tie=True))
-        (verdict,) = judge.hear([case])
+        (verdict,) = judge.judge([case])
         return verdict.marks
 
     assert ruled("a", "c") == (1, 0)
     assert ruled("c", "b") == (0, 1)
     assert ruled("a", "b") == (0, 1)
     assert ruled("c", "d") == (1, 0)
-    (alone,) = judge.hear([Case(item, (Response.say("q", "a", "Yes."),), Score(1, 5))])
+    (alone,) = judge.judge([Case(item, (Response.say("q", "a", "Yes."),), Score(1, 5))])
     assert alone.marks == (5,)
 
 
 def test_the_lazy_tie_as_often_as_planted():
-    judge = SimulatedJudge("lazy", lambda _: [1.0, 0.0], noise=0.1, planted=Planted(lazy=0.7))
+    judge = SimulatedJudge("lazy", lambda _: [1.0, 0.0], noise=0.1, biases=PlantedBiases(lazy=0.7))
     cases = [
         Case(
             Item.ask(f"q{place}", "?"),
@@ -185,13 +188,13 @@ def test_the_lazy_tie_as_often_as_planted():
         )
         for place in range(800)
     ]
-    ties = sum(verdict.marks == (0.5, 0.5) for verdict in judge.hear(cases))
+    ties = sum(verdict.marks == (0.5, 0.5) for verdict in judge.judge(cases))
     assert stats.binomtest(ties, len(cases), 0.7).pvalue > 0.001
     with pytest.raises(InputError, match="laziness is a share"):
-        Planted(lazy=1.2)
+        PlantedBiases(lazy=1.2)
 
 
 def test_what_was_added_later_does_not_rename_judges_without_it():
-    assert set(Planted().settings) == {"leniency", "length", "ego", "favourite", "position", "refuses", "garbles"}
-    plain, lazy = (SimulatedJudge("j", lambda _: None, planted=Planted(lazy=share)).name for share in (0, 0.5))
+    assert set(PlantedBiases().settings) == {"leniency", "length", "ego", "favourite", "position", "refuses", "garbles"}
+    plain, lazy = (SimulatedJudge("j", lambda _: None, biases=PlantedBiases(lazy=share)).name for share in (0, 0.5))
     assert plain != lazy

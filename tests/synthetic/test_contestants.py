@@ -13,10 +13,10 @@ from fullbench.core.item import Item
 from fullbench.core.model import Model, Prompt
 from fullbench.core.picture import Picture
 from fullbench.core.text import length_of
-from fullbench.synthetic.answer_quality import quality
-from fullbench.synthetic.contestants import Contestant, contestants
-from fullbench.synthetic.drawing import draw
-from fullbench.synthetic.picture_reading import Sight, look
+from fullbench.synthetic.answer_quality import measure_quality
+from fullbench.synthetic.contestants import Contestant, build_contestants
+from fullbench.synthetic.drawing import draw_scene
+from fullbench.synthetic.picture_reading import Sight, read_scene
 from fullbench.synthetic.scenes import Scene, Thing
 from fullbench.synthetic.vocabulary import COLOURS, SHAPES
 from tests.synthetic.conftest import answers
@@ -25,12 +25,12 @@ KEEN = Contestant("keen", Sight())
 
 
 def ask(model, scene, question, seed=0):
-    item = Item.ask("q", question, Picture.of(draw(scene, seed)))
+    item = Item.ask("q", question, Picture.from_bytes(draw_scene(scene, seed)))
     return answers(model, [item])["q"]
 
 
 def skill(known, answered, label):
-    return fmean(quality(one.query, one.scene, answered[label][one.item.id]) for one in known)
+    return fmean(measure_quality(one.query, one.scene, answered[label][one.item.id]) for one in known)
 
 
 def test_a_prompt_holds_the_question_and_the_picture_and_nothing_else(known):
@@ -68,14 +68,14 @@ def test_the_answer_follows_the_pixels(shape, colour):
 def test_other_pixels_change_the_answers_of_those_who_look_and_of_nobody_else(known):
     items = [one.item for one in known if one.query.task in {"count", "description"}]
     turned = [Item.ask(item.id, item.question, *other.pictures) for item, other in pairwise(items)]
-    for model in contestants():
+    for model in build_contestants():
         before, after = answers(model, items), answers(model, turned)
         changed = fmean(before[item.id] != after[item.id] for item in turned)
         assert changed == 0 if model.sight is None else changed > 0.5, model.label
 
 
 def test_skill_is_as_designed_on_two_hundred_items(known, answered):
-    by = {model.label: skill(known, answered, model.label) for model in contestants()}
+    by = {model.label: skill(known, answered, model.label) for model in build_contestants()}
     assert by["keen"] > 0.97
     order = ["keen", "hasty", "blurred", "colourblind", "blind"]
     for better, worse in pairwise(order):
@@ -97,7 +97,7 @@ def test_the_long_winded_one_says_the_same_in_more_words(known, answered):
         keen, wordy = answered["keen"][one.item.id], answered["wordy"][one.item.id]
         assert keen in wordy
         assert length_of(wordy) > length_of(keen) + 8
-        assert quality(one.query, one.scene, keen) == quality(one.query, one.scene, wordy)
+        assert measure_quality(one.query, one.scene, keen) == measure_quality(one.query, one.scene, wordy)
     assert fmean(map(length_of, answered["hasty"].values())) < fmean(map(length_of, answered["keen"].values()))
 
 
@@ -112,7 +112,7 @@ def test_answers_are_in_the_language_of_the_question(known, answered):
 
 def test_answers_repeat_themselves_and_what_is_not_understood_is_said(known, answered):
     items = [one.item for one in known[:28]]
-    for model in contestants():
+    for model in build_contestants():
         assert isinstance(model, Model)
         again = answers(model, items[::-1])
         assert all(again[item.id] == answered[model.label][item.id] for item in items)
@@ -122,7 +122,7 @@ def test_answers_repeat_themselves_and_what_is_not_understood_is_said(known, ans
 
 def test_eyes_fail_as_they_are_told_to():
     small, large = Thing("circle", "red", 60, 60, 8), Thing("square", "green", 200, 120, 30)
-    png = draw(Scene(things=(small, large)), 1)
-    assert look(png, Sight()).groups() == Scene(things=(small, large)).groups()
-    assert look(png, Sight(overlooks=12)).groups() == Scene(things=(large,)).groups()
-    assert {thing.colour for thing in look(png, Sight(confusion=1.0)).things}.isdisjoint({"red", "green"})
+    png = draw_scene(Scene(things=(small, large)), 1)
+    assert read_scene(png, Sight()).groups() == Scene(things=(small, large)).groups()
+    assert read_scene(png, Sight(overlooks=12)).groups() == Scene(things=(large,)).groups()
+    assert {thing.colour for thing in read_scene(png, Sight(confusion=1.0)).things}.isdisjoint({"red", "green"})

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from scipy import stats
 
-from fullbench.analysis.boards.leaderboard import tables as leaderboards
-from fullbench.benchmarks.synthetic.bench import court, court_of
+from fullbench.analysis.boards.leaderboard import leaderboard_tables as leaderboards
+from fullbench.benchmarks.synthetic.bench import build_synthetic_benchmark, synthetic_benchmark
 from fullbench.core.benchmark import Benchmark
 from fullbench.core.record import Record
 from fullbench.errors import InputError
-from fullbench.synthetic.planted_judges import FAVOURITE, simulated
+from fullbench.synthetic.planted_judges import FAVOURITE, build_simulated_judges
 
 
 @pytest.fixture(scope="module")
@@ -34,14 +34,16 @@ def cell(table, **where):
 
 
 def test_it_is_a_benchmark_like_any_other():
-    assert isinstance(court, Benchmark)
-    assert [item.key for item in court.items()] == [item.key for item in court_of().items()]
+    assert isinstance(synthetic_benchmark, Benchmark)
+    assert [item.key for item in synthetic_benchmark.items()] == [
+        item.key for item in build_synthetic_benchmark().items()
+    ]
     with pytest.raises(InputError, match="leave the source out"):
-        court.items(Path("somewhere"))
+        synthetic_benchmark.items(Path("somewhere"))
 
 
 def test_naming_the_court_loads_nothing_heavy():
-    program = "import sys; from fullbench.benchmarks.synthetic.bench import court; print(*sys.modules)"
+    program = "import sys; from fullbench.benchmarks.synthetic.bench import synthetic_benchmark; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, text=True).stdout.split()
     assert "fullbench.benchmarks.synthetic.bench" in loaded
     assert not {"numpy", "scipy", "PIL"} & set(loaded)
@@ -148,8 +150,8 @@ def test_faults_are_counted_and_never_marked(heard, tables):
     assert row["refused"] + row["unreadable"] == round(row["share"].value * len(cases)) > 0
     assert row["share"].low < row["planted"] < row["share"].high
     assert all(verdict.marks is None for verdict in record if verdict.fault)
-    for judge in simulated(7):
-        if not judge.planted.faults:
+    for judge in build_simulated_judges(7):
+        if not judge.biases.unusable_share:
             assert cell(tables["faults"], judge=judge.name)["share"].value == 0
 
 
@@ -159,6 +161,6 @@ def test_tables_say_what_made_them_and_hold_no_empty_ones(heard, tables):
         assert table.rows
         assert table.source["seed"] == 7
         assert table.source["judges"] == record.judges
-    assert court.tables(Record(())) == []
+    assert synthetic_benchmark.tables(Record(())) == []
     without = record.where(lambda verdict: verdict.judge != "truth")
-    assert "agreement" not in {table.name for table in court.tables(without)}
+    assert "agreement" not in {table.name for table in synthetic_benchmark.tables(without)}

@@ -7,13 +7,13 @@ from collections import Counter, defaultdict
 
 import pytest
 
-from fullbench.benchmarks.synthetic.bench import court_of
-from fullbench.benchmarks.synthetic.planted_bias_recovery import SCORES, inside, recovered
+from fullbench.benchmarks.synthetic.bench import build_synthetic_benchmark
+from fullbench.benchmarks.synthetic.planted_bias_recovery import SCORES, bias_findings, interval_coverage
 from fullbench.core.record import Record
 from fullbench.core.response import Response
-from fullbench.stats.paired_comparison_of_judges import holm
-from fullbench.synthetic.planted_judges import simulated
-from fullbench.synthetic.sample_items import sample
+from fullbench.stats.paired_comparison_of_judges import holm_correction
+from fullbench.synthetic.planted_judges import build_simulated_judges
+from fullbench.synthetic.sample_items import build_items
 from fullbench.synthetic.truth import TruthJudge
 from tests.synthetic.conftest import answers
 
@@ -27,22 +27,22 @@ BIASES = {"sight", "leniency", "length", "ego", "position", "faults"}
 @pytest.fixture(scope="module")
 def found():
     """Every planted number of every judge in every court: the pictures stay, the judges are drawn anew."""
-    court = court_of(SEED, SIZE)
+    court = build_synthetic_benchmark(SEED, SIZE)
     items = court.items()
-    truth = TruthJudge(sample(SEED, SIZE))
+    truth = TruthJudge(build_items(SEED, SIZE))
     said = [
         Response.say(item, model.name, text)
         for model in court.contestants()
         for item, text in answers(model, items).items()
     ]
     cases = [case for case in court.cases(items, said) if case.ballot.spec != "ranking"]
-    true = tuple(truth.hear(case for case in cases if case.ballot.spec == SCORES))
+    true = tuple(truth.judge(case for case in cases if case.ballot.spec == SCORES))
     by_id, by_name = {item.id: item for item in items}, {(one.item, one.contestant): one for one in said}
     courts = defaultdict(list)
     for seed in range(SEEDS):
-        for judge in simulated(seed, truth.qualities):
-            own = Record(tuple(judge.hear(cases)), by_id, by_name)
-            courts[seed] += recovered(own, judge, Record((*own.verdicts, *true), by_id, by_name))
+        for judge in build_simulated_judges(seed, truth.qualities):
+            own = Record(tuple(judge.judge(cases)), by_id, by_name)
+            courts[seed] += bias_findings(own, judge, Record((*own.verdicts, *true), by_id, by_name))
     return courts
 
 
@@ -50,7 +50,7 @@ def test_every_planted_bias_lies_in_its_interval_as_often_as_it_should(found):
     held = defaultdict(Counter)
     for one in (one for court in found.values() for one in court):
         if one.what in BIASES and one.planted != one.neutral:
-            held[one.judge.label, one.what][inside(one)] += 1
+            held[one.judge.label, one.what][interval_coverage(one)] += 1
     assert {what for _, what in held} == BIASES
     for key, counts in held.items():
         assert counts["yes"] >= 0.93 * SEEDS, (key, counts)
@@ -60,7 +60,7 @@ def test_what_is_not_there_is_seldom_seen_once_many_tests_are_allowed_for(found)
     seen = absent = 0
     for court in found.values():
         tested = [one for one in court if one.neutral is not None and one.recovered is not None]
-        passed = holm([p_value(one) for one in tested]).passed
+        passed = holm_correction([p_value(one) for one in tested]).is_significant
         seen += sum(hit for one, hit in zip(tested, passed, strict=True) if one.planted == one.neutral)
         absent += sum(one.planted == one.neutral for one in tested)
     assert absent > 30 * SEEDS

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from fullbench.synthetic.drawing import HUES, LOWER, UPPER, bar_span, draw, outline
-from fullbench.synthetic.sample_items import sample
+from fullbench.synthetic.drawing import HUES, LOWER, UPPER, bar_span, draw_scene, shape_outline
+from fullbench.synthetic.sample_items import build_items
 from fullbench.synthetic.scenes import HEIGHT, TOP, WIDTH, Thing, chart_scene, things_scene
 from fullbench.synthetic.vocabulary import COLOURS
 
@@ -33,8 +33,8 @@ def colour_at(picture, x, y):
 
 def test_another_process_makes_the_same_bytes():
     program = (
-        "import hashlib; from fullbench.synthetic.sample_items import sample\n"
-        "for one in sample(3, 14): print(hashlib.sha256(one.item.pictures[0].data()).hexdigest(), one.item.key)"
+        "import hashlib; from fullbench.synthetic.sample_items import build_items\n"
+        "for one in build_items(3, 14): print(hashlib.sha256(one.item.pictures[0].data()).hexdigest(), one.item.key)"
     )
     other = subprocess.run(
         [sys.executable, "-c", program],
@@ -43,13 +43,15 @@ def test_another_process_makes_the_same_bytes():
         text=True,
         env=os.environ | {"PYTHONHASHSEED": "99"},
     )
-    here = [f"{hashlib.sha256(one.item.pictures[0].data()).hexdigest()} {one.item.key}" for one in sample(3, 14)]
+    here = [f"{hashlib.sha256(one.item.pictures[0].data()).hexdigest()} {one.item.key}" for one in build_items(3, 14)]
     assert other.stdout.split("\n")[:-1] == here
 
 
 def test_seeds_differ_and_a_longer_sample_begins_with_the_shorter(known):
-    assert sample(7, 20) == known[:20]
-    assert not {one.item.pictures[0].digest for one in sample(8, 20)} & {one.item.pictures[0].digest for one in known}
+    assert build_items(7, 20) == known[:20]
+    assert not {one.item.pictures[0].digest for one in build_items(8, 20)} & {
+        one.item.pictures[0].digest for one in known
+    }
 
 
 @given(seeds)
@@ -57,7 +59,7 @@ def test_things_lie_apart_and_inside(seed):
     scene = things_scene(random.Random(seed))
     assert len(scene.things) >= 2
     for thing in scene.things:
-        corners = outline(thing.shape, thing.x, thing.y, thing.radius)
+        corners = shape_outline(thing.shape, thing.x, thing.y, thing.radius)
         assert all(0 < x < WIDTH and 0 < y < HEIGHT for x, y in corners)
     for one in scene.things:
         for two in scene.things:
@@ -68,7 +70,7 @@ def test_things_lie_apart_and_inside(seed):
 @given(seeds)
 def test_the_picture_shows_the_things_where_the_scene_has_them(seed):
     scene = things_scene(random.Random(seed))
-    picture = Image.open(io.BytesIO(draw(scene, seed)))
+    picture = Image.open(io.BytesIO(draw_scene(scene, seed)))
     for thing in scene.things:
         assert colour_at(picture, thing.x, thing.y) == thing.colour
         assert colour_at(picture, thing.x, thing.y - 1.5 * thing.radius) in {None, *(t.colour for t in scene.things)}
@@ -78,7 +80,7 @@ def test_the_picture_shows_the_things_where_the_scene_has_them(seed):
 @given(seeds)
 def test_bars_reach_as_high_as_their_values(seed):
     scene = chart_scene(random.Random(seed))
-    picture = Image.open(io.BytesIO(draw(scene, seed)))
+    picture = Image.open(io.BytesIO(draw_scene(scene, seed)))
     assert max(bar.value for bar in scene.bars) <= TOP
     for place, bar in enumerate(scene.bars):
         middle = sum(bar_span(place, len(scene.bars))) / 2

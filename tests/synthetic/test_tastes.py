@@ -8,60 +8,60 @@ import numpy as np
 import pytest
 
 from fullbench.errors import InputError
-from fullbench.synthetic.answer_quality import quality
-from fullbench.synthetic.contestants import contestant, contestants
-from fullbench.synthetic.peer_reviewers import Hearing, Reviewer, Taste, worth
+from fullbench.synthetic.answer_quality import measure_quality
+from fullbench.synthetic.contestants import build_contestants, contestant_from_options
+from fullbench.synthetic.peer_reviewers import Reviewer, ReviewRequest, Taste, answer_worth
 from fullbench.synthetic.question_meaning import Query
-from fullbench.synthetic.questions import understand
+from fullbench.synthetic.questions import parse_question
 from fullbench.synthetic.scenes import Scene, things_scene
 from tests.journeys.commands import cells, cli
 
 FAR = "The picture shows something else entirely."
 
 
-def hearing() -> tuple[Hearing, Scene, int]:
+def hearing() -> tuple[ReviewRequest, Scene, int]:
     import random
 
     scene = things_scene(random.Random(3))
     colour, shape = scene.things[0].colour, scene.things[0].shape
-    query = understand(f"How many {colour} {shape}s are in the picture?")
+    query = parse_question(f"How many {colour} {shape}s are in the picture?")
     assert isinstance(query, Query)
     there = sum((thing.colour, thing.shape) == (colour, shape) for thing in scene.things)
-    return Hearing(query, (), by_understanding=False), scene, there
+    return ReviewRequest(query, (), by_understanding=False), scene, there
 
 
 def test_a_reviewer_of_its_own_measures_otherwise_than_the_truth_does():
     asked, scene, there = hearing()
     own, near = f"There are {there}.", f"There are {there + 1}."
-    assert quality(asked.query, scene, near) == 0.5, "the court gives half for a count that is off by one"
+    assert measure_quality(asked.query, scene, near) == 0.5, "the court gives half for a count that is off by one"
     facts_alone = Reviewer(scene, own, Taste(echo=0.0))
-    assert worth(asked, facts_alone, own) == 1
-    assert worth(asked, facts_alone, near) == worth(asked, facts_alone, FAR) == 0
-    assert worth(asked, Reviewer(scene), near) == 0.5, "without a taste it is the court's measure"
+    assert answer_worth(asked, facts_alone, own) == 1
+    assert answer_worth(asked, facts_alone, near) == answer_worth(asked, facts_alone, FAR) == 0
+    assert answer_worth(asked, Reviewer(scene), near) == 0.5, "without a taste it is the court's measure"
 
 
 def test_it_likes_words_like_its_own_and_length_as_far_as_it_was_told():
     asked, scene, there = hearing()
     mine = f"Let me look with care. I count {there}."
     echoing, plain = Reviewer(scene, mine, Taste(echo=0.5)), Reviewer(scene, mine, Taste(echo=0.0))
-    assert worth(asked, echoing, mine) > worth(asked, echoing, f"{there}.")
-    assert worth(asked, plain, mine) == worth(asked, plain, f"{there}.")
+    assert answer_worth(asked, echoing, mine) > answer_worth(asked, echoing, f"{there}.")
+    assert answer_worth(asked, plain, mine) == answer_worth(asked, plain, f"{there}.")
     long = Reviewer(scene, mine, Taste(echo=0.0, length=0.2))
     twice = f"{there} " + "and so it is " * 2
-    assert worth(asked, long, twice) - worth(asked, long, f"{there} and so it") == pytest.approx(
+    assert answer_worth(asked, long, twice) - answer_worth(asked, long, f"{there} and so it") == pytest.approx(
         0.2 * np.log2(9 / 4), abs=1e-9
     )
 
 
 def test_options_make_clones_and_wrong_ones_are_refused():
-    clone = contestant("colourblind", {"label": "twin", "rules": "own"})
-    assert (clone.name, clone.sight) == ("court/twin", contestant("colourblind", {}).sight)
-    assert "taste" not in contestant("keen", {}).settings, "ledgers know the usual ones without"
-    assert contestant("keen", {"echo": "0.4"}).settings["taste"] == {"echo": 0.4, "length": 0.0}
+    clone = contestant_from_options("colourblind", {"label": "twin", "rules": "own"})
+    assert (clone.name, clone.sight) == ("court/twin", contestant_from_options("colourblind", {}).sight)
+    assert "taste" not in contestant_from_options("keen", {}).settings, "ledgers know the usual ones without"
+    assert contestant_from_options("keen", {"echo": "0.4"}).settings["taste"] == {"echo": 0.4, "length": 0.0}
     for options, words in (({"sees": "1"}, "found sees"), ({"echo": "2"}, "from 0 to 1"), ({"rules": "x"}, "own or"),
                            ({"manner": "loud"}, "plain, terse, wordy")):  # fmt: skip
         with pytest.raises(InputError, match=words):
-            contestant("keen", options)
+            contestant_from_options("keen", options)
 
 
 def test_whoever_names_nobody_gets_reviewers_with_measures_of_their_own(tmp_path):
@@ -70,7 +70,7 @@ def test_whoever_names_nobody_gets_reviewers_with_measures_of_their_own(tmp_path
     usual = json.loads(cli(*words).stdout)
 
     def named(options: str) -> str:
-        return ",".join(f"court:{member.label}?{options.format(label=member.label)}" for member in contestants())
+        return ",".join(f"court:{member.label}?{options.format(label=member.label)}" for member in build_contestants())
 
     own = cli(*words, "--contestants", named("rules=own&label={label}-own"))
     assert "Asked 0, known" in own.stderr

@@ -9,7 +9,7 @@ from fullbench.core.case import Case
 from fullbench.core.item import Item
 from fullbench.core.judge import Judge
 from fullbench.core.response import Response
-from fullbench.synthetic.answer_quality import quality
+from fullbench.synthetic.answer_quality import measure_quality
 from fullbench.synthetic.question_meaning import Kind, Query
 from fullbench.synthetic.truth import TruthJudge
 from tests.synthetic.test_questions import CHART, SCENE
@@ -70,7 +70,7 @@ ALL = Query("description", "en")
     ],
 )
 def test_credit_worked_out_by_hand(query, text, credit):
-    assert quality(query, CHART if query.task == "chart" else SCENE, text) == credit
+    assert measure_quality(query, CHART if query.task == "chart" else SCENE, text) == credit
 
 
 def case(known, ballot, *said):
@@ -81,16 +81,16 @@ def test_the_truth_rules_on_every_ballot_and_only_on_what_it_knows(known):
     judge = TruthJudge(known[:1])
     assert isinstance(judge, Judge)
     right, wrong = known[0].item.reference, "I do not know."
-    rulings = judge.hear(
+    rulings = judge.judge(
         [case(known[0], Score(1, 5), right), case(known[0], Score(1, 5), wrong), case(known[0], Choice(), wrong, right),
          case(known[0], Choice(), right, right), case(known[0], Ranking(), wrong, right)]
     )  # fmt: skip
     assert [verdict.marks for verdict in rulings] == [(5,), (1,), (0, 1), (0.5, 0.5), (1, 2)]
-    [verdict] = judge.hear([case(known[1], Score(1, 5), right)])
-    assert verdict.fault == "recused"
+    [verdict] = judge.judge([case(known[1], Score(1, 5), right)])
+    assert verdict.fault == "abstained"
     changed = Item(known[0].item.id, known[0].item.turns, reference="another")
-    [verdict] = judge.hear([Case(changed, (Response.say(changed.id, "c", right),), Score(1, 5))])
-    assert verdict.fault == "recused"
+    [verdict] = judge.judge([Case(changed, (Response.say(changed.id, "c", right),), Score(1, 5))])
+    assert verdict.fault == "abstained"
 
 
 def test_places_and_names_do_not_matter(heard):
@@ -99,5 +99,5 @@ def test_places_and_names_do_not_matter(heard):
         if len(verdict.contestants) > 1:
             there = dict(zip(verdict.contestants, verdict.marks, strict=True))
             turned = Case(case_.item, case_.responses[::-1], case_.ballot)
-            [back] = heard[0].judges()[0].hear([turned])
+            [back] = heard[0].judges()[0].judge([turned])
             assert dict(zip(back.contestants, back.marks, strict=True)) == there

@@ -7,14 +7,14 @@ from statistics import fmean
 
 import pytest
 
-from fullbench.benchmarks.synthetic.bench import court, court_wide
+from fullbench.benchmarks.synthetic.bench import synthetic_benchmark, wide_synthetic_benchmark
 from fullbench.core.model import Prompt
-from fullbench.synthetic.answer_quality import quality
+from fullbench.synthetic.answer_quality import measure_quality
 from fullbench.synthetic.question_meaning import Kind, Query
-from fullbench.synthetic.questions import ask, say, solve, understand
-from fullbench.synthetic.sample_items import sample
+from fullbench.synthetic.questions import parse_question, solve_query, word_answer, word_question
+from fullbench.synthetic.sample_items import build_items
 from fullbench.synthetic.scenes import Scene, Thing
-from fullbench.synthetic.wide_questions import AGAIN, TASKS
+from fullbench.synthetic.wide_questions import LOOK_AGAIN, TASKS
 from fullbench.testing import check_benchmark
 
 SIZE = 132
@@ -23,26 +23,28 @@ NEW = (*TASKS, "dialogue")
 
 @pytest.fixture(scope="module")
 def wide():
-    return sample(7, SIZE, wide=True)
+    return build_items(7, SIZE, wide=True)
 
 
 @pytest.fixture(scope="module")
 def marks(wide):
     """The mean quality of each contestant in each task."""
     found = {}
-    for model in court_wide.contestants():
+    for model in wide_synthetic_benchmark.contestants():
         replies = model.answer(Prompt(known.item.turns, tag=known) for known in wide)
         given = [(reply.prompt.tag, reply.text) for reply in replies]
         for task in {known.item.tags["task"] for known in wide}:
-            mine = [quality(k.query, k.scene, text) for k, text in given if k.item.tags["task"] == task]
+            mine = [measure_quality(k.query, k.scene, text) for k, text in given if k.item.tags["task"] == task]
             found[model.label, task] = fmean(mine)
     return found
 
 
 def test_it_is_a_benchmark_like_any_other(tmp_path):
-    check_benchmark(court_wide, tmp_path)
-    assert court.items()[0].key == sample(7, 1)[0].item.key
-    assert not {item.id for item in court_wide.items()} & {item.id for item in court.items()}
+    check_benchmark(wide_synthetic_benchmark, tmp_path)
+    assert synthetic_benchmark.items()[0].key == build_items(7, 1)[0].item.key
+    assert not {item.id for item in wide_synthetic_benchmark.items()} & {
+        item.id for item in synthetic_benchmark.items()
+    }
 
 
 def test_every_task_comes_in_both_languages(wide):
@@ -54,8 +56,8 @@ def test_every_task_comes_in_both_languages(wide):
 @pytest.mark.parametrize("place", range(SIZE))
 def test_a_question_is_understood_and_its_reference_is_right(wide, place):
     known = wide[place]
-    assert understand(ask(known.query)) == known.query
-    assert quality(known.query, known.scene, known.item.reference) == 1
+    assert parse_question(word_question(known.query)) == known.query
+    assert measure_quality(known.query, known.scene, known.item.reference) == 1
     assert len(known.item.pictures) == (2 if known.item.tags["task"] == "difference" else 1)
 
 
@@ -68,9 +70,9 @@ def test_keen_eyes_read_letters_and_see_what_changed(marks):
 
 def test_a_dialogue_is_about_the_question_before_and_the_answer_given_may_be_wrong(wide):
     talks = [known for known in wide if known.item.tags["task"] == "dialogue"]
-    given = Counter(quality(known.query, known.scene, known.item.turns[1].text) == 1 for known in talks)
+    given = Counter(measure_quality(known.query, known.scene, known.item.turns[1].text) == 1 for known in talks)
     assert set(given) == {True, False}
-    assert all(known.item.question in AGAIN.values() for known in talks)
+    assert all(known.item.question in LOOK_AGAIN.values() for known in talks)
 
 
 BEFORE = (Thing("star", "red", 40, 40, 20), Thing("circle", "blue", 120, 40, 20))
@@ -95,11 +97,11 @@ SUM = Query("problem", "en", (Kind("red", "star"), Kind("blue", "circle")), "3,5
     ],
 )
 def test_credit_worked_out_by_hand(query, scene, text, credit):
-    assert quality(query, scene, text) == credit
+    assert measure_quality(query, scene, text) == credit
 
 
 def test_a_change_either_way_is_found_and_no_change_is_none():
     taken = Scene(things=BEFORE, earlier=CHANGED.things)
-    assert solve(DIFFERENCE, CHANGED) == "added green square"
-    assert say(DIFFERENCE, solve(DIFFERENCE, taken)) == "A green square was removed."
-    assert solve(DIFFERENCE, Scene(things=BEFORE, earlier=BEFORE)) is None
+    assert solve_query(DIFFERENCE, CHANGED) == "added green square"
+    assert word_answer(DIFFERENCE, solve_query(DIFFERENCE, taken)) == "A green square was removed."
+    assert solve_query(DIFFERENCE, Scene(things=BEFORE, earlier=BEFORE)) is None

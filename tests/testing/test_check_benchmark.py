@@ -13,7 +13,7 @@ from fullbench import Case, Choice, Item, Record, Response, Score, Table, Verdic
 from fullbench.analysis import all_tables
 from fullbench.core.benchmark import HOOKS, Benchmark
 from fullbench.core.case import cases as cases_of
-from fullbench.core.reproduction import Brought, Reproduced, Reproduction
+from fullbench.core.reproduction import LoadedData, Reproduced, Reproduction
 from fullbench.core.verdict import PEOPLE
 from fullbench.errors import InputError
 from fullbench.judges.baselines import LengthJudge
@@ -47,13 +47,13 @@ def labels(source=None):
     given = answers()
     for item, one, two in zip(ITEMS, given[::2], given[1::2], strict=True):
         for rater in ("ann", "bob"):
-            yield Verdict.of(Case(item, (one, two), Choice()), PEOPLE, (1.0, 0.0), rater=rater)
+            yield Verdict.from_case(Case(item, (one, two), Choice()), PEOPLE, (1.0, 0.0), rater=rater)
 
 
 def bring(source=None):
     given = {(one.item, one.contestant): one for one in answers()}
-    heard = tuple(LengthJudge().hear(cases(ITEMS, given.values())))
-    return Brought(Record(heard, {item.id: item for item in ITEMS}, given))
+    heard = tuple(LengthJudge().judge(cases(ITEMS, given.values())))
+    return LoadedData(Record(heard, {item.id: item for item in ITEMS}, given))
 
 
 def wording(text=None):
@@ -85,10 +85,10 @@ WHOLE = Benchmark(
     paper="a test",
     items=items,
     cases=cases,
-    tables=all_tables.tables,
+    tables=all_tables.verdict_tables,
     wording=wording,
     asking=lambda: "=== user\n{question}\n",
-    hears=lambda judge, case: True,
+    can_judge=lambda judge, case: True,
     protocol=protocol,
     labels=labels,
     contestants=lambda: [ECHO],
@@ -119,7 +119,7 @@ def stateful_tables():
 
 def strangers(source=None):
     item = Item.ask("nowhere", "?")
-    yield Verdict.of(Case(item, (Response.say("nowhere", "a", "x"),), Score(1, 5)), PEOPLE, (3.0,))
+    yield Verdict.from_case(Case(item, (Response.say("nowhere", "a", "x"),), Score(1, 5)), PEOPLE, (3.0,))
 
 
 def same_person_twice(source=None):
@@ -133,7 +133,7 @@ def other_each_time():
     def bring_more(source=None):
         calls.append(1)
         record = bring().record
-        return Brought(replace(record, verdicts=record.verdicts[len(calls) :]))
+        return LoadedData(replace(record, verdicts=record.verdicts[len(calls) :]))
 
     return bring_more
 
@@ -145,7 +145,7 @@ class Mute:
 
 BROKEN = {
     "asking": ({"asking": lambda: "=== user\nSay something.\n"}, "leave out the question"),
-    "hears": ({"hears": lambda judge, case: False}, "has no case to hear"),
+    "can_judge": ({"can_judge": lambda judge, case: False}, "has no case to judge"),
     "protocol": ({"protocol": lambda said: WHOLE}, "that it does not know is refused"),
     "tables": ({"tables": stateful_tables()}, "the same record must give the same tables"),
     "wording without a block": ({"wording": lambda: wording(WORDS)}, "'wording' fails.*hearing"),
@@ -202,6 +202,6 @@ def test_reproduce_without_data_may_say_what_is_missing(tmp_path: Path):
 def test_what_is_not_a_benchmark_is_refused(tmp_path, monkeypatch):
     with pytest.raises(AssertionError, match=r"a fullbench\.Benchmark, not Mute"):
         check_benchmark(Mute(), tmp_path)
-    monkeypatch.setattr(plugin_registry, "load", lambda kind, name: Mute())
+    monkeypatch.setattr(plugin_registry, "load_plugin", lambda kind, name: Mute())
     with pytest.raises(InputError, match=r"'mute' is not a benchmark \(its type is Mute\)"):
-        plugin_registry.benchmark("mute")
+        plugin_registry.load_benchmark("mute")

@@ -19,7 +19,7 @@ from starlette.testclient import TestClient
 from fullbench.web.accounts import passwords, sessions, users
 from fullbench.web.accounts.account_tables import users as users_table
 from fullbench.web.app import create_app
-from fullbench.web.database import engine_for, upgrade, writing
+from fullbench.web.database import engine_for, upgrade_schema, write_transaction
 from fullbench.web.page_access import SESSION
 from fullbench.web.site_settings import Settings
 from tests.ports import free_port
@@ -34,9 +34,9 @@ def usual_hasher():
 
     A hash names its own cost, so either hasher knows what the other made.
     """
-    usual, cheap = passwords._hasher(), PasswordHasher(time_cost=1, memory_cost=1024, parallelism=1)
+    usual, cheap = passwords._password_hasher(), PasswordHasher(time_cost=1, memory_cost=1024, parallelism=1)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(passwords, "_hasher", lambda: cheap)
+        patch.setattr(passwords, "_password_hasher", lambda: cheap)
         yield usual
 
 
@@ -45,7 +45,7 @@ def one_postgres(postgres) -> str:
     """One PostgreSQL database for all tests, made once: many small ones are slow to make and slow to stop."""
     url = postgres.database()
     engine = engine_for(url)
-    upgrade(engine)
+    upgrade_schema(engine)
     engine.dispose()
     return url
 
@@ -55,7 +55,7 @@ def one_sqlite(tmp_path_factory) -> Path:
     """An empty SQLite database with all tables, to be copied."""
     path = tmp_path_factory.mktemp("sqlite") / "web.sqlite"
     engine = engine_for(f"sqlite:///{path}")
-    upgrade(engine)
+    upgrade_schema(engine)
     with engine.connect() as connection:
         connection.exec_driver_sql("ROLLBACK")
         connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -63,7 +63,29 @@ def one_sqlite(tmp_path_factory) -> Path:
     return path
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+# Tests of queries, locks and migrations run on both databases. All others run on SQLite, which is faster to set up.
+ON_BOTH_DATABASES = (
+    "web/test_database.py",
+    "web/accounts/test_races.py",
+    "web/campaigns/create/",
+    "web/campaigns/test_scenario.py",
+    "web/campaigns/votes/",
+    "web/results/boards/test_board_store.py",
+    "web/results/catalogue/",
+    "web/results/lists/",
+)
+
+
+def pytest_generate_tests(metafunc):
+    for fixture, scope in (("database", "function"), ("new_engine", "session")):
+        own = [mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")]
+        definitions = metafunc._arg2fixturedefs.get(fixture)
+        if fixture in metafunc.fixturenames and fixture not in own and definitions and not definitions[-1].params:
+            both = any(part in metafunc.definition.nodeid for part in ON_BOTH_DATABASES)
+            metafunc.parametrize(fixture, ["sqlite", "postgresql"] if both else ["sqlite"], indirect=True, scope=scope)
+
+
+@pytest.fixture
 def database(request, tmp_path) -> str:
     """The URL of an empty database."""
     if request.param == "sqlite":
@@ -123,7 +145,7 @@ class Visitor(TestClient):
 
 def person(app, name: str, role: str) -> users.User:
     """An account made straight in the database; its password is `PASSWORD`."""
-    with writing(app.state.engine) as connection:
+    with write_transaction(app.state.engine) as connection:
         return add_person(connection, name, role)
 
 
@@ -136,10 +158,17 @@ def add_person(connection, name: str, role: str) -> users.User:
     from fullbench.web.accounts.random_ids_and_digests import new_id
 
     if not _hash:
-        _hash.append(passwords.hashed(PASSWORD))
+        _hash.append(passwords.hash_password(PASSWORD))
     user = users.User(new_id(), name, role, at=time.time(), rater=new_id())
-    row = {"id": user.id, "name": name, "name_key": users.folded(name), "role": role, "disabled": False, "at": user.at,
-           "rater": user.rater}  # fmt: skip
+    row = {
+        "id": user.id,
+        "name": name,
+        "name_key": users.fold_name(name),
+        "role": role,
+        "disabled": False,
+        "at": user.at,
+        "rater": user.rater,
+    }
     connection.execute(insert(users_table).values(**row, password=_hash[0]))
     return user
 
@@ -148,8 +177,8 @@ def signed_in(app, name: str, role: str) -> Visitor:
     """A browser of somebody with an account; `visitor.user` says who."""
     visitor = Visitor(app)
     visitor.user = person(app, name, role)
-    with writing(app.state.engine) as connection:
-        visitor.cookies.set(SESSION, sessions.start(connection, visitor.user))
+    with write_transaction(app.state.engine) as connection:
+        visitor.cookies.set(SESSION, sessions.start_session(connection, visitor.user))
     return visitor
 
 
@@ -182,8 +211,8 @@ class Live:
 
     def cookie(self, name: str, role: str) -> dict:
         """A new account, signed in: a cookie for Playwright's `context.add_cookies`."""
-        with writing(self.engine) as connection:
-            secret = sessions.start(connection, add_person(connection, name, role))
+        with write_transaction(self.engine) as connection:
+            secret = sessions.start_session(connection, add_person(connection, name, role))
         return {"name": SESSION, "value": secret, "url": self.url}
 
 
@@ -193,7 +222,7 @@ def start_live(folder: Path, *options: str, database: str | None = None, port: i
     url = database or f"sqlite:///{folder / 'web.sqlite'}"
     settings = Settings(url, data=folder, port=port)
     engine = engine_for(url)
-    upgrade(engine)
+    upgrade_schema(engine)
     command = [str(Path(sys.executable).with_name("fullbench")), "serve", "--port", str(port), "--data", str(folder)]
     command += ["--database", url, *options]
     with (folder / "log").open("ab") as log:

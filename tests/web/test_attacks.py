@@ -12,7 +12,7 @@ from sqlalchemy import func, select
 from fullbench.errors import InputError
 from fullbench.web import picture_serving
 from fullbench.web.accounts import account_tables, audit_log
-from fullbench.web.database import reading, writing
+from fullbench.web.database import read_transaction, write_transaction
 from fullbench.web.page_access import SESSION
 from fullbench.web.site_settings import Settings
 from tests.web.api.test_api import Script, png
@@ -42,8 +42,8 @@ def test_stored_script_is_shown_as_text(app, organiser):
         person(app, text[:60], "viewer")
         organiser.submit("/people/invite", {"role": "viewer", "note": text})
         organiser.submit("/account/tokens", {"name": text[:60]})
-        with writing(app.state.engine) as connection:
-            audit_log.write(connection, None, text[:40], text, address=text, why=text)
+        with write_transaction(app.state.engine) as connection:
+            audit_log.write_entry(connection, None, text[:40], text, address=text, why=text)
     for page in ("/people", "/account", "/audit"):
         assert harmless(organiser.get(page).text), page
 
@@ -128,7 +128,7 @@ def test_what_is_no_picture_is_refused_whatever_it_says_it_is(app, data):
     with Script(app, "up", "annotator") as script:
         answer = script.post("/api/v1/pictures", files={"file": ("x.png", data, "image/png")})
         assert answer.status_code == 400
-    with reading(app.state.engine) as connection:
+    with read_transaction(app.state.engine) as connection:
         assert connection.execute(select(func.count()).select_from(account_tables.uploads)).scalar_one() == 0
     assert not picture_serving.uploads_folder(app.state.settings).folder.exists()
 
@@ -147,7 +147,7 @@ def test_an_animation_cannot_be_endless(tmp_path):
     out = io.BytesIO()
     frames[0].save(out, "GIF", save_all=True, append_images=frames[1:])
     with pytest.raises(InputError, match="pixels"):
-        picture_serving.checked(out.getvalue(), Settings("sqlite://", data=tmp_path))
+        picture_serving.check_picture(out.getvalue(), Settings("sqlite://", data=tmp_path))
 
 
 def test_a_huge_body_is_cut_off(database, tmp_path):
@@ -195,7 +195,7 @@ def test_another_site_cannot_act_for_a_user(app, organiser, annotator, path, dat
         assert organiser.post(path, data=data | {"csrf": token}, headers=header).status_code == 403
     assert organiser.post(path, json=data).status_code in {403, 422}
     assert organiser.get("/people").status_code == 200
-    with reading(app.state.engine) as connection:
+    with read_transaction(app.state.engine) as connection:
         assert connection.execute(select(func.count()).select_from(account_tables.tokens)).scalar_one() == 0
         assert connection.execute(select(func.count()).select_from(account_tables.invitations)).scalar_one() == 0
     good = {"Origin": "http://testserver", "Sec-Fetch-Site": "same-origin", "X-CSRF-Token": token}
@@ -285,18 +285,18 @@ def test_unknown_names_cost_the_same_work(monkeypatch):
     """Both ways run argon2 once: counted, not timed."""
     from fullbench.web.accounts import passwords
 
-    kept = passwords.hashed(PASSWORD)
-    passwords.matches("warm", None)
-    hasher, calls = passwords._hasher(), []
+    kept = passwords.hash_password(PASSWORD)
+    passwords.verify_password("warm", None)
+    hasher, calls = passwords._password_hasher(), []
 
     class Counting:
         def verify(self, *arguments):
             calls.append(arguments)
             return hasher.verify(*arguments)
 
-    monkeypatch.setattr(passwords, "_hasher", Counting)
-    assert not passwords.matches("wrong", kept)
-    assert not passwords.matches("wrong", None)
+    monkeypatch.setattr(passwords, "_password_hasher", Counting)
+    assert not passwords.verify_password("wrong", kept)
+    assert not passwords.verify_password("wrong", None)
     assert len(calls) == 2
 
 

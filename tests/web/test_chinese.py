@@ -24,7 +24,7 @@ from fullbench.ledger.ledger import Ledger
 from fullbench.web.app import create_app
 from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.tasks.task_content import Content, parts_json
-from fullbench.web.database import reading, writing
+from fullbench.web.database import read_transaction, write_transaction
 from fullbench.web.results.actions import rejudge_requests
 from fullbench.web.results.catalogue import catalogue_updater, panel_verdicts
 from fullbench.web.site_settings import Settings
@@ -103,7 +103,7 @@ def left_over(found: Words) -> list[str]:
 
 def questions() -> list[Item]:
     return [
-        Item.ask(f"题{n}", f"图中第{n}张有几个方块？", Picture.of(png((n * 9, 80, 120))), reference="四个",
+        Item.ask(f"题{n}", f"图中第{n}张有几个方块？", Picture.from_bytes(png((n * 9, 80, 120))), reference="四个",
                  captions=("方块",), tags={"任务": "计数" if n % 2 else "比较"})
         for n in range(6)
     ]  # fmt: skip
@@ -111,7 +111,7 @@ def questions() -> list[Item]:
 
 def verdict(case: Case, judge: str, draw: random.Random, trial: int = 0) -> Verdict:
     if judge == "古怪" and draw.random() < 0.2:
-        ruling: object = draw.choice(["refused", "unreadable", "recused"])
+        ruling: object = draw.choice(["refused", "unreadable", "abstained"])
     else:
         worth = [WORTH[name] + draw.gauss(0, 1) for name in case.contestants]
         if len(worth) == 1:
@@ -127,7 +127,7 @@ def verdict(case: Case, judge: str, draw: random.Random, trial: int = 0) -> Verd
             )
     judge, rater = ("human", judge) if judge in PEOPLE else (judge, "")
     usage = Usage(1, 0, 900, 40, 0.002, 0.5)
-    told = Verdict.of(case, judge, ruling, text="第一个更好", usage=usage, at=1000.0, rater=rater)
+    told = Verdict.from_case(case, judge, ruling, text="第一个更好", usage=usage, at=1000.0, rater=rater)
     return replace(told, trial=trial)
 
 
@@ -167,25 +167,25 @@ def site(tmp_path_factory):
                 ledger.add(case, *(verdict(case, judge, draw) for judge in ("稳重", *PEOPLE)))
     settings = Settings(f"sqlite:///{folder / 'web.sqlite'}", str(folder / "账本"), data=folder / "data")
     app = create_app(settings)
-    catalogue_updater.update(app.state.engine, app.state.ledger)
-    with writing(app.state.engine) as connection:
-        panel_verdicts.add(connection, "两位", "mean", ["稳重", "古怪"])
-        panel_verdicts.add(connection, "三位", "majority", list(JUDGES))
-    catalogue_updater.update(app.state.engine, app.state.ledger)
-    with writing(app.state.engine) as connection:
-        panel_verdicts.close(connection, "三位")
+    catalogue_updater.update_catalogue(app.state.engine, app.state.ledger)
+    with write_transaction(app.state.engine) as connection:
+        panel_verdicts.add_panel(connection, "两位", "mean", ["稳重", "古怪"])
+        panel_verdicts.add_panel(connection, "三位", "majority", list(JUDGES))
+    catalogue_updater.update_catalogue(app.state.engine, app.state.ledger)
+    with write_transaction(app.state.engine) as connection:
+        panel_verdicts.close_panel(connection, "三位")
     yield app
     app.state.engine.dispose()
     app.state.ledger.close()
 
 
 def content(kind: str, number: int) -> Content:
-    item = Item.ask(f"题{number}", "这是什么？", Picture.of(png((9 * number, 1, 1))))
+    item = Item.ask(f"题{number}", "这是什么？", Picture.from_bytes(png((9 * number, 1, 1))))
     one, two = Response.say(item.id, "红队", "一只猫"), Response.say(item.id, "蓝队", "一只狗")
     if kind in {"pair", "rank"}:
         return Content(item, (one, two))
     if kind == "rate":
-        shown = Picture.of(png((1, 9 * number, 1)))
+        shown = Picture.from_bytes(png((1, 9 * number, 1)))
         return Content(item, tuple(Response(item.id, name, (shown,)) for name in ("红队", "蓝队")))
     if kind == "write":
         return Content(item, about={"family": "计数"})
@@ -237,9 +237,9 @@ def walk(visitor, starts) -> tuple[dict[str, list[str]], Counter]:
 def work_a_little(site, annotator) -> None:
     """A study of every kind, and a vote in each; the second task is left."""
     for number, (kind, answer) in enumerate(ANSWERS.items()):
-        with writing(site.state.engine) as connection:
-            made = campaigns.create(connection, campaigns.Plan(name=f"研究{number}", kind=kind))
-            campaigns.add(connection, made, [content(kind, number) for number in range(2)])
+        with write_transaction(site.state.engine) as connection:
+            made = campaigns.create_campaign(connection, campaigns.CampaignPlan(name=f"研究{number}", kind=kind))
+            campaigns.add_tasks(connection, made, [content(kind, number) for number in range(2)])
         task = annotator.get(f"/work/{made.id}").text
         fields = dict(re.findall(r'<input type="hidden" name="(lease|key|replaces|started)" value="([^"]*)"', task))
         assert annotator.submit(f"/work/{made.id}/vote", {**fields, **answer}).status_code == 303, kind
@@ -249,12 +249,12 @@ def ask_for_judgements(site) -> None:
     """A request in every state."""
     key = next(iter(site.state.ledger.verdicts("稳重"))).case
     viewer = person(site, "观众", "viewer")
-    with writing(site.state.engine) as connection:
+    with write_transaction(site.state.engine) as connection:
         for state, judge in zip(rejudge_requests.STATES, (*JUDGES, "甲", "乙"), strict=True):
-            assert rejudge_requests.ask(connection, viewer, key, judge, "看起来不对")
-            newest = rejudge_requests.page(connection, state="open")[0]
+            assert rejudge_requests.add_request(connection, viewer, key, judge, "看起来不对")
+            newest = rejudge_requests.list_requests(connection, state="open")[0]
             beat = time.time() + 1000 if state == "queued" else None
-            rejudge_requests.change(
+            rejudge_requests.change_request(
                 connection, newest.id, "open", state="queued" if state == "interrupted" else state, beat=beat
             )
 
@@ -265,8 +265,8 @@ def act(site, organiser, annotator) -> None:
     organiser.submit("/account/tokens", {"name": "脚本", "scope": "write"})
     for change in ("viewer", "close", "open", "annotator"):
         organiser.submit(f"/people/{annotator.user.id}", {"change": change})
-    with reading(site.state.engine) as connection:
-        study = next(one for one in campaigns.listed(connection) if one.kind_name == "pair")
+    with read_transaction(site.state.engine) as connection:
+        study = next(one for one in campaigns.list_campaigns(connection) if one.kind_name == "pair")
     organiser.submit(f"/organise/{study.id}/guidelines", {"guidelines": "请认真看图。"})
     organiser.submit(f"/organise/{study.id}/state", {"to": "closed"})
     organiser.submit(f"/organise/{study.id}/keep", {})

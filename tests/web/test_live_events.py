@@ -8,7 +8,7 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 
 from fullbench.web import live_events
-from fullbench.web.database import reading, writing
+from fullbench.web.database import read_transaction, write_transaction
 from tests.waiting import LONG, until
 from tests.web.conftest import emptied, start_live
 
@@ -65,13 +65,13 @@ def _news(served):
         assert stream.answer.status == 200
         assert stream.open.wait(LONG)
     for number in range(5):
-        with writing(served.engine) as connection:
-            live_events.publish(connection, "work/一", {"done": number, "谁": "安"})
-            live_events.publish(connection, "organiser/all", number)
+        with write_transaction(served.engine) as connection:
+            live_events.publish_event(connection, "work/一", {"done": number, "谁": "安"})
+            live_events.publish_event(connection, "organiser/all", number)
     until(lambda: all(len(stream.heard) == 10 for stream in streams) and len(other.heard) == 5)
     assert [event["payload"]["done"] for event in other.heard] == [0, 1, 2, 3, 4]
     with served.engine.connect() as connection:
-        live_events.publish(connection, "work/一", "undone")
+        live_events.publish_event(connection, "work/一", "undone")
         connection.rollback()
     again = Stream(served, ann, ["work/一"], last=other.ids[2])
     until(lambda: len(again.heard) == 2)
@@ -85,11 +85,11 @@ def _news(served):
 
 
 def test_old_news_is_dropped_and_numbers_go_on(app):
-    with writing(app.state.engine) as connection:
+    with write_transaction(app.state.engine) as connection:
         connection.execute(live_events.events.insert().values(topic="public/x", payload="1", at=1.0))
         for _ in range(live_events.OVERLAP):
-            live_events.publish(connection, "public/x", 2)
-    with reading(app.state.engine) as connection:
-        kept = live_events.since(connection, 0)
+            live_events.publish_event(connection, "public/x", 2)
+    with read_transaction(app.state.engine) as connection:
+        kept = live_events.events_since(connection, 0)
     assert {event.payload for event in kept} == {2}
     assert min(event.id for event in kept) == 2

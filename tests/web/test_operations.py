@@ -14,7 +14,7 @@ import pytest
 
 from fullbench.ledger.ledger import Ledger
 from fullbench.web.app import create_app
-from fullbench.web.database import engine_for, reading, upgrade
+from fullbench.web.database import engine_for, read_transaction, upgrade_schema
 from fullbench.web.results.catalogue import catalogue_updater, fill_catalogue
 from fullbench.web.results.lists import verdict_list
 from fullbench.web.results.lists.verdict_filters import Filter
@@ -46,19 +46,19 @@ def test_it_is_not_ready_before_the_ledger_is_read_in_and_says_how_far_it_is(tmp
     with Ledger(path, read_only=True) as ledger:
         before = visitor.get("/ready")
         assert (before.status_code, before.json()["percent"]) == (503, 0)
-        fill_catalogue.fill(app.state.engine, ledger, batch=20, most=40)
+        fill_catalogue.fill_from_ledger(app.state.engine, ledger, batch=20, max_verdicts=40)
         halfway = visitor.get("/ready")
         assert halfway.status_code == 503
-        total = len(list(ledger.since(0, 10_000)))
+        total = len(list(ledger.verdicts_since(0, 10_000)))
         assert halfway.json()["percent"] == 100 * 40 // total
         assert f"({halfway.json()['percent']} % so far)" in visitor.get("/").text
         assert visitor.get("/health").status_code == 200
-        catalogue_updater.update(app.state.engine, ledger)
+        catalogue_updater.update_catalogue(app.state.engine, ledger)
     assert visitor.get("/ready").json() == {"status": "ok", "read_in": total, "of": total, "percent": 100}
     assert "so far" not in visitor.get("/").text
     with Ledger(path) as ledger:
         case, ruled = next(making.verdicts(seed=9, count=1))
-        ledger.add(*(type(one).of(case, "late", one.marks or "refused") for one in ruled[:1]))
+        ledger.add(*(type(one).from_case(case, "late", one.marks or "refused") for one in ruled[:1]))
     late = visitor.get("/ready")
     assert late.status_code == 200, "more verdicts do not take the site away from its visitors"
     assert late.json()["read_in"] < late.json()["of"]
@@ -69,12 +69,12 @@ def test_a_server_that_is_killed_while_it_reads_in_goes_on_where_it_was(tmp_path
     path = making.fill(tmp_path / "small.ledger", count=4)
     url = f"sqlite:///{tmp_path / 'web.sqlite'}"
     engine = engine_for(url)
-    upgrade(engine)
+    upgrade_schema(engine)
     with Ledger(path, read_only=True) as ledger:
-        fill_catalogue.fill(engine, ledger, batch=20, most=20)
-        total = len(list(ledger.since(0, 10_000)))
-    with reading(engine) as connection:
-        early = verdict_list.page(connection, Filter(), size=5).lines
+        fill_catalogue.fill_from_ledger(engine, ledger, batch=20, max_verdicts=20)
+        total = len(list(ledger.verdicts_since(0, 10_000)))
+    with read_transaction(engine) as connection:
+        early = verdict_list.find_verdicts(connection, Filter(), size=5).lines
     live = start_live(tmp_path, "--ledger", str(path), "--public")
     live.process.send_signal(signal.SIGKILL)
     live.process.wait(timeout=60)
@@ -83,9 +83,12 @@ def test_a_server_that_is_killed_while_it_reads_in_goes_on_where_it_was(tmp_path
     try:
         until(lambda: asked(f"{again.url}/ready")[0] == 200)
         assert asked(f"{again.url}/ready")[1]["read_in"] == total
-        with reading(engine) as connection:
-            assert verdict_list.count(connection, Filter()).n == total, "each verdict once"
-            assert verdict_list.page(connection, Filter(), after=early[-1].id - 1, size=5).lines[-1].id == early[-1].id
+        with read_transaction(engine) as connection:
+            assert verdict_list.count_verdicts(connection, Filter()).n == total, "each verdict once"
+            assert (
+                verdict_list.find_verdicts(connection, Filter(), after=early[-1].id - 1, size=5).lines[-1].id
+                == early[-1].id
+            )
     finally:
         stop(again)
         engine.dispose()

@@ -23,7 +23,7 @@ def halves(form: str) -> bytes:
     return out.getvalue()
 
 
-PNG, BMP = Picture.of(halves("PNG")), Picture.of(halves("BMP"))
+PNG, BMP = Picture.from_bytes(halves("PNG")), Picture.from_bytes(halves("BMP"))
 
 
 @pytest.fixture

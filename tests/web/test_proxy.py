@@ -15,7 +15,7 @@ import pytest
 
 from fullbench.web import live_events
 from fullbench.web.accounts import audit_log
-from fullbench.web.database import reading, writing
+from fullbench.web.database import read_transaction, write_transaction
 from tests import tls_proxy
 from tests.browsing import PATIENCE, follow
 from tests.ports import free_port
@@ -65,7 +65,7 @@ def site(request, tmp_path_factory):
     made = tls_proxy.python if request.param == "python" else partial(tls_proxy.nginx, program)
     proxy = made(folder, port, live.settings.port)
     until(lambda: listens(port))
-    with writing(live.engine) as connection:
+    with write_transaction(live.engine) as connection:
         add_person(connection, "Olga", "organiser")
     yield Site(live, port, trusted)
     live.process.terminate()
@@ -105,8 +105,8 @@ def test_signing_in_keeps_cookies_to_https_and_knows_the_client(site):
     assert answer.headers["strict-transport-security"] == "max-age=31536000"
     jar = sign_in(site)
     assert site.ask("GET", "/people", cookies=jar)[0].status == 200
-    with reading(site.live.engine) as connection:
-        seen = {act.address for act in audit_log.page(connection) if act.action == "signed in"}
+    with read_transaction(site.live.engine) as connection:
+        seen = {act.address for act in audit_log.list_entries(connection) if act.action == "signed in"}
     assert seen == {FROM}
 
 
@@ -140,8 +140,8 @@ def test_news_come_through_at_once(site):
     assert answer.headers["content-type"].startswith("text/event-stream")
     assert answer.readline() == b"retry: 2000\n"
     for number in range(3):
-        with writing(site.live.engine) as writer:
-            live_events.publish(writer, "public/boards", {"新": number})
+        with write_transaction(site.live.engine) as writer:
+            live_events.publish_event(writer, "public/boards", {"新": number})
         while not (line := answer.readline()).startswith(b"data:"):
             pass
         assert f'"新": {number}' in line.decode()

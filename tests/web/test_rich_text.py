@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fullbench.web.rich_text import is_marked_up, prose
+from fullbench.web.rich_text import is_marked_up, render_prose
 
 ALLOWED = {
     "p", "br", "hr", "strong", "em", "s", "code", "pre", "blockquote", "ul", "ol", "li", "a", "h3", "h4", "h5", "h6",
@@ -30,7 +30,7 @@ class Tags(HTMLParser):
 
 
 def check_harmless(text: str) -> None:
-    for tag, attributes in Tags(str(prose(text))).tags:
+    for tag, attributes in Tags(str(render_prose(text))).tags:
         assert tag in ALLOWED or tag.startswith("m"), tag
         assert not {name for name in attributes if name.startswith("on") or name in {"style", "src", "srcset", "id"}}
         assert (attributes.get("href") or "https://").startswith(("http://", "https://", "mailto:", "#", "/"))
@@ -65,7 +65,9 @@ def test_no_text_at_all_does_anything(text):
 
 
 def test_tables_code_and_formulas_are_rendered_and_chinese_stays():
-    shown = prose("## 答案\n\n**重点** \\( \\frac{1}{2} \\)\n\n| a | b |\n|---|--:|\n| 1 | 2 |\n\n```py\nx < 1\n```\n")
+    shown = render_prose(
+        "## 答案\n\n**重点** \\( \\frac{1}{2} \\)\n\n| a | b |\n|---|--:|\n| 1 | 2 |\n\n```py\nx < 1\n```\n"
+    )
     for part in ("<h5>答案</h5>", "<strong>重点</strong>", "<mfrac>", '<td class="right">2</td>', "x &lt; 1"):
         assert part in shown
     assert is_marked_up("**b**")
@@ -73,5 +75,5 @@ def test_tables_code_and_formulas_are_rendered_and_chinese_stays():
 
 
 def test_a_picture_of_another_host_is_a_link():
-    assert "<img" not in prose("![x](https://elsewhere.example/p.png)")
-    assert 'href="https://elsewhere.example/p.png"' in prose("![x](https://elsewhere.example/p.png)")
+    assert "<img" not in render_prose("![x](https://elsewhere.example/p.png)")
+    assert 'href="https://elsewhere.example/p.png"' in render_prose("![x](https://elsewhere.example/p.png)")

@@ -16,14 +16,14 @@ from typer.testing import CliRunner
 from fullbench import Case, Choice, Item, Ledger, Picture, Response, Verdict
 from fullbench.cli.all_commands import app as command
 from fullbench.reports import notebook_html
-from fullbench.reports.html_page import Exhibit, Section, page
-from fullbench.studies.judge_and_model_specs import judge
+from fullbench.reports.html_page import Exhibit, Section, render_page
+from fullbench.studies.judge_and_model_specs import judge_from_spec
 from fullbench.web.app import create_app
 from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.tasks.task_content import Content
-from fullbench.web.database import writing
+from fullbench.web.database import write_transaction
 from fullbench.web.results.catalogue import catalogue_updater
-from fullbench.web.results.site.static_site import Wish, export
+from fullbench.web.results.site.static_site import SiteOptions, export_site
 from fullbench.web.site_settings import Settings
 from tests.fake_server import FakeServer
 from tests.marked_pictures import all_marked, drawn, holds_mark, jpeg, png, seen_of
@@ -32,11 +32,11 @@ from tests.web.conftest import Visitor
 
 KINDS = ("png", "apng", "jpeg, orientation 6, profile", "mpo", "webp with profile", "gif, animated")
 FILES = {one.name: one.data for one in all_marked() if one.name in KINDS}
-PLAIN = Picture.of(FILES["png"])
+PLAIN = Picture.from_bytes(FILES["png"])
 # A marker that belongs nowhere: our parser refuses the file, Pillow decodes it.
-BROKEN = Picture.of(jpeg(drawn(size=(40, 30))).replace(b"\xff\xdb", b"\xff\x01\xff\xdb", 1))
-ITEM = Item.ask("q", "Which cat is better?", Picture.of(png(drawn(seed=3))))
-RESPONSES = tuple(Response("q", f"model-{at}", (Picture.of(data),)) for at, data in enumerate(FILES.values()))
+BROKEN = Picture.from_bytes(jpeg(drawn(size=(40, 30))).replace(b"\xff\xdb", b"\xff\x01\xff\xdb", 1))
+ITEM = Item.ask("q", "Which cat is better?", Picture.from_bytes(png(drawn(seed=3))))
+RESPONSES = tuple(Response("q", f"model-{at}", (Picture.from_bytes(data),)) for at, data in enumerate(FILES.values()))
 BROKEN_RESPONSE = Response("q", "model-broken", (BROKEN,))
 
 
@@ -52,7 +52,7 @@ def settings(database, tmp_path):
         pairs = [*pairwise(RESPONSES), (RESPONSES[0], BROKEN_RESPONSE)]
         for pair in pairs:
             case = Case(ITEM, pair, Choice())
-            ledger.add(case, Verdict.of(case, "steady", (1.0, 0.0)))
+            ledger.add(case, Verdict.from_case(case, "steady", (1.0, 0.0)))
     return Settings(database, str(tmp_path / "study.ledger"), tmp_path)
 
 
@@ -74,18 +74,18 @@ def fetched_pictures(visitor: Visitor, *texts: str) -> int:
 
 
 def test_the_annotation_page_names_no_generator(app, annotator):
-    with writing(app.state.engine) as connection:
-        made = campaigns.create(connection, campaigns.Plan(name="all", kind="rank"))
-        campaigns.add(connection, made, [Content(ITEM, (*RESPONSES, BROKEN_RESPONSE))])
+    with write_transaction(app.state.engine) as connection:
+        made = campaigns.create_campaign(connection, campaigns.CampaignPlan(name="all", kind="rank"))
+        campaigns.add_tasks(connection, made, [Content(ITEM, (*RESPONSES, BROKEN_RESPONSE))])
     text = annotator.get(f"/work/{made.id}").text
     assert not holds_mark(text.encode())
     assert fetched_pictures(annotator, text) == 16, "seven answers and the item, small and whole"
 
 
 def test_the_task_of_the_api_names_no_generator(app):
-    with writing(app.state.engine) as connection:
-        made = campaigns.create(connection, campaigns.Plan(name="all", kind="pair"))
-        campaigns.add(connection, made, [Content(ITEM, RESPONSES[:2])])
+    with write_transaction(app.state.engine) as connection:
+        made = campaigns.create_campaign(connection, campaigns.CampaignPlan(name="all", kind="pair"))
+        campaigns.add_tasks(connection, made, [Content(ITEM, RESPONSES[:2])])
     with Script(app, "ann", "annotator") as script:
         task = script.post(f"/api/v1/studies/{made.id}/next", json={}).json()
         text = json.dumps(task)
@@ -99,7 +99,7 @@ def test_the_task_of_the_api_names_no_generator(app):
 
 def test_public_pages_name_no_generator(settings):
     app = create_app(replace(settings, public=True))
-    catalogue_updater.update(app.state.engine, app.state.ledger)
+    catalogue_updater.update_catalogue(app.state.engine, app.state.ledger)
     with Visitor(app) as visitor:
         cases = [one for one in addresses(visitor.get("/verdicts").text) if one.startswith("/cases/")]
         assert len(cases) >= len(RESPONSES)
@@ -110,7 +110,7 @@ def test_public_pages_name_no_generator(settings):
 
 def test_a_whole_picture_has_its_version_in_the_address_and_an_etag(app, viewer):
     from fullbench.web.picture_serving import VERSION, picture_url
-    from fullbench.web.rich_text import guideline
+    from fullbench.web.rich_text import render_guideline
 
     assert picture_url(PLAIN.digest) == f"/pictures/{PLAIN.digest}?v={VERSION}"
     for address in (f"/pictures/{PLAIN.digest}", picture_url(PLAIN.digest)):
@@ -118,7 +118,7 @@ def test_a_whole_picture_has_its_version_in_the_address_and_an_etag(app, viewer)
         assert (got.status_code, got.headers["content-type"]) == (200, "image/png")
         assert not holds_mark(got.content)
         assert viewer.get(address, headers={"If-None-Match": got.headers["etag"]}).status_code == 304
-    assert f'src="{picture_url(PLAIN.digest)}"' in guideline(f"![a cat](/pictures/{PLAIN.digest})")
+    assert f'src="{picture_url(PLAIN.digest)}"' in render_guideline(f"![a cat](/pictures/{PLAIN.digest})")
 
 
 def test_a_file_that_cannot_be_parsed_is_drawn_again(viewer):
@@ -145,7 +145,7 @@ def test_originals_are_for_leads_alone(app, organiser, annotator, viewer, client
 
 def test_the_static_copy_names_no_generator(settings, tmp_path):
     with Ledger(settings.ledger, read_only=True) as ledger:
-        made = export(ledger, tmp_path / "site", Wish(charts=False))
+        made = export_site(ledger, tmp_path / "site", SiteOptions(charts=False))
     files = [path for path in made.folder.rglob("*") if path.is_file()]
     assert not [path.name for path in files if holds_mark(path.read_bytes())]
     whole = {path.stem: path for path in (made.folder / "pictures").iterdir() if "-" not in path.stem}
@@ -166,8 +166,8 @@ def embedded(text: str) -> list[bytes]:
 
 def test_reports_and_notebooks_name_no_generator(settings, tmp_path):
     exhibit = Exhibit(ITEM, (*RESPONSES, BROKEN_RESPONSE))
-    shown = page("Cats", "Which one?", [Section("Cases", exhibits=[exhibit])])
-    shown += "".join(map(notebook_html.html, (ITEM, *RESPONSES, PLAIN)))
+    shown = render_page("Cats", "Which one?", [Section("Cases", exhibits=[exhibit])])
+    shown += "".join(map(notebook_html.render_html, (ITEM, *RESPONSES, PLAIN)))
     out = tmp_path / "report.html"
     done = CliRunner().invoke(command, ["report", "--ledger", settings.ledger, "--out", str(out)])
     assert done.exit_code == 0, done.output
@@ -179,7 +179,7 @@ def test_reports_and_notebooks_name_no_generator(settings, tmp_path):
 def test_judges_get_the_original_bytes():
     with FakeServer(says="no verdict") as server:
         spec = f"openai:golden@{server.host}/v1?mode=direct&resample=0"
-        list(judge(spec).hear([Case(ITEM, RESPONSES[:2], Choice())]))
+        list(judge_from_spec(spec).judge([Case(ITEM, RESPONSES[:2], Choice())]))
         _, body = server.last()
     sent = json.dumps(body)
     for picture in (*ITEM.pictures, *RESPONSES[0].pictures, *RESPONSES[1].pictures):

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from fullbench.web.rich_text import prose
-from fullbench.web.text_diff import MOST_WORDS, NEAR, differing
+from fullbench.web.rich_text import render_prose
+from fullbench.web.text_diff import MOST_WORDS, NEAR, mark_differences
 from tests.web.test_rich_text import HOSTILE, Tags
 
 MARK = re.compile(r"</?mark\b[^>]*>")
@@ -34,7 +34,7 @@ def near(draw):
 
 
 def marked(one: str, two: str) -> tuple[str, str]:
-    both = differing([one], [two], TITLE)
+    both = mark_differences([one], [two], TITLE)
     assert both is not None
     assert both.reason == ""
     (first,), (second,) = both.sides
@@ -52,17 +52,17 @@ def words(html: str) -> list[str]:
 @example((r"so $\frac{1}{2}$ it is in all", r"so $\frac{1}{3}$ it is in all"))
 def test_without_the_marks_it_is_the_same_text_and_outside_of_them_both_are_equal(pair):
     one, two = pair
-    both = differing([one], [two], TITLE)
-    turned = differing([two], [one], TITLE)
+    both = mark_differences([one], [two], TITLE)
+    turned = mark_differences([two], [one], TITLE)
     assume(both is not None and turned is not None)
     assert (turned.sides, turned.reason) == (both.sides[::-1], both.reason)
     if both.reason:
         assert not both.sides
-        assert [both.part(0, 0, one), both.part(1, 0, two)] == [prose(one), prose(two)]
+        assert [both.part(0, 0, one), both.part(1, 0, two)] == [render_prose(one), render_prose(two)]
         return
     rest = []
     for (html,), text in zip(both.sides, pair, strict=True):
-        assert MARK.sub("", html) == prose(text)
+        assert MARK.sub("", html) == render_prose(text)
         for inside in MARKED.findall(html):
             tags = {tag for tag, _ in Tags(inside).tags}
             assert not tags or "math" in tags  # a mark holds words alone, or one formula: it crosses no other tag
@@ -87,8 +87,11 @@ def test_words_are_marked_in_english_and_characters_in_chinese():
 
 
 def test_parts_are_compared_as_one_answer_and_keep_their_places():
-    both = differing(["one two three", "four five six"], ["one two three four", "five seven"], "x")
-    assert [MARK.sub("", part) for part in both.sides[0]] == [prose("one two three"), prose("four five six")]
+    both = mark_differences(["one two three", "four five six"], ["one two three four", "five seven"], "x")
+    assert [MARK.sub("", part) for part in both.sides[0]] == [
+        render_prose("one two three"),
+        render_prose("four five six"),
+    ]
     assert [[words(part) for part in side] for side in both.sides] == [[[], ["six"]], [[], ["seven"]]]
 
 
@@ -102,16 +105,16 @@ def test_parts_are_compared_as_one_answer_and_keep_their_places():
     ],
 )
 def test_answers_of_their_own_are_left_alone(one, two):
-    assert differing([one], [two], "x") is None
+    assert mark_differences([one], [two], "x") is None
 
 
 def test_the_same_words_and_texts_too_long_are_said_and_not_marked():
-    assert differing(["the **same** words"], ["the same\nwords"], "x").reason == "same"
+    assert mark_differences(["the **same** words"], ["the same\nwords"], "x").reason == "same"
     long = " ".join(f"w{number}" for number in range(MOST_WORDS + 1))
-    assert differing([long], [f"{long} more"], "x").reason == "long"
-    assert differing(["x" * 100_001 + f" {long}"], [long], "x").reason == "long"
-    assert differing([long], [long.replace("w", "v")], "x") is None
-    assert differing(["a b " * 400], ["b a " * 400], "x").reason == "long"
+    assert mark_differences([long], [f"{long} more"], "x").reason == "long"
+    assert mark_differences(["x" * 100_001 + f" {long}"], [long], "x").reason == "long"
+    assert mark_differences([long], [long.replace("w", "v")], "x") is None
+    assert mark_differences(["a b " * 400], ["b a " * 400], "x").reason == "long"
 
 
 @pytest.mark.slow
@@ -121,7 +124,7 @@ def test_no_text_within_the_bounds_keeps_a_page_waiting():
         one = " ".join(f"w{number % kinds}" for number in range(size))
         two = " ".join(f"w{number * step % kinds}" for number in range(size))
         started = time.process_time()
-        differing([one], [two], "x")
+        mark_differences([one], [two], "x")
         assert time.process_time() - started < 3
 
 
@@ -131,4 +134,4 @@ def test_the_threshold_is_the_share_of_common_words():
     for changed in range(1, 10):
         other = [*(f"v{number}" for number in range(changed)), *base[changed:]]
         is_near = (10 - changed) / 10 >= NEAR
-        assert (differing([" ".join(base)], [" ".join(other)], "x") is not None) == is_near
+        assert (mark_differences([" ".join(base)], [" ".join(other)], "x") is not None) == is_near

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import fullbench.web
-from fullbench.web.words import chinese
+from fullbench.web.words import chinese_translations
 
 WEB = Path(fullbench.web.__file__).parent
 IN_TEMPLATE = re.compile(r"""\bt\(\s*(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)')""")
@@ -23,11 +23,11 @@ def used() -> set[str]:
 
 def test_every_sentence_is_translated():
     assert len(used()) > 80
-    assert sorted(used() - set(chinese())) == []
+    assert sorted(used() - set(chinese_translations())) == []
 
 
 def test_translations_fill_in_the_same_names():
-    for english, translated in chinese().items():
+    for english, translated in chinese_translations().items():
         assert sorted(re.findall(r"\{\w+\}", english)) == sorted(re.findall(r"\{\w+\}", translated)), english
         assert re.search(r"[\u4e00-\u9fff\uff00-\uffef]", translated), english
 

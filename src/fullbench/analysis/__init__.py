@@ -1,1 +1,1 @@
-"""Each question that verdicts answer, computed once. Pure: a record in, tables out."""
+"""Tables computed from verdicts. Every function is pure: it takes a record or columns and returns tables."""

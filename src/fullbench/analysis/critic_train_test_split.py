@@ -1,4 +1,4 @@
-"""Which scored answers a critic learns from, and on which it is tried."""
+"""Split of scored answers into training, internal test and external test for a critic."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from fullbench.core.response import Response
 from fullbench.errors import InputError
 
 INTERNAL = 0.1
-"""The share of each category that is held back."""
+"""Share of each category that is held out."""
 
 
 def seed_of(item: Item) -> str:
-    """The seed that an item is a wording of: its tag `seed`, else itself."""
+    """Return the seed question of an item: its tag `seed`, or else its id."""
     return item.tags.get("seed") or item.id
 
 
-def split(
+def split_responses(
     responses: Iterable[Response],
     items: Mapping[str, Item],
     *,
@@ -28,10 +28,10 @@ def split(
     share: float = INTERNAL,
     seed: int = 0,
 ) -> list[Response]:
-    """The responses, each with the tag `split`: `external` for contestants named so, else `internal` or `train`.
+    """Return the responses with a tag `split`: `external`, `internal` or `train`.
 
-    A `share` of each category is internal, drawn from the seed. All wordings of a question stay together, so that no
-    rewording of what is tried was learned from.
+    Contestants in `external` get `external`. Of each category, a `share` drawn with the seed is `internal`. All
+    wordings of a question stay together, so that the critic never trains on a rewording of a test question.
     """
     if not 0 < share < 1:
         raise InputError(f"the share that is held back lies between 0 and 1; found {share}")
@@ -39,32 +39,33 @@ def split(
     sizes: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     for response in all_responses:
         if response.contestant not in external:
-            item = _item(response, items)
+            item = _find_item(response, items)
             sizes[item.tags.get("category", "")][seed_of(item)] += 1
-    held = {name for seeds in sizes.values() for name in _held(seeds, share, seed)}
-    tagged = []
+    held_out_seeds = {name for seeds in sizes.values() for name in _draw_held_out_seeds(seeds, share, seed)}
+    tagged_responses = []
     for response in all_responses:
-        inside = "internal" if seed_of(_item(response, items)) in held else "train"
+        inside = "internal" if seed_of(_find_item(response, items)) in held_out_seeds else "train"
         where = "external" if response.contestant in external else inside
-        tagged.append(replace(response, tags={**response.tags, "split": where}))
-    return tagged
+        tagged_responses.append(replace(response, tags={**response.tags, "split": where}))
+    return tagged_responses
 
 
-def _item(response: Response, items: Mapping[str, Item]) -> Item:
+def _find_item(response: Response, items: Mapping[str, Item]) -> Item:
     if response.item not in items:
         raise InputError(f"{response.contestant!r} answers item {response.item!r}, which is not at hand")
     return items[response.item]
 
 
-def _held(seeds: Mapping[str, int], share: float, seed: int) -> list[str]:
-    """Seeds drawn until they make up the share, or the one nearest to it; none where there is only one seed."""
-    wanted, taken = share * sum(seeds.values()), 0
-    held: list[str] = []
+def _draw_held_out_seeds(seeds: Mapping[str, int], share: float, seed: int) -> list[str]:
+    """Draw seeds until they come nearest to the share; none if there is only one seed."""
+    target_count, drawn_count = share * sum(seeds.values()), 0
+    held_out_seeds: list[str] = []
+    # Sorted by digest, so that the draw depends on seed and names only, not on the order of the data.
     for name in sorted(seeds, key=lambda name: digest([seed, name])):
-        if len(held) + 1 == len(seeds) or (held and taken + seeds[name] / 2 > wanted):
+        if len(held_out_seeds) + 1 == len(seeds) or (held_out_seeds and drawn_count + seeds[name] / 2 > target_count):
             break
-        held.append(name)
-        taken += seeds[name]
-        if taken >= wanted:
+        held_out_seeds.append(name)
+        drawn_count += seeds[name]
+        if drawn_count >= target_count:
             break
-    return held
+    return held_out_seeds

@@ -1,10 +1,15 @@
-"""Which cases a judge got right, and which it got wrong: subsets that can be run again."""
+"""Subsets of cases that a judge got right (`hq`) or wrong (`hard`), for running again."""
 
 from __future__ import annotations
 
 from typing import Literal, get_args
 
-from fullbench.analysis.agreement.judges_with_people import FIGURES, meet, order, winner
+from fullbench.analysis.agreement.judges_with_people import (
+    AGREEMENT_METRICS,
+    compare_with_people,
+    ranking_letters,
+    winner_index,
+)
 from fullbench.core.record import Pairing, Record
 from fullbench.core.rubric import HALLUCINATES
 from fullbench.core.verdict import PEOPLE
@@ -14,29 +19,31 @@ from fullbench.stats.agreement.ranking_agreement import rank_correlation
 Subset = Literal["hq", "hard"]
 
 
-def agrees(kind: str, pairing: Pairing) -> bool:
-    """Whether judge and people say the same: the same score, the same winner (or a tie), the same order."""
+def agrees_with_people(kind: str, pairing: Pairing) -> bool:
+    """Return True if judge and people have the same score, the same winner (or tie), or the same order."""
     if kind == "scores":
-        return abs(pairing.marks[0] - pairing.other[0]) < 0.5
+        return abs(pairing.marks[0] - pairing.other_marks[0]) < 0.5
     if kind == "pairs":
-        return winner(pairing.marks) == winner(pairing.other)
-    return order(pairing.marks) == order(pairing.other)
+        return winner_index(pairing.marks) == winner_index(pairing.other_marks)
+    return ranking_letters(pairing.marks) == ranking_letters(pairing.other_marks)
 
 
-def contradicts(kind: str, pairing: Pairing) -> bool:
-    """Whether they say the opposite: scores two or more apart, the other winner, an order more reversed than kept."""
+def contradicts_people(kind: str, pairing: Pairing) -> bool:
+    """Return True if scores differ by 2 or more, winners differ, or the rank correlation is negative."""
     if kind == "scores":
-        return abs(pairing.marks[0] - pairing.other[0]) >= 2
+        return abs(pairing.marks[0] - pairing.other_marks[0]) >= 2
     if kind == "pairs":
-        return None not in {winner(pairing.marks), winner(pairing.other)} and not agrees(kind, pairing)
-    return rank_correlation(order(pairing.marks), order(pairing.other)) < 0
+        return None not in {winner_index(pairing.marks), winner_index(pairing.other_marks)} and not agrees_with_people(
+            kind, pairing
+        )
+    return rank_correlation(ranking_letters(pairing.marks), ranking_letters(pairing.other_marks)) < 0
 
 
-def subset(record: Record, judge: str, which: Subset, *, people: str = PEOPLE) -> Record:
-    """The panels on which a judge always agrees with people (`hq`), or once contradicts them or was caught
-    hallucinating (`hard`).
+def select_subset(record: Record, judge: str, which: Subset, *, people: str = PEOPLE) -> Record:
+    """Return the cases on which a judge always agrees with people (`hq`), or is clearly wrong (`hard`).
 
-    The record that comes back holds these items, their responses, and what people and the judge ruled on them.
+    `hard` cases contradict people at least once, or people found a hallucination. The returned record has these items,
+    their responses, and the verdicts of people and the judge.
     """
     if which not in get_args(Subset):
         raise InputError(f"unknown subset {which!r}; known: {', '.join(get_args(Subset))}")
@@ -47,31 +54,31 @@ def subset(record: Record, judge: str, which: Subset, *, people: str = PEOPLE) -
         for verdict in record.where(criterion=HALLUCINATES, contestant=judge, fault=None)
         if verdict.marks is not None and verdict.marks[0] > 1
     }
-    meetings = meet(record.where(criterion="overall"), people)
-    found: dict[tuple[str, frozenset[tuple[str, int]]], list[tuple[bool, bool]]] = {}
-    for kind in FIGURES:
-        for pairing in meetings.of(judge, kind):
-            hard = contradicts(kind, pairing) or pairing.verdict.case in caught
-            place = (pairing.verdict.item, frozenset(pairing.verdict.shown))
-            found.setdefault(place, []).append((agrees(kind, pairing) and not hard, hard))
-    # One panel, however often and in whatever orders it was heard, is in one subset at most.
+    comparison = compare_with_people(record.where(criterion="overall"), people)
+    flags_by_set: dict[tuple[str, frozenset[tuple[str, int]]], list[tuple[bool, bool]]] = {}
+    for kind in AGREEMENT_METRICS:
+        for pairing in comparison.pairings(judge, kind):
+            hard = contradicts_people(kind, pairing) or pairing.verdict.case in caught
+            place = (pairing.verdict.item, frozenset(pairing.verdict.shown_responses))
+            flags_by_set.setdefault(place, []).append((agrees_with_people(kind, pairing) and not hard, hard))
+    # Trials and orders are pooled, so that one set of responses is in at most one subset.
     panels = {
         place
-        for place, rulings in found.items()
-        if (any(hard for _, hard in rulings) if which == "hard" else all(good for good, _ in rulings))
+        for place, flags in flags_by_set.items()
+        if (any(hard for _, hard in flags) if which == "hard" else all(good for good, _ in flags))
     }
     if not panels:
         raise InputError(f"no case of {judge!r} belongs to the subset {which!r}")
     verdicts = [
         verdict
         for verdict in record.where(criterion="overall")
-        if verdict.judge in {judge, people} and (verdict.item, frozenset(verdict.shown)) in panels
+        if verdict.judge in {judge, people} and (verdict.item, frozenset(verdict.shown_responses)) in panels
     ]
     items = {item for item, _ in panels}
-    shown = {(item, *place_shown) for item, together in panels for place_shown in together}
+    response_keys = {(item, *place_shown) for item, together in panels for place_shown in together}
     return Record(
         tuple(verdicts),
         {name: item for name, item in record.items.items() if name in items},
-        {place: response for place, response in record.responses.items() if place in shown},
+        {place: response for place, response in record.responses.items() if place in response_keys},
         record.asks,
     )

@@ -1,4 +1,4 @@
-"""Where a figure belongs, in words: a study, a criterion, a family of ballots, a ballot over a column."""
+"""Texts that name the scope of a table: study, criterion, ballot family, ballot of a column."""
 
 from __future__ import annotations
 
@@ -9,51 +9,51 @@ from fullbench.core.note import Note
 from fullbench.core.table import Column
 
 OVERALL = "overall"
-"""The usual criterion, which is not named."""
+"""Default criterion, which titles do not name."""
 MEAN = "column.mean-of-ballot"
 FROM: Mapping[Family, str] = {
-    "score": Note("family.score", "single marks"),
-    "pair": Note("family.pair", "choices"),
-    "ranking": Note("family.ranking", "rankings"),
+    "score": Note("family.score"),
+    "pair": Note("family.pair"),
+    "ranking": Note("family.ranking"),
 }
 
 
-def place(study: str, criterion: str) -> str:
-    """Where figures belong, in words that stand behind a title: a study, a criterion that is not the usual one.
+def scope_suffix(study: str, criterion: str) -> str:
+    """Return a suffix for titles with the study and any criterion that is not the default.
 
-    >>> str(place("", "style")), str(place("一", "style")), place("", OVERALL)
+    >>> str(scope_suffix("", "style")), str(scope_suffix("一", "style")), scope_suffix("", OVERALL)
     (' on style', ' in 一 on style', '')
     """
     if criterion == OVERALL:
-        return Note("place.study", " in {study}", study=study) if study else ""
+        return Note("place.study", study=study) if study else ""
     if not study:
-        return Note("place.criterion", " on {criterion}", criterion=criterion)
-    return Note("place.both", " in {study} on {criterion}", study=study, criterion=criterion)
+        return Note("place.criterion", criterion=criterion)
+    return Note("place.both", study=study, criterion=criterion)
 
 
-def placed(title: str, behind: str) -> str:
-    """A title with what stands behind it."""
-    return Note("title.placed", "{title}{behind}", title=title, behind=behind) if behind else title
+def title_with_scope(title: str, behind: str) -> str:
+    """Return a title followed by a suffix."""
+    return Note("title.placed", title=title, behind=behind) if behind else title
 
 
-def from_family(family: Family) -> str:
-    """The family of ballots in words that stand behind a title."""
-    return Note("place.family", ", from {ballots}", ballots=FROM[family])
+def family_suffix(family: Family) -> str:
+    """Return a suffix for titles with the ballot family."""
+    return Note("place.family", ballots=FROM[family])
 
 
-def mean_of(ballot: str) -> Note:
-    """What the mean mark on one ballot is called."""
-    return Note(MEAN, "mean {ballot}", ballot=ballot)
+def mean_label(ballot: str) -> Note:
+    """Return the label of the mean mark on one ballot."""
+    return Note(MEAN, ballot=ballot)
 
 
 def mean_heading(ballot: str) -> Column:
-    """The column of mean marks on one ballot."""
-    label = mean_of(ballot)
+    """Return the column of mean marks on one ballot."""
+    label = mean_label(ballot)
     return Column(str(label), label, "figure", "more")
 
 
 def ballot_of(column: Column) -> str:
-    """The ballot whose mean marks a column holds; nothing for any other column.
+    """Return the ballot of a column of mean marks, or an empty string for other columns.
 
     >>> ballot_of(mean_heading("score:1-5")), ballot_of(Column("rating"))
     ('score:1-5', '')

@@ -1,5 +1,4 @@
-"""What a verdict of a judge costs and how long a call of it takes, with intervals: other items would have cost other
-amounts."""
+"""Cost per verdict and time per call of each judge, with intervals over items, and tokens from a server's cache."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ from fullbench.analysis import estimate_cells
 from fullbench.analysis.scope_text import OVERALL
 from fullbench.columns.verdict_columns import Columns
 from fullbench.core.call import Usage
-from fullbench.core.column_labels import headings
+from fullbench.core.column_labels import table_columns
 from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note
 from fullbench.core.table import Cell, Column, Table
@@ -21,31 +20,30 @@ from fullbench.stats.array_checks import exact_sum
 AMOUNTS = ("dollars per 1,000", "s a call")
 
 
-def rates(verdicts: Columns) -> Table:
-    """Dollars for 1,000 verdicts and seconds for a call, by judge and criterion; verdicts on one item are kept
-    together. A judge that calls nobody has no row, and no price where that of one verdict is not known."""
+def rate_table(verdicts: Columns) -> Table:
+    """Return dollars per 1,000 verdicts and seconds per call, by judge and criterion, clustered by item.
+    A judge without calls has no row. The price is empty if that of any verdict is unknown.
+    """
     several = any(criterion != OVERALL for (criterion,), _ in verdicts.by("criterion"))
     rows: list[list[Cell]] = []
     for (judge, criterion), part in verdicts.by("judge", "criterion"):
         calls = part.calls.astype(np.float64)
         if not calls.sum():
             continue
-        priced = not np.isnan(part.dollars).any() and bool(part.dollars.any())
-        dollars = estimate_cells.ratio(1000 * part.dollars, np.ones(len(part)), part.item) if priced else None
-        seconds = estimate_cells.ratio(part.seconds, calls, part.item) if part.seconds.any() else None
+        has_price = not np.isnan(part.dollars).any() and bool(part.dollars.any())
+        dollars = (
+            estimate_cells.ratio_estimate(1000 * part.dollars, np.ones(len(part)), part.item) if has_price else None
+        )
+        seconds = estimate_cells.ratio_estimate(part.seconds, calls, part.item) if part.seconds.any() else None
         rows.append([judge, *([criterion] if several else []), _not_below_zero(dollars), _not_below_zero(seconds)])
     notes = []
-    if failures := sum(loss.failures for loss in verdicts.failed):
-        notes.append(
-            Note(
-                "rates.failed", "{n:,} calls that brought no verdict are counted in what it cost, not here.", n=failures
-            )
-        )
+    if failures := sum(loss.failures for loss in verdicts.failed_calls):
+        notes.append(Note("rates.failed", n=failures))
     return Table(
         "rates",
-        Note("rates.title", "Price and time, and how far they vary from item to item"),
+        Note("rates.title"),
         [
-            *headings("judge", *(["criterion"] if several else [])),
+            *table_columns("judge", *(["criterion"] if several else [])),
             *(Column(key, kind="figure", better="less") for key in AMOUNTS),
         ],
         rows,
@@ -54,57 +52,59 @@ def rates(verdicts: Columns) -> Table:
 
 
 def _not_below_zero(rate: Estimate | None) -> Estimate | None:
-    """Nothing costs less than nothing, whatever the spread of a few dear items says."""
+    """Clip the interval at zero: a wide spread over few expensive items would make it negative."""
     return None if rate is None else replace(rate, low=max(0.0, rate.low))
 
 
-def used_by(part: Columns) -> Usage:
-    """The sum of what verdicts used."""
+def total_usage(part: Columns) -> Usage:
+    """Return the total usage of some verdicts."""
     calls, retries, tokens_in, tokens_out = (
         int(column.sum(dtype=np.int64)) for column in (part.calls, part.retries, part.tokens_in, part.tokens_out)
     )
     dollars = None if np.isnan(part.dollars).any() else exact_sum(part.dollars)
-    said = ~np.isnan(part.cached)
-    cached = int(part.cached[said].sum()) if said.any() else None
-    counted = int(part.tokens_in[said].sum(dtype=np.int64))
+    has_cached = ~np.isnan(part.cached)
+    cached_tokens = int(part.cached[has_cached].sum()) if has_cached.any() else None
+    counted_tokens = int(part.tokens_in[has_cached].sum(dtype=np.int64))
     return Usage(
-        calls, retries, tokens_in, tokens_out, dollars, exact_sum(part.seconds), cached=cached, counted=counted
+        calls,
+        retries,
+        tokens_in,
+        tokens_out,
+        dollars,
+        exact_sum(part.seconds),
+        cached=cached_tokens,
+        counted=counted_tokens,
     )
 
 
-# How many of the tokens in came from a server's cache, as columns of a table of costs.
+# Input tokens from a server's cache, as columns of the cost table.
 
 
 @dataclass(frozen=True)
 class FromCache:
-    """The columns, cells and notes; none where no server said what came from its cache."""
+    """Cost table columns, cells and notes on cached tokens; empty if no server reported them."""
 
-    said: bool
+    is_reported: bool
     partly: bool
-    """Whether some of those that said it did so of some calls alone, as where a server leaves out what is zero."""
+    """True if cached tokens are reported for some calls only, as by servers that leave out zeros."""
 
     @classmethod
-    def of(cls, usages: Iterable[Usage]) -> FromCache:
+    def from_usages(cls, usages: Iterable[Usage]) -> FromCache:
         saying = [usage for usage in usages if usage.cached is not None]
         return cls(bool(saying), any(usage.counted < usage.tokens_in for usage in saying))
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return ("from cache", "from cache %") if self.said else ()
+        return ("from cache", "from cache %") if self.is_reported else ()
 
     def cells(self, usage: Usage) -> list[Cell]:
-        if not self.said:
+        if not self.is_reported:
             return []
         share = usage.share_cached
         return [usage.cached, None if share is None else 100 * share]
 
     @property
     def notes(self) -> list[Note]:
-        said = Note(
-            "cost.from-cache", "From cache: tokens in that the server had in its cache; '-' where it did not say."
-        )
-        partly = Note(
-            "cost.from-cache-of-some",
-            "Of some calls it is not known what came from a cache: it is at least what is shown.",
-        )
-        return [said] * self.said + [partly] * self.partly
+        cache_note = Note("cost.from-cache")
+        partly = Note("cost.from-cache-of-some")
+        return [cache_note] * self.is_reported + [partly] * self.partly

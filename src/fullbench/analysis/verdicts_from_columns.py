@@ -1,4 +1,4 @@
-"""Verdicts made again from columns, without texts: for figures that compare ruling by ruling."""
+"""Verdict objects rebuilt from columns, without texts, for analyses that compare single verdicts."""
 
 from __future__ import annotations
 
@@ -7,64 +7,67 @@ from collections.abc import Collection
 import numpy as np
 import numpy.typing as npt
 
-from fullbench.analysis.views.member_verdicts import by_judges
-from fullbench.columns.verdict_columns import Columns, grouped, of_codes
+from fullbench.analysis.views.member_verdicts import without_people_decisions
+from fullbench.columns.verdict_columns import Columns, group_rows, values_of_codes
 from fullbench.core.record import Record
 from fullbench.core.verdict import FAULTS, PEOPLE, USUAL, Circumstances, Verdict
 
 
-def beside(columns: Columns, other: str) -> Record:
-    """The verdicts on the responses that `other` marked too, and all faults: what an agreement with it is made of."""
-    return narrow(rows_beside(columns, other))
+def comparable_record(columns: Columns, reference_judge: str) -> Record:
+    """Return the input of an agreement: verdicts on responses that `reference_judge` marked too, and unusable ones."""
+    return record_from_columns(comparable_rows(columns, reference_judge))
 
 
-def rows_beside(columns: Columns, other: str, items: Collection[str] = ()) -> Columns:
-    """The same as columns; with `items`, the verdicts on these items too, whoever marked them."""
-    counted = columns.latest()
-    counted = counted.rows(~counted.meeting_themselves())
-    if other == PEOPLE:
-        counted = by_judges(counted)
-    wanted = np.array([name == other for name in counted.names["judge"]] or [False])
-    theirs = of_codes(wanted, counted.judge) & (counted.fault < 0)
-    chosen = counted.fault >= 0
+def comparable_rows(columns: Columns, reference_judge: str, items: Collection[str] = ()) -> Columns:
+    """Return the same as columns; `items` adds all verdicts on these items."""
+    counted_verdicts = columns.latest()
+    counted_verdicts = counted_verdicts.rows(~counted_verdicts.self_matches())
+    if reference_judge == PEOPLE:
+        counted_verdicts = without_people_decisions(counted_verdicts)
+    is_reference = np.array([name == reference_judge for name in counted_verdicts.names["judge"]] or [False])
+    theirs = values_of_codes(is_reference, counted_verdicts.judge) & (counted_verdicts.fault < 0)
+    selection = counted_verdicts.fault >= 0
     if items:
-        chosen |= of_codes(np.array([name in items for name in counted.names["item"]]), counted.item)
-    # What they did not mark an answer of is looked at no further: people see few items of many.
-    on = np.zeros(len(counted.names["item"]), dtype=np.bool_)
-    on[counted.item[theirs]] = True
-    sizes = np.where(of_codes(on, counted.item), counted.shown, 0)
+        selection |= values_of_codes(
+            np.array([name in items for name in counted_verdicts.names["item"]]), counted_verdicts.item
+        )
+    # Skip items without marks of the reference. People usually mark few items, so this is much faster.
+    on = np.zeros(len(counted_verdicts.names["item"]), dtype=np.bool_)
+    on[counted_verdicts.item[theirs]] = True
+    sizes = np.where(values_of_codes(on, counted_verdicts.item), counted_verdicts.response_counts, 0)
     for size in np.unique(sizes[sizes > 0]).tolist():
         rows = np.flatnonzero(sizes == size)
-        meeting = _meetings(counted, rows, size)
-        known = np.zeros(int(meeting.max()) + 1, dtype=np.bool_)
-        known[meeting[theirs[rows]]] = True
-        chosen[rows[known[meeting]]] = True
-    return counted.rows(chosen)
+        response_set = _response_set_codes(counted_verdicts, rows, size)
+        is_marked_set = np.zeros(int(response_set.max()) + 1, dtype=np.bool_)
+        is_marked_set[response_set[theirs[rows]]] = True
+        selection[rows[is_marked_set[response_set]]] = True
+    return counted_verdicts.rows(selection)
 
 
-def _meetings(columns: Columns, rows: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.int64]:
-    """A number for the item, the ballot and the set of responses that each of these verdicts is on."""
-    shown = responses_shown(columns, size, rows)
-    code, _ = grouped(columns.item[rows], columns.ballot[rows], columns.criterion[rows], *shown.T)
+def _response_set_codes(columns: Columns, rows: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.int64]:
+    response_codes = response_codes_shown(columns, size, rows)
+    code, _ = group_rows(columns.item[rows], columns.ballot[rows], columns.criterion[rows], *response_codes.T)
     return code
 
 
-def responses_shown(columns: Columns, size: int, rows: npt.NDArray[np.int64] | None = None) -> npt.NDArray[np.int64]:
-    """A number for each response of verdicts that show so many, in an order of their own."""
+def response_codes_shown(
+    columns: Columns, size: int, rows: npt.NDArray[np.int64] | None = None
+) -> npt.NDArray[np.int64]:
+    """Return sorted codes of the responses of each verdict, for verdicts that show `size` responses."""
     begin = columns.start.astype(np.int64)[:-1]
     at = (begin if rows is None else begin[rows])[:, None] + np.arange(size)
     samples = int(columns.sample.max(initial=0)) + 1
-    shown: npt.NDArray[np.int64] = np.sort(
+    response_codes: npt.NDArray[np.int64] = np.sort(
         columns.contestant[at].astype(np.int64) * samples + columns.sample[at], axis=1
     )
-    return shown
+    return response_codes
 
 
-_SEEN = {-1: USUAL, 0: Circumstances(blind=False), 1: Circumstances(blind=True)}
+_CIRCUMSTANCES = {-1: USUAL, 0: Circumstances(blind=False), 1: Circumstances(blind=True)}
 
 
-def narrow(columns: Columns) -> Record:
-    """All verdicts of some columns as nouns, without texts but the reasons of recusals."""
+def record_from_columns(columns: Columns) -> Record:
+    """Return all verdicts as objects. Texts are missing, except reasons of abstentions."""
     names, start = columns.names, columns.start.tolist()
     people, samples, marks = columns.contestant.tolist(), columns.sample.tolist(), columns.mark.tolist()
     parts = zip(
@@ -88,11 +91,11 @@ def narrow(columns: Columns) -> Record:
                 trial,
                 tuple(marks[begin:end]) if fault < 0 else None,
                 None if fault < 0 else FAULTS[fault],
-                columns.recusals.get(row, ""),
+                columns.abstentions.get(row, ""),
                 samples=numbers if any(numbers) else (),
                 rater=names["rater"][rater],
                 revision=revision,
-                circumstances=_SEEN[blind],
+                circumstances=_CIRCUMSTANCES[blind],
             )
         )
     return Record(tuple(verdicts))

@@ -1,1 +1,1 @@
-"""The audit of a judge: cases with known truth, what they show of it, and the card that says so."""
+"""Audit of a judge: cases with known truth, measures computed from them, and the resulting card."""

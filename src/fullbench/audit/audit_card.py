@@ -1,4 +1,4 @@
-"""The card of an audited judge: a plain verdict first, then the evidence; and many cards as a board."""
+"""Card of an audited judge (a plain conclusion, then the evidence), and a board of many cards."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from fullbench.analysis import all_tables
 from fullbench.analysis.judge_card import Card
 from fullbench.audit.measures import accuracy as knowing
 from fullbench.audit.measures import attack_results, bias_effects, calibration, consistency, picture_use
-from fullbench.audit.measures.verdicts_with_truth import Heard, heard
-from fullbench.columns.column_builder import columns_of
-from fullbench.core.column_labels import headings
+from fullbench.audit.measures.verdicts_with_truth import JudgedCase, load_judged_cases
+from fullbench.columns.column_builder import columns_from_verdicts
+from fullbench.core.column_labels import table_columns
 from fullbench.core.estimate import Estimate
-from fullbench.core.note import Note, listed, sentences, word
+from fullbench.core.note import Note, join_notes, join_sentences, word_note
 from fullbench.core.record import Record
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import Verdict
@@ -26,345 +26,340 @@ SECTIONS = ("Sees", "Knows", "Steady", "Swayed", "Fooled", "Faults and cost")
 
 @dataclass(frozen=True)
 class Findings:
-    """What an audit found about one judge."""
+    """Results of an audit of one judge."""
 
     judge: str
-    rows: tuple[Heard, ...]
-    wanted: int
-    sight: picture_use.Sight
+    rows: tuple[JudgedCase, ...]
+    case_count: int
+    use_of_picture: picture_use.PictureUse
     accuracy: Estimate | None
     steadiness: Mapping[str, Estimate]
-    sways: tuple[bias_effects.Sway, ...]
-    fooled: attack_results.Fooled
-    pictures: Estimate | None = None
-    """How often pairs of pictures are ruled rightly."""
+    biases: tuple[bias_effects.Bias, ...]
+    attack_outcomes: attack_results.AttackOutcomes
+    picture_accuracy: Estimate | None = None
+    """Share of picture pairs judged correctly."""
     calibration: calibration.Calibration | None = None
     members: tuple[Verdict, ...] = ()
-    """Of a panel or cascade, what its members ruled: they were asked, it was not."""
+    """Verdicts of the members of a panel or cascade: they were called, the panel or cascade was not."""
 
     @property
-    def asked(self) -> list[Verdict]:
-        """The verdicts that somebody was asked for."""
+    def called_verdicts(self) -> list[Verdict]:
+        """Verdicts that were paid for: those of the members of a panel or cascade, else the judge's own."""
         return [*self.members] or [row.verdict for row in self.rows]
 
     @property
-    def faults(self) -> int:
-        return sum(not row.ruled for row in self.rows)
+    def fault_count(self) -> int:
+        return sum(not row.has_marks for row in self.rows)
 
     @property
-    def flagged(self) -> list[bias_effects.Sway]:
-        return [sway for sway in self.sways if sway.flagged]
+    def flagged_biases(self) -> list[bias_effects.Bias]:
+        return [bias for bias in self.biases if bias.is_flagged]
 
     @property
-    def dollars(self) -> float | None:
-        """What 1,000 verdicts cost; None where a price is not known."""
-        spent = [verdict.usage.dollars for verdict in self.asked]
-        known = [dollars for dollars in spent if dollars is not None]
-        return 1000 * fsum(known) / len(self.rows) if spent and len(known) == len(spent) else None
+    def dollars_per_1000(self) -> float | None:
+        """Cost of 1,000 verdicts in dollars, or None if a price is unknown."""
+        verdict_dollars = [verdict.usage.dollars for verdict in self.called_verdicts]
+        known_dollars = [dollars for dollars in verdict_dollars if dollars is not None]
+        return (
+            1000 * fsum(known_dollars) / len(self.rows)
+            if verdict_dollars and len(known_dollars) == len(verdict_dollars)
+            else None
+        )
 
     @property
-    def served(self) -> list[str]:
-        """What the servers said that they are: models, with fingerprints where they gave them."""
-        calls = [call for verdict in self.asked for call in verdict.exchanges if call.served]
+    def served_models(self) -> list[str]:
+        """Models as reported by the servers, with fingerprints if given."""
+        calls = [call for verdict in self.called_verdicts for call in verdict.exchanges if call.served]
         return sorted({f"{call.served} {call.fingerprint}".strip() for call in calls})
 
     def measures(self) -> dict[str, Any]:
-        """The figures by name, for thresholds, boards and programs."""
+        """Numbers by name, for thresholds, boards and programs."""
         return {
-            "cases": self.wanted,
+            "cases": self.case_count,
             "verdicts": len(self.rows),
-            "faults": self.faults,
-            "sees": self.sight.verdict,
-            "sight_index": _numbers(self.sight.index),
-            "blind_verdicts": len(self.sight.blind),
-            "accuracy": _numbers(self.accuracy),
-            "accuracy_of_pictures": _numbers(self.pictures),
-            "steadiness": {way: _numbers(held) for way, held in self.steadiness.items()},
+            "faults": self.fault_count,
+            "sees": self.use_of_picture.verdict,
+            "sight_index": _estimate_numbers(self.use_of_picture.index),
+            "blind_verdicts": len(self.use_of_picture.blind_pairs),
+            "accuracy": _estimate_numbers(self.accuracy),
+            "accuracy_of_pictures": _estimate_numbers(self.picture_accuracy),
+            "steadiness": {variant: _estimate_numbers(estimate) for variant, estimate in self.steadiness.items()},
             "sways": {
-                sway.what: {
-                    **(_numbers(sway.effect) or {}),
-                    "p": sway.p,
-                    "flagged": sway.flagged,
-                    "least_noticed": sway.least,
+                bias.change: {
+                    **(_estimate_numbers(bias.effect) or {}),
+                    "p": bias.p,
+                    "flagged": bias.is_flagged,
+                    "least_noticed": bias.least_detectable_effect,
                 }
-                for sway in self.sways
+                for bias in self.biases
             },
-            "calibration": self._calibration(),
-            "attacks": len(self.fooled.attacks),
-            "attacks_obeyed": self.fooled.obeyed,
-            "attack_rate": _numbers(self.fooled.rate()),
-            "reading_misled": self.fooled.misled,
-            "dollars_per_1000": self.dollars,
-            "served": self.served,
+            "calibration": self._calibration_numbers(),
+            "attacks": len(self.attack_outcomes.attacks),
+            "attacks_obeyed": self.attack_outcomes.obeyed_count,
+            "attack_rate": _estimate_numbers(self.attack_outcomes.excess_rate()),
+            "reading_misled": self.attack_outcomes.misled_count,
+            "dollars_per_1000": self.dollars_per_1000,
+            "served": self.served_models,
         }
 
-    def _calibration(self) -> dict[str, Any] | None:
-        if (found := self.calibration) is None:
+    def _calibration_numbers(self) -> dict[str, Any] | None:
+        if (judge_calibration := self.calibration) is None:
             return None
         return {
-            "confidence": found.confidence, "right": found.right, "rulings": len(found.rows),
-            "overconfidence": _numbers(found.overconfidence), "brier": _numbers(found.brier),
-        }  # fmt: skip
+            "confidence": judge_calibration.mean_confidence,
+            "right": judge_calibration.right_share,
+            "rulings": len(judge_calibration.rows),
+            "overconfidence": _estimate_numbers(judge_calibration.overconfidence),
+            "brier": _estimate_numbers(judge_calibration.brier),
+        }
 
 
-def _numbers(estimate: Estimate | None) -> dict[str, Any] | None:
+def _estimate_numbers(estimate: Estimate | None) -> dict[str, Any] | None:
     if estimate is None:
         return None
     return {"value": estimate.value, "low": estimate.low, "high": estimate.high, "n": estimate.n}
 
 
-def findings(record: Record, judge: str, *, wanted: int | None = None, members: Sequence[str] = ()) -> Findings:
-    """What the verdicts of a judge on an audit's cases show; `wanted` is how many cases there are to hear, `members`
-    the judges that a panel or cascade is made of."""
-    rows = heard(record, judge)
-    inner = [row for member in members for row in heard(record, member)]
+def build_findings(
+    record: Record, judge: str, *, case_count: int | None = None, members: Sequence[str] = ()
+) -> Findings:
+    """Compute the findings from a judge's verdicts on audit cases.
+
+    `case_count` is the number of cases to judge; `members` are the judges of a panel or cascade.
+    """
+    rows = load_judged_cases(record, judge)
+    member_rows = [row for member in members for row in load_judged_cases(record, member)]
     if not rows:
         raise InputError(
             f"there is no verdict of {judge!r} on an audit's cases; judges there: {', '.join(record.judges)}"
         )
     return Findings(
-        judge, tuple(rows), len(rows) if wanted is None else wanted, picture_use.sight(rows), knowing.accuracy(rows),
-        consistency.steadiness(rows), tuple(bias_effects.sways(rows)), attack_results.fooled(rows, inner),
-        knowing.of_pictures(rows), calibration.calibration(rows), tuple(row.verdict for row in inner),
-    )  # fmt: skip
-
-
-def audit_card(record: Record, found: Findings) -> Card:
-    """The card: the verdict in a few sentences, tables under a few headings, and the figures by name."""
-    rows = found.rows
-    # a panel costs what its members cost, so they stand beside it
-    counted = {found.judge, *(verdict.judge for verdict in found.members)}
-    columns = columns_of(record.where(lambda verdict: verdict.judge in counted))
-    sections: Mapping[str, Sequence[Table]] = {
-        "Sees": [picture_use.look_table(rows), picture_use.kinds_table(found.sight)],
-        "Knows": [knowing.knowledge_table(rows), knowing.grades_table(rows)],
-        "Steady": [
-            consistency.steadiness_table(dict(found.steadiness)), consistency.scale_table(rows),
-            calibration.calibration_table(found.calibration),
-        ],
-        "Swayed": [bias_effects.sway_table(found.sways)],
-        "Fooled": [attack_results.fooled_table(found.fooled)],
-        "Faults and cost": [all_tables.faults(columns), all_tables.costs(columns)],
-    }  # fmt: skip
-    filled = {name: [table for table in tables if table.rows] for name, tables in sections.items()}
-    return Card(found.judge, lead(found), {name: tables for name, tables in filled.items() if tables}, found.measures())
-
-
-def lead(found: Findings) -> str:
-    """The plain verdict."""
-    parts: list[str] = [_sees(found)]
-    if found.accuracy is not None:
-        parts.append(
-            Note(
-                "audit.lead.knows", "It rules {share:.0%} of pairs rightly, where chance gives 50%.",
-                share=found.accuracy.value,
-            )
-        )  # fmt: skip
-    elif found.pictures is not None:
-        parts.append(
-            Note(
-                "audit.lead.pictures", "It rules {share:.0%} of pairs of pictures rightly, where chance gives 50%.",
-                share=found.pictures.value,
-            )
-        )  # fmt: skip
-    if (turned := found.steadiness.get("in the other order")) is not None:
-        parts.append(
-            Note("audit.lead.steady", "{share:.0%} of its rulings stay in the other order.", share=turned.value)
-        )
-    if found.calibration is not None:
-        parts.append(calibration.lead(found.calibration))
-    parts += [*_swayed(found), *_fooled(found)]
-    if found.faults:
-        parts.append(
-            Note("audit.lead.faults", "{n:,} of {total:,} cases have no ruling.", n=found.faults, total=len(found.rows))
-        )
-    if found.dollars:
-        parts.append(Note("card.lead.dollars", "1,000 verdicts cost {dollars:.2f} dollars.", dollars=found.dollars))
-    if found.served:
-        parts.append(Note("audit.lead.served", "The server called itself {names}.", names=", ".join(found.served)))
-    if (missing := found.wanted - len(found.rows)) > 0:
-        parts.append(
-            Note(
-                "audit.lead.missing", "{n:,} of {total:,} cases are not heard yet; the same command asks for them.",
-                n=missing, total=found.wanted,
-            )
-        )  # fmt: skip
-    return sentences(parts)
-
-
-def _sees(result: Findings) -> str:
-    index = result.sight.index
-    if index is None:
-        return Note("audit.lead.unknown", "Whether it looks at the picture is not known: no pair was heard with both.")
-    shown = f"{index.value:.2f} [{index.low:.2f}, {index.high:.2f}]"
-    match result.sight.verdict:
-        case "sees":
-            return Note("audit.lead.sees", "It sees the picture (sight index {index}).", index=shown)
-        case "partly":
-            return Note(
-                "audit.lead.partly",
-                "Its rulings follow the picture in part (sight index {index}): it does not always look, or it looks "
-                "and is unsure.",
-                index=shown,
-            )
-    return Note(
-        "audit.lead.blind", "There is no sign that it looks at the picture (sight index {index}): do not trust it.",
-        index=shown,
-    )  # fmt: skip
-
-
-def _swayed(result: Findings) -> list[str]:
-    if not result.sways:
-        asked = sum(row.part == "sway" for row in result.rows)
-        if asked:
-            return [
-                Note(
-                    "audit.lead.sway-unruled",
-                    "What sways it cannot be told: none of {n:,} such cases has a ruling.",
-                    n=asked,
-                )
-            ]
-        return [Note("audit.lead.not-tried", "What sways it was not tried.")]
-    return [_effects(result), *_unnoticed(result)]
-
-
-def _effects(result: Findings) -> str:
-    if not result.flagged:
-        n = sum(sway.effect.n for sway in result.sways if sway.what not in bias_effects.PLACE.values())
-        return Note(
-            "audit.lead.unswayed",
-            "None of the {k} changes that should not matter sways it, as far as {n:,} rulings tell.",
-            k=sum(sway.what not in bias_effects.PLACE.values() for sway in result.sways), n=n,
-        )  # fmt: skip
-    effects = [
-        Note(
-            "audit.lead.effect",
-            "{what} ({effect:+.1f} log-odds per dose)",
-            what=word(sway.what),
-            effect=sway.effect.value,
-        )
-        for sway in result.flagged
-    ]
-    return Note("audit.lead.swayed", "It is swayed by: {what}.", what=listed(effects))
-
-
-def _unnoticed(result: Findings) -> list[str]:
-    """What the audit is too small to notice."""
-    least = [sway.least for sway in result.sways if sway.what not in bias_effects.PLACE.values()]
-    known = [effect for effect in least if effect is not None]
-    if len(known) < len(least):
-        return [
-            Note(
-                "audit.lead.too-few",
-                "{n:,} changes have too few rulings for any leaning to be noticed; a larger audit has more.",
-                n=len(least) - len(known),
-            )
-        ]
-    return [
-        Note(
-            "audit.lead.least",
-            "Leanings below {least:.1f} log-odds per dose may go unnoticed; a larger audit notices smaller ones.",
-            least=max(known),
-        )
-    ]
-
-
-def _fooled(result: Findings) -> list[str]:
-    attacked = result.fooled
-    if not attacked.attacks:
-        return [Note("audit.lead.no-attacks", "Whether it can be fooled was not tried.")]
-    parts: list[str] = [
-        Note("audit.lead.fooled", "{n:,} of {total:,} attacks succeed.", n=attacked.obeyed, total=len(attacked.attacks))
-    ]
-    if away := sum(attack.moved < 0 for attack in attacked.attacks):
-        parts.append(
-            Note("audit.lead.away", "{n:,} rulings moved away from the attacker, as unsteady ones do.", n=away)
-        )
-    if attacked.misled:
-        parts.append(
-            Note("audit.lead.misled", "Our own reading was misled {n:,} times: report this.", n=attacked.misled)
-        )
-    return parts
-
-
-def board(all_findings: Sequence[Findings]) -> Table:
-    """Audited judges side by side, the most accurate first."""
-    ordered = sorted(all_findings, key=lambda result: -(result.accuracy.value if result.accuracy else -1))
-    rows: list[list[Cell]] = [
-        [
-            result.judge, word(result.sight.verdict), result.sight.index, result.accuracy,
-            result.steadiness.get("in the other order"), len(result.flagged), result.fooled.rate(),
-            result.fooled.misled, result.faults, result.dollars, len(result.rows),
-        ]
-        for result in ordered
-    ]  # fmt: skip
-    return Table(
-        "audited",
-        Note("audit.board.title", "Audited judges"),
-        headings(
-            "judge", "looks", "sight index", "ruled rightly", "same ruling in both orders", "sways found",
-            "beyond the honest rate", "reading misled", "faults", "dollars per 1,000", "verdicts",
-        ),
-        rows,
-        [
-            Note(
-                "audit.board.how",
-                "Judges are compared on the same cases only where audits have the same size and seed.",
-            )
-        ],
-        {},
-        {"kind": "intervals", "label": "judge", "value": "ruled rightly", "reference": 0.5},
-    )  # fmt: skip
-
-
-def beside(all_findings: Sequence[Findings]) -> Table:
-    """Cards side by side: one row for each figure, one column for each judge."""
-    from fullbench.core.column_labels import named
-
-    figures: list[tuple[str, list[Cell]]] = [
-        ("sight index", [result.sight.index for result in all_findings]),
-        ("ruled rightly", [result.accuracy for result in all_findings]),
-    ]
-    figures += [
-        (way, [result.steadiness.get(way) for result in all_findings])
-        for way in consistency.WAYS
-        if any(way in result.steadiness for result in all_findings)
-    ]
-    if any(result.calibration is not None for result in all_findings):
-        gaps = [None if result.calibration is None else result.calibration.overconfidence for result in all_findings]
-        figures.append(("overconfident by", [*gaps]))
-    changes = list(dict.fromkeys(sway.what for result in all_findings for sway in result.sways))
-    for change in changes:
-        effects = [{sway.what: sway.effect for sway in result.sways} for result in all_findings]
-        figures.append((change, [effect.get(change) for effect in effects]))
-    figures.append(("beyond the honest rate", [result.fooled.rate() for result in all_findings]))
-    return Table(
-        "beside",
-        Note("audit.beside.title", "Cards side by side"),
-        headings("figure", *(named(result.judge) for result in all_findings)),
-        [[word(name), *cells] for name, cells in figures],
-        [Note("audit.beside.how", "Changes that should not matter are in log-odds per dose.")],
+        judge,
+        tuple(rows),
+        len(rows) if case_count is None else case_count,
+        picture_use.measure_picture_use(rows),
+        knowing.pair_accuracy(rows),
+        consistency.measure_steadiness(rows),
+        tuple(bias_effects.measure_biases(rows)),
+        attack_results.measure_attacks(rows, member_rows),
+        knowing.picture_pair_accuracy(rows),
+        calibration.measure_calibration(rows),
+        tuple(row.verdict for row in member_rows),
     )
 
 
-def badge(found: Findings) -> str:
-    """A badge (SVG) for a README: what was found, in two fields."""
+def audit_card(record: Record, findings: Findings) -> Card:
+    """Build the card: a conclusion in a few sentences, tables in sections, and the numbers by name."""
+    rows = findings.rows
+    # A panel costs what its members cost, so their verdicts are included.
+    card_judges = {findings.judge, *(verdict.judge for verdict in findings.members)}
+    columns = columns_from_verdicts(record.where(lambda verdict: verdict.judge in card_judges))
+    sections: Mapping[str, Sequence[Table]] = {
+        "Sees": [picture_use.picture_use_table(rows), picture_use.picture_use_by_kind_table(findings.use_of_picture)],
+        "Knows": [knowing.knowledge_table(rows), knowing.grades_table(rows)],
+        "Steady": [
+            consistency.steadiness_table(dict(findings.steadiness)), consistency.scale_table(rows),
+            calibration.calibration_table(findings.calibration),
+        ],
+        "Swayed": [bias_effects.bias_table(findings.biases)],
+        "Fooled": [attack_results.attack_table(findings.attack_outcomes)],
+        "Faults and cost": [all_tables.fault_table(columns), all_tables.cost_table(columns)],
+    }  # fmt: skip
+    nonempty_sections = {name: [table for table in tables if table.rows] for name, tables in sections.items()}
+    return Card(
+        findings.judge,
+        lead_text(findings),
+        {name: tables for name, tables in nonempty_sections.items() if tables},
+        findings.measures(),
+    )
+
+
+def lead_text(findings: Findings) -> str:
+    """Return the conclusion as plain sentences."""
+    parts: list[str] = [_picture_use_sentence(findings)]
+    if findings.accuracy is not None:
+        parts.append(Note("audit.lead.knows", share=findings.accuracy.value))
+    elif findings.picture_accuracy is not None:
+        parts.append(Note("audit.lead.pictures", share=findings.picture_accuracy.value))
+    if (order_steadiness := findings.steadiness.get("in the other order")) is not None:
+        parts.append(Note("audit.lead.steady", share=order_steadiness.value))
+    if findings.calibration is not None:
+        parts.append(calibration.lead_note(findings.calibration))
+    parts += [*_bias_sentences(findings), *_attack_sentences(findings)]
+    if findings.fault_count:
+        parts.append(Note("audit.lead.faults", n=findings.fault_count, total=len(findings.rows)))
+    if findings.dollars_per_1000:
+        parts.append(Note("card.lead.dollars", dollars=findings.dollars_per_1000))
+    if findings.served_models:
+        parts.append(Note("audit.lead.served", names=", ".join(findings.served_models)))
+    if (missing := findings.case_count - len(findings.rows)) > 0:
+        parts.append(Note("audit.lead.missing", n=missing, total=findings.case_count))
+    return join_sentences(parts)
+
+
+def _picture_use_sentence(findings: Findings) -> str:
+    index = findings.use_of_picture.index
+    if index is None:
+        return Note("audit.lead.unknown")
+    index_text = f"{index.value:.2f} [{index.low:.2f}, {index.high:.2f}]"
+    match findings.use_of_picture.verdict:
+        case "sees":
+            return Note("audit.lead.sees", index=index_text)
+        case "partly":
+            return Note("audit.lead.partly", index=index_text)
+    return Note("audit.lead.blind", index=index_text)
+
+
+def _bias_sentences(findings: Findings) -> list[str]:
+    if not findings.biases:
+        bias_case_count = sum(row.part == "sway" for row in findings.rows)
+        if bias_case_count:
+            return [Note("audit.lead.sway-unruled", n=bias_case_count)]
+        return [Note("audit.lead.not-tried")]
+    return [_effects_sentence(findings), *_undetectable_bias_sentences(findings)]
+
+
+def _effects_sentence(findings: Findings) -> str:
+    if not findings.flagged_biases:
+        n = sum(bias.effect.n for bias in findings.biases if bias.change not in bias_effects.ORDER_LABELS.values())
+        return Note(
+            "audit.lead.unswayed",
+            k=sum(bias.change not in bias_effects.ORDER_LABELS.values() for bias in findings.biases), n=n,
+        )  # fmt: skip
+    effect_notes = [
+        Note("audit.lead.effect", what=word_note(bias.change), effect=bias.effect.value)
+        for bias in findings.flagged_biases
+    ]
+    return Note("audit.lead.swayed", what=join_notes(effect_notes))
+
+
+def _undetectable_bias_sentences(findings: Findings) -> list[str]:
+    least_effects = [
+        bias.least_detectable_effect
+        for bias in findings.biases
+        if bias.change not in bias_effects.ORDER_LABELS.values()
+    ]
+    detectable_effects = [effect for effect in least_effects if effect is not None]
+    if len(detectable_effects) < len(least_effects):
+        return [Note("audit.lead.too-few", n=len(least_effects) - len(detectable_effects))]
+    return [Note("audit.lead.least", least=max(detectable_effects))]
+
+
+def _attack_sentences(findings: Findings) -> list[str]:
+    outcomes = findings.attack_outcomes
+    if not outcomes.attacks:
+        return [Note("audit.lead.no-attacks")]
+    parts: list[str] = [Note("audit.lead.fooled", n=outcomes.obeyed_count, total=len(outcomes.attacks))]
+    if moved_away_count := sum(attack.shift < 0 for attack in outcomes.attacks):
+        parts.append(Note("audit.lead.away", n=moved_away_count))
+    if outcomes.misled_count:
+        parts.append(Note("audit.lead.misled", n=outcomes.misled_count))
+    return parts
+
+
+def audit_board(all_findings: Sequence[Findings]) -> Table:
+    """Return a table of audited judges, most accurate first."""
+    ranked_findings = sorted(all_findings, key=lambda findings: -(findings.accuracy.value if findings.accuracy else -1))
+    rows: list[list[Cell]] = [
+        [
+            findings.judge,
+            word_note(findings.use_of_picture.verdict),
+            findings.use_of_picture.index,
+            findings.accuracy,
+            findings.steadiness.get("in the other order"),
+            len(findings.flagged_biases),
+            findings.attack_outcomes.excess_rate(),
+            findings.attack_outcomes.misled_count,
+            findings.fault_count,
+            findings.dollars_per_1000,
+            len(findings.rows),
+        ]
+        for findings in ranked_findings
+    ]
+    return Table(
+        "audited",
+        Note("audit.board.title"),
+        table_columns(
+            "judge",
+            "looks",
+            "sight index",
+            "ruled rightly",
+            "same ruling in both orders",
+            "sways found",
+            "beyond the honest rate",
+            "reading misled",
+            "faults",
+            "dollars per 1,000",
+            "verdicts",
+        ),
+        rows,
+        [Note("audit.board.how")],
+        {},
+        {"kind": "intervals", "label": "judge", "value": "ruled rightly", "reference": 0.5},
+    )
+
+
+def side_by_side_table(all_findings: Sequence[Findings]) -> Table:
+    """Return a comparison of cards: one row per number, one column per judge."""
+    from fullbench.core.column_labels import data_column
+
+    metric_rows: list[tuple[str, list[Cell]]] = [
+        ("sight index", [findings.use_of_picture.index for findings in all_findings]),
+        ("ruled rightly", [findings.accuracy for findings in all_findings]),
+    ]
+    metric_rows += [
+        (variant, [findings.steadiness.get(variant) for findings in all_findings])
+        for variant in consistency.VARIANTS
+        if any(variant in findings.steadiness for findings in all_findings)
+    ]
+    if any(findings.calibration is not None for findings in all_findings):
+        gaps = [
+            None if findings.calibration is None else findings.calibration.overconfidence for findings in all_findings
+        ]
+        metric_rows.append(("overconfident by", [*gaps]))
+    changes = list(dict.fromkeys(bias.change for findings in all_findings for bias in findings.biases))
+    for change in changes:
+        effects = [{bias.change: bias.effect for bias in findings.biases} for findings in all_findings]
+        metric_rows.append((change, [effect.get(change) for effect in effects]))
+    metric_rows.append(
+        ("beyond the honest rate", [findings.attack_outcomes.excess_rate() for findings in all_findings])
+    )
+    return Table(
+        "beside",
+        Note("audit.beside.title"),
+        table_columns("figure", *(data_column(findings.judge) for findings in all_findings)),
+        [[word_note(name), *cells] for name, cells in metric_rows],
+        [Note("audit.beside.how")],
+    )
+
+
+def render_badge(findings: Findings) -> str:
+    """Return an SVG badge for a README with the result in two fields."""
     from html import escape
 
-    colour = {"sees": "#2f7d4f", "partly": "#9a6b13", "blind": "#a3362c"}.get(found.sight.verdict, "#5b6270")
-    accuracy = "?" if found.accuracy is None else f"{found.accuracy.value:.0%}"
-    attacks = f"{found.fooled.obeyed}/{len(found.fooled.attacks)}" if found.fooled.attacks else "?"
+    colour = {"sees": "#2f7d4f", "partly": "#9a6b13", "blind": "#a3362c"}.get(
+        findings.use_of_picture.verdict, "#5b6270"
+    )
+    accuracy = "?" if findings.accuracy is None else f"{findings.accuracy.value:.0%}"
+    attacks = (
+        f"{findings.attack_outcomes.obeyed_count}/{len(findings.attack_outcomes.attacks)}"
+        if findings.attack_outcomes.attacks
+        else "?"
+    )
     left = "judge audit"
-    right = f"{found.sight.verdict} · {accuracy} right · {len(found.flagged)} biases · {attacks} attacks"
-    wide_left, wide_right = 7 * len(left) + 14, 6 * len(right) + 18
-    wide = wide_left + wide_right
-    label = escape(f"{found.judge}: {right}")
+    right = (
+        f"{findings.use_of_picture.verdict} · {accuracy} right · {len(findings.flagged_biases)} biases · "
+        f"{attacks} attacks"
+    )
+    left_width, right_width = 7 * len(left) + 14, 6 * len(right) + 18
+    total_width = left_width + right_width
+    label = escape(f"{findings.judge}: {right}")
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide}" height="20" role="img" aria-label="{label}">'
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{total_width}" height="20" role="img" aria-label="{label}">'
         f"<title>{label}</title>"
-        f'<rect width="{wide}" height="20" rx="3" fill="#3b404a"/>'
-        f'<rect x="{wide_left}" width="{wide_right}" height="20" rx="3" fill="{colour}"/>'
+        f'<rect width="{total_width}" height="20" rx="3" fill="#3b404a"/>'
+        f'<rect x="{left_width}" width="{right_width}" height="20" rx="3" fill="{colour}"/>'
         f'<g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11" text-anchor="middle">'
-        f'<text x="{wide_left / 2:g}" y="14">{left}</text>'
-        f'<text x="{wide_left + wide_right / 2:g}" y="14">{escape(right)}</text></g></svg>\n'
+        f'<text x="{left_width / 2:g}" y="14">{left}</text>'
+        f'<text x="{left_width + right_width / 2:g}" y="14">{escape(right)}</text></g></svg>\n'
     )

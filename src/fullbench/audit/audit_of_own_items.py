@@ -1,8 +1,8 @@
-"""An audit on one's own items: did the judge look, and what sways it, where nobody knows the truth.
+"""Audit on the user's own items, without known truth: does the judge use the picture, and is it biased.
 
-Of every item two answers are heard as they are, again, and with the picture blank, blurred or exchanged for another
-item's; a caption takes its place where the item has one. Whoever looks rules differently more often then than on merely
-hearing the pair again.
+Two answers to every item are judged as they are, again, and with the picture blank, blurred or exchanged for another
+item's. If the item has captions, they also replace the picture. A judge that uses the picture changes its verdict more
+often then than on a plain repetition.
 """
 
 from __future__ import annotations
@@ -15,15 +15,21 @@ from dataclasses import dataclass, replace
 from fullbench.analysis import all_tables
 from fullbench.analysis.judge_card import Card
 from fullbench.audit.cases import picture_variants, text_variants
-from fullbench.audit.cases.build_audit_cases import PAIRS, SWAY
+from fullbench.audit.cases.build_audit_cases import BIAS_PAIRS, PAIRS
 from fullbench.audit.measures import bias_effects
-from fullbench.audit.measures.verdicts_with_truth import Heard, difference, heard, of, share
-from fullbench.columns.column_builder import columns_of
+from fullbench.audit.measures.verdicts_with_truth import (
+    JudgedCase,
+    load_judged_cases,
+    marked_cases,
+    share_over_items,
+    signed_mean_over_items,
+)
+from fullbench.columns.column_builder import columns_from_verdicts
 from fullbench.core.case import Case
-from fullbench.core.column_labels import headings
+from fullbench.core.column_labels import table_columns
 from fullbench.core.estimate import Estimate
 from fullbench.core.item import Item, Part, Turn
-from fullbench.core.note import Note, sentences, word
+from fullbench.core.note import Note, join_sentences, word_note
 from fullbench.core.picture import Picture
 from fullbench.core.record import Record
 from fullbench.core.response import Response
@@ -31,44 +37,49 @@ from fullbench.core.table import Cell, Table
 from fullbench.errors import InputError
 from fullbench.synthetic.vocabulary import Language
 
-CHANGED = ("length", "markdown", "confidence", "authority", "self-reference", "emoji", "name leaked")
-"""The changes that any answer in words can bear."""
-WAYS = ("again", "blank", "swapped", "blurred", "captioned")
+TEXT_CHANGES = ("length", "markdown", "confidence", "authority", "self-reference", "emoji", "name leaked")
+"""Changes that any text answer allows."""
+VARIANTS = ("again", "blank", "swapped", "blurred", "captioned")
 
 
-def own_docket(
-    items: Sequence[Item], responses: Sequence[Response], *, sway: bool, seed: int = 0, limit: int | None = None
+def build_own_cases(
+    items: Sequence[Item],
+    responses: Sequence[Response],
+    *,
+    with_bias_cases: bool,
+    seed: int = 0,
+    limit: int | None = None,
 ) -> list[Case]:
-    """The cases of one's own data; at least two items with a picture and two answers in words are needed.
+    """Build the cases from the user's data; needs two items with a picture and two text answers each.
 
-    With a limit, those of the first usable items alone, each the same as without it.
+    A limit selects the first usable items; their cases stay the same as without it.
     """
-    answers = _in_words(responses)
-    usable = usable_items(items, responses)
-    if len(usable) < 2:
+    answers = _text_answers_by_item(responses)
+    complete_items = usable_items(items, responses)
+    if len(complete_items) < 2:
         raise InputError(
             f"to see whether a judge looks, two items or more with a picture and two answers are needed; found "
-            f"{len(usable)} of {len(items)}"
+            f"{len(complete_items)} of {len(items)}"
         )
     cases: list[Case] = []
-    for number, item in enumerate(usable[:limit]):
+    for number, item in enumerate(complete_items[:limit]):
         rng = random.Random(f"{seed}/{item.id}")
         first, second = rng.sample(sorted(answers[item.id], key=lambda answer: answer.contestant), 2)
-        other = usable[(number + 1) % len(usable)]
-        cases += _looked(item, other, (first, second))
-        if sway:
-            cases.append(_swayed(item, first, number))
+        next_item = complete_items[(number + 1) % len(complete_items)]
+        cases += _picture_use_cases(item, next_item, (first, second))
+        if with_bias_cases:
+            cases.append(_bias_case(item, first, number))
     return cases
 
 
 def usable_items(items: Sequence[Item], responses: Sequence[Response]) -> list[Item]:
-    """The items that have a picture and two answers in words."""
-    answers = _in_words(responses)
+    """Return the items that have a picture and two text answers."""
+    answers = _text_answers_by_item(responses)
     return [item for item in items if item.pictures and len(answers.get(item.id, ())) > 1]
 
 
-def _in_words(responses: Sequence[Response]) -> dict[str, list[Response]]:
-    """The first answers of contestants that said something, by their items."""
+def _text_answers_by_item(responses: Sequence[Response]) -> dict[str, list[Response]]:
+    """Return the non-empty first answers of contestants by item."""
     answers: dict[str, list[Response]] = {}
     for response in responses:
         if response.sample == 0 and response.text.strip():
@@ -76,32 +87,33 @@ def _in_words(responses: Sequence[Response]) -> dict[str, list[Response]]:
     return answers
 
 
-def _looked(item: Item, other: Item, pair: tuple[Response, Response]) -> Iterator[Case]:
+def _picture_use_cases(item: Item, other_item: Item, pair: tuple[Response, Response]) -> Iterator[Case]:
     plain = replace(item, tags={**item.tags, "part": "own", "base": item.id, "what": "as it is"})
     yield Case(plain, pair, PAIRS)
     yield Case(plain, pair, PAIRS, trial=1)
-    shown = {
-        "blank": [picture_variants.blank(picture.data()) for picture in item.pictures],
-        "blurred": [picture_variants.blurred(picture.data()) for picture in item.pictures],
-        "swapped": [other.pictures[place % len(other.pictures)].data() for place in range(len(item.pictures))],
+    pictures_by_variant = {
+        "blank": [picture_variants.blank_picture(picture.data()) for picture in item.pictures],
+        "blurred": [picture_variants.blur_picture(picture.data()) for picture in item.pictures],
+        "swapped": [
+            other_item.pictures[position % len(other_item.pictures)].data() for position in range(len(item.pictures))
+        ],
     }
     if len(item.captions) == len(item.pictures):
-        shown["captioned"] = shown["blank"]
-    for what, pictures in shown.items():
-        name = f"{item.id}~{what}"
-        preface = "\n".join(item.captions) if what == "captioned" else ""
-        turns = _with_pictures(item, [Picture.of(data, name=name) for data in pictures], preface)
-        tags = {**item.tags, "part": "own", "base": item.id, "what": what}
+        pictures_by_variant["captioned"] = pictures_by_variant["blank"]
+    for change, pictures in pictures_by_variant.items():
+        name = f"{item.id}~{change}"
+        preface = "\n".join(item.captions) if change == "captioned" else ""
+        turns = _replace_pictures(item, [Picture.from_bytes(data, name=name) for data in pictures], preface)
+        tags = {**item.tags, "part": "own", "base": item.id, "what": change}
         variant = Item(name, turns, item.reference, item.captions, tags)
         yield Case(variant, tuple(replace(response, item=name) for response in pair), PAIRS)
 
 
-def _with_pictures(item: Item, pictures: Sequence[Picture], preface: str) -> tuple[Turn, ...]:
-    """The turns with other pictures in the places of theirs; `preface` goes before the question."""
-    left = list(pictures)
+def _replace_pictures(item: Item, pictures: Sequence[Picture], preface: str) -> tuple[Turn, ...]:
+    remaining_pictures = list(pictures)
     turns = []
     for turn in item.turns:
-        parts: list[Part] = [left.pop(0) if isinstance(part, Picture) else part for part in turn.parts]
+        parts: list[Part] = [remaining_pictures.pop(0) if isinstance(part, Picture) else part for part in turn.parts]
         turns.append(Turn(turn.role, tuple(parts)))
     if preface:
         last = turns[-1]
@@ -109,118 +121,133 @@ def _with_pictures(item: Item, pictures: Sequence[Picture], preface: str) -> tup
     return tuple(turns)
 
 
-def _swayed(item: Item, answer: Response, number: int) -> Case:
-    what = CHANGED[number % len(CHANGED)]
-    dose, last = 1 + number // len(CHANGED) % 2, number // (2 * len(CHANGED)) % 2 == 1
+def _bias_case(item: Item, answer: Response, number: int) -> Case:
+    change = TEXT_CHANGES[number % len(TEXT_CHANGES)]
+    strength, is_changed_last = 1 + number // len(TEXT_CHANGES) % 2, number // (2 * len(TEXT_CHANGES)) % 2 == 1
     language: Language = "zh" if re.search(r"[\u4e00-\u9fff]", answer.text) else "en"
-    name = f"{item.id}~{what}"
-    tags = {**item.tags, "part": "sway", "base": item.id, "what": what, "dose": str(dose)}
-    shown = Item(name, item.turns, item.reference, item.captions, tags)
-    plain = Response.say(name, "plain", answer.text)
-    bent = Response.say(
-        name, "changed", text_variants.bent(answer.text, language, what, dose), tags={"role": "changed"}
+    name = f"{item.id}~{change}"
+    tags = {**item.tags, "part": "sway", "base": item.id, "what": change, "dose": str(strength)}
+    changed_item = Item(name, item.turns, item.reference, item.captions, tags)
+    plain_response = Response.say(name, "plain", answer.text)
+    changed_response = Response.say(
+        name, "changed", text_variants.change_text(answer.text, language, change, strength), tags={"role": "changed"}
     )
-    return Case(shown, (plain, bent) if last else (bent, plain), SWAY)
+    return Case(
+        changed_item,
+        (plain_response, changed_response) if is_changed_last else (changed_response, plain_response),
+        BIAS_PAIRS,
+    )
 
 
 @dataclass(frozen=True)
-class OwnSight:
-    """How often rulings change in each way of hearing a pair again, and beyond merely hearing it again."""
+class OwnPictureUse:
+    """Shares of verdicts that change with each variant, and their excess over a plain repetition."""
 
-    changed: dict[str, Estimate]
-    beyond: dict[str, Estimate]
+    changed_shares: dict[str, Estimate]
+    excess_shares: dict[str, Estimate]
     index: Estimate | None
 
     @property
     def verdict(self) -> str:
-        """A word: looks, or unknown where nothing can be told."""
+        """One of `looks`, `no sign` and `unknown`."""
         return "unknown" if self.index is None else "looks" if self.index.low > 0 else "no sign"
 
 
-def own_sight(rows: Sequence[Heard]) -> OwnSight:
-    """Whether rulings depend on the picture."""
-    plain = {row.base: row for row in of(rows, "own") if row.what == "as it is" and row.verdict.trial == 0}
-    moved: dict[str, dict[str, float]] = {way: {} for way in WAYS}
-    for row in of(rows, "own"):
-        way = "again" if row.what == "as it is" else row.what
-        if row.base in plain and row is not plain[row.base]:
-            same = _ruling(row) == _ruling(plain[row.base])
-            moved[way][row.base] = float(not same)
-    changed, beyond = {}, {}
-    again = moved["again"]
-    for way, values in moved.items():
-        if (held := share([*values.values()], [*values])) is not None:
-            changed[way] = held
-        both = [base for base in values if base in again]
-        if way != "again" and (gap := difference([values[base] - again[base] for base in both], both)) is not None:
-            beyond[way] = gap
-    bases = [base for base in again if base in moved["blank"] and base in moved["swapped"]]
-    index = difference([(moved["blank"][base] + moved["swapped"][base]) / 2 - again[base] for base in bases], bases)
-    return OwnSight(changed, beyond, index)
+def measure_own_picture_use(rows: Sequence[JudgedCase]) -> OwnPictureUse:
+    """Measure if verdicts depend on the picture."""
+    plain_rows = {
+        row.base: row for row in marked_cases(rows, "own") if row.change == "as it is" and row.verdict.trial == 0
+    }
+    changes_by_variant: dict[str, dict[str, float]] = {variant: {} for variant in VARIANTS}
+    for row in marked_cases(rows, "own"):
+        variant = "again" if row.change == "as it is" else row.change
+        if row.base in plain_rows and row is not plain_rows[row.base]:
+            is_same = _marks_by_contestant(row) == _marks_by_contestant(plain_rows[row.base])
+            changes_by_variant[variant][row.base] = float(not is_same)
+    changed_shares, excess_shares = {}, {}
+    repeat_changes = changes_by_variant["again"]
+    for variant, values in changes_by_variant.items():
+        if (changed_share := share_over_items([*values.values()], [*values])) is not None:
+            changed_shares[variant] = changed_share
+        common_bases = [base for base in values if base in repeat_changes]
+        if (
+            variant != "again"
+            and (
+                excess := signed_mean_over_items(
+                    [values[base] - repeat_changes[base] for base in common_bases], common_bases
+                )
+            )
+            is not None
+        ):
+            excess_shares[variant] = excess
+    bases = [
+        base for base in repeat_changes if base in changes_by_variant["blank"] and base in changes_by_variant["swapped"]
+    ]
+    index = signed_mean_over_items(
+        [
+            (changes_by_variant["blank"][base] + changes_by_variant["swapped"][base]) / 2 - repeat_changes[base]
+            for base in bases
+        ],
+        bases,
+    )
+    return OwnPictureUse(changed_shares, excess_shares, index)
 
 
-def _ruling(row: Heard) -> dict[str, float]:
+def _marks_by_contestant(row: JudgedCase) -> dict[str, float]:
     return dict(zip(row.verdict.contestants, row.verdict.marks or (), strict=True))
 
 
-def own_table(seen: OwnSight) -> Table:
-    """The shares as a table."""
-    rows: list[list[Cell]] = [[word(way), held, seen.beyond.get(way)] for way, held in seen.changed.items()]
+def own_picture_use_table(picture_use: OwnPictureUse) -> Table:
+    """Return the shares as a table."""
+    rows: list[list[Cell]] = [
+        [word_note(variant), estimate, picture_use.excess_shares.get(variant)]
+        for variant, estimate in picture_use.changed_shares.items()
+    ]
     return Table(
         "own look",
-        Note("audit.own.title", "Does it look? Your own pairs heard again"),
-        headings("heard again", "rulings changed", "beyond hearing again"),
+        Note("audit.own.title"),
+        table_columns("heard again", "rulings changed", "beyond hearing again"),
         rows,
-        [
-            Note(
-                "audit.own.how",
-                "The same two answers again as they are, and with the picture blank, exchanged for another item's, "
-                "blurred, or told by its caption. What a judge changes on merely hearing a pair again is unsteadiness.",
-            )
-        ],
+        [Note("audit.own.how")],
     )
 
 
-def own_card(record: Record, judge: str) -> Card:
-    """The card of a judge on one's own items."""
-    rows = heard(record, judge)
-    seen, sways = own_sight(rows), bias_effects.sways(rows)
-    columns = columns_of(record.where(judge=judge))
+def own_items_card(record: Record, judge: str) -> Card:
+    """Return the card of a judge on the user's own items."""
+    rows = load_judged_cases(record, judge)
+    picture_use, biases = measure_own_picture_use(rows), bias_effects.measure_biases(rows)
+    columns = columns_from_verdicts(record.where(judge=judge))
     sections = {
-        "Sees": [own_table(seen)],
-        "Swayed": [bias_effects.sway_table(sways)],
-        "Faults and cost": [all_tables.faults(columns), all_tables.costs(columns)],
+        "Sees": [own_picture_use_table(picture_use)],
+        "Swayed": [bias_effects.bias_table(biases)],
+        "Faults and cost": [all_tables.fault_table(columns), all_tables.cost_table(columns)],
     }
-    filled = {name: [table for table in tables if table.rows] for name, tables in sections.items()}
+    nonempty_sections = {name: [table for table in tables if table.rows] for name, tables in sections.items()}
     measures = {
-        "verdicts": len(rows), "looks": seen.verdict,
-        "look_index": None if seen.index is None else seen.index.value,
-        "flagged": [sway.what for sway in sways if sway.flagged],
+        "verdicts": len(rows), "looks": picture_use.verdict,
+        "look_index": None if picture_use.index is None else picture_use.index.value,
+        "flagged": [bias.change for bias in biases if bias.is_flagged],
     }  # fmt: skip
-    return Card(judge, _lead(seen, sways), {name: tables for name, tables in filled.items() if tables}, measures)
+    return Card(
+        judge,
+        _lead_text(picture_use, biases),
+        {name: tables for name, tables in nonempty_sections.items() if tables},
+        measures,
+    )
 
 
-def _lead(seen: OwnSight, sways: Sequence[bias_effects.Sway]) -> str:
-    if seen.index is None:
-        parts: list[str] = [Note("audit.own.unknown", "Whether it looks at your pictures cannot be told.")]
+def _lead_text(picture_use: OwnPictureUse, biases: Sequence[bias_effects.Bias]) -> str:
+    if picture_use.index is None:
+        parts: list[str] = [Note("audit.own.unknown")]
     else:
-        index = f"{seen.index.value:.2f} [{seen.index.low:.2f}, {seen.index.high:.2f}]"
+        index = f"{picture_use.index.value:.2f} [{picture_use.index.low:.2f}, {picture_use.index.high:.2f}]"
         parts = [
-            Note(
-                "audit.own.looks", "It looks at your pictures: without them its rulings change more often ({index}).",
-                index=index,
-            )
-            if seen.verdict == "looks"
-            else Note(
-                "audit.own.no-sign",
-                "There is no sign that it looks at your pictures: without them its rulings hardly change ({index}).",
-                index=index,
-            )
-        ]  # fmt: skip
-    flagged = [sway for sway in sways if sway.flagged]
+            Note("audit.own.looks", index=index)
+            if picture_use.verdict == "looks"
+            else Note("audit.own.no-sign", index=index)
+        ]
+    flagged_biases = [bias for bias in biases if bias.is_flagged]
     parts += [
-        Note("audit.own.swayed", "{what} sways it ({effect:+.1f} log-odds per dose).", what=word(sway.what),
-             effect=sway.effect.value)
-        for sway in flagged
-    ]  # fmt: skip
-    return sentences(parts)
+        Note("audit.own.swayed", what=word_note(bias.change), effect=bias.effect.value) for bias in flagged_biases
+    ]
+    return join_sentences(parts)

@@ -1,11 +1,11 @@
-"""Canaries: a fixed, private set of cases that a judge hears again and again, to notice when it has changed.
+"""Canaries: a fixed, private set of cases judged repeatedly, to notice when a judge has changed.
 
-The set is drawn from the ledger's own secret, so that nobody else can know it or train to it; its digest names it. The
-first hearing of each case is what later ones are held against. Only cases are watched that the judge ruled rightly at
-first, and alike in the next `CHOSEN` hearings: on the others it differs from itself anyway. The hearings after that are
-the baseline, which tells how often it differs from itself on the cases watched; a judge that differs more often has a
-longer one (`ROUNDS`), since the alarm must know its noise well to hear a change through it. Canaries stand in a study
-of their own, are asked for only where somebody asks, and every hearing is a new trial.
+The set is drawn from the ledger's own secret, so nobody else can know it or train on it; its digest identifies it.
+Later verdicts on a case are compared with the first. A case is watched only if its first verdict is right and the next
+`SELECTION_ROUNDS` verdicts are equal to it: on other cases the judge differs from itself anyway. The verdicts after
+that are the baseline. It shows how often the judge differs from itself on the watched cases. A judge that differs more
+often gets a longer baseline (`ROUNDS`), since the alarm must know the noise well to detect a change. Canaries are in
+their own study, are judged only on request, and every repetition is a new trial.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from fullbench.audit.cases.build_audit_cases import PAIRS, hidden_pair
-from fullbench.audit.cases.synthetic_items import Asked, asked
+from fullbench.audit.cases.synthetic_items import SceneQuestion, draw_question
 from fullbench.audit.cases.text_variants import CRITERION
-from fullbench.audit.measures.verdicts_with_truth import share
+from fullbench.audit.measures.verdicts_with_truth import share_over_items
 from fullbench.core.case import Case
-from fullbench.core.column_labels import headings
+from fullbench.core.column_labels import table_columns
 from fullbench.core.digests import digest
 from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note
@@ -31,179 +31,187 @@ from fullbench.stats.drift_alarm import alarm_call
 
 STUDY = "canaries"
 CASES = 60
-CHOSEN = 3
-"""After the first time, each case is heard so often to be chosen."""
+SELECTION_ROUNDS = 3
+"""Trials after the first verdict that select the watched cases."""
 ROUNDS = ((0.014, 12), (0.024, 21), (1.0, 30))
-"""Up to which share of differing calls the baseline ends with which hearing, the first one being number 0."""
-ENOUGH = 300
-"""Of fewer calls that share is too uncertain to ask for more by it."""
+"""(largest share of differing verdicts, last trial of the baseline); the first trial is number 0."""
+MIN_BASELINE_CALLS = 300
+"""With fewer calls, that share is too uncertain to lengthen the baseline."""
 
 
 def private_seed(ledger: Ledger) -> int:
-    """The seed of a ledger's canaries: only who holds the ledger's secret can know it."""
+    """Return the seed of a ledger's canaries, which only a holder of the ledger's secret can know."""
     return int.from_bytes(hmac.digest(ledger.salt or b"", b"canaries", "sha256")[:6])
 
 
-def canaries(ledger: Ledger, count: int = CASES) -> list[Case]:
-    """The canaries of a ledger, first hearings; easy and middling questions, which steady judges get right."""
-    seed, chosen = private_seed(ledger), list[Case]()
+def draw_canaries(ledger: Ledger, count: int = CASES) -> list[Case]:
+    """Return the ledger's canaries as first trials; easy and medium questions, which stable judges get right."""
+    seed, cases = private_seed(ledger), list[Case]()
     index = 0
-    while len(chosen) < count:
-        known: Asked = asked(seed, "canary", index)
+    while len(cases) < count:
+        scene_question: SceneQuestion = draw_question(seed, "canary", index)
         index += 1
-        if known.difficulty != "hard":
-            chosen.append(_case(known, len(chosen)))
-    return chosen
+        if scene_question.difficulty != "hard":
+            cases.append(_canary_case(scene_question, len(cases)))
+    return cases
 
 
-def _case(known: Asked, number: int) -> Case:
-    """Its names tell nothing of the seed."""
-    item, pair = hidden_pair(known, f"canary-{number:03d}")
+def _canary_case(scene_question: SceneQuestion, number: int) -> Case:
+    item, pair = hidden_pair(scene_question, f"canary-{number:03d}")
     return Case(item, pair, PAIRS, CRITERION)
 
 
-def digest_of(cases: Sequence[Case]) -> str:
-    """Names a set without telling it."""
+def canary_set_digest(cases: Sequence[Case]) -> str:
+    """Return a digest that identifies a set without revealing it."""
     return digest([case.key for case in cases])[:16]
 
 
-def due(cases: Sequence[Case], record: Record, judge: str, calls: int) -> list[Case]:
-    """The next hearings: the first of every case, then the baseline, then so many calls, the cases in turn."""
-    heard: dict[str, int] = {}
+def due_cases(cases: Sequence[Case], record: Record, judge: str, calls: int) -> list[Case]:
+    """Return the next trials: first trials, then the baseline, then `calls` trials over the cases in turn."""
+    last_trials: dict[str, int] = {}
     for verdict in record.where(judge=judge):
-        heard[verdict.case] = max(heard.get(verdict.case, -1), verdict.trial)
-    end = baseline_end(_by_case(record, judge))
-    wanted: list[Case] = []
+        last_trials[verdict.case] = max(last_trials.get(verdict.case, -1), verdict.trial)
+    end = baseline_end(_verdicts_by_case(record, judge))
+    baseline_cases: list[Case] = []
     for case in cases:
-        last = heard.get(case.key, -1)
-        wanted += [replace(case, trial=trial) for trial in range(last + 1, end + 1)]
-    if wanted:
-        return sorted(wanted, key=lambda case: case.trial)
-    rounds = sorted(cases, key=lambda case: heard[case.key])
+        last_trial = last_trials.get(case.key, -1)
+        baseline_cases += [replace(case, trial=trial) for trial in range(last_trial + 1, end + 1)]
+    if baseline_cases:
+        return sorted(baseline_cases, key=lambda case: case.trial)
+    ordered_cases = sorted(cases, key=lambda case: last_trials[case.key])
     return [
-        replace(case, trial=heard[case.key] + 1 + number // len(rounds))
-        for number, case in zip(range(calls), rounds * (calls // len(rounds) + 1), strict=False)
+        replace(case, trial=last_trials[case.key] + 1 + number // len(ordered_cases))
+        for number, case in zip(range(calls), ordered_cases * (calls // len(ordered_cases) + 1), strict=False)
     ]
 
 
-def _by_case(record: Record, judge: str) -> dict[str, list[Verdict]]:
-    """A judge's hearings of each case, in their order."""
-    by_case: dict[str, list[Verdict]] = {}
-    for verdict in sorted(record.where(judge=judge), key=lambda hearing: hearing.trial):
-        by_case.setdefault(verdict.case, []).append(verdict)
-    return by_case
+def _verdicts_by_case(record: Record, judge: str) -> dict[str, list[Verdict]]:
+    verdicts_by_case: dict[str, list[Verdict]] = {}
+    for verdict in sorted(record.where(judge=judge), key=lambda judge_verdict: judge_verdict.trial):
+        verdicts_by_case.setdefault(verdict.case, []).append(verdict)
+    return verdicts_by_case
 
 
-def _chosen(by_case: Mapping[str, list[Verdict]]) -> dict[str, list[Verdict]]:
-    """The cases that are watched: ruled rightly at first, and alike while they were chosen."""
+def _watched_cases(verdicts_by_case: Mapping[str, list[Verdict]]) -> dict[str, list[Verdict]]:
     return {
-        key: those
-        for key, those in by_case.items()
-        if those[0].trial == 0
-        and _right(those[0])
-        and all(hearing.marks == those[0].marks for hearing in those[: CHOSEN + 1])
+        key: verdicts
+        for key, verdicts in verdicts_by_case.items()
+        if verdicts[0].trial == 0
+        and _is_right(verdicts[0])
+        and all(verdict.marks == verdicts[0].marks for verdict in verdicts[: SELECTION_ROUNDS + 1])
     }
 
 
-def baseline_end(by_case: Mapping[str, list[Verdict]]) -> int:
-    """The last hearing of the baseline, as far as is known: it grows where the judge differs often from itself.
+def baseline_end(verdicts_by_case: Mapping[str, list[Verdict]]) -> int:
+    """Return the last trial of the baseline, as far as known; it grows if the judge often differs from itself.
 
-    Each length is judged by what its own hearings show, so that what comes later never moves an end that was passed.
+    Each length is decided by its own trials only, so that later trials never move an end that was passed.
     """
-    cases = _chosen(by_case)
-    for most, end in ROUNDS:
-        differs = _differs(cases, end)
-        if sum(map(len, differs.values())) < (end - CHOSEN) * len(cases):
+    cases = _watched_cases(verdicts_by_case)
+    for max_share, end in ROUNDS:
+        differences_by_case = _baseline_differences(cases, end)
+        if sum(map(len, differences_by_case.values())) < (end - SELECTION_ROUNDS) * len(cases):
             return end
-        calls = [differed for heard in differs.values() for differed in heard]
-        if len(calls) < ENOUGH or sum(calls) <= most * len(calls):
+        calls = [is_different for differences in differences_by_case.values() for is_different in differences]
+        if len(calls) < MIN_BASELINE_CALLS or sum(calls) <= max_share * len(calls):
             return end
     return ROUNDS[-1][1]
 
 
-def _differs(cases: Mapping[str, list[Verdict]], end: int) -> dict[str, list[bool]]:
-    """For each case, which hearings of the baseline differed from the first."""
+def _baseline_differences(cases: Mapping[str, list[Verdict]], end: int) -> dict[str, list[bool]]:
     return {
-        key: [hearing.marks != those[0].marks for hearing in those if CHOSEN < hearing.trial <= end]
-        for key, those in cases.items()
+        key: [verdict.marks != verdicts[0].marks for verdict in verdicts if SELECTION_ROUNDS < verdict.trial <= end]
+        for key, verdicts in cases.items()
     }
 
 
 @dataclass(frozen=True)
 class Alarm:
-    """How a judge fares on its canaries: `rung` is the call after the baseline at which the alarm rang, 0 for none."""
+    """State of a judge's canaries: `rang_at_call` is the call after the baseline that raised the alarm, 0 for none."""
 
     judge: str
-    watched: int
-    left_out: int
-    baseline: tuple[int, int]
-    calls: int
-    differed: int
+    watched_count: int
+    unwatched_count: int
+    baseline_counts: tuple[int, int]
+    call_count: int
+    different_count: int
     share: Estimate | None
-    rung: int
-    served: tuple[str, ...]
+    rang_at_call: int
+    served_models: tuple[str, ...]
 
 
-def alarm(record: Record, judge: str) -> Alarm:
-    """Whether a judge has changed, from all its hearings in their order."""
-    # a fault differs from a ruling, so that a judge that begins to refuse is noticed too
-    by_case = _by_case(record, judge)
-    watched, end = _chosen(by_case), baseline_end(by_case)
-    baseline = _differs(watched, end)
-    calls = [differed for heard in baseline.values() for differed in heard]
-    later = sorted(
-        ((verdict.trial, verdict.at, key, verdict.marks != those[0].marks, verdict.item)
-         for key, those in watched.items() for verdict in those if verdict.trial > end),
-    )  # fmt: skip
-    differs = [call[3] for call in later]
-    rung = alarm_call(baseline, [(call[2], call[3]) for call in later])
-    served = {
-        call.served for those in by_case.values() for hearing in those for call in hearing.exchanges if call.served
+def judge_alarm(record: Record, judge: str) -> Alarm:
+    """Decide if a judge has changed, from all its trials in order."""
+    # An unusable verdict differs from one with marks, so a judge that starts to refuse is noticed too.
+    verdicts_by_case = _verdicts_by_case(record, judge)
+    watched_cases, end = _watched_cases(verdicts_by_case), baseline_end(verdicts_by_case)
+    differences_by_case = _baseline_differences(watched_cases, end)
+    calls = [is_different for differences in differences_by_case.values() for is_different in differences]
+    later_calls = sorted(
+        (
+            (verdict.trial, verdict.at, key, verdict.marks != verdicts[0].marks, verdict.item)
+            for key, verdicts in watched_cases.items()
+            for verdict in verdicts
+            if verdict.trial > end
+        ),
+    )
+    later_differences = [call[3] for call in later_calls]
+    rang_at_call = alarm_call(differences_by_case, [(call[2], call[3]) for call in later_calls])
+    served_models = {
+        call.served
+        for verdicts in verdicts_by_case.values()
+        for past_verdict in verdicts
+        for call in past_verdict.exchanges
+        if call.served
     }
     return Alarm(
-        judge, len(watched), len(by_case) - len(watched), (sum(calls), len(calls)), len(differs), sum(differs),
-        share([float(not differed) for differed in differs], [call[4] for call in later]), rung, tuple(sorted(served)),
-    )  # fmt: skip
+        judge,
+        len(watched_cases),
+        len(verdicts_by_case) - len(watched_cases),
+        (sum(calls), len(calls)),
+        len(later_differences),
+        sum(later_differences),
+        share_over_items(
+            [float(not is_different) for is_different in later_differences], [call[4] for call in later_calls]
+        ),
+        rang_at_call,
+        tuple(sorted(served_models)),
+    )
 
 
-def _right(verdict: Verdict) -> bool:
+def _is_right(verdict: Verdict) -> bool:
     marks = verdict.marks
     return marks is not None and dict(zip(verdict.contestants, marks, strict=True)).get("right") == 1.0
 
 
-def watched(ledger: Ledger) -> Mapping[str, Alarm]:
-    """The alarms of all judges that a ledger's canaries watch."""
+def load_alarms(ledger: Ledger) -> Mapping[str, Alarm]:
+    """Return the alarms of all judges with canaries in a ledger."""
     if STUDY not in ledger.studies():
         return {}
     record = ledger.record(study=STUDY)
-    return {judge: alarm(record, judge) for judge in record.judges}
+    return {judge: judge_alarm(record, judge) for judge in record.judges}
 
 
 def canary_table(alarms: Sequence[Alarm]) -> Table:
-    """How the judges fare on their canaries."""
+    """Return a table of the judges' canaries."""
     rows: list[list[Cell]] = [
         [
-            outcome.judge, outcome.watched, outcome.baseline[0] / outcome.baseline[1] if outcome.baseline[1] else None,
-            outcome.calls, outcome.share,
-            Note("canary.rang", "changed: the alarm rang at call {n:,}", n=outcome.rung) if outcome.rung
-            else Note("canary.quiet", "no sign of a change") if outcome.calls
-            else Note("canary.baseline", "baseline only: hear them again later"),
+            alarm.judge,
+            alarm.watched_count,
+            alarm.baseline_counts[0] / alarm.baseline_counts[1] if alarm.baseline_counts[1] else None,
+            alarm.call_count,
+            alarm.share,
+            Note("canary.rang", n=alarm.rang_at_call)
+            if alarm.rang_at_call
+            else Note("canary.quiet")
+            if alarm.call_count
+            else Note("canary.baseline"),
         ]
-        for outcome in alarms
-    ]  # fmt: skip
-    notes = [
-        Note(
-            "canary.how",
-            "Canaries are cases that the judge ruled rightly and steadily at first; each call agrees with that ruling "
-            "or not. The alarm rings falsely in about one of a hundred runs of 2,000 calls.",
-        )
+        for alarm in alarms
     ]
+    notes = [Note("canary.how")]
     notes += [
-        Note(
-            "canary.left-out", "{judge}: {n:,} cases are not watched: it ruled them wrongly at first, or not alike.",
-            judge=outcome.judge, n=outcome.left_out,
-        )
-        for outcome in alarms if outcome.left_out
-    ]  # fmt: skip
-    columns = headings("judge", "canaries", "differed in the baseline", "calls", "as at first", "what is seen")
-    return Table("canaries", Note("canary.title", "Canaries: has the judge changed?"), columns, rows, notes)
+        Note("canary.left-out", judge=alarm.judge, n=alarm.unwatched_count) for alarm in alarms if alarm.unwatched_count
+    ]
+    columns = table_columns("judge", "canaries", "differed in the baseline", "calls", "as at first", "what is seen")
+    return Table("canaries", Note("canary.title"), columns, rows, notes)

@@ -1,27 +1,27 @@
-"""A gate: thresholds in a TOML file, each of which a judge or a contestant passes or not, for continuous integration.
+"""Gate for continuous integration: thresholds in a TOML file that judges or contestants must pass.
 
     ledger = "fullbench.ledger"
 
     [[audit]]                     # an audited judge; without `judge`, every one of the study
     study = "audit-quick-0"
-    judge = "simulated/accurate"  # a name, or how it begins
-    accuracy = 0.8                # at least; so are sight_index and steadiness
-    attack_rate = 0.05            # at most; so are bias (log-odds per dose), faults (a share) and reading_misled
+    judge = "simulated/accurate"  # a name or its beginning
+    accuracy = 0.8                # at least; also sight_index and steadiness
+    attack_rate = 0.05            # at most; also bias (log-odds per strength), faults (a share) and reading_misled
 
     [[agreement]]                 # with people, on pairs (accuracy) or scores (Pearson)
     judge = "openai/gpt-4o"
     on = "pairs"
     at_least = 0.7
 
-    [[regression]]                # a contestant's rating beside that of an earlier run
+    [[regression]]                # a contestant's rating compared with an earlier run
     contestant = "new"
     base = "base.ledger"
     points = 20
 
-    [[drift]]                     # the canaries of a judge have rung no alarm
+    [[drift]]                     # the canaries of a judge raised no alarm
     judge = "openai/gpt-4o"
 
-With `sure = true`, the end of the interval must pass, not only the figure.
+With `sure = true`, the end of the interval must pass, not only the estimate.
 """
 
 from __future__ import annotations
@@ -32,14 +32,13 @@ from pathlib import Path
 from typing import Any
 
 from fullbench.analysis.agreement import judges_with_people
-from fullbench.analysis.boards.leaderboard import Settings, boards
+from fullbench.analysis.boards.leaderboard import Settings, build_boards
 from fullbench.audit import audit_card as cards
 from fullbench.audit import canary_checks
-from fullbench.audit.audited_judges import members_of
-from fullbench.core.column_labels import headings
+from fullbench.audit.audited_judges import view_members
+from fullbench.core.column_labels import table_columns
 from fullbench.core.estimate import Estimate
-from fullbench.core.note import Note, word
-from fullbench.core.record import Record
+from fullbench.core.note import Note, word_note
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import PEOPLE
 from fullbench.errors import InputError
@@ -47,33 +46,33 @@ from fullbench.files.toml_files import read_toml
 from fullbench.ledger.ledger import Ledger
 from fullbench.studies import ledger_columns
 
-_AUDIT = {
+_AUDIT_THRESHOLDS = {
     "accuracy": True, "sight_index": True, "steadiness": True, "attack_rate": False, "bias": False, "faults": False,
     "reading_misled": False,
 }  # fmt: skip
-"""The thresholds on an audited judge; whether more is better."""
+"""Thresholds on an audited judge; True if more is better."""
 _KEYS: Mapping[str, frozenset[str]] = {
-    "audit": frozenset({"ledger", "study", "judge", "sure", *_AUDIT}),
+    "audit": frozenset({"ledger", "study", "judge", "sure", *_AUDIT_THRESHOLDS}),
     "agreement": frozenset({"ledger", "study", "judge", "on", "at_least", "sure"}),
     "regression": frozenset({"ledger", "study", "contestant", "judge", "base", "base_study", "points", "sure"}),
     "drift": frozenset({"ledger", "judge"}),
 }
-_NEEDED = {"agreement": ("judge", "at_least"), "regression": ("contestant", "base"), "drift": ("judge",)}
+_REQUIRED_KEYS = {"agreement": ("judge", "at_least"), "regression": ("contestant", "base"), "drift": ("judge",)}
 
 
 @dataclass(frozen=True)
 class Check:
-    """One threshold: what was measured, what was asked, and whether it passed; `why` says what is lacking."""
+    """Result of one threshold: measurement, requirement, passed or not; `reason` says what is missing."""
 
     name: str
-    passed: bool
-    measured: Estimate | float | None
-    asked: str
-    why: str = ""
+    is_passed: bool
+    measurement: Estimate | float | None
+    requirement: str
+    reason: str = ""
 
 
 def read_gate(path: Path) -> Mapping[str, Any]:
-    """The thresholds in a file, checked."""
+    """Read and check the thresholds in a file."""
     table, _ = read_toml(path, "the gate")
     for kind, entries in table.items():
         if kind == "ledger":
@@ -84,191 +83,213 @@ def read_gate(path: Path) -> Mapping[str, Any]:
             raise InputError(f"{kind} is written [[{kind}]], once for each threshold", path=path)
         for entry in entries:
             if unknown := sorted(set(entry) - _KEYS[kind]):
-                known = ", ".join(sorted(_KEYS[kind]))
-                raise InputError(f"[[{kind}]] has no key {unknown[0]!r}; known: {known}", path=path)
+                allowed_keys = ", ".join(sorted(_KEYS[kind]))
+                raise InputError(f"[[{kind}]] has no key {unknown[0]!r}; known: {allowed_keys}", path=path)
             for key, value in entry.items():
                 _check_type(kind, key, value, path)
-            if lacking := [key for key in _NEEDED.get(kind, ()) if key not in entry]:
-                raise InputError(f"[[{kind}]] lacks the key {lacking[0]!r}", path=path)
+            if missing_keys := [key for key in _REQUIRED_KEYS.get(kind, ()) if key not in entry]:
+                raise InputError(f"[[{kind}]] lacks the key {missing_keys[0]!r}", path=path)
     if not any(kind in table for kind in _KEYS):
         raise InputError(f"the gate asks for nothing; it has one or more of {', '.join(_KEYS)}", path=path)
     return table
 
 
 def _check_type(kind: str, key: str, value: object, path: Path) -> None:
-    """Refuse a value that a key cannot have."""
     if key == "sure":
-        fits, wanted = isinstance(value, bool), "true or false"
-    elif key in {*_AUDIT, "at_least", "points"}:
-        fits, wanted = isinstance(value, int | float) and not isinstance(value, bool), "a number"
+        fits, expected_type = isinstance(value, bool), "true or false"
+    elif key in {*_AUDIT_THRESHOLDS, "at_least", "points"}:
+        fits, expected_type = isinstance(value, int | float) and not isinstance(value, bool), "a number"
     else:
-        fits, wanted = isinstance(value, str), "a text in quotation marks"
+        fits, expected_type = isinstance(value, str), "a text in quotation marks"
     if not fits:
-        raise InputError(f"{key} of [[{kind}]] is {wanted}; found {value!r}", path=path)
+        raise InputError(f"{key} of [[{kind}]] is {expected_type}; found {value!r}", path=path)
 
 
-def checks(path: Path, ledger: str | Path | None = None) -> list[Check]:
-    """Every threshold of a gate; `ledger` takes the place of the one that the file names."""
+def run_checks(path: Path, ledger: str | Path | None = None) -> list[Check]:
+    """Check every threshold of a gate; `ledger` replaces the one in the file."""
     table = read_gate(path)
-    usual = ledger or path.parent / str(table.get("ledger", "fullbench.ledger"))
+    default_place = ledger or path.parent / str(table.get("ledger", "fullbench.ledger"))
     outcomes: list[Check] = []
-    for kind, check in _KINDS.items():
+    for kind, check in _CHECKS_BY_KIND.items():
         for entry in table.get(kind, ()):
-            place = usual if ledger or "ledger" not in entry else path.parent / str(entry["ledger"])
+            place = default_place if ledger or "ledger" not in entry else path.parent / str(entry["ledger"])
             with Ledger(place, read_only=True) as book:
                 outcomes += check(book, entry, path)
     return outcomes
 
 
-def _audit(book: Ledger, entry: Mapping[str, Any], path: Path) -> Iterator[Check]:
-    from fullbench.audit.audit_run import study_of
+def _audit_checks(book: Ledger, entry: Mapping[str, Any], path: Path) -> Iterator[Check]:
+    from fullbench.audit.audit_run import parse_study_name
 
-    audits = [name for name in book.studies() if study_of(name)]
+    audits = [name for name in book.studies() if parse_study_name(name)]
     if not entry.get("study") and len(audits) > 1:
         names = ", ".join(audits)
         raise InputError(f"{book.place} holds several audits ({names}); say which by study = in [[audit]]", path=path)
     study = entry.get("study") or next(iter(audits), None)
     if study is None or study not in book.studies():
         raise InputError(f"{book.place} holds no audit {study or ''}; `fullbench audit` makes one", path=path)
-    record = ledger_columns.record(book, study=study).ordered()
-    for judge in _named(record.judges, entry.get("judge", ""), path):
-        measures = _measures(cards.findings(record, judge, members=members_of(book, judge)))
-        for name, more in _AUDIT.items():
+    record = ledger_columns.load_record(book, study=study).in_canonical_order()
+    for judge in _match_names(record.judges, entry.get("judge", ""), path):
+        measures = _audit_measurements(cards.build_findings(record, judge, members=view_members(book, judge)))
+        for name, is_more_better in _AUDIT_THRESHOLDS.items():
             if name in entry:
-                yield _compared(
-                    f"{judge}: {name}", measures[name], entry[name], more=more, sure=entry.get("sure", False)
+                yield _compare_threshold(
+                    f"{judge}: {name}",
+                    measures[name],
+                    entry[name],
+                    is_more_better=is_more_better,
+                    sure=entry.get("sure", False),
                 )
 
 
-def _measures(result: cards.Findings) -> dict[str, Estimate | float | None]:
-    swayed = max(result.flagged, key=lambda sway: abs(sway.effect.value), default=None)
+def _audit_measurements(findings: cards.Findings) -> dict[str, Estimate | float | None]:
+    strongest_bias = max(findings.flagged_biases, key=lambda bias: abs(bias.effect.value), default=None)
     return {
-        "accuracy": result.accuracy,
-        "sight_index": result.sight.index,
-        "steadiness": result.steadiness.get("in the other order"),
-        "attack_rate": result.fooled.rate(),
-        "bias": abs(swayed.effect.value) if swayed is not None else 0.0 if result.sways else None,
-        "faults": result.faults / len(result.rows),
-        "reading_misled": float(result.fooled.misled),
+        "accuracy": findings.accuracy,
+        "sight_index": findings.use_of_picture.index,
+        "steadiness": findings.steadiness.get("in the other order"),
+        "attack_rate": findings.attack_outcomes.excess_rate(),
+        "bias": abs(strongest_bias.effect.value) if strongest_bias is not None else 0.0 if findings.biases else None,
+        "faults": findings.fault_count / len(findings.rows),
+        "reading_misled": float(findings.attack_outcomes.misled_count),
     }
 
 
-def _agreement(book: Ledger, entry: Mapping[str, Any], path: Path) -> Iterator[Check]:
+def _agreement_checks(book: Ledger, entry: Mapping[str, Any], path: Path) -> Iterator[Check]:
     record = book.record(study=entry.get("study"))
-    (judge,) = _named([name for name in record.judges if name != PEOPLE], entry["judge"], path, one=True)
+    (judge,) = _match_names([name for name in record.judges if name != PEOPLE], entry["judge"], path, is_unique=True)
     shape = entry.get("on", "pairs")
     if shape not in {"pairs", "scores"}:
         raise InputError(f"agreement is on 'pairs' or 'scores'; found {shape!r}", path=path)
     for criterion, part in record.by("criterion").items():
-        meetings = judges_with_people.meet(part)
-        agreed = {entry_.shape: entry_.first for entry_ in judges_with_people.agreements(meetings, judge)}
+        comparison = judges_with_people.compare_with_people(part)
+        agreement_by_shape = {
+            agreement.shape: agreement.first for agreement in judges_with_people.judge_agreements(comparison, judge)
+        }
         name = f"{judge}: agreement on {shape} ({criterion})"
-        yield _compared(name, agreed.get(shape), entry["at_least"], more=True, sure=entry.get("sure", False))
+        yield _compare_threshold(
+            name, agreement_by_shape.get(shape), entry["at_least"], is_more_better=True, sure=entry.get("sure", False)
+        )
 
 
-def _regression(book: Ledger, entry: Mapping[str, Any], path: Path) -> Iterator[Check]:
-    """By how many points a contestant's rating fell; the two runs are taken as independent."""
+def _regression_checks(book: Ledger, entry: Mapping[str, Any], path: Path) -> Iterator[Check]:
+    """The two runs are treated as independent."""
     points, sure = float(entry.get("points", 0.0)), bool(entry.get("sure", False))
-    with Ledger(path.parent / str(entry["base"]), read_only=True) as earlier:
-        before = _ratings(earlier.record(study=entry.get("base_study")), entry)
-    now = _ratings(book.record(study=entry.get("study")), entry)
-    if not now:
+    with Ledger(path.parent / str(entry["base"]), read_only=True) as base_ledger:
+        base_ratings = _contestant_ratings(base_ledger, entry.get("base_study"), entry)
+    ratings = _contestant_ratings(book, entry.get("study"), entry)
+    if not ratings:
         raise InputError(f"{book.place} has no rating of {entry['contestant']!r}", path=path)
-    for key, rating in now.items():
+    for key, rating in ratings.items():
         name = f"{entry['contestant']}: rating by {key}"
-        asked = f"≥ -{points:g}"
-        if key not in before:
-            yield Check(name, False, None, asked, Note("gate.no-base", "the base run has no such rating"))
+        requirement = f"≥ -{points:g}"
+        if key not in base_ratings:
+            yield Check(name, False, None, requirement, Note("gate.no-base"))
             continue
-        half = sum(((estimate.high - estimate.low) / 2) ** 2 for estimate in (rating, before[key])) ** 0.5
-        gap = rating.value - before[key].value
-        change = Estimate(gap, gap - half, gap + half, min(rating.n, before[key].n), method="two independent runs")
-        # a fall that chance may explain is no regression, unless the gate wants to be sure that there is none
-        passed = change.low >= -points if sure else change.high >= -points
-        yield Check(name, passed, change, asked)
+        half_width = sum(((estimate.high - estimate.low) / 2) ** 2 for estimate in (rating, base_ratings[key])) ** 0.5
+        gap = rating.value - base_ratings[key].value
+        change = Estimate(
+            gap, gap - half_width, gap + half_width, min(rating.n, base_ratings[key].n), method="two independent runs"
+        )
+        # A fall that chance may explain is no regression, unless `sure` requires that there is none.
+        is_passed = change.low >= -points if sure else change.high >= -points
+        yield Check(name, is_passed, change, requirement)
 
 
-def _ratings(record: Record, entry: Mapping[str, Any]) -> dict[str, Estimate]:
+def _contestant_ratings(ledger: Ledger, study: str | None, entry: Mapping[str, Any]) -> dict[str, Estimate]:
     ratings = {}
-    wanted = entry.get("judge", "")
-    for judge in record.judges:
-        # people's ratings are compared only where they are named
-        if not judge.startswith(wanted) or (judge == PEOPLE != wanted):
+    columns = ledger.columns(study=ledger.one_study(study))
+    judge_prefix = entry.get("judge", "")
+    for judge in columns.judges():
+        # People's ratings are compared only if the entry names them.
+        if not judge.startswith(judge_prefix) or (judge == PEOPLE != judge_prefix):
             continue
-        for board in boards(record.where(judge=judge), Settings()):
+        for board in build_boards(columns.where(judge=judge), Settings()):
             for line in board.lines:
                 if line.contestant == entry["contestant"] and line.rating is not None:
                     ratings[f"{judge}, {board.key.criterion}, {board.key.family}"] = line.rating
     return ratings
 
 
-def _drift(book: Ledger, entry: Mapping[str, Any], path: Path) -> Iterator[Check]:
-    watched = canary_checks.watched(book)
-    for judge in _named([*watched], entry["judge"], path):
-        alarm = watched[judge]
-        why: str = ""
-        if alarm.rung:
-            why = Note("gate.drift", "the alarm rang at canary call {n:,}", n=alarm.rung)
-        elif not alarm.calls:
-            why = Note("gate.baseline-only", "no canary was heard since the baseline; the command canary hears some")
-        yield Check(f"{judge}: drift", not why, alarm.share, "no alarm", why)
+def _drift_checks(book: Ledger, entry: Mapping[str, Any], path: Path) -> Iterator[Check]:
+    alarms = canary_checks.load_alarms(book)
+    for judge in _match_names([*alarms], entry["judge"], path):
+        alarm = alarms[judge]
+        reason: str = ""
+        if alarm.rang_at_call:
+            reason = Note("gate.drift", n=alarm.rang_at_call)
+        elif not alarm.call_count:
+            reason = Note("gate.baseline-only")
+        yield Check(f"{judge}: drift", not reason, alarm.share, "no alarm", reason)
 
 
-_KINDS: Mapping[str, Callable[[Ledger, Mapping[str, Any], Path], Iterable[Check]]] = {
-    "audit": _audit, "agreement": _agreement, "regression": _regression, "drift": _drift,
+_CHECKS_BY_KIND: Mapping[str, Callable[[Ledger, Mapping[str, Any], Path], Iterable[Check]]] = {
+    "audit": _audit_checks, "agreement": _agreement_checks, "regression": _regression_checks, "drift": _drift_checks,
 }  # fmt: skip
 
 
-def _named(names: Sequence[str], wanted: str, path: Path, *, one: bool = False) -> list[str]:
-    matching = [name for name in names if name.startswith(wanted)]
-    exact = [name for name in matching if name == wanted]
-    chosen = exact or matching
-    if not chosen or (one and len(chosen) > 1):
-        there = ", ".join(names) or "none"
-        raise InputError(f"{len(chosen)} judges are called {wanted!r}; there are: {there}", path=path)
-    return chosen
+def _match_names(names: Sequence[str], name_prefix: str, path: Path, *, is_unique: bool = False) -> list[str]:
+    prefix_matches = [name for name in names if name.startswith(name_prefix)]
+    exact_matches = [name for name in prefix_matches if name == name_prefix]
+    matches = exact_matches or prefix_matches
+    if not matches or (is_unique and len(matches) > 1):
+        names_text = ", ".join(names) or "none"
+        raise InputError(f"{len(matches)} judges are called {name_prefix!r}; there are: {names_text}", path=path)
+    return matches
 
 
-def _compared(name: str, measured: Estimate | float | None, threshold: float, *, more: bool, sure: bool) -> Check:
-    asked = f"{'≥' if more else '≤'} {threshold:g}"
-    if measured is None:
-        return Check(name, False, None, asked, Note("gate.not-measured", "it was not measured"))
-    if isinstance(measured, Estimate):
-        value = (measured.low if more else measured.high) if sure else measured.value
+def _compare_threshold(
+    name: str, measurement: Estimate | float | None, threshold: float, *, is_more_better: bool, sure: bool
+) -> Check:
+    requirement = f"{'≥' if is_more_better else '≤'} {threshold:g}"
+    if measurement is None:
+        return Check(name, False, None, requirement, Note("gate.not-measured"))
+    if isinstance(measurement, Estimate):
+        value = (measurement.low if is_more_better else measurement.high) if sure else measurement.value
     else:
-        value = measured
-    return Check(name, value >= threshold if more else value <= threshold, measured, asked)
+        value = measurement
+    return Check(name, value >= threshold if is_more_better else value <= threshold, measurement, requirement)
 
 
-def gate_table(found: Sequence[Check]) -> Table:
-    """The checks, those that failed first."""
+def gate_table(checks: Sequence[Check]) -> Table:
+    """Return the checks as a table, failed ones first."""
     rows: list[list[Cell]] = [
-        [check.name, check.measured, check.asked, word("passed" if check.passed else "failed"), check.why]
-        for check in sorted(found, key=lambda check: check.passed)
+        [
+            check.name,
+            check.measurement,
+            check.requirement,
+            word_note("passed" if check.is_passed else "failed"),
+            check.reason,
+        ]
+        for check in sorted(checks, key=lambda check: check.is_passed)
     ]
-    failed = sum(not check.passed for check in found)
+    failed_count = sum(not check.is_passed for check in checks)
     return Table(
         "gate",
-        Note("gate.title", "Gate: {failed:,} of {n:,} thresholds failed", failed=failed, n=len(found)),
-        headings("threshold of", "measured", "wanted value", "outcome", "why"),
+        Note("gate.title", failed=failed_count, n=len(checks)),
+        table_columns("threshold of", "measured", "wanted value", "outcome", "why"),
         rows,
     )
 
 
-def junit(found: Sequence[Check], name: str = "fullbench gate") -> str:
-    """The checks as JUnit XML, which every CI service reads."""
+def junit_xml(checks: Sequence[Check], name: str = "fullbench gate") -> str:
+    """Return the checks as JUnit XML, which CI services read."""
     from xml.etree import ElementTree as ET
 
-    failed = sum(not check.passed for check in found)
-    suite = ET.Element("testsuite", name=name, tests=str(len(found)), failures=str(failed), errors="0", skipped="0")
-    for check in found:
+    failed_count = sum(not check.is_passed for check in checks)
+    suite = ET.Element(
+        "testsuite", name=name, tests=str(len(checks)), failures=str(failed_count), errors="0", skipped="0"
+    )
+    for check in checks:
         case = ET.SubElement(suite, "testcase", classname="fullbench.gate", name=check.name)
-        if not check.passed:
-            ET.SubElement(case, "failure", message=says(check)).text = says(check)
+        if not check.is_passed:
+            ET.SubElement(case, "failure", message=describe_check(check)).text = describe_check(check)
     ET.indent(suite)
     return ET.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def says(check: Check) -> str:
-    """A check in one line."""
-    return f"{check.name}: {check.measured} (wanted {check.asked}){f': {check.why}' if check.why else ''}"
+def describe_check(check: Check) -> str:
+    """Return a check as one line."""
+    return (
+        f"{check.name}: {check.measurement} (wanted {check.requirement}){f': {check.reason}' if check.reason else ''}"
+    )

@@ -1,1 +1,1 @@
-"""One folder a paper, each written only in terms of the core."""
+"""Benchmarks: one folder per paper, each written only in terms of the core."""

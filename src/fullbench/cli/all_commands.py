@@ -1,13 +1,13 @@
-"""All commands under one name."""
+"""The application with all commands."""
 
 from __future__ import annotations
 
-from fullbench.cli.application import JUDGE, PANELS, add, application
-from fullbench.cli.plugin_commands import enter
+from fullbench.cli.application import HELP_PANELS, JUDGE, add_command, create_application
+from fullbench.cli.plugin_commands import add_plugin_commands
 
-app = application()
-for _panel, _names in PANELS.items():
+app = create_application()
+for _panel, _names in HELP_PANELS.items():
     for _name in _names:
-        add(app, _name, _panel)
+        add_command(app, _name, _panel)
     if _panel == JUDGE:
-        enter(app, rich_help_panel=JUDGE)
+        add_plugin_commands(app, rich_help_panel=JUDGE)

@@ -1,4 +1,4 @@
-"""Our commands and groups: where each is, and in which panel of the help."""
+"""Commands and groups with their modules and help panels."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Annotated, Any
 import typer
 from typer.main import get_command
 
-from fullbench.cli.help_examples import pasteable
+from fullbench.cli.help_examples import format_examples
 
 JUDGE = "Judge"
-PANELS = {
+HELP_PANELS = {
     "Start here": ("demo", "init", "check"),
     JUDGE: ("judge", "answer", "run", "plan", "rerank", "tune", "batch", "rubric", "critic"),
     "Results": (
@@ -21,15 +21,15 @@ PANELS = {
     "People": ("people", "power"),
     "Admin": ("serve", "serve-scores", "list", "new"),
 }  # fmt: skip
-"""All commands and groups of our own, in the order of the help."""
+"""All own commands and groups, in the order of the help."""
 
-ELSEWHERE = {
+RENAMED_COMMANDS = {
     "canary": ("canary_and_equate", "canary"),
     "equate": ("canary_and_equate", "equate"),
     "import": ("import_", "import_files"),
     "list": ("list_", "listing"),
 }
-"""Commands whose module has another name: the module, and the function in it."""
+"""Module and function of commands whose module has another name."""
 
 GROUPS = {
     "batch": ("batch",),
@@ -42,30 +42,27 @@ GROUPS = {
     "people": ("people", "people_admin"),
     "rubric": ("rubric",),
 }
-"""Groups of commands: the modules that have them, the one that makes the group first."""
+"""Modules of each group of commands; the first one creates the group."""
 
 
-def add(app: typer.Typer, name: str, panel: str | None = None) -> None:
-    """Give an app one of our commands, or one of our groups with all that it has."""
+def add_command(app: typer.Typer, name: str, panel: str | None = None) -> None:
+    """Add one of our commands or groups to an app."""
     if name in GROUPS:
         first, *_ = [import_module(f"fullbench.cli.{module}") for module in GROUPS[name]]
         app.add_typer(getattr(first, f"{name}_app"), name=name, rich_help_panel=panel)
         return
-    same = name.replace("-", "_")
-    module, function = ELSEWHERE.get(name, (same, same))
+    module_name = name.replace("-", "_")
+    module, function = RENAMED_COMMANDS.get(name, (module_name, module_name))
     app.command(name, rich_help_panel=panel)(getattr(import_module(f"fullbench.cli.{module}"), function))
 
 
-# What stands above all commands.
-
-
-def leave(code: object, **_: object) -> None:
-    """What a command returns is its exit code."""
+def exit_with_code(code: object, **_: object) -> None:
+    """Exit with the code that a command returned."""
     if isinstance(code, int) and code:
         raise typer.Exit(code)
 
 
-def root(
+def show_version_or_help(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version and leave.")] = False,
 ) -> None:
@@ -79,39 +76,39 @@ def root(
         typer.echo(context.get_help())
 
 
-PLAIN = {
+TYPE_LABELS = {
     "str": "text", "int": "whole number", "int range": "whole number", "float": "number", "float range": "number",
 }  # fmt: skip
-"""What options and arguments take, as people call it."""
+"""Type names in the help."""
 
 
-def command_of(app: typer.Typer) -> Any:
-    """The commands of an app, whose help has no words of Python beside options, and examples that can be pasted."""
+def build_command(app: typer.Typer) -> Any:
+    """Return the Click command of an app, with plain type names and examples that can be pasted."""
     command = get_command(app)
-    _in_words(command)
+    _simplify_help(command)
     return command
 
 
-def _in_words(command: Any) -> None:
-    command.help = pasteable(command.help or "")
+def _simplify_help(command: Any) -> None:
+    command.help = format_examples(command.help or "")
     for parameter in command.params:
-        if parameter.type.name in PLAIN:
-            parameter.type.name = PLAIN[parameter.type.name]
+        if parameter.type.name in TYPE_LABELS:
+            parameter.type.name = TYPE_LABELS[parameter.type.name]
     for inner in getattr(command, "commands", {}).values():
-        _in_words(inner)
+        _simplify_help(inner)
 
 
-def application() -> typer.Typer:
-    """The command line, without commands yet."""
+def create_application() -> typer.Typer:
+    """Return the application without commands."""
     app = typer.Typer(
         name="fullbench",
         help="Judge multimodal models, and judge the judges.",
         epilog="Start with: fullbench demo. Then: fullbench init, fullbench check, fullbench run.",
         no_args_is_help=True,
-        result_callback=leave,
+        result_callback=exit_with_code,
         pretty_exceptions_enable=False,
         rich_markup_mode="markdown",
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    app.callback(invoke_without_command=True)(root)
+    app.callback(invoke_without_command=True)(show_version_or_help)
     return app

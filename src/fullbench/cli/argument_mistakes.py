@@ -1,5 +1,4 @@
-"""Words of the command line that would be misread: an option that stands twice, in the wrong place, with another dash,
-or with a value that is no number. Each is refused with what to write."""
+"""Mistakes on the command line that would be misread, such as an option given twice or in the wrong place."""
 
 from __future__ import annotations
 
@@ -9,23 +8,22 @@ from typing import Any
 from fullbench.errors import InputError
 
 _DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212"
-"""What word processors and pages make of a hyphen, or of two."""
+"""Dashes that word processors and web pages put in place of hyphens."""
 
 
 def refuse_misread(command: Any, words: Sequence[str]) -> None:
-    """Refuse words of the command line that would be taken for something else, or drop what was given before."""
-    given: set[str] = set()
-    for option, value in _options(command, words):
+    """Refuse words that would be misread or would drop an earlier value."""
+    option_names: set[str] = set()
+    for option, value in _parse_options(command, words):
         name = option.opts[0]
-        if name in given:
-            raise InputError(f"{name} stands twice, and one value counts; leave one out{_joined(option)}")
+        if name in option_names:
+            raise InputError(f"{name} stands twice, and one value counts; leave one out{_join_hint(option)}")
         if not (option.multiple or option.count or option.is_flag):
-            given.add(name)
+            option_names.add(name)
         _refuse_no_number(name, option, value)
 
 
-def _joined(option: Any) -> str:
-    """Two files of items or responses can be one."""
+def _join_hint(option: Any) -> str:
     return ", or join the files into one" if {"--items", "--responses", "--labels"} & {*option.opts} else ""
 
 
@@ -40,38 +38,52 @@ def _refuse_no_number(name: str, option: Any, value: str | None) -> None:
         raise InputError(f"{name} is {form}, without a unit; found {value!r}") from None
 
 
-def _options(command: Any, words: Sequence[str]) -> Iterator[tuple[Any, str | None]]:
-    """The options that the words name, of the command that they name, each with its value where it has one."""
-    rest = iter(words)
-    for word in rest:
+def _parse_options(command: Any, words: Sequence[str]) -> Iterator[tuple[Any, str | None]]:
+    """Yield the options among the words with their values, for the command among them."""
+    remaining_words = iter(words)
+    for word in remaining_words:
         if word == "--":
             return
         if word[:1] in _DASHES and word.lstrip(_DASHES + "-"):
-            meant = "--" + word.lstrip(_DASHES + "-")
-            raise InputError(f"{word!r} begins with a dash of print; write it with two hyphens: {meant}")
+            corrected_word = "--" + word.lstrip(_DASHES + "-")
+            raise InputError(f"{word!r} begins with a dash of print; write it with two hyphens: {corrected_word}")
         if not word.startswith("-"):
-            command = getattr(command, "commands", {}).get(word, command)
+            inner_command = getattr(command, "commands", {}).get(word)
+            if inner_command is None:
+                _refuse_stray_file(command, word)
+            command = inner_command or command
             continue
         name, equals, value = word.partition("=")
-        option = _named(command, name)
+        option = _find_option(command, name)
         if option is None:
             _refuse_misplaced(command, name, words)
-            continue
-        taken = [value] if equals else []
+            return  # the words after an unknown option may be its values
+        values = [value] if equals else []
         if not (option.is_flag or option.count or equals):
-            taken = [next(rest, "") for _ in range(option.nargs)]
-        yield option, taken[0] if len(taken) == 1 else None
+            values = [next(remaining_words, "") for _ in range(option.nargs)]
+        yield option, values[0] if len(values) == 1 else None
 
 
-def _named(command: Any, name: str) -> Any:
+def _refuse_stray_file(command: Any, word: str) -> None:
+    """Refuse a file without an option in commands whose first option is --ledger, such as `fullbench report FILE`."""
+    if hasattr(command, "commands") or not command.params or command.params[0].opts != ["--ledger"]:
+        return
+    if word.endswith(".toml"):
+        advice = f"fullbench replay {word} for the tables of a study"
+    else:
+        advice = f"--ledger {word} to read this ledger"
+    raise InputError(f"{word!r} has no option in front of it; write {advice}")
+
+
+def _find_option(command: Any, name: str) -> Any:
     options = (param for param in command.params if name in getattr(param, "opts", ()))
     return next((param for param in options if hasattr(param, "is_flag")), None)
 
 
 def _refuse_misplaced(command: Any, name: str, words: Sequence[str]) -> None:
-    """Refuse an option of a command that stands before it, and a long one with a single hyphen."""
-    if len(name) > 2 and not name.startswith("--") and _named(command, f"-{name}") is not None:
+    """Refuse an option before its command, and a long option with one hyphen."""
+    if len(name) > 2 and not name.startswith("--") and _find_option(command, f"-{name}") is not None:
         raise InputError(f"{name} has one hyphen; write -{name}")
     for word, inner in getattr(command, "commands", {}).items():
-        if word in words and name.startswith("--") and _named(inner, name) is not None:
+        if word in words and name.startswith("--") and _find_option(inner, name) is not None:
             raise InputError(f"{name} is an option of {word!r} and stands behind it: fullbench {word} {name} ...")

@@ -1,30 +1,23 @@
-"""`fullbench canary` and `fullbench equate`: has a judge changed, and how does its successor stand on its scale?"""
+"""`fullbench canary` and `fullbench equate`: changes of a judge, and its replacement."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from fullbench.cli.console import print_message, print_tables, report_outcome
 from fullbench.cli.options import (
-    DEFAULT_LEDGER,
-    BudgetOption,
-    DryRunOption,
-    EngineOption,
+    CallOptions,
     JsonOption,
-    LedgerOption,
-    QuietOption,
-    StudyOption,
-    asking_from,
-    closing,
+    LedgerOptions,
+    TablesOption,
+    argument,
     ledger_if_any,
-    say,
-    show,
-    stoppable,
+    option,
+    options,
 )
-from fullbench.studies.engines import Tally
+from fullbench.errors import InputError
+from fullbench.studies.engines import JobCounts
 
 if TYPE_CHECKING:
     from fullbench.audit.canary_checks import Alarm
@@ -32,17 +25,16 @@ if TYPE_CHECKING:
     from fullbench.ledger.ledger import Ledger
 
 
+@options("ledger budget engine dry_run as_json quiet")
 def canary(
+    store: LedgerOptions,
+    calls: CallOptions,
     judge: Annotated[
-        str | None, typer.Argument(help="Who is watched, as KIND:NAME?OPTIONS; left out, what is known is shown.")
+        str | None, argument("Who is watched, as KIND:NAME?OPTIONS; left out, what is known is shown.")
     ] = None,
-    calls: Annotated[int, typer.Option(min=1, help="How many canaries are heard, once the baseline is there.")] = 60,
-    ledger: LedgerOption = DEFAULT_LEDGER,
-    budget: BudgetOption = None,
-    engine: EngineOption = None,
-    dry_run: DryRunOption = False,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
+    call_count: Annotated[
+        int, option("How many canaries are heard, once the baseline is there.", "--calls", min=1)
+    ] = 60,
 ) -> int:
     """Let a judge hear its canaries again, and say whether it has changed.
 
@@ -59,98 +51,117 @@ def canary(
         fullbench canary
     """
     from fullbench.audit import canary_checks
-    from fullbench.errors import InputError
-    from fullbench.ledger.ledger import Ledger
     from fullbench.studies import judge_and_model_specs
     from fullbench.studies.run import study_plan
 
     if judge is None:
-        with Ledger(ledger, read_only=True) as book:
-            alarms = canary_checks.watched(book)
+        with store.read() as book:
+            alarms = canary_checks.load_alarms(book)
         if not alarms:
-            raise InputError(f"{ledger} has no canaries; `fullbench canary JUDGE` lets a judge hear some")
-        show([canary_checks.canary_table([*alarms.values()])], as_json=as_json)
+            raise InputError(f"{store.ledger} has no canaries; `fullbench canary JUDGE` lets a judge hear some")
+        calls.print_tables([canary_checks.canary_table([*alarms.values()])])
         return 0
-    if dry_run:
-        watched = judge_and_model_specs.judge(judge)
-        with ledger_if_any(ledger) as book:
-            cases = canary_checks.canaries(book)
-            due = canary_checks.due(cases, _record(book, watched.name), watched.name, calls)
-            forecast = study_plan.table(book, contestants=(), items=(), judges=[watched], cases=lambda _: iter(due))
-        show([forecast], as_json=as_json)
+    if calls.dry_run:
+        watched_judge = judge_and_model_specs.judge_from_spec(judge)
+        with ledger_if_any(store.ledger) as book:
+            cases = canary_checks.draw_canaries(book)
+            due_cases = canary_checks.due_cases(
+                cases, _canary_record(book, watched_judge.name), watched_judge.name, call_count
+            )
+            forecast = study_plan.plan_table(
+                book, contestants=(), items=(), judges=[watched_judge], cases=lambda _: iter(due_cases)
+            )
+        calls.print_tables([forecast])
         return 0
-    alarm, tallies, digest = _heard_again(judge, ledger, calls, budget, engine=engine, quiet=quiet)
-    show([canary_checks.canary_table([alarm])], as_json=as_json)
-    say(f"The set: {digest}, {canary_checks.CASES} cases; nobody without this ledger's secret can know it.")
-    _ring(alarm)
-    return closing(tallies, what="verdicts")
+    alarm, job_counts, digest = _judge_canaries(judge, store, call_count, calls)
+    calls.print_tables([canary_checks.canary_table([alarm])])
+    print_message(f"The set: {digest}, {canary_checks.CASES} cases; nobody without this ledger's secret can know it.")
+    _print_alarm(alarm)
+    return report_outcome(job_counts, what="verdicts")
 
 
-def ride_along(judges: Sequence[str], ledger: str | Path, calls: int, budget: float | None, *, quiet: bool) -> int:
-    """After a run: let its judges hear so many canaries, and say at once where one has changed."""
+def run_canaries_after_study(judges: Sequence[str], ledger: LedgerOptions, call_count: int, calls: CallOptions) -> int:
+    """After a run, give its judges canaries, and print an alarm if one has changed.
+
+    Args:
+        judges: Their specs.
+        ledger: The ledger.
+        call_count: Number of canaries of each judge.
+        calls: Budget and display of the calls.
+    """
     from fullbench.core.panel import is_view
 
     code = 0
     for spec in judges:
         if is_view(spec):
-            say(f"{spec} is a view: its members are watched where the study names them as judges too.")
+            print_message(f"{spec} is a view: its members are watched where the study names them as judges too.")
         else:
-            alarm, tallies, _ = _heard_again(spec, ledger, calls, budget, quiet=quiet)
-            say(f"{alarm.judge}: {alarm.calls:,} canary calls after a baseline of {alarm.baseline[1]:,}.")
-            _ring(alarm)
-            code = max(code, closing(tallies, what="canaries"))
+            alarm, job_counts, _ = _judge_canaries(spec, ledger, call_count, calls)
+            print_message(
+                f"{alarm.judge}: {alarm.call_count:,} canary calls after a baseline of {alarm.baseline_counts[1]:,}."
+            )
+            _print_alarm(alarm)
+            code = max(code, report_outcome(job_counts, what="canaries"))
     return code
 
 
-def _heard_again(
-    spec: str, ledger: str | Path, calls: int, budget: float | None, *, engine: str | None = None, quiet: bool
-) -> tuple[Alarm, list[Tally], str]:
-    """Let a judge hear the canaries that are due; what its alarm says, what was asked, and which set it was."""
+def _judge_canaries(
+    spec: str, store: LedgerOptions, call_count: int, calls: CallOptions
+) -> tuple[Alarm, list[JobCounts], str]:
+    """Judge the canaries that are due; return the alarm, the counts and the digest of the canary set."""
     from fullbench.audit import canary_checks
     from fullbench.core.verdict import Circumstances
-    from fullbench.ledger.ledger import Ledger
     from fullbench.studies import judge_and_model_specs
     from fullbench.studies.run import study_plan
-    from fullbench.studies.run.judge_cases import hear
-    from fullbench.studies.run.progress_display import watching
 
-    watched = judge_and_model_specs.judge(spec)
-    purse = study_plan.ready(study_plan.models_asked([watched]), budget)
-    with asking_from(engine) as where, stoppable() as stop, Ledger(ledger, study=canary_checks.STUDY) as book:
-        cases = canary_checks.canaries(book)
-        due = canary_checks.due(cases, _record(book, watched.name), watched.name, calls)
-        if len(due) != calls:
-            say(f"The baseline comes first: {len(due):,} calls, whatever --calls says.")
-        with watching("verdicts", [watched.name], len(due), quiet=quiet) as watch:
-            tallies = hear(
-                [watched], lambda _: due, book, engine=where, specs={watched.name: spec}, budget=purse, stop=stop,
-                watch=watch, marked={case.key: Circumstances(canary=True) for case in cases},
-            )  # fmt: skip
-        return canary_checks.alarm(_record(book, watched.name), watched.name), tallies, canary_checks.digest_of(cases)
+    watched_judge = judge_and_model_specs.judge_from_spec(spec)
+    shared_budget = study_plan.check_keys_and_budget(study_plan.models_of_judges([watched_judge]), calls.budget)
+    with calls.open(store, canary_checks.STUDY) as opened:
+        book = opened.book
+        cases = canary_checks.draw_canaries(book)
+        due_cases = canary_checks.due_cases(
+            cases, _canary_record(book, watched_judge.name), watched_judge.name, call_count
+        )
+        if len(due_cases) != call_count:
+            print_message(f"The baseline comes first: {len(due_cases):,} calls, whatever --calls says.")
+        context = opened.call_context(shared_budget, {watched_judge.name: spec})
+        job_counts = context.judge_cases(
+            [watched_judge],
+            due_cases,
+            circumstances_by_case={case.key: Circumstances(canary=True) for case in cases},
+        )
+        return (
+            canary_checks.judge_alarm(_canary_record(book, watched_judge.name), watched_judge.name),
+            job_counts,
+            canary_checks.canary_set_digest(cases),
+        )
 
 
-def _record(book: Ledger, judge: str) -> Record:
+def _canary_record(book: Ledger, judge: str) -> Record:
     from fullbench.audit import canary_checks
     from fullbench.core.record import Record
 
-    there = canary_checks.STUDY in book.studies()
-    return book.record([judge], study=canary_checks.STUDY) if there else Record(())
+    has_canaries = canary_checks.STUDY in book.studies()
+    return book.record([judge], study=canary_checks.STUDY) if has_canaries else Record(())
 
 
-def _ring(alarm: Alarm) -> None:
-    if alarm.rung:
-        say(f"ALARM: {alarm.judge} is not what it was: the alarm rang at call {alarm.rung:,} after the baseline.")
+def _print_alarm(alarm: Alarm) -> None:
+    if alarm.rang_at_call:
+        print_message(
+            f"ALARM: {alarm.judge} is not what it was: the alarm rang at call {alarm.rang_at_call:,} after the "
+            "baseline."
+        )
 
 
+@options("ledger study out dry_run back as_json")
 def equate(
-    old: Annotated[str, typer.Argument(help="The judge whose scale is kept, by its name or its beginning.")],
-    new: Annotated[str, typer.Argument(help="Its successor, by its name or its beginning.")],
-    ledger: LedgerOption = DEFAULT_LEDGER,
-    study: StudyOption = None,
-    out: Annotated[Path | None, typer.Option(help="A file: .html, .json, .csv, .md or .txt.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show it; the ledger stays as it is.")] = False,
+    old: Annotated[str, argument("The judge whose scale is kept, by its name or its beginning.")],
+    new: Annotated[str, argument("Its successor, by its name or its beginning.")],
+    store: LedgerOptions,
+    out: TablesOption = None,
+    dry_run: Annotated[bool, option("Only show it; the ledger stays as it is.", "--dry-run")] = False,
     back: Annotated[
-        bool, typer.Option("--take-back", help="The one does not succeed the other after all: boards lose the seam.")
+        bool, option("The one does not succeed the other after all: boards lose the seam.", "--take-back")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -165,28 +176,33 @@ def equate(
 
         fullbench equate openai/gpt-4o openai/gpt-5 --dry-run
     """
-    from fullbench.errors import InputError
-    from fullbench.ledger.judge_replacements import Succession, succeed, take_back
-    from fullbench.ledger.ledger import Ledger
+    from fullbench.ledger.judge_replacements import JudgeReplacement, add_replacement, withdraw_replacement
     from fullbench.studies import ledger_columns
     from fullbench.studies.leaderboards import judge_replacement as equating
 
     if dry_run and back:
         raise InputError("--dry-run only shows, and --take-back only enters: leave one out")
-    with Ledger(ledger, read_only=True, study=study) as book:
-        old, new = ledger_columns.judges_named(book, [old, new])
-        where = book.one_study() or book.study
+    with store.read(store.study) as book:
+        old, new = ledger_columns.full_judge_names(book, [old, new])
+        study_name = book.one_study() or book.study
         tables = []
         if not back:
-            equated = equating.equate(ledger_columns.record(book, [old, new], study=where), old, new)
-            tables = [equating.equated_table(found, where) for found in equated]
+            common_scales = equating.fit_common_scales(
+                ledger_columns.load_record(book, [old, new], study=study_name), old, new
+            )
+            tables = [equating.common_scale_table(scale, study_name) for scale in common_scales]
     if not dry_run:
-        with Ledger(ledger, study=where) as book:
-            succession = Succession(where, old, new)
+        with store.open(study_name) as book:
+            replacement = JudgeReplacement(study_name, old, new)
             if back:
-                take_back(book, succession)
-                say(f"{new} succeeds {old} no longer: boards of the study {where!r} have no seam between them.")
+                withdraw_replacement(book, replacement)
+                print_message(
+                    f"{new} succeeds {old} no longer: boards of the study {study_name!r} have no seam between them."
+                )
                 return
-            if succeed(book, succession):
-                say(f"{ledger}: {new} succeeds {old} in the study {where!r}; every board of either shows the seam.")
-    show(tables, as_json=as_json, out=out)
+            if add_replacement(book, replacement):
+                print_message(
+                    f"{store.ledger}: {new} succeeds {old} in the study {study_name!r}; every board of either shows "
+                    "the seam."
+                )
+    print_tables(tables, as_json=as_json, out=out)

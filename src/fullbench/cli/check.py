@@ -1,4 +1,4 @@
-"""`fullbench check`: is the server there, and can what it serves be a judge?"""
+"""`fullbench check`: availability and features of a model server."""
 
 from __future__ import annotations
 
@@ -6,20 +6,18 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from fullbench.cli.options import JsonOption, SafeOption, say, show
+from fullbench.cli.console import print_message, print_tables
+from fullbench.cli.options import JsonOption, SafeOption, argument
+from fullbench.errors import InputError
 
 if TYPE_CHECKING:
     from fullbench.core.model import Model
     from fullbench.core.table import Table
-    from fullbench.models.check_model import Tried
+    from fullbench.models.check_model import ModelCheck
 
 
 def check(
-    target: Annotated[
-        str, typer.Argument(help="A model (openai:NAME@URL), a server (http://...), or a study (study.toml).")
-    ],
+    target: Annotated[str, argument("A model (openai:NAME@URL), a server (http://...), or a study (study.toml).")],
     safe: SafeOption = False,
     as_json: JsonOption = False,
 ) -> int:
@@ -37,25 +35,23 @@ def check(
     """
     from fullbench.models.check_model import try_model
 
-    models = _models(target, safe=safe)
+    models = _find_models(target, safe=safe)
     if not models:
-        say("No model is asked here: nothing needs a server, a key or a price.")
+        print_message("No model is asked here: nothing needs a server, a key or a price.")
         return 0
-    tried = [try_model(model) for model in models]
-    show([_table(tried)], as_json=as_json)
-    for entry in tried:
-        for line in _sentences(entry):
-            say(line)
-    return 0 if all(entry.works for entry in tried) else 1
+    tested_models = [try_model(model) for model in models]
+    print_tables([_check_table(tested_models)], as_json=as_json)
+    for entry in tested_models:
+        print_message(*_advice_lines(entry))
+    return 0 if all(entry.works for entry in tested_models) else 1
 
 
 _ADDRESS = re.compile(r"https?:|(?:localhost|\d+(?:\.\d+){3})(?:[:/]|$)|[\w-]+(?:\.[\w-]+)+(?::\d+|/)")
-"""What is meant as the address of a server: this machine, numbers with dots, or a name with a port or a path."""
+"""Address of a server: this machine, an IPv4 address, or a host name with a port or a path."""
 
 
-def _models(target: str, *, safe: bool) -> list[Model]:
-    from fullbench.errors import InputError
-    from fullbench.models.check_model import served_at
+def _find_models(target: str, *, safe: bool) -> list[Model]:
+    from fullbench.models.check_model import fetch_served_models
     from fullbench.models.wire.server_urls import fault_of
     from fullbench.studies import judge_and_model_specs
     from fullbench.studies.run import study_plan
@@ -63,52 +59,58 @@ def _models(target: str, *, safe: bool) -> list[Model]:
     if target.startswith(("http://", "https://")):
         if (fault := fault_of(target)) is not None:
             raise InputError(f"the address {target!r} {fault}")
-        listed = served_at(target)
-        if isinstance(listed, str):
+        served_models = fetch_served_models(target)
+        if isinstance(served_models, str):
             raise InputError(
-                f"{target} lists no models ({listed}): is the server running, and does its address end in /v1? Where "
+                f"{target} lists no models ({served_models}): is the server running, and does its address end "
+                "in /v1? Where "
                 "it needs a key or lists none, check a model of it: openai:NAME@URL?key_env=VARIABLE"
             )
-        if not listed:
+        if not served_models:
             raise InputError(f"{target} serves no model at all: load one there first")
-        say(f"{target} serves {len(listed)}: {', '.join(listed[:5])}{' ...' if len(listed) > 5 else ''}")
-        return [judge_and_model_specs.contestant(f"openai:{name}@{target}") for name in listed[:1]]
+        print_message(
+            f"{target} serves {len(served_models)}: "
+            f"{', '.join(served_models[:5])}{' ...' if len(served_models) > 5 else ''}"
+        )
+        return [judge_and_model_specs.contestant_from_spec(f"openai:{name}@{target}") for name in served_models[:1]]
     if _ADDRESS.match(target) and not Path(target).exists():
-        bare = re.sub(r"^https?:/*", "", target)
-        raise InputError(f"{target!r} looks like an address; write http://{bare}, with /v1 where the server has it")
+        address = re.sub(r"^https?:/*", "", target)
+        raise InputError(f"{target!r} looks like an address; write http://{address}, with /v1 where the server has it")
     if Path(target).suffix == ".toml" or Path(target).is_file():
-        return _of_study(Path(target), safe=safe)
+        return _models_of_study(Path(target), safe=safe)
     if Path(target).is_dir():
         raise InputError(f"{target!r} is a folder; give a server's address, a model's spec, or a study (.toml)")
-    asked = study_plan.models_asked([judge_and_model_specs.judge(target)])
-    return list(asked)
+    called_models = study_plan.models_of_judges([judge_and_model_specs.judge_from_spec(target)])
+    return list(called_models)
 
 
-def _of_study(path: Path, *, safe: bool) -> list[Model]:
+def _models_of_study(path: Path, *, safe: bool) -> list[Model]:
     from fullbench.studies import judge_and_model_specs
     from fullbench.studies.run import study_plan
-    from fullbench.studies.run.study_run import Conductor
+    from fullbench.studies.run.study_run import StudyRun
     from fullbench.studies.study_file import Study
     from fullbench.studies.study_file_tables import JUDGING
     from fullbench.studies.study_file_trust import refuse_risks
 
     study = Study.read(path)
     for sentence in refuse_risks(study, safe=safe):
-        say(f"{path}: {sentence} (--safe refuses that)")
+        print_message(f"{path}: {sentence} (--safe refuses that)")
     if study.kind == JUDGING:
-        conductor = Conductor(study)
-        counts = f"{len(conductor.items):,} items, {len(conductor.given):,} responses, {len(conductor.labels):,} labels"
-        say(f"{path}: {counts} read.")
-        for line in conductor.said:
-            say(line)
-        models = [*conductor.contestants, *study_plan.models_asked(conductor.judges)]
+        study_run = StudyRun(study)
+        counts = (
+            f"{len(study_run.items):,} items, {len(study_run.input_responses):,} responses, "
+            f"{len(study_run.labels):,} labels"
+        )
+        print_message(f"{path}: {counts} read.")
+        print_message(*study_run.messages)
+        models = [*study_run.contestants, *study_plan.models_of_judges(study_run.judges)]
     else:
-        judges = study_plan.models_asked([judge_and_model_specs.judge(spec) for spec in study.judges])
-        models = [*(judge_and_model_specs.contestant(spec) for spec in study.contestants), *judges]
+        judges = study_plan.models_of_judges([judge_and_model_specs.judge_from_spec(spec) for spec in study.judges])
+        models = [*(judge_and_model_specs.contestant_from_spec(spec) for spec in study.contestants), *judges]
     return list({model.name: model for model in models}.values())
 
 
-def _table(tried: list[Tried]) -> Table:
+def _check_table(tested_models: list[ModelCheck]) -> Table:
     from fullbench.core.table import Cell, Table
 
     word = {True: "yes", False: "no", None: None}
@@ -119,27 +121,30 @@ def _table(tried: list[Tried]) -> Table:
             ", ".join(f"{value} {name}" for name, value in entry.limits.items()) or None,
             round(entry.seconds, 2) if entry.works else None,
         ]
-        for entry in tried
+        for entry in tested_models
     ]  # fmt: skip
     columns = ("model", "answers", "pictures", "JSON", "logprobs", "$ in", "$ out", "limits a minute", "seconds")
     notes = ["Dollars are for a million tokens."]
     return Table("check", "What works", columns, rows, notes)
 
 
-def _sentences(entry: Tried) -> list[str]:
-    """What a person should do, or know, about one model."""
+def _advice_lines(entry: ModelCheck) -> list[str]:
     lines = []
     if entry.error:
         lines.append(f"{entry.name}: {entry.error}")
     if entry.works and entry.sees is False:
-        said = " ".join(entry.said.split())[:120]
-        told = f"it said: {said}" if said else "it said nothing in words: does it only think, or call tools?"
-        lines.append(f"{entry.name}: it did not see the picture (blue left, yellow right); {told}")
-    bare = entry.name.split("@")[0]
-    if entry.listed is not None and not any(bare.startswith(name) for name in entry.listed):
-        lines.append(f"{entry.name}: the server does not list this model; it lists {', '.join(entry.listed[:5])}")
-    if entry.served and entry.served not in entry.name:
-        lines.append(f"{entry.name}: the server says that {entry.served} answered.")
+        reply_text = " ".join(entry.reply_text.split())[:120]
+        reply_note = (
+            f"it said: {reply_text}" if reply_text else "it said nothing in words: does it only think, or call tools?"
+        )
+        lines.append(f"{entry.name}: it did not see the picture (blue left, yellow right); {reply_note}")
+    base_name = entry.name.split("@")[0]
+    if entry.listed_models is not None and not any(base_name.startswith(name) for name in entry.listed_models):
+        lines.append(
+            f"{entry.name}: the server does not list this model; it lists {', '.join(entry.listed_models[:5])}"
+        )
+    if entry.served_model and entry.served_model not in entry.name:
+        lines.append(f"{entry.name}: the server says that {entry.served_model} answered.")
     if entry.works and entry.price is None:
         lines.append(f"{entry.name}: its price is not known; give price_in and price_out, or install the extra prices")
     return lines

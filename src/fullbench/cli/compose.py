@@ -1,4 +1,4 @@
-"""`fullbench compose`: build a benchmark of one's own."""
+"""`fullbench compose`: build your own benchmark."""
 
 from __future__ import annotations
 
@@ -7,38 +7,36 @@ from typing import Annotated
 
 import typer
 
+from fullbench.cli.console import print_message, print_tables, report_outcome
 from fullbench.cli.options import (
-    DEFAULT_LEDGER,
-    BudgetOption,
-    EngineOption,
+    CallOptions,
+    DraftOption,
+    ItemsFileOption,
     JsonOption,
-    LedgerOption,
-    PicturesOption,
-    QuietOption,
-    asking_from,
-    closing,
-    say,
-    show,
-    stoppable,
+    LedgerOptions,
+    SeedOption,
+    TablesOption,
+    argument,
+    option,
+    options,
 )
+from fullbench.errors import InputError
 
 compose_app = typer.Typer(
     help="Build a benchmark of your own: pictures that are alike, questions reworded by models, confirmed by people.",
     no_args_is_help=True,
 )
-ItemsOption = Annotated[Path, typer.Option(help="The items: JSONL, CSV or Parquet.")]
-QueueOption = Annotated[Path, typer.Option(help="Write the queue for people here (.csv, .jsonl or .parquet).")]
+ItemsOutOption = Annotated[Path, option("Write the items here (.jsonl, .csv or .parquet).")]
 
 
 @compose_app.command("duplicates")
 def duplicates(
-    folder: Annotated[Path, typer.Argument(help="A folder of pictures.")],
+    folder: Annotated[Path, argument("A folder of pictures.")],
     against: Annotated[
-        list[Path] | None,
-        typer.Option(help="Another set's pictures, such as training data. Again for more."),
+        list[Path] | None, option("Another set's pictures, such as training data. Again for more.")
     ] = None,
-    most: Annotated[int, typer.Option(min=0, max=256, help="How many of 256 bits may differ.")] = 16,
-    out: Annotated[Path | None, typer.Option(help="A file: .html, .json, .csv, .md or .txt.")] = None,
+    most: Annotated[int, option("How many of 256 bits may differ.", min=0, max=256)] = 16,
+    out: TablesOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Find pictures that are there twice, or in another set too: the same file, or nearly the same picture.
@@ -49,26 +47,33 @@ def duplicates(
 
         fullbench compose duplicates photos/ --against sft-images/ --against old-benchmark/
     """
-    from fullbench.studies.authoring.compose_benchmark import across, alike, read_pictures
+    from fullbench.studies.authoring.compose_benchmark import (
+        duplicate_pictures_table,
+        read_pictures,
+        shared_pictures_table,
+    )
 
-    pictures, wrong = read_pictures(folder)
-    others = {}
-    for other in against or []:
-        others[str(other)], more = read_pictures(other)
-        wrong += more
-    for reason in wrong:
-        say(reason)
-    tables = [alike(pictures, most=most)]
-    show([*tables, across(pictures, others, most=most)] if others else tables, as_json=as_json, out=out)
+    pictures, problems = read_pictures(folder)
+    other_sets = {}
+    for other_folder in against or []:
+        other_sets[str(other_folder)], more = read_pictures(other_folder)
+        problems += more
+    print_message(*problems)
+    tables = [duplicate_pictures_table(pictures, most=most)]
+    print_tables(
+        [*tables, shared_pictures_table(pictures, other_sets, most=most)] if other_sets else tables,
+        as_json=as_json,
+        out=out,
+    )
 
 
 @compose_app.command("draw")
 def draw(
-    sources: Annotated[list[Path], typer.Argument(metavar="ITEMS...", help="Files of items: JSONL, CSV or Parquet.")],
-    each: Annotated[int, typer.Option(min=1, help="How many items of each data set.")],
-    out: Annotated[Path, typer.Option(help="Write the items here (.jsonl, .csv or .parquet).")],
-    by: Annotated[str, typer.Option(help="The tag that tells them apart; a file is a data set by itself.")] = "dataset",
-    seed: Annotated[int, typer.Option(help="Another number draws other items.")] = 0,
+    sources: Annotated[list[Path], argument("Files of items: JSONL, CSV or Parquet.", metavar="ITEMS...")],
+    each: Annotated[int, option("How many items of each data set.", min=1)],
+    out: ItemsOutOption,
+    by: Annotated[str, option("The tag that tells them apart; a file is a data set by itself.")] = "dataset",
+    seed: SeedOption = 0,
 ) -> None:
     """Draw so many items of each data set, the same ones for the same seed.
 
@@ -81,26 +86,27 @@ def draw(
     from fullbench.files.item_files import read_items, write_items
     from fullbench.studies.authoring import sample_items
 
-    items = sample_items.by_source({path.stem: list(read_items(path)) for path in sources})
-    drawn = sample_items.draw(items, each=each, by=by, seed=seed)
-    count = write_items(out, drawn.items)
-    for group, (taken, there) in drawn.counts.items():
-        say(f"{by} {group}: {taken:,} of {there:,} items{', fewer than asked for' if taken < each else ''}")
-    say(f"Written: {out} ({count} of {len(items)} items)")
+    items = sample_items.tag_by_source({path.stem: list(read_items(path)) for path in sources})
+    sample = sample_items.draw_items(items, each=each, by=by, seed=seed)
+    count = write_items(out, sample.items)
+    for group, (taken_count, available_count) in sample.counts.items():
+        print_message(
+            f"{by} {group}: {taken_count:,} of {available_count:,} "
+            f"items{', fewer than asked for' if taken_count < each else ''}"
+        )
+    print_message(f"Written: {out} ({count} of {len(items)} items)")
 
 
 @compose_app.command("rewrite")
+@options("ledger pictures budget engine quiet")
 def rewrite(
-    items: ItemsOption,
-    models: Annotated[list[str], typer.Option("--model", help="Who rewords, as KIND:NAME?OPTIONS. Again for more.")],
-    out: QueueOption,
-    count: Annotated[int, typer.Option(min=1, help="How many rewordings of each question.")] = 5,
-    language: Annotated[str, typer.Option(help="zh or en; where left out, that of each question.")] = "",
-    ledger: LedgerOption = DEFAULT_LEDGER,
-    pictures: PicturesOption = None,
-    budget: BudgetOption = None,
-    engine: EngineOption = None,
-    quiet: QuietOption = False,
+    items: ItemsFileOption,
+    models: Annotated[list[str], option("Who rewords, as KIND:NAME?OPTIONS. Again for more.", "--model")],
+    out: DraftOption,
+    store: LedgerOptions,
+    calls: CallOptions,
+    count: Annotated[int, option("How many rewordings of each question.", min=1)] = 5,
+    language: Annotated[str, option("zh or en; where left out, that of each question.")] = "",
 ) -> int:
     """Let models reword questions; the rewordings wait in a queue until a person says that they mean the same.
 
@@ -108,43 +114,50 @@ def rewrite(
 
         fullbench compose rewrite --items seeds.jsonl --model openai:gpt-4o --out rewordings.csv
     """
-    from fullbench.core.text import language_named
+    from fullbench.core.text import parse_language
     from fullbench.files.item_files import read_items, write_rows
-    from fullbench.ledger.ledger import Ledger
     from fullbench.studies import judge_and_model_specs
-    from fullbench.studies.authoring.compose_benchmark import rewrite as reword
+    from fullbench.studies.authoring.compose_benchmark import reword_items
     from fullbench.studies.authoring.reworded_questions import REWRITE_COLUMNS
     from fullbench.studies.run import study_plan
 
-    rewriters = [judge_and_model_specs.contestant(spec) for spec in models]
-    asked = list(read_items(items))
-    spoken = language_named(language) if language else None
-    purse = study_plan.ready(rewriters, budget)
-    named = {model.name: spec for model, spec in zip(rewriters, models, strict=True)}
-    with asking_from(engine) as where, Ledger(ledger, pictures=pictures) as book, stoppable() as stop:
-        done = reword(
-            rewriters, asked, book, count=count, language=spoken, engine=where, specs=named, budget=purse, stop=stop,
-            quiet=quiet,
-        )  # fmt: skip
-    write_rows(out, done.reworded.rows, REWRITE_COLUMNS)
-    for reason in done.reworded.failed:
-        say(reason)
-    say(f"Written: {out} ({len(done.reworded.rows)} rewordings that wait: fill in 'same' with yes or no)")
-    return closing(done.tallies, what="rewordings")
+    rewriters = [judge_and_model_specs.contestant_from_spec(spec) for spec in models]
+    source_items = list(read_items(items))
+    prompt_language = parse_language(language) if language else None
+    shared_budget = study_plan.check_keys_and_budget(rewriters, calls.budget)
+    specs_by_name = {model.name: spec for model, spec in zip(rewriters, models, strict=True)}
+    with calls.open(store) as opened:
+        rewording_result = reword_items(
+            rewriters,
+            source_items,
+            opened.book,
+            count=count,
+            language=prompt_language,
+            engine=opened.engine,
+            specs=specs_by_name,
+            budget=shared_budget,
+            stop=opened.stop,
+            quiet=calls.quiet,
+        )
+    write_rows(out, rewording_result.queue.rows, REWRITE_COLUMNS)
+    for reason in rewording_result.queue.failures:
+        print_message(reason)
+    print_message(
+        f"Written: {out} ({len(rewording_result.queue.rows)} rewordings that wait: fill in 'same' with yes or no)"
+    )
+    return report_outcome(rewording_result.job_counts, what="rewordings")
 
 
 @compose_app.command("references")
+@options("ledger pictures budget engine quiet")
 def references(
-    items: ItemsOption,
-    out: QueueOption,
+    items: ItemsFileOption,
+    out: DraftOption,
+    store: LedgerOptions,
+    calls: CallOptions,
     model: Annotated[
-        str | None, typer.Option(help="Who writes a reference, as KIND:NAME?OPTIONS, for items that have none.")
+        str | None, option("Who writes a reference, as KIND:NAME?OPTIONS, for items that have none.")
     ] = None,
-    ledger: LedgerOption = DEFAULT_LEDGER,
-    pictures: PicturesOption = None,
-    budget: BudgetOption = None,
-    engine: EngineOption = None,
-    quiet: QuietOption = False,
 ) -> int:
     """Write the reference answers as a queue in which people accept them or say what is wrong.
 
@@ -158,40 +171,38 @@ def references(
         fullbench compose references --items seeds.jsonl --model openai:gpt-4o --out references.csv
     """
     from fullbench.files.item_files import read_items, write_rows
-    from fullbench.ledger.ledger import Ledger
     from fullbench.studies import judge_and_model_specs
-    from fullbench.studies.authoring.model_references import Going, written
+    from fullbench.studies.authoring.model_references import write_references
     from fullbench.studies.authoring.reworded_questions import REFERENCE_COLUMNS
-    from fullbench.studies.authoring.reworded_questions import references as queue
+    from fullbench.studies.authoring.reworded_questions import reference_queue as queue
     from fullbench.studies.run import study_plan
 
-    asked = list(read_items(items))
-    rows, tallies = queue(asked), []
+    source_items = list(read_items(items))
+    rows, job_counts = queue(source_items), []
     if model is not None:
-        writer = judge_and_model_specs.contestant(model)
-        purse = study_plan.ready([writer], budget)
-        with asking_from(engine) as where, Ledger(ledger, pictures=pictures) as book, stoppable() as stop:
-            going = Going(book, where, {writer.name: model}, purse, stop, quiet)
-            done = written(writer, asked, going)
-        rows, tallies = [*rows, *done.rows], done.tallies
-        for reason in done.failed:
-            say(reason)
+        writer = judge_and_model_specs.contestant_from_spec(model)
+        shared_budget = study_plan.check_keys_and_budget([writer], calls.budget)
+        with calls.open(store) as opened:
+            context = opened.call_context(shared_budget, {writer.name: model})
+            writing_result = write_references(writer, source_items, context)
+        rows, job_counts = [*rows, *writing_result.rows], writing_result.job_counts
+        print_message(*writing_result.failures)
     count = write_rows(out, rows, REFERENCE_COLUMNS)
-    say(f"Written: {out} ({count} references that wait: fill in 'accept' with yes or no, and the reason where no)")
-    return closing(tallies, what="references") if tallies else 0
+    print_message(
+        f"Written: {out} ({count} references that wait: fill in 'accept' with yes or no, and the reason where no)"
+    )
+    return report_outcome(job_counts, what="references") if job_counts else 0
 
 
 @compose_app.command("rephrase")
+@options("ledger pictures budget engine quiet")
 def rephrase(
-    items: ItemsOption,
-    model: Annotated[str, typer.Option(help="Who puts references into other words, as KIND:NAME?OPTIONS.")],
-    out: Annotated[Path, typer.Option(help="Write the responses here (.jsonl, .csv or .parquet).")],
-    contestant: Annotated[str, typer.Option(help="The name that these responses bear.")] = "rephrased reference",
-    ledger: LedgerOption = DEFAULT_LEDGER,
-    pictures: PicturesOption = None,
-    budget: BudgetOption = None,
-    engine: EngineOption = None,
-    quiet: QuietOption = False,
+    items: ItemsFileOption,
+    model: Annotated[str, option("Who puts references into other words, as KIND:NAME?OPTIONS.")],
+    out: Annotated[Path, option("Write the responses here (.jsonl, .csv or .parquet).")],
+    store: LedgerOptions,
+    calls: CallOptions,
+    contestant: Annotated[str, option("The name that these responses bear.")] = "rephrased reference",
 ) -> int:
     """Put reference answers into other words, as responses: right answers to train or test a critic on.
 
@@ -200,29 +211,27 @@ def rephrase(
         fullbench compose rephrase --items items.jsonl --model openai:gpt-4o --out rephrased.jsonl
     """
     from fullbench.files.item_files import read_items, write_responses
-    from fullbench.ledger.ledger import Ledger
     from fullbench.studies import judge_and_model_specs
-    from fullbench.studies.authoring.model_references import Going, rephrased
+    from fullbench.studies.authoring.model_references import rephrase_references
     from fullbench.studies.run import study_plan
 
-    writer = judge_and_model_specs.contestant(model)
-    purse = study_plan.ready([writer], budget)
-    with asking_from(engine) as where, Ledger(ledger, pictures=pictures) as book, stoppable() as stop:
-        going = Going(book, where, {writer.name: model}, purse, stop, quiet)
-        done = rephrased(writer, list(read_items(items)), going, contestant=contestant)
-    for reason in done.failed:
-        say(reason)
-    count = write_responses(out, done.responses)
-    say(f"Written: {out} ({count} responses of {contestant!r})")
-    return closing(done.tallies, what="references")
+    writer = judge_and_model_specs.contestant_from_spec(model)
+    shared_budget = study_plan.check_keys_and_budget([writer], calls.budget)
+    with calls.open(store) as opened:
+        context = opened.call_context(shared_budget, {writer.name: model})
+        writing_result = rephrase_references(writer, list(read_items(items)), context, contestant=contestant)
+    print_message(*writing_result.failures)
+    count = write_responses(out, writing_result.responses)
+    print_message(f"Written: {out} ({count} responses of {contestant!r})")
+    return report_outcome(writing_result.job_counts, what="references")
 
 
 @compose_app.command("accept")
 def accept(
-    items: ItemsOption,
-    out: Annotated[Path, typer.Option(help="Write the items here (.jsonl, .csv or .parquet).")],
-    rewrites: Annotated[Path | None, typer.Option(help="The queue of rewordings, filled in.")] = None,
-    reviews: Annotated[Path | None, typer.Option("--references", help="The queue of references, filled in.")] = None,
+    items: ItemsFileOption,
+    out: ItemsOutOption,
+    rewrites: Annotated[Path | None, option("The queue of rewordings, filled in.")] = None,
+    reviews: Annotated[Path | None, option("The queue of references, filled in.", "--references")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Make the benchmark of what people accepted: references first, then the rewordings of what is left.
@@ -232,23 +241,24 @@ def accept(
         fullbench compose accept --items seeds.jsonl --references references.csv --rewrites rewordings.csv \\
             --out items.jsonl
     """
-    from fullbench.errors import InputError
     from fullbench.files.item_files import read_items, write_items
-    from fullbench.studies.authoring.reworded_questions import confirm, review
+    from fullbench.studies.authoring.reworded_questions import confirm_rewordings, review_references
 
     if rewrites is None and reviews is None:
         raise InputError("there is nothing to accept: give --rewrites, --references or both")
-    accepted = list(read_items(items))
-    every = {item.id for item in accepted}
+    accepted_items = list(read_items(items))
+    all_ids = {item.id for item in accepted_items}
     tables = []
     if reviews is not None:
-        confirmed = review(accepted, reviews)
-        accepted = list(confirmed.items)
-        tables.append(confirmed.table)
+        confirmation = review_references(accepted_items, reviews)
+        accepted_items = list(confirmation.items)
+        tables.append(confirmation.table)
     if rewrites is not None:
-        confirmed = confirm(accepted, rewrites, dropped=every.difference(item.id for item in accepted))
-        accepted = list(confirmed.items)
-        tables.append(confirmed.table)
-    count = write_items(out, accepted)
-    show(tables, as_json=as_json)
-    say(f"Written: {out} ({count} items)")
+        confirmation = confirm_rewordings(
+            accepted_items, rewrites, dropped_seeds=all_ids.difference(item.id for item in accepted_items)
+        )
+        accepted_items = list(confirmation.items)
+        tables.append(confirmation.table)
+    count = write_items(out, accepted_items)
+    print_tables(tables, as_json=as_json)
+    print_message(f"Written: {out} ({count} items)")

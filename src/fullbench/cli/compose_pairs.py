@@ -6,20 +6,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from fullbench.cli.compose import compose_app
-from fullbench.cli.options import DEFAULT_LEDGER, BudgetOption, EngineOption, LedgerOption, asking_from, say, stoppable
+from fullbench.cli.console import print_message
+from fullbench.cli.options import CallOptions, DraftOption, LedgerOptions, argument, option, options
+from fullbench.errors import InputError
 
 if TYPE_CHECKING:
-    from fullbench.studies.authoring.picture_pairs import Built, Change
+    from fullbench.studies.authoring.picture_pairs import BuiltPairs, Change
 
-FolderArgument = Annotated[Path, typer.Argument(help="A folder of pictures.")]
-OutOption = Annotated[Path, typer.Option(help="A folder to write the study to; it must be new or empty.")]
-PromptsOption = Annotated[
-    Path | None, typer.Option(help="What each picture shows: a file with the columns picture and prompt.")
-]
-PromptOption = Annotated[str | None, typer.Option(help="One prompt for all pictures, in place of --prompts.")]
+FolderArgument = Annotated[Path, argument("A folder of pictures.")]
+OutOption = Annotated[Path, option("A folder to write the study to; it must be new or empty.")]
+PromptsOption = Annotated[Path | None, option("What each picture shows: a file with the columns picture and prompt.")]
+PromptOption = Annotated[str | None, option("One prompt for all pictures, in place of --prompts.")]
 
 
 @compose_app.command("blur")
@@ -27,11 +25,10 @@ def blur(
     folder: FolderArgument,
     out: OutOption,
     defocus: Annotated[
-        list[float] | None, typer.Option(help="Out of focus: the radius of the disk in pixels. Again for more.")
+        list[float] | None, option("Out of focus: the radius of the disk in pixels. Again for more.")
     ] = None,
     motion: Annotated[
-        list[str] | None,
-        typer.Option(help="A moving camera: LENGTH@ANGLE in pixels and degrees. Again for more."),
+        list[str] | None, option("A moving camera: LENGTH@ANGLE in pixels and degrees. Again for more.")
     ] = None,
     prompts: PromptsOption = None,
     prompt: PromptOption = None,
@@ -44,25 +41,24 @@ def blur(
 
         fullbench run blurred/study.toml
     """
-    from fullbench.errors import InputError
-    from fullbench.studies.authoring.picture_pairs import defocused, moved
+    from fullbench.studies.authoring.picture_pairs import defocus_change, motion_change
 
-    changes = [*map(defocused, defocus or []), *map(moved, motion or [])]
+    changes = [*map(defocus_change, defocus or []), *map(motion_change, motion or [])]
     if not changes:
         raise InputError("how blurred? Give --defocus RADIUS, --motion LENGTH@ANGLE or both")
-    _worsen(folder, changes, out, prompts, prompt)
+    _write_worsened_pairs(folder, changes, out, prompts, prompt)
 
 
 @compose_app.command("distort")
 def distort(
     folder: FolderArgument,
     out: OutOption,
-    region: Annotated[str, typer.Option(help="LEFT,TOP,RIGHT,BOTTOM in shares of the sides: 0.2,0.2,0.6,0.6.")],
+    region: Annotated[str, option("LEFT,TOP,RIGHT,BOTTOM in shares of the sides: 0.2,0.2,0.6,0.6.")],
     inpainter: Annotated[
-        str, typer.Option(help="MODULE:FUNCTION of a picture, a mask (white: paint) and words, that gives a picture.")
+        str, option("MODULE:FUNCTION of a picture, a mask (white: paint) and words, that gives a picture.")
     ],
-    what: Annotated[str, typer.Option(help="The words that the inpainter is given.")] = "",
-    subset: Annotated[str, typer.Option(help="What is distorted, as tables will name it.")] = "object",
+    what: Annotated[str, option("The words that the inpainter is given.")] = "",
+    subset: Annotated[str, option("What is distorted, as tables will name it.")] = "object",
     prompts: PromptsOption = None,
     prompt: PromptOption = None,
 ) -> None:
@@ -72,34 +68,36 @@ def distort(
 
         fullbench compose distort photos --region 0.3,0.3,0.7,0.7 --inpainter paint:smear --prompt "a photo" --out bent
     """
-    from fullbench.studies.authoring.picture_pairs import painted
+    from fullbench.studies.authoring.picture_pairs import inpainting_change
 
-    _worsen(folder, [painted(region, inpainter, what, subset)], out, prompts, prompt)
+    _write_worsened_pairs(folder, [inpainting_change(region, inpainter, what, subset)], out, prompts, prompt)
 
 
-def _worsen(folder: Path, changes: Sequence[Change], out: Path, prompts: Path | None, prompt: str | None) -> None:
+def _write_worsened_pairs(
+    folder: Path, changes: Sequence[Change], out: Path, prompts: Path | None, prompt: str | None
+) -> None:
     from fullbench.studies.authoring.compose_benchmark import read_pictures
-    from fullbench.studies.authoring.picture_pairs import prompts_for, worsened
+    from fullbench.studies.authoring.picture_pairs import build_worsened_pairs, prompts_for
 
-    pictures, wrong = read_pictures(folder)
-    for reason in wrong:
-        say(f"Left out: {reason}")
-    _write(worsened(pictures, prompts_for(pictures, prompts, prompt), changes), out)
+    pictures, problems = read_pictures(folder)
+    for reason in problems:
+        print_message(f"Left out: {reason}")
+    _write_pairs(build_worsened_pairs(pictures, prompts_for(pictures, prompts, prompt), changes), out)
 
 
-def _write(built: Built, out: Path) -> None:
-    for reason in built.left_out:
-        say(f"Left out: {reason}")
-    counts = built.write(out)
-    say(f"Written to {out}: {', '.join(f'{count:,} {what}' for what, count in counts.items())}.")
-    say(f"Next: fullbench run {out / 'study.toml'}")
+def _write_pairs(pairs: BuiltPairs, out: Path) -> None:
+    for reason in pairs.left_out:
+        print_message(f"Left out: {reason}")
+    counts = pairs.write(out)
+    print_message(f"Written to {out}: {', '.join(f'{count:,} {what}' for what, count in counts.items())}.")
+    print_message(f"Next: fullbench run {out / 'study.toml'}")
 
 
 @compose_app.command("grid")
 def grid(
-    template: Annotated[str, typer.Argument(help="A prompt with slots: 'a {age} {gender} nurse'.")],
-    axis: Annotated[list[str], typer.Option(help="SLOT=VALUE,VALUE,...; an empty value leaves the word out.")],
-    out: Annotated[Path, typer.Option(help="Write the prompts here (.csv, .jsonl or .parquet).")],
+    template: Annotated[str, argument("A prompt with slots: 'a {age} {gender} nurse'.")],
+    axis: Annotated[list[str], option("SLOT=VALUE,VALUE,...; an empty value leaves the word out.")],
+    out: Annotated[Path, option("Write the prompts here (.csv, .jsonl or .parquet).")],
 ) -> None:
     """Write every combination of a template's values as prompts; draw a picture for each and name it in the file.
 
@@ -107,9 +105,8 @@ def grid(
 
         fullbench compose grid "a {age} {gender} nurse" --axis age=young,old --axis gender=woman,man --out nurses.csv
     """
-    from fullbench.errors import InputError
     from fullbench.files.writers import write_rows
-    from fullbench.synthetic.perturb.demographic_grids import grid as combined
+    from fullbench.synthetic.perturb.demographic_grids import build_grid as combined
 
     axes: dict[str, list[str]] = {}
     for text in axis:
@@ -119,15 +116,15 @@ def grid(
         axes[slot] = [value.strip() for value in values.split(",")]
     rows = [{"picture": None, "prompt": person.prompt, **person.groups} for person in combined(template, axes)]
     count = write_rows(out, rows)
-    say(f"Written: {out} ({count} prompts that wait for a picture; then: fullbench compose group)")
+    print_message(f"Written: {out} ({count} prompts that wait for a picture; then: fullbench compose group)")
 
 
 @compose_app.command("group")
 def group(
-    rows: Annotated[Path, typer.Argument(help="The file that `grid` wrote, with a picture in every row.")],
-    prompt: Annotated[str, typer.Option(help="What all pictures are judged by: 'a nurse'.")],
+    rows: Annotated[Path, argument("The file that `grid` wrote, with a picture in every row.")],
+    prompt: Annotated[str, option("What all pictures are judged by: 'a nurse'.")],
     out: OutOption,
-    name: Annotated[str, typer.Option(help="The name of the item; the file's own where left out.")] = "",
+    name: Annotated[str, option("The name of the item; the file's own where left out.")] = "",
 ) -> None:
     """Make a study of one prompt and pictures of different people: does a judge score them alike?
 
@@ -135,19 +132,19 @@ def group(
 
         fullbench compose group nurses.csv --prompt "a nurse" --out nurses
     """
-    from fullbench.studies.authoring.picture_pairs import group as grouped
+    from fullbench.studies.authoring.picture_pairs import build_people_group as grouped
 
-    _write(grouped(name or rows.stem, prompt, rows), out)
+    _write_pairs(grouped(name or rows.stem, prompt, rows), out)
 
 
 @compose_app.command("sanitise")
+@options("ledger budget engine")
 def sanitise(
-    prompts: Annotated[Path, typer.Argument(help="Unsafe prompts: a file with the column prompt.")],
-    model: Annotated[str, typer.Option(help="Who writes them again, as KIND:NAME?OPTIONS.")],
-    out: Annotated[Path, typer.Option(help="Write the queue for people here (.csv, .jsonl or .parquet).")],
-    ledger: LedgerOption = DEFAULT_LEDGER,
-    budget: BudgetOption = None,
-    engine: EngineOption = None,
+    prompts: Annotated[Path, argument("Unsafe prompts: a file with the column prompt.")],
+    model: Annotated[str, option("Who writes them again, as KIND:NAME?OPTIONS.")],
+    out: DraftOption,
+    store: LedgerOptions,
+    calls: CallOptions,
 ) -> int:
     """Let a model write prompts again without what makes them unsafe, and label them; a person checks each.
 
@@ -157,31 +154,31 @@ def sanitise(
 
         fullbench compose sanitise unsafe.csv --model openai:gpt-4o --out pairs.csv
     """
-    from fullbench.errors import InputError
     from fullbench.files.readers import read_rows
     from fullbench.files.writers import write_rows
-    from fullbench.ledger.ledger import Ledger
     from fullbench.studies import judge_and_model_specs
-    from fullbench.studies.authoring.safe_prompts import sanitise as rewritten
+    from fullbench.studies.authoring.safe_prompts import sanitise_prompts as rewritten
     from fullbench.studies.run import study_plan
-    from fullbench.studies.run.answer_items import Kept
+    from fullbench.studies.run.answer_items import RecordingModel
 
-    asked = []
+    unsafe_prompts = []
     for line, row in read_rows(prompts):
         if not isinstance(row.get("prompt"), str) or not row["prompt"].strip():
             raise InputError("a row has a prompt; found none", path=prompts, line=line)
-        asked.append(row["prompt"])
-    who = judge_and_model_specs.contestant(model)
-    purse = study_plan.purse(budget, [who]) if budget is not None else None
-    with asking_from(engine) as where, Ledger(ledger) as book, stoppable() as stop:
-        keeping = Kept(who, book, spec=model, engine=where, budget=purse, stop=stop)
-        done = rewritten(keeping, dict.fromkeys(asked))
+        unsafe_prompts.append(row["prompt"])
+    rewriter = judge_and_model_specs.contestant_from_spec(model)
+    shared_budget = study_plan.priced_budget(calls.budget, [rewriter]) if calls.budget is not None else None
+    with calls.open(store) as opened:
+        recording_model = RecordingModel(
+            rewriter, opened.book, spec=model, engine=opened.engine, budget=shared_budget, stop=opened.stop
+        )
+        sanitising_result = rewritten(recording_model, dict.fromkeys(unsafe_prompts))
     rows = [
-        {"prompt": pair.prompt, "safe": pair.safe, "labels": ", ".join(pair.labels), "checked": pair.checked or None}
-        for pair in done.pairs
+        {"prompt": pair.prompt, "safe": pair.safe, "labels": ", ".join(pair.labels), "checked": pair.review or None}
+        for pair in sanitising_result.pairs
     ]
     write_rows(out, rows, dict.fromkeys(("prompt", "safe", "labels", "checked"), "text"))
-    for reason in done.failed:
-        say(reason)
-    say(f"Written: {out} ({len(rows)} pairs that wait: fill in 'checked' with yes or no)")
+    for reason in sanitising_result.failures:
+        print_message(reason)
+    print_message(f"Written: {out} ({len(rows)} pairs that wait: fill in 'checked' with yes or no)")
     return 0 if rows else 1

@@ -2,74 +2,77 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fullbench.cli.options import JsonOption, QuietOption, say, show, stoppable
+from fullbench.cli.console import print_message, print_tables, stop_on_signals
+from fullbench.cli.options import JsonOption, QuietOption, ReleaseOption, SeedOption, argument, option, options
+from fullbench.errors import InputError
 
 if TYPE_CHECKING:
     from fullbench.core.record import Record
-    from fullbench.training.critic.data.prompts import Asking
+    from fullbench.training.critic.data.prompts import PromptSettings
 
 critic_app = typer.Typer(help="A critic of your own, trained on people's scores.", no_args_is_help=True)
 
-ItemsOption = Annotated[Path | None, typer.Option(help="What was asked: JSONL, CSV or Parquet.")]
-ResponsesOption = Annotated[Path | None, typer.Option(help="What was answered.")]
-LabelsOption = Annotated[Path | None, typer.Option(help="People's scores of the answers.")]
-LedgerOption = Annotated[str | None, typer.Option(help="A ledger with all three, instead of files.")]
-BenchmarkOption = Annotated[str | None, typer.Option(help="A benchmark that brings all three, instead of files.")]
-DataOption = Annotated[Path | None, typer.Option(help="The benchmark's released data; its sample where left out.")]
-CriterionOption = Annotated[
-    list[str] | None, typer.Option("--criterion", help="Only scores by this criterion. Again for more.")
-]
-PeopleOption = Annotated[str, typer.Option(help="The judge whose scores are learned.")]
-SeedOption = Annotated[int, typer.Option(help="For whatever is drawn at random.")]
-OutOption = Annotated[Path | None, typer.Option("--tables", help="Write the tables here: .json, .md, .csv, .html.")]
+DeviceOption = Annotated[str, option("auto, cpu, cuda...")]
+OutOption = Annotated[Path | None, option("Write the tables here: .json, .md, .csv, .html.", "--tables")]
 
 
-def _record(
-    items: Path | None, responses: Path | None, labels: Path | None, ledger: str | None, benchmark: str | None,
-    data: Path | None, people: str, ballot: str,
-) -> Record:  # fmt: skip
-    """What people scored, from wherever it is."""
-    from fullbench.errors import InputError
-    from fullbench.training.critic.data.scored_answers import from_files
+@dataclass(frozen=True)
+class ScoreOptions:
+    """Answers with scores of people: from files, a ledger or a benchmark."""
 
-    if items is not None and responses is not None and labels is not None:
-        return from_files(items, responses, labels, people=people, ballot=ballot)
-    if ledger is not None:
-        from fullbench.ledger.ledger import Ledger
+    items: Annotated[Path | None, option("What was asked: JSONL, CSV or Parquet.")] = None
+    responses: Annotated[Path | None, option("What was answered: JSONL, CSV or Parquet.")] = None
+    labels: Annotated[Path | None, option("People's scores of the answers.")] = None
+    ledger: Annotated[str | None, option("A ledger with all three, instead of files.")] = None
+    benchmark: Annotated[str | None, option("A benchmark that brings all three, instead of files.")] = None
+    data: ReleaseOption = None
+    people: Annotated[str, option("The judge whose scores are learned.")] = "human"
+    criteria: Annotated[list[str] | None, option("Only scores by this criterion. Again for more.", "--criterion")] = (
+        None
+    )
 
-        with Ledger(ledger, read_only=True) as book:
-            return book.record()
-    if benchmark is not None:
-        from fullbench.studies.run.study_inputs import recorded
+    def load_record(self, ballot: str) -> Record:
+        """Read the scores, on this ballot if it is not stored with them."""
+        from fullbench.training.critic.data.scored_answers import record_from_files
 
-        return recorded(benchmark, data).record
-    raise InputError("scored answers are missing: give --items, --responses and --labels, or --ledger, or --benchmark")
+        if self.items is not None and self.responses is not None and self.labels is not None:
+            return record_from_files(self.items, self.responses, self.labels, people=self.people, ballot=ballot)
+        if self.ledger is not None:
+            from fullbench.ledger.ledger import Ledger
+
+            with Ledger(self.ledger, read_only=True) as book:
+                return book.record()
+        if self.benchmark is not None:
+            from fullbench.studies.run.study_inputs import load_benchmark_release
+
+            return load_benchmark_release(self.benchmark, self.data).record
+        raise InputError(
+            "scored answers are missing: give --items, --responses and --labels, or --ledger, or --benchmark"
+        )
 
 
-def _asking(
+def _prompt_settings(
     manner: str, ballot: str, language: str, mode: str, reference: bool | None, template: Path | None
-) -> Asking:
+) -> PromptSettings:
     from fullbench.judges.prompted import read_template
-    from fullbench.training.critic.data.prompts import Asking
+    from fullbench.training.critic.data.prompts import PromptSettings
 
     if template is not None:
         read_template(template)
-    text = "" if template is None else _text(template)
+    text = "" if template is None else _read_text_file(template)
     values: dict[str, Any] = {
         "manner": manner, "ballot": ballot, "language": language, "mode": mode, "template": text,
     }  # fmt: skip
-    return Asking(**values, reference=manner == "critic" if reference is None else reference)
+    return PromptSettings(**values, reference=manner == "critic" if reference is None else reference)
 
 
-def _text(path: Path) -> str:
-    """The words of a file."""
-    from fullbench.errors import InputError
-
+def _read_text_file(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -77,54 +80,51 @@ def _text(path: Path) -> str:
 
 
 @critic_app.command("train")
+@options(
+    "items responses labels ledger benchmark data people criteria manner ballot language mode reference template "
+    "chat_template external share epochs batch micro lr weight_decay warmup schedule clip source target pack lora "
+    "lora_alpha lora_dropout beta anchor precision device save_every save_memory compiling shard evaluate seed tables "
+    "as_json quiet"
+)
 def train(
-    out: Annotated[Path, typer.Option(help="The folder that becomes the critic.")],
-    kind: Annotated[str, typer.Option(help="sft, dpo, scalar, or light (no language model, no torch).")] = "sft",
-    base: Annotated[str, typer.Option(help="The model to begin with: a folder or a hub name.")] = "",
-    items: ItemsOption = None,
-    responses: ResponsesOption = None,
-    labels: LabelsOption = None,
-    ledger: LedgerOption = None,
-    benchmark: BenchmarkOption = None,
-    data: DataOption = None,
-    people: PeopleOption = "human",
-    criteria: CriterionOption = None,
-    manner: Annotated[str, typer.Option(help="critic (AlignMMBench's wording) or plain.")] = "critic",
-    ballot: Annotated[str, typer.Option(help="The scale of the scores: score:1-10 or score:1-5.")] = "score:1-10",
-    language: Annotated[str, typer.Option(help="The language of the prompts: zh or en.")] = "zh",
-    mode: Annotated[
-        str, typer.Option(help="direct (the mark), or analyze (people's reasons, then the mark).")
-    ] = "direct",
+    out: Annotated[Path, option("The folder that becomes the critic.")],
+    scored: ScoreOptions,
+    kind: Annotated[str, option("sft, dpo, scalar, or light (no language model, no torch).")] = "sft",
+    base: Annotated[str, option("The model to begin with: a folder or a hub name.")] = "",
+    manner: Annotated[str, option("critic (AlignMMBench's wording) or plain.")] = "critic",
+    ballot: Annotated[str, option("The scale of the scores: score:1-10 or score:1-5.")] = "score:1-10",
+    language: Annotated[str, option("The language of the prompts: zh or en.")] = "zh",
+    mode: Annotated[str, option("direct (the mark), or analyze (people's reasons, then the mark).")] = "direct",
     reference: Annotated[
-        bool | None, typer.Option("--reference/--no-reference", help="Whether the reference answer is shown.")
+        bool | None, option("Whether the reference answer is shown.", "--reference/--no-reference")
     ] = None,
-    template: Annotated[Path | None, typer.Option(help="A wording of your own.")] = None,
-    chat_template: Annotated[Path | None, typer.Option(help="A chat template for a base model without one.")] = None,
-    external: Annotated[list[str] | None, typer.Option(help="A contestant to hold back whole. Again for more.")] = None,
-    share: Annotated[float, typer.Option(help="The share of items of each category that is held back.")] = 0.1,
-    epochs: Annotated[float, typer.Option(help="How often every score is learned from.")] = 3.0,
-    batch: Annotated[int, typer.Option(help="Scores a step, over all processes.")] = 128,
-    micro: Annotated[int, typer.Option(help="Rows through the model at once.")] = 4,
-    lr: Annotated[float, typer.Option(help="The highest learning rate.")] = 1e-5,
-    weight_decay: Annotated[float, typer.Option(help="AdamW's weight decay.")] = 0.05,
-    warmup: Annotated[float, typer.Option(help="The share of steps in which the rate goes up.")] = 0.01,
-    schedule: Annotated[str, typer.Option(help="linear, cosine or constant.")] = "linear",
-    clip: Annotated[float, typer.Option(help="The longest gradient that is let through.")] = 1.0,
-    source: Annotated[int, typer.Option(help="The most tokens of a prompt.")] = 4096,
-    target: Annotated[int, typer.Option(help="The most tokens of a ruling.")] = 1024,
-    pack: Annotated[bool, typer.Option("--pack", help="Several answers in one row: faster.")] = False,
-    lora: Annotated[int, typer.Option(help="Train adapters of this rank; 0 trains all weights.")] = 0,
-    lora_alpha: Annotated[int, typer.Option(help="How much the adapters count, over their rank.")] = 32,
-    lora_dropout: Annotated[float, typer.Option(help="The adapters' dropout.")] = 0.0,
-    beta: Annotated[float, typer.Option(help="dpo: how close it stays to the base.")] = 0.1,
-    anchor: Annotated[float, typer.Option(help="dpo: how much the right ruling itself is learned, beside.")] = 1.0,
-    precision: Annotated[str, typer.Option(help="auto, float32, or bfloat16 (arithmetic; needs a GPU).")] = "auto",
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda...")] = "auto",
-    save_every: Annotated[int, typer.Option(help="Keep a checkpoint every so many steps.")] = 50,
-    save_memory: Annotated[bool, typer.Option("--save-memory", help="Compute activations twice: slower.")] = False,
-    compiling: Annotated[str, typer.Option("--compile", help="Compile the layers: auto, always, never.")] = "auto",
-    shard: Annotated[bool, typer.Option("--shard", help="Split the model over all processes (FSDP).")] = False,
-    evaluate: Annotated[bool, typer.Option("--eval/--no-eval", help="Try it on what was held back.")] = True,
+    template: Annotated[Path | None, option("A wording of your own.")] = None,
+    chat_template: Annotated[Path | None, option("A chat template for a base model without one.")] = None,
+    external: Annotated[list[str] | None, option("A contestant to hold back whole. Again for more.")] = None,
+    share: Annotated[float, option("The share of items of each category that is held back.")] = 0.1,
+    epochs: Annotated[float, option("How often every score is learned from.")] = 3.0,
+    batch: Annotated[int, option("Scores a step, over all processes.")] = 128,
+    micro: Annotated[int, option("Rows through the model at once.")] = 4,
+    lr: Annotated[float, option("The highest learning rate.")] = 1e-5,
+    weight_decay: Annotated[float, option("AdamW's weight decay.")] = 0.05,
+    warmup: Annotated[float, option("The share of steps in which the rate goes up.")] = 0.01,
+    schedule: Annotated[str, option("linear, cosine or constant.")] = "linear",
+    clip: Annotated[float, option("The longest gradient that is let through.")] = 1.0,
+    source: Annotated[int, option("The most tokens of a prompt.")] = 4096,
+    target: Annotated[int, option("The most tokens of a ruling.")] = 1024,
+    pack: Annotated[bool, option("Several answers in one row: faster.", "--pack")] = False,
+    lora: Annotated[int, option("Train adapters of this rank; 0 trains all weights.")] = 0,
+    lora_alpha: Annotated[int, option("How much the adapters count, over their rank.")] = 32,
+    lora_dropout: Annotated[float, option("The adapters' dropout.")] = 0.0,
+    beta: Annotated[float, option("dpo: how close it stays to the base.")] = 0.1,
+    anchor: Annotated[float, option("dpo: how much the right ruling itself is learned, beside.")] = 1.0,
+    precision: Annotated[str, option("auto, float32, or bfloat16 (arithmetic; needs a GPU).")] = "auto",
+    device: DeviceOption = "auto",
+    save_every: Annotated[int, option("Keep a checkpoint every so many steps.")] = 50,
+    save_memory: Annotated[bool, option("Compute activations twice: slower.", "--save-memory")] = False,
+    compiling: Annotated[str, option("Compile the layers: auto, always, never.", "--compile")] = "auto",
+    shard: Annotated[bool, option("Split the model over all processes (FSDP).", "--shard")] = False,
+    evaluate: Annotated[bool, option("Try it on what was held back.", "--eval/--no-eval")] = True,
     seed: SeedOption = 0,
     tables: OutOption = None,
     as_json: JsonOption = False,
@@ -144,9 +144,9 @@ def train(
             --criterion overall --benchmark mllm-as-a-judge --data mllm-as-a-judge --out light
     """
     from fullbench.training.critic import critic_evaluation
-    from fullbench.training.critic.data.scored_answers import scored
-    from fullbench.training.critic.fit.training_progress import watching
-    from fullbench.training.critic.loss_curve import learning
+    from fullbench.training.critic.data.scored_answers import build_scored_answers
+    from fullbench.training.critic.fit.training_progress import watch_training
+    from fullbench.training.critic.loss_curve import loss_table
     from fullbench.training.critic.train_critic import Training
     from fullbench.training.critic.training_settings import Settings
 
@@ -158,42 +158,44 @@ def train(
         "compile": compiling, "shard": shard,
     }  # fmt: skip
     settings = Settings(**values)
-    asking = _asking(manner, ballot, language, mode, reference, template)
-    words = "" if chat_template is None else _text(chat_template)
-    record = _record(items, responses, labels, ledger, benchmark, data, people, ballot)
-    scores = scored(
-        record, asking, people=people, criteria=criteria or (), external=external or (), share=share, seed=seed
+    asking = _prompt_settings(manner, ballot, language, mode, reference, template)
+    template_text = "" if chat_template is None else _read_text_file(chat_template)
+    record = scored.load_record(ballot)
+    scores = build_scored_answers(
+        record,
+        asking,
+        people=scored.people,
+        criteria=scored.criteria or (),
+        external=external or (),
+        share=share,
+        seed=seed,
     )
-    with stoppable() as stop, watching(quiet=quiet) as watch:
-        training = Training(scores, asking, settings, base, out, words, device, watch, say, lambda: bool(stop.reason))
-        ended = training.run()
-    if not ended:
-        say("Stopped. What was learned is kept; the same command goes on from here.")
+    with stop_on_signals() as stop, watch_training(quiet=quiet) as watch:
+        training = Training(
+            scores, asking, settings, base, out, template_text, device, watch, print_message, lambda: bool(stop.reason)
+        )
+        has_ended = training.run()
+    if not has_ended:
+        print_message("Stopped. What was learned is kept; the same command goes on from here.")
         return 130
-    if training.first:
-        say(f"The critic: {out}; as a judge: trained:{out}")
+    if training.is_first:
+        print_message(f"The critic: {out}; as a judge: trained:{out}")
         if evaluate:
-            before = training.untrained()
-            results = critic_evaluation.report(
-                record, scores, out, before=before, people=people, device=device, seed=seed, quiet=quiet
+            before = training.base_judge()
+            results = critic_evaluation.evaluation_tables(
+                record, scores, out, before=before, people=scored.people, device=device, seed=seed, quiet=quiet
             )
-            results += [table for table in (training.preferences(), learning(out)) if table is not None]
-            show(results, as_json=as_json, out=tables)
+            results += [table for table in (training.preference_table(), loss_table(out)) if table is not None]
+            print_tables(results, as_json=as_json, out=tables)
     return 0
 
 
 @critic_app.command("eval")
+@options("items responses labels ledger benchmark data people criteria device seed tables as_json quiet")
 def evaluate(
-    folder: Annotated[Path, typer.Argument(help="A folder that `fullbench critic train` wrote.")],
-    items: ItemsOption = None,
-    responses: ResponsesOption = None,
-    labels: LabelsOption = None,
-    ledger: LedgerOption = None,
-    benchmark: BenchmarkOption = None,
-    data: DataOption = None,
-    people: PeopleOption = "human",
-    criteria: CriterionOption = None,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda...")] = "auto",
+    folder: Annotated[Path, argument("A folder that `fullbench critic train` wrote.")],
+    scored: ScoreOptions,
+    device: DeviceOption = "auto",
     seed: SeedOption = 0,
     tables: OutOption = None,
     as_json: JsonOption = False,
@@ -209,12 +211,18 @@ def evaluate(
     """
     from fullbench.training.critic import critic_evaluation
     from fullbench.training.critic.critic_metadata import Critic
-    from fullbench.training.critic.data.scored_answers import scored
+    from fullbench.training.critic.data.scored_answers import build_scored_answers
 
     critic = Critic.read(folder)
-    record = _record(items, responses, labels, ledger, benchmark, data, people, critic.asking.ballot)
-    scores = scored(
-        critic_evaluation.resplit(folder, record), critic.asking, people=people, criteria=criteria or (), seed=seed
+    record = scored.load_record(critic.asking.ballot)
+    scores = build_scored_answers(
+        critic_evaluation.tag_training_split(folder, record),
+        critic.asking,
+        people=scored.people,
+        criteria=scored.criteria or (),
+        seed=seed,
     )
-    results = critic_evaluation.report(record, scores, folder, people=people, device=device, seed=seed, quiet=quiet)
-    show(results, as_json=as_json, out=tables)
+    results = critic_evaluation.evaluation_tables(
+        record, scores, folder, people=scored.people, device=device, seed=seed, quiet=quiet
+    )
+    print_tables(results, as_json=as_json, out=tables)

@@ -1,13 +1,13 @@
-"""`fullbench demo`: the whole way, offline, on pictures with known truth."""
+"""`fullbench demo`: a complete offline run on pictures with known truth."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from fullbench.cli.options import QuietOption, closing, say, show, stoppable
+from fullbench.cli.console import print_message, print_tables, report_outcome, stop_on_signals
+from fullbench.cli.options import QuietOption, option
+from fullbench.errors import InputError
 
 _LEAD = (
     "This is the instrument looking at itself. The pictures were drawn by fullbench, so the truth about them is known; "
@@ -17,7 +17,7 @@ _LEAD = (
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="The folder for the ledger and the page.")] = Path("demo"),
+    out: Annotated[Path, option("The folder for the ledger and the page.")] = Path("demo"),
     quiet: QuietOption = False,
 ) -> int:
     """Judge models on pictures with known truth, and see that what was planted is what is measured.
@@ -30,30 +30,43 @@ def demo(
     """
     import time
 
-    from fullbench.errors import InputError
     from fullbench.ledger.ledger import Ledger
-    from fullbench.reports.record_page import page
-    from fullbench.studies.run.progress_display import clock
-    from fullbench.studies.run.study_run import Conductor
+    from fullbench.reports.record_page import write_page
+    from fullbench.studies.run.progress_display import format_duration
+    from fullbench.studies.run.study_run import StudyRun
     from fullbench.studies.study_file import Study
 
     if out.exists() and not out.is_dir():
         raise InputError("this is a file, and a folder is written; name a new one", path=out)
-    started = time.monotonic()
+    start_time = time.monotonic()
     out.mkdir(parents=True, exist_ok=True)
     study = Study("demo", benchmark="court", ledger=out / "demo.ledger", report=out / "index.html")
-    say("Drawing pictures whose truth is known, asking contestants that read the pixels, hearing judges, some bent.")
-    with Ledger(study.ledger, study=study.name) as ledger, stoppable() as stop:
-        done = Conductor(study).conduct(ledger, stop=stop, quiet=quiet)
-        show([table for table in done.tables if table.name == "planted"], as_json=False)
-        asked = sum(tally.asked for tally in done.tallies)
-        known = sum(tally.known for tally in done.tallies)
-        say(f"{asked:,} asked, {known:,} known from the ledger, in {clock(time.monotonic() - started)}.")
-        code = closing(done.tallies, what="answers or verdicts")
+    print_message(
+        "Drawing pictures whose truth is known, asking contestants that read the pixels, hearing judges, some bent."
+    )
+    with Ledger(study.ledger, study=study.name) as ledger, stop_on_signals() as stop:
+        study_result = StudyRun(study).execute(ledger, stop=stop, quiet=quiet)
+        print_tables([table for table in study_result.tables if table.name == "planted"], as_json=False)
+        started_count = sum(counts.started_count for counts in study_result.job_counts)
+        stored_count = sum(counts.stored_count for counts in study_result.job_counts)
+        print_message(
+            f"{started_count:,} asked, {stored_count:,} known from the ledger, in "
+            f"{format_duration(time.monotonic() - start_time)}."
+        )
+        code = report_outcome(study_result.job_counts, what="answers or verdicts")
         if not code and study.report is not None:
-            page("The court", done.record, done.tables, study.report, lead=_LEAD, source=done.source)
-            say(f"The page, with all {len(done.tables)} tables, charts and pictures: {study.report.resolve()}")
-            say(
+            write_page(
+                "The court",
+                study_result.record,
+                study_result.tables,
+                study.report,
+                lead=_LEAD,
+                source=study_result.source,
+            )
+            print_message(
+                f"The page, with all {len(study_result.tables)} tables, charts and pictures: {study.report.resolve()}"
+            )
+            print_message(
                 "Next:\n"
                 f"  fullbench report --ledger {study.ledger}       the leaderboards here\n"
                 "  fullbench init                                   a study of your own photos or questions\n"

@@ -1,4 +1,4 @@
-"""`fullbench export`: what a benchmark brings, as files that can be run again."""
+"""`fullbench export`: data of a benchmark or a ledger as files for fullbench and other tools."""
 
 from __future__ import annotations
 
@@ -8,58 +8,56 @@ from typing import Annotated
 
 import typer
 
-from fullbench.cli.options import DEFAULT_LEDGER, LedgerOption, say, show
+from fullbench.cli.console import print_message, print_tables
+from fullbench.cli.options import LedgerOptions, ReleaseOption, argument, option, options
+from fullbench.errors import InputError
 
 
+@options("ledger margin unveiled title cases verdicts url language charts names extra_options study withheld_by web")
 def export(
     context: typer.Context,
-    name: Annotated[
-        str, typer.Argument(help="The benchmark, or an exporter, as `fullbench list` shows them; or `site`.")
-    ],
-    out: Annotated[Path, typer.Option(help="A folder to write to; for `dpo` a file.")],
-    data: Annotated[Path | None, typer.Option(help="The released data; the sample where left out.")] = None,
+    name: Annotated[str, argument("The benchmark, or an exporter, as `fullbench list` shows them; or `site`.")],
+    out: Annotated[Path, option("A folder to write to; for `dpo` a file.")],
+    store: LedgerOptions,
+    data: ReleaseOption = None,
     subset: Annotated[
-        str | None, typer.Option(help="Only what a judge got right (hq), or got wrong or hallucinated (hard).")
+        str | None, option("Only what a judge got right (hq), or got wrong or hallucinated (hard).")
     ] = None,
-    judge: Annotated[str | None, typer.Option(help="The judge that the subset is about.")] = None,
-    people: Annotated[str, typer.Option(help="The judge whose verdicts are the labels.")] = "human",
-    ledger: LedgerOption = DEFAULT_LEDGER,
-    margin: Annotated[float, typer.Option(min=0.0, help="For `dpo`: how far marks given apart must differ.")] = 0.0,
+    judge: Annotated[str | None, option("The judge that the subset is about.")] = None,
+    people: Annotated[str, option("The judge whose verdicts are the labels.")] = "human",
+    margin: Annotated[float, option("For `dpo`: how far marks given apart must differ.", min=0.0)] = 0.0,
     unveiled: Annotated[
-        bool, typer.Option("--unveiled", help="For `dpo`: pairs with sensitive pictures too, as they are.")
+        bool, option("For `dpo`: pairs with sensitive pictures too, as they are.", "--unveiled")
     ] = False,
-    title: Annotated[str, typer.Option(help="For `site`: its name, in place of the title under [site].")] = "",
-    cases: Annotated[int, typer.Option(min=0, help="For `site`: at most so many cases get a page.")] = 2_000,
+    title: Annotated[str, option("For `site`: its name, in place of the title under [site].")] = "",
+    cases: Annotated[int, option("For `site`: at most so many cases get a page.", min=0)] = 2_000,
     verdicts: Annotated[
-        int, typer.Option(min=1, help="For `site`: at most so many verdicts, the newest, can be listed.")
+        int, option("For `site`: at most so many verdicts, the newest, can be listed.", min=1)
     ] = 200_000,
-    url: Annotated[
-        str, typer.Option(help="For `site`: the address at which it will lie, for previews and citations.")
-    ] = "",
-    language: Annotated[str, typer.Option(help="For `site`: en or zh.")] = "en",
-    charts: Annotated[bool, typer.Option(help="For `site`: draw charts.")] = True,
+    url: Annotated[str, option("For `site`: the address at which it will lie, for previews and citations.")] = "",
+    language: Annotated[str, option("For `site`: en or zh.")] = "en",
+    charts: Annotated[bool, option("For `site`: draw charts.")] = True,
     names: Annotated[
         Path | None,
-        typer.Option(
-            help="For `site`: a TOML file, a study's too: names that pages show judges and contestants by, and [site], "
+        option(
+            "For `site`: a TOML file, a study's too: names that pages show judges and contestants by, and [site], "
             "what the first page says of the results."
         ),
     ] = None,
-    options: Annotated[
-        list[str] | None, typer.Option("--option", help="For an exporter: NAME=VALUE. Again for more.")
+    extra_options: Annotated[
+        list[str] | None, option("For an exporter: NAME=VALUE. Again for more.", "--option")
     ] = None,
-    study: Annotated[str, typer.Option(help="The study of the ledger, where it has several.")] = "",
     withheld_by: Annotated[
         str | None,
-        typer.Option(
+        option(
+            "For `site`: the web app's database; cases of its open studies are withheld.",
             "--database",
             envvar="FULLBENCH_DATABASE",
-            help="For `site`: the web app's database; cases of its open studies are withheld.",
         ),
     ] = None,
-    web: Annotated[
-        Path, typer.Option("--web", envvar="FULLBENCH_DATA", help="For `site`: the web app's folder.")
-    ] = Path("fullbench-web"),
+    web: Annotated[Path, option("For `site`: the web app's folder.", "--web", envvar="FULLBENCH_DATA")] = Path(
+        "fullbench-web"
+    ),
 ) -> None:
     """Write a benchmark's items, responses, labels and verdicts as files, with a study that runs them.
 
@@ -92,152 +90,148 @@ def export(
     """
     if name == "site":
         accounts = f"sqlite:///{web / 'web.sqlite'}" if (web / "web.sqlite").exists() else None
-        _site(
-            out, ledger, title=title, cases=cases, verdicts=verdicts, language=language, charts=charts, study=study,
+        _export_site(
+            out, store, title=title, cases=cases, verdicts=verdicts, language=language, charts=charts,
             url=url, database=withheld_by or accounts, names=names,
         )  # fmt: skip
         return
     if name == "dpo":
-        _dpo(out, judge, ledger, margin, unveiled)
+        _export_dpo(out, judge, store, margin, unveiled)
         return
     from fullbench.core import plugin_entry_points
 
-    if (kind := name.replace("-", "_")) in plugin_entry_points.names("exporters"):
-        _plugin(kind, out, ledger, [*(options or []), *([f"judge={judge}"] if judge else [])], study or None)
+    if (kind := name.replace("-", "_")) in plugin_entry_points.plugin_names("exporters"):
+        _export_with_plugin(kind, out, store, [*(extra_options or []), *([f"judge={judge}"] if judge else [])])
         return
     from fullbench.analysis import right_and_wrong_cases
-    from fullbench.errors import InputError
-    from fullbench.studies.exchange.export_record import export as write
-    from fullbench.studies.run.missing_pictures import lacking
-    from fullbench.studies.run.study_inputs import recorded
+    from fullbench.studies.exchange.export_record import export_study as write
+    from fullbench.studies.run.missing_pictures import items_without_pictures
+    from fullbench.studies.run.study_inputs import load_benchmark_release
 
-    if name not in (benchmarks := plugin_entry_points.names("benchmarks")):
-        kinds = ["site", *plugin_entry_points.names("exporters")]
-        near = plugin_entry_points.did_you_mean(name, [*kinds, *benchmarks]) or ";"
+    if name not in (benchmarks := plugin_entry_points.plugin_names("benchmarks")):
+        kinds = ["site", *plugin_entry_points.plugin_names("exporters")]
+        hint = plugin_entry_points.did_you_mean(name, [*kinds, *benchmarks]) or ";"
         raise InputError(
-            f"{name!r} is nothing that can be exported{near} known are {', '.join(kinds)}, and the benchmarks that "
+            f"{name!r} is nothing that can be exported{hint} known are {', '.join(kinds)}, and the benchmarks that "
             "`fullbench list` names"
         )
     if (subset is None) != (judge is None):
         raise InputError("a subset is of a judge: give --subset and --judge together")
-    asked = context.get_parameter_source("ledger")
-    from_ledger = asked is not None and asked.name == "COMMANDLINE"
+    ledger_source = context.get_parameter_source("ledger")
+    from_ledger = ledger_source is not None and ledger_source.name == "COMMANDLINE"
     if from_ledger and data is not None:
         raise InputError("--data is a release and --ledger your own verdicts; give one of them")
     if from_ledger:
-        from fullbench.ledger.ledger import Ledger
-        from fullbench.studies.ledger_columns import judges_named
+        from fullbench.studies.ledger_columns import full_judge_names
 
-        with Ledger(ledger, read_only=True) as book:
-            record, tables = book.record(study=book.one_study(study or None)), []
-            judge = judge and judges_named(book, [judge])[0]
+        with store.read() as book:
+            record, tables = book.record(study=book.one_study(store.study)), []
+            judge = judge and full_judge_names(book, [judge])[0]
     else:
-        brought = recorded(name, data)
-        record, tables = brought.record, list(brought.tables)
+        release = load_benchmark_release(name, data)
+        record, tables = release.record, list(release.tables)
     if subset is not None and judge is not None:
         if subset not in {"hq", "hard"}:
             raise InputError(f"unknown subset {subset!r}; known: hq, hard")
-        record = right_and_wrong_cases.subset(record, judge, "hq" if subset == "hq" else "hard", people=people)
-    counts = write(record, out, benchmark=name, people=people, chosen=subset is not None)
-    show(tables, as_json=False)
-    say(f"Written to {out}: {', '.join(f'{count:,} {what}' for what, count in counts.items())}.")
-    if missing := len(lacking(record.items.values())):
-        say(
+        record = right_and_wrong_cases.select_subset(record, judge, "hq" if subset == "hq" else "hard", people=people)
+    counts = write(record, out, benchmark=name, people=people, only_these_cases=subset is not None)
+    print_tables(tables, as_json=False)
+    print_message(f"Written to {out}: {', '.join(f'{count:,} {what}' for what, count in counts.items())}.")
+    if missing := len(items_without_pictures(record.items.values())):
+        print_message(
             f"{missing:,} of the {len(record.items):,} items name pictures that are not here: `fullbench "
             "fetch-pictures` brings them in, `fullbench run --without-pictures` goes on without them."
         )
     if not counts["responses"]:
-        say(f"Nobody has answered yet: name contestants in {out / 'study.toml'}, then `fullbench run` it.")
+        print_message(f"Nobody has answered yet: name contestants in {out / 'study.toml'}, then `fullbench run` it.")
         return
-    say(f"Next: fullbench run {out / 'study.toml'}")
+    print_message(f"Next: fullbench run {out / 'study.toml'}")
     if counts.get("verdicts"):
-        beside = f"--ledger {out / 'study.ledger'} --benchmark {name} --labels {out / 'verdicts.jsonl'}"
-        say(f"Then, to see beside it what judges ruled before: fullbench report {beside}")
+        report_options = f"--ledger {out / 'study.ledger'} --benchmark {name} --labels {out / 'verdicts.jsonl'}"
+        print_message(f"Then, to see beside it what judges ruled before: fullbench report {report_options}")
 
 
-def _plugin(name: str, out: Path, ledger: str, options: list[str], study: str | None) -> None:
-    from fullbench.core.plugin_entry_points import load
-    from fullbench.errors import InputError
-    from fullbench.ledger.ledger import Ledger
-    from fullbench.studies.leaderboards.withheld_test_sets import published
-    from fullbench.studies.ledger_columns import judges_named
+def _export_with_plugin(name: str, out: Path, store: LedgerOptions, options: list[str]) -> None:
+    from fullbench.core.plugin_entry_points import load_plugin
+    from fullbench.studies.leaderboards.withheld_test_sets import without_withheld_items
+    from fullbench.studies.ledger_columns import full_judge_names
 
-    wrong = [option for option in options if "=" not in option]
-    if wrong:
-        raise InputError(f"an option is NAME=VALUE; found {wrong[0]!r}")
-    with Ledger(ledger, read_only=True) as book:
-        chosen = dict(option.split("=", 1) for option in options)
-        if "judge" in chosen:
-            (chosen["judge"],) = judges_named(book, [chosen["judge"]])
-        named = book.one_study(study)
-        record = book.record(study=named)
-        items = {item.id: item for item in book.items(study=named)}
-        given = {(answer.item, answer.contestant, answer.sample): answer for answer in book.responses(study=named)}
-        record, left_out = published(
-            replace(record, items={**items, **record.items}, responses={**given, **record.responses})
-        )  # nobody has ruled on some of them yet
-        if left_out:
-            say(f"{left_out:,} items are withheld (tag withheld: yes): nothing of them is written.")
-        counts = load("exporters", name)(record, out, chosen)
-    say(f"Written: {out} ({', '.join(f'{count:,} {what}' for what, count in counts.items())})")
+    malformed_options = [option for option in options if "=" not in option]
+    if malformed_options:
+        raise InputError(f"an option is NAME=VALUE; found {malformed_options[0]!r}")
+    with store.read() as book:
+        option_values = dict(option.split("=", 1) for option in options)
+        if "judge" in option_values:
+            (option_values["judge"],) = full_judge_names(book, [option_values["judge"]])
+        study_name = book.one_study(store.study)
+        record = book.record(study=study_name)
+        items = {item.id: item for item in book.items(study=study_name)}
+        responses_by_key = {
+            (answer.item, answer.contestant, answer.sample): answer for answer in book.responses(study=study_name)
+        }
+        record, withheld_count = without_withheld_items(
+            replace(record, items={**items, **record.items}, responses={**responses_by_key, **record.responses})
+        )  # also items and responses without a verdict
+        if withheld_count:
+            print_message(f"{withheld_count:,} items are withheld (tag withheld: yes): nothing of them is written.")
+        counts = load_plugin("exporters", name)(record, out, option_values)
+    print_message(f"Written: {out} ({', '.join(f'{count:,} {what}' for what, count in counts.items())})")
 
 
-def _dpo(out: Path, judge: str | None, ledger: str, margin: float, unveiled: bool) -> None:
-    from fullbench.errors import InputError
-    from fullbench.ledger.ledger import Ledger
+def _export_dpo(out: Path, judge: str | None, store: LedgerOptions, margin: float, include_sensitive: bool) -> None:
     from fullbench.studies.exchange.dpo_pairs import export_dpo
-    from fullbench.studies.ledger_columns import judges_named
+    from fullbench.studies.ledger_columns import full_judge_names
 
     if judge is None:
         raise InputError("whose preferences? Say --judge NAME, as `fullbench ledger show` lists it")
-    with Ledger(ledger, read_only=True) as book:
-        (judge,) = judges_named(book, [judge])
-        count, veiled = export_dpo(book.record(), judge, out, margin=margin, unveiled=unveiled)
-    say(f"Written: {out} ({count:,} pairs that {judge} tells apart)")
-    if veiled:
-        say(f"{veiled:,} more have sensitive pictures and were left out; --unveiled writes them too.")
+    with store.read() as book:
+        (judge,) = full_judge_names(book, [judge])
+        count, omitted_count = export_dpo(book.record(), judge, out, margin=margin, include_sensitive=include_sensitive)
+    print_message(f"Written: {out} ({count:,} pairs that {judge} tells apart)")
+    if omitted_count:
+        print_message(f"{omitted_count:,} more have sensitive pictures and were left out; --unveiled writes them too.")
 
 
-def _site(
-    out: Path, ledger: str, *, title: str, cases: int, verdicts: int, language: str, charts: bool, study: str, url: str,
+def _export_site(
+    out: Path, store: LedgerOptions, *, title: str, cases: int, verdicts: int, language: str, charts: bool, url: str,
     database: str | None, names: Path | None,
 ) -> None:  # fmt: skip
     from fullbench.errors import InputError, MissingExtra
-    from fullbench.ledger.ledger import Ledger
     from fullbench.reports.site_info import Imprint
 
     try:
-        from fullbench.web.results.site.static_site import Wish
-        from fullbench.web.results.site.static_site import export as write
+        from fullbench.web.results.site.static_site import SiteOptions
+        from fullbench.web.results.site.static_site import export_site as write
     except ModuleNotFoundError as error:
         raise MissingExtra("writing the site", "web") from error
     if language not in {"en", "zh"}:
         raise InputError(f"unknown language {language!r}; known: en, zh")
     if url and not url.startswith(("http://", "https://")):
         raise InputError(f"{url!r} is no address of a site; write --url https://lab.example.org/study")
-    from fullbench.web.campaigns.votes.hidden_results import judged_in
+    from fullbench.web.campaigns.votes.hidden_results import load_open_campaign_items
     from fullbench.web.results.catalogue.rater_pseudonyms import accounts_in
-    from fullbench.web.results.pages.shown_names import for_ledger
+    from fullbench.web.results.pages.shown_names import names_for_ledger
 
-    judged = judged_in(database) if database else frozenset()
+    open_campaign_items = load_open_campaign_items(database) if database else frozenset()
     accounts = accounts_in(database) if database else {}
-    wish = Wish(
-        title, cases, verdicts, "zh" if language == "zh" else "en", charts, study, url.rstrip("/"), judged, accounts
-    )
-    absent = ""
-    with Ledger(ledger, read_only=True) as book:
+    options = SiteOptions(
+        title, cases, verdicts, "zh" if language == "zh" else "en", charts, store.study or "", url.rstrip("/"),
+        open_campaign_items, accounts,
+    )  # fmt: skip
+    absent_names = ""
+    with store.read() as book:
         if names is not None:
-            chosen, absent = for_ledger(names, book)
-            wish = replace(wish, names=chosen, imprint=Imprint.read(names))
-        site = write(book, out, wish)
-    say(f"Written: {site.files:,} files, {site.bytes / 1e6:,.1f} MB in {out}.")
-    say(f"{site.verdicts:,} of {site.total:,} verdicts can be listed.")
-    say(f"{site.cases:,} of {site.all_cases:,} cases have a page (more with --cases).")
+            display_names, absent_names = names_for_ledger(names, book)
+            options = replace(options, names=display_names, imprint=Imprint.read(names))
+        site = write(book, out, options)
+    print_message(f"Written: {site.files:,} files, {site.bytes / 1e6:,.1f} MB in {out}.")
+    print_message(f"{site.verdicts:,} of {site.total:,} verdicts can be listed.")
+    print_message(f"{site.cases:,} of {site.all_cases:,} cases have a page (more with --cases).")
     if site.withheld:
-        say(
+        print_message(
             f"{site.withheld:,} verdicts are withheld: people judge their items in an open study, or their test set is "
             "not published."
         )
-    if absent:
-        say(absent)
-    say(f"Open {out / 'index.html'}, or give the folder to any web server.")
+    if absent_names:
+        print_message(absent_names)
+    print_message(f"Open {out / 'index.html'}, or give the folder to any web server.")

@@ -1,24 +1,23 @@
-"""`fullbench fetch-pictures`: bring the pictures that data name into the data's own folder."""
+"""`fullbench fetch-pictures`: download missing pictures into the folder of the data."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from fullbench.cli.options import bar, say
+from fullbench.cli.console import print_message, progress_bar
+from fullbench.cli.options import QuietOption, argument, option
 
 
 def fetch_pictures(
-    data: Annotated[Path, typer.Argument(help="A file of items, or a benchmark's data folder.")],
-    benchmark: Annotated[str | None, typer.Option(help="Whose data the folder holds, where it is a release.")] = None,
+    data: Annotated[Path, argument("A file of items, or a benchmark's data folder.")],
+    benchmark: Annotated[str | None, option("Whose data the folder holds, where it is a release.")] = None,
     web: Annotated[
-        bool, typer.Option("--web", help="Fetch from the addresses that the data name; never from private networks.")
+        bool, option("Fetch from the addresses that the data name; never from private networks.", "--web")
     ] = False,
-    rate: Annotated[float, typer.Option(min=0.01, help="At most so many a second from the web.")] = 2.0,
-    limit: Annotated[int | None, typer.Option(min=1, help="Only so many of those that are not there yet.")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress display.")] = False,
+    rate: Annotated[float, option("At most so many a second from the web.", min=0.01)] = 2.0,
+    limit: Annotated[int | None, option("Only so many of those that are not there yet.", min=1)] = None,
+    quiet: QuietOption = False,
 ) -> int:
     """Bring in the pictures that items name and that are not here: out of zips and Parquet files, and from the web.
 
@@ -39,17 +38,21 @@ def fetch_pictures(
     from fullbench.studies import judge_and_model_specs
 
     with without_pictures():
-        items = list(read_items(data) if benchmark is None else judge_and_model_specs.benchmark(benchmark).items(data))
+        items = list(
+            read_items(data) if benchmark is None else judge_and_model_specs.benchmark_from_name(benchmark).items(data)
+        )
     names = [name for item in items for name in item.tags.get(WITHOUT_PICTURES, "").splitlines()]
     names = list(dict.fromkeys(names))
     folder = data if data.is_dir() else data.parent
     fetcher = Fetcher(folder, rate, cache_folder() / "web")
-    with bar("pictures", quiet=quiet) as step:
-        done = fetcher.bring(names if limit is None else names[:limit], web=web, step=step)
-    came = ", ".join(f"{count:,} from {place}" for place, count in sorted(done.brought.items())) or "none"
-    say(f"{len(names):,} pictures were missing; brought in: {came}; they are in {fetcher.images}.")
-    for name, reason in list(done.failed.items())[:3]:
-        say(f"{name}: {reason}")
-    if done.failed:
-        say(f"{len(done.failed):,} are still missing; the same command tries these alone.")
-    return 1 if done.failed else 0
+    with progress_bar("pictures", quiet=quiet) as step:
+        fetch_result = fetcher.bring(names if limit is None else names[:limit], web=web, step=step)
+    source_counts = (
+        ", ".join(f"{count:,} from {place}" for place, count in sorted(fetch_result.counts_by_source.items())) or "none"
+    )
+    print_message(f"{len(names):,} pictures were missing; brought in: {source_counts}; they are in {fetcher.images}.")
+    for name, reason in list(fetch_result.errors.items())[:3]:
+        print_message(f"{name}: {reason}")
+    if fetch_result.errors:
+        print_message(f"{len(fetch_result.errors):,} are still missing; the same command tries these alone.")
+    return 1 if fetch_result.errors else 0

@@ -5,18 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from fullbench.cli.options import JsonOption, say, show
+from fullbench.cli.console import print_message, print_tables
+from fullbench.cli.options import JsonOption, TablesOption, argument, option
 
 
 def gate(
-    thresholds: Annotated[Path, typer.Argument(help="The thresholds, a TOML file.")] = Path("gate.toml"),
+    thresholds: Annotated[Path, argument("The thresholds, a TOML file.")] = Path("gate.toml"),
     ledger: Annotated[
-        str | None, typer.Option("--ledger", help="The ledger, in the place of the one that the file names.")
+        str | None, option("The ledger, in the place of the one that the file names.", "--ledger")
     ] = None,
-    junit: Annotated[Path | None, typer.Option(help="Write JUnit XML here.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Write the table here: .md, .html, .json, .csv or .txt.")] = None,
+    junit: Annotated[Path | None, option("Write JUnit XML here.")] = None,
+    out: TablesOption = None,
     as_json: JsonOption = False,
 ) -> int:
     """Check thresholds on audits, agreement, ratings and drift; the exit code is 1 where one fails. Nothing is asked.
@@ -29,15 +28,15 @@ def gate(
     """
     from fullbench.audit import threshold_gate as gates
     from fullbench.reports.atomic_write import write_file
-    from fullbench.reports.table_formats import write
+    from fullbench.reports.table_formats import write_tables
 
-    found = gates.checks(thresholds, ledger)
-    table = gates.gate_table(found)
+    checks = gates.run_checks(thresholds, ledger)
+    table = gates.gate_table(checks)
     if junit is not None:
-        write_file(junit, gates.junit(found))
-        say(f"Written: {junit}")
+        write_file(junit, gates.junit_xml(checks))
+        print_message(f"Written: {junit}")
     if out is not None:
-        write([table], out)
-        say(f"Written: {out}")
-    show([table], as_json=as_json)
-    return int(not all(check.passed for check in found))
+        write_tables([table], out)
+        print_message(f"Written: {out}")
+    print_tables([table], as_json=as_json)
+    return int(not all(check.is_passed for check in checks))

@@ -1,4 +1,4 @@
-"""Examples in help, as they can be pasted: typer would fill their lines like prose and drop what continues them."""
+"""Examples in help texts that can be pasted: Typer would join their lines like prose."""
 
 from __future__ import annotations
 
@@ -9,52 +9,52 @@ from itertools import groupby
 
 INDENT = " " * 4
 WIDTH = 76
-"""So many columns are left of 80 within the margins of a block."""
+"""Columns of an 80-column terminal within the margins of a block."""
 
 _WORDS = re.compile(r"""(?:[^\s"']+|"[^"]*"|'[^']*')+""")
 
 
-def pasteable(text: str) -> str:
-    """A command's help with its indented lines as blocks, whose long lines go on after a backslash.
+def format_examples(text: str) -> str:
+    """Return a help text with its indented lines as code blocks; long lines continue after a backslash.
 
-    >>> print(pasteable("Judge.\\n\\nExamples:\\n\\n    fullbench run one.toml\\n\\n    fullbench run two.toml\\n"))
+    >>> print(format_examples("Judge.\\n\\nExamples:\\n\\n    fullbench run 1.toml\\n\\n    fullbench run 2.toml\\n"))
     Judge.
     <BLANKLINE>
     Examples:
     <BLANKLINE>
     ```console
-    fullbench run one.toml
-    fullbench run two.toml
+    fullbench run 1.toml
+    fullbench run 2.toml
     ```
     """
     paragraphs = cleandoc(text).split("\n\n")
     return "\n\n".join(
-        _block(some) if indented else "\n\n".join(some)
-        for indented, some in groupby(paragraphs, key=lambda paragraph: paragraph.startswith(INDENT))
+        _console_block(group) if is_example else "\n\n".join(group)
+        for is_example, group in groupby(paragraphs, key=lambda paragraph: paragraph.startswith(INDENT))
     )
 
 
-def _block(paragraphs: Iterator[str]) -> str:
-    lines = (line for paragraph in paragraphs for line in _lines(paragraph))
+def _console_block(paragraphs: Iterator[str]) -> str:
+    lines = (line for paragraph in paragraphs for line in _example_lines(paragraph))
     return "\n".join(["```console", *lines, "```"])
 
 
-def _lines(paragraph: str) -> Iterator[str]:
-    """The lines of one example, none of them longer than `WIDTH` unless a single word is."""
+def _example_lines(paragraph: str) -> Iterator[str]:
+    """Yield the lines of one example, at most `WIDTH` long unless a single word is longer."""
     for line in re.sub(r"\\\n\s*", "", cleandoc(paragraph)).splitlines():
-        pieces = [line] if line.startswith((" ", "#")) else list(_pieces(line))
-        begun = pieces[0]
+        pieces = [line] if line.startswith((" ", "#")) else list(_split_words(line))
+        current_line = pieces[0]
         for piece in pieces[1:]:
-            if len(begun) + len(piece) + 3 > WIDTH:
-                yield f"{begun} \\"
-                begun = INDENT + piece
+            if len(current_line) + len(piece) + 3 > WIDTH:
+                yield f"{current_line} \\"
+                current_line = INDENT + piece
             else:
-                begun += f" {piece}"
-        yield begun
+                current_line += f" {piece}"
+        yield current_line
 
 
-def _pieces(line: str) -> Iterator[str]:
-    """The words of a line; an option and what follows it stay together."""
+def _split_words(line: str) -> Iterator[str]:
+    """Yield the words of a line; an option and its value stay together."""
     option = ""
     for word in _WORDS.findall(line):
         if option and not word.startswith("-"):

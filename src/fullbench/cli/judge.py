@@ -1,96 +1,55 @@
-"""`fullbench judge`: let judges rule on one's own data."""
+"""`fullbench judge`: judge your own data."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
+from fullbench.cli.console import print_message, print_uncompared_items, report_outcome
 from fullbench.cli.options import (
-    DEFAULT_LEDGER,
-    MORE,
-    AgainOption,
-    AnywayOption,
-    BudgetForOption,
-    BudgetOption,
-    DryRunOption,
-    DurabilityOption,
-    EngineOption,
-    FetchUrlsOption,
-    JsonOption,
-    LedgerOption,
-    LimitOption,
-    PicturesFromOption,
-    PicturesOption,
-    QuestionOption,
-    QuietOption,
-    StudyOption,
-    SupersedeOption,
-    WithoutPicturesOption,
-    closing,
-    ledger_if_any,
-    lonely,
-    say,
-    show,
-    stoppable,
+    CallOptions,
+    InputOptions,
+    ItemsOption,
+    LabelsOption,
+    LedgerOptions,
+    PageOption,
+    ResponsesOption,
+    TrialsOption,
+    more,
+    option,
+    options,
 )
+from fullbench.errors import InputError
 
 
+@options(
+    "question limit labels criteria orders trials cross_samples seed unverified ledger study supersede pictures "
+    "pictures_from without_pictures fetch_urls durability report budget budget_for anyway again engine dry_run as_json "
+    "quiet"
+)
 def judge(
-    items: Annotated[Path, typer.Option(help="What was asked: JSONL, CSV or Parquet, or a folder of pictures.")],
-    responses: Annotated[Path, typer.Option(help="What was answered: JSONL, CSV or Parquet.")],
-    judges: Annotated[
-        list[str], typer.Option("--judge", help="Who judges, as KIND:NAME?OPTIONS. Give it again for more.")
-    ],
+    items: ItemsOption,
+    responses: ResponsesOption,
+    judges: Annotated[list[str], option("Who judges, as KIND:NAME?OPTIONS. Again for more.", "--judge")],
+    store: LedgerOptions,
+    inputs: InputOptions,
+    calls: CallOptions,
     ballots: Annotated[
-        list[str] | None, typer.Option("--ballot", help="score:1-5, choice, choice+tie, ranking... Again for more.")
+        list[str] | None, option("score:1-5, choice, choice+tie, ranking... Again for more.", "--ballot")
     ] = None,
-    rubric: Annotated[
-        Path | None, typer.Option("--rubric", help="A rubric's file, which every judge fills in: criteria, weights.")
-    ] = None,
-    question: QuestionOption = None,
-    limit: LimitOption = None,
-    labels: Annotated[Path | None, typer.Option(help="People's verdicts to compare with.")] = None,
-    criteria: Annotated[list[str] | None, typer.Option("--criterion", help="What to judge by. Again for more.")] = None,
-    orders: Annotated[str, typer.Option(help="sorted, shuffled, both, or all.")] = "both",
-    trials: Annotated[int, typer.Option(min=1, help="How often every case is heard.")] = 1,
+    rubric: Annotated[Path | None, option("A rubric's file, which every judge fills in: criteria, weights.")] = None,
+    labels: LabelsOption = None,
+    criteria: Annotated[list[str] | None, option("What to judge by. Again for more.", "--criterion")] = None,
+    orders: Annotated[str, option("sorted, shuffled, both, or all.")] = "both",
+    trials: TrialsOption = 1,
     cross_samples: Annotated[
-        bool,
-        typer.Option(
-            "--cross-samples",
-            rich_help_panel=MORE,
-            help="Every sample meets every other contestant's, not only its number.",
-        ),
+        bool, more("Every sample meets every other contestant's, not only its number.", "--cross-samples")
     ] = False,
-    seed: Annotated[int, typer.Option(help="For whatever is drawn at random.", rich_help_panel=MORE)] = 0,
+    seed: Annotated[int, more("For whatever is drawn at random.")] = 0,
     unverified: Annotated[
-        bool,
-        typer.Option(
-            "--unverified",
-            help="Judge items too that are marked as not verified (tag verified: no).",
-            rich_help_panel=MORE,
-        ),
+        bool, more("Judge items too that are marked as not verified (tag verified: no).", "--unverified")
     ] = False,
-    ledger: LedgerOption = DEFAULT_LEDGER,
-    study_name: StudyOption = None,
-    supersede: SupersedeOption = False,
-    pictures: PicturesOption = None,
-    pictures_from: PicturesFromOption = None,
-    without_pictures: WithoutPicturesOption = False,
-    fetch_urls: FetchUrlsOption = False,
-    durability: DurabilityOption = None,
-    report: Annotated[
-        Path | None, typer.Option("--report", "--out", help="Write a page with tables, charts and cases here.")
-    ] = None,
-    budget: BudgetOption = None,
-    budget_for: BudgetForOption = "run",
-    anyway: AnywayOption = False,
-    again: AgainOption = False,
-    engine: EngineOption = None,
-    dry_run: DryRunOption = False,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
+    report: PageOption = None,
 ) -> int:
     """Let judges rule on your own items and responses.
 
@@ -105,14 +64,9 @@ def judge(
     """
     from fullbench.core.case import ORDERS
     from fullbench.core.rubric import RUBRIC
-    from fullbench.errors import InputError
-    from fullbench.ledger.database_from_path import durability_of
-    from fullbench.ledger.ledger import Ledger
     from fullbench.reports.atomic_write import check_page
-    from fullbench.studies.engines import Insistence
-    from fullbench.studies.engines import engine as named
     from fullbench.studies.rubrics.rubrics_in_studies import rubrics_by
-    from fullbench.studies.run.study_run import Conductor
+    from fullbench.studies.run.study_run import StudyRun
     from fullbench.studies.study_file import Study
 
     if not ballots and rubric is None:
@@ -125,43 +79,25 @@ def judge(
         raise InputError(f"unknown orders {orders!r}; known: {', '.join(ORDERS)}")
     rubrics = {} if rubric is None else rubrics_by(judges, rubric)
     study = Study(
-        "judge", items=items, question=question, limit=limit, responses=responses, labels=labels,
+        "judge", items=items, responses=responses, labels=labels,
         judges=(*judges, *(f"{RUBRIC}{name}" for name in rubrics)) if ballots else (), ballots=tuple(ballots or ()),
-        rubrics=rubrics,
-        criteria=tuple(criteria or ("overall",)), orders=ORDERS[ORDERS.index(orders)], trials=trials, seed=seed,
-        ledger=ledger, report=report, meetings="crossed" if cross_samples else "aligned",
-        pictures_from=tuple(pictures_from or ()), fetch_urls=fetch_urls, without_pictures=without_pictures,
+        rubrics=rubrics, criteria=tuple(criteria or ("overall",)), orders=ORDERS[ORDERS.index(orders)], trials=trials,
+        seed=seed, ledger=store.ledger, report=report, meetings="crossed" if cross_samples else "aligned",
         unverified=unverified,
     )  # fmt: skip
-    conductor = Conductor(study)
-    if dry_run:
-        with ledger_if_any(ledger) as book:
-            show([conductor.plan(book)], as_json=as_json)
-        return 0
-    conductor.ready(budget)
-    with (
-        stoppable() as stop,
-        named(engine or study.engine) as where,
-        Ledger(
-            ledger,
-            pictures=pictures,
-            study=study_name,
-            supersede=supersede,
-            durability=durability_of(durability),
-        ) as book,
-    ):
-        done = conductor.conduct(
-            book, engine=where, budget=budget, spent=book.spent(book.study) if budget_for == "study" else 0.0,
-            stop=stop, insist=Insistence(anyway, again), quiet=quiet, whole=report is not None,
-        )  # fmt: skip
+    study_run = StudyRun(inputs.added_to(study))
+    if calls.dry_run:
+        return calls.print_plan(study_run, store.ledger)
+    study_run.check_ready(calls.budget)
+    with calls.open(store) as opened:
+        study_result = opened.execute(study_run, with_texts=report is not None)
         if report is not None:
-            from fullbench.reports.record_page import page
+            from fullbench.reports.record_page import write_page
 
-            page("Judged", done.record, done.tables, report, source=done.source)
-        show(done.tables, as_json=as_json)
+            write_page("Judged", study_result.record, study_result.tables, report, source=study_result.source)
+        calls.print_tables(study_result.tables)
         if report is not None:
-            say(f"The page: {report}")
-        for line in done.said:
-            say(line)
-        lonely(done.record, comparing=done.comparing)
-        return closing(done.tallies, what="verdicts")
+            print_message(f"The page: {report}")
+        print_message(*study_result.messages)
+        print_uncompared_items(study_result.record, comparing=study_result.comparing)
+        return report_outcome(study_result.job_counts, what="verdicts")

@@ -1,4 +1,4 @@
-"""`fullbench lake`: a ledger sealed into files of Parquet, for more verdicts than one database should hold."""
+"""`fullbench lake`: a ledger as immutable Parquet files, for very many verdicts."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from fullbench.cli.ledger import LedgerArgument
-from fullbench.cli.options import DEFAULT_LEDGER, JsonOption, LedgerOption, QuietOption, bar
+from fullbench.cli.console import progress_bar
+from fullbench.cli.options import JsonOption, LedgerOptions, QuietOption, argument, option, options
 from fullbench.errors import InputError
 
 lake_app = typer.Typer(
@@ -21,13 +21,12 @@ lake_app = typer.Typer(
 
 
 @lake_app.command()
+@options("place ledger key quiet")
 def write(
-    out: Annotated[str, typer.Option(help="The lake: a folder, or s3://bucket/prefix. Made where there is none.")],
-    place: LedgerArgument = None,
-    ledger: LedgerOption = DEFAULT_LEDGER,
+    out: Annotated[str, option("The lake: a folder, or s3://bucket/prefix. Made where there is none.")],
+    store: LedgerOptions,
     key: Annotated[
-        Path | None,
-        typer.Option(help="Sign the manifest with this private key (Ed25519; `ledger sign --new` makes one)."),
+        Path | None, option("Sign the manifest with this private key (Ed25519; `ledger sign --new` makes one).")
     ] = None,
     quiet: QuietOption = False,
 ) -> None:
@@ -40,54 +39,59 @@ def write(
     from fullbench.ledger.integrity.signatures import private_key
     from fullbench.ledger.lake import write_lake
     from fullbench.ledger.lake.storage import store_at
-    from fullbench.ledger.ledger import Ledger
 
     _refuse_foreign(out)
-    signing = None if key is None else private_key(key)
-    with Ledger(place or ledger, read_only=True) as opened, bar("sealing", quiet=quiet) as step:
-        with opened.reader() as reader:
+    signing_key = None if key is None else private_key(key)
+    with store.read() as open_ledger, progress_bar("sealing", quiet=quiet) as step:
+        with open_ledger.reader() as reader:
             total = reader.execute("SELECT count(*) FROM verdicts").fetchone()[0]
-        done = write_lake.write(
-            opened, store_at(out), key=signing,
+        writing_result = write_lake.update_lake(
+            open_ledger, store_at(out), key=signing_key,
             watch=lambda table, count: step(table, count, max(total, count)) if table == "verdicts" else None,
         )  # fmt: skip
-    if done.entry is None:
-        typer.echo(f"{out}: nothing is new in {opened.place}")
+    if writing_result.entry is None:
+        typer.echo(f"{out}: nothing is new in {open_ledger.place}")
     else:
-        counts = ", ".join(f"{count:,} {table}" for table, count in done.rows.items() if table in _TOLD)
-        size = sum(segment.bytes for segment in done.entry.segments)
-        typer.echo(f"{out}: new are {counts or 'no verdicts'}; {len(done.entry.segments)} segments, {size:,} bytes")
-    if done.pictures:
-        typer.echo(f"{done.pictures:,} pictures were copied")
-    signed = f", signed by {done.entry.signature.key}" if done.entry and done.entry.signature else ""
-    typer.echo(f"head {done.head}{signed}")
+        counts = ", ".join(
+            f"{count:,} {table}" for table, count in writing_result.rows.items() if table in _COUNTED_TABLES
+        )
+        size = sum(segment.bytes for segment in writing_result.entry.segments)
+        typer.echo(
+            f"{out}: new are {counts or 'no verdicts'}; {len(writing_result.entry.segments)} segments, {size:,} bytes"
+        )
+    if writing_result.pictures:
+        typer.echo(f"{writing_result.pictures:,} pictures were copied")
+    signature_text = (
+        f", signed by {writing_result.entry.signature.key}"
+        if writing_result.entry and writing_result.entry.signature
+        else ""
+    )
+    typer.echo(f"head {writing_result.lake_digest}{signature_text}")
 
 
 def _refuse_foreign(out: str) -> None:
-    """Refuse a file, and a folder in which other things lie and no lake."""
+    """Refuse a file, and a folder with other content than a lake."""
     folder = Path(out)
     if "://" in out or not folder.exists():
         return
     if not folder.is_dir():
         raise InputError("this is a file, and a lake is a folder; name another place", path=out)
     names = {entry.name for entry in folder.iterdir() if not entry.name.startswith(".")}
-    if "manifest" not in names and (others := sorted(names - {"segments", "pictures"})):
-        raise InputError(f"other things lie in this folder ({others[0]}), and no lake; name a new one", path=out)
+    if "manifest" not in names and (other_names := sorted(names - {"segments", "pictures"})):
+        raise InputError(f"other things lie in this folder ({other_names[0]}), and no lake; name a new one", path=out)
 
 
-_TOLD = ("items", "responses", "cases", "verdicts", "failures")
+_COUNTED_TABLES = ("items", "responses", "cases", "verdicts", "failures")
 
 
 @lake_app.command()
 def verify(
-    place: Annotated[str, typer.Argument(help="The lake: a folder, or s3://bucket/prefix.")],
+    place: Annotated[str, argument("The lake: a folder, or s3://bucket/prefix.")],
     everything: Annotated[
-        bool, typer.Option("--all", help="Read every segment again, also those that were read before and not touched.")
+        bool, option("Read every segment again, also those that were read before and not touched.", "--all")
     ] = False,
-    head: Annotated[
-        str | None, typer.Option(help="A head noted before, as `lake write` prints it: is it there?")
-    ] = None,
-    key: Annotated[Path | None, typer.Option(help="A public key: are all entries up to the last signed by it?")] = None,
+    head: Annotated[str | None, option("A head noted before, as `lake write` prints it: is it there?")] = None,
+    key: Annotated[Path | None, option("A public key: are all entries up to the last signed by it?")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Check that a lake is as it was written: its manifest's chain, and every segment's bytes.
@@ -97,36 +101,38 @@ def verify(
     Exit code 0 when it is sound, 1 with one line for each problem when it is not.
     Example: fullbench lake verify lake --head 3-9a41...
     """
-    from fullbench.ledger.integrity.row_chain import Head
+    from fullbench.ledger.integrity.row_chain import LedgerDigest
     from fullbench.ledger.integrity.signatures import public_key
     from fullbench.ledger.lake.storage import store_at
-    from fullbench.ledger.lake.verify_lake import examined
+    from fullbench.ledger.lake.verify_lake import check_lake
 
     if "://" not in place and not Path(place).is_dir():
         raise InputError("there is no such folder; name a lake", path=place)
-    found = examined(
+    lake_check = check_lake(
         store_at(place),
         everything=everything,
-        noted=None if head is None else Head.read(head),
+        noted_digest=None if head is None else LedgerDigest.from_text(head),
         key=None if key is None else public_key(key),
     )
     if as_json:
         facts = {
-            "path": place, "sound": not found.problems, "problems": found.problems, "entries": len(found.entries),
-            "read": found.read, "passed_over": found.passed_over, "unnamed": found.unnamed, "head": str(found.head),
+            "path": place, "sound": not lake_check.problems, "problems": lake_check.problems,
+            "entries": len(lake_check.entries), "read": lake_check.read, "passed_over": lake_check.passed_over,
+            "unnamed": lake_check.unnamed_segments, "head": str(lake_check.lake_digest),
         }  # fmt: skip
         typer.echo(json.dumps(facts, ensure_ascii=False, indent=2))
-    elif found.problems:
-        for problem in found.problems:
+    elif lake_check.problems:
+        for problem in lake_check.problems:
             typer.echo(problem)
-        typer.echo(f"{place}: {len(found.problems):,} problems were found", err=True)
+        typer.echo(f"{place}: {len(lake_check.problems):,} problems were found", err=True)
     else:
-        looked = f"{found.read:,} segments read, {found.passed_over:,} read before and not touched since"
-        typer.echo(f"{place}: sound; {len(found.entries):,} entries, {looked}")
-        if found.unnamed:
+        counts_text = f"{lake_check.read:,} segments read, {lake_check.passed_over:,} read before and not touched since"
+        typer.echo(f"{place}: sound; {len(lake_check.entries):,} entries, {counts_text}")
+        if lake_check.unnamed_segments:
             typer.echo(
-                f"{len(found.unnamed):,} files are named by no entry: a writer was stopped; they count for nothing"
+                f"{len(lake_check.unnamed_segments):,} files are named by no entry: a writer was stopped; they "
+                "count for nothing"
             )
-        typer.echo(f"head {found.head}")
-    if found.problems:
+        typer.echo(f"head {lake_check.lake_digest}")
+    if lake_check.problems:
         raise typer.Exit(1)

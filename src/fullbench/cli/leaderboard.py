@@ -1,4 +1,4 @@
-"""`fullbench leaderboard`: add a model to a leaderboard that grows, and show it."""
+"""`fullbench leaderboard`: add models to a leaderboard, and show it."""
 
 from __future__ import annotations
 
@@ -7,90 +7,74 @@ from typing import Annotated
 
 import typer
 
+from fullbench.cli.console import print_message, print_tables, report_outcome
 from fullbench.cli.options import (
-    DEFAULT_LEDGER,
-    BudgetOption,
-    CorrectedOption,
-    DryRunOption,
-    EngineOption,
+    CallOptions,
+    InputOptions,
     JsonOption,
-    LedgerOption,
-    LimitOption,
-    PicturesFromOption,
-    PicturesOption,
-    PilotOption,
-    QuietOption,
-    StudyOption,
-    VisibleOption,
-    WithoutPicturesOption,
-    asking_from,
-    closing,
-    say,
-    show,
-    stoppable,
+    JudgeOption,
+    LedgerOptions,
+    ReleaseOption,
+    SeedOption,
+    TablesOption,
+    VoteOptions,
+    argument,
+    option,
+    options,
 )
 from fullbench.core.table import Table
+from fullbench.errors import InputError
 
 leaderboard_app = typer.Typer(
     help="A leaderboard that grows: old verdicts are never asked again.", no_args_is_help=True
 )
 
-BenchmarkOption = Annotated[str, typer.Option(help="Whose items are played on.")]
-DataOption = Annotated[Path | None, typer.Option(help="The benchmark's released data; its sample where left out.")]
-RuleOption = Annotated[str, typer.Option(help="How two orders make one result: mean, both-agree, majority or each.")]
+BenchmarkOption = Annotated[str, option("Whose items are played on.")]
+RuleOption = Annotated[str, option("How two orders make one result: mean, both-agree, majority or each.")]
 ShownRuleOption = Annotated[
     str | None,
-    typer.Option(
-        help="How a judge's rulings on the same responses make one result. Two orders of a model: mean, both-agree, "
+    option(
+        "How a judge's rulings on the same responses make one result. Two orders of a model: mean, both-agree, "
         "majority or each. Several people's votes: mean, median, majority, dawid-skene or each; the usual one of the "
         "ballot where left out."
     ),
 ]
-TiesOption = Annotated[str, typer.Option(help="How ties are rated: half, davidson or rao-kupper.")]
-TagOption = Annotated[
-    str | None, typer.Option("--by", help="The tag of items for the heat map; family, where left out.")
-]
+TiesOption = Annotated[str, option("How ties are rated: half, davidson or rao-kupper.")]
+TagOption = Annotated[str | None, option("The tag of items for the heat map; family, where left out.", "--by")]
 WithheldOption = Annotated[
-    bool,
-    typer.Option("--withheld", help="The items are a test set that is not published: they are judged, never shown."),
+    bool, option("The items are a test set that is not published: they are judged, never shown.", "--withheld")
 ]
-OutOption = Annotated[Path | None, typer.Option(help="A file: .html, .json, .csv, .md or .txt.")]
+MannerOption = Annotated[str, option("ref-free, ref-backed or seeing, where the benchmark has them.")]
 
 
 @leaderboard_app.command("add")
+@options(
+    "limit responses predictions manner reader opponents reference_matches schedule width most rule ties tag seed "
+    "ledger study pictures pictures_from without_pictures withheld budget engine dry_run out as_json quiet"
+)
 def add(
-    model: Annotated[str, typer.Argument(help="KIND:NAME of a model that will answer, or a name with --predictions.")],
-    judge: Annotated[str, typer.Option(help="Who judges, as KIND:NAME?OPTIONS.")],
+    model: Annotated[str, argument("KIND:NAME of a model that will answer, or a name with --predictions.")],
+    judge: JudgeOption,
+    store: LedgerOptions,
+    inputs: InputOptions,
+    calls: CallOptions,
     benchmark: BenchmarkOption = "visitbench",
-    data: DataOption = None,
-    limit: LimitOption = None,
-    responses: Annotated[
-        list[Path] | None, typer.Option(help="Answers of those already there. Again for more.")
-    ] = None,
-    predictions: Annotated[Path | None, typer.Option(help="The newcomer's answers, in a file.")] = None,
-    manner: Annotated[str, typer.Option(help="ref-free, ref-backed or seeing, where the benchmark has them.")] = "",
-    reader: Annotated[str | None, typer.Option(help="A second, cheaper model that reads unclear replies.")] = None,
-    opponents: Annotated[int, typer.Option(min=0, help="Sampled opponents on every item.")] = 1,
-    reference_matches: Annotated[int, typer.Option(min=0, help="Items on which the reference is met.")] = 150,
-    schedule: Annotated[str, typer.Option(help="uniform, or adaptive: most interval for the money.")] = "uniform",
-    width: Annotated[float, typer.Option(min=1.0, help="Adaptive: stop once the rating has ± so many points.")] = 25.0,
-    most: Annotated[int | None, typer.Option(min=1, help="Adaptive: stop after so many matches.")] = None,
+    data: ReleaseOption = None,
+    responses: Annotated[list[Path] | None, option("Answers of those already there. Again for more.")] = None,
+    predictions: Annotated[Path | None, option("The newcomer's answers, in a file.")] = None,
+    manner: MannerOption = "",
+    reader: Annotated[str | None, option("A second, cheaper model that reads unclear replies.")] = None,
+    opponents: Annotated[int, option("Sampled opponents on every item.", min=0)] = 1,
+    reference_matches: Annotated[int, option("Items on which the reference is met.", min=0)] = 150,
+    schedule: Annotated[str, option("uniform, or adaptive: most interval for the money.")] = "uniform",
+    width: Annotated[float, option("Adaptive: stop once the rating has ± so many points.", min=1.0)] = 25.0,
+    most: Annotated[int | None, option("Adaptive: stop after so many matches.", min=1)] = None,
     rule: RuleOption = "both-agree",
     ties: TiesOption = "half",
     tag: TagOption = None,
-    seed: Annotated[int, typer.Option(help="For whatever is drawn at random.")] = 0,
-    ledger: LedgerOption = DEFAULT_LEDGER,
-    study: StudyOption = None,
-    pictures: PicturesOption = None,
-    pictures_from: PicturesFromOption = None,
-    without_pictures: WithoutPicturesOption = False,
+    seed: SeedOption = 0,
     withheld: WithheldOption = False,
-    budget: BudgetOption = None,
-    engine: EngineOption = None,
-    dry_run: DryRunOption = False,
-    out: OutOption = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
+    out: TablesOption = None,
 ) -> int:
     """Play a newcomer against sampled opponents and the reference, in both orders, and rate everybody anew.
 
@@ -100,58 +84,50 @@ def add(
 
         fullbench leaderboard add openai:gpt-4o-mini --judge openai:gpt-4o --schedule adaptive --budget 5 --out lb.html
     """
-    from fullbench.ledger.ledger import Ledger
     from fullbench.studies.leaderboards import leaderboard_display
-    from fullbench.studies.leaderboards.leaderboard_kind import Growing
+    from fullbench.studies.leaderboards.leaderboard_kind import LeaderboardRun
     from fullbench.studies.study_file import Study
 
     answers = predictions is None and ":" in model
-    options = {
+    all_options = {
         "newcomer": None if answers else model, "predictions": predictions, "responses": tuple(responses or ()),
         "manner": manner, "reader": reader, "opponents": opponents, "reference_matches": reference_matches,
         "schedule": schedule, "width": width, "most": most, "rule": rule, "ties": ties, "by": tag,
         "withheld": withheld or None,
     }  # fmt: skip
-    given = {name: value for name, value in options.items() if value is not None}
-    growing = Growing(
-        Study(
-            "leaderboard", kind="leaderboard", benchmark=benchmark, data=data, judges=(judge,),
-            contestants=(model,) if answers else (), seed=seed, options=given, without_pictures=without_pictures,
-            pictures_from=tuple(pictures_from or ()), limit=limit,
-        )
+    study_options = {name: value for name, value in all_options.items() if value is not None}
+    board_study = Study(
+        "leaderboard", kind="leaderboard", benchmark=benchmark, data=data, judges=(judge,),
+        contestants=(model,) if answers else (), seed=seed, options=study_options,
     )  # fmt: skip
-    with (
-        asking_from(None if dry_run else engine) as where,
-        Ledger(ledger, pictures=pictures, study=study) as book,
-        stoppable() as stop,
-    ):
-        if dry_run:
-            show([growing.plan(book)], as_json=as_json)
-            return 0
-        done = growing.conduct(book, engine=where, budget=budget, stop=stop, quiet=quiet)
-        for line in done.said:
-            say(line)
-        tables = [*done.run_tables, *done.plain]
+    leaderboard_run = LeaderboardRun(inputs.added_to(board_study))
+    if calls.dry_run:
+        with store.open() as book:
+            calls.print_tables([leaderboard_run.plan(book)])
+        return 0
+    with calls.open(store) as opened:
+        study_result = opened.execute(leaderboard_run)
+        print_message(*study_result.messages)
+        tables = [*study_result.run_tables, *study_result.plain]
         if out is not None and out.suffix in {".html", ".htm"}:
-            leaderboard_display.page(done.record, tables, out, book.digest())
-            say(f"The page: {out}")
+            leaderboard_display.write_leaderboard_page(study_result.record, tables, out, opened.book.digest())
+            print_message(f"The page: {out}")
         else:
-            show(tables, as_json=as_json, out=out)
-        return closing(done.tallies, what="answers or verdicts")
+            calls.print_tables(tables, out)
+        return report_outcome(study_result.job_counts, what="answers or verdicts")
 
 
 @leaderboard_app.command("submit")
+@options("ledger study pictures pictures_from")
 def submit(
-    name: Annotated[str, typer.Argument(help="What the contestant is called on the board.")],
-    predictions: Annotated[Path, typer.Option(help="Its answers: our own layout, or the benchmark authors'.")],
+    name: Annotated[str, argument("What the contestant is called on the board.")],
+    predictions: Annotated[Path, option("Its answers: our own layout, or the benchmark authors'.")],
+    store: LedgerOptions,
+    inputs: InputOptions,
     benchmark: BenchmarkOption = "visitbench",
-    data: DataOption = None,
-    partial: Annotated[bool, typer.Option("--partial", help="Take a submission that leaves items unanswered.")] = False,
+    data: ReleaseOption = None,
+    partial: Annotated[bool, option("Take a submission that leaves items unanswered.", "--partial")] = False,
     withheld: WithheldOption = False,
-    ledger: LedgerOption = DEFAULT_LEDGER,
-    study: StudyOption = None,
-    pictures: PicturesOption = None,
-    pictures_from: PicturesFromOption = None,
 ) -> None:
     """Enter a whole submission into the ledger; `leaderboard add NAME` plays it, now or later.
 
@@ -162,28 +138,27 @@ def submit(
 
         fullbench leaderboard submit mine --predictions mine.csv --data visitbench
     """
-    from fullbench.files.picture_access_policy import allowing
-    from fullbench.ledger.ledger import Ledger
     from fullbench.studies.leaderboards import submissions
 
-    with allowing(*pictures_from or ()), Ledger(ledger, pictures=pictures, study=study) as book:
-        done = submissions.submit(
+    with inputs.allow_pictures(), store.open() as book:
+        submission = submissions.submit_answers(
             book, name, predictions, benchmark=benchmark, data=data, partial=partial, withheld=withheld
         )
-    say(
-        f"{name}: {done.answers:,} answers to {done.items:,} items, {done.entered:,} of them new in the ledger"
-        f"{f', {done.unanswered:,} items unanswered' if done.unanswered else ''}."
+    print_message(
+        f"{name}: {submission.answers:,} answers to {submission.items:,} items, {submission.new_answers:,} of "
+        "them new in the ledger"
+        f"{f', {submission.unanswered_items:,} items unanswered' if submission.unanswered_items else ''}."
     )
-    say(f"Next: fullbench leaderboard add {name} --judge JUDGE")
+    print_message(f"Next: fullbench leaderboard add {name} --judge JUDGE")
 
 
 @leaderboard_app.command("questions")
+@options("pictures_from without_pictures")
 def hand_out(
-    out: Annotated[Path, typer.Option(help="Write the questions here (.jsonl, .csv or .parquet).")],
+    out: Annotated[Path, option("Write the questions here (.jsonl, .csv or .parquet).")],
+    inputs: InputOptions,
     benchmark: BenchmarkOption = "visitbench",
-    data: DataOption = None,
-    pictures_from: PicturesFromOption = None,
-    without_pictures: WithoutPicturesOption = False,
+    data: ReleaseOption = None,
 ) -> None:
     """Write what is asked, for those who want to submit: no references, no captions, no labels.
 
@@ -192,39 +167,30 @@ def hand_out(
         fullbench leaderboard questions --data private/items.jsonl --out questions.jsonl
     """
     from fullbench.files.item_files import write_items
-    from fullbench.files.picture_access_policy import allowing
-    from fullbench.files.picture_access_policy import without_pictures as lacking
     from fullbench.studies import judge_and_model_specs
-    from fullbench.studies.leaderboards.withheld_test_sets import questions
+    from fullbench.studies.leaderboards.withheld_test_sets import public_questions
 
-    with allowing(*pictures_from or ()), lacking(without_pictures):
-        count = write_items(out, questions(judge_and_model_specs.benchmark(benchmark).items(data)))
-    say(f"Written: {out} ({count:,} questions, without references, captions and labels)")
+    with inputs.allow_pictures():
+        count = write_items(out, public_questions(judge_and_model_specs.benchmark_from_name(benchmark).items(data)))
+    print_message(f"Written: {out} ({count:,} questions, without references, captions and labels)")
 
 
 @leaderboard_app.command("grow")
+@options("ledger study pictures pictures_from without_pictures budget engine out as_json quiet")
 def grow(
-    judge: Annotated[str, typer.Option(help="Who judges, as KIND:NAME?OPTIONS.")],
-    responses: Annotated[list[Path], typer.Option(help="Answers of all contestants. Again for more.")],
+    judge: JudgeOption,
+    store: LedgerOptions,
+    inputs: InputOptions,
+    calls: CallOptions,
+    responses: Annotated[list[Path], option("Answers of all contestants. Again for more.")],
     benchmark: BenchmarkOption = "visitbench",
-    data: DataOption = None,
-    manner: Annotated[str, typer.Option(help="ref-free, ref-backed or seeing, where the benchmark has them.")] = "",
-    zone: Annotated[
-        float, typer.Option(min=1.0, help="Neighbours that are surely closer than so many points are equal.")
-    ] = 30.0,
-    most: Annotated[int | None, typer.Option(min=1, help="Stop after so many matches.")] = None,
+    data: ReleaseOption = None,
+    manner: MannerOption = "",
+    zone: Annotated[float, option("Neighbours that are surely closer than so many points are equal.", min=1.0)] = 30.0,
+    most: Annotated[int | None, option("Stop after so many matches.", min=1)] = None,
     rule: RuleOption = "mean",
-    seed: Annotated[int, typer.Option(help="For whatever is drawn at random.")] = 0,
-    ledger: LedgerOption = DEFAULT_LEDGER,
-    study: StudyOption = None,
-    pictures: PicturesOption = None,
-    pictures_from: PicturesFromOption = None,
-    without_pictures: WithoutPicturesOption = False,
-    budget: BudgetOption = None,
-    engine: EngineOption = None,
-    out: OutOption = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
+    seed: SeedOption = 0,
+    out: TablesOption = None,
 ) -> int:
     """Play all contestants until every two neighbours are separated or equal; watch it as often as you like.
 
@@ -235,60 +201,56 @@ def grow(
 
         fullbench leaderboard grow --responses answers.jsonl --judge openai:gpt-4o --zone 30 --budget 10
     """
-    from fullbench.ledger.ledger import Ledger
     from fullbench.studies.leaderboards import grow_until_decided, leaderboard_display, leaderboard_from_options
-    from fullbench.studies.run.missing_pictures import counted
-    from fullbench.studies.run.progress_display import watching
-    from fullbench.studies.run.run_options import RunTerms
+    from fullbench.studies.run.missing_pictures import note_missing_pictures
+    from fullbench.studies.run.progress_display import watch_progress
+    from fullbench.studies.run.run_options import RunOptions
 
-    chosen = leaderboard_display.settings(rule, "half", seed)
-    asked = leaderboard_from_options.Asked(
-        benchmark, data, tuple(responses), "", None, judge, manner, None, without_pictures, tuple(pictures_from or ())
+    board_settings = leaderboard_display.parse_settings(rule, "half", seed)
+    request = leaderboard_from_options.LeaderboardRequest(
+        benchmark, data, tuple(responses), "", None, judge, manner, None, inputs.without_pictures, inputs.folders
     )
-    with (
-        asking_from(engine) as where,
-        Ledger(ledger, pictures=pictures, study=study) as book,
-        stoppable() as stop,
-    ):
-        terms = RunTerms(budget=budget, stop=stop, engine=where, quiet=quiet)
-        ready = leaderboard_from_options.prepare(asked, book, terms, answer=True)
-        board = ready.board(book, chosen, where)
-        with watching("verdicts", [ready.judge.name], None, quiet=quiet) as watch:
-            grown = grow_until_decided.grow(
-                board, zone=zone, most=most, seed=seed, budget=ready.purse, stop=stop, watch=watch
+    with calls.open(store) as opened:
+        book, stop = opened.book, opened.stop
+        run_options = RunOptions(budget=calls.budget, stop=stop, engine=opened.engine, quiet=calls.quiet)
+        prepared_board = leaderboard_from_options.prepare_leaderboard(request, book, run_options, answer=True)
+        board = prepared_board.board(book, board_settings, opened.engine)
+        with watch_progress("verdicts", [prepared_board.judge.name], None, quiet=calls.quiet) as watch:
+            growth = grow_until_decided.grow_leaderboard(
+                board, zone=zone, most=most, seed=seed, budget=prepared_board.budget, stop=stop, watch=watch
             )
-        own = leaderboard_display.tables(board.record(), ready.judge.name, board.settings)
-        shown = counted([grown.table(), *own], ready.pool.items)
-        show(shown, as_json=as_json, out=out)
-        return closing(grown.tallies, what="verdicts")
+        board_tables = leaderboard_display.leaderboard_tables(board.record(), prepared_board.judge.name, board.settings)
+        noted_tables = note_missing_pictures([growth.table(), *board_tables], prepared_board.pool.items)
+        calls.print_tables(noted_tables, out)
+        return report_outcome(growth.job_counts, what="verdicts")
 
 
 @leaderboard_app.command("show")
+@options(
+    "ledger study judge rule visible pilot ties reference tag only corrected together history means seed out as_json"
+)
 def show_board(
-    ledger: LedgerOption = DEFAULT_LEDGER,
-    study: StudyOption = None,
-    judge: Annotated[str | None, typer.Option(help="Whose leaderboard, by the judge's name or its beginning.")] = None,
+    store: LedgerOptions,
+    people: VoteOptions,
+    judge: Annotated[str | None, option("Whose leaderboard, by the judge's name or its beginning.")] = None,
     rule: ShownRuleOption = None,
-    visible: VisibleOption = False,
-    pilot: PilotOption = False,
     ties: TiesOption = "half",
-    reference: Annotated[str, typer.Option(help="The contestant that the others are compared with.")] = "reference",
+    reference: Annotated[str, option("The contestant that the others are compared with.")] = "reference",
     tag: TagOption = None,
     only: Annotated[
-        str | None, typer.Option(help="TAG=VALUE: only items whose tag has this value, such as images=single.")
+        str | None, option("TAG=VALUE: only items whose tag has this value, such as images=single.")
     ] = None,
-    corrected: CorrectedOption = False,
     together: Annotated[
-        bool, typer.Option("--joint", help="First a leaderboard by all judges in one model, and the judges in it.")
+        bool, option("First a leaderboard by all judges in one model, and the judges in it.", "--joint")
     ] = False,
     history: Annotated[
-        bool, typer.Option("--history", help="Also how the ranks went as contestants came, and who answered what.")
+        bool, option("Also how the ranks went as contestants came, and who answered what.", "--history")
     ] = False,
     means: Annotated[
-        bool, typer.Option("--means", help="Mean marks alone, of each judge in turn: for many millions of verdicts.")
+        bool, option("Mean marks alone, of each judge in turn: for many millions of verdicts.", "--means")
     ] = False,
-    seed: Annotated[int, typer.Option(help="For whatever is drawn at random.")] = 0,
-    out: OutOption = None,
+    seed: SeedOption = 0,
+    out: TablesOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show a leaderboard from a ledger. Nothing is asked.
@@ -308,62 +270,72 @@ def show_board(
     from dataclasses import replace
 
     from fullbench.analysis.boards import joint_leaderboard
-    from fullbench.analysis.boards.matches_from_verdicts import one_judge
+    from fullbench.analysis.boards.matches_from_verdicts import select_judge
     from fullbench.analysis.people import corrected_leaderboards as corrections
     from fullbench.core.text import length_of
     from fullbench.core.verdict import PEOPLE
-    from fullbench.errors import InputError
-    from fullbench.ledger.ledger import Ledger
     from fullbench.studies import ledger_columns
     from fullbench.studies.leaderboards import leaderboard_display, submissions
-    from fullbench.studies.leaderboards.judge_replacement import with_seams
+    from fullbench.studies.leaderboards.judge_replacement import with_judge_changes
 
-    with Ledger(ledger, read_only=True, study=study) as book:
-        judge = ledger_columns.judges_named(book, [judge])[0] if judge else None
+    with store.read(store.study) as book:
+        judge = ledger_columns.full_judge_names(book, [judge])[0] if judge else None
         if means:
-            if together or history or corrected or only:
+            if together or history or people.corrected or only:
                 raise InputError("--means shows means alone: leave out --joint, --history, --corrected and --only")
-            chosen = leaderboard_display.settings(rule, ties, seed, reference, visible=visible)
-            show(ledger_columns.means(book, [judge] if judge else None, chosen), as_json=as_json, out=out)
+            board_settings = leaderboard_display.parse_settings(rule, ties, seed, reference, visible=people.visible)
+            print_tables(
+                ledger_columns.mean_mark_tables(book, [judge] if judge else None, board_settings),
+                as_json=as_json,
+                out=out,
+            )
             return
-        one = book.one_study()
-        # Corrections take people's votes and every judge's; a board alone takes its judge's.
-        alone = judge is not None and not together and not corrected
-        everybody = ledger_columns.columns(book, [judge, PEOPLE] if alone and judge else None, study=one, pilots=pilot)
-        ruled = [judge] if judge else everybody.judges()
-        # People are no second judge to choose from, unless there is no other.
-        judges = [name for name in ruled if name != PEOPLE or judge == PEOPLE]
-        around = ledger_columns.around(book, everybody, study=one)
-        items, narrowed = leaderboard_display.with_tag(around, only) if only else (None, None)
-        everybody = everybody.of(item=items)
+        study_name = book.one_study()
+        # Corrections need the votes of people and all judges; a leaderboard needs its own judge only.
+        is_single_judge = judge is not None and not together and not people.corrected
+        all_columns = ledger_columns.load_columns(
+            book, [judge, PEOPLE] if is_single_judge and judge else None, study=study_name, pilots=people.pilot
+        )
+        judge_names = [judge] if judge else all_columns.judges()
+        # People count as a judge only if there is no other.
+        judges = [name for name in judge_names if name != PEOPLE or judge == PEOPLE]
+        context_record = ledger_columns.record_without_verdicts(book, all_columns, study=study_name)
+        items, filter_note = leaderboard_display.items_with_tag(context_record, only) if only else (None, None)
+        all_columns = all_columns.where(item=items)
         tables: list[Table] = []
         if together:
-            lengths = {key: length_of(response.text) for key, response in around.responses.items()}
-            tables += joint_leaderboard.tables(everybody, lengths)
+            lengths = {key: length_of(response.text) for key, response in context_record.responses.items()}
+            tables += joint_leaderboard.joint_tables(all_columns, lengths)
         if not together or judge is not None or len(judges) == 1:
-            who = one_judge(judges or ruled, judge)
-            chosen = leaderboard_display.settings(rule, ties, seed, reference, visible=visible)
+            board_judge = select_judge(judges or judge_names, judge)
+            board_settings = leaderboard_display.parse_settings(rule, ties, seed, reference, visible=people.visible)
             columns = (
-                everybody
-                if alone or corrected
-                else ledger_columns.columns(book, [who, PEOPLE], study=one, pilots=pilot)
+                all_columns
+                if is_single_judge or people.corrected
+                else ledger_columns.load_columns(book, [board_judge, PEOPLE], study=study_name, pilots=people.pilot)
             )
-            columns = columns.of(item=items)
-            tables += corrections.tables(columns, judges=[who]) if corrected else []
-            own = leaderboard_display.tables(around, who, chosen, tag, columns=columns.of(judge=who))
-            tables += corrections.opinions(columns, own)
+            columns = columns.where(item=items)
+            tables += corrections.corrected_tables(columns, judges=[board_judge]) if people.corrected else []
+            board_tables = leaderboard_display.leaderboard_tables(
+                context_record, board_judge, board_settings, tag, columns=columns.where(judge=board_judge)
+            )
+            tables += corrections.add_opinion_notes(columns, board_tables)
             if history:
-                record = ledger_columns.record(book, [who], pilots=pilot)
+                record = ledger_columns.load_record(book, [board_judge], pilots=people.pilot)
                 record = record.where(lambda verdict: items is None or verdict.item in items)
-                tables.append(submissions.history(record, who, chosen))
-                tables.append(submissions.coverage(book, [around.items[name] for name in items or around.items]))
-            tables = with_seams(tables, book, one, judges=[who])
-            tables = ledger_columns.noted(book, tables, columns, study=one, pilots=pilot)
-        if narrowed:
-            tables = [replace(table, notes=[*table.notes, narrowed]) for table in tables]
+                tables.append(submissions.rank_history_table(record, board_judge, board_settings))
+                tables.append(
+                    submissions.coverage_table(
+                        book, [context_record.items[name] for name in items or context_record.items]
+                    )
+                )
+            tables = with_judge_changes(tables, book, study_name, judges=[board_judge])
+            tables = ledger_columns.add_ledger_notes(book, tables, columns, study=study_name, pilots=people.pilot)
+        if filter_note:
+            tables = [replace(table, notes=[*table.notes, filter_note]) for table in tables]
         if out is not None and out.suffix in {".html", ".htm"}:
-            record = ledger_columns.record(book, [judge] if judge else None, pilots=pilot)
-            leaderboard_display.page(record, tables, out, book.digest())
-            say(f"The page: {out}")
+            record = ledger_columns.load_record(book, [judge] if judge else None, pilots=people.pilot)
+            leaderboard_display.write_leaderboard_page(record, tables, out, book.digest())
+            print_message(f"The page: {out}")
         else:
-            show(tables, as_json=as_json, out=out)
+            print_tables(tables, as_json=as_json, out=out)

@@ -1,4 +1,4 @@
-"""`fullbench list`: what is installed."""
+"""`fullbench list`: installed benchmarks, judges, models and other plugins."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ def listing(as_json: JsonOption = False) -> None:
 
         fullbench list --json
     """
-    from fullbench.core.plugin_entry_points import DOORS, names
+    from fullbench.core.plugin_entry_points import PLUGIN_TYPES, plugin_names
 
-    installed = {door.kind: names(door.kind) for door in DOORS}
+    names_by_type = {door.kind: plugin_names(door.kind) for door in PLUGIN_TYPES}
     if as_json:
         import json
 
-        typer.echo(json.dumps(installed, indent=2))
+        typer.echo(json.dumps(names_by_type, indent=2))
         return
-    for kind, entries in installed.items():
+    for kind, entries in names_by_type.items():
         typer.echo(f"{kind}: {', '.join(entries) or 'none'}")

@@ -9,7 +9,9 @@ from typing import Annotated
 
 import typer
 
-from fullbench.cli.options import say
+from fullbench.cli.console import print_message
+from fullbench.cli.options import argument, option
+from fullbench.errors import InputError
 
 new_app = typer.Typer(help="Write the skeleton of a plugin.", no_args_is_help=True)
 
@@ -21,8 +23,8 @@ def new() -> None:
 
 @new_app.command("benchmark")
 def new_benchmark(
-    name: Annotated[str, typer.Argument(help="A Python name, such as my_paper.")],
-    to: Annotated[Path, typer.Option(help="The folder to make it in.")] = Path(),
+    name: Annotated[str, argument("A Python name, such as my_paper.")],
+    to: Annotated[Path, option("The folder to make it in.")] = Path(),
 ) -> None:
     """Write a package with a benchmark of your own that runs at once and passes fullbench's checks.
 
@@ -30,8 +32,6 @@ def new_benchmark(
 
         fullbench new benchmark my_paper && pip install -e my_paper && pytest my_paper
     """
-    from fullbench.errors import InputError
-
     if not name.isidentifier() or keyword.iskeyword(name) or not name.islower():
         raise InputError(f"{name!r} is no name for a package: use small letters, digits and _, such as my_paper")
     folder = to / name
@@ -43,4 +43,4 @@ def new_benchmark(
         target = folder / head
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(body, encoding="utf-8")
-    say(f"Made {folder}. Next: pip install -e {folder} && pytest {folder}")
+    print_message(f"Made {folder}. Next: pip install -e {folder} && pytest {folder}")

@@ -1,377 +1,381 @@
-"""What several commands share."""
+"""Options that several commands share, and helpers for runs and their output."""
 
 from __future__ import annotations
 
-import gc
-import os
-import shutil
-import signal
-import sys
-import textwrap
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+import functools
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, is_dataclass, replace
+from inspect import Parameter
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import FrameType
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Unpack, get_type_hints
 
 import typer
 
-from fullbench.cli.reply_notes import of_replies
-from fullbench.cli.standard_streams import Nowhere
-from fullbench.core.call import Usage
+from fullbench.cli.console import print_message, print_tables, stop_on_signals
 from fullbench.core.table import Table
-from fullbench.errors import FullbenchError, InputError
-from fullbench.studies.engines import SIGNALLED, Engine, Stop, Tally
-from fullbench.studies.run.progress_display import money
-from fullbench.text_safety import neutral
+from fullbench.errors import InputError
+from fullbench.studies.engines import Budget, Engine, RetryPolicy, Stop
 
 if TYPE_CHECKING:
-    from fullbench.core.record import Record
     from fullbench.ledger.ledger import Ledger
+    from fullbench.studies.run.base_run import BaseRun, StudyResult
+    from fullbench.studies.run.call_context import CallContext
+    from fullbench.studies.run.run_options import RunOptionsByName
     from fullbench.studies.study_file import Study
 
-MORE = "More options"
-"""The group of options that few need; it stands below the others."""
+Result = TypeVar("Result")
 
-LedgerOption = Annotated[
-    str,
-    typer.Option(
-        "--ledger", envvar="FULLBENCH_LEDGER", help="Where all is kept: a file, or postgresql://user@host/database."
-    ),
-]
-PicturesOption = Annotated[
-    str | None,
-    typer.Option(
-        "--pictures",
-        envvar="FULLBENCH_PICTURES",
-        help="Where pictures are kept: a folder, or s3://bucket/prefix; the ledger remembers it. Else beside it.",
-        rich_help_panel=MORE,
-    ),
-]
-PicturesFromOption = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--pictures-from",
-        help="Read pictures that data files name from this folder too, not only from the data's own. Repeatable.",
-        rich_help_panel=MORE,
-    ),
-]
-WithoutPicturesOption = Annotated[
-    bool,
-    typer.Option(
-        "--without-pictures",
-        help="Go on where items name pictures that are not here; tables count these.",
-        rich_help_panel=MORE,
-    ),
-]
-FetchUrlsOption = Annotated[
-    bool,
-    typer.Option(
-        "--fetch-urls",
-        help="Fetch pictures that data files name by http(s) addresses; never from private networks.",
-        rich_help_panel=MORE,
-    ),
-]
+DEFAULT_LEDGER = "fullbench.ledger"
 
 
-def _named(study: str | None) -> str | None:
-    """Refuse a name that is blank, as where a variable of the shell is not set: it would stand for `default`."""
+def option(text: str, *names: str, **settings: Any) -> Any:
+    """Return a Typer option with this help text."""
+    return typer.Option(*names, help=text, **settings)
+
+
+def more(text: str, *names: str, **settings: Any) -> Any:
+    """Return a Typer option in the panel of rarely used options."""
+    return typer.Option(*names, help=text, rich_help_panel="More options", **settings)
+
+
+def argument(text: str, **settings: Any) -> Any:
+    """Return a Typer argument with this help text."""
+    return typer.Argument(help=text, **settings)
+
+
+def options(names: str) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
+    """Give a command shared options. Parameters whose type is a dataclass are option groups.
+
+    Args:
+        names: Fields of these groups, in the order of the help. Other fields keep their defaults. Parameters of the
+            command may be named as well; those that are not named come first.
+    """
+
+    def decorate(command: Callable[..., Result]) -> Callable[..., Result]:
+        own = dict(inspect.signature(command, eval_str=True).parameters)
+        groups = {name: own.pop(name).annotation for name in [*own] if is_dataclass(own[name].annotation)}
+        shared, group_of = {}, {}
+        for group_name, group in groups.items():
+            hints = get_type_hints(group, include_extras=True)
+            for field in fields(group):
+                shared[field.name] = Parameter(
+                    field.name, Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name]
+                )
+                group_of[field.name] = group_name
+        known = {**shared, **own}
+        order = [name for name in own if name not in names.split()] + names.split()
+
+        @functools.wraps(command)
+        def call(*arguments: Any, **values: Any) -> Result:
+            group_values: dict[str, dict[str, Any]] = {name: {} for name in groups}
+            for name in values.keys() - own.keys():
+                group_values[group_of[name]][name] = values.pop(name)
+            filled_groups = {name: group(**group_values[name]) for name, group in groups.items()}
+            return command(*arguments, **values, **filled_groups)
+
+        parameters = [known[name].replace(kind=Parameter.KEYWORD_ONLY) for name in order]
+        call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        call.__annotations__ = {}  # Typer reads the signature, which is evaluated already
+        return call
+
+    return decorate
+
+
+def _refuse_blank_study(study: str | None) -> str | None:
+    # A shell variable that is not set gives a blank name, which would mean the study `default`.
     if study is not None and not study.strip():
         raise InputError("--study names a study, and what was given is blank; leave it out, or give a name")
     return study
 
 
-StudyOption = Annotated[
-    str | None,
-    typer.Option("--study", help="The study in the ledger; unrelated data are kept apart by it.", callback=_named),
-]
-VoteRuleOption = Annotated[
-    str,
-    typer.Option(
-        "--rule",
-        help="How several people's votes on the same responses count as one: mean, median, majority, dawid-skene, "
-        "each on its own, or adjudicated (a lead's ruling where there is one); default is the usual one of the ballot.",
-    ),
-]
-VisibleOption = Annotated[
-    bool, typer.Option("--visible", help="Count votes too that were cast with names in view; else they are left out.")
-]
-PilotOption = Annotated[
-    bool, typer.Option("--pilot", help="Count votes too that were cast in pilots; else they are left out.")
-]
-SupersedeOption = Annotated[
-    bool,
-    typer.Option(
-        "--supersede", help="Items whose content changed take the place of the earlier ones.", rich_help_panel=MORE
-    ),
-]
-DurabilityOption = Annotated[
-    str | None,
-    typer.Option(
-        "--durability",
-        envvar="FULLBENCH_DURABILITY",
-        help="What is kept survives: power (a loss of power too; usual), process (kill -9, quicker on slow disks).",
-        rich_help_panel=MORE,
-    ),
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON on standard output, nothing else.")]
+JsonOption = Annotated[bool, option("Print JSON on standard output, nothing else.", "--json")]
+QuietOption = Annotated[bool, option("No progress display.", "--quiet")]
+SeedOption = Annotated[int, option("For whatever is drawn at random.")]
+TablesOption = Annotated[Path | None, option("A file: .html, .json, .csv, .md or .txt.")]
+StudyArgument = Annotated[Path, argument("The study, a TOML file.")]
+OwnLedgerOption = Annotated[str | None, option("Instead of the study's own ledger: a file or a URL.")]
+ItemsOption = Annotated[Path, option("What was asked: JSONL, CSV or Parquet, or a folder of pictures.")]
+ItemsFileOption = Annotated[Path, option("What was asked: JSONL, CSV or Parquet.")]
+ResponsesOption = Annotated[Path, option("What was answered: JSONL, CSV or Parquet.")]
+LabelsOption = Annotated[Path | None, option("People's verdicts to compare with.")]
+CriterionOption = Annotated[str, option("What to judge by.")]
+TrialsOption = Annotated[int, option("How often every case is heard.", min=1)]
+JudgeOption = Annotated[str, option("Who judges, as KIND:NAME?OPTIONS.")]
+PageOption = Annotated[Path | None, option("Write a page with tables, charts and cases here.", "--report", "--out")]
+ChartsOption = Annotated[Path | None, option("A folder for the charts, each as SVG and PNG.")]
+ReleaseOption = Annotated[Path | None, option("The benchmark's released data; its sample where left out.")]
+RowsFileOption = Annotated[Path, option("File to write: .jsonl, .json, .csv, .tsv (or .gz), .parquet.")]
+DraftOption = Annotated[Path, option("Write the queue for people here (.csv, .jsonl or .parquet).")]
 SafeOption = Annotated[
-    bool,
-    typer.Option(
-        "--safe",
-        envvar="FULLBENCH_SAFE",
-        help="Refuse a study that runs code or sends variables or files.",
-        rich_help_panel=MORE,
-    ),
-]
-QuietOption = Annotated[bool, typer.Option("--quiet", help="No progress display.")]
-QuestionOption = Annotated[
-    str | None, typer.Option("--question", help="What to ask about every picture, where --items is a folder of them.")
-]
-LimitOption = Annotated[
-    int | None, typer.Option("--limit", min=1, help="Try it on so many of the first items; the same command goes on.")
-]
-BudgetOption = Annotated[
-    float | None, typer.Option("--budget", min=0.0, help="Stop before this many dollars are spent.")
-]
-BudgetForOption = Annotated[
-    Literal["run", "study"],
-    typer.Option(
-        "--budget-for",
-        help="The budget is for this run, or for the study with all its earlier runs.",
-        rich_help_panel=MORE,
-    ),
-]
-AnywayOption = Annotated[
-    bool,
-    typer.Option(
-        "--anyway", help="Go on with a judge although it has given 20 faults and no ruling.", rich_help_panel=MORE
-    ),
-]
-AgainOption = Annotated[
-    bool,
-    typer.Option(
-        "--again",
-        help="Ask again what failed for good before, such as prompts that were too long.",
-        rich_help_panel=MORE,
-    ),
-]
-DryRunOption = Annotated[
-    bool, typer.Option("--dry-run", help="Say what would be asked and what it would cost; ask nothing.")
-]
-EngineOption = Annotated[
-    str | None,
-    typer.Option(
-        "--engine",
-        help="Where to ask from: here, ray (started here), ray:auto, ray:HOST:PORT, ray://...",
-        rich_help_panel=MORE,
-    ),
-]
-DEFAULT_LEDGER = "fullbench.ledger"
-
-
-CorrectedOption = Annotated[
-    bool, typer.Option("--corrected", help="Judges' figures corrected by people's votes, all side by side.")
+    bool, more("Refuse a study that runs code or sends variables or files.", "--safe", envvar="FULLBENCH_SAFE")
 ]
 
 
-def warn(study: Study, ledger: str | Path, *, safe: bool) -> None:
-    """Before the first run of a study, say what it does beyond asking models; with `safe`, refuse that."""
-    from fullbench.ledger.database_from_path import database
+@dataclass(frozen=True)
+class LedgerOptions:
+    """The ledger of a command."""
+
+    place: Annotated[str | None, argument("The ledger: a file, or postgresql://user@host/database; also --ledger.")] = (
+        None
+    )
+    ledger: Annotated[
+        str, option("Where all is kept: a file, or postgresql://user@host/database.", envvar="FULLBENCH_LEDGER")
+    ] = DEFAULT_LEDGER
+    study: Annotated[
+        str | None,
+        option("The study in the ledger; unrelated data are kept apart by it.", callback=_refuse_blank_study),
+    ] = None
+    supersede: Annotated[
+        bool, more("Items whose content changed take the place of the earlier ones.", "--supersede")
+    ] = False
+    pictures: Annotated[
+        str | None,
+        more(
+            "Where pictures are kept: a folder, or s3://bucket/prefix; the ledger remembers it. Else beside it.",
+            envvar="FULLBENCH_PICTURES",
+        ),
+    ] = None
+    durability: Annotated[
+        str | None,
+        more(
+            "What is kept survives: power (a loss of power too; usual), process (kill -9, quicker on slow disks).",
+            envvar="FULLBENCH_DURABILITY",
+        ),
+    ] = None
+
+    @property
+    def path(self) -> str:
+        return self.place or self.ledger
+
+    def open(self, study: str | None = None) -> Ledger:
+        """Open the ledger for writing, for this study or that of --study."""
+        from fullbench.ledger.database_from_path import durability_of
+        from fullbench.ledger.ledger import Ledger
+
+        return Ledger(
+            self.path,
+            pictures=self.pictures,
+            study=study or self.study,
+            supersede=self.supersede,
+            durability=durability_of(self.durability),
+        )
+
+    def read(self, study: str | None = None) -> Ledger:
+        """Open the ledger read-only."""
+        from fullbench.ledger.ledger import Ledger
+
+        return Ledger(self.path, read_only=True, study=study)
+
+
+@dataclass(frozen=True)
+class InputOptions:
+    """The items of a command, and access to their pictures."""
+
+    question: Annotated[str | None, option("What to ask about every picture, where --items is a folder of them.")] = (
+        None
+    )
+    limit: Annotated[int | None, option("Try it on so many of the first items; the same command goes on.", min=1)] = (
+        None
+    )
+    pictures_from: Annotated[
+        list[Path] | None,
+        more("Read pictures that data files name from this folder too, not only from the data's own. Repeatable."),
+    ] = None
+    without_pictures: Annotated[
+        bool, more("Go on where items name pictures that are not here; tables count these.", "--without-pictures")
+    ] = False
+    fetch_urls: Annotated[
+        bool,
+        more("Fetch pictures that data files name by http(s) addresses; never from private networks.", "--fetch-urls"),
+    ] = False
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        return tuple(self.pictures_from or ())
+
+    @contextmanager
+    def allow_pictures(self) -> Iterator[None]:
+        """Within the block, read pictures as these options allow."""
+        from fullbench.files.picture_access_policy import allow_picture_folders, without_pictures
+
+        with allow_picture_folders(*self.folders, urls=self.fetch_urls), without_pictures(self.without_pictures):
+            yield
+
+    def added_to(self, study: Study) -> Study:
+        """Return the study with these options added to its own."""
+        return replace(
+            study,
+            question=study.question or self.question,
+            limit=self.limit or study.limit,
+            pictures_from=(*study.pictures_from, *self.folders),
+            without_pictures=study.without_pictures or self.without_pictures,
+            fetch_urls=study.fetch_urls or self.fetch_urls,
+        )
+
+
+@dataclass(frozen=True)
+class VoteOptions:
+    """Which votes of people count, and how."""
+
+    rule: Annotated[
+        str,
+        option(
+            "How several people's votes on the same responses count as one: mean, median, majority, dawid-skene, each "
+            "on its own, or adjudicated (a lead's ruling where there is one); default is the usual one of the ballot."
+        ),
+    ] = "default"
+    visible: Annotated[
+        bool, option("Count votes too that were cast with names in view; else they are left out.", "--visible")
+    ] = False
+    pilot: Annotated[bool, option("Count votes too that were cast in pilots; else they are left out.", "--pilot")] = (
+        False
+    )
+    corrected: Annotated[
+        bool, option("Judges' figures corrected by people's votes, all side by side.", "--corrected")
+    ] = False
+
+
+@dataclass(frozen=True)
+class CallOptions:
+    """Limits, place and display of the calls of a run."""
+
+    budget: Annotated[float | None, option("Stop before this many dollars are spent.", min=0.0)] = None
+    budget_for: Annotated[
+        Literal["run", "study"], more("The budget is for this run, or for the study with all its earlier runs.")
+    ] = "run"
+    anyway: Annotated[bool, more("Go on with a judge although it has given 20 faults and no ruling.", "--anyway")] = (
+        False
+    )
+    again: Annotated[
+        bool, more("Ask again what failed for good before, such as prompts that were too long.", "--again")
+    ] = False
+    engine: Annotated[
+        str | None, more("Where to ask from: here, ray (started here), ray:auto, ray:HOST:PORT, ray://...")
+    ] = None
+    dry_run: Annotated[bool, option("Say what would be asked and what it would cost; ask nothing.", "--dry-run")] = (
+        False
+    )
+    as_json: JsonOption = False
+    quiet: QuietOption = False
+
+    @contextmanager
+    def open(self, ledger: LedgerOptions, study: str | None = None, engine: str = "here") -> Iterator[OpenRun]:
+        """Open an engine and a ledger for a run that signals stop.
+
+        Args:
+            ledger: The ledger.
+            study: Its study; default: that of --study.
+            engine: The engine without --engine.
+        """
+        from fullbench.studies.engines import engine_from_spec
+
+        # The engine comes before the ledger, so that a wrong engine leaves no new ledger behind.
+        with (
+            stop_on_signals() as stop,
+            engine_from_spec(self.engine or engine) as active_engine,
+            ledger.open(study) as book,
+        ):
+            yield OpenRun(self, book, active_engine, stop)
+
+    def print_plan(self, study_run: BaseRun, ledger: str | Path) -> int:
+        """Print the planned calls and their cost; return the exit code."""
+        with ledger_if_any(ledger) as book:
+            self.print_tables([study_run.plan(book)])
+        return 0
+
+    def print_tables(self, tables: Sequence[Table], out: Path | None = None) -> None:
+        print_tables(tables, as_json=self.as_json, out=out)
+
+
+@dataclass(frozen=True)
+class OpenRun:
+    """A run with its ledger and engine open."""
+
+    calls: CallOptions
+    book: Ledger
+    engine: Engine
+    stop: Stop
+
+    @property
+    def spent_dollars(self) -> float:
+        """Cost of earlier runs, if the budget covers them."""
+        return self.book.study_cost(self.book.study) if self.calls.budget_for == "study" else 0.0
+
+    @property
+    def retry_policy(self) -> RetryPolicy:
+        return RetryPolicy(self.calls.anyway, self.calls.again)
+
+    def execute(self, study_run: BaseRun, **settings: Unpack[RunOptionsByName]) -> StudyResult:
+        """Execute a study with these options; `settings` replace some of them."""
+        defaults: RunOptionsByName = {
+            "engine": self.engine,
+            "budget": self.calls.budget,
+            "spent_dollars": self.spent_dollars,
+            "stop": self.stop,
+            "retry_policy": self.retry_policy,
+            "quiet": self.calls.quiet,
+        }
+        defaults.update(settings)
+        return study_run.execute(self.book, **defaults)
+
+    def call_context(self, budget: Budget | None, specs: dict[str, str]) -> CallContext:
+        """Return the settings for calls of models.
+
+        Args:
+            budget: What they may spend together.
+            specs: The spec of each model by its name.
+        """
+        from fullbench.studies.run.call_context import CallContext
+
+        return CallContext(self.book, self.engine, specs, budget, self.stop, self.calls.quiet, self.retry_policy)
+
+
+def read_study(file: Path, ledger: str | None, inputs: InputOptions, *, safe: bool) -> Study:
+    """Read a study, warn of its risks, and add the options for its inputs.
+
+    Args:
+        file: The study.
+        ledger: The ledger; default: that of the study.
+        inputs: The options.
+        safe: Whether a study with risks is refused.
+    """
+    from fullbench.studies.study_file import Study
+
+    study = Study.read(file)
+    warn_of_risks(study, ledger or study.ledger, safe=safe)
+    return inputs.added_to(study)
+
+
+def warn_of_risks(study: Study, ledger: str | Path, *, safe: bool) -> None:
+    """Before the first run of a study, print what it does beyond calling models; with `safe`, refuse it."""
+    from fullbench.ledger.database_from_path import database_at
     from fullbench.ledger.ledger import Ledger
     from fullbench.studies.study_file_trust import refuse_risks
 
     risks = refuse_risks(study, safe=safe)
     if not risks:
         return
-    if database(ledger).exists():
+    if database_at(ledger).exists():
         with Ledger(ledger, read_only=True) as book:
             if study.name in book.studies():
                 return
     for sentence in risks:
-        say(f"{study.path}: {sentence} (--safe refuses that)")
-
-
-def asking_from(engine: str | None) -> AbstractContextManager[Engine]:
-    """The engine that the person named, entered before a ledger is made; this process where they named none."""
-    from fullbench.studies.engines import engine as named
-
-    return named(engine or "here")
-
-
-def say(text: str) -> None:
-    """A sentence for the person, on standard error; not said where nobody can hear it, as after a hang-up."""
-    with suppress(OSError):
-        typer.echo(neutral(text), err=True)
+        print_message(f"{study.path}: {sentence} (--safe refuses that)")
 
 
 @contextmanager
 def ledger_if_any(place: str | Path) -> Iterator[Ledger]:
-    """The ledger for looking only; an empty one where there is none, so that looking leaves nothing behind."""
-    from fullbench.ledger.database_from_path import database
+    """Open the ledger read-only, or a temporary empty one if there is none: reading creates no file."""
+    from fullbench.ledger.database_from_path import database_at
     from fullbench.ledger.ledger import Ledger
 
-    file = database(place)
+    file = database_at(place)
     if file.exists():
         with Ledger(place, read_only=True) as book:
             yield book
         return
     with TemporaryDirectory() as folder, Ledger(Path(folder) / file.path.name) as book:
         yield book
-
-
-@contextmanager
-def stoppable() -> Iterator[Stop]:
-    """Ctrl-C, SIGTERM or a hang-up once: ask nothing more and wait for what is in flight. Twice: leave at once."""
-    stop = Stop()
-
-    def on_signal(number: int, _frame: FrameType | None) -> None:
-        if stop.reason:
-            stop.leave()
-            say("Left at once; the same command goes on from what is kept.")
-            os._exit(128 + number)
-        stop.pull(reasons[number])
-        say("\nStopping: waiting for the calls in flight, which are paid for (again: leave at once).")
-
-    codes = {code - 128: reason for reason, code in SIGNALLED.items()}
-    # A hang-up that is ignored was meant to be, by nohup. Ctrl-C is not: shells ignore it for all that runs behind.
-    hangs_up = getattr(signal, "SIGHUP", None)
-    reasons = {
-        number: reason for number, reason in codes.items()
-        if number in signal.valid_signals() and (number != hangs_up or signal.getsignal(number) != signal.SIG_IGN)
-    }  # fmt: skip
-    before = {number: signal.signal(number, on_signal) for number in reasons}
-    # What was imported and read until now stays to the end: looking through it again and again for what nobody uses
-    # any longer cost a twentieth of a run.
-    gc.freeze()
-    try:
-        yield stop
-    except FullbenchError:
-        if any(tally.asked or tally.known for tally in stop.tallies):
-            say(summary(stop.tallies))
-        raise
-    finally:
-        gc.unfreeze()
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-@contextmanager
-def bar(what: str, *, quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
-    """A bar for work whose length is known, on a terminal alone; call it with the part, what is done, and the whole."""
-    from rich.progress import TaskID
-
-    from fullbench.studies.run.progress_display import bars
-
-    tasks: dict[str, TaskID] = {}
-    with bars(hidden=quiet or not sys.stderr.isatty()) as progress:
-
-        def step(part: str, done: int, total: int) -> None:
-            if part not in tasks:
-                tasks[part] = progress.add_task(f"{what} {part}", total=total)
-            progress.update(tasks[part], completed=done)
-
-        yield step
-
-
-def closing(tallies: Sequence[Tally], *, what: str) -> int:
-    """Say what was asked and what it cost, what is missing, and how to go on.
-
-    The exit code: 0 when all is there, 1 when not, and after a signal 128 with its number.
-    """
-    stopped = next((tally.stopped for tally in tallies if tally.stopped in SIGNALLED), "")
-    stopped = stopped or next((tally.stopped for tally in tallies if tally.stopped), "")
-    alone = len({tally.stopped for tally in tallies}) > 1
-    for tally in tallies:
-        for notice in tally.notices:
-            say(notice)
-        for line in of_replies(tally):
-            say(line)
-        for error, count in tally.failures.most_common(3):
-            say(f"{tally.name}: {count} failed: {error}")
-        if tally.faults:
-            kinds = ", ".join(f"{count:,} {kind}" for kind, count in tally.faults.most_common())
-            last = f"; the last: {tally.sample!r}" if tally.sample and tally.faults.total() == tally.done else ""
-            say(f"{tally.name}: {tally.faults.total():,} of {tally.done:,} are not what was asked for: {kinds}{last}")
-        if len(tally.failures) > 3:
-            rest = tally.failed - sum(count for _, count in tally.failures.most_common(3))
-            say(f"{tally.name}: {rest} failed in {len(tally.failures) - 3} other ways")
-        if tally.stopped and alone:
-            say(f"{tally.name} was stopped: {tally.stopped}.")
-    failed, lasting = sum(tally.failed for tally in tallies), sum(tally.lasting for tally in tallies)
-    over = sum(tally.passed_over for tally in tallies)
-    if stopped:
-        say(f"Stopped: {stopped}. What was done is kept; the same command goes on from here.")
-    elif failed > lasting:
-        say(f"{failed - lasting} {what} are missing because the calls failed; the same command asks for these alone.")
-    if lasting or over:
-        say(f"{lasting + over} {what} are missing because their calls failed for good; --again asks for them anew.")
-    say(summary(tallies))
-    if stopped in SIGNALLED:
-        return SIGNALLED[stopped]
-    return 1 if stopped or failed or over else 0
-
-
-def summary(tallies: Sequence[Tally]) -> str:
-    """What was asked in all, what was known, what failed, and what it cost.
-
-    >>> from collections import Counter
-    >>> from fullbench.core.call import Usage
-    >>> summary([Tally("a", 40, 120, 118, failures=Counter(reset=2), usage=Usage(dollars=1.5)), Tally("b", 160)])
-    'Asked 120, known 200, failed 2, cost $1.50.'
-    >>> summary([Tally("a", 0, 10, 10, unasked=70, usage=Usage(dollars=0.3))])
-    'Asked 10, known 0, failed 0, not asked for want of money 70, cost $0.3000.'
-    """
-    asked, known, failed = (sum(getattr(tally, name) for tally in tallies) for name in ("asked", "known", "failed"))
-    over = sum(tally.passed_over for tally in tallies)
-    earlier = f", failed for good before {over:,}" if over else ""
-    if unasked := sum(tally.unasked for tally in tallies):
-        earlier += f", not asked for want of money {unasked:,}"
-    spent = sum((tally.usage for tally in tallies), Usage())
-    least = "at least " if spent.counted < spent.tokens_in else ""
-    share = spent.share_cached
-    cached = f" ({least}{share:.0%} of the tokens sent came from the server's cache)" if share else ""
-    return f"Asked {asked:,}, known {known:,}, failed {failed:,}{earlier}, cost {money(spent)}{cached}."
-
-
-def lonely(record: Record, *, comparing: bool) -> None:
-    """Say which items are in no comparison because a response is missing, where there are comparisons."""
-    if not comparing:
-        return
-    answers = Counter(item for item, _ in {(item, contestant) for item, contestant, _ in record.responses})
-    alone = [item for item in record.items if answers[item] < 2]
-    if alone:
-        more = f" and {len(alone) - 3} more" if len(alone) > 3 else ""
-        say(f"Nothing to compare for {', '.join(alone[:3])}{more}: fewer than two responses.")
-
-
-def show(tables: Sequence[Table], *, as_json: bool, out: Path | None = None) -> None:
-    """Tables on standard output, or into a file by its suffix."""
-    from fullbench.reports.table_formats import render, write
-
-    if out is not None:
-        for path in write(tables, out):
-            say(f"Written: {path}")
-        return
-    if as_json:
-        rendered = (textwrap.indent(render(table, "json").rstrip("\n"), "  ") for table in tables)
-        listed = ",\n".join(rendered)
-        _print([f"[\n{listed}\n]" if listed else "[]"])
-        return
-    width = shutil.get_terminal_size((110, 40)).columns
-    _print(render(table, "text", width=width, color=sys.stdout.isatty()) for table in tables)
-
-
-def _print(texts: Iterable[str]) -> None:
-    """Texts on standard output. Where that is full or gone, one sentence says so: the ledger holds what they show."""
-    try:
-        for text in texts:
-            sys.stdout.write(text + "\n")
-        sys.stdout.flush()
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        say(f"The tables could not be shown ({error.strerror}); they can be seen again from the ledger.")
-        sys.stdout = Nowhere()  # the exit code tells

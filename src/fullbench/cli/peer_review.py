@@ -1,27 +1,13 @@
-"""`fullbench peer-review`: a ranking of contestants that review each other, from pictures alone."""
+"""`fullbench peer-review`: a ranking of contestants that review each other."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from fullbench.cli.options import (
-    DEFAULT_LEDGER,
-    BudgetOption,
-    DryRunOption,
-    EngineOption,
-    JsonOption,
-    LedgerOption,
-    PicturesOption,
-    QuietOption,
-    asking_from,
-    closing,
-    say,
-    show,
-    stoppable,
-)
+from fullbench.cli.console import print_message, report_outcome
+from fullbench.cli.options import CallOptions, ChartsOption, LedgerOptions, PageOption, SeedOption, option, options
+from fullbench.errors import InputError
 
 _LEAD = (
     "Nobody labelled anything here: every contestant wrote questions about the pictures, answered those of the others, "
@@ -30,69 +16,54 @@ _LEAD = (
 _MAIN = {
     "ranking", "benchmark", "order", "warnings", "reviewers", "runs", "left out", "faults", "cost a picture",
 }  # fmt: skip
-"""The tables that a person wants to see first."""
+"""Tables that are printed without --all."""
 
 
+@options("ledger pictures report charts everything budget engine dry_run as_json quiet")
 def peer_review(
-    images: Annotated[Path | None, typer.Option(help="A folder of pictures. Without it: the court's own.")] = None,
+    store: LedgerOptions,
+    calls: CallOptions,
+    images: Annotated[Path | None, option("A folder of pictures. Without it: the court's own.")] = None,
     contestants: Annotated[
         list[str] | None,
-        typer.Option(
-            "--contestant",
-            "--contestants",
-            help="At least three, again for more or with commas between: openai:gpt-4o,...",
+        option(
+            "At least three, again for more or with commas between: openai:gpt-4o,...", "--contestant", "--contestants"
         ),
     ] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="So many of the pictures.")] = None,
-    reviews: Annotated[int | None, typer.Option(min=1, help="So many reviews, spread evenly, not all.")] = None,
-    kin: Annotated[bool, typer.Option("--kin/--no-kin", help="Whether a model may review its own family.")] = True,
-    both_orders: Annotated[bool, typer.Option("--both-orders", help="Hear every pair in both orders.")] = False,
-    mode: Annotated[str, typer.Option(help="How reviewers rule: direct, analyze, or steps.")] = "analyze",
+    limit: Annotated[int | None, option("So many of the pictures.", min=1)] = None,
+    reviews: Annotated[int | None, option("So many reviews, spread evenly, not all.", min=1)] = None,
+    kin: Annotated[bool, option("Whether a model may review its own family.", "--kin/--no-kin")] = True,
+    both_orders: Annotated[bool, option("Hear every pair in both orders.", "--both-orders")] = False,
+    mode: Annotated[str, option("How reviewers rule: direct, analyze, or steps.")] = "analyze",
     constrained: Annotated[
-        bool, typer.Option("--constrained", help="Hold reviewers to the form of a ruling, where their server can.")
+        bool, option("Hold reviewers to the form of a ruling, where their server can.", "--constrained")
     ] = False,
     correlation: Annotated[
-        str | None, typer.Option(help="How answers meet pictures: clip:FOLDER?device=cuda, tools, or colours.")
+        str | None, option("How answers meet pictures: clip:FOLDER?device=cuda, tools, or colours.")
     ] = None,
-    gamma: Annotated[str, typer.Option(help="Weights of correctness, visual, correlation.")] = "0.4,0.4,0.2",
+    gamma: Annotated[str, option("Weights of correctness, visual, correlation.")] = "0.4,0.4,0.2",
     questions: Annotated[
-        Path | None,
-        typer.Option(help="Questions about pictures, in place of --images: all answer them, nobody writes any."),
+        Path | None, option("Questions about pictures, in place of --images: all answer them, nobody writes any.")
     ] = None,
     human_scores: Annotated[
-        Path | None, typer.Option(help="Contestants' true scores (contestant, score) to compare the ranking with.")
+        Path | None, option("Contestants' true scores (contestant, score) to compare the ranking with.")
     ] = None,
     seeds: Annotated[
-        str | None, typer.Option(help="Several runs, such as 1,2,3,4: mean and deviation of each method over them.")
+        str | None, option("Several runs, such as 1,2,3,4: mean and deviation of each method over them.")
     ] = None,
-    reading: Annotated[
-        str, typer.Option(help="How the paper's equations are read: range, share, plain, sum, or rank.")
-    ] = "range",
-    initial: Annotated[str, typer.Option(help="Where weights begin: many, uniform, or random.")] = "many",
-    families: Annotated[
-        list[str] | None, typer.Option(help="Families that names do not show: gpt-4o=openai,o1=openai.")
-    ] = None,
-    language: Annotated[str, typer.Option(help="Of what contestants and reviewers are asked: en or zh.")] = "en",
-    wording: Annotated[
-        Path | None, typer.Option(help="Your own words for questions, answers and criteria, in a file.")
-    ] = None,
-    template: Annotated[Path | None, typer.Option(help="Your own prompt for reviewers, in a file.")] = None,
+    reading: Annotated[str, option("How the paper's equations are read: range, share, plain, sum, or rank.")] = "range",
+    initial: Annotated[str, option("Where weights begin: many, uniform, or random.")] = "many",
+    families: Annotated[list[str] | None, option("Families that names do not show: gpt-4o=openai,o1=openai.")] = None,
+    language: Annotated[str, option("Of what contestants and reviewers are asked: en or zh.")] = "en",
+    wording: Annotated[Path | None, option("Your own words for questions, answers and criteria, in a file.")] = None,
+    template: Annotated[Path | None, option("Your own prompt for reviewers, in a file.")] = None,
     best_first: Annotated[
-        bool, typer.Option("--best-first", help="The contestants are named best first: is that order found?")
+        bool, option("The contestants are named best first: is that order found?", "--best-first")
     ] = False,
-    seed: Annotated[int, typer.Option(help="For whatever is drawn at random.")] = 0,
-    ledger: LedgerOption = DEFAULT_LEDGER,
-    pictures: PicturesOption = None,
-    report: Annotated[
-        Path | None, typer.Option("--report", "--out", help="Write a page with tables, charts and cases here.")
-    ] = None,
-    charts: Annotated[Path | None, typer.Option(help="A folder for the charts, each as SVG and PNG.")] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Print every table, not the main ones alone.")] = False,
-    budget: BudgetOption = None,
-    engine: EngineOption = None,
-    dry_run: DryRunOption = False,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
+    seed: SeedOption = 0,
+    report: PageOption = None,
+    charts: ChartsOption = None,
+    everything: Annotated[bool, option("Print every table, not the main ones alone.", "--all")] = False,
 ) -> int:
     """Rank models without labels: they write questions about pictures, answer them, and review each other.
 
@@ -106,68 +77,70 @@ def peer_review(
 
         fullbench peer-review --questions mmstar.jsonl --human-scores mmstar.csv --seeds 1,2,3,4 --limit 25
     """
-    from fullbench.errors import InputError
-    from fullbench.ledger.ledger import Ledger
     from fullbench.reports.atomic_write import check_page
-    from fullbench.studies.peer_review.peer_review_kind import Reviewing
+    from fullbench.studies.peer_review.peer_review_kind import PeerReviewRun
     from fullbench.studies.study_file import Study
 
     if report is not None:
         check_page(report)
-    named = tuple(_words(contestants) or ())
-    if best_first and not named:
+    contestant_specs = tuple(_split_commas(contestants) or ())
+    if best_first and not contestant_specs:
         raise InputError("--best-first says in which order --contestants are named; name them")
-    options = {
+    all_options = {
         "images": images, "limit": limit, "reviews": reviews, "kin": kin, "both_orders": both_orders, "mode": mode,
-        "constrained": constrained, "correlation": correlation, "gamma": _gamma(gamma), "best_first": best_first,
-        "questions": questions, "human_scores": human_scores, "seeds": _numbers(seeds), "reading": reading,
-        "initial": initial, "families": _words(families), "language": language, "wording": wording,
+        "constrained": constrained, "correlation": correlation, "gamma": _parse_gamma(gamma), "best_first": best_first,
+        "questions": questions, "human_scores": human_scores, "seeds": _parse_seeds(seeds), "reading": reading,
+        "initial": initial, "families": _split_commas(families), "language": language, "wording": wording,
         "template": template,
     }  # fmt: skip
-    given = {name: value for name, value in options.items() if value is not None}
-    reviewing = Reviewing(Study("peer review", kind="peer-review", contestants=named, seed=seed, options=given))
-    for complaint in reviewing.unreadable:
-        say(f"Left out: {complaint}")
-    if dry_run:
-        show([review.plan() for review in reviewing.runs], as_json=as_json)
+    study_options = {name: value for name, value in all_options.items() if value is not None}
+    peer_review_run = PeerReviewRun(
+        Study("peer review", kind="peer-review", contestants=contestant_specs, seed=seed, options=study_options)
+    )
+    for complaint in peer_review_run.unreadable:
+        print_message(f"Left out: {complaint}")
+    if calls.dry_run:
+        calls.print_tables([review.plan() for review in peer_review_run.runs])
         return 0
-    with asking_from(engine) as where, Ledger(ledger, pictures=pictures) as book, stoppable() as stop:
-        done = reviewing.conduct(book, engine=where, budget=budget, stop=stop, quiet=quiet)
-        tables = [*(done.plain or done.tables), *done.run_tables]
-        more = [] if everything or as_json else [table.name for table in tables if table.name not in _MAIN]
-        show([table for table in tables if table.name not in more], as_json=as_json)
-        if more and report is None:
-            say(f"{len(more)} more tables ({', '.join(more)}): --all prints them, --report PAGE shows them all.")
+    with calls.open(store) as opened:
+        study_result = opened.execute(peer_review_run)
+        tables = [*(study_result.plain or study_result.tables), *study_result.run_tables]
+        hidden_names = (
+            [] if everything or calls.as_json else [table.name for table in tables if table.name not in _MAIN]
+        )
+        calls.print_tables([table for table in tables if table.name not in hidden_names])
+        if hidden_names and report is None:
+            print_message(
+                f"{len(hidden_names)} more tables ({', '.join(hidden_names)}): --all prints them, --report PAGE "
+                "shows them all."
+            )
         if charts is not None:
             from fullbench.reports.charts.vega_lite import write_charts
 
             for path in write_charts(tables, charts):
-                say(f"The chart: {path}")
+                print_message(f"The chart: {path}")
         if report is not None:
-            from fullbench.reports.record_page import page
+            from fullbench.reports.record_page import write_page
 
-            page("Peer review", done.record, tables, report, lead=_LEAD, source={"ledger": book.digest()})
-            say(f"The page: {report}")
-        return closing(done.tallies, what="questions, answers or reviews")
+            source = {"ledger": opened.book.digest()}
+            write_page("Peer review", study_result.record, tables, report, lead=_LEAD, source=source)
+            print_message(f"The page: {report}")
+        return report_outcome(study_result.job_counts, what="questions, answers or reviews")
 
 
-def _words(texts: list[str] | None) -> list[str] | None:
-    """What was named with commas between, once or several times."""
+def _split_commas(texts: list[str] | None) -> list[str] | None:
     return None if texts is None else [word.strip() for text in texts for word in text.split(",") if word.strip()]
 
 
-def _numbers(text: str | None) -> list[int] | None:
-    from fullbench.errors import InputError
-
+def _parse_seeds(text: str | None) -> list[int] | None:
     words = [] if text is None else [word.strip() for word in text.split(",")]
     if not all(word.lstrip("-").isdecimal() for word in words):
         raise InputError(f"--seeds takes whole numbers with commas between, such as 1,2,3,4; found {text!r}")
     return [int(word) for word in words] or None
 
 
-def _gamma(text: str) -> list[float]:
+def _parse_gamma(text: str) -> list[float]:
     from fullbench.analysis.peer_review.reviews_from_record import PARTS
-    from fullbench.errors import InputError
 
     try:
         numbers = [float(word) for word in text.split(",")]

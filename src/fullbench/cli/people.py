@@ -1,4 +1,4 @@
-"""`fullbench people`: studies for people, made and read from the command line."""
+"""`fullbench people`: create, show and export studies for people."""
 
 from __future__ import annotations
 
@@ -6,14 +6,25 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fullbench.cli.options import DEFAULT_LEDGER, JsonOption, LedgerOption, VoteRuleOption, bar, say, show
-from fullbench.core.column_labels import headings
+from fullbench.cli.console import print_message, print_tables, progress_bar
+from fullbench.cli.options import (
+    CriterionOption,
+    JsonOption,
+    LedgerOptions,
+    RowsFileOption,
+    SeedOption,
+    VoteOptions,
+    argument,
+    option,
+    options,
+)
+from fullbench.core.column_labels import table_columns
 from fullbench.core.note import Note
 from fullbench.errors import InputError, MissingExtra
 from fullbench.files.writers import Columns
@@ -24,53 +35,56 @@ if TYPE_CHECKING:
 
     from fullbench.ledger.ledger import Ledger
     from fullbench.web.accounts.users import User
-    from fullbench.web.campaigns.campaigns import Plan
-    from fullbench.web.campaigns.create.campaign_from_data import Made, Material
-    from fullbench.web.campaigns.create.task_creation import Run
+    from fullbench.web.campaigns.campaigns import Campaign, CampaignPlan
+    from fullbench.web.campaigns.create.campaign_from_data import CreatedCampaign, Material
+    from fullbench.web.campaigns.create.task_creation import CreationRun
     from fullbench.web.site_settings import Settings
 
 people_app = typer.Typer(
     help="Studies for people: make one, see how it stands, take the labels out.", no_args_is_help=True
 )
 
-DatabaseOption = Annotated[
-    str | None,
-    typer.Option("--database", envvar="FULLBENCH_DATABASE", help="As for `fullbench serve`; a SQLite file in --data."),
-]
-DataOption = Annotated[Path, typer.Option("--data", envvar="FULLBENCH_DATA", help="As for `fullbench serve`.")]
 TASK_LIMIT_VARIABLE = "FULLBENCH_TASK_LIMIT"
 TaskLimitOption = Annotated[
-    int,
-    typer.Option("--task-limit", envvar=TASK_LIMIT_VARIABLE, min=1, help="Tasks that one study may have."),
+    int, option("Tasks that one study may have.", "--task-limit", envvar=TASK_LIMIT_VARIABLE, min=1)
 ]
-DATA = Path("fullbench-web")
-ASKED: Columns = {
+NameArgument = Annotated[str, argument("The study's name.")]
+NEXT_PAIR_COLUMNS: Columns = {
     "item": "text", "contestants": "json", "samples": "json", "ballot": "text", "criterion": "text",
     "probability": "float", "question": "text", "rater": "text", "marks": "json",
 }  # fmt: skip
 
 
-def settings_of(database: str | None, data: Path, task_limit: int | None = None) -> Settings:
-    """Return the settings of the site.
+@dataclass(frozen=True)
+class SiteOptions:
+    """The site with its accounts and studies for people."""
 
-    Args:
-        database: The URL of its database; None for a SQLite file in `data`.
-        data: Its folder.
-        task_limit: Number of tasks that a study may have; None for FULLBENCH_TASK_LIMIT, or else the default.
-    """
-    try:
-        import fastapi  # noqa: F401
-        import sqlalchemy  # noqa: F401
-    except ModuleNotFoundError as error:
-        raise MissingExtra("studies for people", "web") from error
-    from fullbench.web.site_settings import Settings
+    database: Annotated[
+        str | None, option("As for `fullbench serve`; a SQLite file in --data.", envvar="FULLBENCH_DATABASE")
+    ] = None
+    data: Annotated[Path, option("As for `fullbench serve`.", envvar="FULLBENCH_DATA")] = Path("fullbench-web")
 
-    return Settings(
-        database or f"sqlite:///{data / 'web.sqlite'}", data=data.resolve(), task_limit=task_limit or limit_set()
-    )
+    def settings(self, task_limit: int | None = None) -> Settings:
+        """Return the settings of the site.
+
+        Args:
+            task_limit: Number of tasks that a study may have; None for FULLBENCH_TASK_LIMIT, or else the default.
+        """
+        try:
+            import fastapi  # noqa: F401
+            import sqlalchemy  # noqa: F401
+        except ModuleNotFoundError as error:
+            raise MissingExtra("studies for people", "web") from error
+        from fullbench.web.site_settings import Settings
+
+        return Settings(
+            self.database or f"sqlite:///{self.data / 'web.sqlite'}",
+            data=self.data.resolve(),
+            task_limit=task_limit or task_limit_from_environment(),
+        )
 
 
-def limit_set() -> int:
+def task_limit_from_environment() -> int:
     """Return the number of tasks that a study may have, for commands without --task-limit."""
     text = os.environ.get(TASK_LIMIT_VARIABLE) or str(TASK_LIMIT)
     if not text.isdecimal() or not int(text):
@@ -79,29 +93,40 @@ def limit_set() -> int:
 
 
 @contextmanager
-def opened_database(settings: Settings) -> Iterator[Engine]:
-    """The site's database, which is made if there is none."""
-    from fullbench.web.database import engine_for, upgrade
+def open_database(settings: Settings) -> Iterator[Engine]:
+    """Open the database of the site, created if there is none."""
+    from fullbench.web.database import engine_for, upgrade_schema
 
     settings.data.mkdir(parents=True, exist_ok=True)
     engine = engine_for(settings.database)
     try:
-        upgrade(engine)
+        upgrade_schema(engine)
         yield engine
     finally:
         engine.dispose()
 
 
 @contextmanager
-def opened(settings: Settings) -> Iterator[Connection]:
-    """One transaction on the site's database, which is made if there is none."""
-    from fullbench.web.database import writing
+def database_transaction(settings: Settings) -> Iterator[Connection]:
+    """Open one transaction on the database of the site."""
+    from fullbench.web.database import write_transaction
 
-    with opened_database(settings) as engine, writing(engine) as connection:
+    with open_database(settings) as engine, write_transaction(engine) as connection:
         yield connection
 
 
-def make_study(settings: Settings, plan: Plan, material: Material, *, draft: bool = False) -> Made:
+@contextmanager
+def campaign_transaction(settings: Settings, name: str) -> Iterator[tuple[Connection, Campaign]]:
+    """Open one transaction, and return it with the study for people of this name."""
+    from fullbench.web.campaigns.campaigns import campaign_by_name
+
+    with database_transaction(settings) as connection:
+        yield connection, campaign_by_name(connection, name)
+
+
+def create_campaign(
+    settings: Settings, plan: CampaignPlan, material: Material, *, draft: bool = False
+) -> CreatedCampaign:
     """Make a study with all its tasks; a running site keeps answering meanwhile.
 
     Args:
@@ -112,54 +137,67 @@ def make_study(settings: Settings, plan: Plan, material: Material, *, draft: boo
     """
     from fullbench.web.campaigns import campaigns
     from fullbench.web.campaigns.create import campaign_from_data
-    from fullbench.web.database import reading, writing
+    from fullbench.web.database import read_transaction, write_transaction
 
-    with opened_database(settings) as engine:
-        prepared = campaign_from_data.prepare(engine, plan, material, settings.task_limit)
-        with writing(engine) as connection:
-            made = campaign_from_data.make(
-                connection, settings, organiser(connection), plan, material=material, prepared=prepared, draft=draft
+    with open_database(settings) as engine:
+        preparation = campaign_from_data.prepare_campaign(engine, plan, material, settings.task_limit)
+        with write_transaction(engine) as connection:
+            created_campaign = campaign_from_data.create_campaign_from_material(
+                connection,
+                settings,
+                find_organiser(connection),
+                plan,
+                material=material,
+                preparation=preparation,
+                draft=draft,
             )
-        if made.plan is None:
-            return made
-        say(f"Creating {made.plan.count:,} tasks. Ctrl-C stops; the site or `fullbench people open` resumes.")
-        campaign_from_data.complete(engine, made)
-        work = run_creation(engine, made.study.id)
-        with reading(engine) as connection:
-            return replace(made, study=campaigns.study(connection, made.study.id), apart=work.pairs_apart)
+        if created_campaign.plan is None:
+            return created_campaign
+        print_message(
+            f"Creating {created_campaign.plan.count:,} tasks. Ctrl-C stops; the site or `fullbench people open` "
+            "resumes."
+        )
+        campaign_from_data.store_large_campaign(engine, created_campaign)
+        creation_run = run_creation(engine, created_campaign.campaign.id)
+        with read_transaction(engine) as connection:
+            return replace(
+                created_campaign,
+                campaign=campaigns.get_campaign(connection, created_campaign.campaign.id),
+                conflict_count=creation_run.pairs_apart,
+            )
 
 
-def run_creation(engine: Engine, study_id: str) -> Run:
+def run_creation(engine: Engine, campaign_id: str) -> CreationRun:
     """Create the tasks of a study that are still missing, with a bar on a terminal."""
     from fullbench.web.campaigns.create import task_creation
-    from fullbench.web.database import reading
+    from fullbench.web.database import read_transaction
 
-    with bar("Creating", quiet=False) as advance:
+    with progress_bar("Creating", quiet=False) as advance:
 
         def pause(seconds: float) -> None:
-            with reading(engine) as connection:
-                progress = task_creation.progress_of(connection, study_id)
+            with read_transaction(engine) as connection:
+                progress = task_creation.progress_of(connection, campaign_id)
             if progress is not None:
-                advance("tasks", progress.created, progress.total)
+                advance("tasks", progress.created_count, progress.total)
             time.sleep(seconds)
 
-        return task_creation.run(engine, study_id, pause)
+        return task_creation.run_creation(engine, campaign_id, pause)
 
 
-def organiser(connection: Connection) -> User | None:
-    """The organiser who has been there longest, in whose name pictures are kept; None where there is none yet."""
+def find_organiser(connection: Connection) -> User | None:
+    """Return the first organiser, who owns uploaded pictures; None if there is none yet."""
     from sqlalchemy import select
 
     from fullbench.web.accounts.account_tables import users
-    from fullbench.web.accounts.users import COLUMNS, of_row
+    from fullbench.web.accounts.users import COLUMNS, user_from_row
 
     query = select(*COLUMNS).where(users.c.role == "organiser", users.c.disabled.is_(False)).order_by(users.c.at)
     row = connection.execute(query).first()
-    return None if row is None else of_row(row)
+    return None if row is None else user_from_row(row)
 
 
 @contextmanager
-def _ledger(path: str | None) -> Iterator[Ledger | None]:
+def _open_ledger(path: str | None) -> Iterator[Ledger | None]:
     from fullbench.ledger.ledger import Ledger
 
     if path is None:
@@ -170,66 +208,59 @@ def _ledger(path: str | None) -> Iterator[Ledger | None]:
 
 
 @people_app.command("add")
+@options("study paper reason draft unverified with_reference own_pictures by_gain pending task_limit database data")
 def add(
-    name: Annotated[str, typer.Argument(help="The study's name.")],
-    kind: Annotated[str, typer.Option(help="pair, score, rank, agree, rate, verify, write or rewrite.")],
-    items: Annotated[Path | None, typer.Option(help="Items, as for `fullbench judge`.")] = None,
-    responses: Annotated[list[Path] | None, typer.Option(help="Responses; may be given several times.")] = None,
+    name: NameArgument,
+    kind: Annotated[str, option("pair, score, rank, agree, rate, verify, write or rewrite.")],
+    store: LedgerOptions,
+    site: SiteOptions,
+    items: Annotated[Path | None, option("Items, as for `fullbench judge`.")] = None,
+    responses: Annotated[list[Path] | None, option("Responses; may be given several times.")] = None,
     ledger: Annotated[
-        str | None, typer.Option(help="Take items and responses (or, for agree, verdicts) from this ledger.")
+        str | None, option("Take items and responses (or, for agree, verdicts) from this ledger.")
     ] = None,
-    queue: Annotated[Path | None, typer.Option(help="For rewrite: what `fullbench compose rewrite` wrote.")] = None,
-    contestant: Annotated[list[str] | None, typer.Option(help="Only these contestants.")] = None,
-    judge: Annotated[list[str] | None, typer.Option(help="For agree: only these judges.")] = None,
-    ballot: Annotated[str, typer.Option(help="Another ballot than the kind's own, e.g. score:1-10 or choice.")] = "",
+    queue: Annotated[Path | None, option("For rewrite: what `fullbench compose rewrite` wrote.")] = None,
+    contestant: Annotated[list[str] | None, option("Only these contestants.")] = None,
+    judge: Annotated[list[str] | None, option("For agree: only these judges.")] = None,
+    ballot: Annotated[str, option("Another ballot than the kind's own, e.g. score:1-10 or choice.")] = "",
     criterion: Annotated[
-        str, typer.Option(help="What is judged; for agree: only verdicts on this (overall: on all).")
+        str, option("What is judged; for agree: only verdicts on this (overall: on all).")
     ] = "overall",
     asks: Annotated[
         list[str] | None,
-        typer.Option(help="For write: instruction, caption or reference, again for more; the first two otherwise."),
+        option("For write: instruction, caption or reference, again for more; the first two otherwise."),
     ] = None,
-    guidelines: Annotated[Path | None, typer.Option(help="A text file that is shown beside every task.")] = None,
-    votes: Annotated[int, typer.Option(help="Votes for each task.")] = 1,
-    most: Annotated[int, typer.Option(help="Where people disagree, up to so many.")] = 0,
-    unanimous: Annotated[bool, typer.Option("--unanimous", help="People agree only when all say the same.")] = False,
-    gold: Annotated[Path | None, typer.Option(help="Labels of tasks that are sprinkled in.")] = None,
-    gold_every: Annotated[int, typer.Option(help="One task in so many is gold.")] = 10,
-    qualify: Annotated[Path | None, typer.Option(help="Labels of tasks that everybody answers first.")] = None,
-    pass_share: Annotated[float, typer.Option(help="The share of these that must be right.")] = 0.7,
-    apart: Annotated[Path | None, typer.Option(help="Pairs of items (one, other) for different people.")] = None,
-    apart_by: Annotated[str, typer.Option(help="Items with the same value of this tag are for different people.")] = "",
+    guidelines: Annotated[Path | None, option("A text file that is shown beside every task.")] = None,
+    votes: Annotated[int, option("Votes for each task.")] = 1,
+    most: Annotated[int, option("Where people disagree, up to so many.")] = 0,
+    unanimous: Annotated[bool, option("People agree only when all say the same.", "--unanimous")] = False,
+    gold: Annotated[Path | None, option("Labels of tasks that are sprinkled in.")] = None,
+    gold_every: Annotated[int, option("One task in so many is gold.")] = 10,
+    qualify: Annotated[Path | None, option("Labels of tasks that everybody answers first.")] = None,
+    pass_share: Annotated[float, option("The share of these that must be right.")] = 0.7,
+    apart: Annotated[Path | None, option("Pairs of items (one, other) for different people.")] = None,
+    apart_by: Annotated[str, option("Items with the same value of this tag are for different people.")] = "",
     apart_from: Annotated[
-        list[str] | None,
-        typer.Option(help="Another study, or * for all: nobody meets the same picture in both. Again for more."),
+        list[str] | None, option("Another study, or * for all: nobody meets the same picture in both. Again for more.")
     ] = None,
-    per_item: Annotated[int, typer.Option(help="Pairs or responses of each item, drawn; 0 for all.")] = 0,
-    limit: Annotated[int, typer.Option(help="Tasks at most; 0 for all.")] = 0,
-    seed: Annotated[int, typer.Option(help="Decides orders and draws.")] = 0,
-    ledger_study: Annotated[str, typer.Option("--study", help="The study of the ledger, where it has several.")] = "",
-    paper: Annotated[
-        str, typer.Option(help="The shipped guideline of this paper, as `people guidelines` lists them.")
-    ] = "",
-    reason: Annotated[bool, typer.Option("--reason", help="A reason must be written with every vote.")] = False,
-    draft: Annotated[bool, typer.Option("--draft", help="Do not open it yet.")] = False,
+    per_item: Annotated[int, option("Pairs or responses of each item, drawn; 0 for all.")] = 0,
+    limit: Annotated[int, option("Tasks at most; 0 for all.")] = 0,
+    seed: SeedOption = 0,
+    paper: Annotated[str, option("The shipped guideline of this paper, as `people guidelines` lists them.")] = "",
+    reason: Annotated[bool, option("A reason must be written with every vote.", "--reason")] = False,
+    draft: Annotated[bool, option("Do not open it yet.", "--draft")] = False,
     unverified: Annotated[
-        bool, typer.Option("--unverified", help="Items too that are marked as not verified (tag verified: no).")
+        bool, option("Items too that are marked as not verified (tag verified: no).", "--unverified")
     ] = False,
     with_reference: Annotated[
-        bool, typer.Option("--with-reference", help="The items' references compete, as the contestant `reference`.")
+        bool, option("The items' references compete, as the contestant `reference`.", "--with-reference")
     ] = False,
     own_pictures: Annotated[
-        bool, typer.Option("--own-pictures", help="For write: people bring pictures in the places of those shown.")
+        bool, option("For write: people bring pictures in the places of those shown.", "--own-pictures")
     ] = False,
-    by_gain: Annotated[
-        bool, typer.Option("--by-gain", help="For pairs of a ledger: ask first where votes count most.")
-    ] = False,
-    pending: Annotated[
-        str, typer.Option(help="Of a ledger: only what this cascade leaves to people, as cascade:NAME.")
-    ] = "",
+    by_gain: Annotated[bool, option("For pairs of a ledger: ask first where votes count most.", "--by-gain")] = False,
+    pending: Annotated[str, option("Of a ledger: only what this cascade leaves to people, as cascade:NAME.")] = "",
     task_limit: TaskLimitOption = TASK_LIMIT,
-    database: DatabaseOption = None,
-    data: DataOption = DATA,
 ) -> None:
     """Make a study for people from files or from a ledger; it opens at once, or with --draft when you open it.
 
@@ -244,137 +275,140 @@ def add(
 
         fullbench people add "what waits" --kind pair --ledger fullbench.ledger --pending cascade:cheap
     """
-    settings = settings_of(database, data, task_limit)
-    from fullbench.web.campaigns.campaigns import Plan
+    settings = site.settings(task_limit)
+    from fullbench.web.campaigns.campaigns import CampaignPlan
     from fullbench.web.campaigns.create.campaign_from_data import Material
-    from fullbench.web.campaigns.create.new_campaign_form import asking_of
+    from fullbench.web.campaigns.create.new_campaign_form import asks_option
 
     if guidelines is not None and not guidelines.is_file():
         raise InputError("there is no such file of guidelines", path=guidelines)
-    plan = Plan(
+    plan = CampaignPlan(
         name, kind, ballot, criterion, guidelines.read_text(encoding="utf-8") if guidelines else "", votes=votes,
         most=most, settled_by="all" if unanimous else "majority", gold_every=gold_every, pass_share=pass_share,
         seed=seed,
         options={
             **({"paper": paper} if paper else {}),
             **({"reason": True} if reason else {}),
-            **asking_of(kind, asks or (), own_pictures=own_pictures),
+            **asks_option(kind, asks or (), own_pictures=own_pictures),
         },
     )  # fmt: skip
-    with _ledger(ledger) as book:
+    with _open_ledger(ledger) as book:
         material = Material(
             items, tuple(responses or ()), queue, book, tuple(contestant or ()), tuple(judge or ()), gold, qualify,
-            apart, apart_by, per_item, limit, tuple(apart_from or ()), ledger_study, unverified, by_gain, pending,
+            apart, apart_by, per_item, limit, tuple(apart_from or ()), store.study or "", unverified, by_gain, pending,
             with_reference,
         )  # fmt: skip
-        counts = make_study(settings, plan, material, draft=draft)
-    say(
-        f"The study {name!r} is {counts.study.stage}: {counts.work:,} tasks, {counts.qualify:,} trial tasks, "
-        f"{counts.gold:,} known answers, {counts.apart:,} pairs kept apart."
+        counts = create_campaign(settings, plan, material, draft=draft)
+    print_message(
+        f"The study {name!r} is {counts.campaign.stage}: {counts.work:,} tasks, {counts.qualify:,} trial tasks, "
+        f"{counts.gold:,} known answers, {counts.conflict_count:,} pairs kept apart."
     )
     if by_gain:
-        from fullbench.web.campaigns.tasks.most_informative_first import sentence
+        from fullbench.web.campaigns.tasks.most_informative_first import gain_sentence
 
-        say(sentence(counts.study.rules.options["gain"]))
-    for note in counts.omitted.notes():
-        say(note)
+        print_message(gain_sentence(counts.campaign.rules.options["gain"]))
+    print_message(*counts.omitted_counts.notes())
 
 
 @people_app.command("list")
-def listing(as_json: JsonOption = False, database: DatabaseOption = None, data: DataOption = DATA) -> None:
+@options("as_json database data")
+def listing(site: SiteOptions, as_json: JsonOption = False) -> None:
     """All studies and how far they are."""
     from fullbench.core.table import Cell, Table
 
-    settings = settings_of(database, data)
+    settings = site.settings()
     from fullbench.web.campaigns import campaigns
-    from fullbench.web.campaigns.votes.vote_quality import progress
+    from fullbench.web.campaigns.votes.vote_quality import campaign_progress
 
-    with opened(settings) as connection:
-        listed = campaigns.listed(connection, count=10_000)
-        far = [(study, progress(connection, study, time.time())) for study in listed]
-    columns = headings("study", "kind", "state", "votes", "wanted", "settled tasks", "tasks", "people")
+    with database_transaction(settings) as connection:
+        all_campaigns = campaigns.list_campaigns(connection, count=10_000)
+        progress_rows = [(campaign, campaign_progress(connection, campaign, time.time())) for campaign in all_campaigns]
+    columns = table_columns("study", "kind", "state", "votes", "wanted", "settled tasks", "tasks", "people")
     rows: list[list[Cell]] = [
-        [study.name, study.kind_name, study.state, p.voted, p.wanted, p.settled, p.tasks, p.people] for study, p in far
+        [
+            campaign.name,
+            campaign.kind_name,
+            campaign.state,
+            p.votes_given,
+            p.votes_wanted,
+            p.settled_tasks,
+            p.tasks,
+            p.people,
+        ]
+        for campaign, p in progress_rows
     ]
-    show(
-        [Table("studies", Note("cli.people.title.studies-for-people", "Studies for people"), columns, rows)],
-        as_json=as_json,
-    )
+    print_tables([Table("studies", Note("cli.people.title.studies-for-people"), columns, rows)], as_json=as_json)
 
 
 @people_app.command("show")
-def show_study(
-    name: Annotated[str, typer.Argument(help="The study's name.")],
-    rule: VoteRuleOption = "default",
-    as_json: JsonOption = False,
-    database: DatabaseOption = None,
-    data: DataOption = DATA,
-) -> None:
+@options("rule as_json database data")
+def show_study(name: NameArgument, counted: VoteOptions, site: SiteOptions, as_json: JsonOption = False) -> None:
     """How a study stands: contestants, agreement, and each person's quality."""
-    settings = settings_of(database, data)
+    settings = site.settings()
     from fullbench.analysis.people.joined_votes import rule_of
-    from fullbench.web.campaigns import campaigns
     from fullbench.web.campaigns.votes import campaign_results, vote_quality
-    from fullbench.web.campaigns.votes.counted_votes import counted, names
+    from fullbench.web.campaigns.votes.counted_votes import account_names, load_counted_votes
 
-    joining = rule_of(rule)
-    with opened(settings) as connection:
-        study = campaigns.named(connection, name)
-        votes = counted(connection, study)
-        known = counted(connection, study, roles=("gold", "qualify"))
-        people = names(connection)
+    vote_rule = rule_of(counted.rule)
+    with campaign_transaction(settings, name) as (connection, campaign):
+        votes = load_counted_votes(connection, campaign)
+        known_votes = load_counted_votes(connection, campaign, roles=("gold", "qualify"))
+        people = account_names(connection)
         tables = [
-            *campaign_results.contestants(connection, study, joining),
-            vote_quality.agreement(study, votes),
-            vote_quality.quality(votes, known, people),
+            *campaign_results.contestant_tables(connection, campaign, vote_rule),
+            vote_quality.agreement_table(campaign, votes),
+            vote_quality.annotator_table(votes, known_votes, people),
         ]
-    show([table for table in tables if table is not None], as_json=as_json)
+    print_tables([table for table in tables if table is not None], as_json=as_json)
 
 
 @people_app.command("export")
+@options("database data")
 def export(
-    name: Annotated[str, typer.Argument(help="The study's name.")],
-    to: Annotated[Path, typer.Option(help="The file: .jsonl, .parquet, .csv ...")],
+    name: NameArgument,
+    to: RowsFileOption,
+    site: SiteOptions,
     what: Annotated[
         str,
-        typer.Option(
-            help="votes (all, with revisions), items (what people wrote), queue (for compose accept), or arrivals (who "
+        option(
+            "votes (all, with revisions), items (what people wrote), queue (for compose accept), or arrivals (who "
             "came by the study's link, and how much each did)."
         ),
     ] = "votes",
-    database: DatabaseOption = None,
-    data: DataOption = DATA,
 ) -> None:
     """Write every single vote of a study to a file; or the items that people wrote, a queue with their answers, or who
     came by the study's link."""
-    settings = settings_of(database, data)
+    settings = site.settings()
     from fullbench.files.item_files import write_items, write_rows
-    from fullbench.web.campaigns import campaigns, group_links
+    from fullbench.web.campaigns import group_links
     from fullbench.web.campaigns.votes import vote_export
 
     if what not in {"votes", "items", "queue", "arrivals"}:
         raise InputError(f"export votes, items, queue or arrivals; found {what!r}")
-    with opened(settings) as connection:
-        study = campaigns.named(connection, name)
+    with campaign_transaction(settings, name) as (connection, campaign):
         if what == "votes":
-            count = vote_export.export(connection, study, to)
+            count = vote_export.export_votes(connection, campaign, to)
         elif what == "arrivals":
-            count = write_rows(to, group_links.rows(connection, study), group_links.COLUMNS)
+            count = write_rows(to, group_links.arrival_rows(connection, campaign), group_links.COLUMNS)
         elif what == "items":
-            count = write_items(to, vote_export.written(connection, study, vote_export.finder(settings)))
+            count = write_items(
+                to, vote_export.written_items(connection, campaign, vote_export.picture_finder(settings))
+            )
         else:
-            count = write_rows(to, vote_export.answered(connection, study))
-    say(f"Written: {to} ({count:,} {'votes' if what == 'votes' else 'people' if what == 'arrivals' else 'rows'})")
+            count = write_rows(to, vote_export.queue_answer_rows(connection, campaign))
+    print_message(
+        f"Written: {to} ({count:,} {'votes' if what == 'votes' else 'people' if what == 'arrivals' else 'rows'})"
+    )
 
 
 @people_app.command("keep")
+@options("ledger study pilot database data")
 def keep(
-    name: Annotated[str, typer.Argument(help="The study's name.")],
-    ledger: Annotated[str, typer.Option(help="The ledger that takes the verdicts.", envvar="FULLBENCH_LEDGER")],
-    ledger_study: Annotated[str, typer.Option("--study", help="The study of the ledger, where it has several.")] = "",
-    pilot: Annotated[bool, typer.Option("--pilot", help="Also the votes of a pilot; their raters are marked.")] = False,
-    database: DatabaseOption = None,
-    data: DataOption = DATA,
+    name: NameArgument,
+    ledger: Annotated[str, option("The ledger that takes the verdicts.", envvar="FULLBENCH_LEDGER")],
+    store: LedgerOptions,
+    site: SiteOptions,
+    pilot: Annotated[bool, option("Also the votes of a pilot; their raters are marked.", "--pilot")] = False,
 ) -> None:
     """Put a study's votes into a ledger: verdicts of the judge `human`, each person under a random id, no names.
 
@@ -384,44 +418,61 @@ def keep(
 
         fullbench people keep "which answer" --ledger fullbench.ledger
     """
-    settings = settings_of(database, data)
+    keep_votes(site, name, ledger, store.study, pilot=pilot)
+
+
+def keep_votes(site: SiteOptions, name: str, ledger: str, study: str | None = None, *, pilot: bool = False) -> None:
+    """Copy the votes of a study for people to a ledger.
+
+    Args:
+        site: The site.
+        name: The study for people.
+        ledger: The ledger.
+        study: The study in the ledger, if it has several.
+        pilot: Whether votes of a pilot are copied too.
+    """
+    settings = site.settings()
     from fullbench.ledger.ledger import Ledger
     from fullbench.web import open_ledgers
-    from fullbench.web.campaigns import campaigns
     from fullbench.web.campaigns.votes import vote_export
 
-    with Ledger(ledger) as whole:
-        chosen = open_ledgers.study_of(whole, ledger_study)
-    with Ledger(ledger, study=chosen) as book, opened(settings) as connection:
-        study = campaigns.named(connection, name)
-        counts = vote_export.keep(connection, study, book, vote_export.finder(settings, book), pilot=pilot)
-    say(
-        f"{counts.new:,} verdicts went into {book.place}, {counts.changed:,} of them changed votes; "
-        f"{counts.known:,} were there."
+    with Ledger(ledger) as writable_ledger:
+        study_name = open_ledgers.ledger_study_name(writable_ledger, study or "")
+    with Ledger(ledger, study=study_name) as book, campaign_transaction(settings, name) as (connection, campaign):
+        counts = vote_export.export_to_ledger(
+            connection, campaign, book, vote_export.picture_finder(settings, book), pilot=pilot
+        )
+    print_message(
+        f"{counts.new_count:,} verdicts went into {book.place}, {counts.changed_count:,} of them changed votes; "
+        f"{counts.known_count:,} were there."
     )
-    if counts.older:
-        say(f"{counts.older:,} votes are older than what the same person said in the ledger since; they were left out.")
-    if counts.renamed:
-        say(
-            f"{counts.renamed:,} contestants of the ledger were called human:NAME by somebody's account; from now on "
+    if counts.older_count:
+        print_message(
+            f"{counts.older_count:,} votes are older than what the same person said in the ledger since; they "
+            "were left out."
+        )
+    if counts.renamed_count:
+        print_message(
+            f"{counts.renamed_count:,} contestants of the ledger were called human:NAME by somebody's account; "
+            "from now on "
             "they are read under a random id (ledger alias)."
         )
 
 
 @people_app.command("next")
+@options("ledger votes judges criterion ballot width planned study seed")
 def next_pairs(
-    to: Annotated[Path, typer.Option("--to", help="File to write: .jsonl, .json, .csv, .tsv (or .gz), .parquet.")],
-    ledger: LedgerOption = DEFAULT_LEDGER,
-    votes: Annotated[int, typer.Option(min=1, help="How many pairs to ask about.")] = 100,
+    to: RowsFileOption,
+    store: LedgerOptions,
+    votes: Annotated[int, option("How many pairs to ask about.", min=1)] = 100,
     judges: Annotated[
-        list[str] | None, typer.Option("--judge", help="Whose rulings say where votes count. Again for more; all.")
+        list[str] | None, option("Whose rulings say where votes count. Again for more; all.", "--judge")
     ] = None,
-    criterion: Annotated[str, typer.Option(help="What is judged.")] = "overall",
-    ballot: Annotated[str, typer.Option(help="How people vote.")] = "choice+tie",
-    width: Annotated[float, typer.Option(min=0.1, help="Say how many votes bring ratings to ± so many points.")] = 25.0,
-    planned: Annotated[int, typer.Option(min=1, help="About how many votes are to be cast in all.")] = 400,
-    ledger_study: Annotated[str | None, typer.Option("--study", help="The study, where it has several.")] = None,
-    seed: Annotated[int, typer.Option(help="Decides what is drawn.")] = 0,
+    criterion: CriterionOption = "overall",
+    ballot: Annotated[str, option("How people vote.")] = "choice+tie",
+    width: Annotated[float, option("Say how many votes bring ratings to ± so many points.", min=0.1)] = 25.0,
+    planned: Annotated[int, option("About how many votes are to be cast in all.", min=1)] = 400,
+    seed: SeedOption = 0,
 ) -> None:
     """Write the pairs to ask people about next: where votes shrink the corrected leaderboard fastest.
 
@@ -432,26 +483,25 @@ def next_pairs(
 
         fullbench people next --ledger fullbench.ledger --votes 100 --to ask.jsonl
     """
-    from fullbench.analysis.people.next_pairs_to_vote_on import queue
+    from fullbench.analysis.people.next_pairs_to_vote_on import build_queue
     from fullbench.core.verdict import PEOPLE
     from fullbench.files.item_files import write_rows
-    from fullbench.ledger.ledger import Ledger
 
-    with Ledger(ledger, read_only=True) as book:
-        study = book.one_study(ledger_study)
-        columns = book.columns(study=study).of(criterion=criterion)
+    with store.read() as book:
+        study = book.one_study(store.study)
+        columns = book.columns(study=study).where(criterion=criterion)
         questions = {item.id: item.question for item in book.items(study=study)}
-    ruling = judges or [judge for judge in columns.judges() if judge != PEOPLE]
-    ordered = queue(columns, ruling, planned=planned, seed=seed)
-    asked = ordered.asks[:votes]
+    judge_names = judges or [judge for judge in columns.judges() if judge != PEOPLE]
+    pair_queue = build_queue(columns, judge_names, planned_votes=planned, seed=seed)
+    next_asks = pair_queue.pairs[:votes]
     rows = (
         {
             "item": ask.item, "contestants": list(ask.contestants), "samples": list(ask.samples), "ballot": ballot,
             "criterion": criterion, "probability": ask.probability, "question": questions.get(ask.item),
             "rater": None, "marks": None,
         }
-        for ask in asked
+        for ask in next_asks
     )  # fmt: skip
-    count = write_rows(to, rows, ASKED)
-    say(f"Written: {to} ({count:,} pairs of {len(ordered.asks):,} that nobody voted on)")
-    say(ordered.sentence(width))
+    count = write_rows(to, rows, NEXT_PAIR_COLUMNS)
+    print_message(f"Written: {to} ({count:,} pairs of {len(pair_queue.pairs):,} that nobody voted on)")
+    print_message(pair_queue.sentence(width))

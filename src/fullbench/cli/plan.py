@@ -1,23 +1,25 @@
-"""`fullbench plan`: what a study would ask, and what that takes."""
+"""`fullbench plan`: planned calls of a study and their cost."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from pathlib import Path
-from typing import Annotated
+from fullbench.cli.options import (
+    CallOptions,
+    InputOptions,
+    OwnLedgerOption,
+    SafeOption,
+    StudyArgument,
+    options,
+    read_study,
+)
 
-import typer
 
-from fullbench.cli.options import JsonOption, LimitOption, SafeOption, WithoutPicturesOption, ledger_if_any, show, warn
-
-
+@options("ledger limit without_pictures safe as_json")
 def plan(
-    study: Annotated[Path, typer.Argument(help="The study, a TOML file.")],
-    ledger: Annotated[str | None, typer.Option("--ledger", help="Instead of the study's own ledger.")] = None,
-    limit: LimitOption = None,
-    without_pictures: WithoutPicturesOption = False,
+    study: StudyArgument,
+    inputs: InputOptions,
+    calls: CallOptions,
+    ledger: OwnLedgerOption = None,
     safe: SafeOption = False,
-    as_json: JsonOption = False,
 ) -> None:
     """Say what a study would ask: calls, tokens, dollars live and in batches, and time. Nothing is asked.
 
@@ -26,12 +28,7 @@ def plan(
 
     Example: fullbench plan study.toml
     """
-    from fullbench.studies.study_file import Study
-    from fullbench.studies.study_kinds import conductor as conductor_of
+    from fullbench.studies.study_kinds import study_run_for
 
-    read = Study.read(study)
-    read = replace(read, limit=limit or read.limit, without_pictures=read.without_pictures or without_pictures)
-    warn(read, ledger or read.ledger, safe=safe)
-    conductor = conductor_of(read)
-    with ledger_if_any(ledger or read.ledger) as book:
-        show([conductor.plan(book)], as_json=as_json)
+    loaded_study = read_study(study, ledger, inputs, safe=safe)
+    calls.print_plan(study_run_for(loaded_study), ledger or loaded_study.ledger)

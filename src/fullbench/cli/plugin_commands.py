@@ -1,4 +1,4 @@
-"""Commands that enter by the door `commands`."""
+"""Commands of plugins of the type `commands`."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from fullbench.core import plugin_entry_points
 from fullbench.errors import InputError
 
 
-def enter(app: typer.Typer, *, rich_help_panel: str) -> None:
-    """Give an app the commands of the door. One that does not load says so when it is called, and harms no other."""
-    for name in plugin_entry_points.names("commands"):
+def add_plugin_commands(app: typer.Typer, *, rich_help_panel: str) -> None:
+    """Add the commands of plugins to an app. One that fails to load raises its error when it is called."""
+    for name in plugin_entry_points.plugin_names("commands"):
         try:
-            command = plugin_entry_points.load("commands", name)
+            command = plugin_entry_points.load_plugin("commands", name)
         except InputError as error:
-            command = _broken(error)
+            command = _failing_command(error)
         if isinstance(command, typer.Typer):
             app.add_typer(command, name=name, rich_help_panel=rich_help_panel)
         else:
             app.command(name, rich_help_panel=rich_help_panel)(command)
 
 
-def _broken(error: InputError) -> Callable[[], NoReturn]:
-    def broken() -> NoReturn:
+def _failing_command(error: InputError) -> Callable[[], NoReturn]:
+    def raise_error() -> NoReturn:
         """This command of a plugin does not load; call it to see why."""
         raise error
 
-    return broken
+    return raise_error

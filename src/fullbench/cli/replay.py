@@ -1,26 +1,32 @@
-"""`fullbench replay`: a study's tables and page again from its ledger, with no call."""
+"""`fullbench replay`: tables and page of a study from its ledger, without calls."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from fullbench.cli.console import print_message, print_tables
+from fullbench.cli.options import (
+    InputOptions,
+    JsonOption,
+    OwnLedgerOption,
+    SafeOption,
+    StudyArgument,
+    option,
+    options,
+    read_study,
+)
 
-from fullbench.cli.options import JsonOption, SafeOption, WithoutPicturesOption, say, show, warn
 
-
+@options("ledger out check without_pictures safe as_json")
 def replay(
-    study: Annotated[Path, typer.Argument(help="The study, a TOML file.")],
-    ledger: Annotated[
-        str | None, typer.Option("--ledger", help="Instead of the study's own ledger: a file or a URL.")
-    ] = None,
-    out: Annotated[Path | None, typer.Option(help="Write the study's files to this folder instead.")] = None,
+    study: StudyArgument,
+    inputs: InputOptions,
+    ledger: OwnLedgerOption = None,
+    out: Annotated[Path | None, option("Write the study's files to this folder instead.")] = None,
     check: Annotated[
-        bool, typer.Option("--check", help="Write nothing: say whether the files are, byte for byte, what comes out.")
+        bool, option("Write nothing: say whether the files are, byte for byte, what comes out.", "--check")
     ] = False,
-    without_pictures: WithoutPicturesOption = False,
     safe: SafeOption = False,
     as_json: JsonOption = False,
 ) -> int:
@@ -35,26 +41,25 @@ def replay(
     from tempfile import TemporaryDirectory
 
     from fullbench.ledger.ledger import Ledger
-    from fullbench.studies.run.study_outputs import differing, write_outputs
-    from fullbench.studies.study_file import Study
-    from fullbench.studies.study_kinds import conductor
+    from fullbench.studies.run.study_outputs import find_differing_files, write_outputs
+    from fullbench.studies.study_kinds import study_run_for
 
-    plan = Study.read(study)
-    plan = replace(plan, without_pictures=plan.without_pictures or without_pictures)
-    warn(plan, ledger or plan.ledger, safe=safe)
+    plan = read_study(study, ledger, inputs, safe=safe)
     with Ledger(ledger or plan.ledger, read_only=True) as book:
-        done = conductor(plan).replay(book)
-    if done.missing:
-        say(f"{done.missing:,} verdicts of this study are missing; `fullbench run` asks for these alone.")
+        study_result = study_run_for(plan).replay(book)
+    if study_result.missing:
+        print_message(
+            f"{study_result.missing:,} verdicts of this study are missing; `fullbench run` asks for these alone."
+        )
     if check:
         with TemporaryDirectory() as folder:
-            wrong = differing(done, Path(folder))
-        for path in wrong:
-            say(f"{path} is not what the ledger gives")
-        if not wrong:
-            say("The files of the study are what the ledger gives, byte for byte.")
-        return 1 if wrong else 0
-    show(done.tables, as_json=as_json)
-    for path in write_outputs(done, out):
-        say(f"Written: {path}")
+            differing_paths = find_differing_files(study_result, Path(folder))
+        for path in differing_paths:
+            print_message(f"{path} is not what the ledger gives")
+        if not differing_paths:
+            print_message("The files of the study are what the ledger gives, byte for byte.")
+        return 1 if differing_paths else 0
+    print_tables(study_result.tables, as_json=as_json)
+    for path in write_outputs(study_result, out):
+        print_message(f"Written: {path}")
     return 0

@@ -1,4 +1,4 @@
-"""`fullbench report`: tables and a page from a ledger, with no call."""
+"""`fullbench report`: tables and a page from a ledger, without calls."""
 
 from __future__ import annotations
 
@@ -7,70 +7,63 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from fullbench.cli.console import print_message, print_tables
 from fullbench.cli.options import (
-    DEFAULT_LEDGER,
-    CorrectedOption,
+    ChartsOption,
     JsonOption,
-    LedgerOption,
-    PilotOption,
-    StudyOption,
-    VisibleOption,
-    VoteRuleOption,
-    say,
-    show,
+    LabelsOption,
+    LedgerOptions,
+    SeedOption,
+    VoteOptions,
+    option,
+    options,
 )
+from fullbench.errors import InputError
 
 if TYPE_CHECKING:
     from fullbench.core.verdict import Verdict
     from fullbench.ledger.ledger import Ledger
-    from fullbench.reports.display_names import ShownNames
+    from fullbench.reports.display_names import DisplayNames
 
 
+@options(
+    "ledger judges benchmark out labels about study settle rule visible pilot against corrected equate charts names "
+    "language unveiled seed as_json"
+)
 def report(
-    ledger: LedgerOption = DEFAULT_LEDGER,
-    judges: Annotated[
-        list[str] | None, typer.Option("--judge", help="Only these, by name or its beginning; repeatable.")
-    ] = None,
-    benchmark: Annotated[str | None, typer.Option(help="Show the tables of this benchmark.")] = None,
+    store: LedgerOptions,
+    people: VoteOptions,
+    judges: Annotated[list[str] | None, option("Only these, by name or its beginning; repeatable.", "--judge")] = None,
+    benchmark: Annotated[str | None, option("Show the tables of this benchmark.")] = None,
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out",
-            "--report",
-            help="A file: .html is a page with charts and cases; .md, .csv, .json, .txt the tables.",
+        option(
+            "A file: .html is a page with charts and cases; .md, .csv, .json, .txt the tables.", "--out", "--report"
         ),
     ] = None,
-    labels: Annotated[Path | None, typer.Option(help="People's verdicts, to be shown among the judges'.")] = None,
+    labels: LabelsOption = None,
     about: Annotated[
-        Path | None, typer.Option(help="What is known of contestants, a row each (size, rank...): columns of boards.")
+        Path | None, option("What is known of contestants, a row each (size, rank...): columns of boards.")
     ] = None,
-    study: StudyOption = None,
     settle: Annotated[
-        bool, typer.Option("--settle", help="Show each judge that left doubts once more, with people's marks there.")
+        bool, option("Show each judge that left doubts once more, with people's marks there.", "--settle")
     ] = False,
-    rule: VoteRuleOption = "default",
-    visible: VisibleOption = False,
-    pilot: PilotOption = False,
-    against: Annotated[str | None, typer.Option(help="Compare all judges with this one.")] = None,
-    corrected: CorrectedOption = False,
+    against: Annotated[str | None, option("Compare all judges with this one.")] = None,
     equate: Annotated[
         tuple[str, str] | None,
-        typer.Option(
-            metavar="OLD NEW",
-            help="Put a judge's successor on its scale, with the seam on their boards; those that `fullbench equate` "
+        option(
+            "Put a judge's successor on its scale, with the seam on their boards; those that `fullbench equate` "
             "entered are shown anyway.",
+            metavar="OLD NEW",
         ),
     ] = None,
-    charts: Annotated[Path | None, typer.Option(help="A folder for the charts, each as SVG and PNG.")] = None,
+    charts: ChartsOption = None,
     names: Annotated[
-        Path | None,
-        typer.Option(help="A TOML file of names and [site], or a study with them, for the page and charts."),
+        Path | None, option("A TOML file of names and [site], or a study with them, for the page and charts.")
     ] = None,
-    language: Annotated[str, typer.Option(help="Of the page: en or zh.")] = "en",
-    unveiled: Annotated[bool, typer.Option("--unveiled", help="Show sensitive pictures as they are.")] = False,
-    seed: Annotated[int, typer.Option(help="For the bootstrap.")] = 0,
+    language: Annotated[str, option("Of the page: en or zh.")] = "en",
+    unveiled: Annotated[bool, option("Show sensitive pictures as they are.", "--unveiled")] = False,
+    seed: SeedOption = 0,
     as_json: JsonOption = False,
 ) -> None:
     """Show what a ledger says: leaderboards, agreement, faults, cost. Nothing is asked.
@@ -85,119 +78,132 @@ def report(
 
         fullbench report --equate "openai/gpt-4o" "openai/gpt-5" --out board.html
     """
-    from fullbench.analysis.all_tables import costs, tables
-    from fullbench.analysis.people.doubtful_cases import settled
+    from fullbench.analysis.all_tables import cost_table, verdict_tables
+    from fullbench.analysis.people.doubtful_cases import settle_doubtful_cases
     from fullbench.analysis.people.joined_votes import rule_of
-    from fullbench.columns.column_builder import columns_of
+    from fullbench.columns.column_builder import columns_from_verdicts
     from fullbench.core.record import Record
-    from fullbench.errors import InputError
-    from fullbench.ledger.ledger import Ledger
-    from fullbench.reports.display_names import ShownNames
-    from fullbench.reports.record_page import page
+    from fullbench.reports.display_names import DisplayNames
+    from fullbench.reports.record_page import write_page
     from fullbench.reports.site_info import Imprint
     from fullbench.studies import judge_and_model_specs, ledger_columns
-    from fullbench.studies.leaderboards.judge_replacement import with_seams
+    from fullbench.studies.leaderboards.judge_replacement import with_judge_changes
 
-    joining = rule_of(rule)
-    chosen = ShownNames() if names is None else ShownNames.read(names)
-    imprint = Imprint() if names is None else Imprint.read(names).said_in(language).of_report(study or "")
-    if benchmark and joining != "default":
+    study, pilots = store.study, people.pilot
+    vote_rule = rule_of(people.rule)
+    display_names = DisplayNames() if names is None else DisplayNames.read(names)
+    imprint = Imprint() if names is None else Imprint.read(names).for_language(language).of_report(study or "")
+    if benchmark and vote_rule != "default":
         raise InputError("a benchmark's tables join votes as its paper does: leave out --rule, or --benchmark")
-    paged = _page_of(out, language)
-    if names is not None and paged is None and charts is None:
+    page_path = _page_path(out, language)
+    if names is not None and page_path is None and charts is None:
         raise InputError("--names is for the page and the charts; add --out PAGE.html or --charts FOLDER")
-    with Ledger(ledger, read_only=True) as book:
-        judges = ledger_columns.judges_named(book, judges or [])
-        voted = [] if labels is None else _beside(labels, book)
-        columns = ledger_columns.columns(book, judges or None, beside=voted, study=study, pilots=pilot)
-        if len(columns) == len(voted):
-            there = ", ".join(sorted({account.name for account in book.bill() if account.role == "judge"})) or "none"
-            raise InputError(f"the ledger holds no verdict of these judges; there are: {there}", path=book.place)
+    with store.read() as book:
+        judges = ledger_columns.full_judge_names(book, judges or [])
+        label_verdicts = [] if labels is None else _load_new_labels(labels, book)
+        columns = ledger_columns.load_columns(
+            book, judges or None, extra_verdicts=label_verdicts, study=study, pilots=pilots
+        )
+        if len(columns) == len(label_verdicts):
+            judge_names = (
+                ", ".join(sorted({account.name for account in book.bill() if account.role == "judge"})) or "none"
+            )
+            raise InputError(f"the ledger holds no verdict of these judges; there are: {judge_names}", path=book.place)
         if names is not None:
-            _compare_names(chosen, names, book, {*columns.names["judge"], *columns.names["contestant"]})
+            _compare_names(display_names, names, book, {*columns.names["judge"], *columns.names["contestant"]})
         record = Record(())
-        # Texts are read only where somebody will see them, or a benchmark has tables of its own.
-        if benchmark or settle or paged:
-            stored = ledger_columns.record(book, judges or None, study=study, pilots=pilot)
-            record = replace(stored, verdicts=(*stored.verdicts, *voted))
-            record = settled(record).ordered() if settle else record.ordered()
+        # Texts are loaded only for a page, for --settle and for the tables of a benchmark.
+        if benchmark or settle or page_path:
+            stored_record = ledger_columns.load_record(book, judges or None, study=study, pilots=pilots)
+            record = replace(stored_record, verdicts=(*stored_record.verdicts, *label_verdicts))
+            record = settle_doubtful_cases(record).in_canonical_order() if settle else record.in_canonical_order()
         if settle:
-            columns = columns_of(record)
-        # Boards hold one judge's matches beside all verdicts: what verdicts used is counted before, and let go.
-        spent = costs(columns)
+            columns = columns_from_verdicts(record)
+        # The cost is computed first: without usage, the columns leave memory for the matches of the boards.
+        verdict_costs = cost_table(columns)
         columns = columns.without_usage()
-        shown = (
-            list(judge_and_model_specs.benchmark(benchmark).tables(record))
+        report_tables = (
+            list(judge_and_model_specs.benchmark_from_name(benchmark).tables(record))
             if benchmark
-            else tables(
+            else verdict_tables(
                 columns,
-                against=against and ledger_columns.judges_named(book, [against])[0],
-                rule=joining,
-                visible=visible,
+                against=against and ledger_columns.full_judge_names(book, [against])[0],
+                rule=vote_rule,
+                visible=people.visible,
                 seed=seed,
-                corrected=corrected,
-                spent=spent,
+                with_corrections=people.corrected,
+                precomputed_costs=verdict_costs,
             )
         )
-        named = [] if equate is None else [_pair(ledger_columns.judges_named(book, equate))]
-        shown = with_seams(shown, book, study, judges=judges, more=named)
-        who = ledger_columns.settled_by(book, judges or None, study=study, pilots=pilot)
-        shown = ledger_columns.noted(book, [*shown, *who], columns, study=study, pilots=pilot)
+        replacement_pairs = [] if equate is None else [_judge_pair(ledger_columns.full_judge_names(book, equate))]
+        report_tables = with_judge_changes(report_tables, book, study, judges=judges, extra_pairs=replacement_pairs)
+        cascade_tables = ledger_columns.cascade_tables(book, judges or None, study=study, pilots=pilots)
+        report_tables = ledger_columns.add_ledger_notes(
+            book, [*report_tables, *cascade_tables], columns, study=study, pilots=pilots
+        )
         if about is not None:
-            from fullbench.analysis.boards.contestant_facts import with_about
-            from fullbench.studies.run.contestant_facts import read_about
+            from fullbench.analysis.boards.contestant_facts import add_contestant_facts
+            from fullbench.studies.run.contestant_facts import read_contestant_facts
 
-            shown = with_about(shown, read_about(about))
+            report_tables = add_contestant_facts(report_tables, read_contestant_facts(about))
         if charts is not None:
             from fullbench.reports.charts.vega_lite import write_charts
 
-            for path in write_charts([chosen.table(table) for table in shown], charts):
-                say(f"The chart: {path}")
-        if paged is not None:
+            for path in write_charts([display_names.table(table) for table in report_tables], charts):
+                print_message(f"The chart: {path}")
+        if page_path is not None:
             source = {"ledger": book.digest()}
-            page(
-                book.title, record, shown, paged, source=source, unveiled=unveiled, names=chosen, imprint=imprint,
+            write_page(
+                book.title,
+                record,
+                report_tables,
+                page_path,
+                source=source,
+                is_unveiled=unveiled,
+                names=display_names,
+                imprint=imprint,
                 language="zh" if language == "zh" else "en",
-            )  # fmt: skip
-            say(f"The page: {paged}")
+            )
+            print_message(f"The page: {page_path}")
         else:
-            show(shown, as_json=as_json, out=out)
+            print_tables(report_tables, as_json=as_json, out=out)
 
 
-def _beside(labels: Path, book: Ledger) -> list[Verdict]:
-    """The labels of a file that the ledger does not hold, or holds otherwise: each person counts once."""
+def _load_new_labels(labels: Path, book: Ledger) -> list[Verdict]:
+    """Return the labels of a file that are new or changed: each person counts once."""
     from fullbench.files.item_files import read_verdicts
-    from fullbench.studies.run.study_inputs import unheld
+    from fullbench.studies.run.study_inputs import find_new_labels
 
-    voted, changed = unheld(read_verdicts(labels), book)
-    if changed:
-        say(f"{labels}: {changed:,} labels say something else than the ledger of the same people; the file's count.")
-    return voted
+    new_labels, changed_count = find_new_labels(read_verdicts(labels), book)
+    if changed_count:
+        print_message(
+            f"{labels}: {changed_count:,} labels say something else than the ledger of the same people; the "
+            "file's count."
+        )
+    return new_labels
 
 
-def _page_of(out: Path | None, language: str) -> Path | None:
-    """The file of the page, where one is wanted; a language is refused that no page will have."""
-    from fullbench.errors import InputError
-
-    paged = out if out is not None and out.suffix in {".html", ".htm"} else None
+def _page_path(out: Path | None, language: str) -> Path | None:
+    """Return the path of the page, or None; refuse a language without a page."""
+    page_path = out if out is not None and out.suffix in {".html", ".htm"} else None
     if language not in {"en", "zh"}:
         raise InputError(f"unknown language {language!r}; known: en, zh")
-    if language != "en" and paged is None:
+    if language != "en" and page_path is None:
         raise InputError("--language is for the page; add --out PAGE.html")
-    return paged
+    return page_path
 
 
-def _compare_names(chosen: ShownNames, file: Path, book: Ledger, shown: set[str]) -> None:
-    """Refuse names that others in the report have, and say which are of nobody in the ledger."""
-    from fullbench.ledger.contents_and_cost import everybody
+def _compare_names(display_names: DisplayNames, file: Path, book: Ledger, report_names: set[str]) -> None:
+    """Refuse display names that are taken, and print those that match nothing in the ledger."""
+    from fullbench.ledger.contents_and_cost import judge_and_contestant_names
 
-    chosen.refuse_taken(shown, file)
+    display_names.refuse_taken(report_names, file)
     with book.reader() as reader:
-        known = shown | everybody(reader) | {view.name for view in book.views()}
-    if absent := chosen.absent(known, file):
-        say(absent)
+        ledger_names = report_names | judge_and_contestant_names(reader) | {view.name for view in book.views()}
+    if absent := display_names.absent_names_sentence(ledger_names, file):
+        print_message(absent)
 
 
-def _pair(names: Sequence[str]) -> tuple[str, str]:
+def _judge_pair(names: Sequence[str]) -> tuple[str, str]:
     old, new = names
     return old, new

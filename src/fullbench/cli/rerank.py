@@ -1,50 +1,37 @@
-"""`fullbench rerank`: the best of n, by a judge."""
+"""`fullbench rerank`: order the responses to each item by a judge."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
+from fullbench.cli.console import print_message, report_outcome
 from fullbench.cli.options import (
-    DEFAULT_LEDGER,
-    BudgetOption,
-    EngineOption,
-    FetchUrlsOption,
-    LedgerOption,
-    LimitOption,
-    PicturesFromOption,
-    PicturesOption,
-    QuestionOption,
-    QuietOption,
-    asking_from,
-    closing,
-    say,
-    stoppable,
+    CallOptions,
+    CriterionOption,
+    InputOptions,
+    ItemsOption,
+    LedgerOptions,
+    ResponsesOption,
+    TrialsOption,
+    option,
+    options,
 )
 
 
+@options("question limit keep trials ledger pictures pictures_from fetch_urls budget engine quiet")
 def rerank(
-    items: Annotated[Path, typer.Option(help="What was asked: JSONL, CSV or Parquet.")],
-    responses: Annotated[Path, typer.Option(help="What was answered: several responses to each item.")],
-    judge: Annotated[
-        str, typer.Option(help="Who judges, as KIND:NAME?OPTIONS: picture:sharpness, clip:..., openai:...")
-    ],
-    out: Annotated[Path, typer.Option(help="Write the responses here, best first, with rank and worth.")],
-    ballot: Annotated[str, typer.Option(help="real:0-10, score:1-5, choice+tie, ranking...")] = "real:0-10",
-    criterion: Annotated[str, typer.Option(help="What to judge by.")] = "overall",
-    question: QuestionOption = None,
-    limit: LimitOption = None,
-    keep: Annotated[int | None, typer.Option(min=1, help="Only so many of each item; all where left out.")] = None,
-    trials: Annotated[int, typer.Option(min=1, help="How often every case is heard.")] = 1,
-    ledger: LedgerOption = DEFAULT_LEDGER,
-    pictures: PicturesOption = None,
-    pictures_from: PicturesFromOption = None,
-    fetch_urls: FetchUrlsOption = False,
-    budget: BudgetOption = None,
-    engine: EngineOption = None,
-    quiet: QuietOption = False,
+    items: ItemsOption,
+    responses: ResponsesOption,
+    judge: Annotated[str, option("Who judges, as KIND:NAME?OPTIONS: picture:sharpness, clip:..., openai:...")],
+    out: Annotated[Path, option("Write the responses here, best first, with rank and worth.")],
+    store: LedgerOptions,
+    inputs: InputOptions,
+    calls: CallOptions,
+    ballot: Annotated[str, option("real:0-10, score:1-5, choice+tie, ranking...")] = "real:0-10",
+    criterion: CriterionOption = "overall",
+    keep: Annotated[int | None, option("Only so many of each item; all where left out.", min=1)] = None,
+    trials: TrialsOption = 1,
 ) -> int:
     """Put the responses to each item in order by one judge, and keep the best.
 
@@ -55,25 +42,23 @@ def rerank(
         fullbench rerank --items prompts.jsonl --responses pictures.jsonl --judge picture:sharpness --keep 1 \\
             --out best.jsonl
     """
-    from fullbench.ledger.ledger import Ledger
-    from fullbench.studies.best_of_n_kind import Reranking
+    from fullbench.studies.best_of_n_kind import BestOfNRun
     from fullbench.studies.run.study_outputs import write_outputs
     from fullbench.studies.study_file import Study
 
-    options = {"out": out} | ({} if keep is None else {"keep": keep})
+    study_options = {"out": out} | ({} if keep is None else {"keep": keep})
     study = Study(
-        "rerank", kind="rerank", items=items, question=question, limit=limit, responses=responses,
-        judges=(judge,), ballots=(ballot,),
-        criteria=(criterion,), trials=trials, pictures_from=tuple(pictures_from or ()), fetch_urls=fetch_urls,
-        options=options,
+        "rerank", kind="rerank", items=items, responses=responses, judges=(judge,), ballots=(ballot,),
+        criteria=(criterion,), trials=trials, options=study_options,
     )  # fmt: skip
-    reranking = Reranking(study)
-    reranking.ready(budget)
-    with asking_from(engine) as where, Ledger(ledger, pictures=pictures) as book, stoppable() as stop:
-        done = reranking.conduct(book, engine=where, budget=budget, stop=stop, quiet=quiet)
-    write_outputs(done)
-    written = sum(1 for _ in reranking.rows)
-    say(f"Written: {out} ({written} of {len(reranking.answers)} responses, by {reranking.judge.name})")
-    for line in done.said:
-        say(line)
-    return closing(done.tallies, what="verdicts")
+    best_of_n_run = BestOfNRun(inputs.added_to(study))
+    best_of_n_run.check_ready(calls.budget)
+    with calls.open(store) as opened:
+        study_result = opened.execute(best_of_n_run)
+    write_outputs(study_result)
+    row_count = sum(1 for _ in best_of_n_run.rows)
+    print_message(
+        f"Written: {out} ({row_count} of {len(best_of_n_run.answers)} responses, by {best_of_n_run.judge.name})"
+    )
+    print_message(*study_result.messages)
+    return report_outcome(study_result.job_counts, what="verdicts")

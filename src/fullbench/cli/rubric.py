@@ -1,4 +1,4 @@
-"""`fullbench rubric`: criteria proposed from examples, confirmed by a person, weighted by what people marked."""
+"""`fullbench rubric`: propose, confirm and weight the criteria of a rubric."""
 
 from __future__ import annotations
 
@@ -7,43 +7,38 @@ from typing import Annotated
 
 import typer
 
+from fullbench.cli.console import print_message, report_outcome
 from fullbench.cli.options import (
-    DEFAULT_LEDGER,
-    BudgetOption,
-    EngineOption,
-    JsonOption,
-    LedgerOption,
-    PicturesOption,
-    QuietOption,
-    asking_from,
-    closing,
-    say,
-    show,
-    stoppable,
+    CallOptions,
+    ItemsFileOption,
+    LedgerOptions,
+    ResponsesOption,
+    SeedOption,
+    argument,
+    option,
+    options,
 )
+from fullbench.errors import InputError
 
 rubric_app = typer.Typer(
     help="Make a rubric: criteria proposed from examples, confirmed by a person, weighted by what people marked.",
     no_args_is_help=True,
 )
-ItemsOption = Annotated[Path, typer.Option(help="What was asked: JSONL, CSV or Parquet, or a folder of pictures.")]
-ResponsesOption = Annotated[Path, typer.Option(help="What was answered: JSONL, CSV or Parquet.")]
-OutOption = Annotated[Path, typer.Option(help="Write the rubric here (.toml).")]
+OutOption = Annotated[Path, option("Write the rubric here (.toml).")]
+CountOption = Annotated[int, option("How many criteria.", min=1, max=30)]
 
 
 @rubric_app.command("propose")
+@options("ledger pictures budget engine quiet")
 def propose(
-    items: ItemsOption,
+    items: ItemsFileOption,
     responses: ResponsesOption,
-    model: Annotated[str, typer.Option(help="Who proposes, as KIND:NAME?OPTIONS.")],
+    model: Annotated[str, option("Who proposes, as KIND:NAME?OPTIONS.")],
     out: OutOption,
-    labels: Annotated[Path | None, typer.Option(help="People's marks: the examples show both ends of them.")] = None,
-    count: Annotated[int, typer.Option(min=1, max=30, help="How many criteria.")] = 6,
-    ledger: LedgerOption = DEFAULT_LEDGER,
-    pictures: PicturesOption = None,
-    budget: BudgetOption = None,
-    engine: EngineOption = None,
-    quiet: QuietOption = False,
+    store: LedgerOptions,
+    calls: CallOptions,
+    labels: Annotated[Path | None, option("People's marks: the examples show both ends of them.")] = None,
+    count: CountOption = 6,
 ) -> int:
     """Let a model propose a rubric from examples; it waits in a file until a person confirms it.
 
@@ -51,33 +46,33 @@ def propose(
 
         fullbench rubric propose --items items.jsonl --responses answers.jsonl --model openai:gpt-4o --out rubric.toml
     """
-    from fullbench.ledger.ledger import Ledger
     from fullbench.studies import judge_and_model_specs
-    from fullbench.studies.authoring.model_references import Going
-    from fullbench.studies.rubrics.rubric_proposals import EXAMPLES, proposed, write_rubric
+    from fullbench.studies.rubrics.rubric_proposals import EXAMPLES, propose_criteria, write_rubric
     from fullbench.studies.rubrics.rubric_weights import examples_of
     from fullbench.studies.run import study_plan
 
-    writer = judge_and_model_specs.contestant(model)
+    writer = judge_and_model_specs.contestant_from_spec(model)
     examples = examples_of(items, responses, labels)
-    purse = study_plan.ready([writer], budget)
-    with asking_from(engine) as where, Ledger(ledger, pictures=pictures) as book, stoppable() as stop:
-        going = Going(book, engine=where, budget=purse, stop=stop, quiet=quiet, specs={writer.name: model})
-        criteria, tally = proposed(writer, examples, going, count=count)
+    shared_budget = study_plan.check_keys_and_budget([writer], calls.budget)
+    with calls.open(store) as opened:
+        context = opened.call_context(shared_budget, {writer.name: model})
+        criteria, counts = propose_criteria(writer, examples, context, count=count)
     write_rubric(out, criteria, proposer=writer.name)
-    say(f"{min(len(examples), EXAMPLES):,} of {len(examples):,} answers were shown as examples.")
-    say(f"Written: {out} ({len(criteria)} criteria that wait: read them, then fullbench rubric confirm {out})")
-    return closing([tally], what="rubrics")
+    print_message(f"{min(len(examples), EXAMPLES):,} of {len(examples):,} answers were shown as examples.")
+    print_message(
+        f"Written: {out} ({len(criteria)} criteria that wait: read them, then fullbench rubric confirm {out})"
+    )
+    return report_outcome([counts], what="rubrics")
 
 
 @rubric_app.command("confirm")
 def confirm(
-    rubric: Annotated[Path, typer.Argument(help="The rubric's file.")],
-    by: Annotated[str, typer.Option(help="Who confirms; you, where left out.")] = "",
+    rubric: Annotated[Path, argument("The rubric's file.")],
+    by: Annotated[str, option("Who confirms; you, where left out.")] = "",
     leave_out: Annotated[
-        list[str] | None, typer.Option("--leave-out", help="A criterion that is not wanted. Again for more.")
+        list[str] | None, option("A criterion that is not wanted. Again for more.", "--leave-out")
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask no question: every criterion was read.")] = False,
+    yes: Annotated[bool, option("Ask no question: every criterion was read.", "--yes", "-y")] = False,
 ) -> int:
     """Confirm a rubric that a model proposed: each criterion is shown, and kept or left out.
 
@@ -89,47 +84,40 @@ def confirm(
 
         fullbench rubric confirm rubric.toml --by Ana --leave-out style --yes
     """
-    from fullbench.studies.rubrics.rubric_proposals import confirm as confirm_file
-    from fullbench.studies.rubrics.rubric_proposals import user
-    from fullbench.studies.rubrics.rubrics_in_studies import read_file
+    from fullbench.studies.rubrics.rubric_proposals import confirm_rubric as confirm_file
+    from fullbench.studies.rubrics.rubric_proposals import current_user
+    from fullbench.studies.rubrics.rubrics_in_studies import read_rubric_file
 
-    dropped = list(leave_out or ())
+    dropped_names = list(leave_out or ())
     if not yes:
-        criteria, _ = read_file(rubric)
+        criteria, _ = read_rubric_file(rubric)
         for criterion in criteria:
-            if criterion.name not in dropped:
-                say(f"{criterion.name} ({criterion.ballot}, weight {criterion.weight:g}): {criterion.words}")
+            if criterion.name not in dropped_names:
+                print_message(f"{criterion.name} ({criterion.ballot}, weight {criterion.weight:g}): {criterion.words}")
                 if not typer.confirm("Keep it?", default=True, err=True):
-                    dropped.append(criterion.name)
-    accepted = confirm_file(rubric, by or user(), leave_out=dropped)
-    say(f"Confirmed: {rubric} ({len(accepted)} criteria, {len(dropped)} left out)")
+                    dropped_names.append(criterion.name)
+    final_criteria = confirm_file(rubric, by or current_user(), leave_out=dropped_names)
+    print_message(f"Confirmed: {rubric} ({len(final_criteria)} criteria, {len(dropped_names)} left out)")
     return 0
 
 
 @rubric_app.command("learn")
+@options("ledger pictures budget engine as_json quiet")
 def learn(
-    items: ItemsOption,
+    items: ItemsFileOption,
     responses: ResponsesOption,
-    labels: Annotated[Path, typer.Option(help="People's marks on some of the responses.")],
-    judge: Annotated[str, typer.Option(help="Who fills the rubric in, as KIND:NAME?OPTIONS.")],
+    labels: Annotated[Path, option("People's marks on some of the responses.")],
+    judge: Annotated[str, option("Who fills the rubric in, as KIND:NAME?OPTIONS.")],
     out: OutOption,
-    rubric: Annotated[Path | None, typer.Option(help="The rubric whose weights are learned.")] = None,
-    model: Annotated[
-        str | None, typer.Option(help="Who proposes one where there is none, from the first half.")
-    ] = None,
-    count: Annotated[int, typer.Option(min=1, max=30, help="How many criteria to propose.")] = 6,
-    ballot: Annotated[
-        str, typer.Option(help="What people marked on, and the judge's one overall mark is on.")
-    ] = "score:1-5",
-    calls: Annotated[str, typer.Option(help="All criteria in one call, or one each: one, each.")] = "one",
-    held_out: Annotated[float, typer.Option(min=0.1, max=0.9, help="The share of items for the test alone.")] = 0.5,
-    seed: Annotated[int, typer.Option(help="For whatever is drawn at random.")] = 0,
-    ledger: LedgerOption = DEFAULT_LEDGER,
-    pictures: PicturesOption = None,
-    budget: BudgetOption = None,
-    engine: EngineOption = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
+    store: LedgerOptions,
+    calls: CallOptions,
+    rubric: Annotated[Path | None, option("The rubric whose weights are learned.")] = None,
+    model: Annotated[str | None, option("Who proposes one where there is none, from the first half.")] = None,
+    count: CountOption = 6,
+    ballot: Annotated[str, option("What people marked on, and the judge's one overall mark is on.")] = "score:1-5",
+    call_mode: Annotated[str, option("All criteria in one call, or one each: one, each.", "--calls")] = "one",
+    held_out: Annotated[float, option("The share of items for the test alone.", min=0.1, max=0.9)] = 0.5,
+    seed: SeedOption = 0,
 ) -> int:
     """Learn a rubric's weights from people's marks, and test it on items that took no part in it.
 
@@ -141,55 +129,62 @@ def learn(
             --judge openai:gpt-4o-mini --model openai:gpt-4o --out learned.toml
     """
     from fullbench.core.rubric import RUBRIC
-    from fullbench.errors import InputError
-    from fullbench.ledger.ledger import Ledger
     from fullbench.studies import judge_and_model_specs
-    from fullbench.studies.authoring.model_references import Going
-    from fullbench.studies.rubrics.rubric_proposals import proposed, write_rubric
-    from fullbench.studies.rubrics.rubric_weights import examples_of, is_held_out, marked
-    from fullbench.studies.rubrics.rubric_weights import learn as learn_weights
-    from fullbench.studies.rubrics.rubrics_in_studies import CALLS, read_file, words_digest
+    from fullbench.studies.rubrics.rubric_proposals import propose_criteria, write_rubric
+    from fullbench.studies.rubrics.rubric_weights import (
+        collect_marked_responses,
+        examples_of,
+        is_held_out,
+        learn_weights,
+    )
+    from fullbench.studies.rubrics.rubrics_in_studies import CALLS, read_rubric_file, words_digest
     from fullbench.studies.run import study_plan
-    from fullbench.studies.run.study_run import Conductor
+    from fullbench.studies.run.study_run import StudyRun
     from fullbench.studies.study_file import Study
 
     if (rubric is None) == (model is None):
         raise InputError("which rubric? Give --rubric FILE, or --model SPEC to have one proposed")
-    if calls not in CALLS:
-        raise InputError(f"calls is {' or '.join(CALLS)}; found {calls!r}")
-    tallies = []
-    with asking_from(engine) as where, Ledger(ledger, pictures=pictures) as book, stoppable() as stop:
+    if call_mode not in CALLS:
+        raise InputError(f"calls is {' or '.join(CALLS)}; found {call_mode!r}")
+    job_counts = []
+    with calls.open(store) as opened:
         proposer = ""
         if model is not None:
-            writer = judge_and_model_specs.contestant(model)
-            purse = study_plan.ready([writer], budget)
-            seen = [entry for entry in examples_of(items, responses, labels)
-                    if entry[2] is not None and not is_held_out(entry[0].id, held_out, seed)]  # fmt: skip
-            going = Going(book, engine=where, budget=purse, stop=stop, quiet=quiet, specs={writer.name: model})
-            criteria, tally = proposed(writer, seen, going, count=count)
-            tallies, proposer = [tally], writer.name
+            writer = judge_and_model_specs.contestant_from_spec(model)
+            shared_budget = study_plan.check_keys_and_budget([writer], calls.budget)
+            training_examples = [
+                entry
+                for entry in examples_of(items, responses, labels)
+                if entry[2] is not None and not is_held_out(entry[0].id, held_out, seed)
+            ]
+            context = opened.call_context(shared_budget, {writer.name: model})
+            criteria, counts = propose_criteria(writer, training_examples, context, count=count)
+            job_counts, proposer = [counts], writer.name
         elif rubric is not None:
-            read, table = read_file(rubric)
-            criteria, proposer = list(read), str(table.get("proposed", ""))
-        listed = {"judge": judge, "calls": calls, "criteria": [criterion.table for criterion in criteria]}
+            file_criteria, table = read_rubric_file(rubric)
+            criteria, proposer = list(file_criteria), str(table.get("proposed", ""))
+        rubric_table = {"judge": judge, "calls": call_mode, "criteria": [criterion.table for criterion in criteria]}
         name = f"{out.stem} before learning {words_digest(criteria)[:6]}"
         study = Study(
             "learn", items=items, responses=responses, labels=labels, judges=(judge, f"{RUBRIC}{name}"),
-            ballots=(ballot,), orders="sorted", rubrics={name: listed},
+            ballots=(ballot,), orders="sorted", rubrics={name: rubric_table},
         )  # fmt: skip
-        conductor = Conductor(study)
-        (plain, *_), (entry,) = conductor.judges, conductor.rubrics
-        spent = sum(tally.usage.dollars or 0.0 for tally in tallies)
-        done = conductor.conduct(book, engine=where, budget=budget, spent=spent, stop=stop, quiet=quiet)
-        tallies += done.tallies
-        data = marked(done.record, criteria, entry.judge.name, plain.name, ballot)
-    if stop.reason:
-        return closing(tallies, what="verdicts")
-    learned = learn_weights(data, criteria, share=held_out, seed=seed)
-    write_rubric(out, learned.criteria, proposer=proposer)
-    show(learned.tables, as_json=as_json)
-    if learned.dropped:
-        say(f"{len(learned.dropped)} criteria count for nothing and are left out: {', '.join(learned.dropped)}.")
+        study_run = StudyRun(study)
+        (plain_judge, *_), (entry,) = study_run.judges, study_run.rubrics
+        spent_dollars = sum(counts.usage.dollars or 0.0 for counts in job_counts)
+        study_result = opened.execute(study_run, spent_dollars=spent_dollars)
+        job_counts += study_result.job_counts
+        data = collect_marked_responses(study_result.record, criteria, entry.judge.name, plain_judge.name, ballot)
+    if opened.stop.reason:
+        return report_outcome(job_counts, what="verdicts")
+    weighted_rubric = learn_weights(data, criteria, share=held_out, seed=seed)
+    write_rubric(out, weighted_rubric.criteria, proposer=proposer)
+    calls.print_tables(weighted_rubric.tables)
+    if weighted_rubric.dropped_criteria:
+        print_message(
+            f"{len(weighted_rubric.dropped_criteria)} criteria count for nothing and are left out: "
+            f"{', '.join(weighted_rubric.dropped_criteria)}."
+        )
     waits = f"; it waits: fullbench rubric confirm {out}" if proposer else ""
-    say(f"Written: {out} ({len(learned.criteria)} criteria{waits})")
-    return closing(tallies, what="verdicts")
+    print_message(f"Written: {out} ({len(weighted_rubric.criteria)} criteria{waits})")
+    return report_outcome(job_counts, what="verdicts")

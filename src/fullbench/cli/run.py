@@ -1,62 +1,38 @@
-"""`fullbench run`: a study from its file to its tables."""
+"""`fullbench run`: run a study file."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Annotated
 
-import typer
-
+from fullbench.cli.console import print_message, print_uncompared_items, report_outcome
 from fullbench.cli.options import (
-    AgainOption,
-    AnywayOption,
-    BudgetForOption,
-    BudgetOption,
-    DryRunOption,
-    DurabilityOption,
-    EngineOption,
-    FetchUrlsOption,
-    JsonOption,
-    LimitOption,
-    PicturesFromOption,
-    PicturesOption,
-    QuietOption,
+    CallOptions,
+    InputOptions,
+    LedgerOptions,
+    OwnLedgerOption,
     SafeOption,
-    WithoutPicturesOption,
-    closing,
-    ledger_if_any,
-    lonely,
-    say,
-    show,
-    stoppable,
-    warn,
+    StudyArgument,
+    option,
+    options,
+    read_study,
 )
 
 
+@options(
+    "ledger pictures pictures_from without_pictures fetch_urls durability limit budget budget_for anyway again engine "
+    "safe canaries dry_run as_json quiet"
+)
 def run(
-    study: Annotated[Path, typer.Argument(help="The study, a TOML file.")],
-    ledger: Annotated[
-        str | None, typer.Option("--ledger", help="Instead of the study's own ledger: a file or a URL.")
-    ] = None,
-    pictures: PicturesOption = None,
-    pictures_from: PicturesFromOption = None,
-    without_pictures: WithoutPicturesOption = False,
-    fetch_urls: FetchUrlsOption = False,
-    durability: DurabilityOption = None,
-    limit: LimitOption = None,
-    budget: BudgetOption = None,
-    budget_for: BudgetForOption = "run",
-    anyway: AnywayOption = False,
-    again: AgainOption = False,
-    engine: EngineOption = None,
+    study: StudyArgument,
+    store: LedgerOptions,
+    inputs: InputOptions,
+    calls: CallOptions,
+    ledger: OwnLedgerOption = None,
     safe: SafeOption = False,
     canaries: Annotated[
-        int, typer.Option(min=0, help="After the run, let each judge hear so many of its canaries (see `canary`).")
+        int, option("After the run, let each judge hear so many of its canaries (see `canary`).", min=0)
     ] = 0,
-    dry_run: DryRunOption = False,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
 ) -> int:
     """Run a study: contestants answer, judges rule, tables and a page come out.
 
@@ -71,56 +47,31 @@ def run(
 
         fullbench run study.toml --engine ray:auto
     """
-    from fullbench.ledger.database_from_path import durability_of
-    from fullbench.ledger.ledger import Ledger
-    from fullbench.studies.engines import Insistence
-    from fullbench.studies.engines import engine as named
     from fullbench.studies.run.study_outputs import write_outputs
-    from fullbench.studies.study_file import Study
-    from fullbench.studies.study_kinds import conductor as conductor_of
+    from fullbench.studies.study_kinds import study_run_for
 
-    plan = Study.read(study)
-    plan = replace(
-        plan,
-        pictures_from=(*plan.pictures_from, *(pictures_from or ())),
-        without_pictures=plan.without_pictures or without_pictures,
-        limit=limit or plan.limit,
-    )
-    warn(plan, ledger or plan.ledger, safe=safe)
-    plan = replace(plan, fetch_urls=plan.fetch_urls or fetch_urls)
-    conductor = conductor_of(plan)
-    dollars = budget if budget is not None else plan.budget
-    if dry_run:
-        with ledger_if_any(ledger or plan.ledger) as book:
-            show([conductor.plan(book)], as_json=as_json)
-        return 0
-    conductor.ready(dollars)
-    with (
-        stoppable() as stop,
-        named(engine or plan.engine) as where,
-        Ledger(
-            ledger or plan.ledger,
-            pictures=pictures or plan.pictures,
-            study=plan.name,
-            durability=durability_of(durability),
-        ) as book,
-    ):
-        done = conductor.conduct(
-            book, engine=where, budget=dollars, spent=book.spent(plan.name) if budget_for == "study" else 0.0,
-            stop=stop, insist=Insistence(anyway, again), quiet=quiet, whole=plan.report is not None,
-        )  # fmt: skip
-        written = write_outputs(done)
-        show([*done.tables, *done.run_tables], as_json=as_json)
-        for path in written:
-            say(f"Written: {path}")
-        for line in done.said:
-            say(line)
-        lonely(done.record, comparing=done.comparing)
-        code = closing(done.tallies, what="answers or verdicts")
+    plan = read_study(study, ledger, inputs, safe=safe)
+    study_run = study_run_for(plan)
+    dollars = calls.budget if calls.budget is not None else plan.budget
+    pictures = store.pictures or (None if plan.pictures is None else str(plan.pictures))
+    store = replace(store, ledger=str(ledger or plan.ledger), pictures=pictures)
+    if calls.dry_run:
+        return calls.print_plan(study_run, store.path)
+    study_run.check_ready(dollars)
+    with calls.open(store, plan.name, plan.engine) as opened:
+        study_result = opened.execute(study_run, budget=dollars, with_texts=plan.report is not None)
+        output_paths = write_outputs(study_result)
+        calls.print_tables([*study_result.tables, *study_result.run_tables])
+        for path in output_paths:
+            print_message(f"Written: {path}")
+        print_message(*study_result.messages)
+        print_uncompared_items(study_result.record, comparing=study_result.comparing)
+        code = report_outcome(study_result.job_counts, what="answers or verdicts")
     if canaries and not code:
-        from fullbench.cli.canary_and_equate import ride_along
+        from fullbench.cli.canary_and_equate import run_canaries_after_study
 
-        spent = sum(tally.usage.dollars or 0.0 for tally in done.tallies)
-        left = None if dollars is None else max(0.0, dollars - spent)
-        code = ride_along(plan.judges, ledger or plan.ledger, canaries, left, quiet=quiet)
+        spent_dollars = sum(counts.usage.dollars or 0.0 for counts in study_result.job_counts)
+        remaining_dollars = None if dollars is None else max(0.0, dollars - spent_dollars)
+        canary_calls = CallOptions(budget=remaining_dollars, quiet=calls.quiet)
+        code = run_canaries_after_study(plan.judges, LedgerOptions(ledger=store.path), canaries, canary_calls)
     return code

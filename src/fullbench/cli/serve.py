@@ -10,7 +10,8 @@ from urllib.parse import urlsplit
 
 import typer
 
-from fullbench.cli.options import say
+from fullbench.cli.console import print_message
+from fullbench.cli.options import option
 from fullbench.cli.people import TaskLimitOption
 from fullbench.errors import InputError, MissingExtra
 from fullbench.web.site_settings import TASK_LIMIT
@@ -21,59 +22,48 @@ if TYPE_CHECKING:
 
 def serve(
     ledger: Annotated[
-        str | None,
-        typer.Option("--ledger", envvar="FULLBENCH_LEDGER", help="The ledger to show: a path or a URL."),
+        str | None, option("The ledger to show: a path or a URL.", "--ledger", envvar="FULLBENCH_LEDGER")
     ] = None,
     database: Annotated[
         str | None,
-        typer.Option(
+        option(
+            "Accounts and votes: postgresql://USER@HOST/NAME. A SQLite file in --data where left out.",
             "--database",
             envvar="FULLBENCH_DATABASE",
-            help="Accounts and votes: postgresql://USER@HOST/NAME. A SQLite file in --data where left out.",
         ),
     ] = None,
     data: Annotated[
-        Path, typer.Option("--data", envvar="FULLBENCH_DATA", help="Folder of the SQLite file and of uploads.")
+        Path, option("Folder of the SQLite file and of uploads.", "--data", envvar="FULLBENCH_DATA")
     ] = Path("fullbench-web"),
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on.")] = 8000,
-    workers: Annotated[int, typer.Option(min=1, max=64, help="Processes that share the work.")] = 1,
-    title: Annotated[str, typer.Option(help="The name of this site, in place of the title under [site].")] = "",
-    public: Annotated[bool, typer.Option("--public", help="Results can be read without an account.")] = False,
-    url: Annotated[
-        str, typer.Option(help="The address by which people reach the site, such as https://bench.example.org.")
-    ] = "",
+    host: Annotated[str, option("Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, option("Port to listen on.", min=1, max=65535)] = 8000,
+    workers: Annotated[int, option("Processes that share the work.", min=1, max=64)] = 1,
+    title: Annotated[str, option("The name of this site, in place of the title under [site].")] = "",
+    public: Annotated[bool, option("Results can be read without an account.", "--public")] = False,
+    url: Annotated[str, option("The address by which people reach the site, such as https://bench.example.org.")] = "",
     plain: Annotated[
-        bool, typer.Option("--plain", help="Listen beyond this machine without https; passwords can be read.")
+        bool, option("Listen beyond this machine without https; passwords can be read.", "--plain")
     ] = False,
-    proxies: Annotated[
-        str, typer.Option(help="Addresses of reverse proxies that are believed, with commas.")
-    ] = "127.0.0.1",
+    proxies: Annotated[str, option("Addresses of reverse proxies that are believed, with commas.")] = "127.0.0.1",
     secret: Annotated[
-        str,
-        typer.Option(
-            envvar="FULLBENCH_SECRET", help="Signs forms; where left out, one is drawn and kept in the database."
-        ),
+        str, option("Signs forms; where left out, one is drawn and kept in the database.", envvar="FULLBENCH_SECRET")
     ] = "",
     task_limit: TaskLimitOption = TASK_LIMIT,
     invite: Annotated[
-        str | None,
-        typer.Option(help="Print a link that makes an account (organiser, annotator or viewer), and leave."),
+        str | None, option("Print a link that makes an account (organiser, annotator or viewer), and leave.")
     ] = None,
     names: Annotated[
         Path | None,
-        typer.Option(
-            help="A TOML file, a study's too: names that pages show judges and contestants by, and [site], what the "
+        option(
+            "A TOML file, a study's too: names that pages show judges and contestants by, and [site], what the "
             "first page says of the results.",
             show_default=False,
         ),
     ] = None,
     requests: Annotated[
-        bool, typer.Option("--log-requests", help="Write a line for every request: time, path, status, size, duration.")
+        bool, option("Write a line for every request: time, path, status, size, duration.", "--log-requests")
     ] = False,
-    check: Annotated[
-        bool, typer.Option("--check", help="Bring the database up to date, open everything, and leave.")
-    ] = False,
+    check: Annotated[bool, option("Bring the database up to date, open everything, and leave.", "--check")] = False,
 ) -> None:
     """Serve the web app: people judge, and everybody sees the results.
 
@@ -101,7 +91,7 @@ def serve(
         raise InputError(
             f"{url!r} has a path, and a site needs a host of its own; write --url https://bench.example.org"
         )
-    if not _loopback(host) and not https and not plain:
+    if not _is_loopback(host) and not https and not plain:
         raise InputError(
             f"{host} can be reached from other machines, and passwords would travel in the clear: put a proxy that "
             "speaks https in front and add --url https://..., or add --plain to accept it"
@@ -109,63 +99,53 @@ def serve(
     if ledger is not None and "://" not in ledger and not Path(ledger).exists():
         raise InputError(f"there is no ledger {ledger!r}; `fullbench judge` or `fullbench demo` makes one")
     if invite is not None:
-        _known_role(invite)
+        _refuse_unknown_role(invite)
     settings = Settings(
-        database or f"sqlite:///{data.resolve() / 'web.sqlite'}",
-        ledger,
-        data.resolve(),
-        title=title,
-        secret=secret,
-        host=host,
-        port=port,
-        workers=workers,
-        https=https,
-        public=public,
-        proxies=proxies,
-        url=url,
-        names="" if names is None else str(names.resolve()),
-        task_limit=task_limit,
-    )
+        database or f"sqlite:///{data.resolve() / 'web.sqlite'}", ledger, data.resolve(), title=title, secret=secret,
+        host=host, port=port, workers=workers, https=https, public=public, proxies=proxies, url=url,
+        names="" if names is None else str(names.resolve()), task_limit=task_limit,
+    )  # fmt: skip
     if names is not None:
         _check_names(names, ledger, alone=invite is not None)
-    _prepare(settings)
+    _prepare_site(settings)
     if invite is not None:
-        _invite(settings, invite, chosen=bool(url) or (host, port) != ("127.0.0.1", 8000))
+        _print_invitation(settings, invite, is_address_chosen=bool(url) or (host, port) != ("127.0.0.1", 8000))
     elif check:
-        _check(settings)
+        _check_site(settings)
     else:
-        _run(settings, requests=requests)
+        _run_server(settings, requests=requests)
 
 
 def _check_names(path: Path, ledger: str | None, *, alone: bool) -> None:
-    """Refuse names that do not fit, or that others in the ledger have, before anything is made; say which are of
-    nobody in it. With `alone` only the file is looked at."""
+    """Refuse display names that are invalid or taken, and print those that match nothing in the ledger.
+
+    With `alone`, only the file is checked.
+    """
     from contextlib import ExitStack
 
     from fullbench.ledger.ledger import Ledger
     from fullbench.reports.site_info import Imprint
-    from fullbench.web.results.pages.shown_names import Names, for_ledger
+    from fullbench.web.results.pages.shown_names import Names, names_for_ledger
 
     Imprint.read(path)
     if alone:
         Names.read(path)
         return
-    with ExitStack() as opened:
-        book = None if ledger is None else opened.enter_context(Ledger(ledger, read_only=True))
-        _, absent = for_ledger(path, book)
+    with ExitStack() as exit_stack:
+        book = None if ledger is None else exit_stack.enter_context(Ledger(ledger, read_only=True))
+        _, absent = names_for_ledger(path, book)
     if absent:
-        say(absent)
+        print_message(absent)
 
 
-def _loopback(host: str) -> bool:
+def _is_loopback(host: str) -> bool:
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return host == "localhost"
 
 
-def _free(settings: Settings) -> None:
-    """Refuse an address that cannot be listened on, before anything is made."""
+def _refuse_used_address(settings: Settings) -> None:
     import socket
 
     try:
@@ -178,26 +158,26 @@ def _free(settings: Settings) -> None:
         raise InputError(f"{settings.host}:{settings.port} {why}; choose another with --host and --port") from error
 
 
-def _known_role(role: str) -> None:
-    from fullbench.web.accounts.users import as_role
+def _refuse_unknown_role(role: str) -> None:
+    from fullbench.web.accounts.users import parse_role
 
-    as_role(role)
+    parse_role(role)
 
 
-def _prepare(settings: Settings) -> None:
-    from fullbench.web.database import engine_for, upgrade
+def _prepare_site(settings: Settings) -> None:
+    from fullbench.web.database import engine_for, upgrade_schema
 
     engine = engine_for(settings.database)
     if engine.dialect.name == "sqlite" and str(settings.data) in settings.database:
         settings.data.mkdir(parents=True, exist_ok=True)
-    upgrade(engine)
+    upgrade_schema(engine)
     engine.dispose()
     if settings.ledger is not None:
-        _open_once(settings.ledger)
+        _check_ledger_opens(settings.ledger)
 
 
-def _open_once(where: str) -> None:
-    """Say what is wrong with a ledger before listening; one of an older fullbench is brought up to date."""
+def _check_ledger_opens(where: str) -> None:
+    """Refuse a damaged ledger before the server starts; upgrade an older one."""
     from fullbench.errors import LedgerError
     from fullbench.ledger.ledger import Ledger
 
@@ -207,35 +187,37 @@ def _open_once(where: str) -> None:
         Ledger(where).close()
 
 
-def _invite(settings: Settings, role: str, *, chosen: bool) -> None:
-    """Print a link under the address that was `chosen`, else under the one that the site was last started with."""
+def _print_invitation(settings: Settings, role: str, *, is_address_chosen: bool) -> None:
+    """Print a link with the chosen address, else with that of the last start of the site."""
     from fullbench.web.accounts import audit_log, invitations, users
-    from fullbench.web.accounts.random_ids_and_digests import address
-    from fullbench.web.database import engine_for, writing
+    from fullbench.web.accounts.random_ids_and_digests import site_address
+    from fullbench.web.database import engine_for, write_transaction
 
     engine = engine_for(settings.database)
-    with writing(engine) as connection:
-        _, secret = invitations.make(connection, users.as_role(role), None, note="fullbench serve --invite")
-        base = settings.base if chosen else address(connection) or settings.base
-        audit_log.write(connection, None, "invited", "fullbench serve --invite", role=role)
+    with write_transaction(engine) as connection:
+        _, secret = invitations.create_invitation(
+            connection, users.parse_role(role), None, note="fullbench serve --invite"
+        )
+        base = settings.base if is_address_chosen else site_address(connection) or settings.base
+        audit_log.write_entry(connection, None, "invited", "fullbench serve --invite", role=role)
     engine.dispose()
     typer.echo(f"{base}/join/{secret}")
 
 
-def _check(settings: Settings) -> None:
+def _check_site(settings: Settings) -> None:
     from fullbench.web.app import create_app
-    from fullbench.web.database import shown
+    from fullbench.web.database import url_without_password
 
     app = create_app(settings)
-    say(f"The database {shown(app.state.engine)} is up to date.")
+    print_message(f"The database {url_without_password(app.state.engine)} is up to date.")
     if app.state.ledger is not None:
-        say(f"The ledger {app.state.ledger.place} is open.")
+        print_message(f"The ledger {app.state.ledger.place} is open.")
         app.state.ledger.close()
     app.state.engine.dispose()
 
 
-def _logging(*, requests: bool) -> dict[str, Any]:
-    """Every line of the log has its time; requests are logged where wished for."""
+def _logging_config(*, requests: bool) -> dict[str, Any]:
+    """Return a logging configuration with the time in every line."""
     lines = {"format": "%(asctime)s %(levelname)s %(message)s", "datefmt": "%Y-%m-%d %H:%M:%S"}
     return {
         "version": 1,
@@ -250,24 +232,26 @@ def _logging(*, requests: bool) -> dict[str, Any]:
     }
 
 
-def _run(settings: Settings, *, requests: bool = False) -> None:
+def _run_server(settings: Settings, *, requests: bool = False) -> None:
     import uvicorn
 
     from fullbench.web.accounts import invitations
-    from fullbench.web.accounts.random_ids_and_digests import set_address
-    from fullbench.web.database import engine_for, writing
+    from fullbench.web.accounts.random_ids_and_digests import set_site_address
+    from fullbench.web.database import engine_for, write_transaction
 
-    _free(settings)
+    _refuse_used_address(settings)
     settings.data.mkdir(parents=True, exist_ok=True)
     engine = engine_for(settings.database)
-    with writing(engine) as connection:
-        first = invitations.first(connection)
-        set_address(connection, settings.base)
+    with write_transaction(engine) as connection:
+        first_secret = invitations.create_first_invitation(connection)
+        set_site_address(connection, settings.base)
     engine.dispose()
     where = f"{settings.host}:{settings.port}, as {settings.base}" if settings.url else settings.base
-    say(f"Listening on {where} (stop with Ctrl-C)")
-    if first is not None:
-        say(f"Nobody has an account yet. Make the organiser's, within a day: {settings.base}/join/{first}")
+    print_message(f"Listening on {where} (stop with Ctrl-C)")
+    if first_secret is not None:
+        print_message(
+            f"Nobody has an account yet. Make the organiser's, within a day: {settings.base}/join/{first_secret}"
+        )
     settings.to_environment()
     uvicorn.run(
         "fullbench.web.app:from_environment",
@@ -279,6 +263,6 @@ def _run(settings: Settings, *, requests: bool = False) -> None:
         forwarded_allow_ips=settings.proxies,
         server_header=False,
         access_log=False,
-        log_config=_logging(requests=requests),
+        log_config=_logging_config(requests=requests),
         timeout_graceful_shutdown=10,
     )

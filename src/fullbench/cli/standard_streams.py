@@ -1,4 +1,4 @@
-"""Standard output and error as they may be: closed, full, no longer read, or in a locale that lacks some letters."""
+"""Standard output and error that may be closed, full, or limited to the characters of a locale."""
 
 from __future__ import annotations
 
@@ -8,63 +8,63 @@ import os
 import sys
 from typing import TextIO
 
-PLAIN = {ord(drawn): plain for drawn, plain in zip("─│╭╮╰╯┌┐└┘≤≥–—…×·", "-|++++++++<>--.x.", strict=True)} | {
+PLAIN_SIGNS = {ord(drawn): plain for drawn, plain in zip("─│╭╮╰╯┌┐└┘≤≥–—…×·", "-|++++++++<>--.x.", strict=True)} | {
     ord("≤"): "<=", ord("≥"): ">=", ord("…"): "...",
 }  # fmt: skip
-"""How lines and signs of our own are written where a locale has none of them."""
+"""ASCII replacements of our own signs for locales that lack them."""
 
 
-class Nowhere(io.StringIO):
-    """Takes what is written once standard output has failed: nothing more of it can be shown."""
+class NullStream(io.StringIO):
+    """Stream that discards what is written after standard output has failed."""
 
     def write(self, text: str) -> int:
         return len(text)
 
 
-def spelt(error: UnicodeError) -> tuple[str, int]:
-    """What stands for letters that a locale lacks: our own signs in plain ones, all others as JSON spells them."""
+def spell_missing_letters(error: UnicodeError) -> tuple[str, int]:
+    """Replace characters that a locale lacks: our own signs by ASCII, others by JSON escapes."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    missing = error.object[error.start : error.end].translate(PLAIN)
-    return "".join(letter if letter.isascii() else _escaped(letter) for letter in missing), error.end
+    missing = error.object[error.start : error.end].translate(PLAIN_SIGNS)
+    return "".join(letter if letter.isascii() else _escape_letter(letter) for letter in missing), error.end
 
 
-def _escaped(letter: str) -> str:
+def _escape_letter(letter: str) -> str:
     units = letter.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[place : place + 2].hex()}" for place in range(0, len(units), 2))
 
 
-codecs.register_error("fullbench-spelt", spelt)
+codecs.register_error("fullbench-spelt", spell_missing_letters)
 
 
-def ready(stream: TextIO | None) -> TextIO:
-    """The stream, able to write every letter; a closed one is written to nowhere."""
+def prepare_stream(stream: TextIO | None) -> TextIO:
+    """Return a stream that can write every character; a closed one becomes a null stream."""
     if stream is None:
-        return Nowhere()
+        return NullStream()
     if isinstance(stream, io.TextIOWrapper):
         stream.reconfigure(errors="fullbench-spelt")
     return stream
 
 
-def flushed(code: int) -> int:
-    """The exit code, once all is written: 1 where nobody reads any more, 2 where it could not be written."""
+def flush_streams(code: int) -> int:
+    """Flush the output and return the exit code: 1 if the reader has gone, 2 if writing failed."""
     for stream in (sys.stdout, sys.stderr):
         try:
             if stream is not None:
                 stream.flush()
         except BrokenPipeError:
             code = code or 1
-            _forget(stream)
+            _discard_output(stream)
         except OSError as error:
             if stream is sys.stdout and sys.stderr is not None:
                 sys.stderr.write(f"fullbench: the output could not be written ({error.strerror})\n")
             code = code or 2
-            _forget(stream)
+            _discard_output(stream)
     return code
 
 
-def _forget(stream: TextIO) -> None:
-    """Python tries once more when it ends, and complains: what is left goes nowhere."""
+def _discard_output(stream: TextIO) -> None:
+    """Send the rest of a stream to /dev/null: Python flushes again at exit and would complain."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)

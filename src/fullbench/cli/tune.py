@@ -1,4 +1,4 @@
-"""`fullbench tune`: a generator becomes better by what a judge prefers."""
+"""`fullbench tune`: tune an image generator to the preferences of a judge."""
 
 from __future__ import annotations
 
@@ -7,64 +7,47 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from fullbench.cli.options import (
-    DEFAULT_LEDGER,
-    BudgetOption,
-    EngineOption,
-    JsonOption,
-    LedgerOption,
-    QuietOption,
-    asking_from,
-    closing,
-    say,
-    show,
-    stoppable,
-)
-from fullbench.cli.pair_campaign import Campaign
-from fullbench.cli.people import DATA, DatabaseOption, DataOption
+from fullbench.cli.console import print_message, report_outcome
+from fullbench.cli.options import CallOptions, CriterionOption, LedgerOptions, SeedOption, option, options
+from fullbench.cli.pair_campaign import PairCampaign
+from fullbench.cli.people import SiteOptions
+from fullbench.errors import InputError
 
 if TYPE_CHECKING:
-    from fullbench.training.generator.preference_tuning import Way
+    from fullbench.training.generator.preference_tuning import TuningMethod
 
 
+@options("ledger budget engine as_json quiet database data")
 def tune(
-    generator: Annotated[str, typer.Option(help="The generator to tune: diffusers:FOLDER?OPTIONS.")],
-    prompts: Annotated[Path, typer.Option(help="What it draws to learn: a .txt with a prompt a line, or items.")],
-    judge: Annotated[str, typer.Option(help="Whose preferences it learns, as KIND:NAME?OPTIONS.")],
-    out: Annotated[Path, typer.Option(help="A folder for the tuned generator.")],
-    held_out: Annotated[
-        Path | None, typer.Option(help="Prompts to compare on; a fifth of the prompts where left out.")
-    ] = None,
+    generator: Annotated[str, option("The generator to tune: diffusers:FOLDER?OPTIONS.")],
+    prompts: Annotated[Path, option("What it draws to learn: a .txt with a prompt a line, or items.")],
+    judge: Annotated[str, option("Whose preferences it learns, as KIND:NAME?OPTIONS.")],
+    out: Annotated[Path, option("A folder for the tuned generator.")],
+    store: LedgerOptions,
+    calls: CallOptions,
+    site: SiteOptions,
+    held_out: Annotated[Path | None, option("Prompts to compare on; a fifth of the prompts where left out.")] = None,
     compare: Annotated[
-        list[str] | None, typer.Option(help="A judge that compares before and after. Give it again for more.")
+        list[str] | None, option("A judge that compares before and after. Give it again for more.")
     ] = None,
     people: Annotated[
-        str, typer.Option(help="Let people compare too, in a campaign of this name; again later: their votes so far.")
+        str, option("Let people compare too, in a campaign of this name; again later: their votes so far.")
     ] = "",
-    votes: Annotated[int, typer.Option(min=1, help="people: votes on each pair.")] = 1,
-    way: Annotated[str, typer.Option(help="best (learn what won), weighted, dpo, or ddpo (in rounds).")] = "best",
-    samples: Annotated[int, typer.Option(min=2, help="Pictures of each prompt among which the judge chooses.")] = 4,
-    compared: Annotated[int, typer.Option(min=1, help="Pictures of each held-out prompt, before and after.")] = 2,
-    lora: Annotated[int, typer.Option(min=0, help="Adapters of this rank; 0 tunes all weights.")] = 0,
-    lr: Annotated[float, typer.Option(help="The learning rate.")] = 5e-5,
-    batch: Annotated[int, typer.Option(min=1, help="Pictures a step.")] = 16,
-    epochs: Annotated[float, typer.Option(help="How often each picture is learned from.")] = 4.0,
-    steps: Annotated[int | None, typer.Option(min=1, help="Steps, in place of epochs.")] = None,
-    beta: Annotated[float, typer.Option(help="dpo: higher stays closer to the beginning.")] = 1000.0,
-    anchor: Annotated[float, typer.Option(help="dpo: how much the preferred picture itself is learned.")] = 1.0,
-    rounds: Annotated[int, typer.Option(min=1, help="ddpo: how often it draws, is judged and learns.")] = 10,
-    round_prompts: Annotated[int, typer.Option(min=1, help="ddpo: prompts of each round.")] = 32,
-    criterion: Annotated[str, typer.Option(help="What the judges go by.")] = "overall",
-    seed: Annotated[int, typer.Option(help="For whatever is drawn at random while learning.")] = 0,
-    ledger: LedgerOption = DEFAULT_LEDGER,
-    budget: BudgetOption = None,
-    engine: EngineOption = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    database: DatabaseOption = None,
-    data: DataOption = DATA,
+    votes: Annotated[int, option("people: votes on each pair.", min=1)] = 1,
+    way: Annotated[str, option("best (learn what won), weighted, dpo, or ddpo (in rounds).")] = "best",
+    samples: Annotated[int, option("Pictures of each prompt among which the judge chooses.", min=2)] = 4,
+    compared: Annotated[int, option("Pictures of each held-out prompt, before and after.", min=1)] = 2,
+    lora: Annotated[int, option("Adapters of this rank; 0 tunes all weights.", min=0)] = 0,
+    lr: Annotated[float, option("The learning rate.")] = 5e-5,
+    batch: Annotated[int, option("Pictures a step.", min=1)] = 16,
+    epochs: Annotated[float, option("How often each picture is learned from.")] = 4.0,
+    steps: Annotated[int | None, option("Steps, in place of epochs.", min=1)] = None,
+    beta: Annotated[float, option("dpo: higher stays closer to the beginning.")] = 1000.0,
+    anchor: Annotated[float, option("dpo: how much the preferred picture itself is learned.")] = 1.0,
+    rounds: Annotated[int, option("ddpo: how often it draws, is judged and learns.", min=1)] = 10,
+    round_prompts: Annotated[int, option("ddpo: prompts of each round.", min=1)] = 32,
+    criterion: CriterionOption = "overall",
+    seed: SeedOption = 0,
 ) -> int:
     """Tune a generator of pictures by a judge's feedback, and compare before and after blindly.
 
@@ -76,71 +59,76 @@ def tune(
             --compare imagereward --compare gemini:gemini-2.5-flash --people "before and after" --lora 16 --out tuned
     """
     from fullbench.errors import InputError, MissingExtra
-    from fullbench.ledger.ledger import Ledger
     from fullbench.studies import judge_and_model_specs
     from fullbench.studies.run import study_plan
-    from fullbench.training.generator.feedback_loop import read_prompts, split, tune_generator
-    from fullbench.training.generator.ledger_calls import Tuning
+    from fullbench.training.generator.feedback_loop import read_prompts, split_prompts, tune_generator
+    from fullbench.training.generator.ledger_calls import TuningJob
 
     try:
-        from fullbench.training.generator.preference_tuning import Manner
+        from fullbench.training.generator.preference_tuning import TuningSettings
     except ModuleNotFoundError as error:
         raise MissingExtra("tuning a generator", "train") from error
-    items, again = read_prompts(prompts)
-    if again:
-        say(f"{prompts}: {again:,} prompts come more than once; each is drawn once.")
-    learn, aside = (items, read_prompts(held_out)[0]) if held_out is not None else split(items)
-    if shared := {item.question for item in learn} & {item.question for item in aside}:
-        raise InputError(f"{len(shared):,} prompts are learned from and held out too, such as {min(shared)!r}")
-    job = Tuning(
-        generator, judge, learn, aside, out, tuple(compare or ()), samples, compared, lora, criterion, bool(people)
+    items, duplicate_count = read_prompts(prompts)
+    if duplicate_count:
+        print_message(f"{prompts}: {duplicate_count:,} prompts come more than once; each is drawn once.")
+    training_items, held_out_items = (
+        (items, read_prompts(held_out)[0]) if held_out is not None else split_prompts(items)
+    )
+    if shared_prompts := {item.question for item in training_items} & {item.question for item in held_out_items}:
+        raise InputError(
+            f"{len(shared_prompts):,} prompts are learned from and held out too, such as {min(shared_prompts)!r}"
+        )
+    job = TuningJob(
+        generator, judge, training_items, held_out_items, out, tuple(compare or ()), samples, compared, lora, criterion,
+        bool(people),
     )  # fmt: skip
-    manner = Manner(
-        way=_way(way), beta=beta, anchor=anchor, lr=lr, batch=batch, epochs=epochs, steps=steps, seed=seed,
+    settings = TuningSettings(
+        way=_parse_method(way), beta=beta, anchor=anchor, lr=lr, batch=batch, epochs=epochs, steps=steps, seed=seed,
         rounds=rounds, round_prompts=round_prompts,
     )  # fmt: skip
-    campaign = Campaign(people, ledger, votes, criterion, database, data) if people else None
+    campaign = PairCampaign(people, store.ledger, votes, criterion, site) if people else None
     if campaign is not None:
         campaign.take_votes()
-    asked = [
-        judge_and_model_specs.contestant(generator),
-        *study_plan.models_asked([judge_and_model_specs.judge(spec) for spec in (judge, *job.compare)]),
+    models = [
+        judge_and_model_specs.contestant_from_spec(generator),
+        *study_plan.models_of_judges([judge_and_model_specs.judge_from_spec(spec) for spec in (judge, *job.compare)]),
     ]
-    purse = study_plan.purse(budget, asked) if budget is not None else None
-    with asking_from(engine) as where, stoppable() as stop, Ledger(ledger) as book:
-        done = tune_generator(
-            job, manner, book, engine=where, budget=purse, stop=stop, quiet=quiet,
-            step=_nothing if quiet else _Lines("rounds", "mean mark") if way == "ddpo" else _Lines(),
-        )  # fmt: skip
-    if campaign is not None and done.after:
-        campaign.open(done.before, done.after)
-    for sentence in done.said:
-        say(sentence)
-    if done.spec:
-        say(f"The tuned generator: {done.spec}")
-    show(done.tables, as_json=as_json)
-    return closing(done.tallies, what="pictures and verdicts")
+    shared_budget = study_plan.priced_budget(calls.budget, models) if calls.budget is not None else None
+    progress = _ProgressLines("rounds", "mean mark") if way == "ddpo" else _ProgressLines()
+    with calls.open(store) as opened:
+        tuning_result = tune_generator(
+            job,
+            settings,
+            opened.book,
+            engine=opened.engine,
+            budget=shared_budget,
+            stop=opened.stop,
+            quiet=calls.quiet,
+            step=(lambda *_: None) if calls.quiet else progress,
+        )
+    if campaign is not None and tuning_result.after:
+        campaign.open(tuning_result.before, tuning_result.after)
+    print_message(*tuning_result.messages)
+    if tuning_result.spec:
+        print_message(f"The tuned generator: {tuning_result.spec}")
+    calls.print_tables(tuning_result.tables)
+    return report_outcome(tuning_result.job_counts, what="pictures and verdicts")
 
 
-def _way(word: str) -> Way:
+def _parse_method(word: str) -> TuningMethod:
     from typing import get_args
 
-    from fullbench.errors import InputError
-    from fullbench.training.generator.preference_tuning import Way as Ways
+    from fullbench.training.generator.preference_tuning import TuningMethod as Ways
 
-    ways: tuple[Way, ...] = get_args(Ways)
-    for known in ways:
-        if known == word:
-            return known
-    raise InputError(f"unknown way {word!r} to tune; known: {', '.join(ways)}")
-
-
-def _nothing(_step: int, _steps: int, _loss: float) -> None:
-    """Says nothing."""
+    methods: tuple[TuningMethod, ...] = get_args(Ways)
+    for method in methods:
+        if method == word:
+            return method
+    raise InputError(f"unknown way {word!r} to tune; known: {', '.join(methods)}")
 
 
-class _Lines:
-    """A line every few seconds; the last step has one."""
+class _ProgressLines:
+    """Progress of training: a line every few seconds and at the last step."""
 
     def __init__(self, unit: str = "steps", value: str = "loss", every: float = 5.0) -> None:
         self._unit, self._value = unit, value

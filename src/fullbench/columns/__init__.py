@@ -1,1 +1,1 @@
-"""The one columnar table that every figure reads, and what fills it."""
+"""The columnar table of verdicts that all analyses read, and its builders."""

@@ -1,4 +1,4 @@
-"""From rows of verdicts, in any order and from any store, to columns."""
+"""Builder that turns rows of verdicts, in any order and from any store, into columns."""
 
 from __future__ import annotations
 
@@ -12,18 +12,26 @@ from typing import Any
 
 import numpy as np
 
-from fullbench.columns.verdict_columns import STUDY, Array, Columns, Due, grouped, is_constant, reals, spread, taken
+from fullbench.columns.verdict_columns import (
+    STUDY,
+    Array,
+    Columns,
+    Due,
+    expand_ranges,
+    float_column,
+    group_rows,
+    is_constant,
+    take_rows,
+)
 from fullbench.core.record import Record
 from fullbench.core.verdict import FAULTS, Verdict
 
-# Memory that was freed goes back to the system at once.
 
+def release_freed_memory() -> None:
+    """Return freed memory to the system; without effect if the C library is not glibc.
 
-def give_back() -> None:
-    """Hand pages that hold nothing any more back to the system; without effect where the C library is not glibc.
-
-    It keeps freed pieces of a few megabytes for later, and the blocks of columns are such: while each column is made
-    one array, those of all columns would stay beside what was made of them.
+    glibc keeps freed pieces of a few megabytes, the size of column blocks. Without this call the blocks of all columns
+    would stay in memory next to the finished arrays.
     """
     if sys.platform == "linux":
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
@@ -32,18 +40,18 @@ def give_back() -> None:
 
 
 CHUNK = 500
-"""Rows that are Python's objects at one time: few enough to stay in the processor's cache."""
+"""Rows that are Python objects at one time; few enough to stay in the CPU cache."""
 _BLOCK = 1 << 17
-"""Rows whose numbers are put into fewer bytes at one time."""
+"""Rows per block that is narrowed at once."""
 _MANY = 1 << 20
 SMALL = ("trial", "revision", "calls", "retries", "reader")
 KIND = ("study", "judge", "criterion", "ballot", "rater", "fault", "contestants", "samples", *SMALL, "blind")
-"""What many rows share; a store may hand it over as one text, which is taken apart once for all of them."""
+"""Parts that many rows share. A store may pass them as one text, which is parsed once for all rows."""
 WHOLE = ("tokens_in", "tokens_out")
 REAL = ("dollars", "seconds", "cached", "probability")
 ROW = ("kind", "item", "case", "marks", *WHOLE, *REAL, "reason")
-"""What a row has, in this order. Marks are a tuple, or a text that `parse` reads; `reason` is what a judge that recused
-itself said, and may be left out."""
+"""Parts of a row, in this order. Marks are a tuple, or a text that `parse` reads. `reason` is the text of a judge that
+abstained, and may be left out."""
 
 _MOST_MARKS = 1 << 16
 _TEXTS = KIND[:5]
@@ -55,28 +63,29 @@ Kind = tuple[
 
 
 @dataclass(frozen=True, slots=True)
-class Encoded:
-    """A column of a chunk as its labels, each once, and the place of each row's label among them."""
+class EncodedColumn:
+    """A column of a chunk as unique labels, and the index of each row's label."""
 
     labels: Sequence[Any]
     places: Array
 
 
-Column = Sequence[Any] | Array | Encoded
+Column = Sequence[Any] | Array | EncodedColumn
 
 
-def _itself(value: Any) -> Any:
+def _identity_function(value: Any) -> Any:
     return value
 
 
 class Builder:
-    """Takes rows a chunk at a time and keeps narrow arrays of them.
-
-    `kind` gives the parts of a row's kind, in the order of `KIND`; `parse` gives the marks.
+    """Collects rows in chunks and stores them as narrow arrays.
+    `kind` returns the parts of a row's kind in the order of `KIND`; `parse` returns the marks.
     """
 
     def __init__(
-        self, kind: Callable[[Any], Kind] = _itself, parse: Callable[[Any], Sequence[float]] = _itself
+        self,
+        kind: Callable[[Any], Kind] = _identity_function,
+        parse: Callable[[Any], Sequence[float]] = _identity_function,
     ) -> None:
         self._kind = kind
         self._codes: dict[Hashable, int] = {}
@@ -91,12 +100,12 @@ class Builder:
         self._size = 0
 
     def extend(self, rows: Iterable[Sequence[Any]]) -> None:
-        """Rows as `ROW` names their parts."""
+        """Add rows with the parts named in `ROW`."""
         stream = iter(rows)
         self.extend_by(iter(lambda: list(islice(stream, CHUNK)), []))
 
     def extend_by(self, batches: Iterable[Sequence[Sequence[Any]]], but: Callable[[Kind], bool] | None = None) -> bool:
-        """Rows by the batch, `but` for those of some kinds: whether there were such."""
+        """Add batches of rows, except kinds for which `but` is true. Return True if any were skipped."""
         passed_over = False
         for batch in batches:
             # Not strict: rows without a reason are shorter.
@@ -109,41 +118,42 @@ class Builder:
                     chunk = {name: tuple(compress(values, there)) for name, values in chunk.items()}
                     kind = kind[there]
             if len(kind):
-                self._take(kind, chunk)
+                self._append_chunk(kind, chunk)
         return passed_over
 
     def add(self, chunk: Mapping[str, Column]) -> None:
-        """A chunk of rows by columns."""
-        self._take(self._kinds_of(chunk["kind"]), chunk)
+        """Add a chunk of rows given by columns."""
+        self._append_chunk(self._kinds_of(chunk["kind"]), chunk)
 
-    def _take(self, kind: Array, chunk: Mapping[str, Column]) -> None:
+    def _append_chunk(self, kind: Array, chunk: Mapping[str, Column]) -> None:
         self._pieces["kind"].append(kind)
-        self._pieces["item"].append(_coded(self._items, chunk["item"]))
-        self._pieces["case"].append(_numbers(chunk["case"]))
+        self._pieces["item"].append(_encode_values(self._items, chunk["item"]))
+        self._pieces["case"].append(_hash_keys(chunk["case"]))
         for name in WHOLE:
             self._pieces[name].append(np.asarray(chunk[name], dtype=np.int64))
         for name in REAL:
-            self._pieces[name].append(reals(chunk[name]))
+            self._pieces[name].append(float_column(chunk[name]))
         self._marks.add(chunk["marks"])
         if "reason" in chunk:
-            self._reasons |= {self._size + row: text for row, text in _texts(chunk["reason"])}
+            self._reasons |= {self._size + row: text for row, text in _nonempty_texts(chunk["reason"])}
         self._size += len(kind)
         self._loose += len(kind)
         if self._loose > _BLOCK:
             self._pack()
 
     def _pack(self) -> None:
-        """The pieces since the last time as one array of each column, in as few bytes as its numbers need."""
         for name, pieces in self._pieces.items():
             if pieces:
                 block = np.concatenate(pieces)
-                self._blocks[name].append(_once(_tight(block) if block.dtype.kind == "i" else block))
+                self._blocks[name].append(
+                    _collapse_constant(_shrink_integers(block) if block.dtype.kind == "i" else block)
+                )
                 pieces.clear()
         self._loose = 0
 
     def _kinds_of(self, column: Column, but: Callable[[Kind], bool] | None = None) -> Array:
-        """The number of each row's kind; what a kind consists of is found out when it is first seen."""
-        codes = _coded(self._codes, column)
+        """Return the code of each row's kind, which is parsed when it is first seen."""
+        codes = _encode_values(self._codes, column)
         if len(self._codes) > len(self._kinds):
             for kind in islice(self._codes, len(self._kinds), None):
                 parts = self._kind(kind)
@@ -153,28 +163,31 @@ class Builder:
         return codes
 
     def finish(self, due: Iterable[Due] = ()) -> Columns:
-        """The columns, their rows in an order that does not depend on the order in which they came."""
+        """Return the columns. The order of rows does not depend on the order in which they were added."""
         self._pack()
-        arrays = {name: in_one(blocks) for name, blocks in self._blocks.items()}
+        arrays = {name: join_blocks(blocks) for name, blocks in self._blocks.items()}
         kind, kinds = self._kinds_there(arrays.pop("kind"))
         names: dict[str, tuple[str, ...]] = {}
         for place, name in enumerate(_TEXTS):
             names[name] = tuple(sorted({str(parts[place]) for parts in kinds}))
-            arrays[name] = _of_kind(_places(names[name], [str(parts[place]) for parts in kinds]), kind)
+            arrays[name] = _expand_by_kind(_name_codes(names[name], [str(parts[place]) for parts in kinds]), kind)
         names["item"] = tuple(sorted(self._items))
-        arrays["item"] = _places(names["item"], self._items)[arrays["item"]]
+        arrays["item"] = _name_codes(names["item"], self._items)[arrays["item"]]
         names["contestant"] = tuple(sorted({name for parts in kinds for name in parts[6]}))
-        lost = np.array([-1 if parts[5] is None else _FAULTS[parts[5]] for parts in kinds] or [-1], dtype=np.int8)
-        arrays["fault"] = _of_kind(lost, kind)
+        fault_codes = np.array(
+            [-1 if parts[5] is None else _FAULTS[parts[5]] for parts in kinds] or [-1], dtype=np.int8
+        )
+        arrays["fault"] = _expand_by_kind(fault_codes, kind)
         for place, name in enumerate(SMALL, KIND.index(SMALL[0])):
-            arrays[name] = _of_kind(_tight(np.array([parts[place] for parts in kinds] or [0], dtype=np.int64)), kind)
-        seen = np.array([-1 if parts[-1] is None else int(parts[-1]) for parts in kinds] or [-1], dtype=np.int8)
-        arrays["blind"] = _of_kind(seen, kind)
-        shown = _Shown.of(kinds, names["contestant"])
-        return _laid_out(arrays, names, kind, shown, marks=self._marks, reasons=self._reasons, due=due)
+            arrays[name] = _expand_by_kind(
+                _shrink_integers(np.array([parts[place] for parts in kinds] or [0], dtype=np.int64)), kind
+            )
+        blind_codes = np.array([-1 if parts[-1] is None else int(parts[-1]) for parts in kinds] or [-1], dtype=np.int8)
+        arrays["blind"] = _expand_by_kind(blind_codes, kind)
+        kind_responses = _KindResponses.from_kinds(kinds, names["contestant"])
+        return _build_columns(arrays, names, kind, kind_responses, marks=self._marks, reasons=self._reasons, due=due)
 
     def _kinds_there(self, kind: Array) -> tuple[Array, list[Kind]]:
-        """Kinds numbered among those that have a row, and these."""
         if not self._passed_over:
             return kind, self._kinds
         there = [code for code in range(len(self._kinds)) if code not in self._passed_over]
@@ -184,7 +197,7 @@ class Builder:
 
 
 class _Marks:
-    """Marks as one flat array; equal texts are parsed once as long as they are few."""
+    """Marks as one flat array; equal texts are parsed once while there are few distinct ones."""
 
     def __init__(self, parse: Callable[[Any], Sequence[float]]) -> None:
         self._parse = parse
@@ -193,84 +206,89 @@ class _Marks:
         self._blocks: list[Array] = []
 
     def add(self, marks: Column) -> None:
-        self._pieces.append(_tight(_coded(self._codes, marks)))
+        self._pieces.append(_shrink_integers(_encode_values(self._codes, marks)))
         if len(self._codes) > _MOST_MARKS:
-            self._spell_out()
+            self._expand_marks()
 
-    def _spell_out(self) -> None:
-        """The marks of all rows since the last time, one response after the other; a fault has none."""
-        parsed = [() if value is None else self._parse(value) for value in self._codes]
-        sizes = _tight(np.array([len(marks) for marks in parsed], dtype=np.int64))
-        values = np.array([mark for marks in parsed for mark in marks], dtype=np.float64)
+    def _expand_marks(self) -> None:
+        mark_tuples = [() if value is None else self._parse(value) for value in self._codes]
+        sizes = _shrink_integers(np.array([len(marks) for marks in mark_tuples], dtype=np.int64))
+        values = np.array([mark for marks in mark_tuples for mark in marks], dtype=np.float64)
         codes = np.concatenate(self._pieces)
         begin = np.cumsum(sizes, dtype=np.int32) - sizes.astype(np.int32)
-        self._blocks.append(values[spread(begin[codes], sizes[codes])])
+        self._blocks.append(values[expand_ranges(begin[codes], sizes[codes])])
         self._codes, self._pieces = {}, []
 
     def flat(self) -> Array:
         if self._pieces:
-            self._spell_out()
-        return in_one(self._blocks)
+            self._expand_marks()
+        return join_blocks(self._blocks)
 
 
-class _Shown:
-    """The responses of each kind, flat: who, which sample, and where a kind's begin."""
+class _KindResponses:
+    """Flat arrays of the contestants and samples of each kind, and the start of each kind."""
 
     def __init__(self, contestant: Array, sample: Array, sizes: Array, rank: Array) -> None:
         self.contestant, self.sample, self.sizes, self.rank = contestant, sample, sizes, rank
         self.start = np.cumsum(sizes, dtype=np.int32) - sizes.astype(np.int32)
 
     @classmethod
-    def of(cls, kinds: Sequence[Kind], contestants: tuple[str, ...]) -> _Shown:
+    def from_kinds(cls, kinds: Sequence[Kind], contestants: tuple[str, ...]) -> _KindResponses:
         place = {name: number for number, name in enumerate(contestants)}
-        panels = [
-            tuple(zip((place[name] for name in one[6]), one[7] or (0,) * len(one[6]), strict=True)) for one in kinds
+        response_sets = [
+            tuple(zip((place[name] for name in kind[6]), kind[7] or (0,) * len(kind[6]), strict=True)) for kind in kinds
         ]
-        order = {panel: number for number, panel in enumerate(sorted(set(panels)))}
-        flat = [shown for panel in panels for shown in panel]
+        order = {response_set: number for number, response_set in enumerate(sorted(set(response_sets)))}
+        flat = [response for response_set in response_sets for response in response_set]
         return cls(
             np.array([who for who, _ in flat] or [0], dtype=np.min_scalar_type(max(len(contestants) - 1, 0))),
-            _tight(np.array([sample for _, sample in flat] or [0], dtype=np.int64)),
-            _tight(np.array([len(panel) for panel in panels] or [0], dtype=np.int64)),
-            _tight(np.array([order[panel] for panel in panels] or [0], dtype=np.int64)),
+            _shrink_integers(np.array([sample for _, sample in flat] or [0], dtype=np.int64)),
+            _shrink_integers(np.array([len(response_set) for response_set in response_sets] or [0], dtype=np.int64)),
+            _shrink_integers(np.array([order[response_set] for response_set in response_sets] or [0], dtype=np.int64)),
         )
 
 
-def _laid_out(
-    arrays: dict[str, Array], names: Mapping[str, tuple[str, ...]], kind: Array, shown: _Shown, *, marks: _Marks,
-    reasons: Mapping[int, str], due: Iterable[Due],
-) -> Columns:  # fmt: skip
-    """All columns in one order: by what a verdict is, whenever it came."""
-    order = _order(arrays, shown.rank[kind])
-    sizes = shown.sizes[kind]
-    ruled = np.where(arrays["fault"] < 0, sizes, 0).astype(sizes.dtype, copy=False)
-    # Numbers of four bytes where they are enough, and marks spelled out late: memory is at its highest here.
+def _build_columns(
+    arrays: dict[str, Array],
+    names: Mapping[str, tuple[str, ...]],
+    kind: Array,
+    kind_responses: _KindResponses,
+    *,
+    marks: _Marks,
+    reasons: Mapping[int, str],
+    due: Iterable[Due],
+) -> Columns:
+    """The order of rows depends only on the verdicts' content."""
+    order = _row_order(arrays, kind_responses.rank[kind])
+    sizes = kind_responses.sizes[kind]
+    mark_counts = np.where(arrays["fault"] < 0, sizes, 0).astype(sizes.dtype, copy=False)
+    # Four-byte numbers if sufficient, and marks expanded late: memory peaks here.
     narrow = np.uint32 if int(sizes.sum(dtype=np.int64)) < 1 << 32 else np.int64
-    came: Array = np.cumsum(ruled, dtype=narrow)
-    came -= ruled
-    came, kind, sizes, ruled = came[order], kind[order], sizes[order], ruled[order]
-    mark = _marks_of(marks.flat(), came, sizes, ruled)
-    del came, ruled
-    at = spread(shown.start[kind], sizes)
-    contestant, sample = shown.contestant[at], taken(_once(shown.sample), at)
+    mark_starts: Array = np.cumsum(mark_counts, dtype=narrow)
+    mark_starts -= mark_counts
+    mark_starts, kind, sizes, mark_counts = mark_starts[order], kind[order], sizes[order], mark_counts[order]
+    mark = _marks_in_row_order(marks.flat(), mark_starts, sizes, mark_counts)
+    del mark_starts, mark_counts
+    at = expand_ranges(kind_responses.start[kind], sizes)
+    contestant, sample = kind_responses.contestant[at], take_rows(_collapse_constant(kind_responses.sample), at)
     del at, kind
     row_of = {int(row): number for number, row in enumerate(order)} if reasons else {}
-    # One after the other, so that no two columns are there twice at one time.
-    columns = {name: taken(arrays.pop(name), order) for name in tuple(arrays)}
+    # One column at a time, so that at most one column is in memory twice.
+    columns = {name: take_rows(arrays.pop(name), order) for name in tuple(arrays)}
     del order
     start = np.zeros(len(sizes) + 1, dtype=narrow)
     np.cumsum(sizes, dtype=narrow, out=start[1:])
     return Columns(
         names=names,
-        start=_tight(start),
+        start=_shrink_integers(start),
         contestant=contestant,
-        sample=_tight(sample),
+        sample=_shrink_integers(sample),
         mark=mark,
-        recusals=dict(sorted((row_of[row], text) for row, text in reasons.items())),
-        due=tuple(sorted(due, key=lambda one: (one.study, one.judge, one.criterion, one.family))),
-        failed=(),
+        abstentions=dict(sorted((row_of[row], text) for row, text in reasons.items())),
+        due=tuple(sorted(due, key=lambda entry: (entry.study, entry.judge, entry.criterion, entry.family))),
+        failed_calls=(),
         **{name: columns[name] for name in (*_TEXTS, "item")},
-        **{name: _tight(columns[name]) for name in (*SMALL, *WHOLE)},
+        **{name: _shrink_integers(columns[name]) for name in (*SMALL, *WHOLE)},
         case=columns["case"].astype(np.uint64, copy=False),
         fault=columns["fault"].astype(np.int8, copy=False),
         blind=columns["blind"].astype(np.int8, copy=False),
@@ -281,41 +299,39 @@ def _laid_out(
     )
 
 
-def _order(arrays: Mapping[str, Array], panel: Array) -> Array:
-    """The rows by what a verdict is; by its case where two are alike in all else."""
+def _row_order(arrays: Mapping[str, Array], response_set_rank: Array) -> Array:
     keys = [arrays[name] for name in ("study", "judge", "criterion", "ballot", "item")]
-    code, first = grouped(*keys, panel, arrays["trial"], arrays["rater"], arrays["revision"])
-    # Where no two are alike, the first row of each group is its only one.
-    return _tight(first if len(first) == len(code) else np.lexsort((arrays["case"], code)))
+    code, first = group_rows(*keys, response_set_rank, arrays["trial"], arrays["rater"], arrays["revision"])
+    # If no two rows are alike, the first row of each group is its only one.
+    return _shrink_integers(first if len(first) == len(code) else np.lexsort((arrays["case"], code)))
 
 
-def _marks_of(marks: Array, came: Array, sizes: Array, ruled: Array) -> Array:
-    """Marks as they came, in the rows' order; a fault's are no numbers."""
-    ordered = marks[spread(came, ruled)]
-    if np.array_equal(sizes, ruled):
-        return ordered
+def _marks_in_row_order(marks: Array, mark_starts: Array, sizes: Array, mark_counts: Array) -> Array:
+    row_marks = marks[expand_ranges(mark_starts, mark_counts)]
+    if np.array_equal(sizes, mark_counts):
+        return row_marks
     mark = np.full(int(sizes.sum(dtype=np.int64)), np.nan)
-    mark[np.repeat(ruled > 0, sizes)] = ordered
+    mark[np.repeat(mark_counts > 0, sizes)] = row_marks
     return mark
 
 
-def in_one(blocks: list[Array]) -> Array:
-    """The blocks as one array, still of one value where all have the same; they are let go."""
+def join_blocks(blocks: list[Array]) -> Array:
+    """Join blocks into one array, constant if all blocks share one value, and release the blocks."""
     if not blocks:
         return np.zeros(0, dtype=np.uint8)
     ends = np.concatenate([block[:1] for block in blocks])
-    if all(map(is_constant, blocks)) and (len(blocks) == 1 or is_constant(_once(ends))):
-        joined = np.broadcast_to(ends[:1], sum(map(len, blocks)))
+    if all(map(is_constant, blocks)) and (len(blocks) == 1 or is_constant(_collapse_constant(ends))):
+        array = np.broadcast_to(ends[:1], sum(map(len, blocks)))
     else:
-        joined = blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
+        array = blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
     blocks.clear()
-    if len(joined) > _MANY:
-        give_back()
-    return joined
+    if len(array) > _MANY:
+        release_freed_memory()
+    return array
 
 
-def _once(values: Array) -> Array:
-    """The column as one value where all of its rows have the same, such as a price that nobody knows."""
+def _collapse_constant(values: Array) -> Array:
+    """Return the column as one broadcast value if all rows are equal, such as an unknown price."""
     if not len(values):
         return values
     first = values[0]
@@ -323,21 +339,18 @@ def _once(values: Array) -> Array:
     return np.broadcast_to(first, len(values)) if same.all() else values
 
 
-def _of_kind(values: Array, kind: Array) -> Array:
-    """What each row has of something that its kind settles."""
-    return taken(_once(values), kind)
+def _expand_by_kind(values: Array, kind: Array) -> Array:
+    return take_rows(_collapse_constant(values), kind)
 
 
-def _places(names: Sequence[str], labels: Iterable[str]) -> Array:
-    """Where each label stands among the names, in as few bytes as their number needs."""
+def _name_codes(names: Sequence[str], labels: Iterable[str]) -> Array:
     place = {label: number for number, label in enumerate(names)}
     return np.array([place[label] for label in labels] or [0], dtype=np.min_scalar_type(max(len(names) - 1, 0)))
 
 
-def _coded(codes: dict[Any, int], values: Column) -> Array:
-    """The number of each value, new ones numbered on."""
-    if isinstance(values, Encoded):
-        return _coded(codes, values.labels)[values.places]
+def _encode_values(codes: dict[Any, int], values: Column) -> Array:
+    if isinstance(values, EncodedColumn):
+        return _encode_values(codes, values.labels)[values.places]
     try:
         return np.array([codes[value] for value in values], dtype=np.int32)
     except KeyError:
@@ -346,69 +359,71 @@ def _coded(codes: dict[Any, int], values: Column) -> Array:
         return np.array([codes[value] for value in values], dtype=np.int32)
 
 
-def _texts(column: Column) -> Iterator[tuple[int, str]]:
-    """The rows that have a text."""
-    if isinstance(column, Encoded):
-        wanted = [place for place, label in enumerate(column.labels) if label]
-        rows = np.flatnonzero(np.isin(column.places, wanted)) if wanted else ()
+def _nonempty_texts(column: Column) -> Iterator[tuple[int, str]]:
+    if isinstance(column, EncodedColumn):
+        text_codes = [place for place, label in enumerate(column.labels) if label]
+        rows = np.flatnonzero(np.isin(column.places, text_codes)) if text_codes else ()
         return ((int(row), column.labels[column.places[row]]) for row in rows)
     return ((row, text) for row, text in enumerate(column) if text) if any(column) else iter(())
 
 
 def case_numbers(keys: Sequence[str]) -> Array:
-    """The number by which columns know each of these cases."""
-    return _numbers(list(keys))
+    """Return the numbers that identify these cases in columns."""
+    return _hash_keys(list(keys))
 
 
-def _numbers(column: Column) -> Array:
-    """64 bits of each case's key: the first half of a digest, a digest of anything else."""
+def _hash_keys(column: Column) -> Array:
+    """Return 64 bits per case key: the first half of a hex digest, or a new digest of any other key."""
     if isinstance(column, np.ndarray):
         return column
-    if isinstance(column, Encoded):
-        return _numbers(column.labels)[column.places]
+    if isinstance(column, EncodedColumn):
+        return _hash_keys(column.labels)[column.places]
     keys = column
-    if set(map(len, keys)) == {32}:
+    if set(map(len, keys)) == {32}:  # fast path: all keys look like hex digests of 16 bytes
         try:
-            whole = bytes.fromhex("".join(keys))
+            digest_bytes = bytes.fromhex("".join(keys))
         except ValueError:
-            whole = b""
-        if len(whole) == 16 * len(keys):
-            return np.frombuffer(whole, dtype=">u8")[::2].astype(np.uint64)
-    return np.frombuffer(b"".join(map(_number, keys)), dtype=">u8").astype(np.uint64)
+            digest_bytes = b""
+        if len(digest_bytes) == 16 * len(keys):
+            return np.frombuffer(digest_bytes, dtype=">u8")[::2].astype(np.uint64)
+    return np.frombuffer(b"".join(map(_hash_key, keys)), dtype=">u8").astype(np.uint64)
 
 
-def _number(key: str) -> bytes:
+def _hash_key(key: str) -> bytes:
     try:
-        whole = bytes.fromhex(key)
+        digest_bytes = bytes.fromhex(key)
     except ValueError:
-        whole = b""
-    return whole[:8] if len(key) == 32 and len(whole) == 16 else blake2b(key.encode(), digest_size=8).digest()
+        digest_bytes = b""
+    return (
+        digest_bytes[:8]
+        if len(key) == 32 and len(digest_bytes) == 16
+        else blake2b(key.encode(), digest_size=8).digest()
+    )
 
 
-def _tight(values: Array) -> Array:
-    """The same whole numbers in as few bytes as their largest needs."""
+def _shrink_integers(values: Array) -> Array:
     if is_constant(values):
-        return np.broadcast_to(_tight(values[:1].copy()), len(values))
+        return np.broadcast_to(_shrink_integers(values[:1].copy()), len(values))
     largest = int(values.max(initial=0))
     small = values.min(initial=0) >= 0 and largest < 1 << 32
     return values.astype(np.min_scalar_type(largest) if small else np.int64, copy=False)
 
 
-def columns_of(record: Record | Iterable[Verdict], study: str = STUDY) -> Columns:
-    """The columns of verdicts in memory."""
+def columns_from_verdicts(record: Record | Iterable[Verdict], study: str = STUDY) -> Columns:
+    """Return the columns of verdicts in memory."""
     builder = Builder()
     builder.extend(verdict_rows(record, study))
     return builder.finish()
 
 
 def verdict_rows(verdicts: Iterable[Verdict], study: str = STUDY) -> Iterator[tuple[Any, ...]]:
-    """Verdicts as rows for a builder."""
+    """Yield verdicts as rows for a builder."""
     for v in verdicts:
         used = v.usage
         numbers = v.samples if any(v.samples) else ()
         yield (
             (study, v.judge, v.criterion, v.ballot, v.rater, v.fault, v.contestants, numbers, v.trial, v.revision,
-             used.calls, used.retries, v.reader, v.circumstances.blind),
+             used.calls, used.retries, v.reading.number, v.circumstances.blind),
             v.item, v.case, v.marks, used.tokens_in, used.tokens_out, used.dollars, used.seconds,
-            used.cached, v.circumstances.probability, v.text if v.fault == "recused" else "",
+            used.cached, v.circumstances.probability, v.text if v.fault == "abstained" else "",
         )  # fmt: skip

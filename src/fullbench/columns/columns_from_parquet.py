@@ -1,4 +1,4 @@
-"""Columns from an export of verdicts in Parquet: a file, or a folder of them."""
+"""Columns from verdicts exported to Parquet: a file, or a folder of files."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import orjson
 
-from fullbench.columns.column_builder import KIND, REAL, WHOLE, Builder, Column, Encoded, Kind
-from fullbench.columns.verdict_columns import STUDY, Array, Columns, grouped
+from fullbench.columns.column_builder import KIND, REAL, WHOLE, Builder, Column, EncodedColumn, Kind
+from fullbench.columns.verdict_columns import STUDY, Array, Columns, group_rows
 from fullbench.errors import InputError, MissingExtra
 
 ABSENT: dict[str, Any] = {
@@ -18,14 +18,14 @@ ABSENT: dict[str, Any] = {
     "trial": 0, "calls": 0, "retries": 0, "reader": 0, "tokens_in": 0, "tokens_out": 0, "dollars": None, "seconds": 0.0,
     "cached": None, "fault": None, "marks": None, "blind": None, "probability": None,
 }  # fmt: skip
-"""What a row has where the export has no such column."""
+"""Value of a column that the export lacks."""
 
 _BATCH = 100_000
-_RECUSED = KIND.index("fault")
+_FAULT_INDEX = KIND.index("fault")
 
 
-def columns_of_parquet(path: str | Path) -> Columns:
-    """The columns of an export as `fullbench ledger export --to verdicts.parquet` writes it."""
+def read_parquet_columns(path: str | Path) -> Columns:
+    """Read an export as written by `fullbench ledger export --to verdicts.parquet`."""
     try:
         import pyarrow
         from pyarrow import dataset
@@ -33,46 +33,45 @@ def columns_of_parquet(path: str | Path) -> Columns:
         raise MissingExtra("reading Parquet", "parquet") from error
     if not Path(path).exists():
         raise InputError("there is no such file", path=str(path))
-    builder = Builder(kind_of, orjson.loads)
+    builder = Builder(parse_kind, orjson.loads)
     try:
         for file in dataset.dataset(str(path), format="parquet").files:
-            for chunk in _chunks(file):
+            for chunk in _read_chunks(file):
                 builder.add(chunk)
                 pyarrow.default_memory_pool().release_unused()
     except (pyarrow.ArrowException, OSError, KeyError, orjson.JSONDecodeError) as error:
-        said = (str(error).splitlines() or [type(error).__name__])[0]
-        raise InputError(f"{path}: the verdicts could not be read ({said})") from error
+        message = (str(error).splitlines() or [type(error).__name__])[0]
+        raise InputError(f"{path}: the verdicts could not be read ({message})") from error
     return builder.finish()
 
 
-def _chunks(file: str) -> Iterator[dict[str, Column]]:
-    """The columns of each batch, labels once a batch and numbers as arrays: no row is an object of Python's."""
+def _read_chunks(file: str) -> Iterator[dict[str, Column]]:
+    """Yield the columns of each batch as encoded labels and number arrays, without Python objects per row."""
     from pyarrow.parquet import ParquetFile
 
-    with ParquetFile(file) as opened:
-        present = set(opened.schema_arrow.names)
+    with ParquetFile(file) as parquet_file:
+        present = set(parquet_file.schema_arrow.names)
         missing = {"case", "judge", "item", "contestants", "ballot"} - present
         if missing:
             raise InputError(f"an export of verdicts has the columns case, judge, item, contestants and ballot; "
                              f"{', '.join(sorted(missing))} are not there")  # fmt: skip
-        names = (*KIND, "item", "case", "marks", *WHOLE, *REAL, *(["text"] if _recused(opened) else []))
-        # Not by a scan of the data set, which reads many batches ahead: they are what memory would go to.
-        for batch in opened.iter_batches(_BATCH, columns=[name for name in names if name in present]):
+        names = (*KIND, "item", "case", "marks", *WHOLE, *REAL, *(["text"] if _has_abstentions(parquet_file) else []))
+        # No dataset scan: it reads many batches ahead, which would take most of the memory.
+        for batch in parquet_file.iter_batches(_BATCH, columns=[name for name in names if name in present]):
             if batch.num_rows:
-                yield chunk_of(
-                    {name: _plain(batch, name) if name in present else None for name in names}, batch.num_rows
+                yield chunk_from_arrow(
+                    {name: _decode_column(batch, name) if name in present else None for name in names}, batch.num_rows
                 )
 
 
-def _recused(file: Any) -> bool:
-    """Whether a judge recused itself here: only then a text is read, and texts are most of an export."""
+def _has_abstentions(file: Any) -> bool:
+    """Return True if a judge abstained. Only then are texts read, because they are most of an export."""
     return "fault" in file.schema_arrow.names and any(
-        "recused" in batch.column("fault").unique().to_pylist() for batch in file.iter_batches(columns=["fault"])
+        "abstained" in batch.column("fault").unique().to_pylist() for batch in file.iter_batches(columns=["fault"])
     )
 
 
-def _plain(batch: Any, name: str) -> Any:
-    """A column of a batch without an encoding of its own; None where it holds nothing."""
+def _decode_column(batch: Any, name: str) -> Any:
     from pyarrow import types
 
     values = batch.column(name)
@@ -81,26 +80,26 @@ def _plain(batch: Any, name: str) -> Any:
     return values.dictionary_decode() if types.is_dictionary(values.type) else values
 
 
-def chunk_of(stored: Mapping[str, Any], size: int) -> dict[str, Column]:
-    """Columns of pyarrow's as a builder takes them; None stands for one that is not there."""
-    kind = _kinds([_encoded(stored[name], name, size) for name in KIND])
-    chunk: dict[str, Column] = {name: _encoded(stored[name], name, size) for name in ("item", "marks")}
-    recused = np.array([label[_RECUSED] == "recused" for label in kind.labels])[kind.places]
-    if recused.any() and "text" in stored:
-        texts = _encoded(stored["text"], "text", size)
-        chunk["reason"] = Encoded(("", *texts.labels), np.where(recused, texts.places + 1, 0))
-    numbers: dict[str, Column] = {name: _numbers(stored[name], name, size) for name in (*WHOLE, *REAL)}
-    return chunk | numbers | {"kind": kind, "case": stored["case"].to_pylist()}
+def chunk_from_arrow(arrow_columns: Mapping[str, Any], size: int) -> dict[str, Column]:
+    """Convert pyarrow columns to a chunk for a builder; None means a missing column."""
+    kind = _join_kind_columns([_encode_column(arrow_columns[name], name, size) for name in KIND])
+    chunk: dict[str, Column] = {name: _encode_column(arrow_columns[name], name, size) for name in ("item", "marks")}
+    is_abstained = np.array([label[_FAULT_INDEX] == "abstained" for label in kind.labels])[kind.places]
+    if is_abstained.any() and "text" in arrow_columns:
+        texts = _encode_column(arrow_columns["text"], "text", size)
+        chunk["reason"] = EncodedColumn(("", *texts.labels), np.where(is_abstained, texts.places + 1, 0))
+    numbers: dict[str, Column] = {name: _number_column(arrow_columns[name], name, size) for name in (*WHOLE, *REAL)}
+    return chunk | numbers | {"kind": kind, "case": arrow_columns["case"].to_pylist()}
 
 
-def _kinds(columns: list[Encoded]) -> Encoded:
-    """All that many rows share, as one column."""
-    code, rows = grouped(*(column.places for column in columns))
+def _join_kind_columns(columns: list[EncodedColumn]) -> EncodedColumn:
+    code, rows = group_rows(*(column.places for column in columns))
     labels = [tuple(column.labels[column.places[row]] for column in columns) for row in rows]
-    return Encoded(labels, code)
+    return EncodedColumn(labels, code)
 
 
-def kind_of(kind: tuple[Any, ...]) -> Kind:
+def parse_kind(kind: tuple[Any, ...]) -> Kind:
+    """Return the parts of a kind with numbers and JSON lists parsed."""
     study, judge, criterion, ballot, rater, fault, contestants, samples, *small, blind = kind
     trial, revision, calls, retries, reader = map(int, small)
     numbers = orjson.loads(samples) if samples else ()
@@ -110,18 +109,16 @@ def kind_of(kind: tuple[Any, ...]) -> Kind:
     )  # fmt: skip
 
 
-def _encoded(values: Any, name: str, size: int) -> Encoded:
-    """A column as its labels and the place of each row's."""
+def _encode_column(values: Any, name: str, size: int) -> EncodedColumn:
     if values is None:
-        return Encoded([ABSENT[name]], np.zeros(size, dtype=np.int32))
-    coded = values.dictionary_encode(null_encoding="encode")
+        return EncodedColumn([ABSENT[name]], np.zeros(size, dtype=np.int32))
+    dictionary_array = values.dictionary_encode(null_encoding="encode")
     empty = ABSENT.get(name)
-    labels = [empty if label is None else label for label in coded.dictionary.to_pylist()]
-    return Encoded(labels, coded.indices.to_numpy(zero_copy_only=False))
+    labels = [empty if label is None else label for label in dictionary_array.dictionary.to_pylist()]
+    return EncodedColumn(labels, dictionary_array.indices.to_numpy(zero_copy_only=False))
 
 
-def _numbers(values: Any, name: str, size: int) -> Array:
-    """A column of numbers; what is not there is as `ABSENT` says."""
+def _number_column(values: Any, name: str, size: int) -> Array:
     kind = np.float64 if name in REAL else np.int64
     empty = np.nan if ABSENT[name] is None else ABSENT[name]
     if values is None:

@@ -1,1 +1,1 @@
-"""The nouns. Standard library only."""
+"""Core types: items, responses, cases, ballots, judges, verdicts, records, tables. Standard library only."""

@@ -1,4 +1,4 @@
-"""Ballots: the form a judge fills in. How to ask, how to read, what is legal."""
+"""Ballots: the form a judge fills in. Each defines the request, the legal marks and the written form."""
 
 from __future__ import annotations
 
@@ -16,36 +16,36 @@ from fullbench.errors import InputError
 
 Language = Literal["en", "zh"]
 Style = Literal["marker", "json", "bare"]
-"""A ruling in double brackets, as a JSON object with reasons, or as a JSON object without."""
-Ruling = tuple[float, ...] | Literal["refused", "unreadable"]
+"""A verdict in double brackets, as a JSON object with reasons, or as a JSON object without."""
+MarksOrFault = tuple[float, ...] | Literal["refused", "unreadable"]
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-"""What responses are called where they are shown together; one more letter stands for a tie."""
+"""Names of responses shown together; the next letter means a tie."""
 REASONS = '"analysis": "...", '
-"""Where reasons stand in the example of a JSON reply: before the judgement, so that they are thought of first."""
+"""Example of reasons in a JSON reply. They come before the verdict, so that the model reasons first."""
 
 
 class Reader(Protocol):
-    """What reads a reply on a ballot; see `parsing.read`."""
+    """Function that reads a reply on a ballot; see `parsing.read`."""
 
-    def __call__(self, ballot: Ballot, text: str, n: int, shown: Sequence[str] = ()) -> Ruling: ...
+    def __call__(self, ballot: Ballot, text: str, n: int, shown: Sequence[str] = ()) -> MarksOrFault: ...
 
 
 _READERS: list[Reader] = []
-"""The one reader, once the reading room has named it; a list, so that no `global` is needed."""
+"""The registered reader; a list, so that no `global` is needed."""
 
 
-def read_with(reader: Reader) -> None:
-    """Name what `Ballot.read` reads with. The reading room calls this: the nouns do not know that room."""
+def register_reader(reader: Reader) -> None:
+    """Register the function behind `Ballot.read`. `parsing` calls this, because `core` must not import it."""
     _READERS[:] = [reader]
 
 
 class Ballot(ABC):
     """The form a judge fills in.
 
-    `spec` names the ballot in one word (`score:1-5`); `ballot(spec)` makes it again. `n` is the number of responses
-    shown. `read` gives one mark for each of them, in the order shown, or a fault; it never guesses. A ruling is asked
-    for and written in double brackets (`form="marker"`) or as a JSON object (`form="json"`, or `"bare"` without
-    reasons); read are both, always.
+    `spec` names the ballot in one word (`score:1-5`); `ballot(spec)` creates it again. `n` is the number of responses
+    shown. `read` returns one mark for each of them, in the order shown, or a fault; it never guesses. A verdict is
+    requested and written in double brackets (`form="marker"`) or as a JSON object (`form="json"`, or `"bare"` without
+    reasons). Both forms are always read.
     """
 
     @property
@@ -55,42 +55,41 @@ class Ballot(ABC):
 
     @abstractmethod
     def check(self, n: int) -> None:
-        """Raise `InputError` when this ballot cannot be filled in for `n` responses."""
+        """Raise `InputError` if this ballot cannot be filled in for `n` responses."""
 
     @abstractmethod
     def ask(self, n: int, language: Language = "en", form: Style = "marker") -> str:
-        """The words that ask for a ruling in the form `read` prefers. An echo of them is not a ruling."""
+        """Return the words that request a verdict in the form `read` prefers. An echo of them is not a verdict."""
 
     @abstractmethod
     def allows(self, marks: Sequence[float]) -> bool:
-        """Whether these marks are legal on this ballot."""
+        """True if these marks are legal on this ballot."""
 
     @abstractmethod
     def _tokens(self, marks: Sequence[float]) -> list[str]:
-        """The marks as they are written, one for each pair of brackets."""
+        """Return the marks as written, one for each pair of brackets."""
 
     @abstractmethod
     def values(self, n: int) -> tuple[Mapping[str, Any], int]:
-        """What may be written for n responses: the JSON schema of one value, and how many there are."""
+        """Return the JSON schema of one value for n responses, and the number of values."""
 
-    def read(self, text: str, n: int, shown: Sequence[str] = ()) -> Ruling:
-        """What `fullbench.parsing.read` reads from a reply; for plugins and notebooks, which have it at hand."""
+    def read(self, text: str, n: int, shown: Sequence[str] = ()) -> MarksOrFault:
+        """Read a reply with `fullbench.parsing.read`; a shortcut for plugins and notebooks."""
         if not _READERS:
             raise InputError("nothing reads replies yet: import fullbench.parsing first, or call its read()")
         return _READERS[0](self, text, n, shown)
 
     def write(self, marks: Sequence[float], form: Style = "marker") -> str:
-        """A ruling in the form `read` prefers: `read(write(marks), n) == marks` for every legal `marks`."""
+        """Write a verdict in the form `read` prefers: `read(write(marks), n) == marks` for all legal `marks`."""
         tokens = self._tokens(marks)
         if form == "marker":
             return ", ".join(f"[[{token}]]" for token in tokens)
-        # Numbers are written as numbers, letters and words as strings.
+        # Write numbers as JSON numbers, letters and words as strings.
         values = [json.loads(token) if re.fullmatch(r"-?\d[\d.e-]*", token) else token for token in tokens]
         return json.dumps({"judgement": values[0] if len(values) == 1 else values}, ensure_ascii=False)
 
 
-def _several(n: int, language: Language) -> str:
-    """How to write one mark for each of n responses."""
+def _count_instruction(n: int, language: Language) -> str:
     if n == 1:
         return ""
     last = LETTERS[n - 1]
@@ -99,14 +98,14 @@ def _several(n: int, language: Language) -> str:
     return f", one for each of the {n} responses in the order A to {last}"
 
 
-def _example(n: int, form: Style, mark: str) -> str:
+def _reply_example(n: int, form: Style, mark: str) -> str:
     if form == "marker":
         return ", ".join([f"[[{mark}]]"] * n) if n < 4 else f"[[{mark}]], ..., [[{mark}]]"
     value = f'"{mark}"' if n == 1 else "[" + ", ".join([f'"{mark}"'] * n) + "]"
     return f'{{{"" if form == "bare" else REASONS}"judgement": {value}}}'
 
 
-def _ask(language: Language, form: Style, what: str, example: str) -> str:
+def _ruling_request(language: Language, form: Style, what: str, example: str) -> str:
     if language == "zh":
         if form == "marker":
             return f"最后一行请在双方括号中给出{what}，格式为：{example}"
@@ -138,10 +137,10 @@ class Score(Ballot):
 
     def ask(self, n: int, language: Language = "en", form: Style = "marker") -> str:
         if language == "zh":
-            what = f"评分，即 {self.low} 到 {self.high} 之间的整数{_several(n, language)}"
-            return _ask(language, form, what, _example(n, form, "评分"))
-        what = f"a whole number between {self.low} and {self.high}{_several(n, language)}"
-        return _ask(language, form, what, _example(n, form, "score"))
+            what = f"评分，即 {self.low} 到 {self.high} 之间的整数{_count_instruction(n, language)}"
+            return _ruling_request(language, form, what, _reply_example(n, form, "评分"))
+        what = f"a whole number between {self.low} and {self.high}{_count_instruction(n, language)}"
+        return _ruling_request(language, form, what, _reply_example(n, form, "score"))
 
     def allows(self, marks: Sequence[float]) -> bool:
         return bool(marks) and all(self.low <= mark <= self.high and float(mark).is_integer() for mark in marks)
@@ -155,7 +154,7 @@ class Score(Ballot):
 
 @dataclass(frozen=True)
 class Real(Ballot):
-    """A number from `low` to `high` for every response, with as many decimals as the judge likes."""
+    """A number from `low` to `high` for every response, with any number of decimals."""
 
     low: float = 0.0
     high: float = 1.0
@@ -166,24 +165,24 @@ class Real(Ballot):
 
     @property
     def spec(self) -> str:
-        return f"real:{_digits(self.low)}-{_digits(self.high)}"
+        return f"real:{_shortest_digits(self.low)}-{_shortest_digits(self.high)}"
 
     def check(self, n: int) -> None:
         _check_count(self.spec, n, 1)
 
     def ask(self, n: int, language: Language = "en", form: Style = "marker") -> str:
-        low, high = _digits(self.low), _digits(self.high)
+        low, high = _shortest_digits(self.low), _shortest_digits(self.high)
         if language == "zh":
-            what = f"评分，即 {low} 到 {high} 之间的数，可以有小数{_several(n, language)}"
-            return _ask(language, form, what, _example(n, form, "评分"))
-        what = f"a number between {low} and {high}, decimals allowed{_several(n, language)}"
-        return _ask(language, form, what, _example(n, form, "score"))
+            what = f"评分，即 {low} 到 {high} 之间的数，可以有小数{_count_instruction(n, language)}"
+            return _ruling_request(language, form, what, _reply_example(n, form, "评分"))
+        what = f"a number between {low} and {high}, decimals allowed{_count_instruction(n, language)}"
+        return _ruling_request(language, form, what, _reply_example(n, form, "score"))
 
     def allows(self, marks: Sequence[float]) -> bool:
         return bool(marks) and all(self.low <= mark <= self.high for mark in marks)
 
     def _tokens(self, marks: Sequence[float]) -> list[str]:
-        return [_digits(mark) for mark in marks]
+        return [_shortest_digits(mark) for mark in marks]
 
     def values(self, n: int) -> tuple[Mapping[str, Any], int]:
         return {"type": "number", "minimum": self.low, "maximum": self.high}, n
@@ -191,13 +190,13 @@ class Real(Ballot):
 
 @dataclass(frozen=True)
 class Likert(Ballot):
-    """A word for every response, from a scale given worst to best; the words are marked 1 to k."""
+    """A word for every response, from a scale listed worst to best; the words are marked 1 to k."""
 
     words: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        folded = {re.sub(r"[\s-]+", " ", word).casefold() for word in self.words}
-        if len(self.words) < 2 or len(folded) < len(self.words):
+        folded_words = {re.sub(r"[\s-]+", " ", word).casefold() for word in self.words}
+        if len(self.words) < 2 or len(folded_words) < len(self.words):
             raise InputError(f"a likert ballot needs two or more different words; found {list(self.words)}")
         for word in self.words:
             if word != word.strip() or not re.fullmatch(r"[^\W\d_](?:[^\W\d_]|[ '-])*", word):
@@ -213,10 +212,10 @@ class Likert(Ballot):
     def ask(self, n: int, language: Language = "en", form: Style = "marker") -> str:
         scale = ("、" if language == "zh" else ", ").join(self.words)
         if language == "zh":
-            what = f"以下词语之一（由差到好：{scale}）{_several(n, language)}"
-            return _ask(language, form, what, _example(n, form, "词"))
-        what = f"one of these words, worst to best ({scale}){_several(n, language)}"
-        return _ask(language, form, what, _example(n, form, "word"))
+            what = f"以下词语之一（由差到好：{scale}）{_count_instruction(n, language)}"
+            return _ruling_request(language, form, what, _reply_example(n, form, "词"))
+        what = f"one of these words, worst to best ({scale}){_count_instruction(n, language)}"
+        return _ruling_request(language, form, what, _reply_example(n, form, "word"))
 
     def allows(self, marks: Sequence[float]) -> bool:
         return bool(marks) and all(float(mark).is_integer() and 1 <= mark <= len(self.words) for mark in marks)
@@ -230,7 +229,7 @@ class Likert(Ballot):
 
 @dataclass(frozen=True)
 class Choice(Ballot):
-    """The best of the responses shown, or a tie where ties are allowed. The winner is marked 1, a tie is shared.
+    """The best of the responses shown, or a tie if allowed. The winner is marked 1, a tie is shared.
 
     A tie is written with the letter after the last. A stated strength (`A>>B`) is reduced to the winner.
     """
@@ -246,12 +245,14 @@ class Choice(Ballot):
 
     def ask(self, n: int, language: Language = "en", form: Style = "marker") -> str:
         letters = f"{LETTERS[0]} - {LETTERS[n - 1]}" if n > 2 else "A / B"
-        tied = LETTERS[n]  # the letter that stands for a tie
+        tie_letter = LETTERS[n]  # the letter of a tie
         if language == "zh":
-            what = f"最好的回答的字母（{letters}{f'；分不出写 {tied}' if self.tie else ''}）"
-            return _ask(language, form, what, _example(1, form, "字母"))
-        what = f"the letter of the best response ({letters}{f', or {tied} when none is ahead' if self.tie else ''})"
-        return _ask(language, form, what, _example(1, form, "letter"))
+            what = f"最好的回答的字母（{letters}{f'；分不出写 {tie_letter}' if self.tie else ''}）"
+            return _ruling_request(language, form, what, _reply_example(1, form, "字母"))
+        what = (
+            f"the letter of the best response ({letters}{f', or {tie_letter} when none is ahead' if self.tie else ''})"
+        )
+        return _ruling_request(language, form, what, _reply_example(1, form, "letter"))
 
     def allows(self, marks: Sequence[float]) -> bool:
         n = len(marks)
@@ -279,9 +280,9 @@ class Ranking(Ballot):
     def ask(self, n: int, language: Language = "en", form: Style = "marker") -> str:
         if language == "zh":
             what = f"全部 {n} 个字母（A 到 {LETTERS[n - 1]}），由好到差，每个一次，用逗号隔开"
-            return _ask(language, form, what, _example(n, form, "字母"))
+            return _ruling_request(language, form, what, _reply_example(n, form, "字母"))
         what = f"all {n} letters from A to {LETTERS[n - 1]}, best first, each once, separated by commas"
-        return _ask(language, form, what, _example(n, form, "letter"))
+        return _ruling_request(language, form, what, _reply_example(n, form, "letter"))
 
     def allows(self, marks: Sequence[float]) -> bool:
         return len(marks) > 1 and sorted(marks) == [float(i + 1) for i in range(len(marks))]
@@ -298,14 +299,13 @@ def _check_count(name: str, n: int, least: int, most: int = len(LETTERS)) -> Non
         raise InputError(f"a {name} ballot takes {least} to {most} responses; found {n}")
 
 
-def _digits(value: float) -> str:
-    """A number in the fewest digits that are read back as the same number."""
+def _shortest_digits(value: float) -> str:
     return str(int(value)) if float(value).is_integer() else repr(float(value))
 
 
 @lru_cache(maxsize=256)
 def ballot(spec: str) -> Ballot:
-    """The ballot that a spec names.
+    """Return the ballot of a spec.
 
     >>> ballot("score:1-5")
     Score(low=1, high=5)
@@ -314,67 +314,67 @@ def ballot(spec: str) -> Ballot:
     >>> ballot("real:0-1").allows([0.25])
     True
     """
-    kind, _, rest = spec.partition(":")
-    if kind not in plugin_entry_points.installed("ballots"):
-        raise _unknown(spec)
-    named = plugin_entry_points.load("ballots", kind)(rest)
-    if not isinstance(named, Ballot):
-        raise InputError(f"the plugin of the ballot {spec!r} made no Ballot; found {type(named).__name__}")
-    return named
+    kind, _, argument = spec.partition(":")
+    if kind not in plugin_entry_points.installed_plugins("ballots"):
+        raise _unknown_ballot_error(spec)
+    made_ballot = plugin_entry_points.load_plugin("ballots", kind)(argument)
+    if not isinstance(made_ballot, Ballot):
+        raise InputError(f"the plugin of the ballot {spec!r} made no Ballot; found {type(made_ballot).__name__}")
+    return made_ballot
 
 
-def score_of(rest: str) -> Score:
-    """The ballot that `score:LOW-HIGH` names."""
-    if match := re.fullmatch(r"(-?\d+)-(-?\d+)", rest):
+def parse_score(argument: str) -> Score:
+    """Return the ballot `score:LOW-HIGH`."""
+    if match := re.fullmatch(r"(-?\d+)-(-?\d+)", argument):
         return Score(int(match[1]), int(match[2]))
-    raise _unknown("score", rest)
+    raise _unknown_ballot_error("score", argument)
 
 
-def real_of(rest: str) -> Real:
-    """The ballot that `real:LOW-HIGH` names."""
-    if match := re.fullmatch(r"(-?\d+(?:\.\d+)?)-(-?\d+(?:\.\d+)?)", rest):
+def parse_real(argument: str) -> Real:
+    """Return the ballot `real:LOW-HIGH`."""
+    if match := re.fullmatch(r"(-?\d+(?:\.\d+)?)-(-?\d+(?:\.\d+)?)", argument):
         return Real(float(match[1]), float(match[2]))
-    raise _unknown("real", rest)
+    raise _unknown_ballot_error("real", argument)
 
 
-def likert_of(rest: str) -> Likert:
-    """The ballot that `likert:WORD|WORD|...` names."""
-    if rest:
-        return Likert(tuple(rest.split("|")))
-    raise _unknown("likert", rest)
+def parse_likert(argument: str) -> Likert:
+    """Return the ballot `likert:WORD|WORD|...`."""
+    if argument:
+        return Likert(tuple(argument.split("|")))
+    raise _unknown_ballot_error("likert", argument)
 
 
-def choice_of(rest: str) -> Choice:
-    """The ballot that `choice` names: no tie is allowed."""
-    if rest:
-        raise _unknown("choice", rest)
+def parse_choice(argument: str) -> Choice:
+    """Return the ballot `choice`, without ties."""
+    if argument:
+        raise _unknown_ballot_error("choice", argument)
     return Choice(tie=False)
 
 
-def choice_with_tie_of(rest: str) -> Choice:
-    """The ballot that `choice+tie` names."""
-    if rest:
-        raise _unknown("choice+tie", rest)
+def parse_choice_with_tie(argument: str) -> Choice:
+    """Return the ballot `choice+tie`."""
+    if argument:
+        raise _unknown_ballot_error("choice+tie", argument)
     return Choice(tie=True)
 
 
-def ranking_of(rest: str) -> Ranking:
-    """The ballot that `ranking` names."""
-    if rest:
-        raise _unknown("ranking", rest)
+def parse_ranking(argument: str) -> Ranking:
+    """Return the ballot `ranking`."""
+    if argument:
+        raise _unknown_ballot_error("ranking", argument)
     return Ranking()
 
 
-# How each ballot of ours is spelled, for the error; those of plugins are listed by their names.
+# Spelling of each built-in ballot, for the error; plugins are listed by their names.
 _SPELLINGS = {
     "score": "score:LOW-HIGH, such as score:1-5", "real": "real:LOW-HIGH", "likert": "likert:WORD|WORD|...",
     "choice": "choice", "choice+tie": "choice+tie", "ranking": "ranking", "number": "number",
 }  # fmt: skip
 
 
-def _unknown(kind: str, rest: str = "") -> InputError:
-    more = [name for name in plugin_entry_points.names("ballots") if name not in _SPELLINGS]
-    spec = f"{kind}:{rest}" if rest else kind
-    known = ", ".join([*_SPELLINGS.values(), *more])
-    hint = plugin_entry_points.did_you_mean(kind, [*_SPELLINGS, *more]) if kind not in _SPELLINGS else ";"
-    return InputError(f"unknown ballot {spec!r}{hint or ';'} known: {known}")
+def _unknown_ballot_error(kind: str, argument: str = "") -> InputError:
+    plugin_names = [name for name in plugin_entry_points.plugin_names("ballots") if name not in _SPELLINGS]
+    spec = f"{kind}:{argument}" if argument else kind
+    known_spellings = ", ".join([*_SPELLINGS.values(), *plugin_names])
+    hint = plugin_entry_points.did_you_mean(kind, [*_SPELLINGS, *plugin_names]) if kind not in _SPELLINGS else ";"
+    return InputError(f"unknown ballot {spec!r}{hint or ';'} known: {known_spellings}")

@@ -1,4 +1,4 @@
-"""A benchmark: a paper, as one object with every hook in one place."""
+"""`Benchmark`: a paper as one object with all its hooks, and the protocols of these hooks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fullbench.core.item import Item
 from fullbench.core.judge import Judge
 from fullbench.core.model import Model
 from fullbench.core.record import Record
-from fullbench.core.reproduction import Brought, Reproduction
+from fullbench.core.reproduction import LoadedData, Reproduction
 from fullbench.core.response import Response
 from fullbench.core.table import Table
 from fullbench.core.verdict import Verdict
@@ -21,18 +21,19 @@ from fullbench.errors import InputError
 
 
 @dataclass(frozen=True)
-class Late:
-    """A function by its path, `MODULE:NAME`, whose module is imported when it is first called: listing benchmarks needs
-    none of what their tables and data need.
+class LazyFunction:
+    """A function by its path, `MODULE:NAME`, imported at its first call.
 
-    >>> Late("math:hypot")(3, 4)
+    So listing benchmarks imports nothing that their tables and data need.
+
+    >>> LazyFunction("math:hypot")(3, 4)
     5.0
     """
 
     path: str
 
-    def __call__(self, *values: Any, **named: Any) -> Any:
-        return self.function(*values, **named)
+    def __call__(self, *values: Any, **keywords: Any) -> Any:
+        return self.function(*values, **keywords)
 
     @property
     def function(self) -> Callable[..., Any]:
@@ -43,13 +44,13 @@ class Late:
 
 
 class Items(Protocol):
-    """What is asked: the sample that ships with the package where no source is given, else the data in the source."""
+    """Hook that returns the items in a source; without a source, the sample that ships with the package."""
 
     def __call__(self, source: Path | None = None, /) -> Iterable[Item]: ...
 
 
 class Cases(Protocol):
-    """What is judged: the same cases for the same input, in the same order, each time."""
+    """Hook that returns the cases to judge: the same input gives the same cases in the same order."""
 
     def __call__(
         self, items: Sequence[Item], responses: Iterable[Response], /, *, trials: int = 1
@@ -57,112 +58,109 @@ class Cases(Protocol):
 
 
 class Labels(Protocol):
-    """People's verdicts on responses to the items, one for each person who judged."""
+    """Hook that returns people's verdicts on responses to the items, one for each person who judged."""
 
     def __call__(self, source: Path | None = None, /) -> Iterable[Verdict]: ...
 
 
 class Bring(Protocol):
-    """What is known already: items, responses and verdicts of a source, or of the sample."""
+    """Hook that returns existing data: items, responses and verdicts of a source, or of the sample."""
 
-    def __call__(self, source: Path | None = None, /) -> Brought: ...
+    def __call__(self, source: Path | None = None, /) -> LoadedData: ...
 
 
 class Submission(Protocol):
-    """The answers of a predictions file in the paper's own layout, said to be those of `name`."""
+    """Hook that reads a predictions file in the paper's own layout as the answers of `name`."""
 
     def __call__(self, path: Path, items: Sequence[Item], data: Path | None, name: str, /) -> Sequence[Response]: ...
 
 
 def no_items(_: Path | None = None, /) -> Iterable[Item]:
-    """The items of a benchmark whose questions were never released."""
+    """Raise, for a benchmark whose questions were never released."""
     raise InputError("this benchmark has no items: its questions were not released, so nothing can be asked anew")
 
 
 def no_cases(_: Sequence[Item], __: Iterable[Response], /, *, trials: int = 1) -> Iterator[Case]:  # noqa: ARG001
-    """The cases of a benchmark whose questions were never released."""
+    """Raise, for a benchmark whose questions were never released."""
     raise InputError("this benchmark has no cases: its questions were not released, so nothing can be judged anew")
 
 
 def no_tables(_: Record, /) -> Sequence[Table]:
-    """The tables of a benchmark that has no items."""
+    """Return no tables, for a benchmark without items."""
     return []
 
 
 @dataclass(frozen=True, kw_only=True)
 class Benchmark:
-    """What it is called, which paper it follows, what is asked, what is judged and what is shown; and what else it has.
-
-    The first five are every benchmark's; the others are hooks, None where it has none.
-    """
+    """A benchmark: name, paper, items, cases, tables, and optional hooks, which are None by default."""
 
     name: str
     paper: str
     items: Items = no_items
     cases: Cases = no_cases
     tables: Callable[[Record], Sequence[Table]] = no_tables
-    """Pure: the same record gives the same tables, and nothing is asked, read or written."""
+    """Pure: the same record gives the same tables, and nothing is called, read or written."""
 
     wording: Callable[..., Mapping[str, Any]] | None = None
-    """Words of its own for models that judge: what a `PromptedJudge` takes besides the model. A study of the benchmark
-    asks in them, unless a judge's spec says otherwise; elsewhere the option `wording=NAME` does. It takes one of
-    the `manners` where there are some."""
+    """Prompt template for judges: the arguments of a `PromptedJudge` besides the model, for one of the `manners` if
+    there are any. A study of the benchmark uses it unless a judge's spec says otherwise; elsewhere use the option
+    `wording=NAME`.
+    """
     asking: Callable[[], str] | None = None
-    """Words of its own around a question for models that answer: a template with `{pictures}` and `{question}`, which
-    a contestant's option `asking=NAME` takes."""
+    """Template around a question for contestants, with `{pictures}` and `{question}`; the option `asking=NAME` uses it.
+    """
     manners: Sequence[str] = ()
-    """The paper's ways of asking a judge, for each of which there are words; the first where none is named."""
+    """Prompt styles of the paper, each with its own template; the first is the default."""
     manner_of_paper: str = ""
-    """The one of them that the paper's own judge was asked in, where that is not the first: a study then says so."""
-    hears: Callable[[Judge, Case], bool] | None = None
-    """Whether a case is for a judge, where not every judge hears every case: score models give numbers in units of
-    their own, models that are asked rate on a scale."""
+    """Prompt style of the paper's own judge, if it is not the first; a study then notes the difference."""
+    can_judge: Callable[[Judge, Case], bool] | None = None
+    """True if a judge may judge a case: score models give numbers in their own units, prompted models rate on a scale.
+    """
     together: bool = False
-    """Whether ratings and a choice on the same responses are asked for in one call (see `judges.rating_and_choice`)."""
+    """True if one call requests ratings and a choice on the same responses (see `judges.rating_and_choice`)."""
     protocol: Callable[[Mapping[str, Any]], Benchmark] | None = None
-    """The benchmark asked by another protocol, from what a study's table `[protocol]` says."""
+    """Return the benchmark with another protocol, from a study's table `[protocol]`."""
     labels: Labels | None = None
     contestants: Callable[[], Sequence[Model]] | None = None
-    """Models of its own that answer, for a study that names none."""
+    """Contestants for a study that names none."""
     judges: Callable[[], Sequence[Judge]] | None = None
-    """Judges of its own, for a study that names none."""
+    """Judges for a study that names none."""
     references: Callable[[Sequence[Item]], Sequence[Response]] | None = None
-    """References that play along as a contestant."""
+    """References that take part as a contestant."""
     submission: Submission | None = None
     tasks: Mapping[str, str] | None = None
-    """Kinds of tasks in which people do the paper's work: the kind's name, as the door `tasks` knows it, and what it
-    is for."""
+    """Annotation tasks of the paper: names of plugins of type `tasks`, and their purpose."""
     commands: Mapping[str, str] | None = None
-    """Commands that came with it: the command's name, as the door `commands` knows it, and what it is for."""
+    """Its commands: names of plugins of type `commands`, and their purpose."""
     bring: Bring | None = None
-    """Verdicts that it brings: people's, and those of judges whose runs were released."""
+    """Released verdicts of people and judges."""
     reproduce: Callable[[Path], Reproduction] | None = None
-    """Published figures, computed again from the data that the authors released."""
+    """Published numbers, computed again from the authors' released data."""
 
     @property
     def asks(self) -> bool:
-        """Whether anything can be asked and judged: not where only results were released."""
+        """True if there is something to answer and judge; False if only results were released."""
         return self.items is not no_items
 
     @property
     def hooks(self) -> list[str]:
-        """The names of the hooks that are set."""
+        """Names of the hooks that are set."""
         return [hook for hook in HOOKS if getattr(self, hook) is not None]
 
     def record(self, source: Path | None = None) -> Record:
-        """What it brings, as a record."""
-        return self.brought(source).record
+        """Return the data of `bring` and the labels as a record."""
+        return self.bring_with_labels(source).record
 
-    def brought(self, source: Path | None = None) -> Brought:
-        """What it brings, with people's labels; an error where it brings nothing."""
+    def bring_with_labels(self, source: Path | None = None) -> LoadedData:
+        """Return the data of `bring` with people's labels; raise if the benchmark has no `bring`."""
         if self.bring is None:
             raise InputError(f"the benchmark {self.name!r} brings no verdicts of its own: it has no 'bring'")
-        brought = self.bring(source)
+        bundle = self.bring(source)
         if self.labels is None:
-            return brought
-        record = brought.record
-        return replace(brought, record=replace(record, verdicts=(*record.verdicts, *self.labels(source))))
+            return bundle
+        record = bundle.record
+        return replace(bundle, record=replace(record, verdicts=(*record.verdicts, *self.labels(source))))
 
 
 HOOKS = tuple(field.name for field in fields(Benchmark) if field.default is None)
-"""The hooks that a benchmark may have besides what every benchmark has."""
+"""Names of the optional hooks."""

@@ -1,4 +1,4 @@
-"""A call: one exchange with a model, and what it used."""
+"""Calls: one exchange with a model, and its usage."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 FailureKind = Literal["passing", "permanent", "unasked"]
-"""Whether the same call may succeed later, or never will (a prompt that is too long for the model), or was not made,
-since the money was spent."""
+"""The call may succeed later, never will (such as a prompt too long for the model), or was not made because the budget
+was spent.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What was used: calls that were answered, attempts that were not, tokens, dollars, seconds.
+    """Usage of some calls: answered calls, retries, tokens, dollars, seconds.
 
-    `dollars` is None where no price is known, and stays None when added to: an unknown price is never zero. `cached`
-    are those of the tokens in that came from the server's cache, `stored` those that went into it; each is None where
-    no server said so, and the sum of what was said where some did. `counted` are the tokens in of the calls that said
-    what came from a cache; where they are not all, `cached` is the least that it can be.
+    `dollars` is None if no price is known, and stays None in sums: an unknown price is never zero. `cached` counts
+    input tokens read from the server's cache, `stored` those written to it. Each is None if no server reported it,
+    else the sum of the reported numbers. `counted` are the input tokens of calls that reported their cache use; if
+    they are not all, `cached` is a lower bound.
     """
 
     calls: int = 0
@@ -41,19 +42,18 @@ class Usage:
             self.tokens_out + other.tokens_out,
             dollars,
             self.seconds + other.seconds,
-            known_sum(self.cached, other.cached),
-            known_sum(self.stored, other.stored),
+            sum_of_known(self.cached, other.cached),
+            sum_of_known(self.stored, other.stored),
             self.counted + other.counted,
         )
 
     @property
     def share_cached(self) -> float | None:
-        """The share of the tokens in that came from a cache: at least that, where some calls did not say so. Servers
-        leave out what is zero, so a share of the calls that did would be too high."""
+        """Share of input tokens from a cache, at least: unreported counts as zero, because servers omit zeros."""
         return None if self.cached is None or not self.tokens_in else self.cached / self.tokens_in
 
     def over(self, parts: int) -> Usage:
-        """What one of so many parts used, in the mean; a call at least, and tokens rounded up."""
+        """Return the mean usage of one of `parts` parts, with at least one call and tokens rounded up."""
         if parts < 1:
             raise ValueError(f"a usage is spread over one part or more; found {parts}")
         return Usage(
@@ -69,23 +69,23 @@ class Usage:
 NOTHING = Usage()
 
 
-def known_sum(one: int | None, other: int | None) -> int | None:
-    """The sum of what is known; None where neither is.
+def sum_of_known(first: int | None, second: int | None) -> int | None:
+    """Return the sum of the known values, or None if both are unknown.
 
-    >>> known_sum(2, 3), known_sum(None, 3), known_sum(None, None)
+    >>> sum_of_known(2, 3), sum_of_known(None, 3), sum_of_known(None, None)
     (5, 3, None)
     """
-    return other if one is None else one if other is None else one + other
+    return second if first is None else first if second is None else first + second
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One exchange with a model, as it is kept.
+    """One exchange with a model, as stored in the ledger.
 
-    One call may give several verdicts (a rubric in one call) and several calls one verdict (steps, resampling).
-    `prompt` is the digest of what was sent, `sent` its text where it cannot be rendered again from the ledger,
-    `nonce` the random word that a ruling was asked for with. `stop` is how the reply ended; `served` and `fingerprint`
-    are what the server said that it is.
+    One call may give several verdicts (a rubric in one call), and several calls one verdict (steps, resampling).
+    `prompt` is the digest of what was sent, `sent` its text if it cannot be rendered again from the ledger. `nonce` is
+    the check code requested with the verdict. `stop` is how the reply ended; `served` and `fingerprint` are the
+    server's own description of the model.
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""A case: what is heard."""
+"""A case: an item, the responses shown in order, a ballot, a criterion. `cases` builds them from responses."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from typing import Literal
 from fullbench.core.ballot import Ballot
 from fullbench.core.digests import digest, once
 from fullbench.core.item import Item
-from fullbench.core.notebook_display import Shown
+from fullbench.core.notebook_display import NotebookDisplay
 from fullbench.core.response import Response
 from fullbench.errors import InputError
 
 
 @dataclass(frozen=True)
-class Case(Shown):
-    """One hearing: an item, the responses in the order shown, the ballot, the criterion, and which trial it is.
+class Case(NotebookDisplay):
+    """One case to judge: an item, the responses in the order shown, the ballot, the criterion and the trial.
 
-    `nonce` is what a ruling may be asked for with, where a ledger gave one: no part of the identity.
+    `nonce` is the check code requested with the verdict, if a ledger gave one. It is not part of the identity.
     """
 
     item: Item
@@ -41,7 +41,7 @@ class Case(Shown):
 
     @once
     def key(self) -> str:
-        """Names and content of all that can change the ruling, as a digest; the trial stands beside it."""
+        """Digest of names and content of everything that can change the verdict, except the trial."""
         return digest([self.item.key, [r.key for r in self.responses], self.ballot.spec, self.criterion])
 
     @property
@@ -50,7 +50,7 @@ class Case(Shown):
 
     @property
     def samples(self) -> tuple[int, ...]:
-        """The sample of each response shown; empty where all are the first."""
+        """The sample of each response shown; empty if all are the first."""
         numbers = tuple(response.sample for response in self.responses)
         return numbers if any(numbers) else ()
 
@@ -58,15 +58,15 @@ class Case(Shown):
         return replace(self, trial=trial, nonce="")
 
     def with_nonce(self, nonce: str) -> Case:
-        """The same case, its ruling to be asked for with a nonce."""
-        same = copy.copy(self)  # unlike `replace`, this keeps the key that was computed
+        """Return the same case with a check code to request."""
+        same = copy.copy(self)  # unlike `replace`, this keeps the computed key
         object.__setattr__(same, "nonce", nonce)
         return same
 
 
 Orders = Literal["sorted", "shuffled", "both", "all"]
 ORDERS: tuple[Orders, ...] = ("sorted", "shuffled", "both", "all")
-Meetings = Literal["aligned", "crossed", "all"]
+SamplePairing = Literal["aligned", "crossed", "all"]
 
 
 def cases(
@@ -79,18 +79,18 @@ def cases(
     criterion: str = "overall",
     trials: int = 1,
     seed: int = 0,
-    samples: Meetings = "aligned",
+    samples: SamplePairing = "aligned",
 ) -> Iterator[Case]:
-    """Every `size` responses of different contestants to each item, as cases; `size=None` shows all contestants.
+    """Yield a case for every `size` responses of different contestants to each item; `size=None` shows all contestants.
 
-    Where contestants answered several times, sample i meets sample i of the others
-    (`samples="aligned"`); one with a single sample, such as a reference, meets every sample. `samples="crossed"` lets
-    every sample meet every other contestant's; `samples="all"` lets it meet its own contestant's too, as the best of n
-    needs it and a leaderboard does not.
+    If contestants answered several times, sample i is shown with sample i of the others (`samples="aligned"`). A
+    contestant with a single sample, such as a reference, is shown with every sample. `samples="crossed"` combines
+    every sample with every other contestant's. `samples="all"` also combines samples of one contestant, as needed for
+    the best of n, but not for a leaderboard.
 
-    `orders="sorted"` shows the responses once, contestants by name; `"shuffled"` once, in an order drawn from the seed,
-    the item and the names; `"both"` in that order and in its reverse; `"all"` in every order. An item with too few
-    responses gives no case.
+    `orders="sorted"` shows the responses once, contestants by name; `"shuffled"` once, in an order drawn from the
+    seed, the item and the names; `"both"` in that order and in its reverse; `"all"` in every order. An item with too
+    few responses gives no case.
     """
     if orders not in ORDERS:
         raise InputError(f"unknown orders {orders!r}; known: {', '.join(ORDERS)}")
@@ -100,16 +100,15 @@ def cases(
     for response in responses:
         answers.setdefault(response.item, {}).setdefault(response.contestant, []).append(response)
     for item in items:
-        for shown in _together(answers.get(item.id, {}), size, samples):
-            for order in _orders(shown, orders, seed):
+        for response_set in _response_sets(answers.get(item.id, {}), size, samples):
+            for order in _shown_orders(response_set, orders, seed):
                 for trial in range(trials):
                     yield Case(item, order, ballot, criterion, trial)
 
 
-def _together(
-    answers: dict[str, list[Response]], size: int | None, samples: Meetings
+def _response_sets(
+    answers: dict[str, list[Response]], size: int | None, samples: SamplePairing
 ) -> Iterator[tuple[Response, ...]]:
-    """Which responses to one item are shown together, contestants by name."""
     by_name = {name: sorted(answers[name], key=lambda response: response.sample) for name in sorted(answers)}
     if samples == "all":
         everyone = [response for responses in by_name.values() for response in responses]
@@ -121,31 +120,40 @@ def _together(
         return
     if size is None and len(by_name) < 2:
         return
-    for chosen in combinations(by_name.values(), len(by_name) if size is None else size):
+    for answer_lists in combinations(by_name.values(), len(by_name) if size is None else size):
         if samples == "crossed":
-            yield from product(*chosen)
+            yield from product(*answer_lists)
             continue
-        several = [{response.sample: response for response in responses} for responses in chosen if len(responses) > 1]
+        several = [
+            {response.sample: response for response in responses} for responses in answer_lists if len(responses) > 1
+        ]
         numbers = sorted(set().union(*several)) if several else [None]
         for number in numbers:
-            shown = tuple(
+            aligned_responses = tuple(
                 responses[0] if len(responses) == 1 else next((r for r in responses if r.sample == number), None)
-                for responses in chosen
+                for responses in answer_lists
             )
-            present = tuple(response for response in shown if response is not None)
-            # A contestant that lacks this sample leaves a pair without a meeting, and a list shorter.
-            if len(present) == len(chosen) or (size is None and len(present) > 1):
-                yield present
+            response_set = tuple(response for response in aligned_responses if response is not None)
+            # If a contestant lacks this sample, a pair is dropped and a longer list becomes shorter.
+            if len(response_set) == len(answer_lists) or (size is None and len(response_set) > 1):
+                yield response_set
 
 
-def _orders(shown: tuple[Response, ...], orders: Orders, seed: int) -> Iterator[tuple[Response, ...]]:
+def _shown_orders(response_set: tuple[Response, ...], orders: Orders, seed: int) -> Iterator[tuple[Response, ...]]:
     if orders == "all":
-        yield from permutations(shown)
+        yield from permutations(response_set)
         return
-    if orders != "sorted" and len(shown) > 1:
-        numbered = [[response.sample for response in shown]] if any(response.sample for response in shown) else []
-        lot = digest([seed, shown[0].item, [response.contestant for response in shown], *numbered])
-        shown = tuple(random.Random(lot).sample(shown, len(shown)))
-    yield shown
-    if orders == "both" and len(shown) > 1:
-        yield shown[::-1]
+    if orders != "sorted" and len(response_set) > 1:
+        # Sample numbers enter the seed only if one is not 0, so that they do not change the order of first samples.
+        sample_numbers = (
+            [[response.sample for response in response_set]]
+            if any(response.sample for response in response_set)
+            else []
+        )
+        shuffle_seed = digest(
+            [seed, response_set[0].item, [response.contestant for response in response_set], *sample_numbers]
+        )
+        response_set = tuple(random.Random(shuffle_seed).sample(response_set, len(response_set)))
+    yield response_set
+    if orders == "both" and len(response_set) > 1:
+        yield response_set[::-1]

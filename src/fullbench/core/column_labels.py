@@ -1,18 +1,18 @@
-"""The columns that our own tables have: what each is called, what its cells are, and which way is good.
+"""Columns of the built-in tables: their keys, labels, kinds of cells and good directions.
 
-A table takes its columns from here by key (`headings("judge", "verdicts")`), so that a column means the same in every
-table and has one translation. What the data name, such as a column for each contestant, is `named`.
+A table takes its columns from here by key (`table_columns("judge", "verdicts")`), so that a column means the same in
+every table and has one translation. Columns named by the data, such as one per contestant, are `data_column`.
 """
 
 from __future__ import annotations
 
-from fullbench.core.note import Note, word
+from fullbench.core.note import Note, word_note
 from fullbench.core.table import Better, Column, Kind
 
 _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
     ("rank", ""): ("rank", "rank alone"),
     ("n", ""): ("n",),
-    ("fault", "less"): ("refused", "unreadable", "recused", "cut off", "faults"),
+    ("fault", "less"): ("refused", "unreadable", "abstained", "cut off", "faults"),
     ("name", ""): (
         "judge", "contestant", "study", "criterion", "ballot", "other judge", "other", "against", "reviewer", "person",
         "newcomer", "model", "name", "item", "picture", "file", "batch", "data set", "row", "cell", "part", "task",
@@ -106,7 +106,7 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
         "hallucinates", "new hallucinations", "without the nonce",
     ),
 }  # fmt: skip
-_LABELLED = (
+_COLUMNS_WITH_LABELS = (
     Column("majority of rulings", "majority", "figure", "more"),
     Column("majority of votes", "majority", "text"),
     Column("pairs right", "pairs", "figure", "more"),
@@ -128,37 +128,37 @@ _LABELLED = (
         for rule in ("mean", "both-agree", "majority", "each", "median", "dawid-skene")
     ),
 )
-"""Columns whose labels other columns have too."""
+"""Columns whose labels are not unique, so each has its own key."""
 HEADINGS = {
     column.key: column
     for column in (
         *(Column(key, key, kind, better) for (kind, better), keys in _KEYS.items() for key in keys),
-        *_LABELLED,
+        *_COLUMNS_WITH_LABELS,
     )
 }
 
 
-def headings(*names: str) -> tuple[Column, ...]:
-    """Columns by their keys; what is a column already stays as it is.
+def table_columns(*names: str) -> tuple[Column, ...]:
+    """Return columns by their keys; `Column` objects stay as they are.
 
-    >>> [column.kind for column in headings("judge", named("甲"), "n")]
+    >>> [column.kind for column in table_columns("judge", data_column("甲"), "n")]
     ['name', 'figure', 'n']
     """
     return tuple(name if isinstance(name, Column) else HEADINGS[name] for name in names)
 
 
-def named(name: str, kind: Kind = "figure") -> Column:
-    """A column that the data name: a contestant, a tag, one of its values. Nobody translates it."""
-    return Column(name, name, kind, named=True)
+def data_column(name: str, kind: Kind = "figure") -> Column:
+    """Return a column named by the data: a contestant, a tag, or one of its values. It is never translated."""
+    return Column(name, name, kind, is_data_label=True)
 
 
-def with_deviation(figure: str) -> tuple[Column, Column]:
-    """The column of a figure's mean over several draws, and that of its standard deviation."""
-    spread = Note("column.deviation", "{figure} sd", figure=word(figure))
-    return HEADINGS[figure], Column(str(spread), spread, "number")
+def with_deviation(metric: str) -> tuple[Column, Column]:
+    """Return the columns of a metric's mean over several draws and of its standard deviation."""
+    spread = Note("column.deviation", figure=word_note(metric))
+    return HEADINGS[metric], Column(str(spread), spread, "number")
 
 
-def moves(method: str) -> Column:
-    """The column that says how far one reviewer moves a method's scores."""
-    label = Note("column.moves", "moves {method}", method=method)
+def influence_column(method: str) -> Column:
+    """Return the column of a reviewer's influence on a method's scores."""
+    label = Note("column.moves", method=method)
     return Column(str(label), label, "number", "less")

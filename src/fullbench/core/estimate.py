@@ -1,4 +1,4 @@
-"""The result type of every statistic."""
+"""`Estimate`: the result type of every statistic."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from fullbench.errors import Undefined
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A figure, its interval, and the number of observations behind it.
+    """A value, its interval, and the number of observations behind it.
 
-    `level` is the coverage the interval aims at, `method` names how it was made, `p` is a two-sided p-value where the
-    statistic has one. Where the data cannot give an interval, `why` says so in a few words; both ends are the value.
-    `units` is the number of independent units (items) behind the figure, None where it is not known. `one_sided`: only
-    one end bounds the figure; `simultaneous`: the level holds for all figures of a family together; `corrected`: the
-    figure was corrected for a judge's known errors, so that it is no plain mean of what was ruled.
+    `level` is the nominal coverage, `method` names the kind of interval, `p` is a two-sided p-value if the statistic
+    has one. If the data give no interval, `why` has the reason in a few words, and both ends are the value. `units` is
+    the number of independent units (items), or None if unknown. `one_sided`: only one end is a bound. `simultaneous`:
+    the level holds for all values of a family together. `corrected`: the value was corrected for a judge's known
+    errors, so it is not a plain mean of verdicts.
 
     >>> print(Estimate(0.81, 0.772, 0.853, 412))
     0.810 [0.772, 0.853] n=412
@@ -43,7 +43,7 @@ class Estimate:
 
     @classmethod
     def bare(cls, value: float, n: int, why: str) -> Estimate:
-        """A figure without an interval, and why it has none."""
+        """Return a value without an interval, and the reason."""
         return cls(value, value, value, n, why=why)
 
     def __str__(self) -> str:

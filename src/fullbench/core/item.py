@@ -1,4 +1,4 @@
-"""An item: what is asked."""
+"""Items: the questions put to contestants, as turns of text and pictures."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from fullbench.core.digests import digest, once
-from fullbench.core.notebook_display import Shown
+from fullbench.core.notebook_display import NotebookDisplay
 from fullbench.core.picture import Picture
 
 Part = str | Picture
@@ -20,34 +20,33 @@ ROLES: tuple[Role, ...] = ("system", "user", "assistant")
 
 
 AUTHOR = "author"
-"""The tag that names who wrote an item or a response: a random id, or a name from somebody's file."""
+"""Tag with the author of an item or a response: a random id, or a name from a file."""
 SENSITIVE = "sensitive"
-"""The tag of items and responses whose pictures nobody should see unasked."""
+"""Tag of items and responses whose pictures are hidden until a person wants to see them."""
 REQUEST = "request"
-"""The tag of items that ask a model for material, such as a question: what comes back is no answer to be judged."""
-INSTRUCTED = "instructed"
-"""The tag of items whose first turn tells contestants how to answer: whoever judges is shown the question alone."""
+"""Tag of items that request material from a model, such as a question; the reply is not judged as an answer."""
+INSTRUCTED_TAG = "instructed"
+"""Tag of items whose first turn instructs contestants how to answer; judges see the question alone."""
 WITHOUT_PICTURES = "pictures missing"
-"""The tag of items that name pictures which are not at hand: their names, a line each."""
+"""Tag of items with missing pictures: their names, one per line."""
 
 
 WITHHELD = "withheld"
-"""The tag of items of a test set that is not published, where it is `yes`: they are judged, and their cases shown to
-nobody but who leads."""
+"""Tag, with the value `yes`, of items of an unpublished test set; they are judged, but only leads see their cases."""
 
 
 def parts_content(parts: Sequence[Part]) -> list[Any]:
-    """Parts as a JSON value: text as it is, a picture by its digest."""
+    """Return parts as a JSON value: text as it is, a picture by its digest."""
     return [part if isinstance(part, str) else {"picture": part.digest} for part in parts]
 
 
 def parts_text(parts: Sequence[Part]) -> str:
-    """The words of some parts, pictures left out."""
+    """Return the text of some parts, without pictures."""
     return "\n".join(part for part in parts if isinstance(part, str))
 
 
 def parts_pictures(parts: Sequence[Part]) -> tuple[Picture, ...]:
-    """The pictures of some parts, in order."""
+    """Return the pictures of some parts, in order."""
     return tuple(part for part in parts if isinstance(part, Picture))
 
 
@@ -68,11 +67,11 @@ class Turn:
 
 
 @dataclass(frozen=True)
-class Item(Shown):
+class Item(NotebookDisplay):
     """One question put to every contestant.
 
     The last turn is the question; earlier ones are the dialogue so far. `captions` describe the pictures, in their
-    order, for judges that do not see; `tags` say what the item belongs to (data set, task, family, language...).
+    order, for judges that cannot see. `tags` classify the item (data set, task, family, language...).
     """
 
     id: str
@@ -86,9 +85,9 @@ class Item(Shown):
         return self.tags.get(WITHHELD) == "yes"
 
     @classmethod
-    def ask(cls, id: str, question: str, *pictures: Picture, **rest: Any) -> Item:  # noqa: A002
-        """The usual item: some pictures and a question about them."""
-        return cls(id, (Turn("user", (*pictures, question)),), **rest)
+    def ask(cls, id: str, question: str, *pictures: Picture, **item_fields: Any) -> Item:  # noqa: A002
+        """Return the usual item: some pictures and a question about them."""
+        return cls(id, (Turn("user", (*pictures, question)),), **item_fields)
 
     @property
     def question(self) -> str:
@@ -96,8 +95,8 @@ class Item(Shown):
 
     @property
     def turns_judged(self) -> tuple[Turn, ...]:
-        """What whoever judges is shown of the conversation: all of it but an instruction to contestants."""
-        return self.turns[1:] if INSTRUCTED in self.tags and len(self.turns) > 1 else self.turns
+        """The conversation as shown to judges: without an instruction to contestants."""
+        return self.turns[1:] if INSTRUCTED_TAG in self.tags and len(self.turns) > 1 else self.turns
 
     @once
     def pictures(self) -> tuple[Picture, ...]:
@@ -105,6 +104,6 @@ class Item(Shown):
 
     @once
     def key(self) -> str:
-        """Name and content, as a digest. Tags are labels for reports and do not enter."""
+        """Digest of name and content. Tags are labels for reports and are not included."""
         turns = [[turn.role, parts_content(turn.parts)] for turn in self.turns]
         return digest([self.id, turns, self.reference, list(self.captions)])

@@ -1,4 +1,4 @@
-"""A judge: whoever can mark a response."""
+"""The `Judge` protocol, and functions that read a judge's optional attributes."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from fullbench.core.verdict import Failure, Verdict
 
 @runtime_checkable
 class Judge(Protocol):
-    """Anything that rules on cases.
+    """Anything that judges cases.
 
-    A judge may also say what it is (`kind`), which models it asks (`models`) and what it would send (`prompts(case)`):
-    the functions below read that, and what it does not say is unknown, never nothing.
+    `judge` takes cases lazily and yields one verdict or failure for each, in any order. `name` is the identity: two
+    judges that may decide differently never share one.
 
-    `hear` takes cases lazily and yields one verdict or failure for each, in any order. `name` is the identity: two
-    judges that may rule differently never share one.
+    A judge may also define `kind`, `models` (those it calls) and `prompts(case)` (what it would send). The functions
+    below read them. A missing attribute means unknown, never nothing.
     """
 
     @property
@@ -27,46 +27,51 @@ class Judge(Protocol):
     @property
     def settings(self) -> Mapping[str, Any]: ...
 
-    def hear(self, cases: Iterable[Case]) -> Iterator[Verdict | Failure]: ...
+    def judge(self, cases: Iterable[Case]) -> Iterator[Verdict | Failure]: ...
+
+
+def explain_missing_parts(candidate: object) -> str:
+    """Return one sentence that names what an object lacks to be a judge."""
+    if hasattr(candidate, "hear") and not hasattr(candidate, "judge"):
+        return "Its method `hear` is called `judge` now; rename it."
+    missing = [name for name in ("name", "settings", "judge") if not hasattr(candidate, name)]
+    return f"A judge has name, settings and judge; missing: {', '.join(missing)}."
 
 
 Kind = Literal["model", "metric", "scorer", "person", "panel"]
 
 
-class AsksNobody:
-    """What a judge is that computes its rulings by itself: it asks no model, sends nothing and costs nothing."""
+class CallsNoModel:
+    """Base of judges that compute verdicts themselves: they call no model, send nothing and cost nothing."""
 
     kind: ClassVar[Kind]
     models: ClassVar[tuple[Model, ...]] = ()
 
     def prompts(self, case: Case) -> tuple[Prompt, ...]:
-        """Nothing is sent."""
+        """Return no prompts, because nothing is sent."""
         return ()
 
 
 def kind_of(judge: Judge) -> Kind | None:
-    """What a judge is, where it says so by an attribute `kind`; None where it does not."""
+    """Return `judge.kind`, or None if it is not defined."""
     return getattr(judge, "kind", None)
 
 
 def models_of(judge: Judge) -> tuple[Model, ...] | None:
-    """The models that a judge asks, where it says so by an attribute `models`; None where nobody knows.
-
-    An empty tuple means that it asks none, and so costs nothing; unknown is never taken for that.
-    """
+    """Return `judge.models`, or None if unknown; an empty tuple means that it calls none and costs nothing."""
     models = getattr(judge, "models", None)
     return None if models is None else tuple(models)
 
 
 def prompts_of(judge: Judge, case: Case) -> tuple[Prompt, ...] | None:
-    """What a judge would send for a case, by its method `prompts`; None where it has none, or cannot say."""
+    """Return the prompts that a judge would send for a case, or None if unknown."""
     ask = getattr(judge, "prompts", None)
     prompts = None if ask is None else ask(case)
     return None if prompts is None else tuple(prompts)
 
 
 def with_models(judge: Judge, models: Sequence[Model]) -> Judge | None:
-    """The judge with other models in the place of its own, in their order; None where it has no `with_models`."""
+    """Return the judge with other models in place of its own, in order, or None if it has no `with_models`."""
     swap = getattr(judge, "with_models", None)
-    swapped: Judge | None = None if swap is None else swap(models)
-    return swapped
+    new_judge: Judge | None = None if swap is None else swap(models)
+    return new_judge

@@ -1,4 +1,4 @@
-"""A model, what it is sent and what it sends back."""
+"""Models, the prompts sent to them and the replies they return."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from fullbench.core.picture import Picture
 class Prompt:
     """A conversation to be continued.
 
-    `schema` is the text of a JSON schema that the reply is held to, by models that take schemas. `nonce` is what
-    the ruling is asked for with, in a line of its own in the last turn. `shared` is how many parts of the first turn
-    that is not the system's are the same in other prompts about the item, for servers that cache them. `tag` is the
-    caller's own mark, handed back with the reply and never sent.
+    `schema` is the text of a JSON schema for the reply, used by models that take schemas. `nonce` is the check code
+    that the last turn requests in a line of its own. `shared` is the number of leading parts of the first non-system
+    turn that other prompts about the item share, for servers that cache them. `tag` belongs to the caller: it is
+    returned with the reply and never sent.
     """
 
     turns: tuple[Turn, ...]
@@ -34,15 +34,15 @@ class Prompt:
 
     @once
     def digest(self) -> str:
-        """Stands for all that is sent: words, pictures, seed, and the schema where there is one.
+        """Digest of everything that is sent: words, pictures, seed, and the schema if there is one.
 
-        The line with the nonce is left out: the same question has the same digest in every ledger.
+        The line with the check code is excluded, so the same question has the same digest in every ledger.
         """
-        held = [self.schema] if self.schema else []
-        turns = [[turn.role, parts_content(self._unmarked(turn.parts))] for turn in self.turns]
-        return digest([turns, self.seed, self.json, *held])
+        schema_part = [self.schema] if self.schema else []
+        turns = [[turn.role, parts_content(self._without_check_code(turn.parts))] for turn in self.turns]
+        return digest([turns, self.seed, self.json, *schema_part])
 
-    def _unmarked(self, parts: tuple[Part, ...]) -> tuple[Part, ...]:
+    def _without_check_code(self, parts: tuple[Part, ...]) -> tuple[Part, ...]:
         if not self.nonce:
             return parts
         nonce = self.nonce
@@ -56,14 +56,14 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a model made of a prompt: words, or the error that no retry mended.
+    """A model's reply to a prompt: text, or the error left after all retries.
 
-    `stop` is how it ended (`stop`, `length`, `refused`, `filter`, `tool`, ...), `reasoning` what it thought where that
-    comes apart from the answer, `served` and `fingerprint` what the server said that it is. `failure` says of an error
-    whether the same prompt may do later, `estimated` that the server did not count the tokens, or not readably.
-    `pictures` are what a generator drew, `tags` what is to be kept of how it did (its seed, its steps). `first` says
-    how likely each first token was, `tokens` the same of the last ones beside what was written, where the server was
-    asked and says so.
+    `stop` is how it ended (`stop`, `length`, `refused`, `filter`, `tool`, ...). `reasoning` is its reasoning, if
+    separate from the answer. `served` and `fingerprint` are the server's own description of the model. `failure`
+    classifies an error: may the same prompt succeed later? `estimated` means that the server reported no readable
+    token counts. `pictures` are those that a generator drew, `tags` details to store about it (its seed, its steps).
+    `first` has the probabilities of first tokens; `tokens` has the last tokens with theirs. Both are empty unless
+    requested and supported.
     """
 
     prompt: Prompt
@@ -82,27 +82,27 @@ class Reply:
     tokens: tuple[tuple[str, Mapping[str, float]], ...] = ()
 
     def exchange(self, at: float) -> Call:
-        """The exchange that it ended, as it is kept."""
+        """Return the finished exchange as a `Call` for the ledger."""
         return Call(
             os.urandom(16).hex(), self.text, self.prompt.digest, "", self.reasoning, self.stop, self.served,
             self.fingerprint, self.prompt.nonce, self.usage, at,
         )  # fmt: skip
 
 
-DECLINED = frozenset({"refused", "filter"})
-"""How a reply ends in which the model, or a filter before or behind it, declined to answer."""
+DECLINED_STOPS = frozenset({"refused", "filter"})
+"""Ends of a reply if the model, or a filter, declined to answer."""
 
 
 @runtime_checkable
 class Model(Protocol):
     """Anything that answers conversations.
 
-    `answer` takes prompts lazily, keeps as many in flight as it sees fit, and yields replies as they come, in any
-    order: each carries its prompt. A call that fails for good is a reply with an `error`; only what makes every
-    further call pointless (a refused key, an unknown model) is raised, as `ModelError`.
+    `answer` takes prompts lazily, keeps any number in flight, and yields replies in any order: each contains its
+    prompt. A call that fails for good is a reply with an `error`. Only errors that make every further call pointless
+    (a refused key, an unknown model) are raised, as `ModelError`.
 
-    `name` is the identity: what changes answers (sampling settings) changes it. `settings` is what a ledger keeps
-    beside the name. `price` is dollars per million tokens in and out, None where unknown.
+    `name` is the identity: anything that changes answers (sampling settings) changes it. `settings` are stored in the
+    ledger with the name. `price` is dollars per million tokens in and out, or None if unknown.
     """
 
     @property
@@ -118,24 +118,24 @@ class Model(Protocol):
 
 
 def as_judge(model: Model) -> Model:
-    """The model as judges ask it: its own method `as_judge` settles its sampling; itself where it has none."""
+    """Return the model with its sampling settings for judging (its method `as_judge`), or itself if it has none."""
     settle = getattr(model, "as_judge", None)
-    settled: Model = model if settle is None else settle()
-    return settled
+    judge_model: Model = model if settle is None else settle()
+    return judge_model
 
 
-def draws(model: Model) -> bool:
-    """Whether a model answers with pictures: it says so by an attribute of that name."""
+def draws_pictures(model: Model) -> bool:
+    """True if a model answers with pictures, by its attribute `draws`."""
     return bool(getattr(model, "draws", False))
 
 
 def takes_schemas(model: Model) -> bool:
-    """Whether replies of a model can be held to a JSON schema: it says so by an attribute of that name."""
+    """True if replies of a model can follow a JSON schema, by its attribute `takes_schemas`."""
     return bool(getattr(model, "takes_schemas", False))
 
 
 def family_of(name: str) -> str:
-    """The family a model's name shows: its first word, after the provider's and before the address of its server.
+    """Return the family in a model's name: its first word, without the provider and the server's address.
 
     >>> family_of("gpt-4o-mini"), family_of("openai/gpt-4o"), family_of("Claude-3.5-sonnet"), family_of("court/keen")
     ('gpt', 'gpt', 'claude', 'keen')
@@ -143,5 +143,5 @@ def family_of(name: str) -> str:
     'qwen'
     """
     bare = name.partition("@")[0].rsplit("/", 1)[-1].rsplit(":", 1)[-1]
-    found = re.match(r"[^\W\d_]+", bare)
-    return (found[0] if found else bare).lower()
+    match = re.match(r"[^\W\d_]+", bare)
+    return (match[0] if match else bare).lower()

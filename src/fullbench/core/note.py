@@ -1,53 +1,67 @@
-"""Sentences of ours that can be said in another language: each knows its id and what was filled in."""
+"""Notes: translatable sentences that know their id and the values filled in.
+
+The English sentences are in `reports/words/en_notes.json`, next to their translations.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 WORD = "word."
 Value = str | int | float | None
 
 
+@cache
+def english_messages() -> Mapping[str, str]:
+    """Return the English sentences of all notes by id. The file is read when the first note is made."""
+    path = Path(__file__).parents[1] / "reports" / "words" / "en_notes.json"
+    messages: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))
+    return messages
+
+
 class Note(str):
-    """An English sentence with its id and the values filled in. It is a text like any other to whoever only shows it.
+    """An English sentence with its id and the values filled in. It is an ordinary string to code that only shows it.
 
-    Values may be notes: these are translated in turn; all other texts are data and stay as they are.
+    Values that are notes are translated in turn. All other strings are data and stay as they are.
 
-    >>> note = Note("faults.left", "{n:,} recusals of {judge} are not shown.", n=1200, judge="甲")
-    >>> print(note, note.id, note.values["n"])
-    1,200 recusals of 甲 are not shown. faults.left 1200
-    >>> note.said_in({"faults.left": "{judge} 的 {n:,} 次回避未列出。"})
-    '甲 的 1,200 次回避未列出。'
+    >>> note = Note("board-tables.only", tag="style", value="甲", n=10, all=1200)
+    >>> print(note, note.id, note.values["all"])
+    Only items whose style is 甲: 10 of 1,200. board-tables.only 1200
+    >>> note.translate_with({"board-tables.only": "{all:,} 道题中的 {n:,} 道：{tag} 为 {value}。"})
+    '1,200 道题中的 10 道：style 为 甲。'
     """
 
     id: str
     values: Mapping[str, Value]
 
-    def __new__(cls, id_: str, text: str, /, **values: Value) -> Note:
-        """`text` is the sentence in English with `{names}` to fill in."""
-        return cls.again(id_, text.format(**values), values)
+    def __new__(cls, id_: str, /, **values: Value) -> Note:
+        """Fill in the `{names}` of the English sentence with this id."""
+        return cls.from_sentence(id_, english_messages()[id_].format(**values), values)
 
     @classmethod
-    def again(cls, id_: str, said: str, values: Mapping[str, Value]) -> Note:
-        """A note whose English sentence is at hand, as it comes out of a file."""
-        note = super().__new__(cls, said)
-        note.id, note.values = id_, {name: _plain(value) for name, value in values.items()}
+    def from_sentence(cls, id_: str, sentence: str, values: Mapping[str, Value]) -> Note:
+        """Build a note from its finished English sentence, as read from a file."""
+        note = super().__new__(cls, sentence)
+        note.id, note.values = id_, {name: _plain_value(value) for name, value in values.items()}
         return note
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Note.again, (self.id, str(self), dict(self.values))
+        return Note.from_sentence, (self.id, str(self), dict(self.values))
 
-    def said_in(self, messages: Mapping[str, str]) -> str:
-        """The sentence by a language's messages; English where these do not have its id."""
+    def translate_with(self, messages: Mapping[str, str]) -> str:
+        """Return the sentence by a language's messages, or English if they lack its id."""
         message = messages.get(self.id)
         if message is None:
             return str(self)
-        return message.format(**{name: say(value, messages) for name, value in self.values.items()})
+        return message.format(**{name: translate_if_note(value, messages) for name, value in self.values.items()})
 
 
-def _plain(value: Value) -> Value:
-    """The value as one of Python's own, so that it can be written: numpy's numbers are sorts of these."""
+def _plain_value(value: Value) -> Value:
+    """Return the value as a plain Python type, so that it can be serialised: numpy numbers are subclasses."""
     if value is None or isinstance(value, Note):
         return value
     if isinstance(value, str):
@@ -55,67 +69,67 @@ def _plain(value: Value) -> Value:
     return float(value) if isinstance(value, float) else int(value)
 
 
-def word(text: str) -> Note:
-    """A word of ours, such as the name of a figure, that is its own id.
+def word_note(text: str) -> Note:
+    """Return a note for one of our own words, such as the name of a metric, with the word as its id.
 
-    >>> word("pairs").id
+    >>> word_note("pairs").id
     'word.pairs'
     """
-    return Note.again(f"{WORD}{text}", text, {})
+    return Note.from_sentence(f"{WORD}{text}", text, {})
 
 
-def listed(parts: Sequence[str]) -> str:
-    """Several texts as one, notes among them.
+def join_notes(parts: Sequence[str]) -> str:
+    """Join several texts, possibly notes, with semicolons.
 
-    >>> str(listed(["a", "b", "c"]))
+    >>> str(join_notes(["a", "b", "c"]))
     'a; b; c'
     """
-    joined = parts[0]
+    joined_note = parts[0]
     for part in parts[1:]:
-        joined = Note("list.and", "{first}; {second}", first=joined, second=part)
-    return joined
+        joined_note = Note("list.and", first=joined_note, second=part)
+    return joined_note
 
 
-def sentences(parts: Sequence[str]) -> str:
-    """Sentences one after another.
+def join_sentences(parts: Sequence[str]) -> str:
+    """Join sentences with spaces.
 
-    >>> str(sentences(["One.", "Two."]))
+    >>> str(join_sentences(["One.", "Two."]))
     'One. Two.'
     """
-    joined = parts[0]
+    joined_note = parts[0]
     for part in parts[1:]:
-        joined = Note("list.sentences", "{first} {second}", first=joined, second=part)
-    return joined
+        joined_note = Note("list.sentences", first=joined_note, second=part)
+    return joined_note
 
 
-def say(value: Any, messages: Mapping[str, str]) -> Any:
-    """A note in the language of these messages; anything else as it is."""
-    return value.said_in(messages) if isinstance(value, Note) else value
+def translate_if_note(value: Any, messages: Mapping[str, str]) -> Any:
+    """Return a note in the language of these messages, and anything else unchanged."""
+    return value.translate_with(messages) if isinstance(value, Note) else value
 
 
-def sentence(error: Exception) -> str:
-    """What an error says, as the note that it was made with where it was."""
+def error_sentence(error: Exception) -> str:
+    """Return the message of an error, as the note that it was raised with if there is one."""
     return error.args[0] if error.args and isinstance(error.args[0], Note) else str(error)
 
 
-def pack(text: str) -> dict[str, Any] | None:
-    """What a note knows besides its sentence, as JSON values; None for a plain text."""
+def pack_note(text: str) -> dict[str, Any] | None:
+    """Return the id and values of a note as JSON values, or None for a plain text."""
     if not isinstance(text, Note):
         return None
-    values = {name: _packed(value) for name, value in text.values.items()}
+    values = {name: _pack_value(value) for name, value in text.values.items()}
     return {"id": text.id, **({"values": values} if values else {})}
 
 
-def unpack(said: Any, packed: Mapping[str, Any] | None) -> Any:
-    """The note that `pack` packed; what there is where it was no note."""
-    if packed is None:
-        return said
+def unpack_note(text: Any, note_fields: Mapping[str, Any] | None) -> Any:
+    """Return the note that `pack_note` packed, or the text itself if it was no note."""
+    if note_fields is None:
+        return text
     values = {
-        name: unpack(value["said"], value) if isinstance(value, dict) else value
-        for name, value in packed.get("values", {}).items()
+        name: unpack_note(value["said"], value) if isinstance(value, dict) else value
+        for name, value in note_fields.get("values", {}).items()
     }
-    return Note.again(packed["id"], said, values)
+    return Note.from_sentence(note_fields["id"], text, values)
 
 
-def _packed(value: Value) -> Any:
-    return value if not isinstance(value, Note) else {"said": str(value), **(pack(value) or {})}
+def _pack_value(value: Value) -> Any:
+    return value if not isinstance(value, Note) else {"said": str(value), **(pack_note(value) or {})}

@@ -1,6 +1,6 @@
-"""How nouns show themselves in a notebook, and how they become frames: rooms above say how, the nouns only ask.
+"""Notebook display and data frames of core types, through functions that other packages register.
 
-Nobody needs it to judge, so that what draws and what makes frames is entered here when the package is first used.
+Judging needs neither, so `core` does not import the code that draws; the package root registers it on import.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ _html: list[Html] = []
 _frames: list[Framer] = []
 
 
-def show_with(html: Html) -> None:
-    """Let nouns be drawn by this function."""
+def register_html(html: Html) -> None:
+    """Register the function that renders core types as HTML."""
     _html[:] = [html]
 
 
-def frame_with(framer: Framer) -> None:
-    """Let nouns be made frames by this function."""
+def register_framer(framer: Framer) -> None:
+    """Register the function that converts core types to data frames."""
     _frames[:] = [framer]
 
 
-class Shown:
-    """What a notebook draws: `_repr_html_`, where somebody entered how."""
+class NotebookDisplay:
+    """Mixin for types that a notebook renders, if a renderer is registered."""
 
     __slots__ = ()
 
@@ -34,13 +34,13 @@ class Shown:
         return _html[0](self) if _html else None
 
 
-class Framed(Shown):
-    """What can be a frame as well."""
+class FrameConvertible(NotebookDisplay):
+    """Mixin for types that can also become data frames."""
 
     __slots__ = ()
 
     def frame(self, library: str | None = None) -> Any:
-        """The rows as a frame of polars or pandas: of the one that is named, in use, or installed."""
+        """Return the rows as a frame of polars or pandas: the one given, in use, or installed."""
         if not _frames:
             raise RuntimeError("import fullbench first: its root says how frames are made")
         return _frames[0](self, library)

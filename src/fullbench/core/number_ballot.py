@@ -1,4 +1,4 @@
-"""A ballot without ends: any number for every response, as score models give them."""
+"""The `number` ballot: any unbounded number for every response, as score models give them."""
 
 from __future__ import annotations
 
@@ -13,10 +13,7 @@ from fullbench.errors import InputError
 
 @dataclass(frozen=True)
 class Number(Ballot):
-    """Any finite number for every response, below zero too; only which one is higher means something.
-
-    It is the ballot of score models, each of which has units of its own.
-    """
+    """Any finite number for every response, in a score model's own units; only their order has a meaning."""
 
     @property
     def spec(self) -> str:
@@ -46,8 +43,8 @@ class Number(Ballot):
         return {"type": "number"}, n
 
 
-def number_of(rest: str) -> Number:
-    """The ballot that `number` names."""
-    if rest:
-        raise InputError(f"the ballot 'number' has no ends and takes nothing behind it; found 'number:{rest}'")
+def parse_number(argument: str) -> Number:
+    """Return the ballot `number`."""
+    if argument:
+        raise InputError(f"the ballot 'number' has no ends and takes nothing behind it; found 'number:{argument}'")
     return Number()

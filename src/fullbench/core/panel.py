@@ -1,4 +1,4 @@
-"""Panels and cascades: judges that are views. Their members' verdicts are kept; what they come to is computed."""
+"""Panels and cascades: judges computed from the stored verdicts of their members."""
 
 from __future__ import annotations
 
@@ -14,53 +14,54 @@ from fullbench.core.verdict import PEOPLE
 from fullbench.errors import InputError
 
 PANEL, CASCADE = "panel:", "cascade:"
-VIEWED = (PANEL, CASCADE, RUBRIC)
-"""How the names of such judges begin."""
+VIEW_PREFIXES = (PANEL, CASCADE, RUBRIC)
+"""Prefixes of the names of judges that are computed from others."""
 Rule = Literal["majority", "mean", "agreement"]
 RULES: tuple[Rule, ...] = get_args(Rule)
 Marks = tuple[float, ...]
 
 
 def is_view(judge: str) -> bool:
-    """Whether a judge is a panel or a cascade of others, or the total of a rubric.
+    """True if a judge is computed from others: a panel, a cascade or a rubric.
 
     >>> is_view("panel:trio"), is_view("length")
     (True, False)
     """
-    return judge.startswith(VIEWED)
+    return judge.startswith(VIEW_PREFIXES)
 
 
-def combined(marks: Sequence[Marks], rule: Rule, weights: Sequence[float] | None = None) -> Marks:
-    """What several rulings on one case come to.
+def combine_marks(marks: Sequence[Marks], rule: Rule, weights: Sequence[float] | None = None) -> Marks:
+    """Combine several verdicts on one case into one.
 
-    `majority`: the ruling that most gave; of several such, their mean. `mean`: the mean mark of each response, and
-    `agreement`: the same, each ruling counting by its weight.
+    `majority`: the most common verdict, or the mean of several such. `mean`: the mean mark of each response.
+    `agreement`: the same, weighted by `weights`.
 
-    >>> combined([(1.0, 0.0), (1.0, 0.0), (0.0, 1.0)], "majority"), combined([(1.0, 0.0), (0.0, 1.0)], "majority")
+    >>> (combine_marks([(1.0, 0.0), (1.0, 0.0), (0.0, 1.0)], "majority"),
+    ...  combine_marks([(1.0, 0.0), (0.0, 1.0)], "majority"))
     ((1.0, 0.0), (0.5, 0.5))
-    >>> combined([(4.0,), (1.0,)], "agreement", [1.0, 0.5])
+    >>> combine_marks([(4.0,), (1.0,)], "agreement", [1.0, 0.5])
     (3.0,)
     """
-    counted = list(weights or [1.0] * len(marks))
+    vote_weights = list(weights or [1.0] * len(marks))
     if rule == "majority":
         counts = Counter(marks)
         most = max(counts.values())
-        marks = [given for given, count in counts.items() if count == most]
-        counted = [1.0] * len(marks)
-    total = fsum(counted)
+        marks = [vote_marks for vote_marks, count in counts.items() if count == most]
+        vote_weights = [1.0] * len(marks)
+    total = fsum(vote_weights)
     return tuple(
-        fsum(mark * weight for mark, weight in zip(column, counted, strict=True)) / total
+        fsum(mark * weight for mark, weight in zip(column, vote_weights, strict=True)) / total
         for column in zip(*marks, strict=True)
     )
 
 
 @dataclass(frozen=True)
 class Panel:
-    """Several judges that rule as one.
+    """Several judges that decide as one.
 
-    `members` are judges by their names, `rule` is how their rulings become one (`agreement`: by how far each agrees
-    with people), and `quorum` how many must have ruled on a case; more than half of them where it is 0. A case on which
-    fewer ruled is one from which the panel recuses itself, and is counted so.
+    `members` are names of judges. `rule` combines their verdicts (`agreement`: weighted by agreement with people).
+    `quorum` is the number of members that must have judged a case; 0 means more than half. Below the quorum, the panel
+    abstains, and the case is counted so.
     """
 
     name: str
@@ -81,30 +82,30 @@ class Panel:
             raise InputError(f"{self.name}: a quorum of {self.quorum} is more than the {len(self.members)} members")
 
     @property
-    def needed(self) -> int:
-        """How many members must have ruled."""
+    def quorum_size(self) -> int:
+        """The number of members that must have judged a case."""
         return self.quorum or len(self.members) // 2 + 1
 
     @property
-    def heard(self) -> tuple[str, ...]:
-        """The judges whose verdicts the panel's rulings are made from."""
+    def source_judges(self) -> tuple[str, ...]:
+        """The judges whose verdicts the panel is computed from."""
         return (*self.members, PEOPLE) if self.rule == "agreement" else self.members
 
     @property
     def settings(self) -> dict[str, Any]:
-        return {"members": list(self.members), "rule": self.rule, "quorum": self.needed}
+        return {"members": list(self.members), "rule": self.rule, "quorum": self.quorum_size}
 
 
 @dataclass(frozen=True)
 class Cascade:
-    """A small judge, a large one for what the small one leaves in doubt, and people for what both do.
+    """A small judge, a large one for cases the small one leaves in doubt, and people for cases both do.
 
-    A judge leaves a case in doubt when less than the share `threshold` of its rulings on the same responses, in
-    whatever order and trial, say the same. The large judge is asked about such cases alone.
+    A judge leaves a case in doubt if less than the share `threshold` of its verdicts on the same responses agree, over
+    all orders and trials. Only such cases go to the large judge.
 
-    With an `agreement`, the threshold of either judge is not given but learned from people's marks, for each criterion
-    and ballot apart, so that what the cascade rules agrees with people at least so far; the chance that it does not is
-    at most `risk`. What neither judge is sure enough of waits for people, whether `people` is said or not.
+    With `agreement`, the thresholds of both judges are learned from people's marks, for each criterion and ballot
+    separately. The cascade's verdicts then agree with people at least that much, except with a chance of at most
+    `risk`. Cases without a confident judge wait for people, even if `people` is False.
     """
 
     name: str
@@ -135,31 +136,31 @@ class Cascade:
 
     @property
     def waits(self) -> bool:
-        """Whether what both judges leave in doubt is for people."""
+        """True if cases that both judges leave in doubt go to people."""
         return self.people or self.agreement is not None
 
     @property
-    def heard(self) -> tuple[str, ...]:
-        """The judges whose verdicts the cascade's rulings are made from."""
+    def source_judges(self) -> tuple[str, ...]:
+        """The judges whose verdicts the cascade is computed from."""
         return (*self.members, PEOPLE) if self.waits else self.members
 
     @property
     def settings(self) -> dict[str, Any]:
-        promised = {} if self.agreement is None else {"agreement": self.agreement, "risk": self.risk}
+        guarantee = {} if self.agreement is None else {"agreement": self.agreement, "risk": self.risk}
         return {
-            "small": self.small, "large": self.large, "people": self.people, "threshold": self.threshold, **promised,
+            "small": self.small, "large": self.large, "people": self.people, "threshold": self.threshold, **guarantee,
         }  # fmt: skip
 
 
 View = Panel | Cascade | Rubric
 
 
-def view_of(name: str, settings: Mapping[str, Any]) -> View:
-    """The panel, cascade or rubric that was declared under a name."""
+def view_from_settings(name: str, settings: Mapping[str, Any]) -> View:
+    """Build the panel, cascade or rubric declared under a name."""
     if name.startswith(RUBRIC):
         return Rubric.from_settings(name, settings)
     if name.startswith(CASCADE):
-        promised = {key: settings[key] for key in ("agreement", "risk") if key in settings}
-        known = (settings["small"], settings["large"], settings["people"], settings["threshold"])
-        return Cascade(name, *known, **promised)
+        guarantee = {key: settings[key] for key in ("agreement", "risk") if key in settings}
+        cascade_fields = (settings["small"], settings["large"], settings["people"], settings["threshold"])
+        return Cascade(name, *cascade_fields, **guarantee)
     return Panel(name, tuple(settings["members"]), settings["rule"], settings["quorum"])

@@ -1,4 +1,4 @@
-"""Pictures, known by the digest of their bytes."""
+"""Pictures, identified by the digest of their bytes, and a cache of recently read files."""
 
 from __future__ import annotations
 
@@ -10,34 +10,34 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fullbench.core.notebook_display import Shown
+from fullbench.core.notebook_display import NotebookDisplay
 from fullbench.errors import InputError
 
-# The bytes of small files that were read lately, by their digest: a picture is read for its digest, kept in the ledger
-# and sent within moments, and reading and checking it each time took more than all else that is done with it.
+# A picture is read for its digest, stored in the ledger and sent within moments. Reading and checking it each time
+# took longer than all other steps, so the bytes of small files are cached by digest.
 
-MOST = 48 * 2**20
-"""So many bytes are held at the most..."""
+CACHE_BYTES = 48 * 2**20
+"""Largest total size of cached files."""
 
 LARGEST_CACHED_FILE = 2**20
-"""...and nothing of a file that is larger: it would push out many others."""
+"""Larger files are not cached, because they would evict many others."""
 
 
-class Lately:
-    """The bytes that were read last, up to so many; shared by all threads."""
+class RecentFileCache:
+    """Cache of the most recently read bytes, limited in size and shared by all threads."""
 
-    def __init__(self, most: int = MOST, largest: int = LARGEST_CACHED_FILE) -> None:
+    def __init__(self, most: int = CACHE_BYTES, largest: int = LARGEST_CACHED_FILE) -> None:
         self._most, self._largest = most, largest
         self._held = 0
         self._bytes: OrderedDict[str, bytes] = OrderedDict()
         self._lock = threading.Lock()
 
     def get(self, digest: str) -> bytes | None:
-        """What has this digest, where it was read lately."""
+        """Return the bytes with this digest, or None if they are not cached."""
         return self._bytes.get(digest)
 
     def put(self, digest: str, data: bytes) -> None:
-        """Hold what was read, and let go of what was read first where that is too much."""
+        """Add bytes, and evict the oldest if the cache is full."""
         if len(data) > self._largest or digest in self._bytes:
             return
         with self._lock:
@@ -48,26 +48,26 @@ class Lately:
 
 
 UNKNOWN = "application/octet-stream"
-"""The media type of what was given as a picture and is none that we know."""
+"""Media type of a file that was given as a picture and is of no known format."""
 
 LARGEST = 128 * 1024 * 1024
-"""The largest file that is taken for a picture, in bytes."""
+"""Largest accepted picture file, in bytes."""
 
 SUFFIXES = {".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".avif"}
 
-_lately = Lately()
+_recent_files = RecentFileCache()
 
-_READING = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-"""How a file is opened, as far as the system knows these ways."""
+_OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+"""Flags of `os.open`, as far as the system supports them."""
 
 _HEIF = {b"heic", b"heix", b"hevc", b"hevx", b"heim", b"heis", b"mif1", b"msf1"}
-"""The brands of HEIC and its kin, which phones write and few programs read."""
+"""Brands of HEIC and related formats, which phones write and few programs read."""
 
 
 def media_type(data: bytes) -> str | None:
-    """The media type that the first bytes show, whatever the file is called; None when it is no picture.
+    r"""Return the media type shown by the first bytes, whatever the file's name, or None if it is no picture.
 
-    >>> media_type(b"\\x89PNG\\r\\n\\x1a\\n....")
+    >>> media_type(b"\x89PNG\r\n\x1a\n....")
     'image/png'
     >>> media_type(b"hello") is None
     True
@@ -90,88 +90,112 @@ def media_type(data: bytes) -> str | None:
 
 
 def is_cut_off(data: bytes, media: str) -> bool:
-    """Whether a picture's end is missing, as far as its bytes say so without being decoded.
+    r"""True if a picture's end is missing, as far as its bytes show without decoding.
 
-    >>> is_cut_off(b"\\x89PNG\\r\\n\\x1a\\n....", "image/png"), is_cut_off(b"GIF89a...;", "image/gif")
+    >>> is_cut_off(b"\x89PNG\r\n\x1a\n....", "image/png"), is_cut_off(b"GIF89a" + bytes(7) + b";", "image/gif")
     (True, False)
     """
     if media == "image/png":
         return b"IEND" not in data
     if media == "image/jpeg":
-        # A preview in the head has an end of its own: what counts is that no scan begins after the last end. Asked this
-        # way only the last bytes of a whole picture are looked at.
+        # An embedded preview has its own end marker, so check that no scan begins after the last end marker. For a
+        # complete picture this reads only the last bytes.
         return data.find(b"\xff\xda", max(0, data.rfind(b"\xff\xd9"))) >= 0
     if media == "image/webp":
         return int.from_bytes(data[4:8], "little") + 8 > len(data)
-    return media == "image/gif" and b";" not in data[-64:]
+    return media == "image/gif" and _gif_lacks_trailer(data)
+
+
+def _gif_lacks_trailer(data: bytes) -> bool:
+    """True if the blocks of a GIF run past the end of `data` before the trailer. A block we do not know is no proof."""
+
+    def palette_size(flags: int) -> int:
+        return 3 * 2 ** (flags % 8 + 1) if flags & 0x80 else 0
+
+    position = 13 + palette_size(data[10]) if len(data) > 10 else 13
+    while position < len(data):
+        kind = data[position]
+        if kind == 0:  # some writers pad blocks with zeros
+            position += 1
+            continue
+        if kind == 0x21:  # extension
+            position += 2
+        elif kind == 0x2C and position + 9 < len(data):  # frame: descriptor, palette, code size
+            position += 11 + palette_size(data[position + 9])
+        else:
+            return kind == 0x2C
+        while position < len(data) and data[position]:
+            position += data[position] + 1
+        position += 1
+    return True
 
 
 @dataclass(frozen=True, slots=True)
-class Picture(Shown):
-    """A picture: the digest of its bytes, the type its bytes show, and where the bytes are."""
+class Picture(NotebookDisplay):
+    """A picture: the digest of its bytes, the media type they show, and their location."""
 
     digest: str
     media: str
     source: Path | bytes = field(repr=False, compare=False)
 
     @classmethod
-    def of(
+    def from_bytes(
         cls, data: bytes, *, name: str = "picture", path: str | Path | None = None, line: int | None = None
     ) -> Picture:
-        """A picture held in memory; `path` and `line` only say in an error where it was named."""
-        return cls(_digest(data), _media(data, name, path, line), data)
+        """Return a picture held in memory; `path` and `line` locate it in error messages."""
+        return cls(_bytes_digest(data), _require_media_type(data, name, path, line), data)
 
     @classmethod
     def read(cls, file: str | Path, *, path: str | Path | None = None, line: int | None = None) -> Picture:
-        """A picture on disk; `path` and `line` only say in an error where it was named."""
-        data = _file(file, path, line)
-        media = _media(data, str(file), path, line)
+        """Return a picture on disk; `path` and `line` locate it in error messages."""
+        data = _read_file(file, path, line)
+        media = _require_media_type(data, str(file), path, line)
         if is_cut_off(data, media):
             raise InputError(
                 f"the picture {str(file)!r} is cut off: its end is missing; copy or download it again",
                 path=path,
                 line=line,
             )
-        digest = _digest(data)
-        _lately.put(digest, data)
+        digest = _bytes_digest(data)
+        _recent_files.put(digest, data)
         return cls(digest, media, file if isinstance(file, Path) else Path(file))
 
     @classmethod
-    def read_as_given(cls, file: str | Path, *, path: str | Path | None = None, line: int | None = None) -> Picture:
-        """A file that somebody answered with; see `as_given`."""
-        data = _file(file, path, line)
-        picture = cls.as_given(data, Path(file))
-        _lately.put(picture.digest, data)
+    def read_any_file(cls, file: str | Path, *, path: str | Path | None = None, line: int | None = None) -> Picture:
+        """Return a contestant's file without checking that it is a picture; see `from_any_bytes`."""
+        data = _read_file(file, path, line)
+        picture = cls.from_any_bytes(data, Path(file))
+        _recent_files.put(picture.digest, data)
         return picture
 
     @classmethod
-    def as_given(cls, data: bytes, source: Path | bytes) -> Picture:
-        """Bytes that somebody answered with, whatever they are: where they are no picture, judges recuse themselves."""
-        return cls(_digest(data), media_type(data) or UNKNOWN, source)
+    def from_any_bytes(cls, data: bytes, source: Path | bytes) -> Picture:
+        """Wrap a contestant's bytes without checking them; judges abstain if they are no picture."""
+        return cls(_bytes_digest(data), media_type(data) or UNKNOWN, source)
 
     def data(self) -> bytes:
-        """The bytes, checked against the digest when they are read from disk."""
+        """Return the bytes, checked against the digest if read from disk."""
         if isinstance(self.source, bytes):
             return self.source
         try:
-            data = _bytes(self.source)
+            data = _read_regular_file(self.source)
         except OSError as error:
             raise InputError(f"the picture is gone ({error.strerror})", path=self.source) from error
         except ValueError as error:
             raise InputError(f"the picture {error}", path=self.source) from error
-        if _digest(data) != self.digest:
+        if _bytes_digest(data) != self.digest:
             raise InputError("the picture changed since the items were read: start the run again", path=self.source)
-        _lately.put(self.digest, data)
+        _recent_files.put(self.digest, data)
         return data
 
-    def lately(self) -> bytes:
-        """The bytes as they were read for this digest a moment ago, else as `data` reads them now."""
-        return _lately.get(self.digest) or self.data()
+    def cached_data(self) -> bytes:
+        """Return the bytes from the cache if they were just read, else as `data` does."""
+        return _recent_files.get(self.digest) or self.data()
 
 
-def _file(file: str | Path, path: str | Path | None, line: int | None) -> bytes:
+def _read_file(file: str | Path, path: str | Path | None, line: int | None) -> bytes:
     try:
-        return _bytes(file)
+        return _read_regular_file(file)
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise InputError(f"the picture {str(file)!r} cannot be read ({reason})", path=path, line=line) from error
@@ -179,28 +203,25 @@ def _file(file: str | Path, path: str | Path | None, line: int | None) -> bytes:
         raise InputError(f"the picture {str(file)!r} {error}", path=path, line=line) from error
 
 
-def _bytes(file: str | Path) -> bytes:
-    """The bytes of a regular file that is not too large; a `ValueError` says what else it is.
-
-    It is opened without waiting, for a pipe would make us wait for ever, and a device may never end.
-    """
-    descriptor = os.open(file, _READING)
+def _read_regular_file(file: str | Path) -> bytes:
+    """Open without blocking: a pipe would wait forever, and a device may never end."""
+    descriptor = os.open(file, _OPEN_FLAGS)
     try:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
-            kind = next((name for test, name in _KINDS if test(found.st_mode)), "special file")
+        file_status = os.fstat(descriptor)
+        if not stat.S_ISREG(file_status.st_mode):
+            kind = next((name for test, name in _KINDS if test(file_status.st_mode)), "special file")
             raise ValueError(f"is a {kind}, not a file")
-        if found.st_size > LARGEST:
-            raise ValueError(f"has {found.st_size // 2**20:,} MiB, and a picture may have {LARGEST // 2**20}")
-        # One byte more than it has shows that it grew; a buffer for the largest one would cost more than the reading.
-        pieces = [os.read(descriptor, found.st_size + 1)]
-        held = len(pieces[0])
-        while pieces[-1] and held != found.st_size and held <= LARGEST:
-            pieces.append(os.read(descriptor, LARGEST + 1 - held))
-            held += len(pieces[-1])
+        if file_status.st_size > LARGEST:
+            raise ValueError(f"has {file_status.st_size // 2**20:,} MiB, and a picture may have {LARGEST // 2**20}")
+        # One extra byte shows that the file grew. A buffer of the largest size would cost more than the read.
+        pieces = [os.read(descriptor, file_status.st_size + 1)]
+        byte_count = len(pieces[0])
+        while pieces[-1] and byte_count != file_status.st_size and byte_count <= LARGEST:
+            pieces.append(os.read(descriptor, LARGEST + 1 - byte_count))
+            byte_count += len(pieces[-1])
     finally:
         os.close(descriptor)
-    if held > LARGEST:  # it grew meanwhile
+    if byte_count > LARGEST:  # it grew while it was read
         raise ValueError(f"has more than {LARGEST // 2**20} MiB, the most that a picture may have")
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
@@ -211,18 +232,18 @@ _KINDS = (
 )  # fmt: skip
 
 
-def _digest(data: bytes) -> str:
+def _bytes_digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _media(data: bytes, name: str, path: str | Path | None, line: int | None) -> str:
+def _require_media_type(data: bytes, name: str, path: str | Path | None, line: int | None) -> str:
     media = media_type(data)
     if media is None:
-        found = "it is empty" if not data else f"it begins with {data[:8]!r}"
+        problem = "it is empty" if not data else f"it begins with {data[:8]!r}"
         if data[4:8] == b"ftyp" and data[8:12] in _HEIF:
-            found = "it is HEIC, as phones write it; save it as JPEG"
+            problem = "it is HEIC, as phones write it; save it as JPEG"
         raise InputError(
-            f"{name!r} is not a picture we know: {found}; PNG, JPEG, WebP, AVIF, GIF, BMP and TIFF are read",
+            f"{name!r} is not a picture we know: {problem}; PNG, JPEG, WebP, AVIF, GIF, BMP and TIFF are read",
             path=path,
             line=line,
         )

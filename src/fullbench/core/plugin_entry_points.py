@@ -1,11 +1,11 @@
-"""The doors by which everything enters, ours and yours: groups of entry points, loaded in one way.
+"""Plugin types: groups of entry points, loaded in the same way for built-in and external plugins.
 
-A package offers what it has in its `pyproject.toml`, under the door's name:
+A package offers a plugin in its `pyproject.toml`, under the name of its type:
 
     [project.entry-points."fullbench.benchmarks"]
     my_paper = "my_package:benchmark"
 
-`DOORS` says what each door takes; `docs/doors.md` has an example of each.
+`PLUGIN_TYPES` describes what each type expects; `docs/doors.md` has an example of each.
 """
 
 from __future__ import annotations
@@ -25,37 +25,41 @@ Kind = Literal[
 
 
 @dataclass(frozen=True)
-class Door:
-    """A group of entry points: what one of them is called, and the shape of what it names."""
+class PluginType:
+    """A group of entry points: its noun, and the shape of its objects."""
 
     kind: Kind
     what: str
     shape: str
 
 
-DOORS: tuple[Door, ...] = (
-    Door("benchmarks", "benchmark", "a fullbench.Benchmark"),
-    Door("judges", "judge", "(name, options) -> Judge; written NAME:REST?OPTION=VALUE"),
-    Door("models", "model", "(name, options) -> Model; written NAME:REST?OPTION=VALUE"),
-    Door("ballots", "ballot", "(rest) -> Ballot; written NAME:REST, its form registered with reading.form_of"),
-    Door("metrics", "metric", "(texts, reference) -> a figure from 0 to 1 for each text; a judge of that name"),
-    Door("importers", "importer", "(path, options) -> Brought: items, responses and verdicts of a foreign file"),
-    Door("exporters", "exporter", "(record, path, options) -> what was written, as counts by name"),
-    Door("tasks", "kind of task", "a web.people.kind.Kind, by which people judge on the site"),
-    Door("commands", "command", "a function for typer, or a typer.Typer; `fullbench NAME` runs it"),
-    Door("engines", "engine", "(address, query) -> a context manager that gives an Engine; written NAME:ADDRESS?QUERY"),
+PLUGIN_TYPES: tuple[PluginType, ...] = (
+    PluginType("benchmarks", "benchmark", "a fullbench.Benchmark"),
+    PluginType("judges", "judge", "(name, options) -> Judge; written NAME:REST?OPTION=VALUE"),
+    PluginType("models", "model", "(name, options) -> Model; written NAME:REST?OPTION=VALUE"),
+    PluginType("ballots", "ballot", "(rest) -> Ballot; written NAME:REST, its form registered with reading.form_of"),
+    PluginType("metrics", "metric", "(texts, reference) -> a figure from 0 to 1 for each text; a judge of that name"),
+    PluginType(
+        "importers", "importer", ("(path, options) -> LoadedData: items, responses and verdicts of a foreign file")
+    ),
+    PluginType("exporters", "exporter", "(record, path, options) -> what was written, as counts by name"),
+    PluginType("tasks", "kind of task", "a web.people.kind.Kind, by which people judge on the site"),
+    PluginType("commands", "command", "a function for typer, or a typer.Typer; `fullbench NAME` runs it"),
+    PluginType(
+        "engines", "engine", "(address, query) -> a context manager that gives an Engine; written NAME:ADDRESS?QUERY"
+    ),
 )
-_WHAT = {door.kind: door.what for door in DOORS}
-assert set(_WHAT) == set(get_args(Kind))
+_PLUGIN_NOUNS = {door.kind: door.what for door in PLUGIN_TYPES}
+assert set(_PLUGIN_NOUNS) == set(get_args(Kind))
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A question about the known name that is nearest, to follow what was said; nothing where none is near.
+def did_you_mean(name: str, known_names: Iterable[str]) -> str:
+    """Return a question with the closest known name, to append to a message, or an empty string.
 
     >>> did_you_mean("opneai", ["openai", "ollama"]), did_you_mean("xyz", ["openai"])
     ("; did you mean 'openai'?", '')
     """
-    near = get_close_matches(name, list(known), n=1)
+    near = get_close_matches(name, list(known_names), n=1)
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
@@ -67,13 +71,13 @@ _PROVIDERS = {
     "claude": "anthropic",
     "gemini-": "gemini",
 }
-"""How names of models begin that people type without their provider."""
+"""Beginnings of model names that people type without the provider."""
 
 
-def spec_meant(name: str, known: Iterable[str]) -> str:
-    """The same as `did_you_mean` for judges and models, which need a provider, and each a word of its own.
+def suggest_spec(name: str, known_names: Iterable[str]) -> str:
+    """Return the same for judges and models, with hints on missing providers, quotes and commas.
 
-    >>> spec_meant("gpt-4o", []), spec_meant("length,chance", ["length"])[:24]
+    >>> suggest_spec("gpt-4o", []), suggest_spec("length,chance", ["length"])[:24]
     ("; did you mean 'openai:gpt-4o'?", '; name each by itself, n')
     """
     if name[:1] in set("\"'“”‘’`"):
@@ -81,32 +85,34 @@ def spec_meant(name: str, known: Iterable[str]) -> str:
     if "," in name:
         return "; name each by itself, not with commas between."
     provider = next((kind for begin, kind in _PROVIDERS.items() if name.startswith(begin)), "")
-    return f"; did you mean '{provider}:{name}'?" if provider else did_you_mean(name, known)
+    return f"; did you mean '{provider}:{name}'?" if provider else did_you_mean(name, known_names)
 
 
-_every = cache(entry_points)  # looking through all that is installed takes milliseconds, so it is done once
+_all_entry_points = cache(entry_points)  # scanning all installed packages takes milliseconds, so do it once
 
 
 @cache
-def installed(kind: Kind) -> dict[str, EntryPoint]:
-    """The entry points behind a door, by name."""
-    return {entry.name: entry for entry in _every().select(group=f"fullbench.{kind}")}
+def installed_plugins(kind: Kind) -> dict[str, EntryPoint]:
+    """Return the entry points of a plugin type, by name."""
+    return {entry.name: entry for entry in _all_entry_points().select(group=f"fullbench.{kind}")}
 
 
-def names(kind: Kind) -> list[str]:
-    """What is installed of a kind, sorted."""
-    return sorted(installed(kind))
+def plugin_names(kind: Kind) -> list[str]:
+    """Return the sorted names of the installed plugins of a type."""
+    return sorted(installed_plugins(kind))
 
 
-def load(kind: Kind, name: str) -> Any:
-    """The plugin of that name. A plugin that does not load is an error that says so, never a silent gap."""
-    known = installed(kind)
-    if name not in known:
-        hint = (spec_meant if kind == "models" else did_you_mean)(name, known) or "."
-        raise InputError(f"there is no {_WHAT[kind]} {name!r}{hint} Installed: {', '.join(names(kind)) or 'none'}")
-    entry = known[name]
+def load_plugin(kind: Kind, name: str) -> Any:
+    """Load the plugin of that name; raise `InputError` if it is missing or does not load."""
+    plugins = installed_plugins(kind)
+    if name not in plugins:
+        hint = (suggest_spec if kind == "models" else did_you_mean)(name, plugins) or "."
+        raise InputError(
+            f"there is no {_PLUGIN_NOUNS[kind]} {name!r}{hint} Installed: {', '.join(plugin_names(kind)) or 'none'}"
+        )
+    entry = plugins[name]
     try:
         return entry.load()
     except (ImportError, AttributeError) as error:
         package = entry.dist.name if entry.dist else "an unknown package"
-        raise InputError(f"the {_WHAT[kind]} {name!r} of {package} does not load: {error}") from error
+        raise InputError(f"the {_PLUGIN_NOUNS[kind]} {name!r} of {package} does not load: {error}") from error

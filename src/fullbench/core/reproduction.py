@@ -1,4 +1,4 @@
-"""Published figures computed again: what a benchmark offers where its authors released their data."""
+"""Published numbers computed again from released data, and the data that a benchmark brings."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ Basis = Literal["data", "printed"]
 class Reproduced:
     """One published cell, computed again from the released data.
 
-    `value` is a number or a mapping of numbers. `figure` names the one of them that is shown in a table (`""` where the
-    value is a number itself), `estimate` is that figure with its interval, and `paper` is what was published for it.
-    `basis` is what the value was computed from: the released `data`, or figures `printed` elsewhere in the same paper,
-    which shows that these hold together and no more. `decimals` says to how many places `paper` was printed, where its
-    own line of the paper shows that and the other figures of the table do not.
+    `value` is a number or a mapping of numbers. `metric` names the one shown in a table (`""` if the value is a
+    number), `estimate` is that one with its interval, and `paper` is the published number. `basis` is the origin of
+    the value: the released `data`, or numbers `printed` elsewhere in the same paper, which only shows that these are
+    consistent. `decimals` is the number of decimals of `paper`, if its line of the paper shows it and the rest of the
+    table does not.
     """
 
     id: str
     value: Any
     n: int
-    figure: str = ""
+    metric: str = ""
     estimate: Estimate | None = None
     paper: float | None = None
     source: str = ""
@@ -35,31 +35,31 @@ class Reproduced:
     decimals: int | None = None
 
     @property
-    def shown(self) -> Any:
-        """The one figure that stands for the cell in a table."""
+    def table_value(self) -> Any:
+        """The one number that represents the cell in a table."""
         value = self.value
-        for name in filter(None, self.figure.split(".")):
+        for name in filter(None, self.metric.split(".")):
             value = value[name]
         return value
 
     @property
     def cell(self) -> Mapping[str, Any]:
-        """The cell as it is written to a file."""
+        """The cell as written to a file."""
         basis = {} if self.basis == "data" else {"from": self.basis}
         return {"id": self.id, "value": self.value, "n": self.n, **basis}
 
 
 @dataclass(frozen=True)
 class Reproduction:
-    """All cells of a paper that its released data allow, and tables that say what was odd in these data."""
+    """All cells of a paper that its released data allow, and tables of oddities in these data."""
 
     cells: Sequence[Reproduced]
     tables: Sequence[Table] = ()
 
 
 @dataclass(frozen=True)
-class Brought:
-    """What a benchmark brings: items, responses and verdicts, and tables that say what was odd in their files."""
+class LoadedData:
+    """Data that a benchmark brings: items, responses and verdicts, and tables of oddities in their files."""
 
     record: Record
     tables: Sequence[Table] = ()

@@ -1,4 +1,4 @@
-"""A response: what a contestant answered."""
+"""Responses: the answer of one contestant to one item."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Any
 
 from fullbench.core.digests import digest, once
 from fullbench.core.item import Part, parts_content, parts_pictures, parts_text
-from fullbench.core.notebook_display import Shown
+from fullbench.core.notebook_display import NotebookDisplay
 from fullbench.core.picture import Picture
 
 LENGTHENS = "lengthens"
-"""The tag of an answer that says another contestant's at greater length: whose."""
+"""Tag of an answer that is a longer version of another contestant's answer: the name of that contestant."""
 
 
 @dataclass(frozen=True)
-class Response(Shown):
-    """What one contestant answered to one item: words, pictures, or both.
+class Response(NotebookDisplay):
+    """The answer of one contestant to one item: text, pictures, or both.
 
-    A contestant may answer an item several times: `sample` counts its answers from 0. `stop` says how the answer ended
-    where the model said so (`stop`, `length`, ...): one cut off by length is marked in every table it enters.
+    A contestant may answer an item several times: `sample` counts its answers from 0. `stop` is how the answer ended,
+    if the model reported it (`stop`, `length`, ...). An answer cut off by length is marked in every table.
     """
 
     item: str
@@ -31,9 +31,9 @@ class Response(Shown):
     stop: str = ""
 
     @classmethod
-    def say(cls, item: str, contestant: str, text: str, **rest: Any) -> Response:
-        """The usual response: words."""
-        return cls(item, contestant, (text,), **rest)
+    def say(cls, item: str, contestant: str, text: str, **response_fields: Any) -> Response:
+        """Return the usual response: text."""
+        return cls(item, contestant, (text,), **response_fields)
 
     @property
     def text(self) -> str:
@@ -45,6 +45,6 @@ class Response(Shown):
 
     @once
     def key(self) -> str:
-        """Names and content as a digest. The first sample's key leaves the number out."""
-        numbered = [self.sample] if self.sample else []
-        return digest([self.item, self.contestant, parts_content(self.parts), *numbered])
+        """Digest of names and content. The first sample's key does not include the number."""
+        sample_number = [self.sample] if self.sample else []
+        return digest([self.item, self.contestant, parts_content(self.parts), *sample_number])

@@ -1,4 +1,4 @@
-"""A rubric: several criteria, each with words, a ballot and a weight, that one judge fills in for a response."""
+"""Rubrics: several criteria, each with a description, a ballot and a weight, and their total per response."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from fullbench.core.verdict import Verdict
 from fullbench.errors import InputError
 
 RUBRIC = "rubric:"
-"""How the names of such judges begin."""
+"""Prefix of the names of such judges."""
 CHECK = "likert:no|yes"
-"""The ballot of a criterion that names none: a checklist's."""
-OWN = "rubric"
-"""The tag of items that bring criteria of their own, as a JSON list."""
+"""Default ballot of a criterion, as in a checklist."""
+RUBRIC_TAG = "rubric"
+"""Tag of items with their own criteria, as a JSON list."""
 TOTAL = "real:0-1"
-"""The ballot of a rubric's total: each criterion's share of its scale, weighted."""
+"""Ballot of a rubric's total: the weighted mean of each criterion's share of its scale."""
 _KEYS = ("name", "asks", "weight", "ballot")
 
 
 @dataclass(frozen=True)
 class Criterion:
-    """One line of a rubric: its name, what it asks in words, how much it counts and how it is marked.
+    """One line of a rubric: its name, its question, its weight and its ballot.
 
-    One that belongs to a single item (`item`) goes by its words alone, so that no other item's is taken for it.
+    A criterion of a single item (`item`) is named by its full text, so that it is not confused with another item's.
     """
 
     name: str
@@ -53,12 +53,12 @@ class Criterion:
 
     @property
     def words(self) -> str:
-        """What the judge is asked."""
+        """The question for the judge."""
         return self.asks or self.name
 
     @classmethod
-    def of(cls, entry: Any, *, item: str = "") -> Criterion:
-        """A criterion as files have it: a text, or a table with `name`, `asks`, `weight` and `ballot`."""
+    def from_entry(cls, entry: Any, *, item: str = "") -> Criterion:
+        """Parse a criterion of a file: a text, or a table with `name`, `asks`, `weight` and `ballot`."""
         table = {"asks": entry} if isinstance(entry, str) else entry
         if not isinstance(table, Mapping) or not all(isinstance(table.get(key, ""), str) for key in ("name", "asks")):
             raise InputError(f"a criterion is a text or a table with {', '.join(_KEYS)}; found {str(entry)[:60]!r}")
@@ -70,36 +70,36 @@ class Criterion:
         asks, name = str(table.get("asks", "")).strip(), str(table.get("name", "")).strip()
         form = str(table.get("ballot", CHECK))
         if item:
-            named = f"{name}: {asks}" if name and asks else asks or name
-            return cls(named, "", float(weight), form, item)
+            full_name = f"{name}: {asks}" if name and asks else asks or name
+            return cls(full_name, "", float(weight), form, item)
         return cls(name or asks, asks if name else "", float(weight), form)
 
     @property
     def table(self) -> dict[str, Any]:
-        """As a file has it."""
+        """The criterion as a table of a file."""
         return {"name": self.name, "asks": self.words, "weight": self.weight, "ballot": self.ballot}
 
 
-def criteria_of(entries: Any, *, item: str = "") -> tuple[Criterion, ...]:
-    """The criteria of a list; a name that comes twice is refused."""
+def parse_criteria(entries: Any, *, item: str = "") -> tuple[Criterion, ...]:
+    """Parse a list of criteria; raise if a name occurs twice."""
     if not isinstance(entries, Sequence) or isinstance(entries, str) or not entries:
         raise InputError(f"a rubric is a list of criteria; found {str(entries)[:60]!r}")
-    criteria = tuple(Criterion.of(entry, item=item) for entry in entries)
+    criteria = tuple(Criterion.from_entry(entry, item=item) for entry in entries)
     names = [criterion.name for criterion in criteria]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise InputError(f"the rubric names the criterion {twice[0]!r} twice; names must differ")
     return criteria
 
 
-def own_criteria(items: Iterable[Item]) -> tuple[Criterion, ...]:
-    """The criteria that items bring themselves, in their column `rubric`."""
+def criteria_of_items(items: Iterable[Item]) -> tuple[Criterion, ...]:
+    """Return the criteria that items define themselves, in their column `rubric`."""
     criteria: list[Criterion] = []
     for item in items:
-        text = item.tags.get(OWN, "")
+        text = item.tags.get(RUBRIC_TAG, "")
         if text:
             try:
                 entries = json.loads(text) if text.lstrip().startswith("[") else [text]
-                criteria += criteria_of(entries, item=item.id)
+                criteria += parse_criteria(entries, item=item.id)
             except (json.JSONDecodeError, InputError) as error:
                 raise InputError(f"the rubric of item {item.id!r} cannot be read: {error}") from error
     return tuple(criteria)
@@ -107,11 +107,11 @@ def own_criteria(items: Iterable[Item]) -> tuple[Criterion, ...]:
 
 @dataclass(frozen=True)
 class Rubric:
-    """What a judge's marks by each criterion come to: a judge of its own, `rubric:NAME`, that is a view.
+    """The weighted total of a judge's marks by criterion, as a computed judge `rubric:NAME`.
 
-    Each criterion's verdicts are kept under the judge's name and the criterion's. The total of a response is the
-    weighted mean of its criteria's shares of their scales, from 0 to 1. A response that lacks a criterion's mark has
-    no total: the rubric recuses itself and says how many it lacks.
+    Verdicts on each criterion are stored under the judge's and the criterion's name. The total of a response is the
+    weighted mean of its criteria's shares of their scales, from 0 to 1. A response that lacks a mark has no total: the
+    rubric abstains and reports the number of missing marks.
     """
 
     name: str
@@ -131,12 +131,12 @@ class Rubric:
         return (self.judge,)
 
     @property
-    def heard(self) -> tuple[str, ...]:
-        """The judges whose verdicts the rubric's totals are made from."""
+    def source_judges(self) -> tuple[str, ...]:
+        """The judges whose verdicts the totals are computed from."""
         return (self.judge,)
 
-    def of_item(self, item: str) -> tuple[Criterion, ...]:
-        """The criteria by which the responses to an item are judged."""
+    def criteria_for_item(self, item: str) -> tuple[Criterion, ...]:
+        """Return the criteria for the responses to an item."""
         return tuple(criterion for criterion in self.criteria if criterion.item in {"", item})
 
     @property
@@ -146,50 +146,50 @@ class Rubric:
 
     @classmethod
     def from_settings(cls, name: str, settings: Mapping[str, Any]) -> Rubric:
-        """The rubric that was declared under a name."""
+        """Build the rubric declared under a name."""
         criteria = (Criterion(row[0], "", row[1], row[2], *row[3:]) for row in settings["criteria"])
         return cls(name, settings["judge"], tuple(criteria))
 
 
-def code(criterion: str) -> str:
-    """Four signs by which a criterion is called in a sheet with several: the same wherever it stands."""
+def criterion_code(criterion: str) -> str:
+    """Return a code of four characters for a criterion in a sheet with several; it never changes."""
     return digest(["criterion", criterion])[:4].upper()
 
 
-# Criteria that several rooms know by name: those of a peer review, and those under which a ruling is reviewed.
+# Criteria that several packages use by name: those of peer review, and those for reviewing a verdict.
 
 CORRECTNESS = "correctness"
 VISUAL = "visual"
 CORRELATION = "correlation"
-"""How well an answer fits its picture, by a measure and not by a reviewer."""
+"""Fit of an answer to its picture, by a metric instead of a reviewer."""
 
 AGREES = "agrees"
 REASONS = "reasons"
 HALLUCINATES = "hallucinates"
-"""The criterion under which people say that a ruling's reasons see what is not there."""
+"""Criterion for reasons of a verdict that mention things not in the picture."""
 REVIEW_BALLOTS: Mapping[str, Ballot] = {
     AGREES: Likert(("no", "yes")),
     REASONS: Score(1, 5),
     HALLUCINATES: Likert(("no", "yes")),
 }
-"""On what people review a judge's ruling, by criterion."""
+"""Ballots for people who review a verdict, by criterion."""
 
 
 FOLLOWS = "reference verified"
 CAPTION_AT_FAULT = "caption at fault"
 REFERENCE_AT_FAULT = "reference at fault"
 CHECKS = (FOLLOWS, CAPTION_AT_FAULT, REFERENCE_AT_FAULT)
-"""What people say of a reference, each a yes or no: that it follows its instruction, and what was wrong if not."""
+"""Yes/no criteria for a reference: it follows its instruction, and what was wrong if not."""
 
 LESS_IS_BETTER = frozenset({HALLUCINATES, CAPTION_AT_FAULT, REFERENCE_AT_FAULT})
-"""Criteria under which the lower mark is the better one."""
+"""Criteria under which a lower mark is better."""
 
 
 def is_review(verdict: Verdict) -> bool:
-    """Whether a verdict is on another verdict."""
+    """True if the verdict is about another verdict."""
     return verdict.criterion in REVIEW_BALLOTS
 
 
 def is_check(verdict: Verdict) -> bool:
-    """Whether a verdict is what somebody said of a reference, not of an answer."""
+    """True if the verdict is about a reference, not an answer."""
     return verdict.criterion in CHECKS

@@ -1,4 +1,4 @@
-"""Tables: the one shape in which results leave the package."""
+"""Tables: the one format in which results leave the package."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from fullbench.core.estimate import Estimate
-from fullbench.core.notebook_display import Framed, Shown
+from fullbench.core.notebook_display import FrameConvertible, NotebookDisplay
 
 Kind = Literal["", "name", "word", "text", "rank", "count", "n", "fault", "number", "figure"]
-"""What the cells of a column are: names of the data, words of ours, free text, ranks, counts (`n`: of observations,
-`fault`: of what was not ruled), numbers, figures that may have an interval; nothing where it is not said."""
+"""Kind of the cells of a column: names from the data, our own words, free text, ranks, counts (`n`: of observations,
+`fault`: of unusable verdicts), numbers, or metrics that may have an interval (`figure`); empty if unknown.
+"""
 Better = Literal["", "more", "less"]
 
 
@@ -19,10 +20,10 @@ Cell = str | int | float | None | Estimate
 
 
 class Column(str):
-    """A column of a table. It reads as its label, and knows what it is whatever it is called.
+    """A column of a table: a string (its label) with a key, a kind and a direction.
 
-    `key` names it in code, charts and translations; `kind` says what its cells are and `better` which way is good.
-    The label of a column that the data name (`named`), such as one for each contestant, is never translated.
+    `key` names it in code, charts and translations. `kind` is the type of its cells, and `better` the good direction.
+    The label of a column named by the data (`is_data_label`), such as one for each contestant, is never translated.
 
     >>> column = Column("won", "duels won", "figure", "more")
     >>> print(column, column.key, column.better)
@@ -32,39 +33,39 @@ class Column(str):
     key: str
     kind: Kind
     better: Better
-    named: bool
+    is_data_label: bool
     label: str
 
     def __new__(
-        cls, key: str, label: str | None = None, kind: Kind = "", better: Better = "", *, named: bool = False
+        cls, key: str, label: str | None = None, kind: Kind = "", better: Better = "", *, is_data_label: bool = False
     ) -> Column:
         if kind not in get_args(Kind) or better not in get_args(Better):
             raise ValueError(f"column {key!r}: unknown kind {kind!r} or side {better!r}")
         column = super().__new__(cls, key if label is None else label)
-        column.key, column.kind, column.better, column.named = key, kind, better, named
+        column.key, column.kind, column.better, column.is_data_label = key, kind, better, is_data_label
         column.label = key if label is None else label
         return column
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _column, (self.key, self.label, self.kind, self.better, self.named)
+        return _rebuild_column, (self.key, self.label, self.kind, self.better, self.is_data_label)
 
-    def labelled(self, label: str) -> Column:
-        """The same column under another label."""
-        return Column(self.key, label, self.kind, self.better, named=self.named)
+    def with_label(self, label: str) -> Column:
+        """Return the same column with another label."""
+        return Column(self.key, label, self.kind, self.better, is_data_label=self.is_data_label)
 
 
-def _column(key: str, label: str, kind: Kind, better: Better, named: bool) -> Column:
-    return Column(key, label, kind, better, named=named)
+def _rebuild_column(key: str, label: str, kind: Kind, better: Better, is_data_label: bool) -> Column:
+    return Column(key, label, kind, better, is_data_label=is_data_label)
 
 
 @dataclass(frozen=True)
-class Table(Framed):
-    """Rows under columns, with what a reader must know to trust them.
+class Table(FrameConvertible):
+    """Rows and columns, with the information that a reader needs to trust them.
 
-    `notes` are sentences printed below; `source` says what made the table (judges, ballot, order rule, seed,
-    versions, ledger digest), so that it can be made again. `chart` names how the table is best looked at, columns by
-    their keys. Plain texts for columns, title and notes will do; typed columns (`Column`) say what their cells are,
-    and notes (`Note`) can be said in another language.
+    `notes` are sentences printed below. `source` describes the origin of the table (judges, ballot, order rule, seed,
+    versions, ledger digest), so that it can be made again. `chart` describes the best chart, with columns by key.
+    Columns, title and notes may be plain strings; a `Column` knows the type of its cells, and a `Note` can be
+    translated.
     """
 
     name: str
@@ -81,35 +82,35 @@ class Table(Framed):
                 raise ValueError(f"table {self.name!r}: a row has {len(row)} cells for {len(self.columns)} columns")
 
     @property
-    def typed(self) -> list[Column]:
-        """The columns, each of which knows its key; of one that was given as plain text the text is the key."""
+    def typed_columns(self) -> list[Column]:
+        """The columns as `Column` objects; the key of a plain string is the string."""
         return [column if isinstance(column, Column) else Column(column) for column in self.columns]
 
     def place(self, name: str) -> int | None:
-        """Where a column stands, by its key or else by its label; None where there is none."""
-        for names in ([column.key for column in self.typed], [str(column) for column in self.columns]):
+        """Return the index of a column, by its key or else by its label, or None if there is none."""
+        for names in ([column.key for column in self.typed_columns], [str(column) for column in self.columns]):
             if name in names:
                 return names.index(name)
         return None
 
     def column(self, name: str) -> list[Cell]:
-        """The cells of one column, by its key or its label."""
+        """Return the cells of one column, by its key or its label."""
         place = self.place(name)
         if place is None:
             raise ValueError(f"table {self.name!r} has no column {name!r}; it has {', '.join(self.columns)}")
         return self.cells(place)
 
     def cells(self, place: int) -> list[Cell]:
-        """The cells of the column that stands at a place."""
+        """Return the cells of the column at an index."""
         return [row[place] for row in self.rows]
 
 
-class Tables(list[Table], Shown):
-    """Tables one below the other, as a notebook shows them."""
+class Tables(list[Table], NotebookDisplay):
+    """Several tables, shown one below the other in a notebook."""
 
 
 def sort_value(cell: Cell) -> float | None:
-    """What a numeric cell is sorted by; None for text and for nothing."""
+    """Return the number to sort a cell by, or None for text and empty cells."""
     if isinstance(cell, Estimate):
         return cell.value
     return cell if isinstance(cell, int | float) else None

@@ -1,4 +1,4 @@
-"""Texts: their language, their words, how long they are."""
+"""Text helpers: language, words, length, and expansion of name prefixes."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ _LETTERS = re.compile(r"[^\W\d_]+")
 _WORD = re.compile(r"[\u3400-\u9fff]|[^\W\u3400-\u9fff]+")
 
 
-def language_named(name: str) -> Language:
-    """The language of that name: `zh` or `en`."""
-    known: tuple[Language, ...] = get_args(Language)
-    if name not in known:
-        raise InputError(f"the critic is asked in {' or '.join(known)}; found {name!r}")
-    return known[known.index(name)]
+def parse_language(name: str) -> Language:
+    """Return the language of that name: `zh` or `en`."""
+    languages: tuple[Language, ...] = get_args(Language)
+    if name not in languages:
+        raise InputError(f"the critic is asked in {' or '.join(languages)}; found {name!r}")
+    return languages[languages.index(name)]
 
 
 def language_of(text: str) -> Language:
-    """The language that a text is mostly in: Chinese where it has at least as many Han characters as other words.
+    """Return the main language of a text: Chinese if it has at least as many Han characters as other words.
 
     >>> language_of("图中有几个苹果？"), language_of("How many apples?"), language_of("请把 Hello 译成中文")
     ('zh', 'en', 'zh')
     """
     han = len(_HAN.findall(text))
-    others = len(_LETTERS.findall(_HAN.sub(" ", text)))
-    return "zh" if han and han >= others else "en"
+    other_words = len(_LETTERS.findall(_HAN.sub(" ", text)))
+    return "zh" if han and han >= other_words else "en"
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text in lower case; every Chinese character is a word of its own.
+    """Return the words of a text in lower case; every Chinese character is one word.
 
     >>> words_of("Three red circles"), words_of("三个圆形")
     (['three', 'red', 'circles'], ['三', '个', '圆', '形'])
@@ -43,20 +43,20 @@ def words_of(text: str) -> list[str]:
 
 
 def length_of(text: str) -> int:
-    """How long a text is: its words, at least 1, so that it has a logarithm."""
+    """Return the number of words, at least 1, so that it has a logarithm."""
     return max(1, len(words_of(text)))
 
 
-def one_beginning(name: str, known: Iterable[str], what: str) -> str:
-    """The one of the known names that begins so; the name itself where none does, or where it is one of them.
+def resolve_prefix(name: str, known_names: Iterable[str], what: str) -> str:
+    """Expand a unique prefix to the full name; return the name unchanged if it is known or nothing matches.
 
-    >>> one_beginning("gpt-4o+a", ["gpt-4o+analyze#12", "gpt-4o+direct#34", "length"], "judge")
+    >>> resolve_prefix("gpt-4o+a", ["gpt-4o+analyze#12", "gpt-4o+direct#34", "length"], "judge")
     'gpt-4o+analyze#12'
     """
-    listed = list(known)
-    begun = [other for other in listed if other.startswith(name)]
-    if name in listed or not begun:
+    names = list(known_names)
+    matches = [candidate for candidate in names if candidate.startswith(name)]
+    if name in names or not matches:
         return name
-    if len(begun) > 1:
-        raise InputError(f"the {what} {name!r} may be {' or '.join(sorted(begun))}; give more of the name")
-    return begun[0]
+    if len(matches) > 1:
+        raise InputError(f"the {what} {name!r} may be {' or '.join(sorted(matches))}; give more of the name")
+    return matches[0]

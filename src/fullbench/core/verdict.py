@@ -1,40 +1,42 @@
-"""A verdict: what was ruled; and a failure, where a call brought nothing."""
+"""Verdicts of judges on cases, their circumstances, and failures of calls."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product, starmap
 from typing import Literal
 
 from fullbench.core.call import NOTHING, Call, FailureKind, Usage
 from fullbench.core.case import Case
 from fullbench.errors import InputError
 
-Fault = Literal["refused", "unreadable", "recused"]
+Fault = Literal["refused", "unreadable", "abstained"]
 
 
-FAULTS: tuple[Fault, ...] = ("refused", "unreadable", "recused")
+FAULTS: tuple[Fault, ...] = ("refused", "unreadable", "abstained")
 
 
 PEOPLE = "human"
-"""The judge that all people are; which of them it was is the verdict's `rater`."""
+"""Judge name shared by all people; the verdict's `rater` distinguishes them."""
 
 ADJUDICATION = "adjudication"
-"""The judge, and the rater, that a lead is who rules where people were split: no vote, and counted in place of the
-votes only by the rule `adjudicated`."""
+"""Judge and rater name of a lead who decides if people were split. It is no vote: only the rule `adjudicated` uses it,
+in place of the votes.
+"""
 
 PILOT = "pilot:"
-"""What the rater of a vote begins with that was cast in a pilot: such votes count only where somebody asks for them."""
+"""Prefix of the rater of a vote in a pilot; such votes count only if requested."""
 
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """How a case came to be heard, where it was not in the usual way.
+    """Circumstances of a verdict that differ from the usual ones.
 
-    `blind` is whether a person saw neither names nor rulings (None: not known), `guideline` the version of what they
-    were told, `probability` the chance that the case had of being chosen. `variant` and `dose` name what was changed
-    on purpose in what was shown; `canary` marks the fixed cases that watch a judge over time.
+    `blind` tells if a person saw neither names nor verdicts (None: unknown). `guideline` is the version of their
+    instructions. `probability` is the chance of the case to be chosen. `variant` and `dose` name a deliberate change
+    of what was shown, and its strength. `canary` marks the fixed cases that monitor a judge over time.
     """
 
     blind: bool | None = None
@@ -48,52 +50,61 @@ class Circumstances:
 USUAL = Circumstances()
 
 
-class Reader(int):
-    """How a reply was read: the version of the rules, and what the reply looked like, in one number that is stored.
+@dataclass(frozen=True, slots=True)
+class ReplyReading:
+    """How a reply was read.
 
-    10 is added where the reply carries the nonce that it was asked for with, 20 where it does not; 100 where it was cut
-    off by the limit on its length; 1000 where the server did not count its tokens, or not readably, so that they are
-    estimated. 10000 stands alone, for what a cascade rules by people's votes: no reply was read.
+    `version` is the version of the parsing rules; 0: no reply was read. `has_check_code` is None if the prompt asked
+    for no check code. `has_estimated_tokens` tells that the server reported no readable token counts. `is_by_people`
+    marks a cascade's verdict by people's votes.
 
-    >>> Reader.of(2, signed=False, cut=True), Reader(122).version, Reader(122).unsigned, Reader(12).signed
-    (122, 2, True, True)
-    >>> Reader(1012).estimated, Reader(1012).cut, Reader(1112).cut
-    (True, False, True)
+    Ledgers, files and columns store a reading as one number, whose decimal digits are the fields.
+
+    >>> ReplyReading(2, has_check_code=False, is_cut_off=True).number
+    122
+    >>> ReplyReading.from_number(1012)
+    ReplyReading(version=2, has_check_code=True, is_cut_off=False, has_estimated_tokens=True, is_by_people=False)
     """
 
+    version: int = 0
+    has_check_code: bool | None = None
+    is_cut_off: bool = False
+    has_estimated_tokens: bool = False
+    is_by_people: bool = False
+
+    @property
+    def number(self) -> int:
+        """The number to store."""
+        check_digit = 0 if self.has_check_code is None else 1 if self.has_check_code else 2
+        return (
+            self.version
+            + 10 * check_digit
+            + 100 * self.is_cut_off
+            + 1000 * self.has_estimated_tokens
+            + 10_000 * self.is_by_people
+        )
+
     @staticmethod
-    def of(version: int, *, signed: bool | None = None, cut: bool = False, estimated: bool = False) -> int:
-        """The number to be stored."""
-        return version + (0 if signed is None else 10 if signed else 20) + 100 * cut + 1000 * estimated
+    def from_number(number: int) -> ReplyReading:
+        """Return the reading that was stored as this number."""
+        try:
+            return READINGS_BY_NUMBER[number]
+        except KeyError:
+            raise InputError(f"unknown number {number} of how a reply was read (`reader`)") from None
 
-    @property
-    def version(self) -> int:
-        return self % 10
 
-    @property
-    def signed(self) -> bool:
-        return self // 10 % 10 == 1
-
-    @property
-    def unsigned(self) -> bool:
-        return self // 10 % 10 == 2
-
-    @property
-    def cut(self) -> bool:
-        return self // 100 % 10 == 1
-
-    @property
-    def estimated(self) -> bool:
-        return self // 1000 % 10 == 1
+_READINGS = starmap(ReplyReading, product(range(10), (None, True, False), *[(False, True)] * 3))
+READINGS_BY_NUMBER = {reading.number: reading for reading in _READINGS}
+NOT_READ = READINGS_BY_NUMBER[0]
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What one judge ruled in one case: a mark for every response shown, or the fault that prevented it.
+    """The verdict of one judge on one case: a mark for every response shown, or the fault that prevented it.
 
-    `samples` numbers the answer of each contestant that was shown; empty means that all were the first. `rater` tells
-    the people behind one judge apart (a random id; empty for a model), `revision` counts how often a person changed
-    this vote. `exchanges` are the calls that the ruling came from, `reader` says how the reply was read (see `Reader`).
+    `samples` has the sample number of each response shown; empty means that all are the first. `rater` distinguishes
+    people behind one judge (a random id; empty for a model). `revision` counts changes of this vote. `exchanges` are
+    the calls behind the verdict. `reading` tells how the reply was read.
     """
 
     case: str
@@ -114,7 +125,7 @@ class Verdict:
     rater: str = ""
     revision: int = 0
     exchanges: tuple[Call, ...] = ()
-    reader: int = 0
+    reading: ReplyReading = NOT_READ
     confidence: float | None = None
     circumstances: Circumstances = USUAL
 
@@ -125,19 +136,21 @@ class Verdict:
             raise InputError(f"unknown fault {self.fault!r}: {', '.join(FAULTS)} are known (case {self.case})")
         if self.marks is not None:
             if len(self.marks) != len(self.contestants):
-                found = f"{len(self.marks)} marks for {len(self.contestants)} responses"
-                raise InputError(f"a verdict gives every response shown one mark; found {found} (case {self.case})")
+                counts_text = f"{len(self.marks)} marks for {len(self.contestants)} responses"
+                raise InputError(
+                    f"a verdict gives every response shown one mark; found {counts_text} (case {self.case})"
+                )
             if self.samples and len(self.samples) != len(self.contestants):
                 raise InputError(f"a verdict numbers the sample of every response shown or of none (case {self.case})")
             if not all(map(math.isfinite, self.marks)):
                 raise InputError(f"a mark must be a finite number; found {self.marks} (case {self.case})")
 
     @classmethod
-    def of(
+    def from_case(
         cls,
         case: Case,
         judge: str,
-        ruling: Sequence[float] | Fault,
+        marks_or_fault: Sequence[float] | Fault,
         *,
         text: str = "",
         usage: Usage = NOTHING,
@@ -147,31 +160,33 @@ class Verdict:
         rater: str = "",
         revision: int = 0,
         exchanges: tuple[Call, ...] = (),
-        reader: int = 0,
+        reading: ReplyReading = NOT_READ,
         confidence: float | None = None,
         circumstances: Circumstances = USUAL,
     ) -> Verdict:
-        """The verdict of `judge` in `case`: marks in the order shown, or the name of a fault."""
-        fault, marks = (ruling, None) if isinstance(ruling, str) else (None, tuple(map(float, ruling)))
+        """Build the verdict of `judge` on `case`: marks in the order shown, or the name of a fault."""
+        fault, marks = (
+            (marks_or_fault, None) if isinstance(marks_or_fault, str) else (None, tuple(map(float, marks_or_fault)))
+        )
         names = case.contestants
         spec = case.ballot.spec
         return cls(
             case.key, judge, case.item.id, names, spec, case.criterion, case.trial,
             marks, fault, text, usage, prompt, earlier, at,
-            case.samples, rater, revision, exchanges, reader, confidence, circumstances,
+            case.samples, rater, revision, exchanges, reading, confidence, circumstances,
         )  # fmt: skip
 
     @property
-    def shown(self) -> tuple[tuple[str, int], ...]:
-        """The contestant and the sample of each response, in the order shown."""
+    def shown_responses(self) -> tuple[tuple[str, int], ...]:
+        """Contestant and sample of each response, in the order shown."""
         return tuple(zip(self.contestants, self.samples or (0,) * len(self.contestants), strict=True))
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A call that brought no reply (network, server, time-out). Not a verdict: the case is due again next time.
+    """A call without a reply (network, server, time-out). Not a verdict: the case is due again next time.
 
-    `exchanges` are the replies that came before the one that did not.
+    `exchanges` are the replies that came before the failed one.
     """
 
     case: str

@@ -1,1 +1,1 @@
-"""Rows, pictures and folders in and out of files."""
+"""Reading and writing of files: rows, pictures and folders."""

@@ -1,4 +1,4 @@
-"""Rows of a notebook in and out: lists of dicts, frames of pandas or polars, data sets of Hugging Face, files."""
+"""Conversion of notebook data: lists of dicts, pandas or polars frames, Hugging Face data sets, files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 from fullbench.core.estimate import Estimate
 from fullbench.core.item import Item
-from fullbench.core.notebook_display import frame_with
+from fullbench.core.notebook_display import register_framer
 from fullbench.core.record import Record
 from fullbench.core.response import Response
 from fullbench.core.table import Table
@@ -31,17 +31,17 @@ from fullbench.files.item_files import (
 from fullbench.files.missing_answers import Blanks
 from fullbench.files.row_fields import Fields
 from fullbench.files.similar_names import warn_of_twins
-from fullbench.picture_decoding import encoded
+from fullbench.picture_decoding import encode_png
 
 LIBRARIES = ("polars", "pandas")
-_OURS: set[str] = set()
-"""Those that were imported here, for a frame: nobody else need be using them."""
+_IMPORTED_HERE: set[str] = set()
+"""Libraries that were imported only to make a frame; the user may not use them."""
 
 
 def rows_of(data: Any, what: str = "rows") -> Iterator[dict[str, Any]]:
-    """The rows of a list of dicts, of a mapping of columns, of a frame, or of a data set, as dicts."""
+    """Yield the rows of a list of dicts, a mapping of columns, a frame or a data set, as dicts."""
     if isinstance(data, Mapping):
-        single = [name for name, held in data.items() if isinstance(held, str) or not isinstance(held, Iterable)]
+        single = [name for name, column in data.items() if isinstance(column, str) or not isinstance(column, Iterable)]
         if single:
             raise InputError(
                 f"{what} are a list of dicts, or a dict of columns; found a dict in which {str(single[0])!r} is one "
@@ -63,21 +63,21 @@ def rows_of(data: Any, what: str = "rows") -> Iterator[dict[str, Any]]:
     for number, row in enumerate(rows, 1):
         if not isinstance(row, Mapping):
             raise InputError(f"row {number} of {what} is no dict; found {type(row).__name__}")
-        yield {str(name): _plain(value) for name, value in row.items()}
+        yield {str(name): _plain_value(value) for name, value in row.items()}
 
 
 def items_of(data: Any, *, question: str | None = None) -> list[Item]:
-    """Items from whatever a notebook holds: items themselves, rows, or the path of a file or a folder of pictures."""
+    """Return items from `Item` objects, rows, or the path of a file or a folder of pictures."""
     if isinstance(data, str | Path):
         return list(read_items(data, question=question))
-    held = list(data) if isinstance(data, list | tuple) else data
-    if isinstance(held, list) and all(isinstance(entry, Item) for entry in held):
-        items = list(held)
+    entries = list(data) if isinstance(data, list | tuple) else data
+    if isinstance(entries, list) and all(isinstance(entry, Item) for entry in entries):
+        items = list(entries)
     else:
         place = Path("items")
         items = [
             item_of(Fields(place, number, row, ITEM), question)
-            for number, row in enumerate(rows_of(held, "items"), 1)
+            for number, row in enumerate(rows_of(entries, "items"), 1)
         ]  # fmt: skip
     twice = [name for name, count in Counter(item.id for item in items).items() if count > 1]
     if twice:
@@ -86,77 +86,79 @@ def items_of(data: Any, *, question: str | None = None) -> list[Item]:
 
 
 def responses_of(data: Any, items: Iterable[Item]) -> list[Response]:
-    """Responses from whatever a notebook holds; each belongs to an item that is there."""
-    known = {item.id for item in items}
+    """Return responses from `Response` objects, rows or a path; each must belong to one of the items."""
+    item_ids = {item.id for item in items}
     if isinstance(data, str | Path):
-        return list(read_responses(data, items=known))
-    held = list(data) if isinstance(data, list | tuple) else data
+        return list(read_responses(data, items=item_ids))
+    entries = list(data) if isinstance(data, list | tuple) else data
     place, blanks = Path("responses"), Blanks()
     answers = (
-        held
-        if isinstance(held, list) and all(isinstance(entry, Response) for entry in held)
+        entries
+        if isinstance(entries, list) and all(isinstance(entry, Response) for entry in entries)
         else [
             response_of(Fields(place, number, row, RESPONSE), None, blanks)
-            for number, row in enumerate(rows_of(held, "responses"), 1)
+            for number, row in enumerate(rows_of(entries, "responses"), 1)
         ]
     )
     blanks.warn(place, len(answers))
     warn_of_twins(place, (answer.contestant for answer in answers))
-    seen: set[tuple[str, str, int]] = set()
+    seen_keys: set[tuple[str, str, int]] = set()
     for answer in answers:
         where = (answer.item, answer.contestant, answer.sample)
-        if answer.item not in known:
+        if answer.item not in item_ids:
             raise InputError(f"{answer.contestant!r} answers item {answer.item!r}, which is not among the items")
-        if where in seen:
+        if where in seen_keys:
             raise InputError(f"{answer.contestant!r} answers item {answer.item!r} twice; number them by 'sample'")
-        seen.add(where)
+        seen_keys.add(where)
     return list(answers)
 
 
 def labels_of(data: Any, ballot: str | None = None) -> list[Verdict]:
-    """People's marks from whatever a notebook holds; `ballot` holds where a row has none."""
+    """Return people's marks from rows or a path; `ballot` is the default for rows without one."""
     if isinstance(data, str | Path):
         return list(read_verdicts(data, ballot=ballot))
     return list(verdicts_in(enumerate(rows_of(data, "labels"), 1), Path("labels"), ballot=ballot))
 
 
-def _plain(value: Any) -> Any:
-    """A value as files have it: numbers of numpy and dates become Python's own, a picture in memory its bytes."""
-    if type(value).__name__ in {"NAType", "NaTType"}:  # how pandas writes that there is no text, number or time
+def _plain_value(value: Any) -> Any:
+    if type(value).__name__ in {"NAType", "NaTType"}:  # missing values of pandas
         return None
     if isinstance(value, Path):
         return str(value)
-    if callable(getattr(value, "save", None)) and hasattr(value, "tobytes"):  # a picture of Pillow
-        return encoded(value)
+    if callable(getattr(value, "save", None)) and hasattr(value, "tobytes"):  # a Pillow image
+        return encode_png(value)
     if isinstance(value, list | tuple):
-        return [_plain(entry) for entry in value]
+        return [_plain_value(entry) for entry in value]
     if callable(getattr(value, "item", None)) and getattr(value, "shape", None) == ():
         return value.item()
     return value.tolist() if callable(getattr(value, "tolist", None)) else value
 
 
-def frame(noun: Any, library: str | None = None) -> Any:
-    """A table, or a record with a row for each response that a verdict marks, as a frame."""
+def make_frame(noun: Any, library: str | None = None) -> Any:
+    """Return a table as a frame, or a record with one row for each response that a verdict marks."""
     rows = list(_table_rows(noun) if isinstance(noun, Table) else _record_rows(noun))
-    return _library(library).DataFrame(rows)
+    return _frame_library(library).DataFrame(rows)
 
 
-def _library(wanted: str | None) -> Any:
-    if wanted is not None and wanted not in LIBRARIES:
-        raise InputError(f"frames are made by {' or '.join(LIBRARIES)}; found {wanted!r}")
-    in_use = [name for name in LIBRARIES if name in sys.modules and name not in _OURS]
-    installed = [name for name in LIBRARIES if find_spec(name) is not None]
-    chosen = wanted or next(iter([*in_use, *installed]), "")
-    if not chosen or find_spec(chosen) is None:
-        raise InputError(f"frames need {chosen or 'polars or pandas'}, which is not installed: pip install polars")
-    if chosen not in sys.modules:
-        _OURS.add(chosen)
-    return import_module(chosen)
+def _frame_library(requested_name: str | None) -> Any:
+    if requested_name is not None and requested_name not in LIBRARIES:
+        raise InputError(f"frames are made by {' or '.join(LIBRARIES)}; found {requested_name!r}")
+    # Prefer the library that the user has already imported.
+    in_use = [name for name in LIBRARIES if name in sys.modules and name not in _IMPORTED_HERE]
+    installed_names = [name for name in LIBRARIES if find_spec(name) is not None]
+    library_name = requested_name or next(iter([*in_use, *installed_names]), "")
+    if not library_name or find_spec(library_name) is None:
+        raise InputError(
+            f"frames need {library_name or 'polars or pandas'}, which is not installed: pip install polars"
+        )
+    if library_name not in sys.modules:
+        _IMPORTED_HERE.add(library_name)
+    return import_module(library_name)
 
 
 def _record_rows(record: Record) -> Iterator[dict[str, Any]]:
     for verdict in record:
-        for place, (contestant, sample) in enumerate(verdict.shown):
+        for place, (contestant, sample) in enumerate(verdict.shown_responses):
             yield {
                 "item": verdict.item, "judge": verdict.judge, "criterion": verdict.criterion, "ballot": verdict.ballot,
                 "contestant": contestant, "sample": sample, "place": place + 1,
@@ -168,7 +170,6 @@ def _record_rows(record: Record) -> Iterator[dict[str, Any]]:
 
 
 def _table_rows(table: Table) -> Iterator[dict[str, Any]]:
-    """Estimates spread over four columns, as in CSV."""
     wide = [any(isinstance(cell, Estimate) for cell in table.cells(n)) for n in range(len(table.columns))]
     for row in table.rows:
         cells: dict[str, Any] = {}
@@ -181,4 +182,4 @@ def _table_rows(table: Table) -> Iterator[dict[str, Any]]:
         yield cells
 
 
-frame_with(frame)
+register_framer(make_frame)

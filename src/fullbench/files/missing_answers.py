@@ -1,4 +1,4 @@
-"""Answers that are missing: counted, and said where they were read."""
+"""Count of, and warning about, responses without text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fullbench.errors import DataWarning
 
 @dataclass
 class Blanks:
-    """Responses whose rows have no text: null, NaN or an empty cell."""
+    """Count of responses whose rows have no text: null, NaN or an empty cell."""
 
     count: int = 0
     first: str = ""
@@ -22,7 +22,7 @@ class Blanks:
         self.count += 1
 
     def warn(self, place: Path, total: int) -> None:
-        """Say so of what was read at a place, where there are any."""
+        """Warn if any responses had no text."""
         if self.count:
             sentence = (
                 f"{place}: {self.count:,} of {total:,} responses have no text (null, NaN or an empty cell), "

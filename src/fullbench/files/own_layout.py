@@ -1,4 +1,4 @@
-"""A folder in our own layout: `items.jsonl`, `responses.jsonl`, and verdicts of people and of judges beside them."""
+"""Folder in our own layout: `items.jsonl`, `responses.jsonl`, and verdicts of people and judges."""
 
 from __future__ import annotations
 
@@ -12,23 +12,24 @@ from fullbench.files.item_files import read_items, read_responses, read_verdicts
 
 ITEMS, RESPONSES = "items.jsonl", "responses.jsonl"
 VERDICTS = ("labels.jsonl", "verdicts.jsonl")
-"""Of people, and of judges."""
+"""Verdicts of people, and of judges."""
 
 
 def own_items(source: Path) -> Iterator[Item] | None:
-    """The items of a file, or of a folder in our own layout; None of a folder without `items.jsonl`."""
+    """Return the items of a file or a folder in our layout; None for a folder without `items.jsonl`."""
     path = source / ITEMS if source.is_dir() else source
     return None if source.is_dir() and not path.exists() else read_items(path)
 
 
 def own_record(
-    folder: Path, verdicts: Sequence[str] = VERDICTS, *, ballot: str | None = None, answered: bool = True
+    folder: Path, verdicts: Sequence[str] = VERDICTS, *, ballot: str | None = None, needs_responses: bool = True
 ) -> Record:
-    """Everything in a folder that has `items.jsonl`: verdicts as far as there are files of them, by `ballot` where a
-    row names none; without `answered`, responses too may be missing."""
+    """Read everything in a folder with `items.jsonl`; files of verdicts are optional.
+    `ballot` is the default for rows without one. Without `needs_responses`, the responses are optional too.
+    """
     items = {item.id: item for item in read_items(folder / ITEMS)}
     answers = folder / RESPONSES
-    responses = read_responses(answers, items=set(items)) if answered or answers.exists() else ()
+    responses = read_responses(answers, items=set(items)) if needs_responses or answers.exists() else ()
     by_place = {(response.item, response.contestant, response.sample): response for response in responses}
     cast: list[Verdict] = []
     for name in verdicts:

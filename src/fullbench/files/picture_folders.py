@@ -1,4 +1,4 @@
-"""A folder of pictures: what in it is asked about, and what in it is none that we read."""
+"""Folders of pictures: items from pictures, and notes on files that were skipped."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from fullbench.files.picture_access_policy import read_picture
 
 
 def items_in(folder: Path, question: str | None) -> Iterator[Item]:
-    """An item for each picture, named like its file, with the folders below this one that it lies in.
+    """Yield an item for each picture, named by its relative path without the suffix.
 
-    The ending is part of the name where two names differ by it alone. Pictures that cannot be read are all looked for
-    before the first is told.
+    The suffix stays in the name if two names differ only by it. All unreadable pictures are found before an error is
+    raised.
     """
     if question is None:
         raise InputError(
@@ -28,10 +28,10 @@ def items_in(folder: Path, question: str | None) -> Iterator[Item]:
         )
     files = picture_files(folder)
     if not files:
-        others = left_out(folder)
-        raise InputError(f"the folder holds no pictures{f': {others}' if others else ''}", path=folder)
-    shared = _shared(files)
-    amiss: list[tuple[str, InputError]] = []
+        other_files = other_files_note(folder)
+        raise InputError(f"the folder holds no pictures{f': {other_files}' if other_files else ''}", path=folder)
+    ambiguous_files = _same_stem_files(files)
+    errors: list[tuple[str, InputError]] = []
     for file in files:
         place = file.relative_to(folder)
         if not str(place).isprintable() and any("\ud800" <= letter <= "\udfff" for letter in str(place)):
@@ -39,94 +39,94 @@ def items_in(folder: Path, question: str | None) -> Iterator[Item]:
         try:
             picture = read_picture(folder, str(place))
         except InputError as error:
-            amiss.append((place.as_posix(), error))
+            errors.append((place.as_posix(), error))
             continue
-        yield Item.ask((place if file in shared else place.with_suffix("")).as_posix(), question, picture)
-    if len(amiss) == 1:
-        raise amiss[0][1]
-    if amiss:
-        named = ", ".join(name for name, _ in amiss[:5]) + (f" and {len(amiss) - 5} more" if len(amiss) > 5 else "")
+        yield Item.ask((place if file in ambiguous_files else place.with_suffix("")).as_posix(), question, picture)
+    if len(errors) == 1:
+        raise errors[0][1]
+    if errors:
+        picture_names = ", ".join(name for name, _ in errors[:5]) + (
+            f" and {len(errors) - 5} more" if len(errors) > 5 else ""
+        )
         raise InputError(
-            f"{len(amiss)} pictures here cannot be used: {named}; of the first: {amiss[0][1]}", path=folder
+            f"{len(errors)} pictures here cannot be used: {picture_names}; of the first: {errors[0][1]}", path=folder
         )
 
 
-def named_whole(folder: Path) -> str:
-    """A sentence on pictures whose names differ by their endings alone; nothing where there are none.
+def same_stem_note(folder: Path) -> str:
+    """Return a sentence on pictures whose names differ only by their suffix, or "".
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as place:
     ...     _ = [(Path(place) / name).write_bytes(b"") for name in ("a.jpg", "a.png", "b.png")]
-    ...     named_whole(Path(place))
+    ...     same_stem_note(Path(place))
     '2 pictures share their names but for the endings, which stay part of them: a.jpg, a.png'
     """
-    shared = sorted(_shared(picture_files(folder)))
-    if not shared:
+    ambiguous_files = sorted(_same_stem_files(picture_files(folder)))
+    if not ambiguous_files:
         return ""
-    listed = ", ".join(file.relative_to(folder).as_posix() for file in shared[:4])
-    more = f" and {len(shared) - 4} more" if len(shared) > 4 else ""
-    return f"{len(shared):,} pictures share their names but for the endings, which stay part of them: {listed}{more}"
+    file_list = ", ".join(file.relative_to(folder).as_posix() for file in ambiguous_files[:4])
+    more = f" and {len(ambiguous_files) - 4} more" if len(ambiguous_files) > 4 else ""
+    return (
+        f"{len(ambiguous_files):,} pictures share their names but for the endings, which stay part of them: "
+        f"{file_list}{more}"
+    )
 
 
-def _shared(files: Sequence[Path]) -> set[Path]:
-    """The files whose names are another's but for the ending."""
+def _same_stem_files(files: Sequence[Path]) -> set[Path]:
     stems = Counter(file.with_suffix("") for file in files)
     return {file for file in files if stems[file.with_suffix("")] > 1}
 
 
 def picture_files(folder: Path) -> list[Path]:
-    """The pictures in a folder and in all folders below it, in order; what is hidden is left out."""
-    return sorted(file for file in _visible(folder) if file.suffix.lower() in SUFFIXES)
+    """Return the pictures in a folder and its subfolders, sorted; hidden files are skipped."""
+    return sorted(file for file in _visible_files(folder) if file.suffix.lower() in SUFFIXES)
 
 
-def left_out(folder: Path) -> str:
-    """What in a folder of pictures is none that we read, by suffix and number; nothing where all are pictures.
+def other_files_note(folder: Path) -> str:
+    """Return a sentence that counts the files that are not readable pictures, by suffix, or "".
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as place:
     ...     _ = [(Path(place) / name).write_bytes(b"") for name in ("a.heic", "b.HEIC", "c.txt", "d.jpg")]
-    ...     left_out(Path(place))
+    ...     other_files_note(Path(place))
     '3 files are no pictures that we read: 2 .heic, 1 .txt'
     """
-    other = Counter(file.suffix.lower() or file.name for file in _visible(folder))
-    ordered = sorted(other.items(), key=lambda entry: (-entry[1], entry[0]))
-    rest = {suffix: count for suffix, count in ordered if suffix not in SUFFIXES}
-    if not rest:
+    suffix_counts = Counter(file.suffix.lower() or file.name for file in _visible_files(folder))
+    sorted_counts = sorted(suffix_counts.items(), key=lambda entry: (-entry[1], entry[0]))
+    other_counts = {suffix: count for suffix, count in sorted_counts if suffix not in SUFFIXES}
+    if not other_counts:
         return ""
-    listed = ", ".join(f"{count:,} {suffix}" for suffix, count in rest.items())
-    total = sum(rest.values())
-    return f"{total:,} {'file is no picture' if total == 1 else 'files are no pictures'} that we read: {listed}"
+    count_list = ", ".join(f"{count:,} {suffix}" for suffix, count in other_counts.items())
+    total = sum(other_counts.values())
+    return f"{total:,} {'file is no picture' if total == 1 else 'files are no pictures'} that we read: {count_list}"
 
 
-def _visible(folder: Path) -> Iterator[Path]:
+def _visible_files(folder: Path) -> Iterator[Path]:
     for place, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         yield from (Path(place) / name for name in files if not name.startswith("."))
 
 
 def check_new(folder: Path) -> None:
-    """Refuse to write a folder of files over something that is there already."""
+    """Refuse to write into a folder that is not empty, or over a file."""
     if folder.exists() and not folder.is_dir():
         raise InputError("this is a file, and a folder is written; name a new one", path=folder)
     if folder.exists() and any(folder.iterdir()):
         raise InputError("the folder is not empty; choose another one, or move it away", path=folder)
 
 
-# Pictures out of a folder, those that cannot be read named.
-
-
 @dataclass(frozen=True)
 class Pictures:
-    """The pictures of a folder by the name of their file, and why others could not be read."""
+    """Pictures of a folder by file name, and errors of those that could not be read."""
 
     images: Mapping[str, Picture]
     unreadable: Sequence[str] = ()
 
     @classmethod
-    def read(cls, folder: str | Path, limit: int | None = None, *, drawn: int | None = None) -> Pictures:
-        """The first `limit` of the pictures that can be read, by name; one that cannot is named, and left out.
-
-        Which are first is drawn from the seed `drawn` where one is given.
+    def read(cls, folder: str | Path, limit: int | None = None, *, seed: int | None = None) -> Pictures:
+        """Read the first `limit` readable pictures by name; unreadable ones are listed and skipped.
+        With `seed`, the order is random.
         """
         path = Path(folder)
         if not path.is_dir():
@@ -134,14 +134,14 @@ class Pictures:
         images: dict[str, Picture] = {}
         bad: list[str] = []
         files = sorted(file for file in path.iterdir() if file.suffix.lower() in SUFFIXES)
-        if drawn is not None:
-            random.Random(drawn).shuffle(files)
+        if seed is not None:
+            random.Random(seed).shuffle(files)
         for file in files:
             if limit is not None and len(images) == limit:
                 break
             try:
                 picture = read_picture(path, file.name)
-                _decode(picture, file)
+                _check_decodable(picture, file)
             except InputError as error:
                 bad.append(str(error))
                 continue
@@ -152,12 +152,11 @@ class Pictures:
         return cls(images, bad)
 
 
-def _decode(picture: Picture, file: Path) -> None:
-    """Refuse a picture that begins well and does not go on."""
+def _check_decodable(picture: Picture, file: Path) -> None:
     from PIL import Image
 
     try:
-        with Image.open(file) as opened:
-            opened.load()
+        with Image.open(file) as image:
+            image.load()
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
         raise InputError(f"the picture {str(file)!r} ({picture.media}) cannot be decoded: {error}") from error

@@ -1,17 +1,17 @@
-"""Questions about pictures in the forms that benchmarks come in, as items.
+"""Question files of other benchmarks, read as items.
 
-Our own items are read as they are. Beside them:
+Our own items are read unchanged. Other formats:
 
 MMStar-like
-    rows with `index`, `question` (the options within it), `answer` (a letter) and `image`.
+    rows with `index`, `question` (including the options), `answer` (a letter) and `image`.
 ScienceQA-like
-    rows, or one object of rows by their id, with `question`, `choices` (a list), `answer` (the place of the right one),
-    `hint`, and `image` (a file, in the row's own folder where it lies there).
+    rows, or one object of rows by id, with `question`, `choices` (a list), `answer` (the index of the right one),
+    `hint`, and `image` (a file, in the row's own folder if it is there).
 MM-Vet-like
-    one object of rows by their id with `imagename`, `question`, `answer` (words; `<OR>` and `<AND>` as they stand).
+    one object of rows by id with `imagename`, `question`, `answer` (words; `<OR>` and `<AND>` stay unchanged).
 
-Pictures are files beside the data, also in a folder `images`, or in the row itself: base64 as in the TSV files of
-evaluation kits, bytes as in Parquet. A question without a picture is left out, and counted.
+Pictures are files next to the data, or in a folder `images`, or in the row itself: base64 as in the TSV files of
+evaluation kits, bytes as in Parquet. A question without a picture is left out and counted.
 """
 
 from __future__ import annotations
@@ -34,50 +34,49 @@ from fullbench.files.readers import read_rows
 
 _OPTION = re.compile(r"(?:^|[\s(（,;:])([A-Z])\s*[:：.)）]\s*\S")
 _BASE64 = ("iVBORw0KGgo", "/9j/", "R0lGOD", "UklGR")
-"""How PNG, JPEG, GIF and WebP begin in base64."""
+"""First characters of PNG, JPEG, GIF and WebP in base64."""
 _TAGS = ("category", "l2_category", "capability", "subject", "topic", "split", "bench", "language")
 
 
 def read_questions(path: str | Path) -> tuple[list[Item], list[str]]:
-    """The questions of a file that are about a picture, and why others were left out."""
+    """Return the questions of a file that have a picture, and the reasons why others were left out."""
     path = Path(path)
-    rows = list(_rows(path))
+    rows = list(_numbered_rows(path))
     if rows and not _is_foreign(rows[0][2]):
         items = list(read_items(path))
         bare = [item.id for item in items if not item.pictures]
-        return [item for item in items if item.pictures], [_without(name) for name in bare]
+        return [item for item in items if item.pictures], [_no_picture_message(name) for name in bare]
     items, left_out, ids = [], [], set()
     for line, name, row in rows:
         if name in ids:
             raise InputError(f"the id {name!r} occurs twice; ids must differ", path=path, line=line)
         ids.add(name)
-        picture = _picture(path, line, name, row)
+        picture = _load_picture(path, line, name, row)
         if picture is None:
-            left_out.append(_without(name))
+            left_out.append(_no_picture_message(name))
         else:
-            items.append(_item(path, line, name, row, picture))
+            items.append(_make_item(path, line, name, row, picture))
     return items, left_out
 
 
-def _without(name: str) -> str:
+def _no_picture_message(name: str) -> str:
     return f"the question {name!r} has no picture"
 
 
-def _rows(path: Path) -> Iterator[tuple[int, str, Mapping[str, Any]]]:
-    """Rows with their line and id, also of one JSON object that holds them by their ids."""
-    whole = _object(path)
-    if whole is not None:
-        for place, (name, row) in enumerate(whole.items(), 1):
+def _numbered_rows(path: Path) -> Iterator[tuple[int, str, Mapping[str, Any]]]:
+    rows_by_id = _read_object(path)
+    if rows_by_id is not None:
+        for place, (name, row) in enumerate(rows_by_id.items(), 1):
             if not isinstance(row, dict):
                 raise InputError(f"the entry {name!r} is no object of a question", path=path)
             yield place, str(name), row
         return
     for place, (line, row) in enumerate(read_rows(path)):
-        known = next((row[key] for key in ("id", "index", "question_id", "qid") if row.get(key) is not None), place)
-        yield line, str(known), row
+        row_id = next((row[key] for key in ("id", "index", "question_id", "qid") if row.get(key) is not None), place)
+        yield line, str(row_id), row
 
 
-def _object(path: Path) -> dict[str, Any] | None:
+def _read_object(path: Path) -> dict[str, Any] | None:
     if path.suffix.lower() != ".json" or not path.is_file():
         return None
     try:
@@ -89,21 +88,21 @@ def _object(path: Path) -> dict[str, Any] | None:
 
 
 def _is_foreign(row: Mapping[str, Any]) -> bool:
-    """Whether a row is in one of the benchmarks' forms: it has an answer to the question beside it."""
+    """True if a row has a benchmark's format: an answer next to the question."""
     return "answer" in row and "question" in row and "reference" not in row
 
 
-def _picture(path: Path, line: int, name: str, row: Mapping[str, Any]) -> Picture | None:
+def _load_picture(path: Path, line: int, name: str, row: Mapping[str, Any]) -> Picture | None:
     value = row.get("imagename") or row.get("image_path") or row.get("image")
     if isinstance(value, dict):
         value = value.get("bytes") or value.get("path")
     if isinstance(value, bytes):
-        return Picture.of(value)
+        return Picture.from_bytes(value)
     if not isinstance(value, str) or not value:
         return None
     if value.startswith(_BASE64):
         try:
-            return Picture.of(base64.b64decode(value, validate=True))
+            return Picture.from_bytes(base64.b64decode(value, validate=True))
         except (binascii.Error, ValueError) as error:
             raise InputError(f"the picture of {name!r} is no base64 ({error})", path=path, line=line) from error
     folder = path.parent
@@ -113,32 +112,33 @@ def _picture(path: Path, line: int, name: str, row: Mapping[str, Any]) -> Pictur
     return read_picture(folder, value, path=path, line=line)
 
 
-def _item(path: Path, line: int, name: str, row: Mapping[str, Any], picture: Picture) -> Item:
+def _make_item(path: Path, line: int, name: str, row: Mapping[str, Any], picture: Picture) -> Item:
     question, answer, choices = str(row["question"]).strip(), row["answer"], row.get("choices")
     if isinstance(choices, str):
         choices = json.loads(choices)
     hint = str(row.get("hint") or "").strip()
     tags = {tag: str(row[tag]) for tag in _TAGS if row.get(tag) is not None and not isinstance(row[tag], list | dict)}
     if choices is not None:
-        letter = _letter(path, line, answer, len(choices))
-        said = "\n".join(f"{mark}: {choice}" for mark, choice in zip(LETTERS, choices, strict=False))
-        asked = "\n".join(filter(None, (hint, question, said)))
+        letter = _answer_letter(path, line, answer, len(choices))
+        options_text = "\n".join(f"{mark}: {choice}" for mark, choice in zip(LETTERS, choices, strict=False))
+        question_text = "\n".join(filter(None, (hint, question, options_text)))
         tags |= {"options": str(len(choices)), "key": letter}
-        return Item.ask(name, asked, picture, reference=f"{letter}: {choices[LETTERS.index(letter)]}", tags=tags)
+        return Item.ask(
+            name, question_text, picture, reference=f"{letter}: {choices[LETTERS.index(letter)]}", tags=tags
+        )
     marks = set(_OPTION.findall(question))
     letter_given = str(answer).strip().upper()
     if {"A", "B"} <= marks and letter_given in marks:
-        tags |= {"options": str(_consecutive(marks)), "key": letter_given}
-    asked = "\n".join(filter(None, (hint, question)))
-    return Item.ask(name, asked, picture, reference=str(answer).strip() or None, tags=tags)
+        tags |= {"options": str(_option_count(marks)), "key": letter_given}
+    question_text = "\n".join(filter(None, (hint, question)))
+    return Item.ask(name, question_text, picture, reference=str(answer).strip() or None, tags=tags)
 
 
-def _consecutive(marks: set[str]) -> int:
-    """How many letters from A on are there without a gap."""
+def _option_count(marks: set[str]) -> int:
     return next((place for place, mark in enumerate(LETTERS) if mark not in marks), len(LETTERS))
 
 
-def _letter(path: Path, line: int, answer: Any, options: int) -> str:
+def _answer_letter(path: Path, line: int, answer: Any, options: int) -> str:
     if isinstance(answer, str) and not answer.strip().isdecimal():
         letter = answer.strip().upper()
         place = LETTERS.index(letter) if len(letter) == 1 and letter in LETTERS else options

@@ -1,7 +1,7 @@
-"""Rows out of files: JSON Lines, JSON arrays, CSV, TSV (each also gzipped) and Parquet.
+"""Readers of rows from JSON Lines, JSON arrays, CSV, TSV (each also gzipped) and Parquet.
 
-Reading streams, and names the line of whatever is wrong. A CSV cell is text; an empty one means that there is no
-value. See `files.writers` for how an empty text is told from none.
+Reading streams, and errors name the line. A CSV cell is text; an empty one means no value. `files.writers` explains how
+an empty text differs from no value.
 """
 
 from __future__ import annotations
@@ -21,10 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from fullbench.errors import InputError, MissingExtra
-from fullbench.text_safety import as_written
+from fullbench.text_safety import unescape_formula
 
-# What a file really is, where its name says otherwise: told from its first bytes, with what to do about it.
-
+# First bytes of files that are often passed by mistake, with advice.
 _BEGINNINGS = {
     b"PK\x03\x04": "a workbook of a spreadsheet, or another zip file; save it as .csv in your spreadsheet",
     b"\xd0\xcf\x11\xe0": "a workbook of an old spreadsheet; save it as .csv there",
@@ -42,26 +41,26 @@ _BEGINNINGS = {
 
 
 def other_kind(beginning: bytes) -> str | None:
-    """What a file is that should be text in UTF-8, with a remedy; None where nothing speaks against that.
+    r"""Return the kind of a file that is not UTF-8 text, by its first bytes, with advice; None if it may be text.
 
-    >>> other_kind(b"PK\\x03\\x04..."), other_kind(b"id,question")
+    >>> other_kind(b"PK\x03\x04..."), other_kind(b"id,question")
     ('a workbook of a spreadsheet, or another zip file; save it as .csv in your spreadsheet', None)
     """
     return next((kind for first, kind in _BEGINNINGS.items() if beginning.startswith(first)), None)
 
 
 LIMIT = 16 * 1024 * 1024
-"""The longest line (or element of a JSON array) that is read, in bytes: a longer one is a mistake, not a row."""
+"""Maximum bytes of a line, or of an element of a JSON array; a longer one is a mistake, not a row."""
 
-KNOWN = ".jsonl, .ndjson, .json, .csv and .tsv (also with .gz), and .parquet"
+KNOWN_SUFFIXES = ".jsonl, .ndjson, .json, .csv and .tsv (also with .gz), and .parquet"
 _CHUNK = 1 << 16
 
 
 def read_rows(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Every row of a file with the line it begins on (in Parquet, its number)."""
+    """Yield every row of a file with its first line number (in Parquet, its row number)."""
     path = Path(path)
     if path.is_dir():
-        raise InputError(f"this is a folder, and a file is read here; known are {KNOWN}", path=path)
+        raise InputError(f"this is a folder, and a file is read here; known are {KNOWN_SUFFIXES}", path=path)
     suffix = suffix_of(path)
     count = 0
     for count, (line, row) in enumerate(_READERS[suffix](path), 1):  # noqa: B007
@@ -71,46 +70,42 @@ def read_rows(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def parse_json(text: str) -> Any:
-    """A JSON value. JSON knows no NaN, yet some programs write it for a missing value: it is read as None.
-
-    Infinity, which is nothing of the kind, is refused with a `ValueError`.
+    """Parse a JSON value; NaN, which some programs write for a missing value, becomes None.
+    Infinity raises `ValueError`.
     """
     return _DECODER.decode(text)
 
 
-def _constant(name: str) -> None:
+def _parse_constant(name: str) -> None:
     if name != "NaN":
         raise ValueError(f"{name} is not a number JSON knows")
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object whose names are all different; JSON itself would keep the last value of a name and drop the others."""
-    made = dict(pairs)
-    if len(made) != len(pairs):
+def _unique_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Refuse duplicate names in an object; Python's parser would silently keep only the last value."""
+    mapping = dict(pairs)
+    if len(mapping) != len(pairs):
         twice = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
         raise ValueError(f"the name {twice!r} stands twice in one object; keep one")
-    return made
+    return mapping
 
 
-_DECODER = json.JSONDecoder(parse_constant=_constant, object_pairs_hook=_once)
+_DECODER = json.JSONDecoder(parse_constant=_parse_constant, object_pairs_hook=_unique_object)
 
 
 def suffix_of(path: Path) -> str:
     name = path.name.lower()
     suffix = Path(name.removesuffix(".gz")).suffix
     if suffix not in _READERS or (name.endswith(".gz") and suffix == ".parquet"):
-        other = "; save it as .csv in your spreadsheet" if suffix in {".xlsx", ".xls", ".ods", ".numbers"} else ""
+        hint = "; save it as .csv in your spreadsheet" if suffix in {".xlsx", ".xls", ".ods", ".numbers"} else ""
         if path.name == "-":
-            other = "; standard input is not read: write it to a file"
-        raise InputError(f"a file of this kind is not known; known are {KNOWN}{other}", path=path)
+            hint = "; standard input is not read: write it to a file"
+        raise InputError(f"a file of this kind is not known; known are {KNOWN_SUFFIXES}{hint}", path=path)
     return suffix
 
 
-# Reading
-
-
 @contextmanager
-def _opened(path: Path) -> Iterator[io.BufferedIOBase]:
+def _open_binary(path: Path) -> Iterator[io.BufferedIOBase]:
     try:
         with gzip.open(path, "rb") if path.name.lower().endswith(".gz") else path.open("rb") as file:
             if (kind := other_kind(file.peek(32))) is not None:
@@ -125,7 +120,6 @@ def _opened(path: Path) -> Iterator[io.BufferedIOBase]:
 
 
 def _why_not(path: Path) -> str:
-    """What may have been meant by a path that leads nowhere."""
     if path.parts[:1] in {("http:",), ("https:",)}:
         return "; files are read from this machine: download it first"
     if path.parts[:1] == ("~",):
@@ -133,8 +127,8 @@ def _why_not(path: Path) -> str:
     return "; write / between folders, not \\" if "\\" in str(path) else ""
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    with _opened(path) as file:
+def _read_lines(path: Path) -> Iterator[tuple[int, str]]:
+    with _open_binary(path) as file:
         number = 0
         while line := file.readline(LIMIT + 1):
             number += 1
@@ -154,13 +148,12 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def _read_jsonl(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    for number, line in _lines(path):
+    for number, line in _read_lines(path):
         if line.strip():
-            yield number, _object(path, number, partial(parse_json, line), _of_many_lines(line))
+            yield number, _parse_row(path, number, partial(parse_json, line), _of_many_lines(line))
 
 
 def _of_many_lines(line: str) -> str:
-    """What to do with JSON that does not stand in one line, told from its first one."""
     bare = line.strip()
     if bare.startswith("["):
         return "; a file with one array [...] is named .json"
@@ -171,7 +164,7 @@ def _of_many_lines(line: str) -> str:
     )
 
 
-def _object(path: Path, line: int, parse: Callable[[], Any], remedy: str = "") -> dict[str, Any]:
+def _parse_row(path: Path, line: int, parse: Callable[[], Any], remedy: str = "") -> dict[str, Any]:
     try:
         value = parse()
     except (ValueError, RecursionError) as error:
@@ -184,17 +177,17 @@ def _object(path: Path, line: int, parse: Callable[[], Any], remedy: str = "") -
 
 
 def _read_json(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The elements of one JSON array, a chunk of text at a time; also of one that is all that an object holds."""
+    """Yield the elements of a JSON array, reading the file in chunks; an object around the array is accepted."""
     text = _Text(path)
-    wrapped = text.peek() == "{"
-    if wrapped:
-        _into(path, text)
+    is_wrapped = text.peek() == "{"
+    if is_wrapped:
+        _enter_array(path, text)
     if text.peek() != "[":
         raise InputError("a .json file must hold one array [...]; for a row a line use .jsonl", path=path, line=1)
     text.take(1)
     while text.peek() != "]":
         line = text.line
-        yield line, _object(path, line, text.value)
+        yield line, _parse_row(path, line, text.value)
         if text.peek() == ",":
             text.take(1)
             if text.peek() == "]":
@@ -202,16 +195,16 @@ def _read_json(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         elif text.peek() != "]":
             raise InputError("a comma or the closing bracket ] is missing here", path=path, line=text.line)
     text.take(1)
-    if wrapped and text.peek() == "}":
+    if is_wrapped and text.peek() == "}":
         text.take(1)
-    elif wrapped:
-        raise _beside(path)
+    elif is_wrapped:
+        raise _extra_content_error(path)
     if text.peek():
         raise InputError("something follows the end of the array", path=path, line=text.line)
 
 
-def _into(path: Path, text: _Text) -> None:
-    """Go to the array that an object holds under its first name, as in {"data": [...]}."""
+def _enter_array(path: Path, text: _Text) -> None:
+    """Move to the array under an object's first name, as in {"data": [...]}."""
     text.take(1)
     try:
         name = text.value() if text.peek() == '"' else None
@@ -220,10 +213,10 @@ def _into(path: Path, text: _Text) -> None:
     if name is not None and text.peek() == ":":
         text.take(1)
     if text.peek() != "[":
-        raise _beside(path)
+        raise _extra_content_error(path)
 
 
-def _beside(path: Path) -> InputError:
+def _extra_content_error(path: Path) -> InputError:
     return InputError(
         "a .json file must hold one array [...], or an object with that array and nothing else, as "
         '{"data": [...]}; this object holds other things: write its array of rows to a file of its own '
@@ -234,8 +227,6 @@ def _beside(path: Path) -> InputError:
 
 
 class _Text:
-    """The text of a file, read as far as is needed."""
-
     def __init__(self, path: Path) -> None:
         self.path = path
         self.line = 1
@@ -243,13 +234,12 @@ class _Text:
         self._lines = _lines_or_pieces(path)
 
     def peek(self) -> str:
-        """The next character that is not white space; nothing at the end."""
         while True:
             bare = self._buffer.lstrip()
             self.take(len(self._buffer) - len(bare))
             if bare:
                 return bare[0]
-            if not self._more():
+            if not self._read_more():
                 return ""
 
     def take(self, count: int) -> None:
@@ -264,24 +254,24 @@ class _Text:
                 if len(self._buffer) > LIMIT:
                     sentence = f"the row is longer than {LIMIT // 2**20} MiB, the most we read, or not valid JSON"
                     raise InputError(sentence, path=self.path, line=self.line) from None
-                if not self._more():
+                if not self._read_more():
                     raise
             else:
                 self.take(end)
                 return value
 
-    def _more(self) -> bool:
-        wanted, pieces = max(len(self._buffer), _CHUNK), []
-        while wanted > 0 and (piece := next(self._lines, "")):
+    def _read_more(self) -> bool:
+        wanted_length, pieces = max(len(self._buffer), _CHUNK), []
+        while wanted_length > 0 and (piece := next(self._lines, "")):
             pieces.append(piece)
-            wanted -= len(piece)
+            wanted_length -= len(piece)
         self._buffer += "".join(pieces)
         return bool(pieces)
 
 
 def _lines_or_pieces(path: Path) -> Iterator[str]:
     decoder = codecs.getincrementaldecoder("utf-8-sig")()
-    with _opened(path) as file:
+    with _open_binary(path) as file:
         try:
             while piece := file.read(_CHUNK):
                 yield decoder.decode(piece)
@@ -291,14 +281,15 @@ def _lines_or_pieces(path: Path) -> Iterator[str]:
 
 
 def _read_csv(path: Path, delimiter: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    # Python's default limit for a cell is 128 KiB.
     csv.field_size_limit(max(csv.field_size_limit(), LIMIT))
-    lines = (line for _, line in _lines(path))
+    lines = (line for _, line in _read_lines(path))
     first = next(lines, "")
     above = 0
-    if first.lower().startswith("sep=") and len(first.strip()) == 5:  # a line of Excel's own, above the names
+    if first.lower().startswith("sep=") and len(first.strip()) == 5:  # Excel's line above the column names
         delimiter, first, above = first[4], next(lines, ""), 1
-    elif delimiter == "," and "," not in first:  # ; is what spreadsheets write where the comma is the decimal sign
-        delimiter = next((other for other in ";\t|" if other in first), delimiter)
+    elif delimiter == "," and "," not in first:  # spreadsheets write ; in locales with a decimal comma
+        delimiter = next((candidate for candidate in ";\t|" if candidate in first), delimiter)
     if "\r" in first.rstrip("\r\n"):
         raise InputError(
             "its lines end in carriage returns alone, as on old Macs; save it with other line ends", path=path
@@ -310,25 +301,25 @@ def _read_csv(path: Path, delimiter: str) -> Iterator[tuple[int, dict[str, Any]]
     try:
         for cells in reader:
             if header is None:
-                header = _header(path, [as_written(cell) for cell in cells] if ours else cells)
+                header = _check_header(path, [unescape_formula(cell) for cell in cells] if ours else cells)
             elif any(cells):
                 if len(cells) != len(header):
                     counts = f"{len(cells)} cells under {len(header)} columns"
                     raise InputError(f"the row has {counts}; is a comma or a quote amiss?", path=path, line=line)
-                texts = map(as_written, cells) if ours else cells
-                yield line, {name: _cell(cell) for name, cell in zip(header, texts, strict=True) if name}
+                texts = map(unescape_formula, cells) if ours else cells
+                yield line, {name: _cell_value(cell) for name, cell in zip(header, texts, strict=True) if name}
             line = above + reader.line_num + 1
     except csv.Error as error:
         raise InputError(f"this is not valid CSV ({error})", path=path, line=line) from error
 
 
 def _is_ours(header: str, delimiter: str) -> bool:
-    """Whether `files.writers` wrote it with apostrophes before formulas: then the last name alone is in quotes."""
+    """True if `files.writers` wrote the file with apostrophes before formulas: only the last name is quoted."""
     names = header.rstrip("\r\n").rsplit(delimiter, 1)
     return names[-1].startswith('"') and names[-1].endswith('"') and (len(names) == 1 or '"' not in names[0])
 
 
-def _header(path: Path, cells: list[str]) -> list[str]:
+def _check_header(path: Path, cells: list[str]) -> list[str]:
     header = [cell.strip() for cell in cells]
     for name in header:
         if name and header.count(name) > 1:
@@ -336,9 +327,10 @@ def _header(path: Path, cells: list[str]) -> list[str]:
     return header
 
 
-def _cell(cell: str) -> str | None:
+def _cell_value(cell: str) -> str | None:
     if not cell:
         return None
+    # `files.writers` adds two quotes to texts that consist only of quotes, also to the empty one.
     return cell[2:] if len(cell) > 1 and not cell.strip('"') else cell
 
 
@@ -368,7 +360,7 @@ _READERS: dict[str, Callable[[Path], Iterator[tuple[int, dict[str, Any]]]]] = {
 
 
 def pyarrow_for(what: str) -> tuple[Any, Any]:
-    """The modules that know Parquet, which are an optional part."""
+    """Return pyarrow and pyarrow.parquet, an optional dependency."""
     try:
         import pyarrow
         import pyarrow.parquet

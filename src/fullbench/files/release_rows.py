@@ -1,7 +1,6 @@
-"""Rows of released files, packed or not: each field is checked as it is taken, and what does not fit is named with
-its file and line.
+"""Checked rows of files in a benchmark's release, gzipped or not; errors name file and line.
 
-Files of users have many spellings of one thing and tags besides: `files.row_fields` reads those.
+Users' files have several names for one field, and tags: `files.row_fields` reads those.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from fullbench.files.readers import read_rows
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row, and where it stands."""
+    """One row with its file and line."""
 
     path: Path
     line: int
@@ -28,28 +27,28 @@ class Row:
         return InputError(message, path=self.path, line=self.line)
 
     def text(self, name: str) -> str:
-        """A field that must be there, as text."""
+        """Return a required field as text."""
         value = self.values.get(name)
         if value is None or not str(value):
             raise self.error(f"the field {name!r} is missing; found {', '.join(map(str, self.values)) or 'none'}")
         return str(value)
 
-    def one_of(self, name: str, known: Collection[str]) -> str:
-        """A field that must be one of some words."""
+    def one_of(self, name: str, choices: Collection[str]) -> str:
+        """Return a field that must be one of some words."""
         value = self.text(name)
-        if value not in known:
-            raise self.error(f"{name!r} must be one of {', '.join(known)}; found {value!r}")
+        if value not in choices:
+            raise self.error(f"{name!r} must be one of {', '.join(choices)}; found {value!r}")
         return value
 
-    def whole(self, name: str) -> int:
-        """A field that must be a whole number."""
+    def integer(self, name: str) -> int:
+        """Return a field that must be a whole number."""
         value = self.text(name)
         if not value.lstrip("-").isdecimal():
             raise self.error(f"{name!r} must be a whole number; found {value!r}")
         return int(value)
 
     def number(self, name: str) -> float:
-        """A field that must be a finite number."""
+        """Return a field that must be a finite number."""
         value = self.text(name)
         try:
             number = float(value)
@@ -60,22 +59,22 @@ class Row:
         return number
 
     def names(self, name: str) -> list[str]:
-        """A field that must be a list of names."""
+        """Return a field that must be a list of names."""
         value = self.values.get(name)
         if not isinstance(value, list) or not all(isinstance(element, str) for element in value):
             raise self.error(f"{name!r} must be a list of names; found {value!r}")
         return value
 
-    def two(self, first: str, second: str) -> tuple[str, str]:
-        """The two contestants of a row, who must be two."""
+    def contestant_pair(self, first: str, second: str) -> tuple[str, str]:
+        """Return the two contestants of a row, which must differ."""
         names = self.text(first), self.text(second)
         if names[0] == names[1]:
             raise self.error(f"{names[0]!r} meets itself; a duel needs two contestants")
         return names
 
 
-def released(folder: Path, name: str) -> Path:
-    """Where a released file lies: `NAME.gz`, or `NAME` when it was unpacked."""
+def release_file(folder: Path, name: str) -> Path:
+    """Return the path of a released file: `NAME.gz`, or `NAME` if it was unpacked."""
     if not folder.is_dir():
         raise InputError(f"there is no such folder; give the one that holds {name}.gz", path=folder)
     for path in (folder / f"{name}.gz", folder / name):
@@ -85,8 +84,8 @@ def released(folder: Path, name: str) -> Path:
 
 
 def released_rows(folder: Path, name: str, columns: Sequence[str] = ()) -> Iterator[Row]:
-    """The rows of a released file; its first has all of these columns."""
-    path = released(folder, name)
+    """Yield the rows of a released file; its first row must have all of these columns."""
+    path = release_file(folder, name)
     for number, (line, values) in enumerate(read_rows(path)):
         if not number and (lacking := [column for column in columns if column not in values]):
             raise InputError(f"the column {lacking[0]!r} is missing; found {', '.join(values)}", path=path, line=line)

@@ -1,4 +1,4 @@
-"""One row of a file, and the ways to take a field from it that say where the row is when it does not fit."""
+"""Access to the fields of one row, with errors that name its file and line."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from fullbench.core.verdict import Fault
 from fullbench.errors import InputError
 from fullbench.files.readers import parse_json
 
-PAIRED = ("model_a", "model_b")
+PAIR_COLUMNS = ("model_a", "model_b")
 SIDES = {"model_a": 0, "model_b": 1, "a": 0, "b": 1}
 TIES = {"tie", "draw", "both", "tie (bothbad)", "both_bad", "bothbad"}
-"""What arenas call an even match; that both are bad is one too."""
+"""Names of a tie in arenas; "both bad" counts as a tie."""
 
 
 class Fields:
-    """The fields of one row under their one spelling. Each is taken once; what is left over becomes tags."""
+    """Fields of one row under their canonical names. Fields that are never read become tags."""
 
     def __init__(self, path: Path, line: int, row: Mapping[str, Any], synonyms: Mapping[str, Sequence[str]]) -> None:
         self.path = path
@@ -29,15 +29,15 @@ class Fields:
             name: None if isinstance(value, float) and math.isnan(value) else value for name, value in row.items()
         }
         self._taken = {"tags"}
-        for name, others in synonyms.items():
-            if self._row.keys().isdisjoint(others):
+        for name, spellings in synonyms.items():
+            if self._row.keys().isdisjoint(spellings):
                 continue
-            spelt = [other for other in (name, *others) if self._row.get(other) is not None]
+            spelt = [spelling for spelling in (name, *spellings) if self._row.get(spelling) is not None]
             if len(spelt) > 1:
                 raise self.error(f"{spelt[0]!r} and {spelt[1]!r} mean the same; keep one")
-            for other in others:
-                if other in self._row:
-                    value = self._row.pop(other)
+            for spelling in spellings:
+                if spelling in self._row:
+                    value = self._row.pop(spelling)
                     if self._row.get(name) is None:
                         self._row[name] = value
 
@@ -45,8 +45,8 @@ class Fields:
         return InputError(message, path=self.path, line=self.line)
 
     @contextmanager
-    def placed(self) -> Iterator[None]:
-        """Give an error that knows no place the place of this row."""
+    def locate_errors(self) -> Iterator[None]:
+        """Add this row's file and line to errors without them."""
         try:
             yield
         except InputError as error:
@@ -55,7 +55,7 @@ class Fields:
             raise self.error(str(error)) from error
 
     def has(self, name: str) -> bool:
-        """Whether the row has the field, if only an empty one."""
+        """True if the row has the field, even an empty one."""
         return name in self._row
 
     def get(self, name: str) -> Any:
@@ -73,7 +73,7 @@ class Fields:
         raise self.error(f"{name!r} must be a text; found {str(value)[:40]!r}")
 
     def name(self, name: str, default: str | None = None) -> str:
-        """A text that must be there and not be empty."""
+        """Return a text that must exist and not be empty."""
         value = self.text(name, default)
         if not value:
             raise self.error(self._missing(name))
@@ -84,13 +84,13 @@ class Fields:
     def _missing(self, name: str) -> str:
         if name in self._row:
             return f"the field {name!r} is empty here"
-        spelt = next((other for other in self._row if other.strip().lower() == name), None)
-        meant = f"; write {spelt!r} as {name!r}" if spelt else ""
-        return f"the field {name!r} is missing; found {', '.join(self._row) or 'none'}{meant}"
+        spelt = next((column for column in self._row if column.strip().lower() == name), None)
+        hint = f"; write {spelt!r} as {name!r}" if spelt else ""
+        return f"the field {name!r} is missing; found {', '.join(self._row) or 'none'}{hint}"
 
     @property
     def columns(self) -> list[str]:
-        """The names of what stands in the row."""
+        """Names of the row's columns."""
         return list(self._row)
 
     def integer(self, name: str, default: int) -> int:
@@ -115,7 +115,7 @@ class Fields:
         return number
 
     def json(self, name: str) -> Any:
-        """A list or mapping, written as such or as JSON in a text; any other text stays a text."""
+        """Return a list or mapping, stored as such or as JSON text; any other text is returned unchanged."""
         value = self.get(name)
         if isinstance(value, str) and value[:1] in {"[", "{"}:
             try:
@@ -126,31 +126,31 @@ class Fields:
 
     def texts(self, name: str) -> list[str]:
         value = self.json(name)
-        listed = value if isinstance(value, list) else [] if value is None else [value]
-        if not all(isinstance(entry, (str, int)) and not isinstance(entry, bool) for entry in listed):
+        entries = value if isinstance(value, list) else [] if value is None else [value]
+        if not all(isinstance(entry, (str, int)) and not isinstance(entry, bool) for entry in entries):
             raise self.error(f"{name!r} must be a text or a list of texts; found {str(value)[:40]!r}")
-        return [str(entry) for entry in listed]
+        return [str(entry) for entry in entries]
 
     def contestants(self) -> tuple[str, ...]:
-        """Who was compared: `contestants`, or `model_a` and `model_b` as arenas write it."""
-        named = self.texts("contestants")
-        named = named or [name for side in PAIRED if self.has(side) and (name := self.text(side))]
-        if not named:
+        """Return the compared contestants: `contestants`, or `model_a` and `model_b` as in arenas."""
+        names = self.texts("contestants")
+        names = names or [name for side in PAIR_COLUMNS if self.has(side) and (name := self.text(side))]
+        if not names:
             raise self.error(
                 f"the verdict has no 'contestants' (nor 'model_a' and 'model_b'); found {', '.join(self._row)}"
             )
-        if len(set(named)) < len(named) and not self.get("samples") and not self.get("case"):
-            twice = next(name for name in named if named.count(name) > 1)
+        if len(set(names)) < len(names) and not self.get("samples") and not self.get("case"):
+            twice = next(name for name in names if names.count(name) > 1)
             raise self.error(f"the contestant {twice!r} is compared with itself; name each once")
-        return tuple(named)
+        return tuple(names)
 
     @property
     def choice(self) -> str | None:
-        """The ballot of a row that names a `winner`; None where it names none."""
+        """Ballot of a row with a `winner`, or None if it has no such column."""
         return "choice+tie" if self.has("winner") else None
 
     def marks(self, contestants: Sequence[str] = ()) -> tuple[float, ...] | None:
-        """The marks of a row; one that names its `winner` gives that one all, a tie gives everybody the same."""
+        """Return the marks of a row; a `winner` gets the whole mark, and a tie is shared equally."""
         value = self.json("marks")
         if value is None and self.has("winner"):
             winner = self.text("winner") or ""
@@ -181,13 +181,17 @@ class Fields:
         return value or None
 
     def tags(self) -> dict[str, str]:
-        """The field `tags`, and every field that was not taken; values become texts."""
+        """Return the field `tags` and every field that was not read, with values as text."""
         value = self.json("tags")
         if value is not None and not isinstance(value, dict):
             raise self.error(f"'tags' must be a mapping; found {str(value)[:40]!r}")
-        rest = {name: content for name, content in self._row.items() if name not in self._taken}
-        return {str(name): _tag(content) for name, content in {**rest, **(value or {})}.items() if content is not None}
+        other_fields = {name: content for name, content in self._row.items() if name not in self._taken}
+        return {
+            str(name): _tag_text(content)
+            for name, content in {**other_fields, **(value or {})}.items()
+            if content is not None
+        }
 
 
-def _tag(value: Any) -> str:
+def _tag_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

@@ -1,4 +1,4 @@
-"""Reading TOML: studies, rubrics, gates and panels. What does not fit is named with its file and line."""
+"""TOML reader for studies, rubrics, gates and panels; errors name file and line."""
 
 from __future__ import annotations
 
@@ -11,22 +11,24 @@ from fullbench.errors import InputError
 
 
 def read_toml(path: Path, what: str) -> tuple[dict[str, Any], str]:
-    """The table in a file, and the text it was read from; `what` it is stands in the error, such as "the study"."""
+    """Return the table of a file and its text; `what` describes the file in errors, such as "the study"."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise InputError(f"{what} cannot be read ({error.strerror})", path=path) from error
     except UnicodeDecodeError as error:
         raise InputError(
-            f"{what} is not UTF-8 (byte {error.start}); save it as UTF-8{_other(path)}", path=path
+            f"{what} is not UTF-8 (byte {error.start}); save it as UTF-8{_suffix_hint(path)}", path=path
         ) from error
     try:
         return tomllib.loads(text), text
     except tomllib.TOMLDecodeError as error:
-        # Python says the line in words alone, and none where the text ends too early.
+        # Python names the line only in the message, and not at all if the text ends too early.
         match = re.search(r"line (\d+)", str(error))
         line = int(match[1]) if match else text.rstrip().count("\n") + 1
-        raise InputError(f"not valid TOML: {error}{_remedy(str(error))}{_other(path)}", path=path, line=line) from error
+        raise InputError(
+            f"not valid TOML: {error}{_find_remedy(str(error))}{_suffix_hint(path)}", path=path, line=line
+        ) from error
     except RecursionError as error:
         raise InputError(f"{what} is nested too deeply to be read; none needs that", path=path) from error
 
@@ -39,10 +41,9 @@ _REMEDIES = {
 }
 
 
-def _remedy(complaint: str) -> str:
-    """What is likely to be amiss, where Python's words do not say it."""
+def _find_remedy(complaint: str) -> str:
     return next((remedy for words, remedy in _REMEDIES.items() if complaint.startswith(words)), "")
 
 
-def _other(path: Path) -> str:
+def _suffix_hint(path: Path) -> str:
     return "" if path.suffix.lower() == ".toml" else "; a .toml file is read here, such as `fullbench init` writes"

@@ -1,10 +1,10 @@
-"""Rows into files, whole or not at all: a file is made under another name and moved into place when it is complete.
+"""Writers of rows to files; a file gets its name only when it is complete.
 
-In CSV an empty cell means that there is no value; the empty text is written as two double quotes *inside* the cell
-(and a text made only of double quotes gets two more), so that both come back as they were. Lists and mappings are
-written as JSON. A text that a spreadsheet would take for a formula gets an apostrophe in front; such a file has the
-name of its last column in quotes, by which our readers know that they are to take the apostrophes away again. With
-`raw`, or `FULLBENCH_CSV=raw`, texts are written as they are.
+In CSV an empty cell means no value. The empty text is written as two double quotes *inside* the cell, and a text of
+only double quotes gets two more, so that both are read back unchanged. Lists and mappings are written as JSON. A text
+that a spreadsheet would treat as a formula gets an apostrophe in front. In such a file the name of the last column is
+quoted, which tells our readers to remove the apostrophes. With `raw`, or `FULLBENCH_CSV=raw`, texts are written
+unchanged.
 """
 
 from __future__ import annotations
@@ -23,44 +23,44 @@ from typing import Any, Literal
 
 from fullbench.errors import InputError
 from fullbench.files.readers import pyarrow_for, suffix_of
-from fullbench.text_safety import no_formula
+from fullbench.text_safety import escape_formula
 
 Kind = Literal["text", "int", "float", "json", "bytes", "picture"]
 Columns = Mapping[str, Kind]
-"""The columns of a table and what each holds; `json` is for lists and mappings. `bytes` and `picture` (bytes and a
-name) are for Parquet alone."""
+"""Columns of a table and their types. `json` is for lists and mappings; `bytes` and `picture` (bytes and a name) are
+for Parquet only."""
 
 
 def write_rows(
     path: str | Path, rows: Iterable[Mapping[str, Any]], columns: Columns | None = None, *, raw: bool = False
 ) -> int:
-    """Write rows to a file, whole or not at all, and give their number.
+    """Write rows to a file, completely or not at all, and return their number.
 
-    In CSV and Parquet the columns are those given, or else those of the first row; a row with another one is refused.
-    `raw` leaves texts in CSV as they are, where a spreadsheet would take one for a formula.
+    In CSV and Parquet, the columns are `columns`, or else those of the first row; a row with another one is refused.
+    With `raw`, CSV texts that look like formulas are written unchanged.
     """
     raw = raw or os.environ.get("FULLBENCH_CSV") == "raw"
     path = Path(path)
     suffix = suffix_of(path)
-    with replacing(path) as part:
+    with replace_atomically(path) as part:
         if suffix == ".parquet":
             return _write_parquet(path, part, rows, columns)
-        with _opened_for_writing(path, part) as file:
+        with _open_for_writing(path, part) as file:
             if suffix in {".csv", ".tsv"}:
                 return _write_csv(path, file, rows, columns, "\t" if suffix == ".tsv" else ",", raw=raw)
             return _write_json(path, file, rows, array=suffix == ".json")
 
 
 def check_target(path: Path, *sources: Path) -> None:
-    """Refuse a file of a kind that is not written, and one that is read here, before anything is asked."""
+    """Refuse an unknown file type, and a file that is also an input, before any model is called."""
     suffix_of(path)
     if any(source.exists() and path.exists() and path.samefile(source) for source in sources):
         raise InputError("this is a file that is read here, and it would be overwritten; name another", path=path)
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """A path to write to; when the block ends well it takes the place of `path`, and otherwise it is gone."""
+def replace_atomically(path: Path) -> Iterator[Path]:
+    """Yield a temporary path; on success it replaces `path`, and otherwise it is deleted."""
     path = path.resolve()
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
@@ -77,13 +77,14 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _opened_for_writing(path: Path, part: Path) -> Iterator[io.BufferedIOBase]:
+def _open_for_writing(path: Path, part: Path) -> Iterator[io.BufferedIOBase]:
     with part.open("wb") as raw:
         if not path.name.lower().endswith(".gz"):
             yield raw
             return
-        with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as packed:
-            yield packed
+        # No name and no time, so that equal rows give equal bytes.
+        with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as gzip_file:
+            yield gzip_file
 
 
 def _write_json(path: Path, file: io.BufferedIOBase, rows: Iterable[Mapping[str, Any]], *, array: bool) -> int:
@@ -132,13 +133,13 @@ def _write_csv(
         if raw or not names:
             writer.writerow(names)
             return
-        *first, last = map(no_formula, names)
+        *first, last = map(escape_formula, names)
         before = io.StringIO()
         csv.writer(before, delimiter=delimiter, lineterminator="").writerow(first)
-        quoted = last.replace('"', '""')
-        Sink.write(f'{before.getvalue()}{delimiter if first else ""}"{quoted}"\r\n')
+        quoted_name = last.replace('"', '""')
+        Sink.write(f'{before.getvalue()}{delimiter if first else ""}"{quoted_name}"\r\n')
 
-    safe = (lambda text: text) if raw else no_formula
+    safe = (lambda text: text) if raw else escape_formula
     if columns is not None:
         begin(columns)
     for row in rows:
@@ -184,14 +185,16 @@ def _write_parquet(path: Path, part: Path, rows: Iterable[Mapping[str, Any]], co
     kinds |= {"picture": pyarrow.struct([("bytes", pyarrow.binary()), ("path", pyarrow.string())])}
     schema = pyarrow.schema([(name, kinds[kind]) for name, kind in columns.items()])
     if "picture" in columns.values():
-        schema = schema.with_metadata({"huggingface": json.dumps({"info": {"features": _features(columns)}})})
+        schema = schema.with_metadata({"huggingface": json.dumps({"info": {"features": _dataset_features(columns)}})})
     count = 0
     try:
         with parquet.ParquetWriter(part, schema) as writer:
             while batch := list(islice(left, 10_000)):
                 for row in batch:
                     _check_columns(path, row, columns)
-                plain_rows = [{name: _plain(row.get(name), kind) for name, kind in columns.items()} for row in batch]
+                plain_rows = [
+                    {name: _plain_value(row.get(name), kind) for name, kind in columns.items()} for row in batch
+                ]
                 writer.write_table(pyarrow.Table.from_pylist(plain_rows, schema=schema))
                 count += len(batch)
     except (pyarrow.ArrowException, UnicodeEncodeError) as error:
@@ -199,8 +202,8 @@ def _write_parquet(path: Path, part: Path, rows: Iterable[Mapping[str, Any]], co
     return count
 
 
-def _features(columns: Columns) -> dict[str, Any]:
-    """The columns as the library `datasets` knows them, so that pictures are decoded when they are read."""
+def _dataset_features(columns: Columns) -> dict[str, Any]:
+    """Return the columns in the notation of the library `datasets`, so that it decodes pictures."""
     types = {"text": "string", "json": "string", "int": "int64", "float": "float64", "bytes": "binary"}
     return {
         name: {"_type": "Image"} if kind == "picture" else {"dtype": types[kind], "_type": "Value"}
@@ -208,5 +211,5 @@ def _features(columns: Columns) -> dict[str, Any]:
     }
 
 
-def _plain(value: Any, kind: Kind) -> Any:
+def _plain_value(value: Any, kind: Kind) -> Any:
     return json.dumps(value, ensure_ascii=False, allow_nan=False) if kind == "json" and value is not None else value

@@ -1,1 +1,1 @@
-"""Whoever can mark a response: prompted models, rules, judges made of judges."""
+"""Judges: prompted models, baselines, metrics, score models, peer review."""

@@ -1,6 +1,6 @@
-"""Judges that follow a simple rule: by length, by chance, by overlap with the reference. Honest baselines.
+"""Baseline judges that follow a simple rule: length, chance, overlap with the reference.
 
-Whoever judges well must beat them; whoever agrees with them too well judges length, or nothing.
+A good judge must beat them. One that agrees with them too well judges length, or nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from fullbench.core.ballot import Ballot, Choice, Likert, Ranking, Real, Score
 from fullbench.core.case import Case
-from fullbench.core.judge import AsksNobody
+from fullbench.core.judge import CallsNoModel
 from fullbench.core.text import length_of, words_of
 from fullbench.core.verdict import Verdict
 from fullbench.errors import InputError
@@ -23,13 +23,12 @@ from fullbench.errors import InputError
 def marks_from(
     ballot: Ballot, worths: Sequence[float], *, margin: float = 0.0, order: Sequence[str] | None = None
 ) -> tuple[float, ...] | None:
-    """Worths from 0 to 1, one for each response, as legal marks; None for a ballot that these judges cannot fill in,
-    and where a worth is not a number.
+    """Convert worths from 0 to 1, one per response, into legal marks; None if the ballot or a NaN forbids it.
 
-    A score or a scale of words spreads 0 to 1 over its range and rounds, a real number does not round; what lies
-    outside is cut off. A choice takes the best; worths within `margin` of it tie with it, and where no tie is allowed,
-    or not all of the responses tie, the first in `order` wins. A ranking sorts; equal worths go by `order`. Without
-    `order`, the earlier shown goes first.
+    A score or a scale of words spreads 0 to 1 over its range and rounds; a real number does not round. Values outside
+    are clipped. A choice takes the best; worths within `margin` of it tie with it. If ties are not allowed, or not
+    all responses tie, the first in `order` wins. A ranking sorts, and `order` breaks ties. `order` defaults to the
+    order shown.
 
     >>> marks_from(Score(1, 5), [0.0, 0.6, 1.2]), marks_from(Real(0, 10), [0.25, 1.2])
     ((1.0, 3.0, 5.0), (2.5, 10.0))
@@ -54,20 +53,18 @@ def marks_from(
         best = min(close, key=lambda place: keys[place])
         return tuple(float(place == best) for place in range(len(worths)))
     if isinstance(ballot, Ranking):
-        ranked = sorted(range(len(worths)), key=lambda place: (-worths[place], keys[place]))
-        return tuple(float(len(worths) - ranked.index(place)) for place in range(len(worths)))
+        ranking = sorted(range(len(worths)), key=lambda place: (-worths[place], keys[place]))
+        return tuple(float(len(worths) - ranking.index(place)) for place in range(len(worths)))
     return None
 
 
-def unread(case: Case) -> str:
-    """Why a judge of words cannot rule in this case: what it is shown are pictures; empty where there are words."""
-    drawn = any(response.pictures and not response.text.strip() for response in case.responses)
-    return "the responses are pictures, and this judge reads words" if drawn else ""
+def pictures_only_reason(case: Case) -> str:
+    """Return why a judge of text cannot judge this case (a response is only pictures); empty if it can."""
+    is_pictures_only = any(response.pictures and not response.text.strip() for response in case.responses)
+    return "the responses are pictures, and this judge reads words" if is_pictures_only else ""
 
 
-class _Rule(AsksNobody, ABC):
-    """A judge whose marks follow from the case alone."""
-
+class _RuleJudge(CallsNoModel, ABC):
     kind = "metric"
 
     name: str
@@ -76,50 +73,50 @@ class _Rule(AsksNobody, ABC):
     def settings(self) -> Mapping[str, Any]:
         return {"rule": self.name}
 
-    def recuses(self, case: Case) -> str:
-        """Why it cannot rule in this case; empty where it can."""
-        return unread(case)
+    def abstention_reason(self, case: Case) -> str:
+        return pictures_only_reason(case)
 
     @abstractmethod
     def marks(self, case: Case) -> tuple[float, ...] | None:
-        """The marks by the rule; None for a ballot that it cannot fill in."""
+        """Return the marks by the rule, or None for an unsupported ballot."""
 
-    def hear(self, cases: Iterable[Case]) -> Iterator[Verdict]:
+    def judge(self, cases: Iterable[Case]) -> Iterator[Verdict]:
         for case in cases:
-            reason = self.recuses(case)
+            reason = self.abstention_reason(case)
             marks = None if reason else self.marks(case)
             if marks is None:
                 reason = reason or f"it cannot fill in {case.ballot.spec}"
-                yield Verdict.of(case, self.name, "recused", text=reason)
+                yield Verdict.from_case(case, self.name, "abstained", text=reason)
             else:
-                yield Verdict.of(case, self.name, marks)
+                yield Verdict.from_case(case, self.name, marks)
 
 
-class LengthJudge(_Rule):
-    """The longer, the better. A score spreads 1 to 64 words over its range by doublings."""
+class LengthJudge(_RuleJudge):
+    """Prefers longer responses. A score spreads 1 to 64 words over its range by doublings."""
 
     name = "length"
 
     def marks(self, case: Case) -> tuple[float, ...] | None:
+        # log2(64) = 6: 64 words have the worth 1
         return marks_from(case.ballot, [math.log2(length_of(response.text)) / 6 for response in case.responses])
 
 
-class ChanceJudge(_Rule):
-    """A fair draw among all legal rulings, the same for the same seed, case and trial."""
+class ChanceJudge(_RuleJudge):
+    """Draws fairly among all legal verdicts; the same for the same seed, case and trial."""
 
     def __init__(self, seed: int = 0) -> None:
         self.seed = seed
         self.name = f"chance?seed={seed}" if seed else "chance"
 
-    def recuses(self, case: Case) -> str:
+    def abstention_reason(self, case: Case) -> str:
         return ""
 
     def marks(self, case: Case) -> tuple[float, ...] | None:
         rng = random.Random(f"{self.name}/{case.key}/{case.trial}")
-        return _drawn(case.ballot, len(case.responses), rng)
+        return _draw_marks(case.ballot, len(case.responses), rng)
 
 
-def _drawn(ballot: Ballot, n: int, rng: random.Random) -> tuple[float, ...] | None:
+def _draw_marks(ballot: Ballot, n: int, rng: random.Random) -> tuple[float, ...] | None:
     if isinstance(ballot, Score):
         return tuple(float(rng.randint(ballot.low, ballot.high)) for _ in range(n))
     if isinstance(ballot, Likert):
@@ -129,51 +126,50 @@ def _drawn(ballot: Ballot, n: int, rng: random.Random) -> tuple[float, ...] | No
     return marks_from(ballot, [rng.random() for _ in range(n)])
 
 
-class ReferenceJudge(_Rule):
-    """The more words a response shares with the item's reference, the better; recused where there is none.
-
+class ReferenceJudge(_RuleJudge):
+    """Prefers responses that share more words with the item's reference; abstains if there is none.
     The worth is the harmonic mean of precision and recall over words, counted as often as they occur.
     """
 
     name = "reference"
 
-    def recuses(self, case: Case) -> str:
-        return "the item has no reference" if case.item.reference is None else unread(case)
+    def abstention_reason(self, case: Case) -> str:
+        return "the item has no reference" if case.item.reference is None else pictures_only_reason(case)
 
     def marks(self, case: Case) -> tuple[float, ...] | None:
-        wanted = Counter(words_of(case.item.reference or ""))
-        worths = [_shared(wanted, Counter(words_of(response.text))) for response in case.responses]
+        reference_words = Counter(words_of(case.item.reference or ""))
+        worths = [_word_overlap(reference_words, Counter(words_of(response.text))) for response in case.responses]
         return marks_from(case.ballot, worths)
 
 
-def _shared(wanted: Counter[str], words: Counter[str]) -> float:
-    total = wanted.total() + words.total()
-    return 2 * (wanted & words).total() / total if total else 0.0
+def _word_overlap(reference_words: Counter[str], words: Counter[str]) -> float:
+    total = reference_words.total() + words.total()
+    return 2 * (reference_words & words).total() / total if total else 0.0
 
 
-def length(rest: str, options: Mapping[str, str]) -> LengthJudge:
-    """The judge that `length` names."""
-    _nothing_more("length", rest, options, known=())
+def build_length_judge(argument: str, options: Mapping[str, str]) -> LengthJudge:
+    """Build the judge `length`."""
+    _refuse_extra_options("length", argument, options, known_options=())
     return LengthJudge()
 
 
-def chance(rest: str, options: Mapping[str, str]) -> ChanceJudge:
-    """The judge that `chance` or `chance?seed=NUMBER` names."""
-    _nothing_more("chance", rest, options, known=("seed",))
+def build_chance_judge(argument: str, options: Mapping[str, str]) -> ChanceJudge:
+    """Build the judge for `chance` or `chance?seed=NUMBER`."""
+    _refuse_extra_options("chance", argument, options, known_options=("seed",))
     seed = options.get("seed", "0")
     if not seed.isdecimal():
         raise InputError(f"the judge 'chance' takes a whole number as seed; found {seed!r}; say chance?seed=7")
     return ChanceJudge(int(seed))
 
 
-def reference(rest: str, options: Mapping[str, str]) -> ReferenceJudge:
-    """The judge that `reference` names."""
-    _nothing_more("reference", rest, options, known=())
+def build_reference_judge(argument: str, options: Mapping[str, str]) -> ReferenceJudge:
+    """Build the judge `reference`."""
+    _refuse_extra_options("reference", argument, options, known_options=())
     return ReferenceJudge()
 
 
-def _nothing_more(name: str, rest: str, options: Mapping[str, str], known: tuple[str, ...]) -> None:
-    more = [rest] * bool(rest) + [option for option in options if option not in known]
-    if more:
-        takes = f"only {', '.join(known)}" if known else "no options"
-        raise InputError(f"the judge {name!r} takes {takes}; found {', '.join(more)}; leave it out")
+def _refuse_extra_options(name: str, argument: str, options: Mapping[str, str], known_options: tuple[str, ...]) -> None:
+    extras = [argument] * bool(argument) + [option for option in options if option not in known_options]
+    if extras:
+        takes = f"only {', '.join(known_options)}" if known_options else "no options"
+        raise InputError(f"the judge {name!r} takes {takes}; found {', '.join(extras)}; leave it out")

@@ -1,4 +1,4 @@
-"""A second reader: a cheaper model that says what an unreadable reply ruled."""
+"""A second reader: a cheaper model that extracts the verdict from an unreadable reply."""
 
 from __future__ import annotations
 
@@ -26,95 +26,99 @@ _AT_ONCE = 64
 
 @dataclass(frozen=True, eq=False)
 class SecondReader:
-    """A judge whose unreadable replies are put to a second model, which is asked what they ruled.
+    """A judge whose unreadable replies are sent to a second model, which extracts the verdict.
 
-    The second model sees the reply alone, not the case. What it cannot tell stays unreadable. When it cannot be
-    reached the case counts as failed and is due again, for a verdict must not depend on the weather. The wording
-    `reader_examples` shows two worked examples and asks for a last line, as VisIT-Bench does for pairs.
+    The second model gets the reply alone, not the case. What it cannot extract stays unreadable. If it cannot be
+    reached, the case fails and is due again: a verdict must not depend on an outage. The template `reader_examples`
+    shows two worked examples and requests a last line, as VisIT-Bench does for pairs.
     """
 
-    judge: Judge
+    inner: Judge
     reader: Model
-    wording_name: str = "reader"
+    template_name: str = "reader"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "reader", as_judge(self.reader))
 
     @property
     def kind(self) -> Kind | None:
-        return kind_of(self.judge)
+        return kind_of(self.inner)
 
     @property
     def models(self) -> tuple[Model, ...] | None:
-        """The judge's models and then the reader; None where the judge does not say whom it asks."""
-        models = models_of(self.judge)
+        """Return the judge's models and then the reader, or None if the judge does not define its models."""
+        models = models_of(self.inner)
         return None if models is None else (*models, self.reader)
 
     def with_models(self, models: Sequence[Model]) -> SecondReader | None:
-        """The same judge and reader, asking others in the place of their models; None where the judge has its own."""
+        """Return this judge and reader with other models, or None if the judge's models cannot be replaced."""
         *judges, reader = models
-        inner = with_models(self.judge, judges)
-        return None if inner is None else replace(self, judge=inner, reader=reader)
+        inner = with_models(self.inner, judges)
+        return None if inner is None else replace(self, inner=inner, reader=reader)
 
     def prompts(self, case: Case) -> tuple[Prompt, ...] | None:
-        """What the judge sends; what the reader is asked hangs on the reply."""
-        return prompts_of(self.judge, case)
+        """Return the judge's prompts; those of the reader depend on the reply."""
+        return prompts_of(self.inner, case)
 
     @cached_property
-    def wording(self) -> Template:
-        file = resources.files("fullbench.judges") / "prompts" / f"{self.wording_name}.txt"
+    def template(self) -> Template:
+        file = resources.files("fullbench.judges") / "prompts" / f"{self.template_name}.txt"
         return Template.parse(file.read_text(encoding="utf-8"), SLOTS, path=file.name)
 
     @cached_property
     def settings(self) -> Mapping[str, Any]:
-        return {**self.judge.settings, "reader": self.reader.name, "reader_wording": self.wording.digest}
+        return {**self.inner.settings, "reader": self.reader.name, "reader_wording": self.template.digest}
 
     @cached_property
     def name(self) -> str:
-        judge = self.judge.name
+        judge = self.inner.name
         return f"{judge.split('#', maxsplit=1)[0]}+reader#{digest([judge, self.settings])[:8]}"
 
-    def hear(self, cases: Iterable[Case]) -> Iterator[Verdict | Failure]:
-        """The judge's verdicts, the unreadable ones read again."""
-        unread: list[Verdict] = []
+    def judge(self, cases: Iterable[Case]) -> Iterator[Verdict | Failure]:
+        """Yield the judge's verdicts, with unreadable ones read again."""
+        unreadable_verdicts: list[Verdict] = []
         try:
-            for outcome in self.judge.hear(cases):
-                renamed = replace(outcome, judge=self.name)
-                if isinstance(renamed, Verdict) and renamed.fault == "unreadable" and renamed.text.strip():
-                    unread.append(renamed)
-                    if len(unread) >= _AT_ONCE:
-                        waiting, unread = unread, []
-                        yield from self._again(waiting)
+            for outcome in self.inner.judge(cases):
+                own_outcome = replace(outcome, judge=self.name)
+                if isinstance(own_outcome, Verdict) and own_outcome.fault == "unreadable" and own_outcome.text.strip():
+                    unreadable_verdicts.append(own_outcome)
+                    if len(unreadable_verdicts) >= _AT_ONCE:
+                        waiting, unreadable_verdicts = unreadable_verdicts, []
+                        yield from self._read_again(waiting)
                 else:
-                    yield renamed
-        except ModelError as error:  # what waits to be read again was paid for
-            yield from (self._failed(verdict, verdict.usage, f"not asked: {error}") for verdict in unread)
+                    yield own_outcome
+        except ModelError as error:  # the waiting replies were paid for, so their usage is reported
+            yield from (
+                self._make_failure(verdict, verdict.usage, f"not asked: {error}") for verdict in unreadable_verdicts
+            )
             raise
-        yield from self._again(unread)
+        yield from self._read_again(unreadable_verdicts)
 
-    def _again(self, verdicts: list[Verdict]) -> Iterator[Verdict | Failure]:
+    def _read_again(self, verdicts: list[Verdict]) -> Iterator[Verdict | Failure]:
         if verdicts:
-            yield from (self._settle(reply) for reply in self.reader.answer(map(self._prompt, verdicts)))
+            yield from (self._outcome_of_reply(reply) for reply in self.reader.answer(map(self._prompt, verdicts)))
 
     def _prompt(self, verdict: Verdict) -> Prompt:
-        asked = ballot(verdict.ballot).ask(len(verdict.contestants))
-        return Prompt(self.wording.fill({"ruling": (asked,), "reply": (verdict.text,)}), tag=verdict)
+        ballot_request = ballot(verdict.ballot).ask(len(verdict.contestants))
+        return Prompt(self.template.fill({"ruling": (ballot_request,), "reply": (verdict.text,)}), tag=verdict)
 
-    def _failed(self, verdict: Verdict, usage: Usage, why: str) -> Failure:
+    def _make_failure(self, verdict: Verdict, usage: Usage, why: str) -> Failure:
         error = f"second reader: {why}"
         return Failure(verdict.case, self.name, verdict.trial, error, usage, exchanges=verdict.exchanges)
 
-    def _settle(self, reply: Reply) -> Verdict | Failure:
+    def _outcome_of_reply(self, reply: Reply) -> Verdict | Failure:
         verdict: Verdict = reply.prompt.tag
         usage = verdict.usage + reply.usage
         if reply.error is not None:
-            return self._failed(verdict, usage, reply.error)
+            return self._make_failure(verdict, usage, reply.error)
         cut = reply.stop == "length"
-        said = (verdict.text,)  # what the second model quotes of it rules nothing
-        ruling = read(ballot(verdict.ballot), reply.text, len(verdict.contestants), said, asked="marker", cut=cut)
+        quoted_texts = (verdict.text,)  # a quote of the first reply is no verdict
+        marks_or_fault = read(
+            ballot(verdict.ballot), reply.text, len(verdict.contestants), quoted_texts, asked="marker", cut=cut
+        )
         texts, exchanges = (*verdict.earlier, verdict.text), (*verdict.exchanges, reply.exchange(time.time()))
-        if isinstance(ruling, str):
+        if isinstance(marks_or_fault, str):
             return replace(verdict, usage=usage, earlier=(*verdict.earlier, reply.text), exchanges=exchanges)
         return replace(
-            verdict, marks=ruling, fault=None, text=reply.text, usage=usage, earlier=texts, exchanges=exchanges
+            verdict, marks=marks_or_fault, fault=None, text=reply.text, usage=usage, earlier=texts, exchanges=exchanges
         )

@@ -1,4 +1,4 @@
-"""Worked examples in a judge's prompt, each shown only where its ruling is in the form that is asked for."""
+"""Worked examples in a judge's prompt, each shown only if its verdict fits the ballot."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from fullbench.core.ballot import ballot as ballot_of
 
 @dataclass(frozen=True)
 class Example:
-    """A worked example: what was judged, in a few words, and the ruling that was given.
-
-    `ballot` is the form of the ruling; where it is not said, the example is shown wherever its marks fit.
+    """A worked example: a short text about what was judged, and the verdict.
+    `ballot` is the form of the verdict; without it, the example is shown wherever its marks fit.
     """
 
     text: str
@@ -23,18 +22,18 @@ class Example:
 
     @property
     def settings(self) -> list[Any]:
-        """What stands for it in a judge's settings."""
+        """Return the example's part of a judge's settings."""
         return [self.text, list(self.marks), *([self.ballot] if self.ballot else [])]
 
     def fits(self, form: Ballot, n: int) -> bool:
-        """Whether its ruling is one that the ballot allows on so many responses."""
+        """Return True if the ballot allows this verdict on `n` responses."""
         if self.ballot:
             return ballot_of(self.ballot) == form and len(self.marks) == n
         return len(self.marks) == n and form.allows(self.marks)
 
 
-def written(examples: Sequence[Example], form: Ballot, n: int, style: Style) -> Iterator[str]:
-    """The examples that fit a case, with their rulings in its own form."""
+def render_examples(examples: Sequence[Example], form: Ballot, n: int, style: Style) -> Iterator[str]:
+    """Yield the examples that fit a case, with their verdicts in its form."""
     for example in examples:
         if example.fits(form, n):
             yield f"{example.text}\n{form.write(example.marks, style)}"

@@ -12,15 +12,15 @@ A template is text with turns and blocks:
     A verified answer to compare with:
     {text}
 
-`=== ROLE` begins a turn, `--- NAME` a block. `{slot}` is replaced by its value, which is never looked at again, so
-that an answer containing `{reference}` stays just that. Any other brace is itself. A slot that has a block of its own
-is replaced by the block around its value (`{text}`), and by nothing where there is no value; a line that holds nothing
-but such a slot then disappears.
+`=== ROLE` begins a turn, `--- NAME` a block. `{slot}` is replaced by its value. Values are not searched for slots, so
+an answer containing `{reference}` stays as it is. Any other brace is literal. A slot with a block of the same name is
+replaced by the block around its value (`{text}`), or by nothing if there is no value. A line that holds only such an
+empty slot disappears.
 
-A judge's wording that has a block `fence` sets responses off by it, each with its `{letter}` and a `{mark}` that no
-response can foresee, and with nothing else: that is how the very prompt is made that somebody's critic was trained on.
-`{task}` is the item's tag of that name. A block `marks` sets responses off as well, in a wording that is no exact
-prompt; `role_user`, `role_assistant` and `role_system` are what stands before each turn of an earlier dialogue.
+A judge's template with a block `fence` separates responses by it alone, each with its `{letter}` and a `{mark}` that
+no response can predict. This reproduces the exact prompt that a critic was trained on. `{task}` is the item's tag of
+that name. A block `marks` separates responses too, in a template that is no exact prompt. `role_user`,
+`role_assistant` and `role_system` precede each turn of an earlier dialogue.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _SLOT = re.compile(r"\{([a-z_]+)\}")
 
 @dataclass(frozen=True)
 class Template:
-    """Turns and blocks of a prompt. `digest` stands for the wording."""
+    """Turns and blocks of a prompt. `digest` identifies the text."""
 
     turns: tuple[tuple[Role, str], ...]
     blocks: Mapping[str, str]
@@ -51,16 +51,16 @@ class Template:
 
     @classmethod
     def parse(cls, text: str, slots: Collection[str], *, path: str | Path | None = None) -> Template:
-        """A template from its text; `slots` are the names it may use."""
+        """Parse a template; `slots` are the names it may use."""
         heads = list(_HEAD.finditer(text))
         turns: list[tuple[Role, str]] = []
         blocks: dict[str, str] = {}
-        for head, following in zip_longest(heads, heads[1:]):
-            body = text[head.end() : following.start() if following else len(text)].strip("\n")
+        for head, next_head in zip_longest(heads, heads[1:]):
+            body = text[head.end() : next_head.start() if next_head else len(text)].strip("\n")
             line = text.count("\n", 0, head.start()) + 1
             name = head[2]
-            known = {*slots, "text"} if head[1] == "---" else set(slots)
-            _check_slots(body, known, path, line)
+            known_slots = {*slots, "text"} if head[1] == "---" else set(slots)
+            _check_slots(body, known_slots, path, line)
             if head[1] == "---":
                 blocks[name] = body
             elif name in ROLES:
@@ -75,7 +75,7 @@ class Template:
 
     @classmethod
     def read(cls, path: str | Path, slots: Collection[str]) -> Template:
-        """A template from a file."""
+        """Read a template from a file."""
         try:
             return cls.parse(Path(path).read_text(encoding="utf-8"), slots, path=path)
         except OSError as error:
@@ -84,28 +84,31 @@ class Template:
             raise InputError(f"the template is not UTF-8 (byte {error.start})", path=path) from error
 
     def block(self, name: str) -> str:
-        """A block's own words."""
+        """Return the text of a block."""
         if name not in self.blocks:
             raise InputError(f"the template has no block '--- {name}', which this way of judging needs")
         return self.blocks[name]
 
     def fill(self, values: Mapping[str, Sequence[Part]]) -> tuple[Turn, ...]:
-        """The turns with every slot replaced, in one pass."""
-        return tuple(Turn(role, joined(self._fill(text, values, []))) for role, text in self.turns)
+        """Return the turns with every slot replaced, in one pass."""
+        return tuple(Turn(role, merge_text_parts(self._fill(text, values, []))) for role, text in self.turns)
 
     def fill_block(self, name: str, values: Mapping[str, Sequence[Part]]) -> tuple[Part, ...]:
-        """One block with every slot replaced."""
-        return joined(self._fill(self.block(name), values, []))
+        """Return one block with every slot replaced."""
+        return merge_text_parts(self._fill(self.block(name), values, []))
 
     @cached_property
     def _pieces(self) -> dict[str, tuple[str, list[tuple[str, str]]]]:
-        """Every text split at its slots: the words before the first, then each slot with the words that follow it."""
+        """Split every text at its slots: the text before the first, then each slot with the text after it."""
         texts = [*self.blocks.values(), *(text for _, text in self.turns)]
         split = {text: _SLOT.split(text) for text in texts}
-        return {text: (first, list(zip(rest[::2], rest[1::2], strict=True))) for text, (first, *rest) in split.items()}
+        return {
+            text: (first, list(zip(slots_and_words[::2], slots_and_words[1::2], strict=True)))
+            for text, (first, *slots_and_words) in split.items()
+        }
 
     def _fill(self, text: str, values: Mapping[str, Sequence[Part]], out: list[Part]) -> list[Part]:
-        """Add a text to `out`. A slot that is empty takes its line with it where it stands alone on it."""
+        """An empty slot that is alone on its line removes the line."""
         first, slots = self._pieces[text]
         start = len(out)
         out.append(first)
@@ -124,37 +127,36 @@ class Template:
 
 
 def _at_line_start(out: Sequence[Part], start: int) -> bool:
-    """Whether what was added since `start` ends with a line break, or is nothing."""
     for index in range(len(out) - 1, start - 1, -1):
         if last := out[index]:
             return isinstance(last, str) and last.endswith("\n")
     return True
 
 
-def _check_slots(body: str, known: Collection[str], path: str | Path | None, line: int) -> None:
+def _check_slots(body: str, known_slots: Collection[str], path: str | Path | None, line: int) -> None:
     for slot in _SLOT.findall(body):
-        if slot not in known:
-            raise InputError(f"unknown slot {{{slot}}}; known: {', '.join(sorted(known))}", path=path, line=line)
+        if slot not in known_slots:
+            raise InputError(f"unknown slot {{{slot}}}; known: {', '.join(sorted(known_slots))}", path=path, line=line)
 
 
-def joined(parts: Sequence[Part]) -> tuple[Part, ...]:
-    """Neighbouring words joined, pictures kept where they are."""
+def merge_text_parts(parts: Sequence[Part]) -> tuple[Part, ...]:
+    """Join neighbouring texts; pictures stay where they are."""
     try:
         text = "".join(cast("Sequence[str]", parts))
-    except TypeError:  # there is a picture among them
+    except TypeError:  # a part is a picture
         pass
     else:
         return (text,) if text else ()
-    together: list[Part] = []
+    merged_parts: list[Part] = []
     words: list[str] = []
     for part in parts:
         if isinstance(part, str):
             words.append(part)
             continue
         if text := "".join(words):
-            together.append(text)
+            merged_parts.append(text)
         words.clear()
-        together.append(part)
+        merged_parts.append(part)
     if text := "".join(words):
-        together.append(text)
-    return tuple(together)
+        merged_parts.append(text)
+    return tuple(merged_parts)

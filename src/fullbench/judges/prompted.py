@@ -1,4 +1,4 @@
-"""Judges that are models with a prompt."""
+"""`PromptedJudge`: a model with a prompt as a judge, and the construction of its name."""
 
 from __future__ import annotations
 
@@ -18,22 +18,27 @@ from fullbench.core.case import Case
 from fullbench.core.digests import digest
 from fullbench.core.item import WITHOUT_PICTURES, Item, Part, Turn
 from fullbench.core.judge import Kind
-from fullbench.core.model import DECLINED, Model, Prompt, Reply, as_judge, takes_schemas
+from fullbench.core.model import DECLINED_STOPS, Model, Prompt, Reply, as_judge, takes_schemas
 from fullbench.core.picture import UNKNOWN
 from fullbench.core.verdict import Failure, Verdict
 from fullbench.errors import InputError, ModelError
-from fullbench.judges.prompt_examples import Example, written
-from fullbench.judges.prompt_templates import Template, joined
-from fullbench.judges.quoted_prompt_texts import dialogue, drawn, ends, pictures_shown, read_reply, style_of
-from fullbench.judges.scorers.decoded_pictures import broken
-from fullbench.models.prompt_fences import fenced
+from fullbench.judges.prompt_examples import Example, render_examples
+from fullbench.judges.prompt_templates import Template, merge_text_parts
+from fullbench.judges.quoted_prompt_texts import (
+    dialogue_lines,
+    picture_parts,
+    read_reply,
+    response_pictures,
+    scale_ends_text,
+    style_of,
+)
+from fullbench.judges.scorers.decoded_pictures import broken_reason
+from fullbench.models.prompt_fences import fence_responses
 from fullbench.parsing.check_code import asking
 from fullbench.parsing.json_schema import ruling_schema
 
-# The name of a prompted judge.
 
-
-class Named(Protocol):
+class JudgeNameParts(Protocol):
     """The parts of a prompted judge that its name is made from."""
 
     @property
@@ -54,25 +59,23 @@ class Named(Protocol):
     def settings(self) -> Mapping[str, Any]: ...
 
 
-def named(judge: Named) -> str:
+def prompted_judge_name(judge: JudgeNameParts) -> str:
     """Return the model and the prompt style in words, and a digest of everything that can change a verdict."""
-    manner: list[str] = [judge.mode]
-    manner += [] if judge.sight == "image" else [{"none": "unseeing", "described": "described"}[judge.sight]]
-    manner += ["reference"] if judge.reference else []
-    manner += [] if judge.language == "en" else [judge.language]
-    manner += ["constrained"] if judge.constrained else []
-    return f"{judge.label or judge.model.name}+{'+'.join(manner)}#{digest(judge.settings)[:8]}"
+    style_words: list[str] = [judge.mode]
+    style_words += [] if judge.sight == "image" else [{"none": "unseeing", "described": "described"}[judge.sight]]
+    style_words += ["reference"] if judge.reference else []
+    style_words += [] if judge.language == "en" else [judge.language]
+    style_words += ["constrained"] if judge.constrained else []
+    return f"{judge.label or judge.model.name}+{'+'.join(style_words)}#{digest(judge.settings)[:8]}"
 
-
-# One case on its way through a judge that asks in several turns.
 
 Step = Literal["both", "picture", "question", "answer"]
-"""What a reasoning turn looks at before the ruling is asked for."""
+"""Subject of a reasoning turn before the request for a verdict."""
 
 
 @dataclass(eq=False)
-class Hearing:
-    """What has happened so far in one case. `shared` parts of the first turn are the item's, not the case's."""
+class CaseProgress:
+    """Progress of one case through several turns; `shared_parts` is how many first parts depend on the item only."""
 
     case: Case
     steps: deque[Step]
@@ -80,8 +83,8 @@ class Hearing:
     earlier: list[str] = field(default_factory=list)
     exchanges: list[Call] = field(default_factory=list)
     attempts: int = 0
-    estimated: bool = False
-    shared: int = 0
+    has_estimated_tokens: bool = False
+    shared_parts: int = 0
 
 
 Mode = Literal["direct", "analyze", "steps"]
@@ -94,32 +97,30 @@ SLOTS = frozenset({
 })  # fmt: skip
 _BACKLOG = 1_000
 _FENCE, _MARKS = "fence", "marks"
-"""The blocks by which a wording sets responses off in its own way: `fence` in an exact prompt, `marks` in any other."""
-_WORDED = ("score:1-5", "real:0-1", "likert:bad|good", "choice", "choice+tie", "ranking")
+"""Template blocks that separate responses: `fence` in an exact prompt, `marks` in any other."""
+_SAMPLE_BALLOTS = ("score:1-5", "real:0-1", "likert:bad|good", "choice", "choice+tie", "ranking")
 
 
 @dataclass(frozen=True, eq=False)
 class PromptedJudge:
-    """A model asked to rule.
+    """A model that judges with a prompt.
 
-    `mode` is `direct` (the ruling only), `analyze` (analysis, then the ruling) or `steps` (the reasoning turns named in
-    `steps` come first, then `analyze`). `sight` is `image`, `none` (pictures are withheld, and the judge is told so) or
-    `described` (the item's captions stand in). `sees` is how many pictures the model can look at in one prompt, where
-    that is bounded. `reference` shows the item's reference answer. `criteria` says what a criterion means, in words;
-    in a case that is judged overall, the item's tag `rules_tag`, where one is named, says whose words hold. A
-    reply that cannot be read, or a refusal, is sampled again `resample` times. `form` asks for the ruling in brackets
-    (`marker`), in a JSON object with the server's JSON mode on (`json`), or in one that the prompt alone asks for
-    (`json-prompt`). The model is asked at temperature 0
-    unless its own settings say otherwise or it takes none (`as_judge`). A `constrained` judge rules in JSON, and
-    its server is told to let it write nothing else: for models that ramble. `ends` says in our own wording which end
-    of a scale is good.
+    `mode` is `direct` (the verdict only), `analyze` (analysis, then the verdict) or `steps` (the reasoning turns in
+    `steps` first, then `analyze`). `sight` is `image`, `none` (pictures are withheld, and the prompt says so) or
+    `described` (the item's captions replace them). `sees` limits the pictures in one prompt. `reference` shows the
+    item's reference answer. `criteria` explains each criterion; for a case judged overall, the item's tag `rules_tag`
+    selects the text. An unreadable reply or a refusal is sampled again `resample` times.
 
-    It recuses itself from cases that it cannot be asked: more pictures than it sees, what is no picture, and, once a
-    call has failed over them, pictures that cannot be decoded.
+    `form` requests the verdict in brackets (`marker`), in JSON with the server's JSON mode (`json`), or in JSON by
+    the prompt alone (`json-prompt`). A `constrained` judge replies in JSON, enforced by the server: for models that
+    ramble. `ends` makes our own template say which end of a scale is good. The model runs at temperature 0 unless its
+    settings say otherwise or it takes none (`as_judge`).
 
-    The judge is shown letters, never contestants' names. Candidates' words stand between marks that carry a digest of
-    the case, which nobody can know who has not seen the whole case, so that an answer cannot close its own mark and
-    speak as the prompt.
+    It abstains if a case has more pictures than `sees`, if a response is not a picture, and, after a failed call, if
+    a picture cannot be decoded.
+
+    The prompt shows letters, never contestants' names. Responses are between markers with a digest of the case.
+    Nobody knows it without the whole case, so an answer cannot close its marker and speak as the prompt.
     """
 
     kind: ClassVar[Kind] = "model"
@@ -140,16 +141,20 @@ class PromptedJudge:
     sees: int | None = None
     rules_tag: str = ""
     ends: bool = True
-    _asked: dict[tuple[str, int], tuple[Part, ...]] = field(default_factory=dict, init=False, repr=False)
-    _last: list[tuple[Item, Ballot, int, tuple[Turn, ...]]] = field(
+    _verdict_requests: dict[tuple[str, int], tuple[Part, ...]] = field(default_factory=dict, init=False, repr=False)
+    _last_context: list[tuple[Item, Ballot, int, tuple[Turn, ...]]] = field(
         default_factory=list, init=False, repr=False, compare=False
     )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "model", as_judge(self.model))
-        for name, value, known in (("mode", self.mode, Mode), ("sight", self.sight, Sight), ("form", self.form, Form)):
-            if value not in get_args(known):
-                raise InputError(f"unknown {name} {value!r}; known: {', '.join(get_args(known))}")
+        for name, value, literal_type in (
+            ("mode", self.mode, Mode),
+            ("sight", self.sight, Sight),
+            ("form", self.form, Form),
+        ):
+            if value not in get_args(literal_type):
+                raise InputError(f"unknown {name} {value!r}; known: {', '.join(get_args(literal_type))}")
         for step in self.steps:
             if step not in get_args(Step):
                 raise InputError(f"unknown step {step!r}; known: {', '.join(get_args(Step))}")
@@ -159,10 +164,10 @@ class PromptedJudge:
             raise InputError(f"{self.model.name!r} cannot be held to a form of reply; leave 'constrained' out")
         if self.sees is not None and self.sees < 1:
             raise InputError(f"sees is how many pictures the model looks at, 1 or more; found {self.sees}")
-        self.wording.block("direct" if self.mode == "direct" else "analyze")
+        self.prompt_template.block("direct" if self.mode == "direct" else "analyze")
 
     @cached_property
-    def wording(self) -> Template:
+    def prompt_template(self) -> Template:
         return self.template or default_template(self.language)
 
     @property
@@ -170,266 +175,277 @@ class PromptedJudge:
         return (self.model,)
 
     def with_models(self, models: Sequence[Model]) -> PromptedJudge:
-        """The same judge, asking others in the place of its models."""
+        """Return this judge with another model."""
         (model,) = models
         return replace(self, model=model)
 
     @cached_property
     def name(self) -> str:
-        return named(self)
+        return prompted_judge_name(self)
 
     @cached_property
     def settings(self) -> Mapping[str, Any]:
         form: Style = "marker" if self.form == "marker" else "json"
-        asked = [ballot(spec).ask(2, self.language, self._style if self.constrained else form) for spec in _WORDED]
-        held = [ruling_schema(ballot(spec), 2, reasons=self.mode != "direct") for spec in _WORDED]
+        ballot_requests = [
+            ballot(spec).ask(2, self.language, self._style if self.constrained else form) for spec in _SAMPLE_BALLOTS
+        ]
+        verdict_schemas = [ruling_schema(ballot(spec), 2, reasons=self.mode != "direct") for spec in _SAMPLE_BALLOTS]
         return {
             "model": self.model.name,
             "mode": self.mode,
             "sight": self.sight,
             "reference": self.reference,
             "language": self.language,
-            "steps": list(self._stepping),
+            "steps": list(self._reasoning_steps),
             "criteria": dict(self.criteria),
             "examples": [example.settings for example in self.examples],
             "resample": self.resample,
             "form": self.form,
-            "wording": digest([self.wording.digest, asked]),
-            **({"answer_first": digest(self._step("answer"))} if "answer" in self._stepping else {}),
-            **({"constrained": digest(held)} if self.constrained else {}),
+            "wording": digest([self.prompt_template.digest, ballot_requests]),
+            **({"answer_first": digest(self._step_text("answer"))} if "answer" in self._reasoning_steps else {}),
+            **({"constrained": digest(verdict_schemas)} if self.constrained else {}),
             **({"sees": self.sees} if self.sees is not None else {}),
             **({"rules_tag": self.rules_tag} if self.rules_tag else {}),
-            **({"ends": digest([ends(ballot(spec), self.language) for spec in _WORDED])} if self._says_ends else {}),
+            **(
+                {"ends": digest([scale_ends_text(ballot(spec), self.language) for spec in _SAMPLE_BALLOTS])}
+                if self._states_scale_ends
+                else {}
+            ),
         }
 
     @property
-    def _says_ends(self) -> bool:
+    def _states_scale_ends(self) -> bool:
         return self.ends and self.template is None
 
     @property
-    def _stepping(self) -> tuple[Step, ...]:
+    def _reasoning_steps(self) -> tuple[Step, ...]:
         return self.steps if self.mode == "steps" else ()
 
-    def _step(self, step: Step) -> str:
-        # Answering first came later than the wordings, which keep their digests.
-        if step != "answer" or "step_answer" in self.wording.blocks:
-            return self.wording.block(f"step_{step}")
+    def _step_text(self, step: Step) -> str:
+        # This step was added after the templates. A separate file keeps their digests, and so judges' names, unchanged.
+        if step != "answer" or "step_answer" in self.prompt_template.blocks:
+            return self.prompt_template.block(f"step_{step}")
         file = resources.files("fullbench.judges") / "prompts" / f"answer_first_{self.language}.txt"
         return file.read_text(encoding="utf-8").strip()
 
     @property
     def _style(self) -> Style:
-        """The form in which a ruling is asked for."""
         return style_of({"mode": self.mode, "form": self.form, "constrained": self.constrained})
 
-    def hear(self, cases: Iterable[Case]) -> Iterator[Verdict | Failure]:
-        """One verdict or failure for each case, as they come."""
-        docket = iter(cases)
+    def judge(self, cases: Iterable[Case]) -> Iterator[Verdict | Failure]:
+        """Yield one verdict or failure per case, as they arrive."""
+        remaining_cases = iter(cases)
         due: deque[Prompt] = deque()
-        settled: deque[Verdict] = deque()
+        abstentions: deque[Verdict] = deque()
         more = True
 
         def prompts() -> Iterator[Prompt]:
             nonlocal more
-            while due or (more and len(settled) < _BACKLOG):
+            while due or (more and len(abstentions) < _BACKLOG):
                 if due:
                     yield due.popleft()
                     continue
-                case = next(docket, None)
+                case = next(remaining_cases, None)
                 if case is None:
                     more = False
-                elif reason := self.recuses(case):
-                    settled.append(Verdict.of(case, self.name, "recused", text=reason, at=time.time()))
+                elif reason := self.abstention_reason(case):
+                    abstentions.append(Verdict.from_case(case, self.name, "abstained", text=reason, at=time.time()))
                 else:
                     yield self.prompt(case)
 
         while more or due:
             try:
                 for reply in self.model.answer(prompts()):
-                    outcome = self._weigh(reply)
+                    outcome = self._evaluate_reply(reply)
                     if isinstance(outcome, Prompt):
                         due.append(outcome)
                     else:
                         yield outcome
-                    while settled:
-                        yield settled.popleft()
-            except ModelError as error:  # replies that led to a further prompt were paid for
-                yield from (self._failed(prompt.tag, f"it was not asked further: {error}") for prompt in due)
+                    while abstentions:
+                        yield abstentions.popleft()
+            except ModelError as error:  # earlier replies of these cases were paid for, so their usage is reported
+                yield from (self._make_failure(prompt.tag, f"it was not asked further: {error}") for prompt in due)
                 raise
-            while settled:
-                yield settled.popleft()
+            while abstentions:
+                yield abstentions.popleft()
 
-    def _failed(self, hearing: Hearing, error: str, kind: FailureKind = "passing") -> Failure:
-        case, exchanges = hearing.case, tuple(hearing.exchanges)
-        return Failure(case.key, self.name, case.trial, error, hearing.usage, kind, exchanges)
+    def _make_failure(self, progress: CaseProgress, error: str, kind: FailureKind = "passing") -> Failure:
+        case, exchanges = progress.case, tuple(progress.exchanges)
+        return Failure(case.key, self.name, case.trial, error, progress.usage, kind, exchanges)
 
-    def recuses(self, case: Case) -> str:
-        """Why this judge cannot rule in this case; empty when it can."""
+    def abstention_reason(self, case: Case) -> str:
+        """Return why this judge abstains from a case; empty if it does not."""
         if self.sight == "described" and case.item.pictures and len(case.item.captions) < len(case.item.pictures):
             return f"{len(case.item.pictures)} picture(s), {len(case.item.captions)} description(s)"
-        pictures = drawn(case)
+        pictures = response_pictures(case)
         if self.sight != "image" and pictures:
             return "the responses are pictures, and this judge sees none"
         if any(picture.media == UNKNOWN for picture in pictures):
             return "what was given as a picture is none that we know"
-        shown = len(pictures) + (len(case.item.pictures) if self.sight == "image" else 0)
-        if self.sees is not None and shown > self.sees:
-            return f"the case shows {shown} pictures, and this judge looks at {self.sees} at a time"
+        picture_count = len(pictures) + (len(case.item.pictures) if self.sight == "image" else 0)
+        if self.sees is not None and picture_count > self.sees:
+            return f"the case shows {picture_count} pictures, and this judge looks at {self.sees} at a time"
         if self.reference and not case.item.reference:
             return "the item has no reference answer"
         return ""
 
     def prompts(self, case: Case, replies: Sequence[str] = ()) -> tuple[Prompt, ...]:
-        """What is sent in a case, as far as it is known from these replies; nothing where it recuses itself."""
-        if self.recuses(case):
+        """Return the prompts of a case, given these replies to earlier ones; empty if the judge abstains."""
+        if self.abstention_reason(case):
             return ()
-        sent = [self.prompt(case)]
-        hearing: Hearing = sent[0].tag
-        for _, reply in zip(self._stepping, chain(replies, repeat("")), strict=False):
-            sent.append(self._next(hearing, (*sent[-1].turns, Turn("assistant", (reply,)))))
-        return tuple(sent)
+        prompt_sequence = [self.prompt(case)]
+        progress: CaseProgress = prompt_sequence[0].tag
+        for _, reply in zip(self._reasoning_steps, chain(replies, repeat("")), strict=False):
+            prompt_sequence.append(
+                self._next_prompt(progress, (*prompt_sequence[-1].turns, Turn("assistant", (reply,))))
+            )
+        return tuple(prompt_sequence)
 
     def prompt(self, case: Case) -> Prompt:
-        """What the model is asked first in a case."""
-        return self._next(Hearing(case, deque(self._stepping)), self._context(case))
+        """Return the first prompt of a case."""
+        return self._next_prompt(CaseProgress(case, deque(self._reasoning_steps)), self._context(case))
 
-    def _next(self, hearing: Hearing, turns: tuple[Turn, ...]) -> Prompt:
-        """The next reasoning step where one is left, else the responses and the question for a ruling."""
-        case = hearing.case
-        stepping = bool(hearing.steps)
-        asked: tuple[Part, ...] = self._hearing(case)
-        if stepping:
-            asked = (self._step(hearing.steps.popleft()),)
+    def _next_prompt(self, progress: CaseProgress, turns: tuple[Turn, ...]) -> Prompt:
+        case = progress.case
+        is_reasoning = bool(progress.steps)
+        request_parts: tuple[Part, ...] = self._judging_parts(case)
+        if is_reasoning:
+            request_parts = (self._step_text(progress.steps.popleft()),)
         if turns[-1].role == "user":
-            alone = all(turn.role == "system" for turn in turns[:-1]) and _FENCE not in self.wording.blocks
-            hearing.shared = len(turns[-1].parts) if alone else 0
-            turns, asked = turns[:-1], (*turns[-1].parts, "\n", *asked)
-        if _FENCE in self.wording.blocks:
-            # Servers put what they like between the texts of a message: an exact prompt has one.
-            asked = joined(asked)
-        json = self.form == "json" and not stepping
-        schema = "" if stepping or not self.constrained else self._schema(case)
-        nonce = "" if stepping else self._nonce(case)
-        said = (*turns, Turn("user", asked))
-        return Prompt(said, case.trial or None, json, schema, nonce, hearing.shared, tag=hearing)
+            alone = all(turn.role == "system" for turn in turns[:-1]) and _FENCE not in self.prompt_template.blocks
+            progress.shared_parts = len(turns[-1].parts) if alone else 0
+            turns, request_parts = turns[:-1], (*turns[-1].parts, "\n", *request_parts)
+        if _FENCE in self.prompt_template.blocks:
+            # Servers may insert text between the parts of a message, so an exact prompt is one part.
+            request_parts = merge_text_parts(request_parts)
+        json = self.form == "json" and not is_reasoning
+        schema = "" if is_reasoning or not self.constrained else self._schema(case)
+        check_code = "" if is_reasoning else self._check_code(case)
+        all_turns = (*turns, Turn("user", request_parts))
+        return Prompt(all_turns, case.trial or None, json, schema, check_code, progress.shared_parts, tag=progress)
 
-    def _nonce(self, case: Case) -> str:
-        """The nonce that a ruling is asked for with: none where the wording is somebody's own, or a schema holds."""
+    def _check_code(self, case: Case) -> str:
+        """Return the check code of a verdict; empty for a user's template or a schema."""
         return "" if self.template is not None or self.constrained else case.nonce
 
     def _schema(self, case: Case) -> str:
         return ruling_schema(case.ballot, len(case.responses), reasons=self.mode != "direct")
 
-    def _weigh(self, reply: Reply) -> Prompt | Verdict | Failure:
-        """What a reply leads to: a further prompt, a verdict, or a failure."""
-        hearing: Hearing = reply.prompt.tag
-        case = hearing.case
-        hearing.usage += reply.usage
+    def _evaluate_reply(self, reply: Reply) -> Prompt | Verdict | Failure:
+        progress: CaseProgress = reply.prompt.tag
+        case = progress.case
+        progress.usage += reply.usage
         if reply.error is not None:
-            before = tuple(hearing.exchanges)
-            if reason := next(filter(None, map(broken, drawn(case))), ""):
-                usage = hearing.usage
-                return Verdict.of(
-                    case, self.name, "recused", text=reason, usage=usage, at=time.time(), exchanges=before
+            before = tuple(progress.exchanges)
+            if reason := next(filter(None, map(broken_reason, response_pictures(case))), ""):
+                usage = progress.usage
+                return Verdict.from_case(
+                    case, self.name, "abstained", text=reason, usage=usage, at=time.time(), exchanges=before
                 )
-            return self._failed(hearing, reply.error, reply.failure)
+            return self._make_failure(progress, reply.error, reply.failure)
         now = time.time()
-        hearing.exchanges.append(reply.exchange(now))
-        hearing.estimated |= reply.estimated
-        in_steps = len(hearing.earlier) < len(self._stepping)
-        if in_steps and reply.stop not in DECLINED:
-            hearing.earlier.append(reply.text)
-            return self._next(hearing, (*reply.prompt.turns, Turn("assistant", (reply.text,))))
-        ruling, reader = read_reply(
-            case, hearing.exchanges[-1], self.settings, self._template_words, estimated=hearing.estimated
+        progress.exchanges.append(reply.exchange(now))
+        progress.has_estimated_tokens |= reply.estimated
+        in_steps = len(progress.earlier) < len(self._reasoning_steps)
+        if in_steps and reply.stop not in DECLINED_STOPS:
+            progress.earlier.append(reply.text)
+            return self._next_prompt(progress, (*reply.prompt.turns, Turn("assistant", (reply.text,))))
+        marks_or_fault, reading = read_reply(
+            case,
+            progress.exchanges[-1],
+            self.settings,
+            self._template_words,
+            has_estimated_tokens=progress.has_estimated_tokens,
         )
-        if isinstance(ruling, str) and hearing.attempts < self.resample:
-            hearing.attempts += 1
-            hearing.earlier.append(reply.text)
-            seed = (reply.prompt.seed or 0) + 1_000_003 * hearing.attempts
-            return replace(reply.prompt, seed=seed, tag=hearing)
-        return Verdict.of(
-            case, self.name, ruling, text=reply.text, usage=hearing.usage, prompt=reply.prompt.digest,
-            earlier=tuple(hearing.earlier), at=now, exchanges=tuple(hearing.exchanges), reader=reader,
+        if isinstance(marks_or_fault, str) and progress.attempts < self.resample:
+            progress.attempts += 1
+            progress.earlier.append(reply.text)
+            # The step exceeds `MOST_TRIALS`, so a repeated sample never has the seed of another trial.
+            seed = (reply.prompt.seed or 0) + 1_000_003 * progress.attempts
+            return replace(reply.prompt, seed=seed, tag=progress)
+        return Verdict.from_case(
+            case, self.name, marks_or_fault, text=reply.text, usage=progress.usage, prompt=reply.prompt.digest,
+            earlier=tuple(progress.earlier), at=now, exchanges=tuple(progress.exchanges), reading=reading,
         )  # fmt: skip
 
     @cached_property
     def _template_words(self) -> tuple[str, ...]:
-        """The words of a wording of one's own: what a judge repeats of it is no ruling."""
+        """Return the texts of a user's template: quoting them is not a verdict."""
         if self.template is None:
             return ()
         return (*(text for _, text in self.template.turns), *self.template.blocks.values())
 
     def _context(self, case: Case) -> tuple[Turn, ...]:
-        """What is known before any response is shown. Cases of one item come one after the other, and share it."""
+        """Return the turns before any response. Consecutive cases of one item share them."""
         item, form, n = case.item, case.ballot, len(case.responses)
-        for before, its_form, its_n, turns in self._last:
+        for before, its_form, its_n, turns in self._last_context:
             if before is item and its_form == form and its_n == n:
                 return turns
-        # A judge that would look is told so where the pictures are not there: it must not believe that there were none.
-        named = item.tags.get(WITHOUT_PICTURES, "") if self.sight != "described" else ""
-        missing = str(len(named.splitlines())) if named else ""
-        seen: dict[Sight, str] = {"image": "pictures", "none": "withheld", "described": "described"}
+        # If pictures are missing, the prompt says so: the judge must not conclude that the item has none.
+        missing_names = item.tags.get(WITHOUT_PICTURES, "") if self.sight != "described" else ""
+        missing = str(len(missing_names.splitlines())) if missing_names else ""
+        picture_slots: dict[Sight, str] = {"image": "pictures", "none": "withheld", "described": "described"}
         unseen = (missing,) if self.sight == "none" and missing else ()
-        examples = written(self.examples, form, n, "marker" if self.constrained else self._style)
-        turns = self.wording.fill({
+        examples = render_examples(self.examples, form, n, "marker" if self.constrained else self._style)
+        turns = self.prompt_template.fill({
             "about": (" ",) if item.pictures or missing else (),
-            "dialogue": tuple(dialogue(item, self.wording.blocks)),
+            "dialogue": tuple(dialogue_lines(item, self.prompt_template.blocks)),
             "examples": tuple(f"{example}\n\n" for example in examples),
             "question": (item.question,),
             "reference": (item.reference,) if self.reference and item.reference else (),
             "task": (item.tags.get("task", ""),),
             **({"withheld": (missing,)} if missing else {}),
-            seen[self.sight]: tuple(pictures_shown(item, self.sight)) or unseen,
+            picture_slots[self.sight]: tuple(picture_parts(item, self.sight)) or unseen,
         })  # fmt: skip
-        self._last[:] = [(item, form, n, turns)]
+        self._last_context[:] = [(item, form, n, turns)]
         return turns
 
-    def _hearing(self, case: Case) -> tuple[Part, ...]:
-        """The responses and the question for a ruling."""
+    def _judging_parts(self, case: Case) -> tuple[Part, ...]:
         n = len(case.responses)
         criterion = case.criterion
-        if criterion == "overall" and (tagged := case.item.tags.get(self.rules_tag)) in self.criteria:
-            criterion = str(tagged)
+        if criterion == "overall" and (tagged_criterion := case.item.tags.get(self.rules_tag)) in self.criteria:
+            criterion = str(tagged_criterion)
         meaning = self.criteria.get(criterion, "" if criterion == "overall" else criterion)
         values: dict[str, Sequence[Part]] = {
             "criterion": (meaning,),
             "shown": (str(n),),
-            "responses": tuple(self._fenced(case)),
-            "ruling": self._ruling(case.ballot, n),
+            "responses": tuple(self._fenced_responses(case)),
+            "ruling": self._verdict_request(case.ballot, n),
             "task": (case.item.tags.get("task", ""),),
         }
-        if nonce := self._nonce(case):
-            values["ruling"] = (*values["ruling"], f"\n{asking(nonce, self.language, self._style)}")
-        return self.wording.fill_block("hearing", values)
+        if check_code := self._check_code(case):
+            values["ruling"] = (*values["ruling"], f"\n{asking(check_code, self.language, self._style)}")
+        return self.prompt_template.fill_block("hearing", values)
 
-    def _fenced(self, case: Case) -> Iterator[Part]:
-        """The responses between marks: ours, or, where a wording has a block for it, its own for each of them."""
-        block = next((name for name in (_FENCE, _MARKS) if name in self.wording.blocks), None)
+    def _fenced_responses(self, case: Case) -> Iterator[Part]:
+        block = next((name for name in (_FENCE, _MARKS) if name in self.prompt_template.blocks), None)
         if block is None:
-            yield from fenced(case)
+            yield from fence_responses(case)
             return
         for letter, response in zip(LETTERS, case.responses, strict=False):
             yield "" if letter == LETTERS[0] else "\n"
             values = {"letter": (letter,), "mark": (case.key[:8],), "text": response.parts}
-            yield from self.wording.fill_block(block, values)
+            yield from self.prompt_template.fill_block(block, values)
 
-    def _ruling(self, form: Ballot, n: int) -> tuple[Part, ...]:
-        """How the ruling is asked for; the same for all cases with this ballot and number of responses."""
-        known = self._asked.get((form.spec, n))
-        if known is None:
-            asked = (ends(form, self.language) if self._says_ends else "") + form.ask(n, self.language, self._style)
-            manner = "direct" if self.mode == "direct" else "analyze"
-            known = self._asked[form.spec, n] = self.wording.fill_block(manner, {"text": (asked,)})
-        return known
+    def _verdict_request(self, form: Ballot, n: int) -> tuple[Part, ...]:
+        request_parts = self._verdict_requests.get((form.spec, n))
+        if request_parts is None:
+            request_text = (scale_ends_text(form, self.language) if self._states_scale_ends else "") + form.ask(
+                n, self.language, self._style
+            )
+            block_name = "direct" if self.mode == "direct" else "analyze"
+            request_parts = self._verdict_requests[form.spec, n] = self.prompt_template.fill_block(
+                block_name, {"text": (request_text,)}
+            )
+        return request_parts
 
 
 def default_template(language: Language) -> Template:
-    """The wording that ships with the package."""
+    """Return the template that ships with the package."""
     file = resources.files("fullbench.judges") / "prompts" / f"{language}.txt"
     return Template.parse(file.read_text(encoding="utf-8"), SLOTS, path=f"{language}.txt")
 
 
 def read_template(path: str | Path) -> Template:
-    """A wording of one's own."""
+    """Read a user's template."""
     return Template.read(path, SLOTS)

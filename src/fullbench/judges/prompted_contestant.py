@@ -1,4 +1,4 @@
-"""Contestants that are asked in given words: a template around each question, as papers do when models answer."""
+"""Contestants with a prompt template around each question, as papers use when models answer."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ SLOTS = frozenset({"pictures", "question"})
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
-    """A model whose questions stand in a template; earlier turns of a dialogue stay as they are."""
+class PromptedContestant:
+    """A model whose questions are put into a template; earlier turns of a dialogue stay unchanged."""
 
     model: Model
     template: Template
@@ -34,18 +34,20 @@ class Asked:
 
     @property
     def device(self) -> str:
-        """Where it computes: where the model does."""
+        """Return the device of the wrapped model."""
         return str(getattr(self.model, "device", "cpu"))
 
     def answer(self, prompts: Iterable[Prompt]) -> Iterator[Reply]:
-        """The model's replies to the questions in the template's words."""
-        return self.model.answer(map(self._worded, prompts))
+        """Yield the model's replies to the questions in the template."""
+        return self.model.answer(map(self._fill_template, prompts))
 
-    def _worded(self, prompt: Prompt) -> Prompt:
+    def _fill_template(self, prompt: Prompt) -> Prompt:
         *before, last = prompt.turns
         pictures = parts_pictures(last.parts)
-        filled = self.template.fill({"pictures": pictures, "question": (last.text,)})
-        # A system turn leads, whatever was said before the question follows it.
-        lead = tuple(turn for turn in filled if turn.role == "system")
-        rest = tuple(turn for turn in filled if turn.role != "system")
-        return replace(prompt, turns=(*lead, *(Turn(turn.role, turn.parts) for turn in before), *rest))
+        template_turns = self.template.fill({"pictures": pictures, "question": (last.text,)})
+        # The system turn of the template comes first, then the earlier dialogue, then the question.
+        system_turns = tuple(turn for turn in template_turns if turn.role == "system")
+        question_turns = tuple(turn for turn in template_turns if turn.role != "system")
+        return replace(
+            prompt, turns=(*system_turns, *(Turn(turn.role, turn.parts) for turn in before), *question_turns)
+        )

@@ -1,4 +1,4 @@
-"""What a judge was shown that is not its own, and its reply read beside it."""
+"""Texts in a prompt that the judge did not write (answers, references), used to discard verdicts that it quotes."""
 
 from __future__ import annotations
 
@@ -7,64 +7,64 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from fullbench.core.ballot import Ballot, Language, Real, Ruling, Score, Style
+from fullbench.core.ballot import Ballot, Language, MarksOrFault, Real, Score, Style
 from fullbench.core.call import Call
 from fullbench.core.case import Case
 from fullbench.core.item import Item, Part
-from fullbench.core.model import DECLINED
+from fullbench.core.model import DECLINED_STOPS
 from fullbench.core.picture import Picture
-from fullbench.core.verdict import Reader
-from fullbench.judges.prompt_examples import Example, written
-from fullbench.models.prompt_fences import fenced
+from fullbench.core.verdict import ReplyReading
+from fullbench.judges.prompt_examples import Example, render_examples
+from fullbench.models.prompt_fences import fence_responses
 from fullbench.parsing import READER, is_signed, read
 
-_WORDINGS = ("en.txt", "zh.txt", "critic_en.txt", "critic_zh.txt")
+_PROMPT_FILES = ("en.txt", "zh.txt", "critic_en.txt", "critic_zh.txt")
 
 
 @cache
-def _own_words() -> tuple[str, ...]:
-    """The prompts that ship with the package, as they stand in their files."""
+def _shipped_prompt_texts() -> tuple[str, ...]:
+    """Return the prompt files that ship with the package."""
     folder = resources.files("fullbench.judges") / "prompts"
-    return tuple((folder / name).read_text(encoding="utf-8") for name in _WORDINGS)
+    return tuple((folder / name).read_text(encoding="utf-8") for name in _PROMPT_FILES)
 
 
-def drawn(case: Case) -> list[Picture]:
-    """The pictures that contestants answered with."""
+def response_pictures(case: Case) -> list[Picture]:
+    """Return the pictures in the responses."""
     return [picture for response in case.responses for picture in response.pictures]
 
 
-def pictures_shown(item: Item, sight: str) -> Iterator[Part]:
-    """The item's pictures as a judge with this sight has them: to look at, as a number, or in words."""
-    if sight == "image":
+def picture_parts(item: Item, picture_mode: str) -> Iterator[Part]:
+    """Yield the item's pictures for a picture mode: the pictures, their number, or their captions."""
+    if picture_mode == "image":
         for index, picture in enumerate(item.pictures, 1):
             yield f"[{index}] "
             yield picture
             yield "\n"
-    elif sight == "none" and item.pictures:
+    elif picture_mode == "none" and item.pictures:
         yield str(len(item.pictures))
-    elif sight == "described":
+    elif picture_mode == "described":
         yield "\n".join(f"[{index}] {caption}" for index, caption in enumerate(item.captions, 1))
 
 
-def dialogue(item: Item, blocks: Mapping[str, str]) -> Iterator[Part]:
-    """What was said before the question, a line for each turn; a wording's block `role_ROLE` says who spoke."""
+def dialogue_lines(item: Item, blocks: Mapping[str, str]) -> Iterator[Part]:
+    """Yield a line for each turn before the question; a template's block `role_ROLE` names the speaker."""
     for turn in item.turns_judged[:-1]:
         yield f"{blocks.get(f'role_{turn.role}', f'{turn.role}: ')}{turn.text}\n"
 
 
 def style_of(settings: Mapping[str, Any]) -> Style:
-    """The form in which a judge with these settings asks for its rulings."""
+    """Return the form in which a judge with these settings requests verdicts."""
     direct = settings.get("mode") == "direct"
     if settings.get("constrained"):
         return "bare" if direct else "json"
     return "json" if settings.get("form") in {"json", "json-prompt"} and not direct else "marker"
 
 
-def ends(form: Ballot, language: Language) -> str:
-    """Which end of a scale is good, for the ballots that do not say so themselves; empty for all others.
+def scale_ends_text(form: Ballot, language: Language) -> str:
+    """Return which end of a scale is good, for ballots that do not say so themselves; else empty.
 
     >>> from fullbench.core.ballot import ballot
-    >>> ends(ballot("score:1-5"), "en"), ends(ballot("choice"), "en")
+    >>> scale_ends_text(ballot("score:1-5"), "en"), scale_ends_text(ballot("choice"), "en")
     ('On the scale, 1 is the worst and 5 the best. ', '')
     """
     if not isinstance(form, Score | Real):
@@ -77,37 +77,54 @@ def ends(form: Ballot, language: Language) -> str:
     )
 
 
-def words_shown(case: Case, settings: Mapping[str, Any]) -> list[str]:
-    """All words in sight of a judge with these settings that are not its own: the case, and the prompt around it."""
+def shown_texts(case: Case, settings: Mapping[str, Any]) -> list[str]:
+    """Return all texts shown to a judge with these settings that are not its own: the case and the prompt."""
     item = case.item
-    responses = "".join(part for part in fenced(case) if isinstance(part, str))
+    responses = "".join(part for part in fence_responses(case) if isinstance(part, str))
     about = [turn.text for turn in item.turns] + [item.reference or "", *item.captions]
-    asked = case.ballot.ask(len(case.responses), settings.get("language", "en"), style_of(settings))
+    ballot_request = case.ballot.ask(len(case.responses), settings.get("language", "en"), style_of(settings))
     if "ends" in settings:
-        asked = ends(case.ballot, settings.get("language", "en")) + asked
-    given = [Example(text, tuple(marks), *ballot) for text, marks, *ballot in settings.get("examples", ())]
+        ballot_request = scale_ends_text(case.ballot, settings.get("language", "en")) + ballot_request
+    all_examples = [Example(text, tuple(marks), *ballot) for text, marks, *ballot in settings.get("examples", ())]
     style: Style = "marker" if settings.get("constrained") else style_of(settings)
-    examples = list(written(given, case.ballot, len(case.responses), style))
-    return [responses, *about, asked, *settings.get("criteria", {}).values(), *examples, *_own_words()]
+    examples = list(render_examples(all_examples, case.ballot, len(case.responses), style))
+    return [
+        responses,
+        *about,
+        ballot_request,
+        *settings.get("criteria", {}).values(),
+        *examples,
+        *_shipped_prompt_texts(),
+    ]
 
 
 def read_reply(
-    case: Case, reply: Call, settings: Mapping[str, Any], more: Sequence[str] = (), *, estimated: bool = False
-) -> tuple[Ruling, int]:
-    """What a reply in a case rules, and how it was read. `more` are further words that the judge was shown;
-    `estimated` says that the tokens of the hearing were not all counted by the server."""
+    case: Case,
+    reply: Call,
+    settings: Mapping[str, Any],
+    extra_texts: Sequence[str] = (),
+    *,
+    has_estimated_tokens: bool = False,
+) -> tuple[MarksOrFault, ReplyReading]:
+    """Return the marks or fault of a reply, and how it was read.
+
+    `extra_texts` are further texts shown to the judge. `has_estimated_tokens` tells that the server did not count all
+    tokens.
+    """
     cut = reply.stop == "length"
     n = len(case.responses)
-    signed = is_signed(case.ballot, reply.text, n, reply.nonce) if reply.nonce else None
-    reader = Reader.of(READER, signed=signed, cut=cut, estimated=estimated)
-    if reply.stop in DECLINED:
-        return "refused", reader
+    has_check_code = is_signed(case.ballot, reply.text, n, reply.nonce) if reply.nonce else None
+    reading = ReplyReading(
+        READER, has_check_code=has_check_code, is_cut_off=cut, has_estimated_tokens=has_estimated_tokens
+    )
+    if reply.stop in DECLINED_STOPS:
+        return "refused", reading
     if "sheet" in settings:
-        from fullbench.parsing.rubric_points import point_in  # late: its patterns take long to compile
+        from fullbench.parsing.rubric_points import point_in  # imported late: its patterns are slow to compile
 
-        return point_in(reply.text, case.criterion, case.ballot, cut=cut) or "unreadable", reader
-    ruling = read(
-        case.ballot, reply.text, n, lambda: [*words_shown(case, settings), *more],
+        return point_in(reply.text, case.criterion, case.ballot, cut=cut) or "unreadable", reading
+    marks_or_fault = read(
+        case.ballot, reply.text, n, lambda: [*shown_texts(case, settings), *extra_texts],
         asked=style_of(settings), nonce=reply.nonce, cut=cut, thought=reply.reasoning,
     )  # fmt: skip
-    return ruling, reader
+    return marks_or_fault, reading

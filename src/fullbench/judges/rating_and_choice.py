@@ -1,4 +1,4 @@
-"""Ratings and a choice on the same pictures in one call, as MJ-Bench asks judges that see two pictures."""
+"""Ratings and a choice on the same pictures in one call, as MJ-Bench requests from judges of two pictures."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from fullbench.parsing import form_of
 from fullbench.parsing.ballot_forms import Form
 from fullbench.parsing.rating_lines import RatedForm, parts
 
-USUAL = Score(1, 10)
-"""The scale of the ratings where a choice is asked for alone."""
+DEFAULT_SCALE = Score(1, 10)
+"""Scale of the ratings if only a choice is requested."""
 
 
 @dataclass(frozen=True)
-class Rated(Ballot):
-    """A rating of each picture on a scale, and the better picture, in lines of their own; its marks are the ratings."""
+class RatingAndChoice(Ballot):
+    """A rating of each picture on a scale, then the better picture, each on its own line; the marks are the ratings."""
 
     scale: Ballot
 
@@ -43,19 +43,21 @@ class Rated(Ballot):
         value, _ = self.scale.values(n)
         if language == "zh":
             words = "、".join(value["enum"]) if "enum" in value else f"{value['minimum']} 到 {value['maximum']} 之间的"
-            kind = "以下词语之一：" + words if "enum" in value else words + ("整数" if self._whole else "数")
+            kind = "以下词语之一：" + words if "enum" in value else words + ("整数" if self._is_whole else "数")
             return "\n".join([f"最后请写下面几行。评分是{kind}；最后一行写更好的图的编号，分不出写 0。", *lines])
         if "enum" in value:
             rating = f"one of these words, worst to best: {', '.join(value['enum'])}"
         else:
-            rating = f"{'a whole number' if self._whole else 'a number'} from {value['minimum']} to {value['maximum']}"
+            rating = (
+                f"{'a whole number' if self._is_whole else 'a number'} from {value['minimum']} to {value['maximum']}"
+            )
         about = (
             f"End with these lines. A rating is {rating}. The last line has the number of the better image, 1 to {n}, "
         )
         return "\n".join([f"{about}or 0 when none is ahead.", *lines])
 
     @property
-    def _whole(self) -> bool:
+    def _is_whole(self) -> bool:
         return isinstance(self.scale, Score)
 
     def allows(self, marks: Sequence[float]) -> bool:
@@ -68,137 +70,141 @@ class Rated(Ballot):
         return self.scale.values(n)
 
 
-@form_of.register(Rated)
-def _(ballot: Rated) -> Form:
+@form_of.register(RatingAndChoice)
+def _(ballot: RatingAndChoice) -> Form:
     return RatedForm(ballot.scale)
 
 
-class _Two(NamedTuple):
-    """The case that asks for ratings and the one that asks for a choice; None for one that is not due."""
+class _CasePair(NamedTuple):
+    """The case that requests ratings and the one that requests a choice; None for one that is not due."""
 
     ratings: Case | None
     choice: Case | None
 
 
 @dataclass(frozen=True, eq=False)
-class Together:
+class RatingAndChoiceJudge:
     """A prompted judge that gives ratings and a choice on the same responses in one call.
 
-    Where a case with several responses on a scale is followed by the choice between the same responses, both are asked
-    for at once: the first verdict carries what the call used, the second the same exchange. One that comes alone is
-    asked for in the same words. All other cases are heard as the judge hears them.
+    If a case with several responses on a scale is followed by the choice between the same responses, one call
+    requests both. The first verdict carries the usage of the call, the second the same exchange. A case without its
+    partner gets the same prompt. All other cases go to the inner judge unchanged.
     """
 
     kind: ClassVar[Kind] = "model"
 
-    judge: PromptedJudge
+    inner: PromptedJudge
 
     def __post_init__(self) -> None:
-        if self.judge.form != "marker" or self.judge.constrained:
+        if self.inner.form != "marker" or self.inner.constrained:
             raise InputError(
                 "ratings and a choice are asked for together in lines; leave out form=json and constrained"
             )
 
     @property
     def models(self) -> tuple[Model, ...]:
-        return self.judge.models
+        return self.inner.models
 
-    def with_models(self, models: Sequence[Model]) -> Together:
-        """The same judge, asking others in the place of its models."""
-        return replace(self, judge=self.judge.with_models(models))
+    def with_models(self, models: Sequence[Model]) -> RatingAndChoiceJudge:
+        """Return this judge with other models."""
+        return replace(self, inner=self.inner.with_models(models))
 
     @cached_property
     def settings(self) -> Mapping[str, Any]:
-        worded = [Rated(scale).ask(2, self.judge.language) for scale in (USUAL, Likert(("bad", "good")))]
-        return {**self.judge.settings, "together": digest(worded)}
+        request_texts = [
+            RatingAndChoice(scale).ask(2, self.inner.language) for scale in (DEFAULT_SCALE, Likert(("bad", "good")))
+        ]
+        return {**self.inner.settings, "together": digest(request_texts)}
 
     @cached_property
     def name(self) -> str:
-        return f"{self.judge.name.split('#', maxsplit=1)[0]}+together#{digest(self.settings)[:8]}"
+        return f"{self.inner.name.split('#', maxsplit=1)[0]}+together#{digest(self.settings)[:8]}"
 
     def prompts(self, case: Case) -> tuple[Prompt, ...]:
-        """What is sent: nothing for a choice, which comes with the ratings before it."""
+        """Return the prompts of a case; none for a choice, which comes with the ratings before it."""
         if _is_choice(case):
             return ()
-        return self.judge.prompts(_joint(_Two(case, None)) if _is_rating(case) else case)
+        return self.inner.prompts(_joint_case(_CasePair(case, None)) if _is_rating(case) else case)
 
-    def hear(self, cases: Iterable[Case]) -> Iterator[Verdict | Failure]:
-        """One verdict or failure for each case, as they come."""
-        asked: dict[tuple[str, int], _Two] = {}
+    def judge(self, cases: Iterable[Case]) -> Iterator[Verdict | Failure]:
+        """Yield one verdict or failure per case, as they arrive."""
+        pairs_by_key: dict[tuple[str, int], _CasePair] = {}
 
-        def joined() -> Iterator[Case]:
-            for entry in _paired(cases):
+        def joint_cases() -> Iterator[Case]:
+            for entry in _pair_cases(cases):
                 if isinstance(entry, Case):
                     yield entry
                 else:
-                    joint = _joint(entry)
-                    asked[joint.key, joint.trial] = entry
+                    joint = _joint_case(entry)
+                    pairs_by_key[joint.key, joint.trial] = entry
                     yield joint
 
-        for outcome in self.judge.hear(joined()):
-            two = asked.pop((outcome.case, outcome.trial), None)
-            if two is None:
+        for outcome in self.inner.judge(joint_cases()):
+            case_pair = pairs_by_key.pop((outcome.case, outcome.trial), None)
+            if case_pair is None:
                 yield replace(outcome, judge=self.name)
             else:
-                yield from self._apart(outcome, two)
+                yield from self._split_outcome(outcome, case_pair)
 
-    def _apart(self, outcome: Verdict | Failure, two: _Two) -> Iterator[Verdict | Failure]:
-        """What one call brought, for each of the cases that it was asked for."""
+    def _split_outcome(self, outcome: Verdict | Failure, case_pair: _CasePair) -> Iterator[Verdict | Failure]:
         usage = outcome.usage
-        rulings = None if isinstance(outcome, Failure) else _rulings(outcome, two)
-        for place, case in enumerate(two):
+        both_marks = None if isinstance(outcome, Failure) else _read_both_marks(outcome, case_pair)
+        for place, case in enumerate(case_pair):
             if case is None:
                 continue
             if isinstance(outcome, Failure):
                 yield replace(outcome, case=case.key, judge=self.name, usage=usage)
-            elif rulings is not None:
-                yield Verdict.of(
-                    case, self.name, rulings[place], text=outcome.text, usage=usage, prompt=outcome.prompt,
-                    earlier=outcome.earlier, at=outcome.at, exchanges=outcome.exchanges, reader=outcome.reader,
+            elif both_marks is not None:
+                yield Verdict.from_case(
+                    case, self.name, both_marks[place], text=outcome.text, usage=usage, prompt=outcome.prompt,
+                    earlier=outcome.earlier, at=outcome.at, exchanges=outcome.exchanges, reading=outcome.reading,
                 )  # fmt: skip
-            usage = NOTHING  # a call is paid for once
+            usage = NOTHING  # one call, counted once
 
 
-def _rulings(outcome: Verdict, two: _Two) -> tuple[tuple[float, ...] | Fault, tuple[float, ...] | Fault]:
-    if outcome.fault in {"refused", "recused"}:
+def _read_both_marks(
+    outcome: Verdict, case_pair: _CasePair
+) -> tuple[tuple[float, ...] | Fault, tuple[float, ...] | Fault]:
+    if outcome.fault in {"refused", "abstained"}:
         return outcome.fault, outcome.fault
-    ratings, choice = parts(outcome.text, _scale(two), len(outcome.contestants))
+    ratings, choice = parts(outcome.text, _rating_scale(case_pair), len(outcome.contestants))
     return ratings or "unreadable", choice or "unreadable"
 
 
-def _scale(two: _Two) -> Ballot:
-    return two.ratings.ballot if two.ratings is not None else USUAL
+def _rating_scale(case_pair: _CasePair) -> Ballot:
+    return case_pair.ratings.ballot if case_pair.ratings is not None else DEFAULT_SCALE
 
 
-def _joint(two: _Two) -> Case:
-    case = two.ratings or two.choice
+def _joint_case(case_pair: _CasePair) -> Case:
+    case = case_pair.ratings or case_pair.choice
     if case is None:
         raise InputError("ratings and a choice together are of one case at least; found none")
-    return replace(case, ballot=Rated(_scale(two)), nonce="")
+    return replace(case, ballot=RatingAndChoice(_rating_scale(case_pair)), nonce="")
 
 
-def _paired(cases: Iterable[Case]) -> Iterator[Case | _Two]:
-    """Cases as they are; ratings of several responses with the choice between the same ones where it follows."""
+def _pair_cases(cases: Iterable[Case]) -> Iterator[Case | _CasePair]:
+    """Yield cases, with ratings of several responses paired with the choice between the same ones if it follows."""
     waiting: Case | None = None
     for case in cases:
         if waiting is not None:
-            if _is_choice(case) and _same(waiting, case):
-                yield _Two(waiting, case)
+            if _is_choice(case) and _is_same_question(waiting, case):
+                yield _CasePair(waiting, case)
                 waiting = None
                 continue
-            yield _Two(waiting, None)
+            yield _CasePair(waiting, None)
             waiting = None
         if _is_rating(case):
             waiting = case
         else:
-            yield _Two(None, case) if _is_choice(case) else case
+            yield _CasePair(None, case) if _is_choice(case) else case
     if waiting is not None:
-        yield _Two(waiting, None)
+        yield _CasePair(waiting, None)
 
 
-def _same(one: Case, other: Case) -> bool:
+def _is_same_question(first: Case, second: Case) -> bool:
     places = [
-        (case.item.key, [shown.key for shown in case.responses], case.criterion, case.trial) for case in (one, other)
+        (case.item.key, [response.key for response in case.responses], case.criterion, case.trial)
+        for case in (first, second)
     ]
     return places[0] == places[1]
 

@@ -14,8 +14,8 @@ from fullbench.core.case import Case
 from fullbench.core.digests import digest
 from fullbench.core.judge import Kind
 from fullbench.core.model import Model, Prompt
-from fullbench.core.rubric import Criterion, code
-from fullbench.core.verdict import Failure, Fault, Reader, Verdict
+from fullbench.core.rubric import Criterion, criterion_code
+from fullbench.core.verdict import Failure, Fault, Verdict
 from fullbench.errors import InputError
 from fullbench.judges.prompted import PromptedJudge
 from fullbench.parsing import form_of
@@ -27,7 +27,7 @@ _OVERALL = "overall"
 
 @dataclass(frozen=True)
 class Sheet(Ballot):
-    """Several criteria of one response, each marked on a line of its own; its mark is that of the first."""
+    """Several criteria of one response, each marked on its own line; the ballot's mark is that of the first."""
 
     points: tuple[Point, ...]
     words: tuple[str, ...]
@@ -41,9 +41,9 @@ class Sheet(Ballot):
             raise InputError(f"a sheet of criteria is filled in for one response at a time; found {n}")
 
     def ask(self, n: int, language: Language = "en", form: Style = "marker") -> str:
-        lines = [f"POINT {code(name)}: ..." for name, _ in self.points]
+        lines = [f"POINT {criterion_code(name)}: ..." for name, _ in self.points]
         points = [
-            f"POINT {code(name)} ({_values(scale, language)}): {words}"
+            f"POINT {criterion_code(name)} ({_allowed_values_text(scale, language)}): {words}"
             for (name, scale), words in zip(self.points, self.words, strict=True)
         ]
         if language == "zh":
@@ -70,36 +70,35 @@ def _(sheet: Sheet) -> Form:
     return PointsForm(sheet.points)
 
 
-def _values(form: Ballot, language: Language) -> str:
-    """What may be written on a line, and which end is good."""
+def _allowed_values_text(form: Ballot, language: Language) -> str:
     value, _ = form.values(1)
     if "enum" in value:
         words = list(value["enum"])
         if language == "zh":
             return f"以下词语之一，由差到好：{'、'.join(words)}"
         return f"one of these words, worst to best: {', '.join(words)}"
-    low, high, whole = value["minimum"], value["maximum"], isinstance(form, Score)
+    low, high, is_whole = value["minimum"], value["maximum"], isinstance(form, Score)
     if language == "zh":
-        return f"{low} 到 {high} 之间的{'整数' if whole else '数'}，{high} 为最好"
-    return f"a {'whole ' if whole else ''}number from {low} to {high}, {high} is best"
+        return f"{low} 到 {high} 之间的{'整数' if is_whole else '数'}，{high} 为最好"
+    return f"a {'whole ' if is_whole else ''}number from {low} to {high}, {high} is best"
 
 
 @dataclass(frozen=True, eq=False)
 class SheetJudge:
     """A prompted judge that marks a response by all criteria of a rubric in one call.
 
-    Cases on the same response that come one after the other, each with a criterion of its own, are asked together: the
-    first verdict carries what the call used, the others the same exchange. A criterion that comes alone, because the
-    others are known, is asked in the same words. A line that cannot be read leaves that criterion alone unreadable.
+    Consecutive cases on the same response, each with its own criterion, go into one call. The first verdict carries
+    the usage of the call, the others the same exchange. If only one criterion is due, it gets the same prompt. An
+    unreadable line makes only its criterion unreadable.
     """
 
     kind: ClassVar[Kind] = "model"
 
-    judge: PromptedJudge
+    inner: PromptedJudge
     criteria: tuple[Criterion, ...]
 
     def __post_init__(self) -> None:
-        if self.judge.form != "marker" or self.judge.constrained:
+        if self.inner.form != "marker" or self.inner.constrained:
             raise InputError(
                 "all criteria in one call are asked for in lines; leave out form=json and constrained, or say "
                 'calls = "each"'
@@ -107,78 +106,80 @@ class SheetJudge:
 
     @property
     def models(self) -> tuple[Model, ...]:
-        return self.judge.models
+        return self.inner.models
 
     def with_models(self, models: Sequence[Model]) -> SheetJudge:
-        """The same judge, asking others in the place of its models."""
-        return replace(self, judge=self.judge.with_models(models))
+        """Return this judge with other models."""
+        return replace(self, inner=self.inner.with_models(models))
 
     @cached_property
     def settings(self) -> Mapping[str, Any]:
-        shared = [criterion for criterion in self.criteria if not criterion.item]
+        common_criteria = [criterion for criterion in self.criteria if not criterion.item]
         points = [("a", Score(1, 5)), ("b", Likert(("no", "yes")))]
-        worded = Sheet(tuple(points), ("a", "b")).ask(1, self.judge.language)
-        # The lines of a sheet say themselves which end is good.
-        asked = {name: value for name, value in self.judge.settings.items() if name != "ends"}
-        # What stands on one sheet is read together, so that a criterion more is another judge.
-        return {**asked, "sheet": digest([worded, [[c.name, c.words, c.ballot] for c in shared]])}
+        request_text = Sheet(tuple(points), ("a", "b")).ask(1, self.inner.language)
+        # The lines of a sheet already say which end is good.
+        judge_settings = {name: value for name, value in self.inner.settings.items() if name != "ends"}
+        # The model reads all criteria of a sheet together, so another criterion makes another judge.
+        return {
+            **judge_settings,
+            "sheet": digest([request_text, [[c.name, c.words, c.ballot] for c in common_criteria]]),
+        }
 
     @cached_property
     def name(self) -> str:
-        return f"{self.judge.name.split('#', maxsplit=1)[0]}+sheet#{digest(self.settings)[:8]}"
+        return f"{self.inner.name.split('#', maxsplit=1)[0]}+sheet#{digest(self.settings)[:8]}"
 
     def prompts(self, case: Case) -> tuple[Prompt, ...]:
-        """What is sent: nothing for a criterion that comes with the one before it."""
+        """Return the prompts of a case; none for a criterion that comes with the one before it."""
         of_item = [criterion for criterion in self.criteria if criterion.item in {"", case.item.id}]
         if not of_item or of_item[0].name != case.criterion:
             return ()
         together = [replace(case, criterion=c.name, ballot=ballot(c.ballot)) for c in of_item]
-        return self.judge.prompts(self._joint(together))
+        return self.inner.prompts(self._joint_case(together))
 
     def prompts_together(self, cases: Iterable[Case]) -> list[tuple[Prompt, ...]]:
-        """What is sent for cases that come in a row, for each call."""
+        """Return the prompts of each call for consecutive cases."""
         sheets = [list(together) for _, together in groupby(cases, key=response_of)]
-        return [self.judge.prompts(self._joint(sheet)) for sheet in sheets]
+        return [self.inner.prompts(self._joint_case(sheet)) for sheet in sheets]
 
-    def hear(self, cases: Iterable[Case]) -> Iterator[Verdict | Failure]:
-        """One verdict or failure for each case, as they come."""
-        asked: dict[tuple[str, int], list[Case]] = {}
+    def judge(self, cases: Iterable[Case]) -> Iterator[Verdict | Failure]:
+        """Yield one verdict or failure per case, as they arrive."""
+        cases_by_key: dict[tuple[str, int], list[Case]] = {}
 
         def sheets() -> Iterator[Case]:
             for _, together in groupby(cases, key=response_of):
-                listed = list(together)
-                joint = self._joint(listed)
-                asked[joint.key, joint.trial] = listed
+                sheet_cases = list(together)
+                joint = self._joint_case(sheet_cases)
+                cases_by_key[joint.key, joint.trial] = sheet_cases
                 yield joint
 
-        for outcome in self.judge.hear(sheets()):
-            yield from self._apart(outcome, asked.pop((outcome.case, outcome.trial)))
+        for outcome in self.inner.judge(sheets()):
+            yield from self._split_outcome(outcome, cases_by_key.pop((outcome.case, outcome.trial)))
 
-    def _joint(self, cases: Sequence[Case]) -> Case:
+    def _joint_case(self, cases: Sequence[Case]) -> Case:
         points = tuple((case.criterion, case.ballot) for case in cases)
-        words = tuple(self.judge.criteria.get(name, name) for name, _ in points)
+        words = tuple(self.inner.criteria.get(name, name) for name, _ in points)
         return replace(cases[0], ballot=Sheet(points, words), criterion=_OVERALL, nonce="")
 
-    def _apart(self, outcome: Verdict | Failure, cases: Sequence[Case]) -> Iterator[Verdict | Failure]:
-        """What one call brought, for each criterion."""
+    def _split_outcome(self, outcome: Verdict | Failure, cases: Sequence[Case]) -> Iterator[Verdict | Failure]:
         usage = outcome.usage
         for case in cases:
             if isinstance(outcome, Failure):
                 yield replace(outcome, case=case.key, judge=self.name, usage=usage)
             else:
-                yield Verdict.of(
-                    case, self.name, _ruling(outcome, case), text=outcome.text, usage=usage, prompt=outcome.prompt,
-                    earlier=outcome.earlier, at=outcome.at, exchanges=outcome.exchanges, reader=outcome.reader,
+                yield Verdict.from_case(
+                    case, self.name, _read_mark(outcome, case), text=outcome.text, usage=usage, prompt=outcome.prompt,
+                    earlier=outcome.earlier, at=outcome.at, exchanges=outcome.exchanges, reading=outcome.reading,
                 )  # fmt: skip
-            usage = NOTHING  # a call is paid for once
+            usage = NOTHING  # one call, counted once
 
 
 def response_of(case: Case) -> tuple[str, tuple[str, ...], int]:
-    """What is asked about in one call: cases in a row that share it are one sheet."""
+    """Return the key of a call: consecutive cases that share it go on one sheet."""
     return case.item.key, tuple(response.key for response in case.responses), case.trial
 
 
-def _ruling(outcome: Verdict, case: Case) -> tuple[float, ...] | Fault:
-    if outcome.fault in {"refused", "recused"}:
+def _read_mark(outcome: Verdict, case: Case) -> tuple[float, ...] | Fault:
+    if outcome.fault in {"refused", "abstained"}:
         return outcome.fault
-    return point_in(outcome.text, case.criterion, case.ballot, cut=Reader(outcome.reader).cut) or "unreadable"
+    return point_in(outcome.text, case.criterion, case.ballot, cut=outcome.reading.is_cut_off) or "unreadable"

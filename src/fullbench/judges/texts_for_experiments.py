@@ -1,7 +1,7 @@
-"""What a model writes for an experiment: longer answers, descriptions of pictures, references from captions.
+"""Texts that a model writes for experiments: longer answers, descriptions of pictures, references from captions.
 
-Each is a list of prompts and a way to take the replies in, so that a study can count the prompts before it asks, keep
-the replies in its ledger, and ask again for those alone that failed.
+Each task has a list of prompts and a function for the replies. So a study can count the prompts before it sends them,
+store the replies in its ledger, and repeat only those that failed.
 """
 
 from __future__ import annotations
@@ -21,72 +21,72 @@ _SLOTS = frozenset({"question", "answer", "pictures", "described"})
 
 
 @cache
-def wording(name: str) -> Template:
-    """One of the wordings: `lengthen`, `describe`, `compose`."""
+def load_experiment_template(name: str) -> Template:
+    """Load one of the templates `lengthen`, `describe`, `compose`."""
     file = resources.files("fullbench.judges") / "prompts" / f"{name}.txt"
     return Template.parse(file.read_text(encoding="utf-8"), _SLOTS, path=f"{name}.txt")
 
 
 @dataclass
-class Written:
-    """Items and responses with what was written, and why some have none."""
+class WritingResult:
+    """Items and responses with the new texts, and why some have none."""
 
     items: list[Item] = field(default_factory=list)
     responses: list[Response] = field(default_factory=list)
-    failed: list[str] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
 
 
-class Writing(Protocol):
-    """Prompts for a model, and what its replies make."""
+class WritingTask(Protocol):
+    """Prompts for a model, and what is made of its replies."""
 
     def prompts(self) -> list[Prompt]:
-        """What the model is asked."""
+        """Return the prompts."""
 
-    def taken(self, replies: Iterable[Reply]) -> Written:
-        """What the replies make of the items and responses."""
+    def apply_replies(self, replies: Iterable[Reply]) -> WritingResult:
+        """Return the items and responses made from the replies."""
 
 
 @dataclass(frozen=True)
 class Lengthening:
-    """Every answer said again at greater length, as a contestant of its own.
+    """Every answer rewritten at greater length, as a new contestant.
 
-    The new contestant is named after the old one, and its responses carry the tag `lengthens`, by which the length
-    probe knows them. An answer that did not become longer is set aside, with the reason.
+    The new contestant is named after the old one. Its responses carry the tag `lengthens`, which the length probe
+    uses. An answer that did not become longer is excluded, with the reason.
     """
 
     items: Sequence[Item]
     responses: Sequence[Response]
 
     def prompts(self) -> list[Prompt]:
-        asked = {item.id: item for item in self.items}
-        template = wording("lengthen")
+        items_by_id = {item.id: item for item in self.items}
+        template = load_experiment_template("lengthen")
         return [
-            Prompt(template.fill({"question": (asked[old.item].question,), "answer": (old.text,)}), tag=old)
+            Prompt(template.fill({"question": (items_by_id[old.item].question,), "answer": (old.text,)}), tag=old)
             for old in self.responses
         ]
 
-    def taken(self, replies: Iterable[Reply]) -> Written:
-        done = Written(list(self.items))
+    def apply_replies(self, replies: Iterable[Reply]) -> WritingResult:
+        writing_result = WritingResult(list(self.items))
         for reply in replies:
             old: Response = reply.prompt.tag
             where = f"{old.contestant} on {old.item}"
             if reply.error is not None:
-                done.failed.append(f"{where}: {reply.error}")
+                writing_result.failures.append(f"{where}: {reply.error}")
             elif len(reply.text.split()) <= len(old.text.split()):
-                done.failed.append(f"{where}: the new answer is no longer than the old one")
+                writing_result.failures.append(f"{where}: the new answer is no longer than the old one")
             else:
                 tags = {**old.tags, LENGTHENS: old.contestant}
                 name = f"{old.contestant}+longer"
-                done.responses.append(Response(old.item, name, (reply.text,), tags, old.sample))
-        return done
+                writing_result.responses.append(Response(old.item, name, (reply.text,), tags, old.sample))
+        return writing_result
 
 
 @dataclass(frozen=True)
 class Describing:
     """Every picture described once, for judges with `sight="described"`: a vision expert.
 
-    Each picture is shown alone and described once, however many items it belongs to. An item of which a description
-    failed keeps the captions it had.
+    Each picture is shown alone and described once, however many items it belongs to. If a description fails, its
+    items keep their captions.
     """
 
     items: Sequence[Item]
@@ -94,31 +94,33 @@ class Describing:
     def prompts(self) -> list[Prompt]:
         pictures = {picture.digest: picture for item in self.items for picture in item.pictures}
         return [
-            Prompt(wording("describe").fill({"pictures": (picture,)}), tag=digest)
+            Prompt(load_experiment_template("describe").fill({"pictures": (picture,)}), tag=digest)
             for digest, picture in pictures.items()
         ]
 
-    def taken(self, replies: Iterable[Reply]) -> Written:
-        done = Written()
+    def apply_replies(self, replies: Iterable[Reply]) -> WritingResult:
+        writing_result = WritingResult()
         words: dict[str, str] = {}
         for reply in replies:
             if reply.error is not None or not reply.text.strip():
-                done.failed.append(f"picture {reply.prompt.tag[:8]}: {reply.error or 'the description is empty'}")
+                writing_result.failures.append(
+                    f"picture {reply.prompt.tag[:8]}: {reply.error or 'the description is empty'}"
+                )
             else:
                 words[reply.prompt.tag] = reply.text.strip()
         for item in self.items:
-            known = bool(item.pictures) and all(picture.digest in words for picture in item.pictures)
-            captions = tuple(words[picture.digest] for picture in item.pictures) if known else item.captions
-            done.items.append(replace(item, captions=captions))
-        return done
+            is_described = bool(item.pictures) and all(picture.digest in words for picture in item.pictures)
+            captions = tuple(words[picture.digest] for picture in item.pictures) if is_described else item.captions
+            writing_result.items.append(replace(item, captions=captions))
+        return writing_result
 
 
 @dataclass(frozen=True)
 class Composing:
-    """The reference of each item, written from its captions and its instruction alone.
+    """The reference of each item, written only from its captions and its instruction.
 
-    This is the third of four steps: a person writes the instruction, a person captions the images with it in mind,
-    a model answers, a person verifies. New items carry the tag `verified` = `no` until then, and no older label.
+    This is the third of four steps: a person writes the instruction, a person captions the images with it in mind, a
+    model answers, a person verifies. New items carry the tag `verified` = `no` until then, and no older label.
     """
 
     items: Sequence[Item]
@@ -126,44 +128,51 @@ class Composing:
 
     def prompts(self) -> list[Prompt]:
         return [
-            Prompt(wording("compose").fill({"described": (_numbered(item),), "question": (item.question,)}), tag=item)
+            Prompt(
+                load_experiment_template("compose").fill(
+                    {"described": (_numbered_captions(item),), "question": (item.question,)}
+                ),
+                tag=item,
+            )
             for item in self.items
             if item.captions
         ]
 
-    def taken(self, replies: Iterable[Reply]) -> Written:
-        done = Written()
+    def apply_replies(self, replies: Iterable[Reply]) -> WritingResult:
+        writing_result = WritingResult()
         for item in self.items:
             if not item.captions:
-                done.failed.append(f"{item.id}: no caption, so there is nothing to write the reference from")
+                writing_result.failures.append(
+                    f"{item.id}: no caption, so there is nothing to write the reference from"
+                )
         for reply in replies:
-            asked: Item = reply.prompt.tag
+            source_item: Item = reply.prompt.tag
             if reply.error is not None or not reply.text.strip():
-                done.failed.append(f"{asked.id}: {reply.error or 'the reply is empty'}")
+                writing_result.failures.append(f"{source_item.id}: {reply.error or 'the reply is empty'}")
             else:
-                kept = {name: value for name, value in asked.tags.items() if name != "label"}
-                tags = {**kept, "verified": "no", "reference by": self.writer}
-                done.items.append(replace(asked, reference=reply.text.strip(), tags=tags))
-        return done
+                other_tags = {name: value for name, value in source_item.tags.items() if name != "label"}
+                tags = {**other_tags, "verified": "no", "reference by": self.writer}
+                writing_result.items.append(replace(source_item, reference=reply.text.strip(), tags=tags))
+        return writing_result
 
 
-def _numbered(item: Item) -> str:
+def _numbered_captions(item: Item) -> str:
     return "\n".join(f"[{place}] {caption}" for place, caption in enumerate(item.captions, 1))
 
 
-def lengthen(model: Model, items: Iterable[Item], responses: Sequence[Response]) -> Written:
-    """Every answer said again at greater length by a model; see `Lengthening`."""
-    writing = Lengthening(list(items), responses)
-    return writing.taken(model.answer(writing.prompts()))
+def lengthen_answers(model: Model, items: Iterable[Item], responses: Sequence[Response]) -> WritingResult:
+    """Let a model rewrite every answer at greater length; see `Lengthening`."""
+    task = Lengthening(list(items), responses)
+    return task.apply_replies(model.answer(task.prompts()))
 
 
-def describe(model: Model, items: Sequence[Item]) -> Written:
-    """Every picture described once by a model; see `Describing`."""
-    writing = Describing(items)
-    return writing.taken(model.answer(writing.prompts()))
+def describe_pictures(model: Model, items: Sequence[Item]) -> WritingResult:
+    """Let a model describe every picture once; see `Describing`."""
+    task = Describing(items)
+    return task.apply_replies(model.answer(task.prompts()))
 
 
-def compose(model: Model, items: Sequence[Item]) -> Written:
-    """The reference of each item written by a model from captions; see `Composing`."""
-    writing = Composing(items, model.name)
-    return writing.taken(model.answer(writing.prompts()))
+def compose_references(model: Model, items: Sequence[Item]) -> WritingResult:
+    """Let a model write the reference of each item from captions; see `Composing`."""
+    task = Composing(items, model.name)
+    return task.apply_replies(model.answer(task.prompts()))

@@ -1,6 +1,6 @@
-"""A prompted judge whose confidence in each ruling is kept: as it states it, or as its tokens' chances tell it.
+"""A prompted judge that records its confidence in each verdict, stated in the reply or from token probabilities.
 
-By these chances its mark can also be the mean of all marks that it might have written (`marks="expected"`).
+With `marks="expected"`, token probabilities also give the mark: the mean of all marks it might have written.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ASKING: Mapping[Language, str] = {
     "is right.",
     "zh": "请在裁决的前一行写上“把握：N%”，N 为 0 到 100 之间的数，表示该裁决正确的可能性。",
 }
-_WANTED = {"logprobs": True, "top_logprobs": 20}
+_LOGPROB_OPTIONS = {"logprobs": True, "top_logprobs": 20}
 _MOST = 9
 NO_CHANCES = (
     "the reply came without the chances of its tokens, so there is no expected mark; ask a server that gives logprobs, "
@@ -39,11 +39,11 @@ NO_CHANCES = (
 
 @dataclass(frozen=True, eq=False)
 class ConfidentJudge(PromptedJudge):
-    """A prompted judge that is asked how sure it is (`stated`), or whose server tells the chances of its tokens
-    (`logprobs`): that of the ruling that it wrote among all legal ones.
+    """A prompted judge with a confidence: stated in the reply (`stated`) or from token probabilities (`logprobs`).
 
-    With `marks="expected"` it is asked for a whole number on a `real` ballot, and its mark is the mean of all numbers
-    that it might have written, each by its chance. A reply without chances is a failed call, never a whole number.
+    `logprobs` takes the probability of the written verdict among all legal ones. With `marks="expected"` the prompt
+    requests a whole number on a `real` ballot. The mark is then the mean of all numbers, weighted by probability. A
+    reply without probabilities is a failed call, never a whole number.
     """
 
     confidence: Source = "stated"
@@ -64,56 +64,58 @@ class ConfidentJudge(PromptedJudge):
         model = self.model
         if not isinstance(model, ChatModel) or not isinstance(model.dialect, OpenAI):
             raise InputError(f"{model.name!r} gives no chances of tokens; confidence=logprobs needs chat completions")
-        sampling = replace(model.sampling, extra={**_WANTED, **model.sampling.extra})
+        sampling = replace(model.sampling, extra={**_LOGPROB_OPTIONS, **model.sampling.extra})
         object.__setattr__(self, "model", replace(model, sampling=sampling))
 
     @cached_property
     def settings(self) -> Mapping[str, Any]:
-        asked = {"confidence": digest(ASKING[self.language])} if self.confidence == "stated" else {}
-        return {**super().settings, **asked, **({"marks": self.marks} if self.marks == "expected" else {})}
+        confidence_setting = {"confidence": digest(ASKING[self.language])} if self.confidence == "stated" else {}
+        return {**super().settings, **confidence_setting, **({"marks": self.marks} if self.marks == "expected" else {})}
 
-    def recuses(self, case: Case) -> str:
+    def abstention_reason(self, case: Case) -> str:
         form = case.ballot
-        if self.marks == "expected" and not (isinstance(form, Real) and len(case.responses) == 1 and _whole(form)):
+        if self.marks == "expected" and not (
+            isinstance(form, Real) and len(case.responses) == 1 and _whole_number_scale(form)
+        ):
             raise InputError(
                 f"marks=expected are for one response on a scale with at most {_MOST + 1} whole numbers, such as "
                 f"--ballot real:1-5; found {form.spec} with {len(case.responses)} response(s)"
             )
-        return super().recuses(case)
+        return super().abstention_reason(case)
 
-    def _ruling(self, form: Ballot, n: int) -> tuple[Part, ...]:
-        return super()._ruling(_whole(form) or form if self.marks == "expected" else form, n)
+    def _verdict_request(self, form: Ballot, n: int) -> tuple[Part, ...]:
+        return super()._verdict_request(_whole_number_scale(form) or form if self.marks == "expected" else form, n)
 
-    def _hearing(self, case: Case) -> tuple[Part, ...]:
-        parts = super()._hearing(case)
+    def _judging_parts(self, case: Case) -> tuple[Part, ...]:
+        parts = super()._judging_parts(case)
         return (*parts, f"\n{ASKING[self.language]}") if self.confidence == "stated" else parts
 
-    def _weigh(self, reply: Reply) -> Prompt | Verdict | Failure:
-        outcome = super()._weigh(reply)
+    def _evaluate_reply(self, reply: Reply) -> Prompt | Verdict | Failure:
+        outcome = super()._evaluate_reply(reply)
         if not isinstance(outcome, Verdict) or outcome.marks is None:
             return outcome
         if self.confidence == "stated":
             return replace(outcome, confidence=stated_confidence(reply.text))
         case: Case = reply.prompt.tag.case
-        legal = _legal(_whole(case.ballot) or case.ballot, len(case.responses))
+        legal = _legal_tokens(_whole_number_scale(case.ballot) or case.ballot, len(case.responses))
         sure = token_confidence(reply.tokens, legal)
         if self.marks == "written":
             return replace(outcome, confidence=sure)
         mark = expected_mark(reply.tokens, legal)
         if mark is None:
-            return self._failed(reply.prompt.tag, NO_CHANCES, "permanent")
+            return self._make_failure(reply.prompt.tag, NO_CHANCES, "permanent")
         return replace(outcome, marks=(mark,), confidence=sure)
 
 
-def _whole(form: Ballot) -> Score | None:
-    """The whole numbers on a scale with decimals, where they are few and its ends among them; None on other ballots."""
+def _whole_number_scale(form: Ballot) -> Score | None:
+    """Return the whole numbers of a real scale with few of them and whole ends; None for other ballots."""
     if isinstance(form, Real) and form.low.is_integer() and form.high.is_integer() and form.high - form.low <= _MOST:
         return Score(int(form.low), int(form.high))
     return None
 
 
-def _legal(ballot: Ballot, n: int) -> tuple[str, ...]:
-    """What may stand in the brackets, where one letter or number rules; nothing where it takes several."""
+def _legal_tokens(ballot: Ballot, n: int) -> tuple[str, ...]:
+    """Return the tokens allowed in the brackets if one token decides; empty if a verdict takes several."""
     if isinstance(ballot, Choice):
         return (*LETTERS[:n], *((LETTERS[n],) if ballot.tie else ()))
     if isinstance(ballot, Score) and n == 1 and ballot.high - ballot.low <= _MOST:

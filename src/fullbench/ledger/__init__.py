@@ -1,1 +1,1 @@
-"""Every response and verdict ever given, append-only."""
+"""Append-only database of all items, responses and verdicts."""

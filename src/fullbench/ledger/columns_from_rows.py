@@ -1,4 +1,4 @@
-"""Columns from a ledger: narrow rows alone are read, no texts and no nouns."""
+"""Verdict columns of a ledger, read from narrow rows without texts or full objects."""
 
 from __future__ import annotations
 
@@ -10,132 +10,155 @@ from typing import Any, cast
 import orjson
 
 from fullbench.columns.column_builder import KIND, ROW, Builder, Kind, verdict_rows
-from fullbench.columns.columns_from_parquet import chunk_of, kind_of
-from fullbench.columns.verdict_columns import STUDY, Columns, Due, Failed
+from fullbench.columns.columns_from_parquet import chunk_from_arrow, parse_kind
+from fullbench.columns.verdict_columns import STUDY, Columns, Due, FailedCalls
 from fullbench.core.call import Usage
 from fullbench.core.verdict import PEOPLE, PILOT, Verdict
 from fullbench.ledger import read_queries, row_conversion, study_members
 from fullbench.ledger.aliases import PERSON, Naming
-from fullbench.ledger.contents_and_cost import SPENT
+from fullbench.ledger.contents_and_cost import USAGE_SUMS
 from fullbench.ledger.database_interface import ByColumns, Connection
 from fullbench.ledger.row_conversion import Row
 
-Beside = Iterable[Verdict] | Mapping[str, Iterable[Verdict]]
-"""Verdicts that stand beside those of the ledger, or such verdicts by study."""
+ExtraVerdicts = Iterable[Verdict] | Mapping[str, Iterable[Verdict]]
+"""Verdicts in addition to those of the ledger, optionally by study."""
 
-_STORED = {name: f"verdicts.{'case_key' if name == 'case' else name}" for name in (*KIND, *ROW)}
-_NARROW = tuple(name for name in (*KIND, *ROW) if name not in {"study", "kind", "reason"})
-_MAPPED = (
+_SQL_COLUMNS = {name: f"verdicts.{'case_key' if name == 'case' else name}" for name in (*KIND, *ROW)}
+_NARROW_COLUMNS = tuple(name for name in (*KIND, *ROW) if name not in {"study", "kind", "reason"})
+_CONVERSION_CONDITION = (
     f"(substr(verdicts.judge, 1, {len(PERSON)}) = '{PERSON}' OR (verdicts.judge = '{PEOPLE}' AND verdicts.rater = '' "
-    "AND verdicts.trial > 0) OR coalesce(verdicts.fault, '') = 'recused')"
+    "AND verdicts.trial > 0) OR coalesce(verdicts.fault, '') = 'abstained')"
 )
-"""Rows that need a second look even where all names are today's: spellings that people once had, and reasons, which
-stand in another table. `_mapped` says the same of a kind."""
+"""Rows that need conversion even without aliases: older spellings of raters, and abstentions, whose reasons are in
+another table. `_needs_conversion` is the same condition for a kind."""
 
 
-def columns(
+def load_columns(
     reader: Connection,
     judges: tuple[str, ...] | None,
-    beside: Beside = (),
+    extra_verdicts: ExtraVerdicts = (),
     studies: Sequence[str] | None = None,
     *,
     pilots: bool = False,
 ) -> Columns:
-    """The verdicts of these judges (None: of all) in these studies (None: in each), and some that stand beside.
+    """Return the verdicts of these judges and studies as columns, plus `extra_verdicts`; None means all.
 
-    A verdict that two studies share is a row in each. Beside them stands how many cases of each are due. Votes of
-    pilots are left out unless `pilots` asks for them.
+    A verdict that two studies share is a row in each. The columns also count the due cases and the failed calls.
+    Votes from pilots are left out unless `pilots` is true.
     """
-    chosen = study_members.studies(reader) if studies is None else list(studies)
-    builder = Builder(_kind, lambda marks: orjson.loads(marks) if isinstance(marks, str) else marks)
-    for study, verdicts in _by_study(beside, chosen).items():
+    chosen_studies = study_members.study_names(reader) if studies is None else list(studies)
+    builder = Builder(_parse_kind, lambda marks: orjson.loads(marks) if isinstance(marks, str) else marks)
+    for study, verdicts in _group_by_study(extra_verdicts, chosen_studies).items():
         builder.extend(verdict_rows(verdicts, study))
     due: list[Due] = []
-    for study in chosen:
-        plain = read_queries.as_stored(reader, study)
+    for study in chosen_studies:
+        plain = read_queries.has_only_current_rows(reader, study)
         if isinstance(reader, ByColumns) and plain:
-            aside = _take_columns(reader, builder, judges, study, pilots=pilots)
+            needs_conversion = _take_columns(reader, builder, judges, study, pilots=pilots)
         else:
-            second_look = _mapped if pilots else _mapped_or_pilot
-            aside = not plain or builder.extend_by(_plain(reader, judges, study), but=second_look)
-        if aside:
-            mapped = read_queries.narrow(reader, _names(_NARROW), judges, study, also=_MAPPED if plain else "")
-            builder.extend(_rows(mapped, study, _recusals(reader, judges, study), pilots=pilots))
-        due += _due(reader, judges, study)
-    return replace(builder.finish(due), failed=tuple(failed_calls(reader, judges, chosen)))
+            second_look = _needs_conversion if pilots else _needs_conversion_or_is_pilot
+            needs_conversion = not plain or builder.extend_by(
+                _stream_stored_rows(reader, judges, study), but=second_look
+            )
+        if needs_conversion:
+            narrow_rows = read_queries.stream_narrow_rows(
+                reader,
+                _stored_column_names(_NARROW_COLUMNS),
+                judges,
+                study,
+                also=_CONVERSION_CONDITION if plain else "",
+            )
+            builder.extend(_convert_rows(narrow_rows, study, _abstention_reasons(reader, judges, study), pilots=pilots))
+        due += _due_cases(reader, judges, study)
+    return replace(builder.finish(due), failed_calls=tuple(failed_calls(reader, judges, chosen_studies)))
 
 
-def unruled(reader: Connection, judges: tuple[str, ...] | None, study: str) -> tuple[list[Due], list[Failed]]:
-    """The cases of a study that are due, and what failed calls used in it."""
-    return list(_due(reader, judges, study)), list(failed_calls(reader, judges, [study]))
+def due_cases_and_failed_calls(
+    reader: Connection, judges: tuple[str, ...] | None, study: str
+) -> tuple[list[Due], list[FailedCalls]]:
+    """Return the due cases of a study and the usage of its failed calls."""
+    return list(_due_cases(reader, judges, study)), list(failed_calls(reader, judges, [study]))
 
 
-def failed_calls(reader: Connection, judges: tuple[str, ...] | None, studies: Sequence[str]) -> Iterator[Failed]:
-    """What calls used that brought no verdict, by study and judge."""
+def failed_calls(reader: Connection, judges: tuple[str, ...] | None, studies: Sequence[str]) -> Iterator[FailedCalls]:
+    """Yield the usage of calls that returned no verdict, by study and judge."""
     names = Naming.read(reader).judges
     for study in studies:
         sql = (
-            f"SELECT name, count(*), {SPENT} FROM failures WHERE role = 'judge' AND key IN "
+            f"SELECT name, count(*), {USAGE_SUMS} FROM failures WHERE role = 'judge' AND key IN "
             "(SELECT case_key FROM study_cases WHERE study = ?) GROUP BY name ORDER BY name"
         )
-        used: dict[str, Failed] = {}
-        for stored, count, *spent in reader.execute(sql, (study,)).fetchall():
-            judge = names.get(stored, stored)
-            before = used.get(judge, Failed(study, judge, 0, Usage()))
+        failures_by_judge: dict[str, FailedCalls] = {}
+        for stored_name, count, *usage_values in reader.execute(sql, (study,)).fetchall():
+            judge = names.get(stored_name, stored_name)
+            before = failures_by_judge.get(judge, FailedCalls(study, judge, 0, Usage()))
             if judges is None or judge in judges:
-                used[judge] = Failed(study, judge, before.failures + count, before.usage + Usage(*spent))
-        yield from used.values()
+                failures_by_judge[judge] = FailedCalls(
+                    study, judge, before.failures + count, before.usage + Usage(*usage_values)
+                )
+        yield from failures_by_judge.values()
 
 
-def _by_study(beside: Beside, chosen: Sequence[str]) -> Mapping[str, Iterable[Verdict]]:
-    """What stands beside the verdicts, by study: those that name none belong to the only one there is."""
-    if isinstance(beside, Mapping):
-        return beside
-    return {chosen[0] if len(chosen) == 1 else STUDY: beside}
+def _group_by_study(extra_verdicts: ExtraVerdicts, chosen_studies: Sequence[str]) -> Mapping[str, Iterable[Verdict]]:
+    """Verdicts without a study belong to the only chosen one."""
+    if isinstance(extra_verdicts, Mapping):
+        return extra_verdicts
+    return {chosen_studies[0] if len(chosen_studies) == 1 else STUDY: extra_verdicts}
 
 
-def _names(names: Sequence[str]) -> tuple[str, ...]:
-    return tuple(_STORED[name].removeprefix("verdicts.") for name in names)
+def _stored_column_names(names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(_SQL_COLUMNS[name].removeprefix("verdicts.") for name in names)
 
 
-def _plain(reader: Connection, judges: tuple[str, ...] | None, study: str) -> Iterator[Sequence[Row]]:
-    """Rows as they are stored. What many share comes as one text: the database makes it faster than Python would."""
-    named = _STORED | {"study": "CAST(? AS TEXT)"}
-    named |= {"kind": f"CAST(json_array({', '.join(named[name] for name in KIND)}) AS TEXT)"}
-    where, values = study_members.condition(study)
+def _stream_stored_rows(reader: Connection, judges: tuple[str, ...] | None, study: str) -> Iterator[Sequence[Row]]:
+    """Stream stored rows; the database joins the columns of a kind to one JSON text, faster than Python."""
+    column_sql = _SQL_COLUMNS | {"study": "CAST(? AS TEXT)"}
+    column_sql |= {"kind": f"CAST(json_array({', '.join(column_sql[name] for name in KIND)}) AS TEXT)"}
+    where, values = study_members.study_condition(study)
     by, names = Naming.read(reader).judge_condition(judges)
     clauses = " AND ".join(clause for clause in (by, where) if clause)
-    sql = f"SELECT {', '.join(named[name] for name in ROW if name != 'reason')} FROM verdicts WHERE {clauses}"
+    sql = f"SELECT {', '.join(column_sql[name] for name in ROW if name != 'reason')} FROM verdicts WHERE {clauses}"
     return reader.batches(sql, (study, *names, *values))
 
 
 def _take_columns(
     reader: ByColumns, builder: Builder, judges: tuple[str, ...] | None, study: str, *, pilots: bool
 ) -> bool:
-    """Rows as they are stored, by columns; whether some were left out that need a second look."""
-    named = _STORED | {"study": "CAST(? AS VARCHAR)"}
-    # Where there is one study, all verdicts are its own.
-    where, values = ("", ()) if len(study_members.studies(reader)) == 1 else study_members.condition(study)
+    """Return True if rows that need conversion were skipped."""
+    column_sql = _SQL_COLUMNS | {"study": "CAST(? AS VARCHAR)"}
+    # A single study owns all verdicts, so no condition is needed.
+    where, values = ("", ()) if len(study_members.study_names(reader)) == 1 else study_members.study_condition(study)
     by, names = Naming.read(reader).judge_condition(judges)
     names_of = [name for name in (*KIND, *ROW) if name not in {"kind", "reason"}]
-    listed = ", ".join(f"{named[name]} AS {_quoted(name)}" for name in names_of)
+    select_list = ", ".join(f"{column_sql[name]} AS {_quote_name(name)}" for name in names_of)
     clauses = " AND ".join(clause for clause in (by, where) if clause)
-    usual = f"NOT {_MAPPED}" if pilots else f"NOT {_MAPPED} AND substr(verdicts.rater, 1, {len(PILOT)}) <> '{PILOT}'"
-    plain, mapped = (" AND ".join(filter(None, (clauses, kind))) for kind in (usual, _MAPPED))
-    for batch in reader.record_batches(f"SELECT {listed} FROM verdicts WHERE {plain}", (study, *names, *values)):
+    usual = (
+        f"NOT {_CONVERSION_CONDITION}"
+        if pilots
+        else f"NOT {_CONVERSION_CONDITION} AND substr(verdicts.rater, 1, {len(PILOT)}) <> '{PILOT}'"
+    )
+    plain_condition, conversion_condition = (
+        " AND ".join(filter(None, (clauses, kind))) for kind in (usual, _CONVERSION_CONDITION)
+    )
+    for batch in reader.record_batches(
+        f"SELECT {select_list} FROM verdicts WHERE {plain_condition}", (study, *names, *values)
+    ):
         if batch.num_rows:
-            builder.add(chunk_of({name: batch.column(name) for name in names_of}, batch.num_rows))
-    return reader.execute(f"SELECT 1 FROM verdicts WHERE {mapped} LIMIT 1", (*names, *values)).fetchone() is not None
+            builder.add(chunk_from_arrow({name: batch.column(name) for name in names_of}, batch.num_rows))
+    return (
+        reader.execute(f"SELECT 1 FROM verdicts WHERE {conversion_condition} LIMIT 1", (*names, *values)).fetchone()
+        is not None
+    )
 
 
-def _quoted(name: str) -> str:
-    return f'"{name}"'  # `case` is a word of SQL
+def _quote_name(name: str) -> str:
+    return f'"{name}"'  # `case` is an SQL keyword
 
 
-def _kind(kind: str | tuple[Any, ...]) -> Kind:
+def _parse_kind(kind: str | tuple[Any, ...]) -> Kind:
     if not isinstance(kind, str):
-        return kind_of(kind) if isinstance(kind[KIND.index("contestants")], str) else cast("Kind", kind)
-    # Not strict: a server's zero characters come back as they are, even within JSON.
+        return parse_kind(kind) if isinstance(kind[KIND.index("contestants")], str) else cast("Kind", kind)
+    # Not strict: PostgreSQL returns NUL characters unescaped, even within JSON.
     *texts, contestants, samples, trial, revision, calls, retries, read_by, blind = json.loads(kind, strict=False)
     study, judge, criterion, ballot, rater, fault = texts
     return (
@@ -144,49 +167,44 @@ def _kind(kind: str | tuple[Any, ...]) -> Kind:
     )  # fmt: skip
 
 
-def _mapped(kind: Kind) -> bool:
-    """Whether rows of a kind need a second look."""
+def _needs_conversion(kind: Kind) -> bool:
     _, judge, _, _, rater, fault, _, _, trial, *_ = kind
-    return judge.startswith(PERSON) or (judge == PEOPLE and not rater and trial > 0) or fault == "recused"
+    return judge.startswith(PERSON) or (judge == PEOPLE and not rater and trial > 0) or fault == "abstained"
 
 
-def _mapped_or_pilot(kind: Kind) -> bool:
-    """Whether rows of a kind need a second look, or are votes of a pilot."""
-    return _mapped(kind) or kind[4].startswith(PILOT)
+def _needs_conversion_or_is_pilot(kind: Kind) -> bool:
+    return _needs_conversion(kind) or kind[4].startswith(PILOT)
 
 
-def _rows(
-    stored: Iterable[Row], study: str, reasons: dict[tuple[Any, ...], str], *, pilots: bool
+def _convert_rows(
+    stored_rows: Iterable[Row], study: str, reasons: dict[tuple[Any, ...], str], *, pilots: bool
 ) -> Iterator[tuple[Any, ...]]:
-    """Rows under today's names, with what stands elsewhere: the study, and why a judge recused itself."""
-    for row in stored:
-        value = dict(zip(_NARROW, row, strict=True))
+    for row in stored_rows:
+        value = dict(zip(_NARROW_COLUMNS, row, strict=True))
         if value["rater"].startswith(PILOT) and not pilots:
             continue
         contestants, samples = (tuple(orjson.loads(value[name])) for name in ("contestants", "samples"))
-        known = {"study": study, "contestants": contestants, "samples": samples if any(samples) else ()}
+        parsed_columns = {"study": study, "contestants": contestants, "samples": samples if any(samples) else ()}
         reason = reasons.get((value["case"], value["judge"], value["trial"], value["rater"]), "")
-        value |= known | {"kind": tuple((value | known)[name] for name in KIND), "reason": reason}
+        value |= parsed_columns | {"kind": tuple((value | parsed_columns)[name] for name in KIND), "reason": reason}
         yield tuple(value[name] for name in ROW)
 
 
-def _recusals(reader: Connection, judges: tuple[str, ...] | None, study: str) -> dict[tuple[Any, ...], str]:
-    """What judges that recused themselves said, by case, judge, trial and rater; mostly there are none."""
+def _abstention_reasons(reader: Connection, judges: tuple[str, ...] | None, study: str) -> dict[tuple[Any, ...], str]:
     naming = Naming.read(reader)
-    where, values = study_members.condition(study)
-    sql = f"SELECT {row_conversion.VERDICT} FROM verdicts WHERE verdicts.fault = 'recused' AND {where}"
-    stored = reader.execute(sql, values).fetchall()
-    apart = read_queries.apart_of(reader, stored)
-    recused = (naming.verdict(row_conversion.verdict_of(row, apart)) for row in stored)
+    where, values = study_members.study_condition(study)
+    sql = f"SELECT {row_conversion.VERDICT} FROM verdicts WHERE verdicts.fault = 'abstained' AND {where}"
+    stored_rows = reader.execute(sql, values).fetchall()
+    verdict_texts = read_queries.load_verdict_texts(reader, stored_rows)
+    abstentions = (naming.rename_verdict(row_conversion.verdict_of(row, verdict_texts)) for row in stored_rows)
     return {
         (verdict.case, verdict.judge, verdict.trial, verdict.rater): verdict.text
-        for verdict in recused
+        for verdict in abstentions
         if judges is None or verdict.judge in judges
     }
 
 
-def _due(reader: Connection, judges: tuple[str, ...] | None, study: str) -> Iterator[Due]:
-    """Cases of a study of which a call failed and that have no verdict since, by judge, criterion and family."""
+def _due_cases(reader: Connection, judges: tuple[str, ...] | None, study: str) -> Iterator[Due]:
     sql = (
         "SELECT failed.name, cases.criterion, cases.ballot, cases.responses, count(*), "
         "CAST(sum(failed.lasting) AS BIGINT) FROM "
@@ -200,8 +218,8 @@ def _due(reader: Connection, judges: tuple[str, ...] | None, study: str) -> Iter
     )
     names = Naming.read(reader).judges
     counts: dict[tuple[str, str, Any], tuple[int, int]] = {}
-    for stored, criterion, ballot, responses, count, lasting in reader.stream(sql, (study,)):
-        judge = names.get(stored, stored)
+    for stored_name, criterion, ballot, responses, count, lasting in reader.stream(sql, (study,)):
+        judge = names.get(stored_name, stored_name)
         if judges is None or judge in judges:
             family = "score" if len(orjson.loads(responses)) == 1 else "ranking" if ballot == "ranking" else "pair"
             key = judge, criterion, family

@@ -1,4 +1,4 @@
-"""From a path or a URL to the database of a ledger, and to the place of its pictures."""
+"""Choice of the database and the picture storage from a path or URL."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SCHEMES = ("postgresql://", "postgres://")
 
 
 def is_url(place: str | Path) -> bool:
-    """Whether a ledger is named by the URL of a server, not by a path.
+    """True if a ledger is given by a server URL, not a path.
 
     >>> is_url("postgresql://me@server/db"), is_url("study.ledger")
     (True, False)
@@ -22,7 +22,7 @@ def is_url(place: str | Path) -> bool:
 
 
 def is_parquet(place: str) -> bool:
-    """Whether a place names a lake or files of Parquet, not a ledger's file: a folder, a bucket, `*.parquet`.
+    """True if a path is a Parquet lake or Parquet files (a folder, a bucket, `*.parquet`), not a ledger file.
 
     >>> is_parquet("verdicts.parquet"), is_parquet("parts-*.parquet"), is_parquet("study.ledger")
     (True, True, False)
@@ -37,13 +37,13 @@ def is_parquet(place: str) -> bool:
     return is_lake(place) or any(folder.glob(f"*{SUFFIX}"))
 
 
-def durability_of(wanted: str | None = None) -> Durability:
-    """What acknowledged rows survive: as wanted, as the environment says, or a loss of power.
+def durability_of(requested_level: str | None = None) -> Durability:
+    """Return the requested durability, else `FULLBENCH_DURABILITY`, else `power`.
 
     >>> durability_of("process")
     'process'
     """
-    name = wanted or os.environ.get("FULLBENCH_DURABILITY") or "power"
+    name = requested_level or os.environ.get("FULLBENCH_DURABILITY") or "power"
     if name == "process":
         return "process"
     if name == "power":
@@ -51,8 +51,8 @@ def durability_of(wanted: str | None = None) -> Durability:
     raise LedgerError(f"unknown durability {name!r}; known: power (also a loss of power), process (kill -9)")
 
 
-def database(place: str | Path, durability: Durability = "power") -> Database:
-    """The database that a path or a URL names."""
+def database_at(place: str | Path, durability: Durability = "power") -> Database:
+    """Return the database at a path or URL."""
     if is_url(place):
         from fullbench.ledger.postgres.database import Postgres
 
@@ -70,7 +70,7 @@ def database(place: str | Path, durability: Durability = "power") -> Database:
 
 
 def pictures_at(place: str | Path, *, sync: bool = False) -> Pictures:
-    """The place for pictures that a path or the URL of a bucket names."""
+    """Return the picture storage at a path or bucket URL."""
     if str(place).startswith("s3://"):
         from fullbench.ledger.pictures.picture_bucket import PictureBucket
 

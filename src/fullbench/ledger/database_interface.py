@@ -1,6 +1,6 @@
-"""What a ledger asks of the database it lies in: a file of SQLite, or a PostgreSQL server.
+"""Protocols of a database that can hold a ledger: an SQLite file, a PostgreSQL server or a Parquet lake.
 
-SQL is written once, with `?` where a value stands; what differs between the two is behind these few calls.
+SQL is written once, with `?` for values. These calls hide what differs between the databases.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from typing import Any, Literal, Protocol, runtime_checkable
 from fullbench.ledger.row_conversion import Row
 
 BATCH = 500
-"""Rows that are fetched at one time: few enough to stay in the processor's cache, which counts for millions of them."""
+"""Rows per fetch: few enough to stay in the processor's cache, which matters for millions of rows."""
 
 Position = tuple[str, int, str]
-"""Where a chain ends: its writer, and the number and link of its last row."""
+"""End of a chain: its writer, and the number and digest of its last row."""
 
 Durability = Literal["process", "power"]
-"""What an acknowledged row survives: the end of the process, or a loss of power too."""
+"""Survival of acknowledged rows: the end of the process, or also a loss of power."""
 
 
 @dataclass(frozen=True)
-class Rescued:
-    """The file to which a ledger was saved when its own files were gone or damaged."""
+class RescuedFile:
+    """File to which a ledger was saved when its own files were gone or damaged."""
 
     path: Path
     connection: Connection
@@ -33,12 +33,12 @@ class Rescued:
     is_whole: bool
 
 
-class Taken(Exception):
-    """A row whose key is there already: nothing of this transaction is kept."""
+class DuplicateKeyError(Exception):
+    """A row's key already exists; nothing of the transaction is kept."""
 
 
 class Answer(Protocol):
-    """The rows that came back."""
+    """Rows returned by a query."""
 
     def fetchone(self) -> Any: ...
     def fetchall(self) -> list[Any]: ...
@@ -46,50 +46,52 @@ class Answer(Protocol):
 
 
 class Connection(Protocol):
-    """A connection in which nothing is committed by itself but single statements."""
+    """Database connection that commits automatically only after single statements."""
 
     def execute(self, sql: str, values: Sequence[Any] = ()) -> Answer:
-        """One statement whose rows fit in memory."""
+        """Run one statement whose rows fit in memory."""
         ...
 
     def stream(self, sql: str, values: Sequence[Any] = ()) -> Iterator[Row]:
-        """The rows of a query, one after the other."""
+        """Yield the rows of a query one by one."""
         ...
 
     def batches(self, sql: str, values: Sequence[Any] = ()) -> Iterator[Sequence[Row]]:
-        """The rows of a query, `BATCH` at a time."""
+        """Yield the rows of a query, `BATCH` at a time."""
         ...
 
     def insert(self, table: str, rows: Sequence[Row]) -> None:
-        """Add whole rows, or raise `Taken`. To be called within a transaction."""
+        """Add whole rows, or raise `DuplicateKeyError`. Call it within a transaction."""
         ...
 
     def transaction(self) -> AbstractContextManager[None]:
-        """All or nothing."""
+        """Open a transaction: commit on success, roll back on an error."""
         ...
 
-    def commit(self, sealed: Sequence[tuple[str, Sequence[Row]]]) -> None:
-        """Add whole rows by table in a transaction of their own, in one way over the network, or raise `Taken`."""
+    def commit(self, rows_by_table: Sequence[tuple[str, Sequence[Row]]]) -> None:
+        """Add whole rows by table in their own transaction, or raise `DuplicateKeyError`.
+        It takes one network round trip.
+        """
         ...
 
     def together(self, *queries: tuple[str, Sequence[Any]]) -> list[list[Row]]:
-        """The rows of several queries, in one way over the network."""
+        """Return the rows of several queries in one network round trip."""
         ...
 
     def snapshot(self) -> AbstractContextManager[None]:
-        """All reads within see one moment; texts that are damaged are read as far as they go."""
+        """Give all reads within one consistent state; damaged texts are read as far as possible."""
         ...
 
     def alive(self) -> bool:
-        """Whether it can still be used, as far as is known without asking."""
+        """True if the connection seems usable, without a query."""
         ...
 
     def ping(self) -> bool:
-        """Whether it can still be used, asked."""
+        """True if the connection is usable, checked by a query."""
         ...
 
     def log_bytes(self) -> int | None:
-        """How long the write-ahead log is that copies of the main file would lack; None where there is none such."""
+        """Return the bytes of the write-ahead log, which copies of the main file lack, or None if there is no log."""
         ...
 
     def close(self) -> None: ...
@@ -97,15 +99,15 @@ class Connection(Protocol):
 
 @runtime_checkable
 class ByColumns(Connection, Protocol):
-    """A connection that gives the rows of a query by columns too."""
+    """Connection that can also return the rows of a query as columns."""
 
     def record_batches(self, sql: str, values: Sequence[Any] = ()) -> Iterator[Any]:
-        """Batches as pyarrow has them."""
+        """Yield pyarrow record batches."""
         ...
 
 
-class HeadNote(Protocol):
-    """Where a writer notes, after each commit, how far its chain has come."""
+class DigestNote(Protocol):
+    """File in which a writer notes the end of its chain after each commit."""
 
     def note(self, writer: str, number: int, link: str) -> None: ...
 
@@ -113,141 +115,139 @@ class HeadNote(Protocol):
 
 
 class Database(Protocol):
-    """Where a ledger lies."""
+    """Database that holds a ledger."""
 
-    far: bool
-    """Whether a network lies between: commits then take their time, and nobody should wait for them."""
+    is_remote: bool
+    """True if the database is reached over a network: commits are slow, and callers should not wait for them."""
 
     place: str
-    """How it is called in sentences: a path, or a URL without its password."""
+    """Name in messages: a path, or a URL without its password."""
 
     path: Path
-    """What is kept beside it on this machine has its name from this path: the file, or one named as the database."""
+    """Path after which local files next to the ledger are named: the file, or the name of the database."""
 
     @property
     def folder(self) -> Path | str | None:
-        """Where pictures lie unless the user says otherwise; None where there is no such place."""
+        """Default place for pictures, or None if there is none."""
         ...
 
     @property
     def brings_pictures(self) -> bool:
-        """Whether pictures lie there even where the ledger remembers another place, as one that was sealed may."""
+        """True if pictures are in `folder` even if the ledger's settings name another place, as in a lake."""
         ...
 
     @property
     def errors(self) -> tuple[type[Exception], ...]:
-        """What its driver raises."""
+        """Exceptions that the database driver raises."""
         ...
 
     def prepare(self, *, read_only: bool) -> None:
-        """Make the ledger where there is none, bring an older one up to date, refuse what is no ledger of ours."""
+        """Create the ledger if it is missing, migrate an older one, and refuse anything that is not a ledger."""
         ...
 
     def make(self) -> None:
-        """Make the tables of a ledger without any row, not even its identity: for one that is brought here whole."""
+        """Create the tables without any row, not even the identity; an exact copy adds all rows."""
         ...
 
     def exists(self) -> bool:
-        """Whether there is a ledger; looking makes none."""
+        """True if there is a ledger; this check creates none."""
         ...
 
     def stored_version(self) -> int:
-        """Return the version of the ledger that is there."""
+        """Return the schema version of the existing ledger."""
         ...
 
     def back_up(self, target: Path) -> None:
-        """Write the ledger of one moment to a file, whole or not at all, while others may write to it."""
+        """Write a consistent copy to a file, completely or not at all, while others may write to the ledger."""
         ...
 
     def connect(self, *, read_only: bool) -> Connection: ...
 
     def watch_files(self) -> None:
-        """Notice what other processes did to the open ledger's files; to be called before each commit."""
+        """Detect what other processes did to the open ledger's files. Call it before each commit."""
         ...
 
     def find_damage(self, position: Position | None, *, is_last: bool = False) -> str | None:
-        """Return what happened to the open ledger's files, or None if they are as this process wrote them.
-
-        With `position`, also read that commit back through a second connection; with `is_last`, wait for checks that
-        are under way.
+        """Describe the damage to the open ledger's files, or return None if they are as this process wrote them. With
+        `position`, also read that commit back through a second connection. With `is_last`, wait for running checks.
         """
         ...
 
     def is_damage(self, error: BaseException | None) -> bool:
-        """Check whether an error says that the database's files are damaged."""
+        """True if an error means that the database's files are damaged."""
         ...
 
     def is_marked(self) -> bool:
-        """Check that a copy without the write-ahead log would show that rows are missing (see `log_marks`)."""
+        """True if a copy without the write-ahead log would show that rows are missing (see `incomplete_copy_marks`)."""
         ...
 
     def checkpoint(self, connection: Connection) -> bool:
         """Copy the write-ahead log into the main file as far as readers allow; False if some of it is left."""
         ...
 
-    def rescue(self, connection: Connection) -> Rescued:
-        """Save all that an open connection still reaches, when the ledger is gone or damaged."""
+    def rescue(self, connection: Connection) -> RescuedFile:
+        """Save everything that an open connection can still read, after the ledger's files were lost or damaged."""
         ...
 
     def close(self) -> None:
-        """Close what was opened to check the files."""
+        """Close the connections that check the files."""
         ...
 
-    def plainly(self) -> AbstractContextManager[None]:
-        """Turn what the database complains about into one sentence."""
+    def translate_errors(self) -> AbstractContextManager[None]:
+        """Turn database errors into a `LedgerError` of one sentence."""
         ...
 
-    def sole(self, name: str) -> AbstractContextManager[None]:
-        """Hold a judge's or contestant's name for this process alone."""
+    def hold_lock(self, name: str) -> AbstractContextManager[None]:
+        """Lock a judge's or contestant's name for this process."""
         ...
 
-    def sole_soon(self, names: Sequence[str]) -> AbstractContextManager[None]:
-        """Begin to hold names, where that takes long: whoever calls `sole` then waits for the rest of it only."""
+    def request_locks(self, names: Sequence[str]) -> AbstractContextManager[None]:
+        """Start acquiring locks if that takes long, so that `hold_lock` waits less."""
         ...
 
     def pauses(self) -> Iterator[float]:
-        """How long to wait before each further try, when trouble may pass; none where trying again is of no use."""
+        """Yield the seconds to wait before each retry; nothing if retries cannot help."""
         ...
 
-    def passing(self, error: Exception) -> bool:
-        """Whether the same transaction may succeed when it is tried again."""
+    def is_transient(self, error: Exception) -> bool:
+        """True if the same transaction may succeed when retried."""
         ...
 
-    def contended(self, error: Exception) -> bool:
-        """Whether two stood in each other's way, so that a try soon after goes through."""
+    def is_contention(self, error: Exception) -> bool:
+        """True if two transactions collided, so that a quick retry succeeds."""
         ...
 
-    def settled(self, reader: Connection) -> AbstractContextManager[None]:
-        """Wait until no commit is half-way, and hold back new ones meanwhile."""
+    def hold_back_commits(self, reader: Connection) -> AbstractContextManager[None]:
+        """Wait until no commit is in progress, and block new ones meanwhile."""
         ...
 
-    def head_note(self) -> HeadNote | None:
-        """Where a writer notes what was acknowledged; None where the database sees to that itself."""
+    def digest_note(self) -> DigestNote | None:
+        """Return the file for acknowledged digests, or None if the database guarantees durability itself."""
         ...
 
-    def noted_heads(self) -> list[Position]:
-        """What all writers noted: writer, number and link of the last row that was acknowledged."""
+    def noted_digests(self) -> list[Position]:
+        """Return the last acknowledged position of each writer: writer, row number, row digest."""
         ...
 
     def missing_logs(self, reader: Connection) -> list[str]:
-        """The writers whose last rows were in a write-ahead log that is not here."""
+        """Return the writers whose last rows were in a write-ahead log that is missing here."""
         ...
 
-    def integrity(self, reader: Connection) -> list[str]:
-        """What the database itself finds wrong with its files."""
+    def integrity_problems(self, reader: Connection) -> list[str]:
+        """Return the problems that the database itself finds in its files."""
         ...
 
     def vacuum(self, *, dry_run: bool) -> int:
-        """Give free space back; the bytes that were freed, or would be."""
+        """Release free space and return the bytes freed (with `dry_run`, the bytes that would be)."""
         ...
 
     def size(self, reader: Connection) -> int:
-        """Bytes on disk."""
+        """Return the bytes on disk."""
         ...
 
 
 class FilesOfOthers:
-    """A database whose files this process does not write: those of a server, or of a lake, which is read-only."""
+    """Base of databases whose files this process does not write: a server, or a read-only lake."""
 
     def watch_files(self) -> None:
         """Do nothing."""

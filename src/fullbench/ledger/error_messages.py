@@ -1,4 +1,4 @@
-"""What SQLite and the disk complain about, said in one sentence that tells what to do."""
+"""SQLite and disk errors as one-sentence messages that say what to do."""
 
 from __future__ import annotations
 
@@ -11,22 +11,23 @@ from pathlib import Path
 from fullbench.errors import LedgerError
 
 BUSY_SECONDS = 30.0
-"""How long a writer waits for another process's commit before it gives up."""
+"""Seconds that a writer waits for another process's commit before it gives up."""
 
 
 @contextmanager
-def plainly(path: Path) -> Iterator[None]:
-    """Turn any error of SQLite on this ledger, and any row that cannot be read, into a `LedgerError`."""
+def translate_sqlite_errors(path: Path) -> Iterator[None]:
+    """Turn SQLite errors and unreadable rows of this ledger into a `LedgerError`."""
     try:
         yield
     except sqlite3.Error as error:
-        raise LedgerError(_sentence(path, error)) from error
+        raise LedgerError(_describe_error(path, error)) from error
     except json.JSONDecodeError as error:
         raise LedgerError(f"{path}: a row is damaged ({error}); run `fullbench ledger verify`") from error
 
 
-def _sentence(path: Path, error: sqlite3.Error) -> str:
+def _describe_error(path: Path, error: sqlite3.Error) -> str:
     code = getattr(error, "sqlite_errorcode", None)
+    # The low byte of SQLite's extended error code is the primary code.
     primary = code & 0xFF if isinstance(code, int) else None
     if primary in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
         return f"{path}: another process has been writing for {BUSY_SECONDS:.0f} s; wait for it to end and run again"

@@ -1,8 +1,7 @@
-"""Which judge succeeded which: kept in the ledger, so that every board can say where the seam runs.
+"""Judge replacements stored in the ledger, so that every leaderboard can show where the judge changed.
 
-A succession belongs to a study, since scales of two studies have nothing in common. It is a row of `adoptions` in a
-role of its own: such rows are sealed, copied and put into a lake like all others, and a newer one takes the place of
-an older one.
+A replacement belongs to a study, since the scales of two studies are not comparable. It is a row of `adoptions` with
+its own role. Such rows are chained, copied and written to lakes like all others; a newer row overrides an older one.
 """
 
 from __future__ import annotations
@@ -14,57 +13,60 @@ from fullbench.errors import LedgerError
 from fullbench.ledger import row_conversion
 from fullbench.ledger.aliases import Naming
 from fullbench.ledger.ledger import Ledger
-from fullbench.ledger.read_api import Readable
 
-ROLE = "succession"
+ROLE = "succession"  # stored in existing ledgers, as is the setting `stands`: renaming would hide their rows
 
 
 @dataclass(frozen=True)
-class Succession:
-    """In a study, `new` judges in the place of `old`, on whose scale it is put."""
+class JudgeReplacement:
+    """Judge `new` that replaces `old` in a study; its marks are put on the scale of `old`."""
 
     study: str
     old: str
     new: str
 
 
-def successions(ledger: Readable, study: str | None = None) -> list[Succession]:
-    """The successions that stand, of one study or of all, in the order in which they were entered."""
+def load_replacements(ledger: Ledger, study: str | None = None) -> list[JudgeReplacement]:
+    """Return the active replacements of one study or of all, in the order of entry."""
     sql = "SELECT name, settings FROM adoptions WHERE role = ? ORDER BY rowid"
     with ledger.reader() as reader:
-        entered = [(str(name), row_conversion.load(text)) for name, text in reader.execute(sql, (ROLE,))]
-        today = Naming.read(reader).judges if entered else {}
-    standing: dict[Succession, bool] = {}
-    for name, settings in entered:
-        old, new = (today.get(settings[role], settings[role]) for role in ("old", "new"))
-        standing[Succession(name, old, new)] = bool(settings["stands"])
-    return [each for each, stands in standing.items() if stands and study in {None, each.study}]
+        entries = [(str(name), row_conversion.load_json(text)) for name, text in reader.execute(sql, (ROLE,))]
+        current_names = Naming.read(reader).judges if entries else {}
+    is_active_by_replacement: dict[JudgeReplacement, bool] = {}
+    for name, settings in entries:
+        old, new = (current_names.get(settings[role], settings[role]) for role in ("old", "new"))
+        is_active_by_replacement[JudgeReplacement(name, old, new)] = bool(settings["stands"])
+    return [
+        replacement
+        for replacement, is_active in is_active_by_replacement.items()
+        if is_active and study in {None, replacement.study}
+    ]
 
 
-def succeed(ledger: Ledger, succession: Succession) -> bool:
-    """Enter a succession; False where it stands already. Two judges that succeed each other are refused."""
-    standing = successions(ledger, succession.study)
-    if succession in standing:
+def add_replacement(ledger: Ledger, replacement: JudgeReplacement) -> bool:
+    """Store a replacement; return False if it is already active. Refuse two judges that replace each other."""
+    active_replacements = load_replacements(ledger, replacement.study)
+    if replacement in active_replacements:
         return False
-    if Succession(succession.study, succession.new, succession.old) in standing:
+    if JudgeReplacement(replacement.study, replacement.new, replacement.old) in active_replacements:
         raise LedgerError(
-            f"{ledger.place}: {succession.old!r} succeeds {succession.new!r} already; take that back first "
+            f"{ledger.place}: {replacement.old!r} succeeds {replacement.new!r} already; take that back first "
             "(fullbench equate OLD NEW --take-back)"
         )
-    _enter(ledger, succession, stands=True)
+    _write_replacement(ledger, replacement, is_active=True)
     return True
 
 
-def take_back(ledger: Ledger, succession: Succession) -> None:
-    """Let a succession stand no longer."""
-    if succession not in successions(ledger, succession.study):
+def withdraw_replacement(ledger: Ledger, replacement: JudgeReplacement) -> None:
+    """Mark a replacement as withdrawn."""
+    if replacement not in load_replacements(ledger, replacement.study):
         raise LedgerError(
-            f"{ledger.place}: {succession.new!r} does not succeed {succession.old!r} in the study "
-            f"{succession.study!r}; `fullbench ledger show` lists all successions"
+            f"{ledger.place}: {replacement.new!r} does not succeed {replacement.old!r} in the study "
+            f"{replacement.study!r}; `fullbench ledger show` lists all successions"
         )
-    _enter(ledger, succession, stands=False)
+    _write_replacement(ledger, replacement, is_active=False)
 
 
-def _enter(ledger: Ledger, succession: Succession, *, stands: bool) -> None:
-    settings = row_conversion.settings_text({"old": succession.old, "new": succession.new, "stands": stands})
-    ledger.keep_rows("adoptions", [(ROLE, succession.study, settings, time.time())])
+def _write_replacement(ledger: Ledger, replacement: JudgeReplacement, *, is_active: bool) -> None:
+    settings = row_conversion.settings_text({"old": replacement.old, "new": replacement.new, "stands": is_active})
+    ledger.keep_rows("adoptions", [(ROLE, replacement.study, settings, time.time())])

@@ -1,18 +1,17 @@
-"""The ledger: every response and verdict ever given, in one SQLite file.
+"""`Ledger`: the append-only store of items, responses and verdicts in an SQLite file or on a PostgreSQL server.
 
-**Append-only.** Rows are only ever inserted; triggers forbid the rest. There is one verdict for each judge, case and
-trial: the first one stays, and a second one that was paid for is kept as a failure, so that the bill stays true.
+**Append-only.** Rows are only inserted; triggers forbid updates and deletes. There is one verdict for each judge, case
+and trial. The first one stays; a second paid one is stored as a failure, so that the costs stay correct.
 
-**Durable.** Rows are committed in groups: every 128 entries, or 20 ms after the first of them, whichever comes
-first; `acknowledged` counts those committed, `on_commit` is called with them. An acknowledged row survives
-kill -9 at any moment, and a loss of power: every commit waits for the disk. With `durability="process"` it does not
-wait, and a loss of *power* may take the last moments of acknowledged rows, never the ledger's soundness. A server
-decides that by its own settings.
+**Durable.** Rows are committed in groups: every 128 entries, or 20 ms after the first of them, whichever comes first.
+`acknowledged_count` counts committed entries, and `on_commit` gets them. An acknowledged row survives kill -9 and a
+loss of power, since every commit waits for the disk. With `durability="process"` commits do not wait: a loss of
+*power* may lose the last acknowledged rows but never damages the ledger. A server has its own durability settings.
 
-**Threads and processes.** One `Ledger` may be used from several threads: writing takes turns, each read has a
-connection to itself, and whatever was added before a read is committed before it. Several processes may write one
-ledger; `sole(name)` keeps two of them from asking the same judge at once. It must lie on a local disk. Do not carry
-an open ledger through `os.fork`.
+**Threads and processes.** Several threads may share one `Ledger`. Writes take turns, each read has its own connection,
+and everything added before a read is committed before it. Several processes may write to one ledger; `hold_lock(name)`
+prevents two of them from calling the same judge at once. The file must be on a local disk. Do not use an open ledger
+after `os.fork`.
 """
 
 from __future__ import annotations
@@ -32,19 +31,19 @@ from fullbench.core.verdict import Failure, Verdict
 from fullbench.errors import LedgerError
 from fullbench.ledger import declared_settings, row_conversion, study_members
 from fullbench.ledger.contents_and_cost import Role
-from fullbench.ledger.database_from_path import database, durability_of, pictures_at
+from fullbench.ledger.database_from_path import database_at, durability_of, pictures_at
 from fullbench.ledger.database_interface import Connection, Durability
 from fullbench.ledger.integrity import row_chain
-from fullbench.ledger.integrity.row_chain import Head
+from fullbench.ledger.integrity.row_chain import LedgerDigest
 from fullbench.ledger.pictures.picture_folder import Pictures
-from fullbench.ledger.read_api import Readable
 from fullbench.ledger.read_connections import Readers
+from fullbench.ledger.verdict_reader import VerdictReader
 from fullbench.ledger.writing.add_entries import Adder
 from fullbench.ledger.writing.group_commit_writer import OnCommit, Writer
 
 
-class Ledger(Readable, AbstractContextManager["Ledger"]):
-    """A ledger on disk, made where there is none. See the module's text for what it promises."""
+class Ledger(VerdictReader, AbstractContextManager["Ledger"]):
+    """A ledger, created if it does not exist. The module docstring states its guarantees."""
 
     def __init__(
         self,
@@ -60,163 +59,145 @@ class Ledger(Readable, AbstractContextManager["Ledger"]):
     ) -> None:
         """Open the ledger at `path`.
 
-        `path` is a file, or the URL of a database on a PostgreSQL server (`postgresql://user@host/database`).
-        What is added becomes a member of `study` (`default` where none is named), within which an item id stands for
-        one content; with `supersede` a later content takes the place of the earlier one.
-        With `keep_pictures` the pictures of items and responses are copied beside the ledger, or to the place that
-        `pictures` names and the ledger remembers, so that it can be read when the data set is gone; without, a picture
-        that came from a file is remembered by its path only.
-        `durability` is `power` or `process`; where it is not said, `FULLBENCH_DURABILITY`, else `power`.
-        `on_commit` is called with the entries of each commit, in the thread that made it; it must not wait for others.
+        Args:
+            path: A file, or the URL of a PostgreSQL database (`postgresql://user@host/database`).
+            read_only: Refuse all writes.
+            durability: `power` or `process`; default: `FULLBENCH_DURABILITY`, else `power`.
+            keep_pictures: Copy pictures next to the ledger or to `pictures`, so that it does not need the data set.
+                Otherwise only the path of a picture file is stored.
+            pictures: Folder or bucket for pictures; the ledger remembers it.
+            on_commit: Called with the entries of each commit, in the committing thread; it must not block.
+            study: Study that new entries join (`default` if None). Within a study, an item id has one content.
+            supersede: Let a later content of an item replace the earlier one.
         """
-        survives = durability_of(durability)
-        self._database = database(path, survives)
+        durability_level = durability_of(durability)
+        self._database = database_at(path, durability_level)
         self.place = self._database.place
         self.path = self._database.path
         self.title = self.path.stem
         self.read_only = read_only
         self.study = study or study_members.DEFAULT
         self.study_named = study is not None
-        self._closed = False
+        self._is_closed = False
         self._readers = Readers(self._database)
         self._writer: Writer | None = None
         self._database.prepare(read_only=read_only)
         if not read_only:
-            with self._database.plainly():
+            with self._database.translate_errors():
                 self._writer = Writer(self._database, on_commit)
             self._adder = Adder(
                 self._database, self._writer, lambda: self.pictures, keep_pictures=keep_pictures, study=self.study,
                 supersede=supersede,
             )  # fmt: skip
         try:
-            self._pictures = self._place_of_pictures(pictures, sync=survives == "power")
+            self._pictures = self._place_of_pictures(pictures, sync=durability_level == "power")
         except BaseException:
             self.close()
             raise
 
-    def keep_rows(self, table: str, made: Sequence[row_conversion.Row]) -> None:
-        """Commit rows as another ledger has them, without its seals."""
-        self._writing().keep(table, *made)
+    def keep_rows(self, table: str, rows: Sequence[row_conversion.Row]) -> None:
+        """Commit rows of another ledger without their chain columns."""
+        self._require_writer().keep(table, *rows)
 
     @contextmanager
-    def moment(self) -> Iterator[tuple[Connection, Head]]:
-        """A connection whose reads all see one moment, and the head of that moment; others may write meanwhile."""
-        with self._reading() as reader, ExitStack() as reading:
-            with self._database.settled(reader):
+    def moment(self) -> Iterator[tuple[Connection, LedgerDigest]]:
+        """Yield a connection to a consistent snapshot, and its ledger digest; others may write meanwhile."""
+        with self.reader() as reader, ExitStack() as reading:
+            with self._database.hold_back_commits(reader):
                 reading.enter_context(reader.snapshot())
-                head = row_chain.head(reader)
+                head = row_chain.ledger_digest(reader)
             yield reader, head
 
     def vacuum(self, *, dry_run: bool = False) -> int:
-        """Give the database's free space back; the bytes that were freed, or would be."""
+        """Release the database's free space and return the bytes freed (with `dry_run`, the bytes that would be)."""
         self.flush()
         self._readers.let_go()
         return self._database.vacuum(dry_run=dry_run)
 
-    def _place_of_pictures(self, wanted: str | Path | None, *, sync: bool) -> Pictures | None:
-        """Where pictures lie: as wanted now, as remembered, or beside the ledger."""
-        remembered = dict(self._settings).get("pictures")
-        if wanted is not None and "://" not in str(wanted):
-            wanted = Path(wanted).absolute()
+    def _place_of_pictures(self, requested_place: str | Path | None, *, sync: bool) -> Pictures | None:
+        stored_place = dict(self._settings).get("pictures")
+        if requested_place is not None and "://" not in str(requested_place):
+            requested_place = Path(requested_place).absolute()
         if self._database.brings_pictures:
-            remembered = None
-        place = wanted or remembered or self._database.folder
-        self.pictures_named = bool(wanted or remembered)
+            stored_place = None
+        place = requested_place or stored_place or self._database.folder
+        self.pictures_named = bool(requested_place or stored_place)
         self.has_pictures = place is not None
-        found = None if place is None else pictures_at(place, sync=sync)
-        if wanted is not None and str(place) != remembered and self._writer is not None:
+        picture_storage = None if place is None else pictures_at(place, sync=sync)
+        if requested_place is not None and str(place) != stored_place and self._writer is not None:
             self._writer.keep("settings", ("pictures", str(place), time.time()))
-        return found
+        return picture_storage
 
     @property
-    def acknowledged(self) -> int:
-        """How many entries added here are on disk; items and responses that a case brought count as well."""
-        return 0 if self._writer is None else self._writer.acknowledged
-
-    def last_place(self) -> int:
-        """The place (see `since`) of the verdict that was entered last; 0 where there is none."""
-        with self._reading() as reader:
-            return int(reader.execute("SELECT coalesce(max(rowid), 0) FROM verdicts").fetchone()[0])
-
-    def last_verdicts(self) -> dict[str, float]:
-        """When the last verdict of each study was given, in seconds since 1970; 0 where there is none."""
-        found = {}
-        with self._reading() as reader:
-            for study in study_members.studies(reader):
-                condition, values = study_members.condition(study)
-                sql = f"SELECT coalesce(max(at), 0) FROM verdicts WHERE {condition}"
-                found[study] = float(reader.execute(sql, values).fetchone()[0])
-        return found
+    def acknowledged_count(self) -> int:
+        """Number of entries added here that are on disk, including items and responses of added cases."""
+        return 0 if self._writer is None else self._writer.acknowledged_count
 
     def settings_behind(self, role: Role, name: str) -> Mapping[str, Any] | None:
-        """What was declared behind the name of a judge or contestant, or behind one whose place it took."""
-        declared = (self._declared(role, known) for known in (name, *self.formers(role, name)))
-        text = next((text for text in declared if text is not None), None)
-        return None if text is None else row_conversion.load(text)
-
-    # Writing
+        """Return the settings declared for a judge or contestant, or for one of its former names."""
+        setting_texts = (self._declared_text(role, past_name) for past_name in (name, *self.former_names(role, name)))
+        text = next((text for text in setting_texts if text is not None), None)
+        return None if text is None else row_conversion.load_json(text)
 
     def declare(self, role: Role, name: str, settings: Mapping[str, Any]) -> str | None:
-        """Keep what stands behind the name of a judge or contestant; the same name with other settings is refused.
+        """Store the settings of a judge or contestant; refuse the same name with other settings.
 
-        Settings that were not there before, as a newer version may have, are adopted: one sentence says so.
+        Additional settings, as a newer version may have, are adopted; a returned sentence says so.
         """
-        writer, text, known = self._writing(), row_conversion.settings_text(settings), self._declared(role, name)
-        if known is None:
-            own = writer.keep(f"{role}s", (name, text, time.time()))
-            known = text if own else self._declared(role, name) or text
-        if known == text:
+        writer, text, declared_text = (
+            self._require_writer(),
+            row_conversion.settings_text(settings),
+            self._declared_text(role, name),
+        )
+        if declared_text is None:
+            is_new = writer.keep(f"{role}s", (name, text, time.time()))
+            declared_text = text if is_new else self._declared_text(role, name) or text
+        if declared_text == text:
             return None
-        new = declared_settings.added(row_conversion.load(known), row_conversion.load(text))
+        new = declared_settings.added_settings(row_conversion.load_json(declared_text), row_conversion.load_json(text))
         if not new:
-            raise declared_settings.refusal(self.place, role, name, known, settings)
+            raise declared_settings.settings_conflict_error(self.place, role, name, declared_text, settings)
         writer.keep("adoptions", (role, name, text, time.time()))
         return f"{self.place}: the {role} {name!r} now also has the settings {', '.join(new)}; they were adopted"
 
-    def twin_of(self, judge: str) -> str | None:
-        """The name under which the very same judge has ruled here, where it has not under this one."""
-        with self._reading() as reader:
-            return declared_settings.twin_of(reader, judge)
-
-    def _declared(self, role: Role, name: str) -> str | None:
-        with self._reading() as reader:
+    def _declared_text(self, role: Role, name: str) -> str | None:
+        with self.reader() as reader:
             return declared_settings.settings_of(reader, role, name)
 
     def alias(self, role: Role, former: str, name: str) -> str:
-        """Let all that was given under a former name be read under another one from now on."""
-        writer = self._writing()
-        with self._reading() as reader:
+        """Read everything stored under a former name under another name from now on."""
+        writer = self._require_writer()
+        with self.reader() as reader:
             declared_settings.check_alias(reader, self.place, role, former, name)
         writer.keep("aliases", (role, former, name, time.time()))
         return f"{self.place}: the {role} {former!r} is called {name!r} from now on; what it gave is not asked again"
 
     def add(self, *entries: Verdict | Failure | Case | Item) -> None:
         """Add verdicts, failed calls of judges, cases (with their items and responses) or items."""
-        writer = self._writing()
-        if len(entries) == 1 and isinstance(entries[0], Verdict):  # as runs add them, by the million
+        writer = self._require_writer()
+        if len(entries) == 1 and isinstance(entries[0], Verdict):  # fast path: runs add millions this way
             with writer.lock:
-                self._adder.verdict(entries[0])
+                self._adder.add_verdict(entries[0])
             return
-        brought = (entry for entry in entries if isinstance(entry, Case | Item))
-        items = [entry if isinstance(entry, Item) else entry.item for entry in brought]
+        cases_and_items = (entry for entry in entries if isinstance(entry, Case | Item))
+        items = [entry if isinstance(entry, Item) else entry.item for entry in cases_and_items]
         with writer.alone():
-            known = self._adder.known(items)
+            stored_items = self._adder.load_stored_items(items)
             with writer.lock:
                 for entry in entries:
                     if isinstance(entry, Verdict):
-                        self._adder.verdict(entry)
+                        self._adder.add_verdict(entry)
                     elif isinstance(entry, Failure):
-                        self._adder.calls(entry.exchanges, entry.judge)
-                        writer.put("failures", row_conversion.failure_row("judge", entry), entry, paid=True)
+                        self._adder.add_calls(entry.exchanges, entry.judge)
+                        writer.put("failures", row_conversion.failure_row("judge", entry), entry, is_paid=True)
                     elif isinstance(entry, Case):
-                        self._adder.case(entry, known)
+                        self._adder.add_case(entry, stored_items)
                     else:
-                        self._adder.item(entry, known)
+                        self._adder.add_item(entry, stored_items)
 
     def join(self, cases: Iterable[str] = (), items: Collection[Item] = ()) -> None:
-        """Make cases (by their keys) and items that the ledger holds members of this study, which then shares what was
-        ruled on them and answered to them."""
-        writer = self._writing()
+        """Make stored cases (by key) and items members of this study, which then shares their results."""
+        writer = self._require_writer()
         with writer.lock:
             self._adder.join(list(dict.fromkeys(cases)), items)
 
@@ -230,35 +211,34 @@ class Ledger(Readable, AbstractContextManager["Ledger"]):
         at: float = 0.0,
         exchanges: Sequence[Call] = (),
     ) -> None:
-        """Add what a contestant answered to an item, or the call to it that failed.
+        """Add a contestant's response to an item, or its failed call.
 
-        `exchanges` are the calls that it came from, with what was thought. One response is kept for each contestant,
-        item and trial. Another one with the same words is ignored, with other words refused: a contestant's name stands
-        for one way of answering.
+        `exchanges` are the calls that produced it, with their reasoning. One response is stored for each contestant,
+        item and trial. A second one with the same text is ignored, and one with another text is refused.
         """
-        writer = self._writing()
+        writer = self._require_writer()
         with writer.alone():
-            known = self._adder.known_of(item)
+            stored_items = self._adder.load_stored_item(item)
             with writer.lock:
-                self._adder.item(item, known)
+                self._adder.add_item(item, stored_items)
                 if isinstance(response, Failure):
-                    self._adder.calls(response.exchanges, response.judge, "contestant")
-                    writer.put("failures", row_conversion.failure_row("contestant", response), response, paid=True)
+                    self._adder.add_calls(response.exchanges, response.judge, "contestant")
+                    writer.put("failures", row_conversion.failure_row("contestant", response), response, is_paid=True)
                 else:
                     row = row_conversion.response_row(item, response, usage, prompt, at)
-                    self._adder.calls(exchanges, response.contestant, "contestant")
-                    self._adder.response(item, response, row, known, paid=True)
+                    self._adder.add_calls(exchanges, response.contestant, "contestant")
+                    self._adder.add_response(item, response, row, stored_items, is_paid=True)
 
     def flush(self) -> None:
-        """Commit all that was added. When this returns, it is durable."""
-        if self._writer is not None and not self._closed:
+        """Commit everything that was added. Once this returns, it is durable."""
+        if self._writer is not None and not self._is_closed:
             self._writer.flush()
 
     def close(self) -> None:
-        """Commit what is left and let go of the file."""
-        if self._closed:
+        """Commit the remaining entries and close the database."""
+        if self._is_closed:
             return
-        self._closed = True
+        self._is_closed = True
         self._readers.close()
         if self._writer is not None:
             self._writer.close()
@@ -271,17 +251,16 @@ class Ledger(Readable, AbstractContextManager["Ledger"]):
     ) -> None:
         self.close()
 
-    def sole(self, name: str) -> AbstractContextManager[None]:
-        """Hold a judge or contestant for this run alone; a second run gets one sentence that says who holds it."""
-        return self._database.sole(name)
+    def hold_lock(self, name: str) -> AbstractContextManager[None]:
+        """Lock a judge or contestant for this run; a second run gets an error that names the holder."""
+        return self._database.hold_lock(name)
 
-    def sole_soon(self, names: Sequence[str]) -> AbstractContextManager[None]:
-        """Begin to hold names for which `sole` is called before this ends: where the ledger is far, that takes time in
-        which something else can be done."""
-        return self._database.sole_soon(names)
+    def request_locks(self, names: Sequence[str]) -> AbstractContextManager[None]:
+        """Start acquiring the locks that `hold_lock` needs later, since a remote ledger takes time."""
+        return self._database.request_locks(names)
 
-    def _writing(self) -> Writer:
-        if self._closed:
+    def _require_writer(self) -> Writer:
+        if self._is_closed:
             raise LedgerError(f"{self.place}: the ledger is closed")
         if self._writer is None:
             raise LedgerError(f"{self.place}: the ledger was opened for reading only")

@@ -1,4 +1,4 @@
-"""New ledgers, and the steps from an older schema to the newest. Rows that are there keep their columns and seals."""
+"""Creation of new ledgers, and schema migrations. Existing rows keep their columns and row digests."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from fullbench.ledger.row_conversion import Row
 from fullbench.ledger.sqlite.connection import SqliteConnection
 
 Step = Callable[[Connection], Iterable[str]]
-"""Yields SQL statements with the types of SQLite; between them it may read and add rows through the connection."""
+"""Yields SQL statements with SQLite types; between them it may read and add rows through the connection."""
 
 MIGRATIONS: dict[int, Step] = {}
-"""For each older version that can be migrated, the step to the next version."""
+"""Step to the next version, for each older version that can be migrated."""
 
 
-def create(connection: sqlite3.Connection) -> None:
-    """Make the tables in an empty SQLite database, in one transaction."""
+def create_ledger(connection: sqlite3.Connection) -> None:
+    """Create the tables in an empty SQLite database, in one transaction."""
     connection.execute("BEGIN IMMEDIATE")
-    schema.create(connection)
-    begin(SqliteConnection(connection))
+    schema.create_tables(connection)
+    add_identity(SqliteConnection(connection))
     connection.execute("COMMIT")
 
 
-def begin(connection: Connection) -> None:
-    """Give a new ledger an identity and a salt, within the transaction that is open."""
+def add_identity(connection: Connection) -> None:
+    """Give a new ledger an identity and a salt, within the open transaction."""
     chain = Chain.begin()
     now = time.time()
-    named: list[Row] = [("identity", secrets.token_hex(16), now), ("salt", secrets.token_hex(32), now)]
-    connection.insert("settings", chain.seal("settings", named))
+    setting_rows: list[Row] = [("identity", secrets.token_hex(16), now), ("salt", secrets.token_hex(32), now)]
+    connection.insert("settings", chain.seal("settings", setting_rows))
     connection.insert("commits", chain.seal("commits", [(now, schema.SEALS)]))
 
 
@@ -61,7 +61,7 @@ def refuse_other_versions(place: object, version: int, *, read_only: bool = Fals
     )
 
 
-def statements(connection: Connection, version: int) -> Iterator[str]:
+def migration_statements(connection: Connection, version: int) -> Iterator[str]:
     """Yield the SQL of all steps from an older version to `schema.VERSION`."""
     for older in range(version, schema.VERSION):
         yield from MIGRATIONS[older](connection)

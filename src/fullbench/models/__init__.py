@@ -1,1 +1,1 @@
-"""Whatever answers conversations: servers, local models, offline ones."""
+"""Models that answer prompts: behind servers, in this process, or offline."""

@@ -1,7 +1,7 @@
-"""Keys from a file `.env` in the folder where one works, for whoever keeps them there.
+"""API keys from a `.env` file in the working directory.
 
-Only variables that somebody asks for by name are looked up, and only where the environment has none: a file that came
-with somebody's data changes nothing else.
+Only variables requested by name are read, and only if the environment does not set them. A `.env` file that came with
+somebody's data therefore changes nothing else.
 """
 
 from __future__ import annotations
@@ -15,48 +15,49 @@ from pathlib import Path
 _LINE = re.compile(r"\s*(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(.*?)\s*")
 
 
-def variable(name: str) -> str:
-    """What a variable holds, in the environment or else in `.env`; nothing where neither has it."""
+def read_variable(name: str) -> str:
+    """Return a variable from the environment or else from `.env`; empty if neither has it."""
     if value := os.environ.get(name, "").strip():
         return value
-    return _here().get(name, "")
+    return _current_variables().get(name, "")
 
 
-def names() -> list[str]:
-    """The variables that `.env` has, for a library that looks its keys up by itself."""
-    return list(_here())
+def variable_names() -> list[str]:
+    """Return the names of all variables in `.env`, for libraries that look up their keys themselves."""
+    return list(_current_variables())
 
 
-def found_here() -> bool:
-    """Whether there is such a file where one works."""
+def has_dotenv_file() -> bool:
+    """Return True if the working directory has a `.env` file."""
     return Path(".env").exists()
 
 
-def _here() -> dict[str, str]:
+def _current_variables() -> dict[str, str]:
     file = Path(".env").absolute()
     try:
-        changed = file.stat().st_mtime_ns
+        modified_at = file.stat().st_mtime_ns
     except OSError:
         return {}
-    return _variables(file, changed)
+    return _read_variables(file, modified_at)
 
 
+# `_modified_at` is only part of the cache key: an edited file is read again.
 @lru_cache(maxsize=8)
-def _variables(file: Path, _changed: int) -> dict[str, str]:
+def _read_variables(file: Path, _modified_at: int) -> dict[str, str]:
     try:
         data = file.read_bytes()
-        # What PowerShell writes with `>` is UTF-16.
+        # PowerShell's `>` writes UTF-16.
         wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
         text = data.decode("utf-16" if wide else "utf-8-sig")
-    except (OSError, UnicodeDecodeError):  # a file that is none of ours is no error of this user
+    except (OSError, UnicodeDecodeError):  # such a file may belong to another program, so it is no error
         return {}
-    return parsed(text)
+    return parse_dotenv(text)
 
 
-def parsed(text: str) -> dict[str, str]:
-    """The variables of such a file: NAME=VALUE, with or without `export` and quotes; `#` begins a remark.
+def parse_dotenv(text: str) -> dict[str, str]:
+    r"""Parse `NAME=VALUE` lines, with or without `export` and quotes; `#` starts a comment.
 
-    >>> parsed("# keys\\nexport A='x y' # mine\\nB = z # why\\nC=\\"1#2\\"\\nnonsense")
+    >>> parse_dotenv("# keys\nexport A='x y' # mine\nB = z # why\nC=\"1#2\"\nnonsense")
     {'A': 'x y', 'B': 'z', 'C': '1#2'}
     """
     values: dict[str, str] = {}
@@ -64,6 +65,6 @@ def parsed(text: str) -> dict[str, str]:
         match = _LINE.fullmatch(line)
         if match is None:
             continue
-        quoted = re.match(r"""(["'])(.*?)\1""", match[2])
-        values[match[1]] = quoted[2] if quoted else re.split(r"\s+#", match[2])[0].strip()
+        quote_match = re.match(r"""(["'])(.*?)\1""", match[2])
+        values[match[1]] = quote_match[2] if quote_match else re.split(r"\s+#", match[2])[0].strip()
     return values

@@ -1,4 +1,4 @@
-"""Generators from a line: `image:gpt-image-1?size=1024x1024`, `diffusers:FOLDER?steps=30`, `generator:MODULE:NAME`."""
+"""Factories of image generators: `image:gpt-image-1?size=512x512`, `diffusers:FOLDER`, `generator:MODULE:FUNCTION`."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from fullbench.models.model_specs import (  # fmt: skip
     OPENAI,
     Provider,
     limits_from,
-    number,
-    placed,
+    parse_number,
     read_options,
     sampling_from,
+    split_model_and_url,
 )
-from fullbench.plugin_registry import function as function_named
+from fullbench.plugin_registry import load_function as function_named
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,55 +38,66 @@ if TYPE_CHECKING:
 _PLAIN = ("size", "quality", "background", "style", "negative_prompt")
 _NUMBERS = ("steps", "guidance")
 DRAWING: Mapping[str, Callable[[str], Any]] = {
-    **dict.fromkeys(_PLAIN, str), "steps": int, "guidance": number, "seed": int, "extra": json.loads,
-    "price_picture": number, "pixels": int,
+    **dict.fromkeys(_PLAIN, str), "steps": int, "guidance": parse_number, "seed": int, "extra": json.loads,
+    "price_picture": parse_number, "pixels": int,
 }  # fmt: skip
 
 
-def image(name: str, options: Mapping[str, str]) -> Model:
-    """A model that draws behind OpenAI's image generations, or behind any server like it: `NAME@http://host/v1`."""
-    return _drawing("image", OPENAI, name, options, OpenAIImages)
+def build_image_model(name: str, options: Mapping[str, str]) -> Model:
+    """Build a model that draws through OpenAI's image generations API or a compatible server: `NAME@http://host/v1`."""
+    return _build_drawing_model("image", OPENAI, name, options, OpenAIImages)
 
 
-def image_edit(name: str, options: Mapping[str, str]) -> Model:
-    """A model that edits pictures behind OpenAI's image edits, or behind any server like it."""
-    return _drawing("image-edit", OPENAI, name, options, OpenAIEdits)
+def build_image_edit_model(name: str, options: Mapping[str, str]) -> Model:
+    """Build a model that edits pictures through OpenAI's image edits API, or a compatible server."""
+    return _build_drawing_model("image-edit", OPENAI, name, options, OpenAIEdits)
 
 
-def gemini_image(name: str, options: Mapping[str, str]) -> Model:
-    """A model of Gemini's API that draws, from words or from words and pictures."""
-    return _drawing("gemini-image", GEMINI, name, options, GeminiImages)
+def build_gemini_image_model(name: str, options: Mapping[str, str]) -> Model:
+    """Build a Gemini model that draws from text, or from text and pictures."""
+    return _build_drawing_model("gemini-image", GEMINI, name, options, GeminiImages)
 
 
-def _drawing(kind: str, provider: Provider, name: str, options: Mapping[str, str], dialect: Any) -> Model:
-    model, url = placed(replace(provider, name=kind), name)
+def _build_drawing_model(kind: str, provider: Provider, name: str, options: Mapping[str, str], dialect: Any) -> Model:
+    model, url = split_model_and_url(replace(provider, name=kind), name)
     if not model:
         raise InputError(f"the spec '{kind}:{name}' names no model; write {kind}:NAME or {kind}:NAME@URL")
-    read = read_options(f"{kind}:{model}", options, {**DRAWING, **LIMITS, **ACCESS})
+    option_values = read_options(f"{kind}:{model}", options, {**DRAWING, **LIMITS, **ACCESS})
     address = url or provider.url
-    price = read.pop("price_picture", None)
-    extra = {option: read.pop(option) for option in (*_PLAIN, *_NUMBERS) if option in read}
-    sampling = sampling_from({**read, "extra": {**_wire(extra), **read.get("extra", {})}})
+    price = option_values.pop("price_picture", None)
+    extra = {option: option_values.pop(option) for option in (*_PLAIN, *_NUMBERS) if option in option_values}
+    sampling = sampling_from({**option_values, "extra": {**_server_options(extra), **option_values.get("extra", {})}})
     per_picture = {"per_picture": price is not None}
-    spoken = dialect(**per_picture) if dialect is GeminiImages else dialect(own=provider.owns(address), **per_picture)
-    env = (read["key_env"],) if "key_env" in read else provider.env if provider.owns(address) else ()
+    dialect_instance = (
+        dialect(**per_picture) if dialect is GeminiImages else dialect(is_openai=provider.owns(address), **per_picture)
+    )
+    env = (option_values["key_env"],) if "key_env" in option_values else provider.env if provider.owns(address) else ()
     file: Path | None = None
-    if "key_file" in read:
+    if "key_file" in option_values:
         from pathlib import Path
 
-        file = Path(read["key_file"])
-    listed = None if price is None else (0.0, price * 1e6)
-    return ChatModel(model, address, spoken, Key(env, file), sampling, limits_from(read), listed, read.get("label", ""))
+        file = Path(option_values["key_file"])
+    # Prices are per million tokens, and with `per_picture` a picture counts as one token out.
+    listed_price = None if price is None else (0.0, price * 1e6)
+    return ChatModel(
+        model,
+        address,
+        dialect_instance,
+        Key(env, file),
+        sampling,
+        limits_from(option_values),
+        listed_price,
+        option_values.get("label", ""),
+    )
 
 
-def _wire(extra: Mapping[str, Any]) -> dict[str, Any]:
-    """Options under the names that image servers have for them."""
+def _server_options(extra: Mapping[str, Any]) -> dict[str, Any]:
     names = {"steps": "num_inference_steps", "guidance": "guidance_scale"}
     return {names.get(option, option): value for option, value in extra.items()}
 
 
-def diffusers(name: str, options: Mapping[str, str]) -> Model:
-    """A pipeline of `diffusers` in this process, by folder or hub name; needs the optional part `diffusers`."""
+def build_diffusers_model(name: str, options: Mapping[str, str]) -> Model:
+    """Build a `diffusers` pipeline in this process, by folder or hub name; needs the extra `diffusers`."""
     from fullbench.models.local.diffusers_pipeline import OPTIONS, PipelineModel
 
     if not name:
@@ -96,50 +107,48 @@ def diffusers(name: str, options: Mapping[str, str]) -> Model:
 
 @dataclass(frozen=True, eq=False)
 class CallableGenerator:
-    """A function of one's own that draws.
-
-    It takes the prompt and a seed, and the item's pictures where it names a third argument; it gives a Pillow image,
-    the bytes of a picture, or None where it would not draw.
+    """A user's function that draws. It takes the prompt, a seed and, with a third parameter, the item's pictures; it
+    returns a Pillow image, the bytes of a picture, or None to refuse.
     """
 
     function: Callable[..., Image | bytes | None] = field(repr=False)
-    named: str = "generator"
+    function_name: str = "generator"
     seed: int = 0
     draws: bool = True
     price: tuple[float, float] | None = (0.0, 0.0)
 
     @property
     def name(self) -> str:
-        return self.named + (f"+seed{self.seed}" if self.seed else "")
+        return self.function_name + (f"+seed{self.seed}" if self.seed else "")
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        return {"function": self.named, "seed": self.seed}
+        return {"function": self.function_name, "seed": self.seed}
 
     def answer(self, prompts: Iterable[Prompt]) -> Iterator[Reply]:
         takes_pictures = len(signature(self.function).parameters) > 2
         for prompt in prompts:
             seed = self.seed + (prompt.seed or 0)
-            shown = [picture for turn in prompt.turns for picture in turn.pictures]
-            drawn = self.function(prompt.turns[-1].text, seed, *([shown] if takes_pictures else []))
+            pictures = [picture for turn in prompt.turns for picture in turn.pictures]
+            drawing = self.function(prompt.turns[-1].text, seed, *([pictures] if takes_pictures else []))
             tags = {"seed": str(seed)}
-            if drawn is None:
+            if drawing is None:
                 yield Reply(prompt, usage=Usage(calls=1), stop="refused", tags=tags)
             else:
-                data = drawn if isinstance(drawn, bytes) else encoded_image(drawn)
-                picture = Picture.as_given(data, data)
+                data = drawing if isinstance(drawing, bytes) else encode_png(drawing)
+                picture = Picture.from_any_bytes(data, data)
                 yield Reply(prompt, usage=Usage(calls=1), stop="stop", pictures=(picture,), tags=tags)
 
 
-def encoded_image(image_: Image) -> bytes:
-    """A picture as PNG."""
+def encode_png(image_: Image) -> bytes:
+    """Encode an image as PNG."""
     out = BytesIO()
     image_.save(out, "PNG")
     return out.getvalue()
 
 
-def callable_generator(name: str, options: Mapping[str, str]) -> Model:
-    """The generator that `generator:MODULE:FUNCTION` names."""
-    read = read_options(f"generator:{name}", options, {"seed": int})
-    drawing = function_named(name, form="generator:MODULE:FUNCTION")
-    return CallableGenerator(drawing, name, read.get("seed", 0))
+def build_callable_generator(name: str, options: Mapping[str, str]) -> Model:
+    """Build the generator for `generator:MODULE:FUNCTION`."""
+    option_values = read_options(f"generator:{name}", options, {"seed": int})
+    draw_function = function_named(name, form="generator:MODULE:FUNCTION")
+    return CallableGenerator(draw_function, name, option_values.get("seed", 0))

@@ -1,4 +1,4 @@
-"""litellm itself: how it is loaded, what it finds in `.env`, what it takes, and what its errors mean."""
+"""Import of litellm, the `.env` variables it may use, the parameters it supports, and the meaning of its errors."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from fullbench.errors import MissingExtra
 from fullbench.models import dotenv
 from fullbench.models.net import error_meanings
 from fullbench.models.wire.reply_parsing import Trouble
-from fullbench.text_safety import masked
+from fullbench.text_safety import mask_secrets
 
 _LISTS = {
     "azure": "azure", "azure_ai": "azure", "bedrock": "aws", "vertex_ai": "google", "gemini": "google",
     "together_ai": "together", "fireworks_ai": "fireworks", "xai": "x-ai",
     **{name: name for name in ("anthropic", "cohere", "deepseek", "groq", "mistral", "openai", "openrouter")},
 }  # fmt: skip
-"""litellm's names of providers, and those of the list of prices."""
+"""Provider names of litellm, mapped to those of the price list."""
 _WHOLE = ("openrouter", "together_ai", "fireworks_ai", "groq")
-"""Providers whose models have a maker's name in front, which is part of their own."""
+"""Providers whose model names include the maker's name."""
 _KEYS = {
     "azure": "AZURE_API_KEY, AZURE_API_BASE and AZURE_API_VERSION",
     "bedrock": "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION_NAME",
@@ -28,23 +28,23 @@ _ADDRESSES = {"azure": "AZURE_API_BASE", "bedrock": "AWS_REGION_NAME or AWS_BEDR
 _SECRETS = ("_KEY", "_KEY_ID", "_TOKEN", "_SECRET")
 _PLACES = ("_API_BASE", "_BASE_URL", "_ENDPOINT", "_ENDPOINT_URL")
 _CLOUDS = ("AWS", "AZURE")
-_NEVER = re.compile(
+_PERMANENT_ERRORS = re.compile(
     r"(missing|unable to locate|no) credentials|must provide one of|LLM provider not provided|UnsupportedParamsError"
     r"|model identifier is invalid|on-demand throughput|access to the model",
     re.IGNORECASE,
 )
-"""What no prompt mends, whatever the status."""
+"""Errors that no retry or other prompt fixes, whatever the status."""
 _KEYLESS = re.compile(r"credentials|security token|AuthenticationError|PermissionDenied|api.?key", re.IGNORECASE)
 _PREFIX = re.compile(
     r"^(?:litellm\.)?(?:\w+(?:Error|Exception)\b(?: \w+(?:Error|Exception))?(?: Invalid Authentication)?[: -]+)+"
 )
 
 
-def loaded() -> Any:
-    """litellm, told not to fetch its price list from the network and not to advertise itself."""
+def import_litellm() -> Any:
+    """Import litellm without its download of a price list, its telemetry and its advertising."""
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
-    for name in _from_file(dotenv.names()):
-        os.environ.setdefault(name, dotenv.variable(name))
+    for name in _usable_file_variables(dotenv.variable_names()):
+        os.environ.setdefault(name, dotenv.read_variable(name))
     try:
         import litellm
     except ImportError as error:
@@ -54,26 +54,31 @@ def loaded() -> Any:
     return litellm
 
 
-def _from_file(names: list[str]) -> list[str]:
-    """What litellm may find of `.env`: keys, and what a cloud needs besides.
+def _usable_file_variables(names: list[str]) -> list[str]:
+    """Return the variables of `.env` that litellm may use: keys, and the other settings of a cloud.
 
-    An address counts where the key for it stands in the same file and the environment has none: a file that came with
-    somebody's data sends no key of the user's elsewhere.
+    An address counts only if its key is in the same file and the environment has none. Otherwise a `.env` file that
+    came with somebody's data could send the user's key to another server.
     """
-    own = {name.split("_")[0] for name in os.environ if _is_secret(name)}
-    filed = {name.split("_")[0] for name in names if _is_secret(name)}
-    trusted = filed - own
+    environment_prefixes = {name.split("_")[0] for name in os.environ if _is_secret(name)}
+    file_prefixes = {name.split("_")[0] for name in names if _is_secret(name)}
+    trusted_prefixes = file_prefixes - environment_prefixes
     return [
-        name for name in names
-        if (name.split("_")[0] in trusted if name.endswith(_PLACES) else _is_secret(name) or name.startswith(_CLOUDS))
-    ]  # fmt: skip
+        name
+        for name in names
+        if (
+            name.split("_")[0] in trusted_prefixes
+            if name.endswith(_PLACES)
+            else _is_secret(name) or name.startswith(_CLOUDS)
+        )
+    ]
 
 
-def taken(litellm: Any, model: str) -> frozenset[str]:
-    """The settings that the provider of a model takes, by litellm's own list."""
+def supported_params(litellm: Any, model: str) -> frozenset[str]:
+    """Return the settings that the model's provider accepts, according to litellm."""
     try:
         return frozenset(litellm.get_supported_openai_params(model) or ())
-    except Exception:  # noqa: BLE001 (a name that it does not know is told by the first call)
+    except Exception:  # noqa: BLE001 (the first call reports an unknown name)
         return frozenset()
 
 
@@ -81,10 +86,11 @@ def provider_of(model: str) -> str:
     return model.split("/", maxsplit=1)[0].lower() if "/" in model else ""
 
 
-def listed_as(model: str) -> tuple[str, str, str]:
-    """A model's name, address and provider in the list of prices.
+def price_list_entry(model: str) -> tuple[str, str, str]:
+    """Return a model's name, address and provider in the price list.
 
-    >>> listed_as("bedrock/converse/us.anthropic.claude-opus-4-7-v1:0"), listed_as("openrouter/qwen/qwen3-vl")
+    >>> (price_list_entry("bedrock/converse/us.anthropic.claude-opus-4-7-v1:0"),
+    ...  price_list_entry("openrouter/qwen/qwen3-vl"))
     (('us.anthropic.claude-opus-4-7-v1:0', '', 'aws'), ('qwen/qwen3-vl', '', 'openrouter'))
     """
     provider = provider_of(model)
@@ -92,28 +98,30 @@ def listed_as(model: str) -> tuple[str, str, str]:
     return bare, "", _LISTS.get(provider, "-")
 
 
-def trouble(error: Exception) -> Trouble:
-    """What an error of litellm means: its kind, its status, and the wait that the server asked for."""
+def trouble_from_error(error: Exception) -> Trouble:
+    """Translate a litellm error into its kind, its status and the wait that the server requested."""
     status = getattr(error, "status_code", None)
     status = status if isinstance(status, int) else 500
     headers = getattr(error, "litellm_response_headers", None) or getattr(
         getattr(error, "response", None), "headers", None
     )
-    known = {"kind": type(error).__name__, "code": getattr(error, "code", None), "message": _shown(error)}
-    complaint = error_meanings.read(known)
-    kind = "model" if _NEVER.search(complaint.words) else error_meanings.sort(status, complaint)
-    unconnected = "connect" in complaint.words.lower() and not headers
+    error_fields = {"kind": type(error).__name__, "code": getattr(error, "code", None), "message": _error_text(error)}
+    complaint = error_meanings.read_complaint(error_fields)
+    kind = (
+        "model" if _PERMANENT_ERRORS.search(complaint.words) else error_meanings.classify_complaint(status, complaint)
+    )
+    is_unconnected = "connect" in complaint.words.lower() and not headers
     wait = error_meanings.retry_after(dict(headers)) if headers else None
-    return Trouble(kind, f"{status}: {complaint.message}", wait, status, complaint, unconnected=unconnected)
+    return Trouble(kind, f"{status}: {complaint.message}", wait, status, complaint, is_unconnected=is_unconnected)
 
 
-def sentence(model: str, trouble: Trouble) -> str:
-    """One sentence for the user: what, which provider, what to do."""
+def describe_trouble(model: str, trouble: Trouble) -> str:
+    """Return one sentence for the user: what is wrong, which provider, what to do."""
     provider = provider_of(model)
     words = "" if trouble.complaint is None else trouble.complaint.words
     who = f"{provider or 'the provider'} (by way of litellm)"
     keys = _KEYS.get(provider, "the variables that litellm reads for it")
-    if trouble.unconnected or "must provide" in words.lower():
+    if trouble.is_unconnected or "must provide" in words.lower():
         place = _ADDRESSES.get(provider, "the variables that litellm reads for it")
         return f"{who} cannot be reached for {model!r} ({trouble.message}); check its address, {place}"
     if (trouble.status in {401, 403} and "access to the model" not in words) or _KEYLESS.search(words):
@@ -130,10 +138,12 @@ def _is_secret(name: str) -> bool:
     return name.endswith(_SECRETS)
 
 
-def _shown(error: Exception) -> str:
-    """What an error says, in one line without keys: litellm reads them from variables, and a server may repeat them."""
+def _error_text(error: Exception) -> str:
+    """Return an error's message on one line with keys masked: a server may repeat a key that litellm read itself."""
     keys = [value for name, value in os.environ.items() if _is_secret(name)]
-    line = _PREFIX.sub("", masked(" ".join(str(error).split()), keys))
-    told = re.match(r'\{"[Mm]essage": ?"(.*?)"', line)
-    # What follows is litellm's advice to its own users.
-    return (told[1] if told else re.split(r" To drop |\. Pass model as|\. Set `| Learn more", line)[0])[:300]
+    line = _PREFIX.sub("", mask_secrets(" ".join(str(error).split()), keys))
+    message_match = re.match(r'\{"[Mm]essage": ?"(.*?)"', line)
+    # The rest is advice to users of litellm itself.
+    return (
+        message_match[1] if message_match else re.split(r" To drop |\. Pass model as|\. Set `| Learn more", line)[0]
+    )[:300]

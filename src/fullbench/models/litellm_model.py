@@ -1,4 +1,4 @@
-"""Any provider that litellm knows: slower than `ChatModel`, for servers that speak none of its dialects."""
+"""Models of any provider that litellm supports: slower than `ChatModel`, for servers with none of its dialects."""
 
 from __future__ import annotations
 
@@ -19,35 +19,34 @@ from fullbench.errors import InputError, ModelError
 from fullbench.models import litellm_library as library
 from fullbench.models.dialects import Answer, OpenAI
 from fullbench.models.dialects.anthropic import REPLY_TOKENS, thinking_room
-from fullbench.models.dialects.base import joined_words
+from fullbench.models.dialects.base import join_text_parts
 from fullbench.models.model_prices import Price, Shares, cache_shares, price_of, shares_at
 from fullbench.models.model_settings import Key, Limits, Sampling
-from fullbench.models.net.budget_check import Purse, expected_price, purse
-from fullbench.models.net.cancellation import HALT_SECONDS, halted
-from fullbench.models.net.circuit_breaker import Gate, Provider, provider
-from fullbench.models.net.retries import GARBLED_TRIES, RATE_LIMITED, Tries, lasting, wait_for
-from fullbench.models.wire.reply_parsing import Tally, Trouble, read_payload
-from fullbench.models.wire.token_estimates import estimate
+from fullbench.models.net.budget_check import CallBudget, current_budget, expected_price
+from fullbench.models.net.cancellation import HALT_SECONDS, current_stop_check
+from fullbench.models.net.circuit_breaker import Gate, Provider, get_provider
+from fullbench.models.net.retries import GARBLED_TRIES, RATE_LIMITED, Tries, prompt_failure_kind, retry_delay
+from fullbench.models.wire.reply_parsing import Trouble, UsageCounter, read_payload
+from fullbench.models.wire.token_estimates import estimate_tokens
 
 WIDTH = 16
 POLL = 0.02
-"""So often a call looks whether those before it have left money for it."""
-LOST_TRIES = 3
-"""So many attempts in vain to reach a server that never answered."""
+"""Seconds between checks whether earlier calls left money in the budget."""
+CONNECT_TRIES = 3
+"""Attempts to reach a server that never answered, before the run ends."""
 _ADDRESSES = ("api_base", "base_url", "aws_bedrock_runtime_endpoint")
 
 
 @dataclass(frozen=True, eq=False)
 class LiteLLMModel:
-    """A model by its litellm name (`bedrock/...`). litellm finds keys and addresses itself, in its own variables.
-
-    Calls are paced, retried and paid for as those of other models are; litellm is told to try once.
+    """A model by its litellm name (`bedrock/...`). litellm reads keys and addresses from its own variables.
+    Calls are rate-limited, retried and paid for like those of other models, so litellm itself tries only once.
     """
 
     model: str
     sampling: Sampling = field(default_factory=Sampling)
     limits: Limits = field(default_factory=Limits)
-    listed: Price | None = None
+    listed_price: Price | None = None
     cached_price: float | None = None
 
     @cached_property
@@ -57,41 +56,46 @@ class LiteLLMModel:
     @cached_property
     def settings(self) -> Mapping[str, Any]:
         limits = {name: value for name, value in asdict(self.limits).items() if value is not None}
-        return {"model": self.model, "dialect": "litellm", "sampling": self.sampling.set(), "limits": limits}
+        return {
+            "model": self.model,
+            "dialect": "litellm",
+            "sampling": self.sampling.explicit_values(),
+            "limits": limits,
+        }
 
     def as_judge(self) -> LiteLLMModel:
-        """The same model as judges ask it: at temperature 0, unless something is said or the model takes none."""
-        settled = self.sampling.as_judge(self.model)
-        return self if settled is self.sampling else replace(self, sampling=settled)
+        """Return this model for judging: temperature 0, unless sampling is set or the model takes none."""
+        judge_sampling = self.sampling.as_judge(self.model)
+        return self if judge_sampling is self.sampling else replace(self, sampling=judge_sampling)
 
     @cached_property
     def address(self) -> str:
-        """The address that the spec names; empty where litellm finds it by itself."""
+        """Return the address in the spec; empty if litellm finds it itself."""
         return next((str(self.sampling.extra[name]) for name in _ADDRESSES if name in self.sampling.extra), "")
 
     @cached_property
     def price(self) -> Price | None:
-        """What was said, else what the provider's list says; what another address charges nobody knows."""
-        if self.listed is not None or self.address:
-            return self.listed
-        return price_of(*library.listed_as(self.model))
+        """Return the user's price, else the provider's list price. The price at another address is unknown."""
+        if self.listed_price is not None or self.address:
+            return self.listed_price
+        return price_of(*library.price_list_entry(self.model))
 
     @cached_property
     def shares(self) -> Shares:
-        """What a token from the server's cache costs, and one that goes into it, where a fresh one costs 1."""
+        """Return the price of a token read from the cache and of one written to it; a fresh token costs 1."""
         if self.cached_price is not None:
             return shares_at(self.price, self.cached_price)
-        return cache_shares(*library.listed_as(self.model))
+        return cache_shares(*library.price_list_entry(self.model))
 
     @cached_property
     def _provider(self) -> Provider:
-        shared = provider(f"litellm {self.address or library.provider_of(self.model)}", Key())
-        shared.join(self.limits)
-        return shared
+        shared_provider = get_provider(f"litellm {self.address or library.provider_of(self.model)}", Key())
+        shared_provider.join(self.limits)
+        return shared_provider
 
     def answer(self, prompts: Iterable[Prompt]) -> Iterator[Reply]:
-        """Ask in a few threads; a prompt is pulled only when one of them is free."""
-        caller = _Caller(self, library.loaded(), self._provider, purse())
+        """Send prompts from several threads; a prompt is pulled only when a thread is free."""
+        caller = _Caller(self, library.import_litellm(), self._provider, current_budget())
         return self._replies(caller, iter(prompts))
 
     def _replies(self, caller: _Caller, source: Iterator[Prompt]) -> Iterator[Reply]:
@@ -100,170 +104,175 @@ class LiteLLMModel:
         with ThreadPoolExecutor(width) as pool:
             try:
                 while True:
-                    free = 0 if caller.ended else width - len(running)
+                    free = 0 if caller.fatal_error else width - len(running)
                     running.update(pool.submit(caller, prompt) for prompt in islice(source, free))
                     if not running:
                         break
-                    done, running = wait(running, return_when=FIRST_COMPLETED)
-                    for future in done:
+                    finished_calls, running = wait(running, return_when=FIRST_COMPLETED)
+                    for future in finished_calls:
                         yield future.result()
             finally:
                 caller.closing.set()
                 for future in running:
                     future.cancel()
-        if caller.ended is not None:
-            raise caller.ended
+        if caller.fatal_error is not None:
+            raise caller.fatal_error
 
-    def body(self, prompt: Prompt, taken: frozenset[str]) -> dict[str, Any]:
-        """What litellm is told. It refuses what a provider does not take (`taken` is what that is), so a resampled
-        prompt's seed and the word that JSON is wanted stay away there; what the user set himself is sent.
+    def body(self, prompt: Prompt, supported_params: frozenset[str]) -> dict[str, Any]:
+        """Return the arguments of litellm's `completion`.
 
-        Blank parts are left out: litellm would write words of its own into them.
+        litellm refuses parameters that a provider does not support. The seed of a resampled prompt and the JSON
+        format are therefore sent only if they are in `supported_params`. Settings of the user are always sent. Blank
+        parts are left out, because litellm would fill them with its own text.
         """
-        turns = tuple(Turn(turn.role, tuple(joined_words(turn.parts))) for turn in prompt.turns if _says(turn))
+        turns = tuple(
+            Turn(turn.role, tuple(join_text_parts(turn.parts))) for turn in prompt.turns if _has_content(turn)
+        )
         fitting = replace(
-            prompt, turns=turns, seed=prompt.seed if "seed" in taken else None,
-            json=prompt.json and "response_format" in taken,
+            prompt, turns=turns, seed=prompt.seed if "seed" in supported_params else None,
+            json=prompt.json and "response_format" in supported_params,
         )  # fmt: skip
         sampling = self.sampling
         room = thinking_room(sampling.effort) if "claude" in self.model.lower() else 0
-        if room:  # what Claude thinks counts within its limit, and litellm adds nothing to one that is set
+        if room:  # Claude's thinking counts towards max_tokens, and litellm does not raise a limit that is set
             sampling = replace(sampling, max_tokens=(sampling.max_tokens or REPLY_TOKENS) + room)
         return dict(orjson.loads(OpenAI().body(self.model, fitting, sampling)))
 
 
-def _says(turn: Turn) -> bool:
+def _has_content(turn: Turn) -> bool:
     return turn.role != "system" or bool(turn.text.strip())
 
 
 class _Caller:
-    """One prompt to one reply by way of litellm, from any thread."""
+    """Sends one prompt through litellm and returns its reply; callable from any thread."""
 
-    def __init__(self, model: LiteLLMModel, litellm: Any, server: Provider, payer: Purse | None) -> None:
-        self._model, self._litellm, self._purse = model, litellm, payer
+    def __init__(self, model: LiteLLMModel, litellm: Any, server: Provider, budget: CallBudget | None) -> None:
+        self._model, self._litellm, self._budget = model, litellm, budget
         self._requests, self._tokens = server.requests, server.tokens
         self._gate: Gate = server.gate(model.model)
-        self._taken = library.taken(litellm, model.model)
-        self._halted = halted()
-        self._answered = False
-        self.ended: ModelError | None = None
+        self._supported_params = library.supported_params(litellm, model.model)
+        self._is_stopped = current_stop_check()
+        self._has_answered = False
+        self.fatal_error: ModelError | None = None
         self.closing = threading.Event()
 
     def __call__(self, prompt: Prompt) -> Reply:
-        """The reply to a prompt: an answer, a refusal or the error that no retry mended."""
-        model, tally = self._model, Tally(shares=self._model.shares)
+        model, counter = self._model, UsageCounter(shares=self._model.shares)
         try:
-            body = model.body(prompt, self._taken)
+            body = model.body(prompt, self._supported_params)
         except InputError as error:
-            return Reply(prompt, error=str(error), failure=lasting(prompt))
+            return Reply(prompt, error=str(error), failure=prompt_failure_kind(prompt))
         tries = Tries(time.monotonic() + model.limits.patience)
         while True:
-            result = self._paid(body, prompt, tally, tries)
+            result = self._attempt_within_budget(body, prompt, counter, tries)
             if isinstance(result, str):
-                unpaid = not tries.sent and self._purse is not None and bool(self._purse.empty)
-                return replace(self._failed(prompt, tally, result), failure="unasked" if unpaid else "passing")
+                unpaid = not tries.sent_count and self._budget is not None and bool(self._budget.empty)
+                return replace(self._failed_reply(prompt, counter, result), failure="unasked" if unpaid else "passing")
             if isinstance(result, Answer):
-                self._answered = True
-                return result.reply(prompt, tally.usage(model.price))
-            tries.count(result)
+                self._has_answered = True
+                return result.reply(prompt, counter.usage(model.price))
+            tries.count_attempt(result)
             if result.kind == "refused":
-                return Reply(prompt, usage=tally.usage(model.price), stop="refused")
-            lost = result.unconnected and not self._answered and tries.failed >= LOST_TRIES
-            if result.kind == "model" or lost:
-                self._end(library.sentence(model.model, result))
-                return self._failed(prompt, tally, result.message)
+                return Reply(prompt, usage=counter.usage(model.price), stop="refused")
+            is_unreachable = result.is_unconnected and not self._has_answered and tries.failed_count >= CONNECT_TRIES
+            if result.kind == "model" or is_unreachable:
+                self._end_run(library.describe_trouble(model.model, result))
+                return self._failed_reply(prompt, counter, result.message)
             if result.kind in {"prompt", "unclear"}:
                 return replace(
-                    self._failed(prompt, tally, result.message),
+                    self._failed_reply(prompt, counter, result.message),
                     failure="permanent" if result.kind == "prompt" else "passing",
                 )
-            pause = wait_for(result, tries, model.limits)
-            over = tries.failed >= model.limits.attempts or tries.garbled >= GARBLED_TRIES
-            if over or time.monotonic() + pause > tries.give_up or self._over_soon:
-                return self._failed(prompt, tally, tries.last)
+            pause = retry_delay(result, tries, model.limits)
+            over = tries.failed_count >= model.limits.attempts or tries.garbled_count >= GARBLED_TRIES
+            if over or time.monotonic() + pause > tries.deadline or self._should_stop:
+                return self._failed_reply(prompt, counter, tries.last_error)
             self._pause(pause)
 
-    def _end(self, why: str) -> None:
-        """No prompt can do: the stream ends when all that is on its way is back, and says why."""
-        self.ended = self.ended or ModelError(why)
+    def _end_run(self, why: str) -> None:
+        """End the stream with this error once all running calls have returned: no prompt can succeed."""
+        self.fatal_error = self.fatal_error or ModelError(why)
         self.closing.set()
 
-    def _failed(self, prompt: Prompt, tally: Tally, why: str) -> Reply:
-        return Reply(prompt, usage=tally.usage(self._model.price), error=why)
+    def _failed_reply(self, prompt: Prompt, counter: UsageCounter, why: str) -> Reply:
+        return Reply(prompt, usage=counter.usage(self._model.price), error=why)
 
-    def _paid(self, body: dict[str, Any], prompt: Prompt, tally: Tally, tries: Tries) -> Answer | Trouble | str:
-        """One attempt, once there is money for it; else why there is none."""
-        payer, price = self._purse, self._model.price
-        if payer is None or price is None:
-            return self._attempt(body, prompt, tally)
-        while not (why := payer.empty):
-            aside = payer.admit(lambda: expected_price(prompt, self._model.model, self._model.sampling, price))
-            if aside is not None:
+    def _attempt_within_budget(
+        self, body: dict[str, Any], prompt: Prompt, counter: UsageCounter, tries: Tries
+    ) -> Answer | Trouble | str:
+        budget, price = self._budget, self._model.price
+        if budget is None or price is None:
+            return self._attempt(body, prompt, counter)
+        while not (why := budget.empty):
+            reserved_dollars = budget.admit(
+                lambda: expected_price(prompt, self._model.model, self._model.sampling, price)
+            )
+            if reserved_dollars is not None:
                 break
-            if self._over_soon:
+            if self._should_stop:
                 return "the run was told to stop"
             self._pause(POLL)
         else:
-            return f"{why}; {tries.last}" if tries.sent else why
-        before = tally.dollars(price)
+            return f"{why}; {tries.last_error}" if tries.sent_count else why
+        before = counter.dollars(price)
         try:
-            return self._attempt(body, prompt, tally)
+            return self._attempt(body, prompt, counter)
         finally:
-            payer.release(aside)
-            payer.spend(tally.dollars(price) - before)
+            budget.release(reserved_dollars)
+            budget.spend(counter.dollars(price) - before)
 
-    def _attempt(self, body: dict[str, Any], prompt: Prompt, tally: Tally) -> Answer | Trouble:
+    def _attempt(self, body: dict[str, Any], prompt: Prompt, counter: UsageCounter) -> Answer | Trouble:
         self._take_turn(prompt)
-        started = time.monotonic()
+        start_time = time.monotonic()
         try:
-            result = self._sent(body, prompt, tally)
+            result = self._send_request(body, prompt, counter)
         finally:
-            self._gate.gave_up()
-        tally.seconds += time.monotonic() - started
+            self._gate.release_probe()
+        counter.seconds += time.monotonic() - start_time
         if isinstance(result, Answer) or result.kind not in {"again", "busy"}:
-            self._gate.good()
+            self._gate.record_success()
             return result
         if result.wait is not None:
             self._gate.hold(result.wait)
         if result.status != RATE_LIMITED:
-            self._gate.bad(result.message, self._model.limits)
+            self._gate.record_failure(result.message, self._model.limits)
         return result
 
-    def _sent(self, body: dict[str, Any], prompt: Prompt, tally: Tally) -> Answer | Trouble:
+    def _send_request(self, body: dict[str, Any], prompt: Prompt, counter: UsageCounter) -> Answer | Trouble:
         from openai import OpenAIError
 
         try:
             reply = self._litellm.completion(**body, timeout=self._model.limits.timeout, num_retries=0, max_retries=0)
         except OpenAIError as error:
-            tally.retries += 1
-            return library.trouble(error)
+            counter.retries += 1
+            return library.trouble_from_error(error)
         except (LookupError, TypeError, AttributeError, ValueError) as error:
-            tally.calls += 1  # litellm has an answer that it cannot read
+            counter.calls += 1  # litellm received an answer that it cannot parse
             return Trouble("garbled", f"litellm cannot read the answer ({type(error).__name__})")
-        tally.calls += 1
-        return read_payload(OpenAI(), reply.model_dump(), prompt, tally, self._model.model)
+        counter.calls += 1
+        return read_payload(OpenAI(), reply.model_dump(), prompt, counter, self._model.model)
 
     def _take_turn(self, prompt: Prompt) -> None:
-        """Wait until the server may be asked, by its gate and by so many a minute."""
+        """Wait until the circuit breaker and the limits per minute allow a call."""
         gate, patience = self._gate, self._model.limits.patience
-        while gate.shut and not self._over_soon and (rest := gate.turn()):
+        while gate.is_shut and not self._should_stop and (gate_seconds := gate.wait_seconds()):
             if gate.down_since is not None and time.monotonic() - gate.down_since > patience:
-                self._end(
-                    f"{self._model.model!r} has failed for {patience:g} s (the last: {gate.why}); what is done is kept "
+                self._end_run(
+                    f"{self._model.model!r} has failed for {patience:g} s (the last: {gate.last_error}); what "
+                    "is done is kept "
                     "and the same command goes on when its server is back"
                 )
-            self._pause(rest)
+            self._pause(gate_seconds)
         pause = 0.0 if self._requests is None else self._requests.take()
         if self._tokens is not None:
-            pause = max(pause, self._tokens.take(estimate(prompt, self._model.model)))
+            pause = max(pause, self._tokens.take(estimate_tokens(prompt, self._model.model)))
         self._pause(pause)
 
     @property
-    def _over_soon(self) -> bool:
-        """Whether nothing is tried again: no prompt can do, or the run was told to stop."""
-        return self.closing.is_set() or self._halted()
+    def _should_stop(self) -> bool:
+        return self.closing.is_set() or self._is_stopped()
 
     def _pause(self, seconds: float) -> None:
         until = time.monotonic() + seconds
-        while not self._over_soon and (left := until - time.monotonic()) > 0:
+        while not self._should_stop and (left := until - time.monotonic()) > 0:
             self.closing.wait(min(left, HALT_SECONDS))

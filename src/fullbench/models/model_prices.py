@@ -1,4 +1,4 @@
-"""What a model costs: dollars per million tokens, in and out. Unknown is None, never zero."""
+"""Model prices in dollars per million tokens, in and out. An unknown price is None, never zero."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from urllib.parse import urlsplit
 
 Price = tuple[float, float]
 Shares = tuple[float, float]
-"""What a token read from a cache costs, and one written into it, where a fresh one costs 1."""
+"""Price of a token read from a cache and of one written to it; a fresh token costs 1."""
 FRESH: Shares = (1.0, 1.0)
 
 
 def is_local(url: str) -> bool:
-    """Whether a server is one's own: this machine or a private address, where no key is wanted and nothing is paid.
+    """Return True for this machine or a private address, which need no key and cost nothing.
 
     >>> is_local("http://localhost:8000/v1"), is_local("http://10.0.0.7/v1"), is_local("https://api.openai.com/v1")
     (True, True, False)
@@ -29,21 +29,19 @@ def is_local(url: str) -> bool:
     return address.is_loopback or address.is_private
 
 
-def shares_at(price: Price | None, cached: float | None) -> Shares:
-    """The shares where somebody said what a million cached tokens cost; what goes into a cache costs as much as fresh.
+def shares_at(price: Price | None, cached_price: float | None) -> Shares:
+    """Return the cache shares for a given price of cached tokens. Writing to the cache costs as much as fresh tokens.
 
     >>> shares_at((2.0, 8.0), 0.5), shares_at((2.0, 8.0), None), shares_at(None, 0.5)
     ((0.25, 1.0), (1.0, 1.0), (1.0, 1.0))
     """
-    return FRESH if not price or not price[0] or cached is None else (cached / price[0], 1.0)
+    return FRESH if not price or not price[0] or cached_price is None else (cached_price / price[0], 1.0)
 
 
 @lru_cache(maxsize=1024)
 def price_of(model: str, url: str, provider: str = "") -> Price | None:
-    """The listed price of a model at a server, or of a provider; None where it is not listed or the list is not
-    installed.
-
-    The list comes with the optional part `prices`; where long prompts cost more, this is the price of short ones.
+    """Return the list price of a model at a server or provider, or None if it is unlisted or the list is missing.
+    The list comes with the extra `prices`. If long prompts cost more, this is the price of short ones.
     """
     if url and is_local(url):
         return (0.0, 0.0)
@@ -52,7 +50,7 @@ def price_of(model: str, url: str, provider: str = "") -> Price | None:
     except ImportError:
         return None
     thousand = 1_000
-    where = _where(url, provider)
+    where = _price_source(url, provider)
     try:
         into = calc_price(Usage(input_tokens=thousand), model, **where)
         out = calc_price(Usage(output_tokens=thousand), model, **where)
@@ -63,7 +61,7 @@ def price_of(model: str, url: str, provider: str = "") -> Price | None:
 
 @lru_cache(maxsize=1024)
 def cache_shares(model: str, url: str, provider: str = "") -> Shares:
-    """What cached tokens cost by the list; as much as fresh ones where it does not say, so that no bill is too low."""
+    """Return the list price of cached tokens as shares; 1 if unlisted, so that no bill is too low."""
     if url and is_local(url):
         return FRESH
     try:
@@ -71,7 +69,7 @@ def cache_shares(model: str, url: str, provider: str = "") -> Shares:
     except ImportError:
         return FRESH
     thousand = 1_000
-    where = _where(url, provider)
+    where = _price_source(url, provider)
     usages = (Usage(input_tokens=thousand, cache_read_tokens=thousand),
               Usage(input_tokens=thousand, cache_write_tokens=thousand))  # fmt: skip
     try:
@@ -82,5 +80,5 @@ def cache_shares(model: str, url: str, provider: str = "") -> Shares:
     return read, write
 
 
-def _where(url: str, provider: str) -> dict[str, Any]:
+def _price_source(url: str, provider: str) -> dict[str, Any]:
     return {"provider_id": provider} if provider else {"provider_api_url": url}

@@ -1,4 +1,4 @@
-"""A model that is asked without the pictures."""
+"""A model that gets every prompt without its pictures, for picture-blind controls."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from fullbench.plugin_registry import inner_model
 
 
 @dataclass(frozen=True)
-class Blind:
-    """A model that is asked without the pictures: the control that says what the words alone give away."""
+class ModelWithoutImages:
+    """A model called without the pictures: a control that shows what the text alone gives away."""
 
     model: Model
 
@@ -32,26 +32,26 @@ class Blind:
 
     @property
     def device(self) -> str:
-        """Where it computes: where the model does."""
+        """Return the device of the wrapped model."""
         return str(getattr(self.model, "device", "cpu"))
 
-    def as_judge(self) -> Blind:
-        return Blind(as_judge(self.model))
+    def as_judge(self) -> ModelWithoutImages:
+        return ModelWithoutImages(as_judge(self.model))
 
     def answer(self, prompts: Iterable[Prompt]) -> Iterator[Reply]:
-        """The model's replies to the prompts without their pictures."""
-        return self.model.answer(map(_unseen, prompts))
+        """Yield the model's replies to the prompts without their pictures."""
+        return self.model.answer(map(_without_pictures, prompts))
 
 
-def _unseen(prompt: Prompt) -> Prompt:
-    turns = tuple(Turn(turn.role, _words(turn.parts)) for turn in prompt.turns)
+def _without_pictures(prompt: Prompt) -> Prompt:
+    turns = tuple(Turn(turn.role, _text_parts(turn.parts)) for turn in prompt.turns)
     return replace(prompt, turns=turns)
 
 
-def _words(parts: Iterable[Part]) -> tuple[Part, ...]:
+def _text_parts(parts: Iterable[Part]) -> tuple[Part, ...]:
     return tuple(part for part in parts if not isinstance(part, Picture)) or ("",)
 
 
-def blind_named(name: str, options: Mapping[str, str]) -> Blind:
-    """The contestant that `blind:KIND:NAME` names."""
-    return Blind(inner_model("blind", name, options))
+def build_model_without_images(name: str, options: Mapping[str, str]) -> ModelWithoutImages:
+    """Build the contestant for `blind:KIND:NAME`."""
+    return ModelWithoutImages(inner_model("blind", name, options))

@@ -1,4 +1,4 @@
-"""Answers in a prompt: how each is fenced off when it is shown, and how a model that goes by rules finds it again."""
+"""Markers around the responses in a prompt, and the parser with which rule-based models read them back."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from fullbench.core.case import Case
 from fullbench.core.item import Part
 
 _RESPONSE = re.compile(r"<(response [A-Z] \w+)>\n(.*?)\n</\1>", re.DOTALL)
-_ASKED = re.compile(r"(?:The question:|问题：)\n(.*)")
+_QUESTION_LINE = re.compile(r"(?:The question:|问题：)\n(.*)")
 _CRITERION = re.compile(r"(?:Judge this alone: |只评判这一点：)(.*)")
 _WRITE = re.compile(r"\b(?:write|pose|generate)\b[^.?]*\bquestion\b|请(?:写|提|出)[^。？]*问题", re.IGNORECASE)
 
 
-def fenced(case: Case) -> Iterator[Part]:
-    """The responses, each between marks that its author could not foresee: they carry a digest of all of them."""
+def fence_responses(case: Case) -> Iterator[Part]:
+    """Yield the responses, each between markers that its author could not predict: they contain the case's digest."""
     for letter, response in zip(LETTERS, case.responses, strict=False):
         name = f"response {letter} {case.key[:8]}"
         yield f"<{name}>\n"
@@ -26,8 +26,8 @@ def fenced(case: Case) -> Iterator[Part]:
 
 
 @dataclass(frozen=True)
-class Hearing:
-    """What a judge is asked to rule on: the question, the answers in the order shown, and by what."""
+class JudgingRequest:
+    """A judge's task: the question, the answers in the order shown, and the criterion."""
 
     question: str
     answers: tuple[str, ...]
@@ -35,22 +35,22 @@ class Hearing:
 
     @property
     def by_understanding(self) -> bool:
-        """Whether the picture's understanding is to be judged, not the answer's correctness."""
+        """Return True if the criterion is understanding of the picture, not correctness of the answer."""
         return "understand" in self.criterion or "理解" in self.criterion
 
 
-def hearing_in(text: str) -> Hearing | None:
-    """The hearing that a prompt in our wording asks for; None when it asks for something else."""
+def parse_judging_request(text: str) -> JudgingRequest | None:
+    """Parse a judging prompt in our format; None if the prompt is something else."""
     answers = tuple(body for _, body in _RESPONSE.findall(text))
-    asked = _ASKED.search(text)
-    if len(answers) < 2 or asked is None:
+    question_match = _QUESTION_LINE.search(text)
+    if len(answers) < 2 or question_match is None:
         return None
     criterion = _CRITERION.search(text)
-    return Hearing(asked[1], answers, "" if criterion is None else criterion[1])
+    return JudgingRequest(question_match[1], answers, "" if criterion is None else criterion[1])
 
 
 def wants_a_question(text: str) -> bool:
-    """Whether a prompt asks for a question rather than for an answer.
+    """Return True if a prompt requests a question instead of an answer.
 
     >>> wants_a_question("Write one question about the picture."), wants_a_question("How many stars are there?")
     (True, False)

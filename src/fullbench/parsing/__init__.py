@@ -1,6 +1,6 @@
-"""How a reply becomes marks: `read(ballot, text, n, shown)`. The rule stands in `parsing.reader`.
+"""Parser from a judge's reply to marks: `read(ballot, text, n, shown)`. The rules are in `parsing.reader`.
 
-A ballot of a plugin says what rulings on it look like by registering its form:
+A plugin's ballot describes its verdicts by registering a form:
 
     @form_of.register(MyBallot)
     def _(ballot: MyBallot) -> Form: ...
@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache, singledispatch
 from typing import TYPE_CHECKING, Any
 
-from fullbench.core.ballot import Ballot, Choice, Likert, Ranking, Real, Ruling, Score, Style, read_with
+from fullbench.core.ballot import Ballot, Choice, Likert, MarksOrFault, Ranking, Real, Score, Style, register_reader
 from fullbench.core.number_ballot import Number
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def read(
     nonce: str = "",
     cut: bool = False,
     thought: str = "",
-) -> Ruling:
+) -> MarksOrFault:
     """The marks that the last complete ruling in `text` gives for `n` responses, else the fault.
 
     `shown` holds all words that the judge was shown and that are not its own: a ruling that only quotes them does not
@@ -58,12 +58,12 @@ def is_signed(ballot: Ballot, text: str, n: int, nonce: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _read_terse(ballot: Ballot, text: str, n: int) -> Ruling:
+def _read_terse(ballot: Ballot, text: str, n: int) -> MarksOrFault:
     """A reply that is a marker and no more: too short to quote anybody, and the same one comes by the thousand."""
     return _read(ballot, n, text)
 
 
-def _read(ballot: Ballot, n: int, text: str, **known: Any) -> Ruling:
+def _read(ballot: Ballot, n: int, text: str, **known: Any) -> MarksOrFault:
     # Late: its patterns take long to compile, and only judges need them.
     from fullbench.parsing.reader import Heard, ruling
 
@@ -123,4 +123,4 @@ def _(_: Ranking) -> Form:
     return RankingForm()
 
 
-read_with(read)
+register_reader(read)

@@ -1,7 +1,7 @@
-"""What a ruling looks like on each kind of ballot: as a bare phrase, and said in words with a label.
+"""Written forms of a verdict for each kind of ballot: as a bare phrase, and in words with a label.
 
-Three outcomes are kept apart everywhere: marks (a legal ruling), `ILLEGAL` (the judge did rule here, but not in a way
-this ballot allows: out of range, a range, two answers at once, half a ranking), and None (nothing was ruled here).
+Three outcomes are distinguished everywhere: marks (a legal verdict), `ILLEGAL` (the judge did decide here, but not in
+a way this ballot allows: out of range, a range, two answers at once, half a ranking), and None (no verdict here).
 """
 
 from __future__ import annotations

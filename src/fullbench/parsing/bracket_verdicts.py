@@ -1,4 +1,4 @@
-"""Rulings in double brackets, and the menus of options that only look like them."""
+"""Verdicts in double brackets, and menus of options that only look like them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The nonce that a ruling is asked for with: what no contestant can know shows that a ruling is the judge's."""
+"""Check codes: random words unknown to contestants, which show that a verdict is the judge's own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Choices as judges write them: a letter, a comparison, or a sentence that says who is better."""
+"""Parser for choices: a letter, a comparison, or a sentence about the better response."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How sure a judge says that it is, and how sure the chances of its tokens say that it is."""
+"""Confidence of a judge: as stated in its reply, and from its token probabilities."""
 
 from __future__ import annotations
 

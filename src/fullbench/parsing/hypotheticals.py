@@ -1,4 +1,4 @@
-"""Rulings that are only spoken of: "a perfect answer would be [[5]]", "rating: 5 would be too generous"."""
+"""Detection of hypothetical verdicts: "a perfect answer would be [[5]]", "rating: 5 would be too generous"."""
 
 from __future__ import annotations
 

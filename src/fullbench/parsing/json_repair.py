@@ -1,8 +1,8 @@
-"""Objects in replies: JSON as models really write it.
+"""Parser for JSON objects as models really write them.
 
-Code fences, single quotes, unquoted keys, trailing commas, quotes inside strings, a string that is never closed before
-the next object opens, and a missing end are all borne. The text is walked once; nesting beyond `DEPTH` is flattened, so
-neither time nor stack grows with hostile input.
+It accepts code fences, single quotes, unquoted keys, trailing commas, quotes inside strings, a string that is never
+closed before the next object opens, and a missing end. The text is scanned once, and nesting beyond `DEPTH` is
+flattened, so neither time nor stack grows with hostile input.
 """
 
 from __future__ import annotations

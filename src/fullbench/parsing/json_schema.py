@@ -1,4 +1,4 @@
-"""The JSON schema of a ruling, for servers that can hold a reply to one."""
+"""JSON schema of a verdict, for servers that can enforce one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rulings in objects: which keys rule, and what their values say."""
+"""Verdicts in JSON objects: the keys that contain a verdict, and the meaning of their values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values as judges write them: numbers, and words of a scale."""
+"""Parser for values as judges write them: numbers, and words of a scale."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rankings as judges write them: rows, runs of letters, numbered lists."""
+"""Parser for rankings: rows, runs of letters, numbered lists."""
 
 from __future__ import annotations
 

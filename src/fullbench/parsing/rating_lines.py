@@ -1,11 +1,11 @@
-"""Ratings and a choice in one reply: `IMAGE-1 RATING: 7`, `IMAGE-2 RATING: 8`, `BETTER IMAGE: 2`."""
+"""Parser for ratings and a choice in one reply: `IMAGE-1 RATING: 7`, `IMAGE-2 RATING: 8`, `BETTER IMAGE: 2`."""
 
 from __future__ import annotations
 
 import re
 
 from fullbench.core.ballot import Ballot, Choice
-from fullbench.core.reasoning_tags import thought_of
+from fullbench.core.reasoning_tags import reasoning_span
 from fullbench.parsing import form_of
 from fullbench.parsing.ballot_forms import HOLD, ILLEGAL, Claim, Form, Marks
 from fullbench.parsing.numbers import ValueForm
@@ -61,6 +61,6 @@ def parts(text: str, scale: Ballot, n: int) -> tuple[Marks | None, Marks | None]
     >>> parts("IMAGE-1 RATING: 7\\nIMAGE-2 RATING: 8\\nBETTER IMAGE: 0", Score(1, 10), 2)
     ((7.0, 8.0), (0.5, 0.5))
     """
-    spoken = plain(text[thought_of(text)[2] :])
+    spoken = plain(text[reasoning_span(text)[2] :])
     choice = choice_in(spoken, n)
     return ratings_in(spoken, form_of(scale), n), choice if choice and Choice().allows(choice) else None

@@ -1,29 +1,28 @@
-"""Reading a judge's reply.
+"""The parser of judges' replies, and its rules.
 
-The rule: **the last complete ruling in the form that was asked for, spoken by the judge.** The forms are
+The rule: **the last complete verdict in the requested form, stated by the judge.** The forms are
 
 1. double brackets: `[[4]]`, `[[B]], [[A]]`;
-2. an object with a ruling key: `{"analysis": "...", "judgement": 4}`;
+2. an object with a verdict key: `{"analysis": "...", "judgement": 4}`;
 3. words: `Final answer: B`, `Overall, Response A is better.`, `评分：4分`;
-4. single brackets on a line of their own: `[B]`;
-5. a line, last or first, that is nothing but the ruling: `four`.
+4. single brackets on a separate line: `[B]`;
+5. a line, last or first, that contains only the verdict: `four`.
 
-A ruling that carries the nonce which the judge was asked for (see `parsing.check_code`) goes before all others.
-Otherwise the last one in the form asked for decides, and it is checked against what is legal only then: a last ruling
-that is out of range, a range ("3-4"), hedged ("A or B") or incomplete makes the reply unreadable, and no earlier one is
-taken in its place. Another form counts only where the one asked for is absent, the reply ended by itself, and the
-ruling stands at its end. Where nobody knows what was asked (`asked=None`: somebody else's replies), the first two forms
-go before the others, and of those two the one that comes last.
+A verdict with the requested check code (see `parsing.check_code`) takes precedence over all others. Otherwise the last
+one in the requested form decides. Only then is it checked: a last verdict that is out of range, a range ("3-4"),
+hedged ("A or B") or incomplete makes the reply unreadable, and no earlier one replaces it. Another form counts only if
+the requested one is absent, the reply ended by itself, and the verdict is at its end. If the requested form is unknown
+(`asked=None`: replies from elsewhere), the first two forms take precedence, and the later one of these two.
 
-No ruling are: a placeholder (`[[rating]]`); a menu of the options that is merely repeated, which voids what stands
-before it; one that is only spoken of ("a perfect answer would be [[5]]"; see `parsing.hypotheticals`); and what stands
-in anything that was shown to the judge and is quoted (see `parsing.quoted_text`). Thinking is not part of the reply. A
-reply that was cut off rules only where its ruling is complete, in the form asked for, and the last thing in it.
+These are no verdicts: a placeholder (`[[rating]]`); a menu of the options that is merely repeated, which also voids
+anything before it; a hypothetical one ("a perfect answer would be [[5]]"; see `parsing.hypotheticals`); and a
+quotation of text that was shown to the judge (see `parsing.quoted_text`). Reasoning is not part of the reply. A reply
+that was cut off counts only if its verdict is complete, in the requested form, and the last thing in it.
 
-Where several labelled rulings differ, those labelled final, overall or not at all go before those that name a
-criterion; two criteria alone, or two sentences that contradict each other, are no ruling. Rulings in words are looked
-for in the last `LONGEST` characters, and of objects and brackets the last `CHECKED` are weighed: no real reply comes
-near. A reply without a ruling that declines in its own name is refused; any other is unreadable.
+If several labelled verdicts differ, those labelled final, overall or not at all take precedence over those that name a
+criterion. Two criteria alone, or two contradicting sentences, are no verdict. Verdicts in words are searched in the
+last `LONGEST` characters, and of objects and brackets the last `CHECKED` are considered: no real reply comes near
+these limits. A reply without a verdict that declines in its own name is refused; any other is unreadable.
 """
 
 from __future__ import annotations
@@ -33,8 +32,8 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from fullbench.core.ballot import Ruling, Style
-from fullbench.core.reasoning_tags import CLOSES, END, thought_of
+from fullbench.core.ballot import MarksOrFault, Style
+from fullbench.core.reasoning_tags import CLOSES, END, reasoning_span
 from fullbench.parsing.ballot_forms import CHECKED, ECHO, ILLEGAL, PLACEHOLDER, PROSE, Claim, Form, Marks, trim
 from fullbench.parsing.bracket_verdicts import LISTED, MARKER, Markers
 from fullbench.parsing.check_code import signed
@@ -60,7 +59,7 @@ class Heard:
     thought: str = ""
 
 
-def ruling(form: Form, heard: Heard, n: int) -> Ruling:
+def ruling(form: Form, heard: Heard, n: int) -> MarksOrFault:
     """What a reply rules on `n` responses, one mark for each in the order shown, or why it does not."""
     quotes = Quotes(heard.shown)
     body, start = _spoken(heard, quotes)
@@ -82,13 +81,13 @@ def _spoken(heard: Heard, quotes: Quotes) -> tuple[str, int]:
     text = heard.text
     tagged = any(END in words or "[/THINK]" in words or "</t" in words for words in heard.shown)
     if not tagged:
-        speech = thought_of(text)[2]
+        speech = reasoning_span(text)[2]
         return plain(text[speech:]), 0
     if heard.thought and not text.lstrip().startswith(tuple(CLOSES)):
         before = plain(f"{heard.thought[-REACH:]}{END}")
         return before + plain(text), len(before)
     opened = text.lstrip().startswith(tuple(CLOSES))
-    speech = thought_of(text, lambda at, end: quotes.standing(text, at, end) == "quoted")[2] if opened else 0
+    speech = reasoning_span(text, lambda at, end: quotes.standing(text, at, end) == "quoted")[2] if opened else 0
     before = plain(text[max(0, speech - REACH) : speech])
     return before + plain(text[speech:]), len(before)
 

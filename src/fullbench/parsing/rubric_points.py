@@ -1,4 +1,4 @@
-"""Several points of a rubric in one reply: `POINT 3FA2: yes`, a line each."""
+"""Parser for several points of a rubric in one reply: `POINT 3FA2: yes`, one per line."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 
 from fullbench.core.ballot import Ballot
-from fullbench.core.reasoning_tags import thought_of
-from fullbench.core.rubric import code
+from fullbench.core.reasoning_tags import reasoning_span
+from fullbench.core.rubric import criterion_code
 from fullbench.parsing import form_of
 from fullbench.parsing.ballot_forms import HOLD, ILLEGAL, Claim, Form, Marks
 from fullbench.parsing.numbers import ValueForm
@@ -18,7 +18,7 @@ Point = tuple[str, Ballot]
 
 
 def _line(criterion: str) -> re.Pattern[str]:
-    return re.compile(rf"POINT[\s_-]?{code(criterion)}[\"'*\s]{{0,4}}[:=：]", re.IGNORECASE)
+    return re.compile(rf"POINT[\s_-]?{criterion_code(criterion)}[\"'*\s]{{0,4}}[:=：]", re.IGNORECASE)
 
 
 def point_in(text: str, criterion: str, form: Ballot, *, cut: bool = False) -> Marks | None:
@@ -27,10 +27,10 @@ def point_in(text: str, criterion: str, form: Ballot, *, cut: bool = False) -> M
     In a reply that was `cut` off, a line counts only where another one follows it: its value may go on.
 
     >>> from fullbench.core.ballot import Likert
-    >>> point_in(f"POINT {code('colour')}: yes", "colour", Likert(("no", "yes")))
+    >>> point_in(f"POINT {criterion_code('colour')}: yes", "colour", Likert(("no", "yes")))
     (2.0,)
     """
-    return _mark(plain(text[thought_of(text)[2] :]), criterion, form, cut=cut)
+    return _mark(plain(text[reasoning_span(text)[2] :]), criterion, form, cut=cut)
 
 
 def _mark(text: str, criterion: str, form: Ballot, *, cut: bool = False) -> Marks | None:

@@ -1,4 +1,4 @@
-"""The words replies are made of: numbers, references to responses, ties, labels; and plain text out of decorated text.
+"""Patterns for numbers, references to responses, ties and labels, and conversion of decorated text to plain text.
 
 Every pattern here is bounded, so that a reply of a megabyte is read in linear time.
 """

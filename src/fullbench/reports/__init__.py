@@ -1,1 +1,1 @@
-"""Tables as text, Markdown, CSV, JSON and HTML; charts; pages."""
+"""Tables as text, Markdown, CSV, JSON and HTML; charts; HTML pages."""

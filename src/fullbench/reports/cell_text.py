@@ -1,4 +1,4 @@
-"""How one cell of a table is shown."""
+"""Text of table cells: numbers, intervals, notes and safe plain text."""
 
 from __future__ import annotations
 
@@ -10,61 +10,63 @@ from collections.abc import Sequence
 from fullbench.analysis.estimate_cells import EMPTY
 from fullbench.core.column_labels import HEADINGS
 from fullbench.core.estimate import Estimate
-from fullbench.core.note import Note, listed
+from fullbench.core.note import Note, join_notes
 from fullbench.core.table import Cell, Column, Table, sort_value
-from fullbench.text_safety import neutral
+from fullbench.text_safety import neutralise_text
 
 OBSERVATIONS = HEADINGS["n"]
+# Counts differ from cell to cell; without them, cells of one method share one note.
 _COUNT = re.compile(r"\b(over|of) \d+ (clusters|groups)\b")
 
 
-def plain(text: str) -> str:
-    """Text on one line and without control characters, which could rewrite a terminal; marks that turn the direction
-    of writing are spelt out.
+def plain_line(text: str) -> str:
+    r"""Return text on one line without control characters, which could manipulate a terminal.
 
-    >>> plain("a\\x1b[31m\\nb")
+    Marks that change the direction of writing are spelled out.
+
+    >>> plain_line("a\x1b[31m\nb")
     'a[31m b'
     """
     chars = (" " if char.isspace() else char for char in text if char.isspace() or unicodedata.category(char) != "Cc")
-    return neutral(" ".join("".join(chars).split()))
+    return neutralise_text(" ".join("".join(chars).split()))
 
 
-def decimals(cells: Sequence[Cell]) -> int:
-    """How many decimals the numbers of a column deserve: ratings none, percentages one, shares two, cents four.
+def column_decimals(cells: Sequence[Cell]) -> int:
+    """Return the number of decimals for a column: ratings 0, percentages 1, shares 2, cents 4.
 
-    >>> decimals([0.0123]), decimals([0.5, 0.25]), decimals([12.5]), decimals([1034.2])
+    >>> column_decimals([0.0123]), column_decimals([0.5, 0.25]), column_decimals([12.5]), column_decimals([1034.2])
     (4, 2, 1, 0)
     """
     largest = max((abs(value) for cell in cells if (value := sort_value(cell)) is not None), default=0.0)
     return 0 if largest >= 200 else 1 if largest >= 10 else 4 if 0 < largest < 0.1 else 2
 
 
-def show(cell: Cell, places: int = 2) -> str:
-    """A cell as text. An interval with one end says which.
+def format_cell(cell: Cell, places: int = 2) -> str:
+    """Return a cell as text. A one-sided interval shows which end it has.
 
-    >>> show(None), show(3), show(0.125, 2), show("gpt")
+    >>> format_cell(None), format_cell(3), format_cell(0.125, 2), format_cell("gpt")
     ('-', '3', '0.12', 'gpt')
-    >>> show(Estimate(1.0, 0.81, 1.0, 14, one_sided=True)), show(Estimate(0.0, 0.0, 0.19, 14, one_sided=True))
-    ('1.00 [≥ 0.81]', '0.00 [≤ 0.19]')
+    >>> format_cell(Estimate(1.0, 0.81, 1.0, 14, one_sided=True))
+    '1.00 [≥ 0.81]'
     """
     if cell is None:
         return EMPTY
     if isinstance(cell, str):
-        return plain(cell)
+        return plain_line(cell)
     if isinstance(cell, int | float):
-        return number(cell, places)
+        return format_number(cell, places)
     if cell.why:
-        return f"{number(float(cell.value), places)} [{plain(cell.why)}]"
-    value, low, high = (number(float(end), places) for end in (cell.value, cell.low, cell.high))
+        return f"{format_number(float(cell.value), places)} [{plain_line(cell.why)}]"
+    value, low, high = (format_number(float(end), places) for end in (cell.value, cell.low, cell.high))
     if cell.one_sided:
         return f"{value} [≥ {low}]" if cell.high <= cell.value else f"{value} [≤ {high}]"
     return f"{value} [{low}, {high}]"
 
 
-def number(value: float, places: int = 2) -> str:
-    """A number as text; whole numbers keep no decimals, and what rounds to zero has no sign.
+def format_number(value: float, places: int = 2) -> str:
+    """Return a number as text. Integers have no decimals, and numbers that round to zero have no sign.
 
-    >>> number(7), number(-0.001), number(0.3333, 3)
+    >>> format_number(7), format_number(-0.001), format_number(0.3333, 3)
     ('7', '0.00', '0.333')
     """
     if isinstance(value, int):
@@ -75,13 +77,13 @@ def number(value: float, places: int = 2) -> str:
     return text.removeprefix("-") if float(text) == 0 else text
 
 
-def numeric(cells: Sequence[Cell]) -> bool:
-    """Whether a column holds numbers only (and gaps)."""
+def is_numeric_column(cells: Sequence[Cell]) -> bool:
+    """Return True if a column has only numbers and empty cells."""
     return any(cell is not None for cell in cells) and not any(isinstance(cell, str) for cell in cells)
 
 
 def is_fault(column: Column, cell: Cell) -> bool:
-    """Whether a cell counts faults, and there are some.
+    """Return True if a cell counts unusable verdicts and is above zero.
 
     >>> refused = Column("refused", kind="fault")
     >>> is_fault(refused, 3), is_fault(refused, 0), is_fault(Column("n", kind="n"), 3)
@@ -91,12 +93,12 @@ def is_fault(column: Column, cell: Cell) -> bool:
     return value is not None and value > 0 and column.kind == "fault"
 
 
-def notes(table: Table) -> list[str]:
-    """The notes of a table, and how its intervals were made where its cells know.
+def table_notes(table: Table) -> list[str]:
+    """Return the notes of a table, plus how its intervals were computed if its cells record that.
 
     >>> from fullbench.core.estimate import Estimate
     >>> cell = Estimate(0.5, 0.4, 0.6, 90, method="percentile bootstrap over 30 clusters, 1000 resamples")
-    >>> notes(Table("t", "T", ("a",), ((cell,), (None,))))
+    >>> table_notes(Table("t", "T", ("a",), ((cell,), (None,))))
     ['Intervals (95 %): percentile bootstrap over clusters, 1000 resamples.']
     """
     kinds: dict[float, dict[str, None]] = {}
@@ -104,21 +106,21 @@ def notes(table: Table) -> list[str]:
         if isinstance(cell, Estimate) and cell.method and not cell.why:
             kinds.setdefault(cell.level, {})[_COUNT.sub(r"\1 \2", cell.method)] = None
     intervals = [
-        Note("cells.intervals", "Intervals ({level:g} %): {methods}.", level=100 * level, methods=listed(list(methods)))
+        Note("cells.intervals", level=100 * level, methods=join_notes(list(methods)))
         for level, methods in kinds.items()
     ]
     return [*table.notes, *intervals]
 
 
 def with_n(table: Table) -> tuple[list[Column], list[list[str]]]:
-    """Columns and shown cells, with the number of observations beside the intervals.
+    """Return columns and cell texts with the number of observations added.
 
-    One column `n` where all estimates of each row share it and the table has no such column; else `n=` in each cell
-    whose number is not the row's own `n`.
+    It is one column `n` if all estimates of each row share it and the table has no such column. Otherwise cells whose
+    number differs from the row's `n` get `n=`.
     """
-    columns = table.typed
-    places = [decimals(table.cells(place)) for place in range(len(columns))]
-    rows = [[show(cell, place) for cell, place in zip(row, places, strict=True)] for row in table.rows]
+    columns = table.typed_columns
+    places = [column_decimals(table.cells(place)) for place in range(len(columns))]
+    rows = [[format_cell(cell, place) for cell, place in zip(row, places, strict=True)] for row in table.rows]
     counts = [{cell.n for cell in row if isinstance(cell, Estimate)} for row in table.rows]
     own_place = next((place for place, column in enumerate(columns) if column.key == OBSERVATIONS.key), None)
     if not any(counts):
@@ -129,17 +131,17 @@ def with_n(table: Table) -> tuple[list[Column], list[list[str]]]:
         tails = [str(next(iter(numbers))) if numbers else EMPTY for numbers in counts]
         return [*columns, OBSERVATIONS], [[*row, tail] for row, tail in zip(rows, tails, strict=True)]
     for row, cells in zip(rows, table.rows, strict=True):
-        own = None if own_place is None else cells[own_place]
+        row_n = None if own_place is None else cells[own_place]
         for place, cell in enumerate(cells):
-            if isinstance(cell, Estimate) and cell.n != own:
+            if isinstance(cell, Estimate) and cell.n != row_n:
                 row[place] += f" n={cell.n}"
     return columns, rows
 
 
-def rounded(value: float) -> str:
-    """A figure in a sentence: three digits, or all whole ones.
+def format_rounded(value: float) -> str:
+    """Return a number for a sentence: three significant digits, or all digits before the decimal point.
 
-    >>> rounded(0.31234), rounded(1234.5)
+    >>> format_rounded(0.31234), format_rounded(1234.5)
     ('0.312', '1,234')
     """
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"

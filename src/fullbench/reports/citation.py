@@ -1,4 +1,4 @@
-"""How a page is cited."""
+"""BibTeX entry of a page."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import re
 from collections.abc import Sequence
 
 
-def citation(
+def bibtex_entry(
     name: str, title: str, note: str, address: str = "", *, authors: Sequence[str] = (), date: str = ""
 ) -> str:
-    """An entry for BibTeX; braces of a title are left out, since they would end its field.
+    """Return a BibTeX entry. Braces in values are removed, because they would end the field.
 
-    >>> print(citation("our study", "Our {study}", "ledger 4f", "https://b.example.org/", authors=["A. Li", "B. Roy"],
+    >>> print(bibtex_entry("our study", "Our {study}", "ledger 4f", "https://b.example.org/",
+    ...     authors=["A. Li", "B. Roy"],
     ...                date="May 2026"))
     @misc{our_study,
       author = {A. Li and B. Roy},

@@ -1,7 +1,7 @@
-"""A page: one HTML file that needs no network, shows tables, charts, pictures and verdicts, and trusts no text.
+"""HTML page in one file, without network access, for tables, charts, pictures and verdicts.
 
-What contestants and judges wrote is hostile until escaped: every value goes through Jinja's autoescape, and the page's
-own policy allows no script but the one whose hash it names.
+Texts of contestants and judges are untrusted. Every value goes through Jinja's autoescape. The page's content security
+policy allows only the script whose hash it names.
 """
 
 from __future__ import annotations
@@ -24,52 +24,58 @@ from fullbench.core.response import Response
 from fullbench.core.table import Column, Table
 from fullbench.core.verdict import Verdict
 from fullbench.errors import MissingExtra
-from fullbench.picture_decoding import eight_bits, transparent, upright
-from fullbench.picture_decoding import veiled as under_a_veil
-from fullbench.reports.cell_text import notes
+from fullbench.picture_decoding import apply_orientation, has_transparency, to_eight_bits
+from fullbench.picture_decoding import veil_picture as under_a_veil
+from fullbench.reports.cell_text import table_notes
 from fullbench.reports.charts import vega_lite
 from fullbench.reports.charts.vega_lite import Chart
-from fullbench.reports.citation import citation
-from fullbench.reports.display_names import ShownNames
-from fullbench.reports.html_table_layout import LONG, TEMPLATES, Axis, LaidCell, axes, heads, laid_column, with_origins
+from fullbench.reports.citation import bibtex_entry
+from fullbench.reports.display_names import DisplayNames
+from fullbench.reports.html_table_layout import (
+    LONG,
+    TEMPLATES,
+    Axis,
+    LaidCell,
+    column_axes,
+    column_heads,
+    laid_column,
+    with_origins,
+)
 from fullbench.reports.logos import Logo
 from fullbench.reports.site_info import Imprint
-from fullbench.reports.translated_tables import localised
-from fullbench.reports.words import Language, messages
+from fullbench.reports.translated_tables import localise_table
+from fullbench.reports.words import Language, language_messages
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
 THUMBNAIL = 480
-"""The tag of items and responses whose pictures are not shown unasked."""
+"""Longest side of a thumbnail in pixels."""
 FONTS = ("roboto-regular.woff2", "roboto-bold.woff2")
 SCRIPTS = ("sorting.js", "pointing.js", "saving.js")
-SHARED = {name: TEMPLATES / name for name in (*SCRIPTS, "shared.css", *FONTS, "roboto-LICENSE.txt")}
-"""Files of the reports that the web app's pages use too: tables that can be sorted, what is pointed at, the colours of
-all pages, light and dark, and their font."""
+SHARED_FILES = {name: TEMPLATES / name for name in (*SCRIPTS, "shared.css", *FONTS, "roboto-LICENSE.txt")}
+"""Report files that the web app uses too: sorting of tables, tooltips, light and dark colours, fonts."""
 ROW = "the row's place in the page"
-"""The column that a table has for its chart alone."""
+"""Extra column with row links, used only for the chart."""
 
 
 @dataclass(frozen=True)
 class Exhibit:
-    """One item as evidence: what was asked, what was answered, and how each judge ruled.
-
-    Pictures of an item or a response with the tag `sensitive` are shown veiled, unless `unveiled` says otherwise.
+    """One item as evidence: the question, the answers, and the verdict of each judge.
+    Pictures of an item or a response with the tag `sensitive` are veiled unless `is_unveiled` is set.
     """
 
     item: Item
     responses: Sequence[Response] = ()
     verdicts: Sequence[Verdict] = ()
     note: str = ""
-    unveiled: bool = False
-    names: ShownNames = field(default_factory=ShownNames)
-    """The names that contestants and judges are shown by."""
+    is_unveiled: bool = False
+    names: DisplayNames = field(default_factory=DisplayNames)
 
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a page. Tables that carry a chart hint are drawn above their rows."""
+    """A part of a page. Tables with a chart hint get their chart above their rows."""
 
     title: str
     text: str = ""
@@ -79,11 +85,11 @@ class Section:
 
 
 @dataclass(frozen=True)
-class _Drawn:
+class _ChartImages:
     alt: str
     svg: str = ""
     narrow: str = ""
-    """The same for a phone."""
+    """SVG for a phone."""
     missing: str = ""
 
 
@@ -93,26 +99,26 @@ class _Grid:
     heads: list[tuple[str, bool]]
     rows: list[tuple[LaidCell, ...]]
     ids: list[str]
-    chart: _Drawn | None
+    chart: _ChartImages | None
     source: list[tuple[str, str]]
     notes: list[str]
     id: str = ""
 
     @once
     def axes(self) -> list[Axis | None]:
-        return axes(self.table)
+        return column_axes(self.table)
 
     @property
     def with_origins(self) -> bool:
         return with_origins(self.table)
 
     @property
-    def folded(self) -> bool:
-        """A long table folds when its chart already shows it."""
+    def is_folded(self) -> bool:
+        """True for a long table whose content the chart already shows."""
         return self.chart is not None and len(self.rows) > LONG
 
 
-def page(
+def render_page(
     title: str,
     lead: str,
     sections: Sequence[Section],
@@ -122,187 +128,195 @@ def page(
     language: Language = "en",
     imprint: Imprint | None = None,
 ) -> str:
-    """A whole page as one HTML text.
+    """Return a whole page as HTML.
 
-    `usage` is what the calls cost, `source` what made the page (versions, seeds, ledger digest), `imprint` what a lab
-    says of it. Notes among the words, tables and what the lab says are in the `language`.
+    `usage` is the cost of the calls. `source` describes how the page was made (versions, seeds, ledger digest).
+    `imprint` is the information that a lab provides. Notes, tables and the imprint are translated to `language`.
 
-    >>> "<h1>Judges</h1>" in page("Judges", "Who agrees with people?", [])
+    >>> "<h1>Judges</h1>" in render_page("Judges", "Who agrees with people?", [])
     True
     """
-    script = "".join(map(_file, (*SCRIPTS, "page.js")))
+    script = "".join(map(_read_template, (*SCRIPTS, "page.js")))
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    imprint = (imprint or Imprint()).said_in(language)
-    said = partial(said_in, language)
-    shown = [_section(number, section, language) for number, section in enumerate(sections, start=1)]
-    return _environment().get_template("page.html").render(
+    imprint = (imprint or Imprint()).for_language(language)
+    translate = partial(translate_words, language)
+    section_views = [_section_view(number, section, language) for number, section in enumerate(sections, start=1)]
+    return _template_environment().get_template("page.html").render(
         title=imprint.title or title,
         imprint=imprint,
-        cited=imprint.citation or _citation(imprint, title, source or {}) if imprint != Imprint() else "",
-        lead=said(lead),
+        cited=imprint.citation or _default_citation(imprint, title, source or {}) if imprint != Imprint() else "",
+        lead=translate(lead),
         language=language,
-        t=said,
-        style=_shared_style() + _file("page.css") + _logo_style(shown),
+        t=translate,
+        style=_shared_style() + _read_template("page.css") + _logo_style(section_views),
         script=script,
         script_hash=f"sha256-{digest}",
-        sections=shown,
+        sections=section_views,
         usage=usage,
-        source=_pairs(source or {}),
+        source=_source_pairs(source or {}),
     )  # fmt: skip
 
 
-def fragment(table: Table, *, titled: bool = True) -> str:
-    """One table as an HTML fragment, without style or script; `titled` where nothing above it says what it is."""
-    module: Any = _environment().get_template("macros.html").make_module({"t": partial(said_in, "en")})
-    return str(module.grid(_grid(table, str), titled=titled))
+def table_fragment(table: Table, *, with_title: bool = True) -> str:
+    """Return one table as an HTML fragment without style or script; `with_title` adds its title."""
+    module: Any = _template_environment().get_template("macros.html").make_module({"t": partial(translate_words, "en")})
+    return str(module.grid(_table_grid(table, str), titled=with_title))
 
 
-def said_in(language: Language, words: str, **values: Any) -> str:
-    """Words of the page in a language, `{names}` filled in; a note by its id, other words are their own.
+def translate_words(language: Language, words: str, **values: Any) -> str:
+    """Translate words of the page and fill in `{names}`. Notes are translated by id, other words by their text.
 
-    >>> said_in("zh", "Cost"), said_in("en", "{count} rows", count="12")
+    >>> translate_words("zh", "Cost"), translate_words("en", "{count} rows", count="12")
     ('花费', '12 rows')
     """
     if isinstance(words, Note):
-        return words.said_in(messages(language))
-    shown = messages(language).get(f"{WORD}{words}", words)
-    return shown.format(**values) if values else shown
+        return words.translate_with(language_messages(language))
+    translation = language_messages(language).get(f"{WORD}{words}", words)
+    return translation.format(**values) if values else translation
 
 
-def thumbnail(picture: Picture, *, size: int = THUMBNAIL, veiled: bool = False) -> str | None:
-    """The picture as a data URI, no side longer than `size`; None when it cannot be decoded."""
-    image = shrunk(picture, size=size, veiled=veiled)
+def thumbnail_uri(picture: Picture, *, size: int = THUMBNAIL, is_veiled: bool = False) -> str | None:
+    """Return the picture as a data URI with no side longer than `size`, or None if it cannot be decoded."""
+    image = shrink_picture(picture, size=size, is_veiled=is_veiled)
     return None if image is None else "data:image/webp;base64," + base64.b64encode(image).decode()
 
 
-def shrunk(picture: Picture, *, size: int, veiled: bool = False) -> bytes | None:
-    """The picture as WebP, no side longer than `size`; None when it cannot be decoded.
+def shrink_picture(picture: Picture, *, size: int, is_veiled: bool = False) -> bytes | None:
+    """Return the picture as WebP with no side longer than `size`, or None if it cannot be decoded.
 
-    A veiled one holds colours, and nothing that could be made out. Of the metadata only the colour profile is kept: the
-    picture is turned as its EXIF asks for.
+    A veiled picture keeps colours but no recognisable content. Only the colour profile is kept of the metadata; the
+    EXIF orientation is applied.
     """
     from PIL import Image
 
     try:
         with Image.open(io.BytesIO(picture.data())) as image:
-            image.draft("RGB", (size, size))
-            seen = eight_bits(upright(image))
-            small = seen.convert("RGBA" if transparent(seen) else "RGB")
+            image.draft("RGB", (size, size))  # JPEG is decoded at reduced size, which is faster
+            upright_image = to_eight_bits(apply_orientation(image))
+            small = upright_image.convert("RGBA" if has_transparency(upright_image) else "RGB")
             small.thumbnail((size, size))
-            if veiled:
+            if is_veiled:
                 small = under_a_veil(small)
     except (OSError, SyntaxError, ValueError, EOFError, Image.DecompressionBombError):
         return None
     out = io.BytesIO()
-    small.save(out, "WEBP", quality=80, exif=b"", xmp=b"", icc_profile=_profile_of_colours(seen.info))
+    small.save(out, "WEBP", quality=80, exif=b"", xmp=b"", icc_profile=_rgb_profile(upright_image.info))
     return out.getvalue()
 
 
-def _profile_of_colours(info: Mapping[Any, Any]) -> bytes:
-    """Return the colour profile of a picture if it describes RGB, in which WebP is saved; empty otherwise."""
+def _rgb_profile(info: Mapping[Any, Any]) -> bytes:
+    """Return the colour profile of a picture if it describes RGB, the colour space of WebP, or empty bytes."""
     from fullbench.picture_metadata import clean_profile
 
     profile = clean_profile(info.get("icc_profile") or b"")
     return profile if profile[16:20] == b"RGB " else b""
 
 
-def _section(place: int, section: Section, language: Language) -> dict[str, Any]:
-    tables = [localised(table, language) for table in section.tables]
+def _section_view(place: int, section: Section, language: Language) -> dict[str, Any]:
+    tables = [localise_table(table, language) for table in section.tables]
     return {
         "id": f"section-{place}",
-        "title": said_in(language, section.title),
-        "text": said_in(language, section.text),
-        "charts": [_draw(drawn) for drawn in section.charts],
+        "title": translate_words(language, section.title),
+        "text": translate_words(language, section.text),
+        "charts": [_draw_chart(chart) for chart in section.charts],
         "grids": [
-            _grid(table, partial(said_in, language), f"table-{place}-{number}")
+            _table_grid(table, partial(translate_words, language), f"table-{place}-{number}")
             for number, table in enumerate(tables, start=1)
         ],
-        "exhibits": [_exhibit(exhibit, partial(said_in, language)) for exhibit in section.exhibits],
+        "exhibits": [_exhibit_view(exhibit, partial(translate_words, language)) for exhibit in section.exhibits],
     }
 
 
-def _grid(table: Table, said: Callable[[str], str], place_in_page: str = "") -> _Grid:
-    """A table; one that has a place in a page is drawn too, and the marks of its chart lead to its rows."""
+def _table_grid(table: Table, translate: Callable[[str], str], place_in_page: str = "") -> _Grid:
     columns = [laid_column(table, place) for place in range(len(table.columns))]
     rows = list(zip(*columns, strict=True))
     ids = [f"{place_in_page}-{number}" for number in range(1, len(rows) + 1)] if table.chart and place_in_page else []
-    drawn = _leading_to(table, ids) if ids else None
+    chart = _linked_chart(table, ids) if ids else None
     return _Grid(
-        table, heads(table), rows, ids, None if drawn is None else _draw(drawn), _pairs(table.source),
-        [said(note) for note in notes(table)], place_in_page,
-    )  # fmt: skip
+        table,
+        column_heads(table),
+        rows,
+        ids,
+        None if chart is None else _draw_chart(chart),
+        _source_pairs(table.source),
+        [translate(note) for note in table_notes(table)],
+        place_in_page,
+    )
 
 
-def _leading_to(table: Table, ids: Sequence[str]) -> Chart | None:
-    """The chart of a table whose marks lead to the rows that they are drawn from."""
+def _linked_chart(table: Table, ids: Sequence[str]) -> Chart | None:
     rows = [(*row, f"#{row_id}") for row, row_id in zip(table.rows, ids, strict=True)]
     wider = replace(table, columns=(*table.columns, Column(ROW)), rows=rows)
-    return vega_lite.chart(wider, {**(table.chart or {}), "href": ROW})
+    return vega_lite.build_chart(wider, {**(table.chart or {}), "href": ROW})
 
 
-def _exhibit(exhibit: Exhibit, said: Callable[..., str]) -> dict[str, Any]:
+def _exhibit_view(exhibit: Exhibit, translate: Callable[..., str]) -> dict[str, Any]:
     item = exhibit.item
-    veiled = not exhibit.unveiled
+    is_veiled = not exhibit.is_unveiled
     captions = [*item.captions, *[""] * len(item.pictures)]
     return {
         "item": item,
         "note": exhibit.note,
-        "turns": [(said(turn.role), turn.text) for turn in item.turns],
+        "turns": [(translate(turn.role), turn.text) for turn in item.turns],
         "pictures": [
             (
-                thumbnail(picture, veiled=veiled and bool(item.tags.get(SENSITIVE))),
-                caption or said("Picture {place} of item {item}", place=place, item=item.id),
+                thumbnail_uri(picture, is_veiled=is_veiled and bool(item.tags.get(SENSITIVE))),
+                caption or translate("Picture {place} of item {item}", place=place, item=item.id),
             )
             for place, (picture, caption) in enumerate(zip(item.pictures, captions, strict=False), start=1)
         ],
         "responses": [
             (
-                exhibit.names.shown(response.contestant),
+                exhibit.names.shown_name(response.contestant),
                 response.text,
                 [
                     (
-                        thumbnail(picture, veiled=veiled and bool(response.tags.get(SENSITIVE))),
-                        said("Picture {place} by {name}", place=place, name=exhibit.names.shown(response.contestant)),
+                        thumbnail_uri(picture, is_veiled=is_veiled and bool(response.tags.get(SENSITIVE))),
+                        translate(
+                            "Picture {place} by {name}", place=place, name=exhibit.names.shown_name(response.contestant)
+                        ),
                     )
                     for place, picture in enumerate(response.pictures, start=1)
                 ],
             )
             for response in exhibit.responses
         ],
-        "rulings": _rulings(exhibit, said),
+        "rulings": _verdict_rows(exhibit, translate),
     }
 
 
-def _rulings(exhibit: Exhibit, said: Callable[..., str]) -> dict[str, Any]:
-    """Every verdict as a row of marks under the contestants' names; who was shown first, where orders differ."""
-    shown = [response.contestant for response in exhibit.responses]
-    names = list(dict.fromkeys([*shown, *(name for verdict in exhibit.verdicts for name in verdict.contestants)]))
+def _verdict_rows(exhibit: Exhibit, translate: Callable[..., str]) -> dict[str, Any]:
+    response_contestants = [response.contestant for response in exhibit.responses]
+    names = list(
+        dict.fromkeys([*response_contestants, *(name for verdict in exhibit.verdicts for name in verdict.contestants)])
+    )
     rows = []
     for verdict in exhibit.verdicts:
         marks = dict(zip(verdict.contestants, verdict.marks or (), strict=False))
         rows.append(
             {
-                "judge": exhibit.names.shown(verdict.judge),
-                "first": exhibit.names.shown(verdict.contestants[0]),
+                "judge": exhibit.names.shown_name(verdict.judge),
+                "first": exhibit.names.shown_name(verdict.contestants[0]),
                 "marks": [marks.get(name) for name in names],
-                "fault": said(verdict.fault) if verdict.fault else None,
+                "fault": translate(verdict.fault) if verdict.fault else None,
                 "text": verdict.text,
             }
         )
     orders = len({verdict.contestants for verdict in exhibit.verdicts})
-    return {"names": exhibit.names.several(names), "rows": rows, "orders": orders > 1}
+    return {"names": exhibit.names.shown_names(names), "rows": rows, "orders": orders > 1}
 
 
-def _draw(drawn: Chart) -> _Drawn:
-    """The chart as SVG; it turns dark with the page."""
+def _draw_chart(chart: Chart) -> _ChartImages:
     try:
-        wide, narrow = (vega_lite.inline(vega_lite.svg(one)) for one in (drawn, vega_lite.narrowed(drawn)))
-        return _Drawn(drawn.alt, wide, narrow)
+        wide, narrow = (
+            vega_lite.inline_svg(vega_lite.render_svg(variant)) for variant in (chart, vega_lite.narrow_chart(chart))
+        )
+        return _ChartImages(chart.alt, wide, narrow)
     except MissingExtra as error:
-        return _Drawn(drawn.alt, missing=str(error))
+        return _ChartImages(chart.alt, missing=str(error))
 
 
-def _pairs(source: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _source_pairs(source: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [
         (key, ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value))
         for key, value in source.items()
@@ -310,7 +324,7 @@ def _pairs(source: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 @cache
-def _environment() -> Environment:
+def _template_environment() -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     return Environment(
@@ -322,15 +336,13 @@ def _environment() -> Environment:
     )
 
 
-def _citation(imprint: Imprint, title: str, source: Mapping[str, Any]) -> str:
-    """How the page is cited where the lab does not say so itself: with what it was made from."""
+def _default_citation(imprint: Imprint, title: str, source: Mapping[str, Any]) -> str:
     made_from = ", ".join(f"{name} {source[name]}" for name in ("ledger", "fullbench") if name in source)
     name = imprint.title or title
-    return citation(name, name, made_from, imprint.homepage, authors=imprint.authors, date=imprint.date)
+    return bibtex_entry(name, name, made_from, imprint.homepage, authors=imprint.authors, date=imprint.date)
 
 
 def _logo_style(sections: Sequence[Mapping[str, Any]]) -> str:
-    """Each logo once, however many rows show it."""
     logos: dict[Logo, None] = {}
     for grid in (grid for section in sections for grid in section["grids"] if grid.with_origins):
         logos |= dict.fromkeys(cell.logo for row in grid.rows for cell in row if cell.logo)
@@ -339,8 +351,7 @@ def _logo_style(sections: Sequence[Mapping[str, Any]]) -> str:
 
 @cache
 def _shared_style() -> str:
-    """What all pages share, with the font in it: a page is one file."""
-    style = _file("shared.css")
+    style = _read_template("shared.css")
     for name in FONTS:
         data = base64.b64encode((TEMPLATES / name).read_bytes()).decode()
         style = re.sub(rf'url\("{re.escape(name)}[^"]*"\)', f'url("data:font/woff2;base64,{data}")', style)
@@ -348,5 +359,5 @@ def _shared_style() -> str:
 
 
 @cache
-def _file(name: str) -> str:
+def _read_template(name: str) -> str:
     return (TEMPLATES / name).read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""How a judge card is shown and written."""
+"""Output of judge cards as JSON, page or tables."""
 
 from __future__ import annotations
 
@@ -13,37 +13,37 @@ if TYPE_CHECKING:
     from fullbench.reports.html_page import Exhibit
 
 
-def as_json(card: Card) -> str:
-    """A card as JSON: judge, lead, tables, and measures where it has some."""
-    from fullbench.reports.table_formats import render
+def card_json(card: Card) -> str:
+    """Return a card as JSON: judge, introduction, tables and any measures."""
+    from fullbench.reports.table_formats import render_table
 
-    tables = [json.loads(render(table, "json")) for table in card.tables]
+    tables = [json.loads(render_table(table, "json")) for table in card.tables]
     measures = {"measures": dict(card.measures)} if card.measures else {}
-    whole = {"judge": card.judge, "lead": card.lead, **measures, "tables": tables}
-    return json.dumps(whole, ensure_ascii=False, indent=2) + "\n"
+    card_entries = {"judge": card.judge, "lead": card.lead, **measures, "tables": tables}
+    return json.dumps(card_entries, ensure_ascii=False, indent=2) + "\n"
 
 
-def write(card: Card, path: str | Path, exhibits: Mapping[str, Sequence[Exhibit]] | None = None) -> list[Path]:
+def write_card(card: Card, path: str | Path, exhibits: Mapping[str, Sequence[Exhibit]] | None = None) -> list[Path]:
     """Write a card: .html is a page with charts, .json the whole card, .md, .txt and .csv its tables.
-
-    `exhibits` are the cases behind each section, for the page.
+    `exhibits` are example cases for each section of the page.
     """
     from importlib.metadata import version
 
     from fullbench.reports.atomic_write import write_file
-    from fullbench.reports.html_page import Section, page
-    from fullbench.reports.table_formats import write as write_tables
+    from fullbench.reports.html_page import Section, render_page
+    from fullbench.reports.table_formats import write_tables
 
     path = Path(path)
     suffix = path.suffix.lower()
     if suffix == ".json":
-        return [write_file(path, as_json(card))]
+        return [write_file(path, card_json(card))]
     if suffix not in {".html", ".htm"}:
         return write_tables(card.tables, path)
     cases = exhibits or {}
     sections = [Section(name, tables=tables, exhibits=cases.get(name, ())) for name, tables in card.sections.items()]
     return [
         write_file(
-            path, page(f"Judge card: {card.judge}", card.lead, sections, source={"fullbench": version("fullbench")})
+            path,
+            render_page(f"Judge card: {card.judge}", card.lead, sections, source={"fullbench": version("fullbench")}),
         )
     ]

@@ -1,4 +1,4 @@
-"""Small pictures beside names, from a lab's own files: read from disk, drawn again at one size, never fetched."""
+"""Logos next to names: read from local files, redrawn at one size, never downloaded."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from pathlib import Path
 
 from fullbench.core.picture import Picture
 from fullbench.errors import InputError
-from fullbench.picture_decoding import eight_bits, upright
+from fullbench.picture_decoding import apply_orientation, to_eight_bits
 
 SIDE = 64
-"""Logos are squares of so many pixels: sharp at a third of it on any screen."""
+"""Side of logos in pixels; sharp on any screen at a third of this size."""
 LARGEST = 2 * 1024 * 1024
 PIXELS = 16_000_000
 
 
 @dataclass(frozen=True)
 class Logo:
-    """A square WebP, known by the digest of its bytes."""
+    """A square WebP image, identified by the digest of its bytes."""
 
     digest: str
     data: bytes = field(repr=False, compare=False)
 
     @property
     def file(self) -> str:
-        """The name of its file."""
+        """File name."""
         return f"{self.digest}.webp"
 
     @property
     def uri(self) -> str:
-        """The picture within an address, for pages that are one file."""
+        """Data URI, for pages that are one file."""
         return "data:image/webp;base64," + base64.b64encode(self.data).decode()
 
     @classmethod
     def read(cls, name: str, path: Path) -> Logo:
-        """The logo in a file that `path` names, as seen from the folder of `path`."""
+        """Read a logo file; `name` is relative to the folder of `path`, the file that refers to it."""
         if "://" in name or name.startswith("data:"):
             raise InputError(f"the logo {name!r} is no local file; save it beside this file and name it", path=path)
         file = path.parent / name
@@ -47,11 +47,11 @@ class Logo:
         data = Picture.read(file, path=path).data()
         if len(data) > LARGEST:
             raise InputError(f"the logo {name!r} has more than {LARGEST // 1024**2} MiB; make it smaller", path=path)
-        return cls.of(data, name, path)
+        return cls.from_bytes(data, name, path)
 
     @classmethod
-    def of(cls, data: bytes, name: str, path: Path) -> Logo:
-        """The logo in these bytes; `name` and `path` say in an error which it is and where it was named."""
+    def from_bytes(cls, data: bytes, name: str, path: Path) -> Logo:
+        """Decode a logo from bytes; `name` and `path` are used in errors."""
         from PIL import Image
 
         try:
@@ -62,8 +62,8 @@ class Logo:
                         raise InputError(
                             f"the logo {name!r} has more than {PIXELS:,} pixels; make it smaller", path=path
                         )
-                    image.load()  # else what follows may pass over an end that is missing
-                    small = eight_bits(upright(image)).convert("RGBA")
+                    image.load()  # otherwise a truncated file may go unnoticed below
+                    small = to_eight_bits(apply_orientation(image)).convert("RGBA")
         except (
             OSError, SyntaxError, ValueError, EOFError, Image.DecompressionBombError, Image.DecompressionBombWarning
         ) as error:  # fmt: skip
@@ -73,5 +73,5 @@ class Logo:
         square.paste(small, ((SIDE - small.width) // 2, (SIDE - small.height) // 2))
         out = io.BytesIO()
         square.save(out, "WEBP", lossless=True)
-        drawn = out.getvalue()
-        return cls(hashlib.sha256(drawn).hexdigest()[:16], drawn)
+        webp_bytes = out.getvalue()
+        return cls(hashlib.sha256(webp_bytes).hexdigest()[:16], webp_bytes)

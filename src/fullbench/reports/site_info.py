@@ -1,7 +1,7 @@
-"""What a lab says of its results: title, description, authors, licence, links, how to cite them.
+"""Information that a lab provides about its results: title, description, authors, licence, links, citation.
 
-It stands as `[site]` in the file that has the names (`names.toml`, or a study's own file). `[site.zh]` has the texts
-that Chinese pages show, `[site.studies."NAME"]` what is different for one study of several.
+It is the table `[site]` in the file of names (`names.toml`, or a study's own file). `[site.zh]` has the texts of
+Chinese pages, `[site.studies."NAME"]` the differences of one study.
 """
 
 from __future__ import annotations
@@ -17,18 +17,29 @@ from fullbench.errors import InputError
 from fullbench.files.toml_files import read_toml
 from fullbench.reports.logos import Logo
 
-UNNAMED = "fullbench"
-"""The title of a site that nobody gave one."""
+DEFAULT_TITLE = "fullbench"
 LINKS = ("homepage", "paper", "data", "licence_link")
 TEXTS = {"description": 600, "citation": 6_000}
-"""Texts that may have several lines, and how many characters each has at most."""
-KNOWN = ("title", "description", "authors", "licence", "licence_link", "homepage", "paper", "data", "date", "citation",
-         "logo", "labels")  # fmt: skip
+"""Texts that may have several lines, and their maximum number of characters."""
+FIELD_NAMES = (
+    "title",
+    "description",
+    "authors",
+    "licence",
+    "licence_link",
+    "homepage",
+    "paper",
+    "data",
+    "date",
+    "citation",
+    "logo",
+    "labels",
+)
 
 
 @dataclass(frozen=True)
 class Imprint:
-    """All of it is optional; what is empty is not shown."""
+    """Fields of `[site]`. All are optional, and empty ones are not shown."""
 
     title: str = ""
     description: str = ""
@@ -38,105 +49,107 @@ class Imprint:
     homepage: str = ""
     paper: str = ""
     data: str = ""
-    """Where the data set lies."""
+    """Address of the data set."""
     date: str = ""
     citation: str = ""
-    """An entry for BibTeX, shown as it is in place of one that is made from the rest."""
+    """BibTeX entry, shown unchanged instead of a generated one."""
     logo: Logo | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
-    """What the site's pages show in place of the name of a criterion, of a tag or of a tag's value."""
+    """Labels shown on pages instead of names of criteria, tags and tag values."""
     chinese: Mapping[str, Any] = field(default_factory=dict)
-    """The fields that Chinese pages show in place of these."""
+    """Fields that replace these on Chinese pages."""
     studies: Mapping[str, Imprint] = field(default_factory=dict)
 
     @classmethod
     def read(cls, path: Path) -> Imprint:
-        """What `[site]` says in a TOML file; nothing where it has none."""
+        """Read `[site]` from a TOML file; empty if there is none."""
         entries, _ = read_toml(path, "the file of names")
-        return cls.of(entries.get("site", {}), path)
+        return cls.from_table(entries.get("site", {}), path)
 
     @classmethod
-    def of(cls, table: Any, path: Path) -> Imprint:
-        """The same from the table, which stands in the file `path`."""
-        values = _fields(table, path, "site", ("zh", "studies"))
-        parts = _table(table.get("studies", {}), path, "site.studies")
+    def from_table(cls, table: Any, path: Path) -> Imprint:
+        """Return the imprint from a parsed table of the file `path`."""
+        values = _checked_fields(table, path, "site", ("zh", "studies"))
+        parts = _require_table(table.get("studies", {}), path, "site.studies")
         studies = {}
         for name, part in parts.items():
             where = f'site.studies."{name}"'
-            studies[name] = cls(**_fields(part, path, where, ("zh",)), chinese=_chinese(part, path, where))
-        return cls(**values, chinese=_chinese(table, path, "site"), studies=studies)
+            studies[name] = cls(
+                **_checked_fields(part, path, where, ("zh",)), chinese=_chinese_fields(part, path, where)
+            )
+        return cls(**values, chinese=_chinese_fields(table, path, "site"), studies=studies)
 
-    def titled(self, title: str) -> Imprint:
-        """The same under a title that was chosen for every language; where none is left, under our own name."""
+    def with_title(self, title: str) -> Imprint:
+        """Set one title for all languages; without any title, use our own name."""
         if not title:
-            return self if self.title else replace(self, title=UNNAMED)
+            return self if self.title else replace(self, title=DEFAULT_TITLE)
         return replace(self, title=title, chinese={key: value for key, value in self.chinese.items() if key != "title"})
 
-    def said_in(self, language: str) -> Imprint:
-        """As pages of that language show it."""
+    def for_language(self, language: str) -> Imprint:
+        """Return the imprint with the texts of a language."""
         local = self.chinese if language == "zh" else {}
-        parts = {name: part.said_in(language) for name, part in self.studies.items()}
+        parts = {name: part.for_language(language) for name, part in self.studies.items()}
         labels = {**self.labels, **local.get("labels", {})}
         return replace(self, **{**local, "labels": labels, "chinese": {}, "studies": parts})
 
     def of_study(self, study: str) -> Imprint:
-        """What is said of one study: its own where it has some, else the whole's; its title may be empty."""
+        """Return the imprint of one study; missing fields come from the whole, except the title."""
         part = self.studies.get(study)
         if part is None:
             return replace(self, title="", studies={})
-        own = {name: value for name, value in vars(part).items() if value and name in KNOWN}
+        study_fields = {name: value for name, value in vars(part).items() if value and name in FIELD_NAMES}
         labels = {**self.labels, **part.labels}
-        return replace(self, **{"title": "", **own, "labels": labels, "studies": {}})
+        return replace(self, **{"title": "", **study_fields, "labels": labels, "studies": {}})
 
     def of_report(self, study: str) -> Imprint:
-        """What stands above a report of one study, or of all: one without a title of its own has that of the whole."""
-        own = self.of_study(study)
-        return replace(own, title=own.title or self.title)
+        """Return the imprint of a report on one study or on all; a missing title comes from the whole."""
+        study_imprint = self.of_study(study)
+        return replace(study_imprint, title=study_imprint.title or self.title)
 
     @property
     def is_titled(self) -> bool:
-        """Whether somebody gave it a title."""
-        return self.title not in {"", UNNAMED}
+        """True if it has a title other than the default."""
+        return self.title not in {"", DEFAULT_TITLE}
 
     @property
     def links(self) -> list[tuple[str, str]]:
-        """Which links there are, by the name of their field."""
+        """Name and address of each link that is set."""
         return [(name, link) for name in ("homepage", "paper", "data") if (link := getattr(self, name))]
 
     @property
     def logos(self) -> list[Logo]:
-        """All logos in it."""
+        """All logos, including those of studies."""
         inner = [logo for part in self.studies.values() for logo in part.logos]
         return [*([self.logo] if self.logo else []), *inner]
 
 
-def _table(value: Any, path: Path, where: str) -> dict[str, Any]:
+def _require_table(value: Any, path: Path, where: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise InputError(f'{where} is a table; write [{where}] and below it title = "..."', path=path)
     return value
 
 
-def _chinese(table: Mapping[str, Any], path: Path, where: str) -> dict[str, Any]:
-    return _fields(table.get("zh", {}), path, f"{where}.zh")
+def _chinese_fields(table: Mapping[str, Any], path: Path, where: str) -> dict[str, Any]:
+    return _checked_fields(table.get("zh", {}), path, f"{where}.zh")
 
 
-def _fields(table: Any, path: Path, where: str, inner: Sequence[str] = ()) -> dict[str, Any]:
-    """The fields of a table, checked; `inner` are the tables that may stand in it."""
-    known = (*KNOWN, *inner)
-    for key in _table(table, path, where):
-        if key not in known:
-            hint = did_you_mean(key, known) or ";"
-            raise InputError(f"[{where}] has an unknown field {key!r}{hint} known: {', '.join(known)}", path=path)
-    return {key: _value(key, value, path, where) for key, value in table.items() if key in KNOWN}
+def _checked_fields(table: Any, path: Path, where: str, inner: Sequence[str] = ()) -> dict[str, Any]:
+    """`inner` are the tables allowed in the table."""
+    field_names = (*FIELD_NAMES, *inner)
+    for key in _require_table(table, path, where):
+        if key not in field_names:
+            hint = did_you_mean(key, field_names) or ";"
+            raise InputError(f"[{where}] has an unknown field {key!r}{hint} known: {', '.join(field_names)}", path=path)
+    return {key: _checked_field(key, value, path, where) for key, value in table.items() if key in FIELD_NAMES}
 
 
-def _value(key: str, value: Any, path: Path, where: str) -> Any:
+def _checked_field(key: str, value: Any, path: Path, where: str) -> Any:
     if key == "authors":
         if not isinstance(value, list) or not value or not all(_is_line(name) for name in value):
             raise InputError(f'[{where}] has authors that are no list of names: write ["A. Li", "B. Roy"]', path=path)
         return tuple(name.strip() for name in value)
     if key == "labels":
-        for name, label in _table(value, path, f"{where}.labels").items():
+        for name, label in _require_table(value, path, f"{where}.labels").items():
             if not _is_line(label):
                 raise InputError(
                     f"[{where}.labels] has {label!r} for {name!r}, which is no text of one line", path=path
@@ -160,7 +173,7 @@ def _is_line(value: Any) -> bool:
 
 
 def _is_link(text: str) -> bool:
-    """Whether a reader may be led there: an address of the web, never a script.
+    """Return True for web addresses, which are safe to link to, unlike scripts.
 
     >>> _is_link("https://lab.example.org/x"), _is_link("javascript:alert(1)"), _is_link("https://[")
     (True, False, False)

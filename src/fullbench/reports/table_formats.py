@@ -1,4 +1,4 @@
-"""One table in five forms: text for a terminal, Markdown, CSV, JSON and HTML."""
+"""Output and input of tables: text for a terminal, Markdown, CSV, JSON and HTML."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from pathlib import Path
 from typing import Any, Literal
 
 from fullbench.core.estimate import Estimate
-from fullbench.core.note import Note, pack, unpack
+from fullbench.core.note import Note, pack_note, unpack_note
 from fullbench.core.table import Cell, Table
 from fullbench.errors import InputError
 from fullbench.reports.atomic_write import write_file
-from fullbench.reports.cell_text import is_fault, notes, numeric, with_n
-from fullbench.reports.table_json_types import packed_hint, typed_columns, types, unpacked_hint, with_said
-from fullbench.text_safety import no_formula
+from fullbench.reports.cell_text import is_fault, is_numeric_column, table_notes, with_n
+from fullbench.reports.table_json_types import packed_hint, restore_notes, table_types, typed_columns, unpacked_hint
+from fullbench.text_safety import escape_formula
 
 Form = Literal["text", "markdown", "csv", "json", "html"]
 FLAGS = ("one_sided", "simultaneous", "corrected")
 SUFFIXES: dict[str, Form] = {".txt": "text", ".md": "markdown", ".csv": "csv", ".json": "json", ".html": "html"}
 
 
-def render(table: Table, form: Form = "text", *, width: int = 100, color: bool = False) -> str:
-    """A table in one of the forms; `width` and `color` are for text alone.
+def render_table(table: Table, form: Form = "text", *, width: int = 100, color: bool = False) -> str:
+    """Return a table in one of the forms; `width` and `color` apply to text only.
 
     >>> table = Table("t", "Agreement", ["judge", "r"], [["A", Estimate(0.81, 0.772, 0.853, 412)], ["B", None]])
-    >>> print(render(table, "markdown"))
+    >>> print(render_table(table, "markdown"))
     **Agreement**
     <BLANKLINE>
     | judge | r | n |
@@ -39,87 +39,86 @@ def render(table: Table, form: Form = "text", *, width: int = 100, color: bool =
     <BLANKLINE>
     """
     if form == "text":
-        from fullbench.reports.terminal_text import text
+        from fullbench.reports.terminal_text import render_text
 
-        return text(table, width=width, color=color)
+        return render_text(table, width=width, color=color)
     if form == "html":
-        from fullbench.reports.html_page import fragment
+        from fullbench.reports.html_page import table_fragment
 
-        return fragment(table)
+        return table_fragment(table)
     if form == "markdown":
-        return _markdown(table)
+        return _table_markdown(table)
     if form == "csv":
-        return _csv(table)
+        return _table_csv(table)
     if form == "json":
-        return _json(table).decode()
+        return _table_json(table).decode()
     raise InputError(f"unknown form {form!r}; known: {', '.join(SUFFIXES.values())}")
 
 
-def write(tables: Table | Sequence[Table], path: str | Path) -> list[Path]:
-    """Write tables in the form that the suffix names, and say which files were written.
-
+def write_tables(tables: Table | Sequence[Table], path: str | Path) -> list[Path]:
+    """Write tables in the form given by the suffix, and return the files written.
     Several tables share a file, except as CSV: then each gets its own, `NAME-TABLE.csv`.
     """
     path = Path(path)
-    listed = [tables] if isinstance(tables, Table) else list(tables)
+    table_list = [tables] if isinstance(tables, Table) else list(tables)
     form = SUFFIXES.get(path.suffix.lower())
     if form is None:
         raise InputError(f"the suffix says the form: {', '.join(SUFFIXES)}", path=path)
-    if form == "csv" and len(listed) > 1:
-        stems = _stems(table.name for table in listed)
+    if form == "csv" and len(table_list) > 1:
+        stems = _file_stems(table.name for table in table_list)
         return [
-            write_file(path.with_stem(f"{path.stem}-{stem}"), _csv(table))
-            for stem, table in zip(stems, listed, strict=True)
+            write_file(path.with_stem(f"{path.stem}-{stem}"), _table_csv(table))
+            for stem, table in zip(stems, table_list, strict=True)
         ]
-    if form == "json" and len(listed) != 1:
-        return [write_file(path, b"[" + b",\n".join(map(_json, listed)) + b"]\n")]
+    if form == "json" and len(table_list) != 1:
+        return [write_file(path, b"[" + b",\n".join(map(_table_json, table_list)) + b"]\n")]
     if form == "html":
-        from fullbench.reports.html_page import Section, page
+        from fullbench.reports.html_page import Section, render_page
 
-        title = listed[0].title if len(listed) == 1 else path.stem
-        return [write_file(path, page(title, "", [Section("", tables=listed)]))]
-    return [write_file(path, "\n".join(render(table, form) for table in listed))]
+        title = table_list[0].title if len(table_list) == 1 else path.stem
+        return [write_file(path, render_page(title, "", [Section("", tables=table_list)]))]
+    return [write_file(path, "\n".join(render_table(table, form) for table in table_list))]
 
 
-def _stems(names: Iterable[str]) -> list[str]:
-    """Names for files: without blanks and signs that shells and web servers take for their own, each once.
+def _file_stems(names: Iterable[str]) -> list[str]:
+    """Return unique file names without spaces and characters that shells and web servers interpret.
 
-    >>> _stems(["leaderboard gpt+analyze#12", "leaderboard gpt analyze 12", "faults"])
+    >>> _file_stems(["leaderboard gpt+analyze#12", "leaderboard gpt analyze 12", "faults"])
     ['leaderboard-gpt-analyze-12', 'leaderboard-gpt-analyze-12-2', 'faults']
     """
-    taken: list[str] = []
+    stems: list[str] = []
     for name in names:
         stem = plain = re.sub(r"[^\w.]+", "-", name).strip("-") or "table"
         number = 1
-        while stem in taken:
+        while stem in stems:
             number += 1
             stem = f"{plain}-{number}"
-        taken.append(stem)
-    return taken
+        stems.append(stem)
+    return stems
 
 
 def table_from_json(text: str | bytes) -> Table:
-    """The table that `render(table, "json")` wrote.
+    """Return the table that `render_table(table, "json")` wrote.
 
     >>> table = Table("t", "T", ("a",), ((Estimate(0.5, 0.25, 0.75, 9),), (None,)))
-    >>> table_from_json(render(table, "json")) == table
+    >>> table_from_json(render_table(table, "json")) == table
     True
     """
-    return _table(_loads(text))
+    return _unpack_table(_load_json(text))
 
 
 def read_tables(path: str | Path) -> list[Table]:
-    """The tables of a JSON file that `write` made."""
+    """Read the tables of a JSON file written by `write_tables`."""
     try:
-        content = _loads(Path(path).read_bytes())
+        content = _load_json(Path(path).read_bytes())
     except OSError as error:
         raise InputError(f"cannot be read ({error.strerror})", path=path) from error
     except InputError as error:
         raise InputError(str(error), path=path) from error
-    return [_table(entry) for entry in (content if isinstance(content, list) else [content])]
+    return [_unpack_table(entry) for entry in (content if isinstance(content, list) else [content])]
 
 
-def _loads(text: str | bytes) -> Any:
+def _load_json(text: str | bytes) -> Any:
     import orjson
 
     try:
@@ -128,49 +127,49 @@ def _loads(text: str | bytes) -> Any:
         raise InputError(f"this is no JSON: {error}") from error
 
 
-def _json(table: Table) -> bytes:
+def _table_json(table: Table) -> bytes:
     import orjson
 
     value = {
         "name": table.name,
         "title": table.title,
         "columns": list(table.columns),
-        "rows": [[_pack(cell) for cell in row] for row in table.rows],
+        "rows": [[_pack_cell(cell) for cell in row] for row in table.rows],
         "notes": list(table.notes),
         "source": dict(table.source),
         "chart": None if table.chart is None else packed_hint(table.chart),
-        "types": types(table),
+        "types": table_types(table),
     }
     return orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
 
-def _pack(cell: Cell) -> Any:
+def _pack_cell(cell: Cell) -> Any:
     if isinstance(cell, float) and not math.isfinite(cell):
         raise ValueError(f"a table holds finite numbers or None; found {cell}")
     if not isinstance(cell, Estimate):
         return cell
-    packed: dict[str, Any] = {"value": cell.value, "low": cell.low, "high": cell.high, "n": cell.n}
-    packed |= {"level": cell.level, "method": cell.method}
-    packed |= {} if cell.p is None else {"p": cell.p}
-    packed |= {} if cell.units is None else {"units": cell.units}
-    packed |= {flag: True for flag in FLAGS if getattr(cell, flag)}
-    packed |= {"low": None, "high": None, "why": cell.why} if cell.why else {}
-    packed |= {"reason": pack(cell.why)} if isinstance(cell.why, Note) else {}
-    return packed
+    entry: dict[str, Any] = {"value": cell.value, "low": cell.low, "high": cell.high, "n": cell.n}
+    entry |= {"level": cell.level, "method": cell.method}
+    entry |= {} if cell.p is None else {"p": cell.p}
+    entry |= {} if cell.units is None else {"units": cell.units}
+    entry |= {flag: True for flag in FLAGS if getattr(cell, flag)}
+    entry |= {"low": None, "high": None, "why": cell.why} if cell.why else {}
+    entry |= {"reason": pack_note(cell.why)} if isinstance(cell.why, Note) else {}
+    return entry
 
 
-def _table(value: Any) -> Table:
+def _unpack_table(value: Any) -> Table:
     try:
         rows = tuple(
-            tuple(_estimate(cell) if isinstance(cell, dict) else cell for cell in row) for row in value["rows"]
+            tuple(_unpack_estimate(cell) if isinstance(cell, dict) else cell for cell in row) for row in value["rows"]
         )
-        known = value.get("types", {})  # tables of the first build have none
+        type_entries = value.get("types", {})  # missing in tables written by the first version
         return Table(
             value["name"],
-            unpack(value["title"], known.get("title")),
-            typed_columns(value["columns"], known.get("columns")),
-            with_said(rows, known.get("cells", {})),
-            tuple(map(unpack, value["notes"], known.get("notes") or [None] * len(value["notes"]))),
+            unpack_note(value["title"], type_entries.get("title")),
+            typed_columns(value["columns"], type_entries.get("columns")),
+            restore_notes(rows, type_entries.get("cells", {})),
+            tuple(map(unpack_note, value["notes"], type_entries.get("notes") or [None] * len(value["notes"]))),
             value["source"],
             None if value["chart"] is None else unpacked_hint(value["chart"]),
         )
@@ -178,24 +177,24 @@ def _table(value: Any) -> Table:
         raise InputError(f"this JSON is no table of fullbench: {error!r}") from error
 
 
-def _estimate(packed: dict[str, Any]) -> Estimate:
-    """An estimate as `_pack` wrote it; one without an interval has its value for both ends."""
-    if not packed.get("why"):
-        return Estimate(**packed)
-    ends = {"low": packed["value"], "high": packed["value"]}
-    known = {name: value for name, value in packed.items() if name != "reason"}
-    return Estimate(**{**known, **ends, "why": unpack(packed["why"], packed.get("reason"))})
+def _unpack_estimate(entry: dict[str, Any]) -> Estimate:
+    if not entry.get("why"):
+        return Estimate(**entry)
+    ends = {"low": entry["value"], "high": entry["value"]}
+    estimate_fields = {name: value for name, value in entry.items() if name != "reason"}
+    return Estimate(**{**estimate_fields, **ends, "why": unpack_note(entry["why"], entry.get("reason"))})
 
 
-def _csv(table: Table) -> str:
-    """Estimates spread over four columns; nothing is an empty field; names are no formulas."""
+def _table_csv(table: Table) -> str:
+    """Return CSV: four columns per estimate, empty fields for missing values, spreadsheet formulas escaped."""
     wide = [any(isinstance(row[place], Estimate) for row in table.rows) for place in range(len(table.columns))]
     head: list[str] = []
     for name, spread in zip(table.columns, wide, strict=True):
         head += [name, f"{name}_low", f"{name}_high", f"{name}_n"] if spread else [name]
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    safe = (lambda text: text) if os.environ.get("FULLBENCH_CSV") == "raw" else no_formula
+    # Spreadsheets run cells that look like formulas; `FULLBENCH_CSV=raw` keeps texts unchanged.
+    safe = (lambda text: text) if os.environ.get("FULLBENCH_CSV") == "raw" else escape_formula
     writer.writerow(map(safe, head))
     for row in table.rows:
         fields: list[Cell] = []
@@ -212,25 +211,25 @@ def _csv(table: Table) -> str:
 _MARKS = str.maketrans({char: f"\\{char}" for char in "\\|*`<[]"})
 
 
-def _markdown(table: Table) -> str:
+def _table_markdown(table: Table) -> str:
     columns, rows = with_n(table)
-    typed = table.typed
-    right = [numeric(table.cells(place)) for place in range(len(table.columns))] + [True] * (
+    table_columns = table.typed_columns
+    right = [is_numeric_column(table.cells(place)) for place in range(len(table.columns))] + [True] * (
         len(columns) - len(table.columns)
     )
     lines = [f"**{table.title.translate(_MARKS)}**", ""]
     lines.append("| " + " | ".join(name.translate(_MARKS) for name in columns) + " |")
     lines.append("| " + " | ".join("---:" if numbers else ":---" for numbers in right) + " |")
-    for shown, cells in zip(rows, table.rows, strict=True):
+    for row_texts, cells in zip(rows, table.rows, strict=True):
         fields = [
             text.translate(_MARKS) if place < len(cells) and isinstance(cells[place], str) else text
-            for place, text in enumerate(shown)
+            for place, text in enumerate(row_texts)
         ]
         fields = [
-            f"**{text}**" if place < len(cells) and is_fault(typed[place], cells[place]) else text
+            f"**{text}**" if place < len(cells) and is_fault(table_columns[place], cells[place]) else text
             for place, text in enumerate(fields)
         ]
         lines.append("| " + " | ".join(fields) + " |")
-    below = notes(table)
+    below = table_notes(table)
     lines += ["", *(f"- {note.translate(_MARKS)}" for note in below)] if below else []
     return "\n".join(lines) + "\n"

@@ -1,4 +1,4 @@
-"""A table as text for a terminal: aligned, any width, any script."""
+"""Tables as aligned text for a terminal of any width and in any script."""
 
 from __future__ import annotations
 
@@ -13,100 +13,102 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from fullbench.core.table import Column, Table
-from fullbench.reports.cell_text import is_fault, notes, numeric, plain, with_n
+from fullbench.reports.cell_text import is_fault, is_numeric_column, plain_line, table_notes, with_n
 
 _GAP = 3
-_WORDS = 28
+_WORDS = 28  # text columns are not wrapped to less than this width
 
 
-def text(table: Table, *, width: int = 100, color: bool = False) -> str:
-    """The table as lines. Too wide for the terminal, it is shown in parts, each with the columns that name a row."""
+def render_text(table: Table, *, width: int = 100, color: bool = False) -> str:
+    """Return the table as lines. A wide table is split into parts that repeat the columns naming a row."""
     out = io.StringIO()
     colors: Literal["standard"] | None = "standard" if color else None
     console = Console(
         file=out, width=width, color_system=colors, force_terminal=color, no_color=not color, emoji=False, markup=False
     )
-    console.print(Text(plain(table.title), style="bold"))
-    for part in _parts(table, width):
+    console.print(Text(plain_line(table.title), style="bold"))
+    for part in _table_parts(table, width):
         console.print(part)
-    for note in notes(table):
-        console.print(Text(plain(note), style="dim"))
+    for note in table_notes(table):
+        console.print(Text(plain_line(note), style="dim"))
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
 
-def _parts(table: Table, width: int) -> Iterator[RenderableType]:
-    """The whole table where it fits, else its columns in as many parts as it takes, else a block for each row."""
+def _table_parts(table: Table, width: int) -> Iterator[RenderableType]:
     columns, rows = with_n(table)
-    needs = [_need(table, place, name, [row[place] for row in rows]) for place, name in enumerate(columns)]
+    needs = [_minimum_width(table, place, name, [row[place] for row in rows]) for place, name in enumerate(columns)]
     first = needs[0]
     if max(needs) + first + _GAP > width and sum(needs) + _GAP * (len(needs) - 1) > width:
-        yield _blocks(table, columns, rows)
+        yield _row_blocks(table, columns, rows)
         return
-    keys = _keys(table, needs, width)
-    shown = [*keys]
+    keys = _key_columns(table, needs, width)
+    places = [*keys]
     for place in range(len(keys), len(columns)):
-        if len(shown) > len(keys) and sum(needs[i] + _GAP for i in shown) + needs[place] > width:
-            yield _grid(table, (columns, rows), shown, needs, width)
+        if len(places) > len(keys) and sum(needs[i] + _GAP for i in places) + needs[place] > width:
+            yield _render_grid(table, (columns, rows), places, needs, width)
             yield Text("")
-            shown = [*keys]
-        shown.append(place)
-    yield _grid(table, (columns, rows), shown, needs, width)
+            places = [*keys]
+        places.append(place)
+    yield _render_grid(table, (columns, rows), places, needs, width)
 
 
-def _keys(table: Table, needs: Sequence[int], width: int) -> list[int]:
-    """The columns that name a row and stand in every part: those of words that come first, as far as all others fit
-    beside them."""
+def _key_columns(table: Table, needs: Sequence[int], width: int) -> list[int]:
     keys = [0]
     for place in range(1, len(table.columns) - 1):
-        beside = sum(needs[key] + _GAP for key in [*keys, place])
-        if numeric(table.cells(place)) or beside + max(needs[place + 1 :]) > width:
+        needed_width = sum(needs[key] + _GAP for key in [*keys, place])
+        if is_numeric_column(table.cells(place)) or needed_width + max(needs[place + 1 :]) > width:
             break
         keys.append(place)
     return keys
 
 
-def _need(table: Table, place: int, name: str, cells: Sequence[str]) -> int:
-    """The least width of a column: figures are never broken, words may be, though not into crumbs."""
-    whole = max(map(cell_len, [plain(name), *cells]), default=1)
-    figures = place >= len(table.columns) or numeric(table.cells(place))
-    return whole if figures else min(whole, _WORDS)
+def _minimum_width(table: Table, place: int, name: str, cells: Sequence[str]) -> int:
+    """Numbers are never wrapped; words are, but not too narrowly."""
+    full_width = max(map(cell_len, [plain_line(name), *cells]), default=1)
+    values = place >= len(table.columns) or is_numeric_column(table.cells(place))
+    return full_width if values else min(full_width, _WORDS)
 
 
-def _styles(table: Table, row: int, width: int) -> list[str]:
-    styles = ["yellow" if is_fault(name, cell) else "" for name, cell in zip(table.typed, table.rows[row], strict=True)]
+def _cell_styles(table: Table, row: int, width: int) -> list[str]:
+    styles = [
+        "yellow" if is_fault(name, cell) else ""
+        for name, cell in zip(table.typed_columns, table.rows[row], strict=True)
+    ]
     return styles + [""] * (width - len(styles))
 
 
-def _grid(
-    table: Table, texts: tuple[Sequence[Column], Sequence[Sequence[str]]], shown: Sequence[int], needs: Sequence[int],
+def _render_grid(
+    table: Table, texts: tuple[Sequence[Column], Sequence[Sequence[str]]], places: Sequence[int], needs: Sequence[int],
     width: int,
 ) -> RenderableType:  # fmt: skip
     columns, rows = texts
-    right = [place >= len(table.columns) or numeric(table.cells(place)) for place in shown]
-    names = [plain(columns[place]) for place in shown]
-    whole = [
-        max(map(cell_len, [name, *(row[place] for row in rows)])) for name, place in zip(names, shown, strict=True)
+    right = [place >= len(table.columns) or is_numeric_column(table.cells(place)) for place in places]
+    names = [plain_line(columns[place]) for place in places]
+    full_widths = [
+        max(map(cell_len, [name, *(row[place] for row in rows)])) for name, place in zip(names, places, strict=True)
     ]
-    if sum(whole) + _GAP * (len(whole) - 1) <= width:
-        return _lines(table, [names, *([row[place] for place in shown] for row in rows)], shown, whole, right)
+    if sum(full_widths) + _GAP * (len(full_widths) - 1) <= width:
+        return _render_lines(
+            table, [names, *([row[place] for place in places] for row in rows)], places, full_widths, right
+        )
     grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold")
-    for place, name, figures in zip(shown, names, right, strict=True):
-        side: Literal["left", "right"] = "right" if figures else "left"
-        grid.add_column(Text(name), justify=side, no_wrap=figures, overflow="fold", min_width=needs[place])
+    for place, name, values in zip(places, names, right, strict=True):
+        side: Literal["left", "right"] = "right" if values else "left"
+        grid.add_column(Text(name), justify=side, no_wrap=values, overflow="fold", min_width=needs[place])
     for index, row in enumerate(rows):
-        styles = _styles(table, index, len(columns))
-        grid.add_row(*(Text(row[place], style=styles[place]) for place in shown))
+        styles = _cell_styles(table, index, len(columns))
+        grid.add_row(*(Text(row[place], style=styles[place]) for place in places))
     return grid
 
 
-def _lines(
-    table: Table, cells: Sequence[Sequence[str]], shown: Sequence[int], widths: Sequence[int], right: Sequence[bool]
+def _render_lines(
+    table: Table, cells: Sequence[Sequence[str]], places: Sequence[int], widths: Sequence[int], right: Sequence[bool]
 ) -> Text:
-    """The same grid where nothing has to be folded: long tables are shown in a tenth of the time."""
+    """Render the grid if nothing has to be wrapped, which takes a tenth of the time for long tables."""
     lines = Text(no_wrap=True)
     for index, row in enumerate(cells):
-        styles = _styles(table, index - 1, max(shown) + 1) if index else ["bold"] * (max(shown) + 1)
-        for number, (place, text) in enumerate(zip(shown, row, strict=True)):
+        styles = _cell_styles(table, index - 1, max(places) + 1) if index else ["bold"] * (max(places) + 1)
+        for number, (place, text) in enumerate(zip(places, row, strict=True)):
             blank = " " * (widths[number] - cell_len(text))
             lines.append(" " * _GAP if number else "")
             lines.append(f"{blank}{text}" if right[number] else f"{text}{blank}", styles[place] or None)
@@ -116,14 +118,14 @@ def _lines(
     return lines
 
 
-def _blocks(table: Table, columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> Group:
+def _row_blocks(table: Table, columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> Group:
     parts: list[RenderableType] = []
     for index, row in enumerate(rows):
-        styles = _styles(table, index, len(columns))
+        styles = _cell_styles(table, index, len(columns))
         block = Grid.grid(padding=(0, 2))
         block.add_column(overflow="fold")
         block.add_column(overflow="fold")
         for name, cell, style in zip(columns, row, styles, strict=True):
-            block.add_row(Text(plain(name), style="dim"), Text(cell, style=style))
+            block.add_row(Text(plain_line(name), style="dim"), Text(cell, style=style))
         parts += [Text(""), block]
     return Group(*parts)

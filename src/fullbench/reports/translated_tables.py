@@ -1,4 +1,4 @@
-"""Tables in the reader's language: what we say is translated by its id, what the data name stays as it is."""
+"""Translation of tables: fullbench's own texts are translated by id, names from the data stay unchanged."""
 
 from __future__ import annotations
 
@@ -7,48 +7,51 @@ from dataclasses import replace
 from typing import Any
 
 from fullbench.core.estimate import Estimate
-from fullbench.core.note import WORD, Note, say
+from fullbench.core.note import WORD, Note, translate_if_note
 from fullbench.core.table import Cell, Column, Table
-from fullbench.reports.words import Language, labels, messages
+from fullbench.reports.words import Language, column_translations, language_messages
 
 
-def localised(table: Table, language: Language) -> Table:
-    """The table with its title, columns, notes, words and chart in a language."""
+def localise_table(table: Table, language: Language) -> Table:
+    """Return the table with title, columns, notes, words and chart in a language."""
     if language == "en":
         return table
-    words = messages(language)
-    columns = table.typed
+    words = language_messages(language)
+    columns = table.typed_columns
     return replace(
         table,
-        title=say(table.title, words),
-        columns=tuple(column_in(column, language) for column in columns),
-        rows=[[_cell(column, cell, words) for column, cell in zip(columns, row, strict=True)] for row in table.rows],
-        notes=tuple(say(note, words) for note in table.notes),
-        chart=None if table.chart is None else hint_in(table.chart, language),
+        title=translate_if_note(table.title, words),
+        columns=tuple(localise_column(column, language) for column in columns),
+        rows=[
+            [_translate_cell(column, cell, words) for column, cell in zip(columns, row, strict=True)]
+            for row in table.rows
+        ],
+        notes=tuple(translate_if_note(note, words) for note in table.notes),
+        chart=None if table.chart is None else localise_hint(table.chart, language),
     )
 
 
-def column_in(column: Column, language: Language) -> Column:
-    """A column under its label in a language; one that the data name, or that is unknown, under its own."""
-    if column.named:
+def localise_column(column: Column, language: Language) -> Column:
+    """Return a column with its translated label; labels from the data and unknown ones stay unchanged."""
+    if column.is_data_label:
         return column
     if isinstance(column.label, Note):
-        return column.labelled(column.label.said_in(messages(language)))
-    return column.labelled(labels(language).get(column.key, column.label))
+        return column.with_label(column.label.translate_with(language_messages(language)))
+    return column.with_label(column_translations(language).get(column.key, column.label))
 
 
-def hint_in(hint: Mapping[str, Any], language: Language) -> dict[str, Any]:
-    """A chart's hint: columns stay under their keys, what the hint itself calls something is translated."""
-    words = messages(language)
-    said = {name: say(value, words) for name, value in hint.items()}
+def localise_hint(hint: Mapping[str, Any], language: Language) -> dict[str, Any]:
+    """Translate the texts of a chart hint; columns keep their keys."""
+    words = language_messages(language)
+    translation = {name: translate_if_note(value, words) for name, value in hint.items()}
     if "corners" in hint:
-        said["corners"] = [words.get(f"{WORD}{corner}", corner) for corner in hint["corners"]]
-    return said
+        translation["corners"] = [words.get(f"{WORD}{corner}", corner) for corner in hint["corners"]]
+    return translation
 
 
-def _cell(column: Column, cell: Cell, words: Mapping[str, str]) -> Cell:
+def _translate_cell(column: Column, cell: Cell, words: Mapping[str, str]) -> Cell:
     if isinstance(cell, Estimate):
-        return replace(cell, why=say(cell.why, words)) if cell.why else cell
+        return replace(cell, why=translate_if_note(cell.why, words)) if cell.why else cell
     if isinstance(cell, Note):
-        return cell.said_in(words)
+        return cell.translate_with(words)
     return words.get(f"{WORD}{cell}", cell) if isinstance(cell, str) and column.kind == "word" else cell

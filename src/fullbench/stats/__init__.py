@@ -1,1 +1,1 @@
-"""Numbers in, numbers out: estimates with intervals. Knows nothing of the other packages."""
+"""Statistics: estimates with intervals, computed from arrays of numbers. Imports no package except `core`."""

@@ -1,4 +1,4 @@
-"""Which of two judges is better on the same cases, and what survives when many questions are asked at once."""
+"""Comparison of two judges on the same cases (McNemar, paired bootstrap), and corrections for multiple tests."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import numpy as np
 
 from fullbench.core.estimate import Estimate
 from fullbench.stats.agreement.two_raters import Options
-from fullbench.stats.array_checks import Bools, Floats, Numbers, column, columns
+from fullbench.stats.array_checks import Bools, Floats, Numbers, finite_column, finite_columns
 from fullbench.stats.intervals.bootstrap import Statistic, bootstrap
 from fullbench.stats.intervals.cluster_intervals import Scale
 
 
 @dataclass(frozen=True)
 class McNemar:
-    """Cases that only the first, or only the second, got right; and p-values for "both are equally often right".
+    """Numbers of cases that only one of two judges got right, and p-values of "both are right equally often".
 
-    `p` is exact and never too small; `mid_p` gives half its weight to the very outcome seen and is nearer to the level
-    it names (Fagerland, Lydersen and Laake 2013, doi:10.1186/1471-2288-13-91).
+    `p` is exact and conservative. `mid_p` counts the observed outcome with half its weight and is closer to the
+    nominal level (Fagerland, Lydersen and Laake 2013, doi:10.1186/1471-2288-13-91).
     """
 
     only_first: int
@@ -30,16 +30,16 @@ class McNemar:
     mid_p: float
 
 
-def mcnemar(first_right: Numbers, second_right: Numbers) -> McNemar:
-    """McNemar's test on two columns of right (1) and wrong (0) (McNemar 1947, doi:10.1007/BF02295996).
+def mcnemar_test(first_right: Numbers, second_right: Numbers) -> McNemar:
+    """Run McNemar's test on two columns of right (1) and wrong (0) (McNemar 1947, doi:10.1007/BF02295996).
 
-    >>> found = mcnemar([1, 1, 1, 1, 0, 1], [0, 0, 0, 1, 0, 0])
+    >>> found = mcnemar_test([1, 1, 1, 1, 0, 1], [0, 0, 0, 1, 0, 0])
     >>> found.only_first, found.only_second, round(found.p, 4), round(found.mid_p, 4)
     (4, 0, 0.125, 0.0625)
     """
     from scipy.stats import binom
 
-    first, second = (array.astype(bool) for array in columns(first_right, second_right))
+    first, second = (array.astype(bool) for array in finite_columns(first_right, second_right))
     more, fewer = int((first & ~second).sum()), int((second & ~first).sum())
     split = more + fewer
     least = min(more, fewer)
@@ -56,10 +56,10 @@ def paired_difference(
     within: Scale | None = None,
     **options: Unpack[Options],
 ) -> Estimate:
-    """A statistic of `first` and `truth` less that of `second` and `truth`, both on the same resampled rows.
+    """Return the statistic of `first` and `truth` minus that of `second` and `truth`, on the same resampled rows.
 
-    An interval that holds 0 leaves open which is better; `p` is that of "both are equal". `statistic` is one of
-    `stats.intervals.weighted_statistics`, `within` the scale of the difference.
+    If the interval contains 0, neither is shown to be better. `p` tests "both are equal". `statistic` is a function of
+    `stats.intervals.weighted_statistics`; `within` is the scale of the difference.
 
     >>> from fullbench.stats.intervals.weighted_statistics import share_equal
     >>> paired_difference(share_equal, [1, 1, 0, 1], [0, 1, 1, 1], [1, 1, 0, 1]).value
@@ -73,49 +73,49 @@ def paired_difference(
 
 
 @dataclass(frozen=True)
-class Adjusted:
-    """p-values after correction, in the order given, and which of them pass."""
+class AdjustedPValues:
+    """p-values after correction, in the given order, and whether each is significant."""
 
     p: tuple[float, ...]
-    passed: tuple[bool, ...]
+    is_significant: tuple[bool, ...]
     method: str
     level: float
 
 
-def benjamini_hochberg(p: Sequence[float], *, level: float = 0.05) -> Adjusted:
-    """Keeps the share of false finds below `level` (Benjamini and Hochberg 1995, jstor:2346101).
+def benjamini_hochberg(p: Sequence[float], *, level: float = 0.05) -> AdjustedPValues:
+    """Keep the false discovery rate below `level` (Benjamini and Hochberg 1995, jstor:2346101).
 
-    >>> benjamini_hochberg([0.01, 0.04, 0.03]).passed
+    >>> benjamini_hochberg([0.01, 0.04, 0.03]).is_significant
     (True, True, True)
     """
-    values = _checked(p)
+    values = _checked_p_values(p)
     order = np.argsort(values, kind="stable")
-    stepped = values[order] * (len(values) / np.arange(1, len(values) + 1))
-    adjusted = np.empty_like(values)
-    adjusted[order] = np.minimum(1.0, np.minimum.accumulate(stepped[::-1])[::-1])
-    return _adjusted(adjusted, adjusted <= level, "Benjamini-Hochberg", level)
+    scaled_p_values = values[order] * (len(values) / np.arange(1, len(values) + 1))
+    adjusted_p_values = np.empty_like(values)
+    adjusted_p_values[order] = np.minimum(1.0, np.minimum.accumulate(scaled_p_values[::-1])[::-1])
+    return _to_adjusted_p_values(adjusted_p_values, adjusted_p_values <= level, "Benjamini-Hochberg", level)
 
 
-def holm(p: Sequence[float], *, level: float = 0.05) -> Adjusted:
-    """Keeps the chance of any false find below `level` (Holm 1979, jstor:4615733).
+def holm_correction(p: Sequence[float], *, level: float = 0.05) -> AdjustedPValues:
+    """Keep the chance of any false discovery below `level` (Holm 1979, jstor:4615733).
 
-    >>> holm([0.01, 0.04, 0.03]).p
+    >>> holm_correction([0.01, 0.04, 0.03]).p
     (0.03, 0.06, 0.06)
     """
-    values = _checked(p)
+    values = _checked_p_values(p)
     order = np.argsort(values, kind="stable")
-    stepped = np.maximum.accumulate(values[order] * np.arange(len(values), 0, -1))
-    adjusted = np.empty_like(values)
-    adjusted[order] = np.minimum(1.0, stepped)
-    return _adjusted(adjusted, adjusted <= level, "Holm", level)
+    scaled_p_values = np.maximum.accumulate(values[order] * np.arange(len(values), 0, -1))
+    adjusted_p_values = np.empty_like(values)
+    adjusted_p_values[order] = np.minimum(1.0, scaled_p_values)
+    return _to_adjusted_p_values(adjusted_p_values, adjusted_p_values <= level, "Holm", level)
 
 
-def _checked(p: Sequence[float]) -> Floats:
-    values = column(p, "p-values")
+def _checked_p_values(p: Sequence[float]) -> Floats:
+    values = finite_column(p, "p-values")
     if ((values < 0) | (values > 1)).any():
         raise ValueError("p-values lie between 0 and 1")
     return values
 
 
-def _adjusted(adjusted: Floats, passed: Bools, method: str, level: float) -> Adjusted:
-    return Adjusted(tuple(map(float, adjusted)), tuple(map(bool, passed)), method, level)
+def _to_adjusted_p_values(p_values: Floats, is_significant: Bools, method: str, level: float) -> AdjustedPValues:
+    return AdjustedPValues(tuple(map(float, p_values)), tuple(map(bool, is_significant)), method, level)

@@ -1,1 +1,1 @@
-"""What touches the world: answering, hearing, studies, progress."""
+"""Studies: plan, answer, judge, resume, replay and report. Every call to a model starts from this package."""

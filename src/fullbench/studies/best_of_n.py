@@ -1,4 +1,4 @@
-"""Best of n: the responses to each item put in order by one judge."""
+"""Best-of-n ranking: order the responses to each item by one judge's mean marks."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from fullbench.core.item import Item
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
 from fullbench.core.verdict import Verdict
-from fullbench.studies.study_file import panel_size
+from fullbench.studies.study_file import responses_per_case
 
-Place = tuple[str, str, int]
-"""Item, contestant, sample: which response it is."""
+ResponseKey = tuple[str, str, int]
+"""Item, contestant and sample of a response."""
 
 
 @dataclass(frozen=True)
-class Ranked:
-    """A response, its rank among those of its item (equal worths share one), and the mean of the marks it was given.
+class RankedResponse:
+    """A response with its rank within its item and its mean mark (`worth`); equal means share a rank.
 
-    A response that the judge gave no mark has neither.
+    Both are None if the judge gave it no mark.
     """
 
     response: Response
@@ -36,62 +36,67 @@ class Ranked:
     marks: int
 
 
-def cases(items: Sequence[Item], responses: Sequence[Response], ballot: Ballot, *, trials: int = 1) -> Iterator[Case]:
-    """What is heard: every response alone, every two in both orders, or all at once, as the ballot asks."""
-    size = panel_size(ballot)
+def ranking_cases(
+    items: Sequence[Item], responses: Sequence[Response], ballot: Ballot, *, trials: int = 1
+) -> Iterator[Case]:
+    """Yield the cases to judge: single responses, pairs in both orders, or all at once, depending on the ballot."""
+    size = responses_per_case(ballot)
     return nouns_case.cases(items, responses, ballot, size=size, orders="both", trials=trials, samples="all")
 
 
-def rank(
-    items: Sequence[Item], responses: Sequence[Response], heard: Iterable[Case], verdicts: Iterable[Verdict]
-) -> list[Ranked]:
-    """Responses by their mean mark, item by item, best first; equal ones by name."""
-    shown = {case.key: case.responses for case in heard}
-    marks: dict[Place, list[float]] = defaultdict(list)
+def rank_responses(
+    items: Sequence[Item], responses: Sequence[Response], judged_cases: Iterable[Case], verdicts: Iterable[Verdict]
+) -> list[RankedResponse]:
+    """Rank responses within each item by mean mark, best first; ties are sorted by name."""
+    responses_by_case = {case.key: case.responses for case in judged_cases}
+    marks: dict[ResponseKey, list[float]] = defaultdict(list)
     for verdict in verdicts:
-        if verdict.marks is not None and verdict.case in shown:
-            for response, mark in zip(shown[verdict.case], verdict.marks, strict=True):
-                marks[_place(response)].append(mark)
+        if verdict.marks is not None and verdict.case in responses_by_case:
+            for response, mark in zip(responses_by_case[verdict.case], verdict.marks, strict=True):
+                marks[_response_key(response)].append(mark)
     by_item: dict[str, list[Response]] = defaultdict(list)
     for response in responses:
         by_item[response.item].append(response)
-    return [ranked for item in items for ranked in _ranked(by_item[item.id], marks)]
+    return [ranked_response for item in items for ranked_response in _rank_within_item(by_item[item.id], marks)]
 
 
-def _place(response: Response) -> Place:
+def _response_key(response: Response) -> ResponseKey:
     return response.item, response.contestant, response.sample
 
 
-def _ranked(responses: Sequence[Response], marks: dict[Place, list[float]]) -> Iterator[Ranked]:
+def _rank_within_item(responses: Sequence[Response], marks: dict[ResponseKey, list[float]]) -> Iterator[RankedResponse]:
     worths = {
-        _place(response): fmean(own_marks) for response in responses if (own_marks := marks.get(_place(response)))
+        _response_key(response): fmean(own_marks)
+        for response in responses
+        if (own_marks := marks.get(_response_key(response)))
     }
     for response in sorted(
-        responses, key=lambda response: (-worths.get(_place(response), float("-inf")), _place(response))
+        responses, key=lambda response: (-worths.get(_response_key(response), float("-inf")), _response_key(response))
     ):
-        worth = worths.get(_place(response))
-        better = None if worth is None else 1 + sum(other > worth for other in worths.values())
-        yield Ranked(response, better, worth, len(marks.get(_place(response), ())))
+        worth = worths.get(_response_key(response))
+        rank_in_item = None if worth is None else 1 + sum(other_worth > worth for other_worth in worths.values())
+        yield RankedResponse(response, rank_in_item, worth, len(marks.get(_response_key(response), ())))
 
 
-def rows(ranked: Iterable[Ranked], out: Path, keep: int | None = None) -> Iterator[dict[str, Any]]:
-    """Ranked responses as rows of a file: as responses are written, with rank and worth. `keep` so many of an item."""
-    taken: Counter[str] = Counter()
-    for candidate in ranked:
+def ranking_rows(
+    ranked_responses: Iterable[RankedResponse], out: Path, keep: int | None = None
+) -> Iterator[dict[str, Any]]:
+    """Yield rows of the output file: response columns plus rank and worth; at most `keep` ranked rows per item."""
+    rows_per_item: Counter[str] = Counter()
+    for candidate in ranked_responses:
         response = candidate.response
-        if keep is not None and (candidate.rank is None or taken[response.item] >= keep):
+        if keep is not None and (candidate.rank is None or rows_per_item[response.item] >= keep):
             continue
-        taken[response.item] += 1
+        rows_per_item[response.item] += 1
         row: dict[str, Any] = {"item": response.item, "contestant": response.contestant, "sample": response.sample}
         if response.text:
             row["text"] = response.text
         if response.pictures:
-            row["pictures"] = [_named(picture, out) for picture in response.pictures]
+            row["pictures"] = [_picture_path_or_digest(picture, out) for picture in response.pictures]
         yield {**row, "rank": candidate.rank, "worth": candidate.worth, "marks": candidate.marks}
 
 
-def _named(picture: Picture, out: Path) -> str:
-    """The picture's file as seen from the folder of `out`; one held in memory has only its digest."""
+def _picture_path_or_digest(picture: Picture, out: Path) -> str:
     if isinstance(picture.source, bytes):
         return picture.digest
     return os.path.relpath(picture.source.resolve(), out.parent.resolve())

@@ -1,10 +1,10 @@
-"""Experiments as a kind of study: a model writes something first, and judges rule on what came of it.
+"""Study kind `experiment`: a model writes texts first, then judges judge the result.
 
-`lengthening` lets a model say every answer at greater length, and judges score both: what they gain is the bias.
-`vision-expert` lets it describe every picture, and each judge rules seeing, reading the descriptions, and with neither.
-`captions` lets it write references from two kinds of captions, and judges say which are right. `references` lets it
-write the references of items, for people to verify. What the model writes is kept in the ledger like any answer: it is
-planned, paid for once, and asked for again alone where it failed.
+`lengthening`: the model rewrites every answer at greater length, and judges score both. The gain is the length bias.
+`vision-expert`: the model describes every picture. Each judge then judges with the picture, with the description, and
+with neither. `captions`: the model writes references from two kinds of captions, and judges decide which are right.
+`references`: the model writes the references of items, which people verify later. All these texts are stored in the
+ledger like answers. They are planned, paid for once, and only failed ones are requested again.
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Unpack
 
-from fullbench.analysis.experiment_tables import gains, right, sights
+from fullbench.analysis.experiment_tables import lengthening_table, picture_mode_table, reference_accuracy_table
 from fullbench.core.item import Item
 from fullbench.core.model import Model, Prompt, Reply
 from fullbench.core.note import Note
@@ -23,33 +22,37 @@ from fullbench.core.response import Response
 from fullbench.core.table import Table
 from fullbench.errors import InputError
 from fullbench.files.item_files import read_items, write_items
-from fullbench.judges.texts_for_experiments import Composing, Describing, Lengthening, Writing, Written
+from fullbench.judges.texts_for_experiments import Composing, Describing, Lengthening, WritingResult, WritingTask
 from fullbench.ledger.ledger import Ledger
 from fullbench.studies import judge_and_model_specs
-from fullbench.studies.engines import Budget, Tally
+from fullbench.studies.engines import JobCounts
 from fullbench.studies.run import study_plan
-from fullbench.studies.run.answer_items import Kept, answer, remembered
-from fullbench.studies.run.missing_pictures import counted
-from fullbench.studies.run.run_options import RunTerms, RunTermsByName
-from fullbench.studies.run.study_run import Conducted, Conductor
+from fullbench.studies.run.answer_items import RecordingModel, model_from_ledger
+from fullbench.studies.run.base_run import StudyResult, add_source
+from fullbench.studies.run.call_context import CallContext
+from fullbench.studies.run.missing_pictures import note_missing_pictures
+from fullbench.studies.run.run_options import RunOptions
+from fullbench.studies.run.study_run import StudyRun
 from fullbench.studies.study_file import Study
 
 EXPERIMENTS = ("lengthening", "vision-expert", "captions", "references")
-SIGHTS = ("image", "described", "none")
-CONDITIONED, PLAIN = "conditioned captions", "plain captions"
+PICTURE_MODES = ("image", "described", "none")
+CONDITIONED_CAPTIONS, PLAIN_CAPTIONS = "conditioned captions", "plain captions"
 
 
-class Experimenting(Conductor):
-    """A study whose items or responses a model completes before anybody judges."""
+class ExperimentRun(StudyRun):
+    """Runner of a study in which a model completes items or responses before anyone judges."""
 
     def __init__(self, study: Study) -> None:
         options = study.options
         self.what = str(options.get("what", ""))
         if self.what not in EXPERIMENTS:
-            known = ", ".join(EXPERIMENTS)
-            raise InputError(f"what under [experiment] is one of {known}; found {self.what!r}", path=study.path)
-        plainly: Path | None = options.get("plain")
-        if (self.what == "captions") != (plainly is not None):
+            experiment_names = ", ".join(EXPERIMENTS)
+            raise InputError(
+                f"what under [experiment] is one of {experiment_names}; found {self.what!r}", path=study.path
+            )
+        plain_items_path: Path | None = options.get("plain")
+        if (self.what == "captions") != (plain_items_path is not None):
             raise InputError(
                 "captions are compared with plain ones, and nothing else is: name the items with plain captions as "
                 "plain under [experiment]",
@@ -57,139 +60,148 @@ class Experimenting(Conductor):
             )
         if self.what == "references" and "out" not in options:
             raise InputError("references go to a file of items: name it as out under [experiment]", path=study.path)
-        self.writer: Model = judge_and_model_specs.contestant(str(options["model"]))
+        self.writer: Model = judge_and_model_specs.contestant_from_spec(str(options["model"]))
         judges = study.judges
         if self.what == "vision-expert":
-            judges = tuple(_with_sight(spec, sight) for spec in judges for sight in SIGHTS)
-        # A rule that asks nobody stands in where nobody judges.
+            judges = tuple(_with_picture_mode(spec, picture_mode) for spec in judges for picture_mode in PICTURE_MODES)
+        # StudyRun requires a judge. `length` makes no calls, so it is the default.
         super().__init__(replace(study, judges=judges or ("length",)))
         self.original = list(self.items)
-        self.plain_items = [] if plainly is None else list(read_items(plainly))
-        self.written: list[Written] = []
+        self.plain_items = [] if plain_items_path is None else list(read_items(plain_items_path))
+        self.writing_results: list[WritingResult] = []
 
-    def _writings(self, responses: Sequence[Response]) -> list[Writing]:
-        """What the model is to write."""
+    def _writing_tasks(self, responses: Sequence[Response]) -> list[WritingTask]:
         if self.what == "lengthening":
             return [Lengthening(self.original, [response for response in responses if response.text.strip()])]
         if self.what == "vision-expert":
             return [Describing(self.original)]
         if self.what == "captions":
-            return [Composing(self.original, CONDITIONED), Composing(self.plain_items, PLAIN)]
+            return [Composing(self.original, CONDITIONED_CAPTIONS), Composing(self.plain_items, PLAIN_CAPTIONS)]
         return [Composing(self.original, self.writer.name)]
 
-    def _take(self, writings: Sequence[Writing], model: Model) -> None:
-        """Take in what the model writes, or wrote before."""
-        self.written = [writing.taken(model.answer(writing.prompts())) for writing in writings]
+    def _apply_writings(self, writings: Sequence[WritingTask], model: Model) -> None:
+        self.writing_results = [writing.apply_replies(model.answer(writing.prompts())) for writing in writings]
         if self.what in {"vision-expert", "references"}:
-            done = {item.id: item for item in self.written[0].items}
-            self.items = [done.get(item.id, item) for item in self.original]
+            items_by_id = {item.id: item for item in self.writing_results[0].items}
+            self.items = [items_by_id.get(item.id, item) for item in self.original]
 
     def responses(self, ledger: Ledger) -> list[Response]:
-        """The responses at hand, and those that the model wrote."""
+        """Return the stored responses and those that the model wrote."""
         if self.what == "captions":
             return [
                 Response.say(item.id, name, item.reference or "")
-                for name, done in zip((CONDITIONED, PLAIN), self.written, strict=False)
-                for item in done.items
+                for name, writing_result in zip(
+                    (CONDITIONED_CAPTIONS, PLAIN_CAPTIONS), self.writing_results, strict=False
+                )
+                for item in writing_result.items
             ]
-        own = super().responses(ledger)
-        return [*own, *(response for done in self.written for response in done.responses)]
+        study_responses = super().responses(ledger)
+        return [
+            *study_responses,
+            *(response for writing_result in self.writing_results for response in writing_result.responses),
+        ]
 
     def plan(self, ledger: Ledger) -> Table:
-        """What would be asked: contestants, the writing, and the judges, as if all of it were written."""
-        own = Conductor.responses(self, ledger)
-        coming = study_plan.stand_ins(self.contestants, self.original, self.study.samples, own)
-        writings = self._writings([*own, *coming])
-        asked = [Item(prompt.digest, prompt.turns) for writing in writings for prompt in writing.prompts()]
-        used = study_plan.seen(ledger)
-        self._take(writings, _Lavish(self.writer))
-        expected = [*self.responses(ledger), *coming]
-        judges = [] if self.what == "references" else self.judges
-        answering = [
-            study_plan.answers(model, self.original, self.study.samples, ledger, used) for model in self.contestants
-        ]
-        answering.append(replace(study_plan.answers(self.writer, asked, 1, ledger, used), what="writing"))
-        judging = [study_plan.verdicts(judge, self.docket(judge, expected), ledger, used) for judge in judges]
-        note = Note(
-            "experiment.first",
-            "{model} writes first: verdicts on what it has not written yet are counted as if it had.",
-            model=self.writer.name,
+        """Return the planned calls of contestants, writer and judges, as if every text were already written."""
+        study_responses = StudyRun.responses(self, ledger)
+        placeholders = study_plan.placeholder_responses(
+            self.contestants, self.original, self.study.samples, study_responses
         )
-        return study_plan.laid_out(answering, judging, [note])
+        writings = self._writing_tasks([*study_responses, *placeholders])
+        writing_items = [Item(prompt.digest, prompt.turns) for writing in writings for prompt in writing.prompts()]
+        usage_by_name = study_plan.ledger_usage(ledger)
+        self._apply_writings(writings, _VerboseModel(self.writer))
+        expected_responses = [*self.responses(ledger), *placeholders]
+        judges = [] if self.what == "references" else self.judges
+        answer_loads = [
+            study_plan.answer_load(model, self.original, self.study.samples, ledger, usage_by_name)
+            for model in self.contestants
+        ]
+        answer_loads.append(
+            replace(study_plan.answer_load(self.writer, writing_items, 1, ledger, usage_by_name), what="writing")
+        )
+        verdict_loads = [
+            study_plan.verdict_load(judge, self.cases_to_judge(judge, expected_responses), ledger, usage_by_name)
+            for judge in judges
+        ]
+        note = Note("experiment.first", model=self.writer.name)
+        return study_plan.plan_table_from_loads(answer_loads, verdict_loads, [note])
 
-    def ready(self, budget: float | None = None, *, spent: float = 0.0) -> Budget | None:
-        """Refuse what cannot go well, of the writer too."""
-        study_plan.ready([self.writer], budget, spent=spent)
-        return super().ready(budget, spent=spent)
+    def models(self) -> list[Model]:
+        return [self.writer, *super().models()]
 
-    def conduct(self, ledger: Ledger, **named: Unpack[RunTermsByName]) -> Conducted:
-        """Let contestants answer, the model write, and the judges rule on what is due."""
-        terms = RunTerms(**named)
-        purse = self.ready(terms.budget, spent=terms.spent)
-        tallies: list[Tally] = []
+    def _execute(self, calls: CallContext, run_options: RunOptions) -> StudyResult:
+        """Collect the missing answers, texts and verdicts, in this order."""
+        ledger = calls.ledger
+        self._refuse_open_batches(ledger)
+        job_counts: list[JobCounts] = []
         if self.contestants:
-            tallies += answer(
-                self.contestants, self.original, ledger, samples=self.study.samples, engine=terms.engine,
-                specs=self.specs, budget=purse, stop=terms.stop, insist=terms.insist,
-            )  # fmt: skip
-        writer = Kept(self.writer, ledger, str(self.study.options["model"]), terms.engine, purse, terms.stop)
-        self._take(self._writings(Conductor.responses(self, ledger)), writer)
-        tallies += writer.tallies
+            job_counts += calls.collect_answers(self.contestants, self.original, samples=self.study.samples)
+        writer = RecordingModel(
+            self.writer, ledger, str(self.study.options["model"]), calls.engine, calls.budget, calls.stop
+        )
+        self._apply_writings(self._writing_tasks(StudyRun.responses(self, ledger)), writer)
+        job_counts += writer.job_counts
         if self.what == "references":
-            return self._told(self._unjudged(tallies))
-        spent_now = 0.0 if terms.budget is None else sum(tally.usage.dollars or 0.0 for tally in tallies)
-        # The same stop for both halves, and what the first half cost counts against the budget.
-        named["stop"], named["spent"], named["whole"] = terms.stop, terms.spent + spent_now, True
-        done = super().conduct(ledger, **named)
-        answered = {model.name for model in self.contestants}
-        done.tallies = [*tallies, *(tally for tally in done.tallies if tally.name not in answered)]
-        return self._told(done)
+            return self._add_experiment_outputs(self._result_without_verdicts(job_counts))
+        return self._add_experiment_outputs(self._judge_responses(calls, job_counts, with_texts=True))
 
-    def replay(self, ledger: Ledger) -> Conducted:
-        """The tables of what the ledger holds; the writer is not asked again."""
-        self._take(self._writings(Conductor.responses(self, ledger)), remembered(self.writer, ledger))
+    def replay(self, ledger: Ledger) -> StudyResult:
+        """Return the tables from the ledger; the writer is not called again."""
+        self._apply_writings(
+            self._writing_tasks(StudyRun.responses(self, ledger)), model_from_ledger(self.writer, ledger)
+        )
         if self.what == "references":
-            return self._told(self._unjudged([]))
-        return self._told(super().replay(ledger))
+            return self._add_experiment_outputs(self._result_without_verdicts([]))
+        return self._add_experiment_outputs(super().replay(ledger))
 
-    def _unjudged(self, tallies: list[Tally]) -> Conducted:
-        """What came of writing that nobody judges: its file is all."""
-        return Conducted(self.study, Record((), {item.id: item for item in self.items}, {}), (), tallies=tallies)
+    def _result_without_verdicts(self, job_counts: list[JobCounts]) -> StudyResult:
+        return StudyResult(
+            self.study, Record((), {item.id: item for item in self.items}, {}), (), job_counts=job_counts
+        )
 
-    def _own_tables(self, record: Record) -> list[Table]:
-        """The experiment's own tables, before those of its benchmark."""
+    def _experiment_tables(self, record: Record) -> list[Table]:
         if self.what == "lengthening":
-            return [gains(record)]
+            return [lengthening_table(record)]
         if self.what == "captions":
-            return [right(record)]
+            return [reference_accuracy_table(record)]
         if self.what == "vision-expert":
             names = [judge.name for judge in self.judges[: len(self.study.judges)]]
-            starts = range(0, len(names), len(SIGHTS))
-            return [sights(record, [dict(zip(SIGHTS, names[start:], strict=False)) for start in starts])]
+            starts = range(0, len(names), len(PICTURE_MODES))
+            return [
+                picture_mode_table(record, [dict(zip(PICTURE_MODES, names[start:], strict=False)) for start in starts])
+            ]
         return []
 
-    def _told(self, done: Conducted) -> Conducted:
-        failed = [reason for written in self.written for reason in written.failed]
-        if failed:
-            done.said.append(f"{len(failed):,} were not written; the first is {failed[0]}")
-        made = counted([table for table in self._own_tables(done.record) if table.rows], self.items)
-        done.tables = [*(replace(table, source={**done.source, **table.source}) for table in made), *done.tables]
+    def _add_experiment_outputs(self, study_result: StudyResult) -> StudyResult:
+        failure_reasons = [reason for writing_result in self.writing_results for reason in writing_result.failures]
+        if failure_reasons:
+            study_result.messages.append(
+                f"{len(failure_reasons):,} were not written; the first is {failure_reasons[0]}"
+            )
+        experiment_tables = note_missing_pictures(
+            [table for table in self._experiment_tables(study_result.record) if table.rows], self.items
+        )
+        study_result.tables = [
+            *add_source(experiment_tables, study_result.source),
+            *study_result.tables,
+        ]
         out: Path | None = self.study.options.get("out")
         if out is not None:
-            items = self.written[0].items if self.what in {"captions", "references"} else self.items
-            done.files[out] = lambda path, place: write_items(path, items, place=place)
-        return done
+            items = self.writing_results[0].items if self.what in {"captions", "references"} else self.items
+            study_result.files[out] = lambda path, place: write_items(path, items, place=place)
+        return study_result
 
 
-def _with_sight(spec: str, sight: str) -> str:
-    """A judge's spec with another sight."""
+def _with_picture_mode(spec: str, picture_mode: str) -> str:
+    """The picture mode is the option `sight` of a spec."""
     if "sight=" in spec:
         raise InputError(f"the judge {spec!r} is heard with every sight here: leave out its own")
-    return f"{spec}{'&' if '?' in spec else '?'}sight={sight}"
+    return f"{spec}{'&' if '?' in spec else '?'}sight={picture_mode}"
 
 
-class _Lavish:
-    """A model that writes twice as much as it is given, for a plan: nobody is asked."""
+class _VerboseModel:
+    """Stand-in writer for plans: returns twice as many words as the prompt has, without a call."""
 
     def __init__(self, model: Model) -> None:
         self.name, self.settings, self.price = model.name, model.settings, model.price

@@ -1,8 +1,7 @@
-"""The verbs of a notebook: answer, judge, run, report, card. What is heavier stands in the rooms themselves.
+"""Notebook functions: answer, judge, run, report and card. The packages themselves offer more.
 
-Data are what a notebook holds: lists of dicts, frames of pandas or polars, data sets of Hugging Face, lists of nouns,
-or paths. A ledger may be one that is open, a path, or left out: then it is `fullbench.ledger` here, as at the command
-line.
+Data may be lists of dicts, pandas or polars frames, Hugging Face data sets, lists of core objects, or paths. A ledger
+may be an open `Ledger` or a path. The default is `fullbench.ledger` in the current folder, as on the command line.
 """
 
 from __future__ import annotations
@@ -16,47 +15,46 @@ from typing import Any, overload
 
 from fullbench.analysis import all_tables
 from fullbench.analysis import judge_card as cards
-from fullbench.analysis.views.panel_verdicts import with_views
+from fullbench.analysis.views.panel_verdicts import add_view_verdicts
 from fullbench.core.ballot import Ballot
-from fullbench.core.case import Case, Meetings, Orders
+from fullbench.core.case import Case, Orders, SamplePairing
 from fullbench.core.digests import digest
 from fullbench.core.item import Item
 from fullbench.core.judge import Judge
 from fullbench.core.model import Model
 from fullbench.core.record import Record
 from fullbench.core.response import Response
-from fullbench.core.rubric import OWN
+from fullbench.core.rubric import RUBRIC_TAG
 from fullbench.core.table import Tables
 from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.errors import DataWarning, DueWarning, InputError
 from fullbench.files.dataframes import items_of, labels_of, responses_of
-from fullbench.files.picture_access_policy import allowing
+from fullbench.files.picture_access_policy import allow_picture_folders
 from fullbench.ledger.ledger import Ledger
 from fullbench.reports import notebook_html as _drawn  # noqa: F401 (what comes back can be drawn)
 from fullbench.studies import judge_and_model_specs, ledger_columns
-from fullbench.studies.engines import Tally
-from fullbench.studies.leaderboards.judge_replacement import with_seams
-from fullbench.studies.rubrics.rubrics_in_studies import Filled, filled, rubrics_by, usual_calls
+from fullbench.studies.engines import JobCounts
+from fullbench.studies.leaderboards.judge_replacement import with_judge_changes
+from fullbench.studies.rubrics.rubrics_in_studies import RubricWithJudge, default_calls, load_rubrics, rubrics_by
 from fullbench.studies.run import answer_items as answering
-from fullbench.studies.run import judge_cases as hearing
-from fullbench.studies.run.cases_per_judge import nothing_to_hear
-from fullbench.studies.run.progress_display import in_notebook, watching
-from fullbench.studies.run.study_inputs import about_labels, enter_labels, of_changed_labels
-from fullbench.studies.run.study_run import Conducted
+from fullbench.studies.run.base_run import StudyResult
+from fullbench.studies.run.cases_per_judge import no_cases_message
+from fullbench.studies.run.judge_cases import judge_cases
+from fullbench.studies.run.progress_display import in_notebook, watch_progress
+from fullbench.studies.run.study_inputs import changed_label_messages, enter_labels, label_messages
 from fullbench.studies.study_file import Study, own_cases
 from fullbench.studies.study_file_trust import refuse_risks
-from fullbench.studies.study_kinds import conductor
+from fullbench.studies.study_kinds import study_run_for
 
 DEFAULT_LEDGER = "fullbench.ledger"
-Book = Ledger | str | Path
+LedgerOrPath = Ledger | str | Path
 Judges = str | Judge | Sequence[str | Judge]
 Contestants = str | Model | Sequence[str | Model]
 Folders = str | Path | Sequence[str | Path]
 
 
 @contextmanager
-def _open(ledger: Book | None, *, study: str | None = None, read_only: bool = False) -> Iterator[Ledger]:
-    """An open ledger as it is; one of a path for as long as it is needed."""
+def _open_ledger(ledger: LedgerOrPath | None, *, study: str | None = None, read_only: bool = False) -> Iterator[Ledger]:
     if isinstance(ledger, Ledger):
         if study is not None:
             raise InputError("an open ledger has its study already: write Ledger(path, study=...), or give the path")
@@ -68,21 +66,25 @@ def _open(ledger: Book | None, *, study: str | None = None, read_only: bool = Fa
         yield book
 
 
-def _folders(named: Folders) -> list[Path]:
-    return [Path(folder) for folder in _several(named)]
+def _folder_paths(folders: Folders) -> list[Path]:
+    return [Path(folder) for folder in _as_list(folders)]
 
 
-def _told(tallies: Iterable[Tally], what: str) -> None:
-    """A warning for whoever did not get all that was asked for."""
-    for tally in tallies:
-        why = tally.stopped or ", ".join(f"{count:,}: {reason}" for reason, count in tally.failures.most_common(3))
-        if tally.failed or tally.stopped:
-            sentence = f"{tally.name}: {tally.failed:,} {what} failed ({why}); the same call asks for what is missing."
-            warnings.warn(sentence, DueWarning, stacklevel=3)
+def _warn_of_failures(job_counts: Iterable[JobCounts], what: str) -> None:
+    for counts in job_counts:
+        why = counts.stop_reason or ", ".join(
+            f"{count:,}: {reason}" for reason, count in counts.failures.most_common(3)
+        )
+        if counts.failure_count or counts.stop_reason:
+            sentence = (
+                f"{counts.name}: {counts.failure_count:,} {what} failed ({why}); the same call asks for "
+                "what is missing."
+            )
+            warnings.warn(sentence, DueWarning, stacklevel=3)  # 3: the line in the notebook
 
 
-def _several(named: Any) -> list[Any]:
-    return list(named) if isinstance(named, list | tuple) else [named]
+def _as_list(entries: Any) -> list[Any]:
+    return list(entries) if isinstance(entries, list | tuple) else [entries]
 
 
 @overload
@@ -91,13 +93,13 @@ def answer(
 ) -> list[Response]: ...
 @overload
 def answer(
-    contestants: Any, *, contestant: Contestants, ledger: Book | None = None, samples: int = 1,
+    contestants: Any, *, contestant: Contestants, ledger: LedgerOrPath | None = None, samples: int = 1,
     question: str | None = None, study: str | None = None, pictures_from: Folders = (),
 ) -> list[Response]: ...  # fmt: skip
 def answer(
     contestants: Any,
     items: Any = None,
-    ledger: Book | None = None,
+    ledger: LedgerOrPath | None = None,
     *,
     contestant: Contestants | None = None,
     samples: int = 1,
@@ -105,34 +107,40 @@ def answer(
     study: str | None = None,
     pictures_from: Folders = (),
 ) -> list[Response]:
-    """Let contestants (models, or specs such as `openai:gpt-4o`) answer items; what the ledger holds is not asked.
+    """Let contestants (models, or specs such as `openai:gpt-4o`) answer items that have no stored answer.
 
     `answer(items, contestant="openai:gpt-4o")`, or, with an open ledger, `answer(["openai:gpt-4o"], items, ledger)`.
-    What is given back is every answer at hand, those of earlier runs among them, in the order of the items. A warning
-    counts the calls that failed.
+    Returns all stored answers in the order of the items, including those of earlier runs. A warning counts the failed
+    calls.
     """
     if contestant is not None:
-        contestants, items = _several(contestant), contestants
+        contestants, items = _as_list(contestant), contestants
     elif items is None:
         raise InputError("who answers? Write answer(items, contestant='openai:gpt-4o')")
-    models = [judge_and_model_specs.contestant(model) if isinstance(model, str) else model for model in contestants]
+    models = [
+        judge_and_model_specs.contestant_from_spec(model) if isinstance(model, str) else model for model in contestants
+    ]
     if not models or samples < 1:
         raise InputError(
             f"contestants answer: one or more, and once or more often; found {len(models)}, samples={samples}"
         )
-    with allowing(*_folders(pictures_from)):
-        asked = items_of(items if isinstance(items, str | Path) else _held(items), question=question)
-    with _open(ledger, study=study) as book:
+    with allow_picture_folders(*_folder_paths(pictures_from)):
+        loaded_items = items_of(items if isinstance(items, str | Path) else _list_if_iterator(items), question=question)
+    with _open_ledger(ledger, study=study) as book:
         names = [model.name for model in models]
-        with watching("answers", names, len(asked) * samples, quiet=not in_notebook()) as watch:
-            _told(answering.answer(models, asked, book, samples=samples, watch=watch), "answers")
-        said = book.responses(names, item_keys=[item.key for item in asked])
-        order = {item.id: place for place, item in enumerate(asked)}
-        return sorted(said, key=lambda one: (order[one.item], names.index(one.contestant), one.sample))
+        with watch_progress("answers", names, len(loaded_items) * samples, quiet=not in_notebook()) as watch:
+            _warn_of_failures(
+                answering.collect_answers(models, loaded_items, book, samples=samples, watch=watch), "answers"
+            )
+        responses = book.responses(names, item_keys=[item.key for item in loaded_items])
+        order = {item.id: place for place, item in enumerate(loaded_items)}
+        return sorted(
+            responses, key=lambda response: (order[response.item], names.index(response.contestant), response.sample)
+        )
 
 
-def _held(data: Any) -> Any:
-    """Data that can be looked at twice: an iterator is made a list."""
+def _list_if_iterator(data: Any) -> Any:
+    """The data are read twice."""
     return list(data) if isinstance(data, Iterator) else data
 
 
@@ -140,16 +148,16 @@ def _held(data: Any) -> Any:
 def judge(items: Sequence[Judge | str], responses: Iterable[Case], ledger: Ledger) -> Record: ...
 @overload
 def judge(
-    items: Any, responses: Any, ledger: Book | None = None, *, judge: Judges,
+    items: Any, responses: Any, ledger: LedgerOrPath | None = None, *, judge: Judges,
     ballot: str | Ballot | Sequence[str] | None = None, rubric: Any = None,
     criterion: str | Sequence[str] = "overall", orders: Orders = "both", trials: int = 1, seed: int = 0,
-    meetings: Meetings = "aligned", question: str | None = None, labels: Any = None, study: str | None = None,
+    meetings: SamplePairing = "aligned", question: str | None = None, labels: Any = None, study: str | None = None,
     pictures_from: Folders = (),
 ) -> Record: ...  # fmt: skip
 def judge(
     items: Any,
     responses: Any,
-    ledger: Book | None = None,
+    ledger: LedgerOrPath | None = None,
     *,
     judge: Judges | None = None,
     ballot: str | Ballot | Sequence[str] | None = None,
@@ -158,95 +166,100 @@ def judge(
     orders: Orders = "both",
     trials: int = 1,
     seed: int = 0,
-    meetings: Meetings = "aligned",
+    meetings: SamplePairing = "aligned",
     question: str | None = None,
     labels: Any = None,
     study: str | None = None,
     pictures_from: Folders = (),
 ) -> Record:
-    """Let judges rule on responses; what the ledger holds is not asked again.
+    """Let judges judge the responses that have no stored verdict.
 
-    `judge(items, responses, judge="openai:gpt-4o", ballot="choice+tie")`, where items and responses are lists of dicts,
-    frames, data sets or paths; so are people's `labels`, which enter the ledger and the record beside the verdicts.
-    In place of a ballot, `rubric` (the path of its file, a list of criteria, or True for the items' own column) has
-    each response marked by several criteria, and its total beside them.
-    `study` keeps unrelated data apart in one ledger; pictures outside of this folder are read from `pictures_from`. A
-    warning counts the calls that failed. Or, with cases of one's own making and an open ledger,
-    `judge(judges, cases, ledger)`.
+    `judge(items, responses, judge="openai:gpt-4o", ballot="choice+tie")`, or, with your own cases and an open ledger,
+    `judge(judges, cases, ledger)`. A warning counts the failed calls.
+
+    Args:
+        rubric: used instead of a ballot: a path, a list of criteria, or True for the items' own column. Each response
+            is marked by every criterion and gets a total.
+        labels: people's verdicts; they are added to the ledger and to the record.
+        study: separates unrelated data in one ledger.
+        pictures_from: folders outside the current one from which pictures may be read.
     """
-    voted: list[Verdict] = []
+    label_verdicts: list[Verdict] = []
     place = str(labels) if isinstance(labels, str | Path) else "labels"
-    sheets: list[Filled] = []
-    given: list[Response] = []
-    asked: list[Item] = []
+    sheets: list[RubricWithJudge] = []
+    loaded_responses: list[Response] = []
+    loaded_items: list[Item] = []
     if judge is None:
-        judge, docket = items, list(responses)
-        if docket and not isinstance(docket[0], Case):
+        judge, shared_cases = items, list(responses)
+        if shared_cases and not isinstance(shared_cases[0], Case):
             raise InputError("who judges? Write judge(items, responses, judge='openai:gpt-4o', ballot='choice+tie')")
     else:
         if rubric is None and (ballot is None or ballot in ([], ())):
             raise InputError("on what ballot? Say ballot='choice+tie', 'score:1-5' or 'ranking', or give a rubric")
         if rubric is not None and ballot is not None:
             raise InputError("the criteria of a rubric have ballots of their own: leave out ballot, or judge twice")
-        with allowing(*_folders(pictures_from)):
-            asked = items_of(_held(items), question=question)
-            given = responses_of(_held(responses), asked)
-        sheets = [] if rubric is None else _sheets(rubric, judge, asked)
-        named_forms = [] if ballot is None else _several(ballot)
+        with allow_picture_folders(*_folder_paths(pictures_from)):
+            loaded_items = items_of(_list_if_iterator(items), question=question)
+            loaded_responses = responses_of(_list_if_iterator(responses), loaded_items)
+        sheets = [] if rubric is None else _rubric_sheets(rubric, judge, loaded_items)
+        named_forms = [] if ballot is None else _as_list(ballot)
         forms = [form.spec if isinstance(form, Ballot) else form for form in named_forms]
         if odd := [form for form in forms if not isinstance(form, str)]:
             raise InputError(f"a ballot is named in words, as 'choice+tie' or 'score:1-5'; found {odd[0]!r}")
-        judge_and_model_specs.distinct("ballots", forms)
-        judge_and_model_specs.distinct("criteria", _several(criterion))
-        docket = list(
+        judge_and_model_specs.refuse_duplicates("ballots", forms)
+        judge_and_model_specs.refuse_duplicates("criteria", _as_list(criterion))
+        shared_cases = list(
             own_cases(
-                asked, given, forms, criteria=_several(criterion), orders=orders,
+                loaded_items, loaded_responses, forms, criteria=_as_list(criterion), orders=orders,
                 trials=trials, seed=seed, meetings=meetings,
             )
         )  # fmt: skip
-        if not docket and not sheets:
-            raise InputError(nothing_to_hear(given))
+        if not shared_cases and not sheets:
+            raise InputError(no_cases_message(loaded_responses))
         if labels is not None:
-            voted = labels_of(_held(labels), forms[0] if len(forms) == 1 else None)
-            for sentence in about_labels(place, voted, {item.id for item in asked}, given):
+            label_verdicts = labels_of(_list_if_iterator(labels), forms[0] if len(forms) == 1 else None)
+            for sentence in label_messages(place, label_verdicts, {item.id for item in loaded_items}, loaded_responses):
                 warnings.warn(sentence, DataWarning, stacklevel=2)
-    bench = [sheet.judge for sheet in sheets] or [
-        judge_and_model_specs.judge(named) if isinstance(named, str) else named for named in _several(judge)
+    judges = [sheet.judge for sheet in sheets] or [
+        judge_and_model_specs.judge_from_spec(judge_or_spec) if isinstance(judge_or_spec, str) else judge_or_spec
+        for judge_or_spec in _as_list(judge)
     ]
-    if not bench or not all(isinstance(named, Judge) for named in bench):
+    if not judges or not all(isinstance(judge_or_spec, Judge) for judge_or_spec in judges):
         raise InputError(
-            f"who judges? A judge is a spec such as 'openai:gpt-4o', or has name, settings and hear; found {judge!r}"
+            f"judge must be a spec such as 'openai:gpt-4o', or an object with name, settings and judge; found {judge!r}"
         )
-    names = [named.name for named in bench]
-    dockets = dict.fromkeys(names, docket)
-    dockets |= {sheet.judge.name: list(sheet.cases(asked, given, trials)) for sheet in sheets}
-    with _open(ledger, study=study) as book:
+    names = [judge_or_spec.name for judge_or_spec in judges]
+    cases_by_judge = dict.fromkeys(names, shared_cases)
+    cases_by_judge |= {sheet.judge.name: list(sheet.cases(loaded_items, loaded_responses, trials)) for sheet in sheets}
+    with _open_ledger(ledger, study=study) as book:
         for sheet in sheets:
             book.declare("judge", sheet.rubric.name, sheet.rubric.settings)
-        totals = {name: len(cases) for name, cases in dockets.items()}
-        with watching("verdicts", names, totals, quiet=not in_notebook()) as watch:
-            _told(hearing.hear(bench, lambda named: dockets[named.name], book, watch=watch), "verdicts")
-        for sentence in of_changed_labels(place, enter_labels(voted, book)):
+        totals = {name: len(cases) for name, cases in cases_by_judge.items()}
+        with watch_progress("verdicts", names, totals, quiet=not in_notebook()) as watch:
+            _warn_of_failures(
+                judge_cases(judges, lambda judge_or_spec: cases_by_judge[judge_or_spec.name], book, watch=watch),
+                "verdicts",
+            )
+        for sentence in changed_label_messages(place, enter_labels(label_verdicts, book)):
             warnings.warn(sentence, DataWarning, stacklevel=2)
-        ruled = book.record(names, cases={case.key for cases in dockets.values() for case in cases})
-        verdicts = with_views((*ruled.verdicts, *voted), [sheet.rubric for sheet in sheets])
-        return replace(ruled, verdicts=verdicts) if voted or sheets else ruled
+        judged_record = book.record(names, cases={case.key for cases in cases_by_judge.values() for case in cases})
+        verdicts = add_view_verdicts((*judged_record.verdicts, *label_verdicts), [sheet.rubric for sheet in sheets])
+        return replace(judged_record, verdicts=verdicts) if label_verdicts or sheets else judged_record
 
 
-def _sheets(rubric: Any, judge: Judges, items: Sequence[Item]) -> list[Filled]:
-    """A rubric with each judge that fills it in: in one call where it is asked in words, else in one each."""
-    judges = _several(judge)
-    if not all(isinstance(named, str) for named in judges):
+def _rubric_sheets(rubric: Any, judge: Judges, items: Sequence[Item]) -> list[RubricWithJudge]:
+    judges = _as_list(judge)
+    if not all(isinstance(judge_or_spec, str) for judge_or_spec in judges):
         raise InputError("a rubric is filled in by judges that are named by a spec, such as 'openai:gpt-4o'")
     if isinstance(rubric, str | Path):
         tables = rubrics_by(judges, Path(rubric))
     else:
-        own: dict[str, Any] = {} if rubric is True else {"criteria": list(rubric)}
-        # A name stands for one rubric in a ledger, and nobody named this one.
-        stem = f"criteria-{digest(own or [item.tags.get(OWN, '') for item in items])[:6]}"
+        criteria_entry: dict[str, Any] = {} if rubric is True else {"criteria": list(rubric)}
+        # A name belongs to one rubric per ledger. This rubric has no name, so use a digest of its criteria.
+        stem = f"criteria-{digest(criteria_entry or [item.tags.get(RUBRIC_TAG, '') for item in items])[:6]}"
         names = {spec: stem if len(judges) == 1 else f"{stem} by {spec}" for spec in judges}
-        tables = {name: {"judge": spec, "calls": usual_calls(spec), **own} for spec, name in names.items()}
-    return filled(Study("notebook", rubrics=tables), items)
+        tables = {name: {"judge": spec, "calls": default_calls(spec), **criteria_entry} for spec, name in names.items()}
+    return load_rubrics(Study("notebook", rubrics=tables), items)
 
 
 def run(
@@ -257,27 +270,26 @@ def run(
     contestant: Contestants = (),
     judge: Judges = (),
     ballot: str | Ballot | Sequence[str] = (),
-    ledger: Book | None = None,
+    ledger: LedgerOrPath | None = None,
     samples: int = 1,
     question: str | None = None,
     labels: Any = None,
     pictures_from: Folders = (),
-) -> Conducted:
-    """Conduct a study, or the study in a file, in the ledger that it names; the same call goes on where one stopped.
+) -> StudyResult:
+    """Run a study (an object or its file) in its ledger; the same call resumes a run that was stopped.
 
-    In a notebook it shows how far it is, elsewhere with `quiet=False`.
-    Without a study: `run(items=rows, contestant=[...], judge=[...], ballot="choice+tie")` lets contestants answer and
-    judges rule.
+    Without a study, `run(items=rows, contestant=[...], judge=[...], ballot="choice+tie")` collects answers and
+    verdicts. Progress is shown in notebooks, and elsewhere with `quiet=False`.
     """
     if study is None:
         if items is None:
             raise InputError("what is run? Give the path of a study, or items, contestant, judge and ballot")
-        with allowing(*_folders(pictures_from)):
-            asked = items_of(_held(items), question=question)
-        with _open(ledger) as book:
-            said = answer(asked, contestant=contestant, ledger=book, samples=samples)
-            record = _judge(asked, said, book, judge=judge, ballot=ballot, labels=labels)
-        return Conducted(Study("notebook"), record, report(record))
+        with allow_picture_folders(*_folder_paths(pictures_from)):
+            loaded_items = items_of(_list_if_iterator(items), question=question)
+        with _open_ledger(ledger) as book:
+            responses = answer(loaded_items, contestant=contestant, ledger=book, samples=samples)
+            record = _judge(loaded_items, responses, book, judge=judge, ballot=ballot, labels=labels)
+        return StudyResult(Study("notebook"), record, report(record))
     if not isinstance(study, Study | str | Path):
         raise InputError(
             f"a study is the path of its file; found {type(study).__name__}. Rows go by name: run(items=rows, "
@@ -285,42 +297,42 @@ def run(
         )
     plan = study if isinstance(study, Study) else Study.read(study)
     refuse_risks(plan)
-    conducting = conductor(plan)
-    with Ledger(plan.ledger, pictures=plan.pictures, study=plan.name) as opened:
-        return conducting.conduct(opened, budget=plan.budget, quiet=not in_notebook() if quiet is None else quiet)
+    study_run = study_run_for(plan)
+    with Ledger(plan.ledger, pictures=plan.pictures, study=plan.name) as study_ledger:
+        return study_run.execute(study_ledger, budget=plan.budget, quiet=not in_notebook() if quiet is None else quiet)
 
 
-_judge = judge  # `run` has an argument of that name
+_judge = judge  # `run` has a parameter named judge
 
 
 def report(
-    verdicts: Record | Book,
+    verdicts: Record | LedgerOrPath,
     *,
     against: str | None = None,
     study: str | None = None,
     corrected: bool = False,
     seed: int = 0,
 ) -> Tables:
-    """The tables that `fullbench report` prints: leaderboards, agreement, steadiness, faults and cost.
+    """Return the tables of `fullbench report`: leaderboards, agreement, consistency, unusable verdicts and cost.
 
-    Of a ledger, `study` shows one study alone; `corrected` puts leaderboards corrected by people's votes first.
+    `study` selects one study of a ledger. `corrected` puts leaderboards corrected by people's votes first.
     """
     if isinstance(verdicts, Record):
         if study is not None:
             raise InputError("a record is of one study already; give the ledger to choose one")
-        return Tables(all_tables.tables(verdicts, against=against, corrected=corrected, seed=seed))
-    with _open(verdicts, read_only=True) as book:
-        columns = ledger_columns.columns(book, study=study)
-        shown = all_tables.tables(columns, against=against, corrected=corrected, seed=seed)
-        shown = with_seams(shown, book, study)
-        who = ledger_columns.settled_by(book, study=study)
-        return Tables(ledger_columns.noted(book, [*shown, *who], columns, study=study))
+        return Tables(all_tables.verdict_tables(verdicts, against=against, with_corrections=corrected, seed=seed))
+    with _open_ledger(verdicts, read_only=True) as book:
+        columns = ledger_columns.load_columns(book, study=study)
+        tables = all_tables.verdict_tables(columns, against=against, with_corrections=corrected, seed=seed)
+        tables = with_judge_changes(tables, book, study)
+        cascade_tables = ledger_columns.cascade_tables(book, study=study)
+        return Tables(ledger_columns.add_ledger_notes(book, [*tables, *cascade_tables], columns, study=study))
 
 
-def card(verdicts: Record | Book, judge: str, *, people: str = PEOPLE, seed: int = 0) -> cards.Card:
-    """The card of one judge, by its name or its beginning: agreement with people, biases, steadiness, faults, cost."""
+def card(verdicts: Record | LedgerOrPath, judge: str, *, people: str = PEOPLE, seed: int = 0) -> cards.Card:
+    """Return the card of a judge (name or unique prefix): agreement with people, biases, consistency, cost."""
     if isinstance(verdicts, Record):
-        return cards.card(verdicts.ordered(), judge, people=people, seed=seed)
-    with _open(verdicts, read_only=True) as book:
-        (name,) = ledger_columns.judges_named(book, [judge])
-        return cards.card(ledger_columns.record(book).ordered(), name, people=people, seed=seed)
+        return cards.build_card(verdicts.in_canonical_order(), judge, people=people, seed=seed)
+    with _open_ledger(verdicts, read_only=True) as book:
+        (name,) = ledger_columns.full_judge_names(book, [judge])
+        return cards.build_card(ledger_columns.load_record(book).in_canonical_order(), name, people=people, seed=seed)

@@ -1,4 +1,4 @@
-"""A study: a TOML file that names what is asked, who answers, who judges, and for how much."""
+"""Study files: the TOML file of a study (items, contestants, judges, ballots, budget), parsed and checked."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from fullbench.core.ballot import Ballot, Choice, Ranking, ballot
-from fullbench.core.case import ORDERS, Case, Meetings, Orders
+from fullbench.core.case import ORDERS, Case, Orders, SamplePairing
 from fullbench.core.case import cases as cases_of
 from fullbench.core.item import Item
 from fullbench.core.panel import CASCADE, PANEL, is_view
@@ -18,10 +18,18 @@ from fullbench.core.response import Response
 from fullbench.core.rubric import RUBRIC
 from fullbench.errors import InputError
 from fullbench.files.toml_files import read_toml
-from fullbench.reports.display_names import ShownNames
+from fullbench.reports.display_names import DisplayNames
 from fullbench.reports.site_info import Imprint
-from fullbench.studies.run.excluded_answers import LEFT_OUT
-from fullbench.studies.study_file_tables import JUDGING, KINDS, OPTIONS, VIEWS, check, options, views
+from fullbench.studies.run.excluded_answers import EXCLUSION_KINDS
+from fullbench.studies.study_file_tables import (
+    JUDGING,
+    KINDS,
+    OPTIONS,
+    VIEWS,
+    check_kind_requirements,
+    parse_kind_options,
+    parse_views,
+)
 
 _LISTS = {"ballots", "criteria", "contestants", "judges", "pictures_from", "leave_out"}
 _SECTIONS = {"panel": "[panels.NAME]", "cascade": "[cascades.NAME]", "rubric": "[rubrics.NAME]"}
@@ -30,39 +38,40 @@ _PATHS = {"data", "items", "responses", "labels", "about", "cases", "ledger", "p
 
 @dataclass(frozen=True)
 class Study:
-    """What a study file says.
+    """Content of a study file.
 
-    Paths are taken from the folder of the file; `ledger` and `pictures` may be URLs. Pictures that data files name are
-    read from the data's own folders and from those in `pictures_from`, and with `fetch_urls` from the web; with
-    `without_pictures`, items whose pictures are not there are asked about without them, and every table counts these.
-    Items that are marked as not verified are judged only with `unverified`.
+    Paths are relative to the folder of the file; `ledger` and `pictures` may be URLs. Pictures are read from the
+    folders of the data files and from `pictures_from`, and with `fetch_urls` from the web. With `without_pictures`,
+    items without their pictures are used all the same, and every table counts them. Items that are marked as not
+    verified are judged only with `unverified`.
 
-    Either `benchmark` (with `data`, its released files, where it needs them) or `items`: a file, or a folder of
-    pictures with a `question` to ask about each. With a `limit`, only so many of the first items are taken.
+    Give either `benchmark` (with `data`, its released files, if it needs them) or `items`: a file, or a folder of
+    pictures with a `question` about each. `limit` keeps only the first items.
 
-    Responses come from the file `responses`, from the `contestants`, or from both; where neither is named, from a
-    benchmark that brings some, with people's labels. `labels` are people's verdicts. With a file of `cases` (rows with
-    `item` and `contestants`), only the sets of responses that it lists are heard. `about` is a file of what is known of
-    contestants, such as their size, which boards then show.
+    Responses come from the file `responses`, from the `contestants`, or both. Without either, a benchmark may bring
+    responses and people's labels. `labels` are people's verdicts. A file of `cases` (rows with `item` and
+    `contestants`) restricts judging to the listed sets of responses. `about` is a file of facts about contestants, such
+    as their size, which leaderboards show.
 
-    Contestants answer every item `samples` times; with `meetings = "crossed"` every sample meets every other
-    contestant's, else sample i meets sample i. `engine` says where the asking is done: `here`, or on a Ray
-    cluster (`ray`, `ray:auto`, `ray:HOST:PORT`). A benchmark that brings judges and contestants of its own, as the
-    court does, is heard by these where the study names none.
+    Contestants answer every item `samples` times. With `meetings = "crossed"`, every sample is compared with every
+    sample of other contestants; otherwise sample i only with sample i. `engine` says where calls are made: `here`, or
+    on a Ray cluster (`ray`, `ray:auto`, `ray:HOST:PORT`). A benchmark may bring its own judges and contestants, as the
+    synthetic benchmark does. They are used if the study names none.
 
-    Of a benchmark, `orders` and `criteria` take the place of its own where the file says them. `leave_out` names
-    answers that are not judged and are counted: `refusals` (of the contestant, or of a filter), `short` (fewer than
-    three words), as papers clean what models answered.
-    `[protocol]` says how a benchmark is asked where it can be asked in several ways; its own way where left out.
+    `orders` and `criteria` override those of a benchmark. `leave_out` names answers that are counted but not judged, as
+    papers clean their data: `refusals` (of the contestant, or of a filter) and `short` (fewer than three words).
+    `[protocol]` selects how a benchmark is run; each has a default.
 
-    `kind` is `judging`, or one of those in `studies.study_kinds`, whose own `options` stand in a table that bears its
-    name. `[panels.NAME]` is a judge `panel:NAME` made of others (`members`, `rule`, `quorum`), `[cascades.NAME]` one
-    `cascade:NAME` that hears a `small` judge first (`large`, `people`, `threshold`). Where the study lists `judges`,
-    the members of those among them are asked, too; where it lists none, the members of all. `[rubrics.NAME]` has a
-    `judge` mark every response by several criteria, in one call or one `calls = "each"`; the criteria stand in a
-    `file`, in `criteria`, or in the items' own column `rubric`. Its weighted total is the judge `rubric:NAME`.
-    `[names."FULL NAME"]` has the `name` that pages show a judge or contestant by, its `organisation`, `date` and
-    `logo`. `[site]` says what pages tell of the results: `title`, `description`, `authors`, `licence` and more.
+    `kind` is `judging` or one of `studies.study_kinds`. The options of a kind are in a table with its name.
+    `[panels.NAME]` defines the judge `panel:NAME` (`members`, `rule`, `quorum`). `[cascades.NAME]` defines
+    `cascade:NAME`, which calls a `small` judge first (`large`, `people`, `threshold`). If the study lists `judges`, the
+    members of the listed panels and cascades are called too; otherwise the members of all.
+
+    `[rubrics.NAME]` lets a `judge` mark every response by several criteria, in one call or with `calls = "each"`. The
+    criteria are in a `file`, in `criteria`, or in the items' column `rubric`. The weighted total is the judge
+    `rubric:NAME`. `[names."FULL NAME"]` has what web pages show for a judge or contestant: `name`, `organisation`,
+    `date`, `logo`. `[site]` has what pages show about the results: `title`, `description`, `authors`, `licence` and
+    more.
     """
 
     name: str
@@ -84,7 +93,7 @@ class Study:
     trials: int = 1
     leave_out: tuple[str, ...] = ()
     samples: int = 1
-    meetings: Meetings = "aligned"
+    meetings: SamplePairing = "aligned"
     seed: int = 0
     budget: float | None = None
     engine: str = "here"
@@ -101,27 +110,28 @@ class Study:
     panels: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     cascades: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     rubrics: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    names: ShownNames = field(default_factory=ShownNames, compare=False)
+    names: DisplayNames = field(default_factory=DisplayNames, compare=False)
     site: Imprint = field(default_factory=Imprint, compare=False)
     path: Path = field(default=Path("study.toml"), compare=False)
-    said: frozenset[str] = field(default=frozenset(), compare=False)
-    """The keys that the file has: what it leaves out, a benchmark settles by its paper."""
+    keys_in_file: frozenset[str] = field(default=frozenset(), compare=False)
+    """The keys in the file. A benchmark sets missing ones as in its paper."""
 
     @classmethod
     def read(cls, path: str | Path) -> Study:
-        """The study in a TOML file."""
+        """Read a study from a TOML file."""
         path = Path(path)
         table, text = read_toml(path, "the study")
-        return cls._of(table, path, text)
+        return cls._from_table(table, path, text)
 
     @classmethod
-    def _of(cls, table: Mapping[str, Any], path: Path, text: str) -> Study:
-        known = {entry.name for entry in fields(cls)} - {"path", "options", "said"}
+    def _from_table(cls, table: Mapping[str, Any], path: Path, text: str) -> Study:
+        known_keys = {entry.name for entry in fields(cls)} - {"path", "options", "keys_in_file"}
         kind = table.get("kind", JUDGING)
         if kind not in KINDS:
             raise InputError(f"unknown kind {kind!r}; known: {', '.join(KINDS)}", path=path)
 
-        def wrong(key: str, sentence: str) -> InputError:
+        def error_at(key: str, sentence: str) -> InputError:
+            # tomllib gives no line numbers, so the key is searched in the text.
             match = re.search(rf"^\s*{re.escape(key)}\s*=", text, re.MULTILINE)
             line = text.count("\n", 0, match.start()) + 1 + match[0].count("\n") if match else None
             return InputError(sentence, path=path, line=line)
@@ -129,69 +139,74 @@ class Study:
         values: dict[str, Any] = {}
         for key, value in table.items():
             if key in OPTIONS and key == kind:
-                values["options"] = options(key, value, path.parent, wrong)
+                values["options"] = parse_kind_options(key, value, path.parent, error_at)
                 continue
-            if key not in known:
-                raise wrong(
-                    key, f"unknown key {key!r}{did_you_mean(key, known) or ';'} known: {', '.join(sorted(known))}"
+            if key not in known_keys:
+                raise error_at(
+                    key,
+                    f"unknown key {key!r}{did_you_mean(key, known_keys) or ';'} known: {', '.join(sorted(known_keys))}",
                 )
             if key == "names" and isinstance(value, dict):
-                values[key] = ShownNames.of(value, path)
+                values[key] = DisplayNames.from_entries(value, path)
                 continue
             if key == "site":
-                values[key] = Imprint.of(value, path)
+                values[key] = Imprint.from_table(value, path)
                 continue
-            values[key] = _value(key, value, path.parent, wrong)
+            values[key] = _parse_value(key, value, path.parent, error_at)
         for entry in fields(cls):
             if entry.default is MISSING and entry.default_factory is MISSING and entry.name not in values:
                 raise InputError(f"the key {entry.name!r} is missing", path=path)
-        study = cls(**values, path=path, said=frozenset(table))
-        study._check(wrong)
+        study = cls(**values, path=path, keys_in_file=frozenset(table))
+        study._check(error_at)
         return study
 
     @property
-    def _only_rubrics(self) -> bool:
-        """Whether nobody judges but those who fill in rubrics, whose criteria bring their ballots."""
-        others = [spec for spec in self.judges or (*self.panels, *self.cascades) if not spec.startswith(RUBRIC)]
-        return bool(self.rubrics) and not others
+    def _has_only_rubrics(self) -> bool:
+        """The criteria of rubrics define the ballots."""
+        other_specs = [spec for spec in self.judges or (*self.panels, *self.cascades) if not spec.startswith(RUBRIC)]
+        return bool(self.rubrics) and not other_specs
 
-    def _check(self, wrong: Any) -> None:
+    def _check(self, error_at: Any) -> None:
         if not self.name.strip() or not self.name.isprintable():
-            raise wrong("name", f'a study has a name in one line, such as "photos"; found {self.name!r}')
+            raise error_at("name", f'a study has a name in one line, such as "photos"; found {self.name!r}')
         if self.kind != JUDGING:
-            check(self, wrong)
+            check_kind_requirements(self, error_at)
             if self.cases is not None and self.kind != "experiment":
-                raise wrong("cases", f"a study of kind {self.kind!r} chooses its own cases: leave out this key")
+                raise error_at("cases", f"a study of kind {self.kind!r} chooses its own cases: leave out this key")
             return
         if (self.benchmark is None) == (self.items is None):
             raise InputError("a study names either a benchmark or a file of items", path=self.path)
-        if self.items is not None and not self.ballots and not self._only_rubrics:
+        if self.items is not None and not self.ballots and not self._has_only_rubrics:
             raise InputError('a study of one\'s own items names its ballots, such as ["score:1-5"]', path=self.path)
         if self.items is not None and not (self.responses or self.contestants):
             raise InputError("a study needs responses: a file, or contestants that answer", path=self.path)
         if self.benchmark is not None and self.ballots:
-            raise wrong("ballots", f"the benchmark {self.benchmark!r} brings its own ballots: leave out this key")
+            raise error_at("ballots", f"the benchmark {self.benchmark!r} brings its own ballots: leave out this key")
         if self.protocol and self.benchmark is None:
             raise InputError(
                 "[protocol] is a benchmark's; a study of one's own items names its ballots", path=self.path
             )
         kinds = {PANEL: self.panels, CASCADE: self.cascades, RUBRIC: self.rubrics}
-        known = {f"{kind}{name}" for kind, named in kinds.items() for name in named}
+        defined_views = {f"{kind}{name}" for kind, views_by_name in kinds.items() for name in views_by_name}
         for spec in self.judges:
-            if is_view(spec) and spec not in known:
-                there = f"; named here: {', '.join(sorted(known))}" if known else ""
-                raise wrong("judges", f"there is no {spec!r}: name it under {_SECTIONS[spec.partition(':')[0]]}{there}")
+            if is_view(spec) and spec not in defined_views:
+                there = f"; named here: {', '.join(sorted(defined_views))}" if defined_views else ""
+                raise error_at(
+                    "judges", f"there is no {spec!r}: name it under {_SECTIONS[spec.partition(':')[0]]}{there}"
+                )
         for kind in self.leave_out:
-            if kind not in LEFT_OUT:
-                raise wrong("leave_out", f"unknown answers to leave out: {kind!r}; known: {', '.join(LEFT_OUT)}")
+            if kind not in EXCLUSION_KINDS:
+                raise error_at(
+                    "leave_out", f"unknown answers to leave out: {kind!r}; known: {', '.join(EXCLUSION_KINDS)}"
+                )
         for spec in self.ballots:
             try:
                 ballot(spec)
             except InputError as error:
-                raise wrong("ballots", str(error)) from error
+                raise error_at("ballots", str(error)) from error
 
 
-_TYPED: dict[str, tuple[type, str]] = {
+_KEY_TYPES: dict[str, tuple[type, str]] = {
     "protocol": (dict, "a table, [protocol]"),
     "names": (dict, "a table, [names]"),
     "without_pictures": (bool, "true or false"),
@@ -200,40 +215,39 @@ _TYPED: dict[str, tuple[type, str]] = {
 }
 
 
-def _value(key: str, value: Any, folder: Path, wrong: Any) -> Any:
-    """A value of a study, checked for its type."""
+def _parse_value(key: str, value: Any, folder: Path, error_at: Any) -> Any:
     if key in VIEWS:
-        return views(key, value, wrong)
+        return parse_views(key, value, error_at)
     if key in _LISTS:
         if not isinstance(value, list) or not all(isinstance(entry, str) for entry in value):
-            raise wrong(key, f"{key} is a list of texts; found {value!r}")
+            raise error_at(key, f"{key} is a list of texts; found {value!r}")
         if len(set(value)) < len(value):
-            raise wrong(key, f"{key} names something twice: {value}")
+            raise error_at(key, f"{key} names something twice: {value}")
         return tuple(folder / entry for entry in value) if key == "pictures_from" else tuple(value)
-    if key in _TYPED:
-        kind, words = _TYPED[key]
+    if key in _KEY_TYPES:
+        kind, words = _KEY_TYPES[key]
         if not isinstance(value, kind):
-            raise wrong(key, f"{key} is {words}; found {value!r}")
+            raise error_at(key, f"{key} is {words}; found {value!r}")
         return value
     if key in {"trials", "samples", "seed", "limit"}:
         if not isinstance(value, int) or isinstance(value, bool) or value < (key != "seed"):
-            raise wrong(key, f"{key} is a whole number{' from 1' if key != 'seed' else ''}; found {value!r}")
+            raise error_at(key, f"{key} is a whole number{' from 1' if key != 'seed' else ''}; found {value!r}")
         return value
     if key == "budget":
         if not isinstance(value, int | float) or isinstance(value, bool) or value <= 0:
-            raise wrong(key, f"budget is a number of dollars above 0; found {value!r}")
+            raise error_at(key, f"budget is a number of dollars above 0; found {value!r}")
         return float(value)
     if not isinstance(value, str):
-        raise wrong(key, f"{key} is a text; found {value!r}")
+        raise error_at(key, f"{key} is a text; found {value!r}")
     if key == "orders" and value not in get_args(Orders):
-        raise wrong(key, f"unknown orders {value!r}; known: {', '.join(ORDERS)}")
+        raise error_at(key, f"unknown orders {value!r}; known: {', '.join(ORDERS)}")
     if key == "meetings" and value not in {"aligned", "crossed"}:
-        raise wrong(key, f"meetings are 'aligned' or 'crossed'; found {value!r}")
+        raise error_at(key, f"meetings are 'aligned' or 'crossed'; found {value!r}")
     return folder / value if key in _PATHS and "://" not in value else value
 
 
-def panel_size(form: Ballot) -> int | None:
-    """How many responses a ballot is filled in for, where the user does not say: one, two, or all of an item's."""
+def responses_per_case(form: Ballot) -> int | None:
+    """Return the default number of responses per case for a ballot: 1, 2, or None for all of an item."""
     if isinstance(form, Choice):
         return 2
     return None if isinstance(form, Ranking) else 1
@@ -248,9 +262,9 @@ def own_cases(
     orders: Orders = "both",
     trials: int = 1,
     seed: int = 0,
-    meetings: Meetings = "aligned",
+    meetings: SamplePairing = "aligned",
 ) -> Iterator[Case]:
-    """The cases of one's own data, for every ballot and criterion."""
+    """Yield the cases of the user's own data, for every ballot and criterion."""
     answers = list(responses)
     if trials < 1:
         raise InputError(f"a case is heard in 1 trial or more; found {trials}")
@@ -261,6 +275,6 @@ def own_cases(
         form = ballot(spec)
         for criterion in criteria:
             yield from cases_of(
-                items, answers, form, size=panel_size(form), orders=orders, criterion=criterion, trials=trials,
+                items, answers, form, size=responses_per_case(form), orders=orders, criterion=criterion, trials=trials,
                 seed=seed, samples=meetings,
             )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The tables within a study's file: what a special kind may say in its own, panels, cascades, rubrics."""
+"""Tables inside a study file: the options of each study kind, and panels, cascades and rubrics."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from fullbench.errors import InputError
 
 JUDGING = "judging"
 Types = type | tuple[type, ...]
-Wrong = Callable[[str, str], InputError]
-"""Makes the error of a key, with the line where it stands."""
+ErrorAtKey = Callable[[str, str], InputError]
+"""Builds the error for a key, with its line number."""
 NUMBER = (int, float)
 OPTIONS: Mapping[str, Mapping[str, Types]] = {
     "leaderboard": {
@@ -30,47 +30,45 @@ OPTIONS: Mapping[str, Mapping[str, Types]] = {
     "rerank": {"keep": int, "out": str},
     "experiment": {"what": str, "model": str, "plain": str, "out": str},
 }  # fmt: skip
-"""Each kind's own keys and their types."""
 KINDS = (JUDGING, *OPTIONS)
 _PATHS = {"predictions", "images", "out", "plain", "questions", "human_scores", "wording", "template"}
 _AT_LEAST = {"opponents": 0, "reference_matches": 0, "width": 1, "most": 1, "limit": 1, "reviews": 1, "keep": 1}
 
 
-def options(kind: str, value: Any, folder: Path, wrong: Wrong) -> dict[str, Any]:
-    """The options of a kind, checked for their types; paths are taken from the folder of the file."""
-    known = OPTIONS[kind]
+def parse_kind_options(kind: str, value: Any, folder: Path, error_at: ErrorAtKey) -> dict[str, Any]:
+    """Check the types of a kind's options and make its paths relative to the folder of the study file."""
+    option_types = OPTIONS[kind]
     if not isinstance(value, dict):
-        raise wrong(kind, f"{kind} is a table, [{kind}]; found {value!r}")
-    checked: dict[str, Any] = {}
-    for name, given in value.items():
-        if name not in known:
-            hint = did_you_mean(name, known) or ";"
-            raise wrong(name, f"[{kind}]: unknown key {name!r}{hint} known: {', '.join(sorted(known))}")
-        if not _fits(given, known[name]):
-            raise wrong(name, f"[{kind}]: {name} is {_called(known[name])}; found {given!r}")
-        if name in _AT_LEAST and given < _AT_LEAST[name]:
-            raise wrong(name, f"[{kind}]: {name} is {_AT_LEAST[name]} or more; found {given!r}")
-        checked[name] = folder / given if name in _PATHS else given
+        raise error_at(kind, f"{kind} is a table, [{kind}]; found {value!r}")
+    parsed_options: dict[str, Any] = {}
+    for name, setting in value.items():
+        if name not in option_types:
+            hint = did_you_mean(name, option_types) or ";"
+            raise error_at(name, f"[{kind}]: unknown key {name!r}{hint} known: {', '.join(sorted(option_types))}")
+        if not _has_type(setting, option_types[name]):
+            raise error_at(name, f"[{kind}]: {name} is {_type_in_words(option_types[name])}; found {setting!r}")
+        if name in _AT_LEAST and setting < _AT_LEAST[name]:
+            raise error_at(name, f"[{kind}]: {name} is {_AT_LEAST[name]} or more; found {setting!r}")
+        parsed_options[name] = folder / setting if name in _PATHS else setting
         if name == "responses":
-            checked[name] = tuple(folder / str(path) for path in given)
-    return checked
+            parsed_options[name] = tuple(folder / str(path) for path in setting)
+    return parsed_options
 
 
-def _fits(given: Any, types: Types) -> bool:
-    """Whether a value has the type; yes and no are no numbers here."""
-    return isinstance(given, types) and (types is bool or not isinstance(given, bool))
+def _has_type(value: Any, types: Types) -> bool:
+    """A bool is not a number here, although Python says so."""
+    return isinstance(value, types) and (types is bool or not isinstance(value, bool))
 
 
-def _called(types: Types) -> str:
-    """A type in words."""
+def _type_in_words(types: Types) -> str:
     words: Mapping[Any, str] = {
         str: "a text", int: "a whole number", bool: "true or false", list: "a list", NUMBER: "a number",
     }  # fmt: skip
     return words[types]
 
 
-class Said(Protocol):
-    """What a study's file said, as far as it is checked here."""
+class StudyKeys(Protocol):
+    """The keys of a study that are checked here. A protocol, because `study_file` imports this module."""
 
     @property
     def kind(self) -> str: ...
@@ -98,8 +96,8 @@ class Said(Protocol):
     def rubrics(self) -> Mapping[str, Mapping[str, Any]]: ...
 
 
-def check(study: Said, wrong: Wrong) -> None:
-    """Refuse a study of a special kind that lacks what it needs."""
+def check_kind_requirements(study: StudyKeys, error_at: ErrorAtKey) -> None:
+    """Refuse a study of a special kind that lacks a required key."""
     needs: Mapping[str, Mapping[str, bool]] = {
         "leaderboard": {"benchmark": bool(study.benchmark), "one judge": len(study.judges) == 1,
                         "a newcomer: one contestant, or newcomer and predictions under [leaderboard]":
@@ -114,11 +112,11 @@ def check(study: Said, wrong: Wrong) -> None:
         "a benchmark or items": bool(study.benchmark) != bool(study.items),
         "a model that writes, model under [experiment]": "model" in study.options,
     }}  # fmt: skip
-    for what, there in needs[study.kind].items():
-        if not there:
-            raise wrong("kind", f"a study of kind {study.kind!r} has {what}")
+    for requirement, is_met in needs[study.kind].items():
+        if not is_met:
+            raise error_at("kind", f"a study of kind {study.kind!r} has {requirement}")
     if study.panels or study.cascades or study.rubrics:
-        raise wrong("kind", f"a study of kind {study.kind!r} has no panels, no cascades and no rubrics")
+        raise error_at("kind", f"a study of kind {study.kind!r} has no panels, no cascades and no rubrics")
 
 
 VIEWS: Mapping[str, Mapping[str, Types]] = {
@@ -133,32 +131,35 @@ VIEWS: Mapping[str, Mapping[str, Types]] = {
     },
     "rubrics": {"judge": str, "file": str, "criteria": list, "calls": str},
 }
-"""The tables of a study's file that make judges of judges, and what each may hold."""
-_NEEDED = {"panels": ("members",), "cascades": ("small", "large"), "rubrics": ("judge",)}
+_REQUIRED_KEYS = {"panels": ("members",), "cascades": ("small", "large"), "rubrics": ("judge",)}
 
 
-def views(key: str, value: Any, wrong: Wrong) -> dict[str, dict[str, Any]]:
-    """The panels, cascades or rubrics of a study's file, checked for their types."""
-    known = VIEWS[key]
+def parse_views(key: str, value: Any, error_at: ErrorAtKey) -> dict[str, dict[str, Any]]:
+    """Check the keys and types of the panels, cascades or rubrics of a study file."""
+    option_types = VIEWS[key]
     if not isinstance(value, dict) or not all(isinstance(table, dict) for table in value.values()):
-        raise wrong(key, f"{key} are tables, such as [{key}.NAME]; found {value!r}")
+        raise error_at(key, f"{key} are tables, such as [{key}.NAME]; found {value!r}")
     for name, table in value.items():
-        for option, given in table.items():
-            if option not in known:
-                raise wrong(option, f"[{key}.{name}]: unknown key {option!r}; known: {', '.join(known)}")
-            if not _fits(given, known[option]):
-                raise wrong(option, f"[{key}.{name}]: {option} is {_called(known[option])}; found {given!r}")
-        if lacking := [option for option in _NEEDED[key] if option not in table]:
-            raise wrong(key, f"[{key}.{name}]: the key {lacking[0]!r} is missing")
+        for option, setting in table.items():
+            if option not in option_types:
+                raise error_at(option, f"[{key}.{name}]: unknown key {option!r}; known: {', '.join(option_types)}")
+            if not _has_type(setting, option_types[option]):
+                raise error_at(
+                    option, f"[{key}.{name}]: {option} is {_type_in_words(option_types[option])}; found {setting!r}"
+                )
+        if missing_keys := [option for option in _REQUIRED_KEYS[key] if option not in table]:
+            raise error_at(key, f"[{key}.{name}]: the key {missing_keys[0]!r} is missing")
         if not all(isinstance(member, str) and not is_view(member) for member in table.get("members", ())):
-            raise wrong("members", f"[{key}.{name}]: members are judges' specs, no panels; found {table['members']!r}")
+            raise error_at(
+                "members", f"[{key}.{name}]: members are judges' specs, no panels; found {table['members']!r}"
+            )
         if len(members := table.get("members", [])) > len({*members}):
-            raise wrong("members", f"[{key}.{name}]: members names a judge twice: {members!r}; leave one out")
+            raise error_at("members", f"[{key}.{name}]: members names a judge twice: {members!r}; leave one out")
         if {"threshold", "agreement"} <= table.keys():
-            raise wrong("threshold", f"[{key}.{name}]: the threshold is learned where an agreement is asked for")
+            raise error_at("threshold", f"[{key}.{name}]: the threshold is learned where an agreement is asked for")
         if key == "rubrics":
             if table.get("calls", "one") not in {"one", "each"}:
-                raise wrong("calls", f"[{key}.{name}]: calls is 'one' or 'each'; found {table['calls']!r}")
+                raise error_at("calls", f"[{key}.{name}]: calls is 'one' or 'each'; found {table['calls']!r}")
             if {"file", "criteria"} <= table.keys():
-                raise wrong("file", f"[{key}.{name}]: a rubric has a file or criteria, not both")
+                raise error_at("file", f"[{key}.{name}]: a rubric has a file or criteria, not both")
     return value

@@ -1,1 +1,1 @@
-"""Scenes with known truth, contestants that read pixels, judges with planted biases."""
+"""Synthetic scenes with known truth, contestants that read pixels, judges with planted biases."""

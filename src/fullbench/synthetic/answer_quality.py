@@ -1,7 +1,7 @@
-"""How right an answer is, given a scene: the real one for the truth, the one made out for a contestant that reviews.
+"""Quality of an answer from 0 to 1, given a scene.
 
-Quality is 0 to 1 in quarters, so that a score of 1 to 5 states it without loss. Words beyond the answer neither help
-nor hurt.
+The truth uses the real scene; a reviewing contestant uses the scene that it read from the picture. Quality comes
+in quarters, so a score of 1 to 5 expresses it without loss. Extra words neither help nor hurt.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from fullbench.synthetic import wide_questions
 from fullbench.synthetic.question_meaning import Query
-from fullbench.synthetic.questions import solve
+from fullbench.synthetic.questions import solve_query
 from fullbench.synthetic.scenes import LABELS, Scene
 from fullbench.synthetic.vocabulary import Colour, Shape, colours_in, groups_in, numbers_in
 
@@ -20,30 +20,29 @@ _PLACES = {"左边": "left", "右边": "right", "上方": "above", "下方": "be
 _AMOUNTS = {"多": "more", "少": "fewer", "一样多": "equal", "less": "fewer"}
 
 
-def quality(query: Query, scene: Scene, text: str) -> float:
-    """How right an answer is, from 0 to 1 in quarters.
+def measure_quality(query: Query, scene: Scene, text: str) -> float:
+    """Return the quality of an answer, from 0 to 1 in quarters.
 
-    A count that is off by one is half right and off by two a quarter; a chart's value loses a quarter for each unit; a
-    choice among words (a colour, a place, yes or no) is right or wrong, and one of two when it names two; a
-    description gets the harmonic mean of how much of it is there and how much of what is there it names.
+    A count off by one gets a half, off by two a quarter. A chart value loses a quarter per unit. A choice among words
+    (a colour, a place, yes or no) is right or wrong; naming two options halves it. A description gets the Dice overlap
+    of the things in the scene and the things that it names.
     """
-    right = solve(query, scene)
+    right = solve_query(query, scene)
     match query.task:
         case "description":
-            return _overlap(scene.groups(), text)
+            return _description_overlap(scene.groups(), text)
         case "count" | "chart" if isinstance(right, int):
             numbers = numbers_in(text)
-            off = abs(numbers[-1] - right) if numbers else None
+            distance = abs(numbers[-1] - right) if numbers else None
             credit = {0: 1.0, 1: 0.5, 2: 0.25} if query.task == "count" else {0: 1.0, 1: 0.75, 2: 0.5, 3: 0.25}
-            return 0.0 if off is None else credit.get(off, 0.0)
+            return 0.0 if distance is None else credit.get(distance, 0.0)
         case "text" | "difference" | "problem":
-            return wide_questions.quality(query, right, text)
-    named = set(_named(query, text))
-    return _quarters(1 / len(named)) if right in named else 0.0
+            return wide_questions.measure_wide_quality(query, right, text)
+    named_options = set(_find_named_options(query, text))
+    return _round_to_quarter(1 / len(named_options)) if right in named_options else 0.0
 
 
-def _named(query: Query, text: str) -> Iterable[str]:
-    """The options that an answer names."""
+def _find_named_options(query: Query, text: str) -> Iterable[str]:
     low = text.lower()
     match query.task:
         case "colour":
@@ -57,18 +56,22 @@ def _named(query: Query, text: str) -> Iterable[str]:
             words = re.findall(r"\b(?:more|fewer|less|equal)(?=\b|ly)|一样多|多|少", low)
             return [_AMOUNTS.get(word, word) for word in words]
         case "existence":
-            ruled = re.search(r"\b(yes|there is|no|not|none)\b|(没有|不存在|有|存在)", low)
-            return [] if ruled is None else ["yes" if ruled[0] in {"yes", "there is", "有", "存在"} else "no"]
+            answer_match = re.search(r"\b(yes|there is|no|not|none)\b|(没有|不存在|有|存在)", low)
+            return (
+                []
+                if answer_match is None
+                else ["yes" if answer_match[0] in {"yes", "there is", "有", "存在"} else "no"]
+            )
     return re.findall(rf"(?<![A-Za-z])[{LABELS}](?![A-Za-z])", text)
 
 
-def _overlap(there: Counter[tuple[Colour, Shape]], text: str) -> float:
-    named: Counter[tuple[Colour, Shape]] = Counter()
+def _description_overlap(scene_groups: Counter[tuple[Colour, Shape]], text: str) -> float:
+    named_groups: Counter[tuple[Colour, Shape]] = Counter()
     for number, colour, shape in groups_in(text):
-        named[colour, shape] += number
-    both = sum(min(count, named[kind]) for kind, count in there.items())
-    return _quarters(2 * both / (sum(there.values()) + sum(named.values())))
+        named_groups[colour, shape] += number
+    shared_count = sum(min(count, named_groups[kind]) for kind, count in scene_groups.items())
+    return _round_to_quarter(2 * shared_count / (sum(scene_groups.values()) + sum(named_groups.values())))
 
 
-def _quarters(share: float) -> float:
+def _round_to_quarter(share: float) -> float:
     return round(4 * share) / 4

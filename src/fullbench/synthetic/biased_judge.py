@@ -1,22 +1,23 @@
-"""A judge with known faults: it sees the truth as well as it is told to, and every bias in it was planted.
+"""Simulated judge with planted biases: it knows the true quality and distorts it by a known formula.
 
-It feels a mark for each response, on the open scale behind a score of 1 to 5. With q the response's true quality (0 to
-1), w its length in words and e a standard normal draw of its own:
+It computes a latent mark for each response, on the open scale behind a score of 1 to 5. With q the response's true
+quality (0 to 1), w its length in words and e a standard normal draw per response:
 
-    felt = 3 + sight * (4 q - 2) + leniency + length * log2(w / 12) + ego * [it is the favourite] + noise * e
+    mark = 3 + sight * (4 q - 2) + leniency + length * log2(w / 12) + ego * [it is the favourite] + noise * e
 
-A score is the felt mark rounded and cut off at the ends of the ballot's scale; a choice goes to the highest felt mark,
-or to a tie when they lie within half a mark; a ranking sorts by it. When several responses are shown, then with
-probability |position| the judge rules by place alone: for the first shown when `position` is above 0, for the last when
-it is below. With probability `lazy` it does not look: it ties where it may and gives the middle of a scale. One who
-colludes rules for its `allies` against all others. With probability `refuses` it writes a refusal and with probability
-`garbles` something nobody can read.
+- Score: the mark, rounded and clipped to the ballot's scale.
+- Choice: the highest mark, or a tie if marks differ by at most half a mark. Ranking: sorted by mark.
+- `position`: the share |position| of choices and rankings depends on place alone. The first response wins if
+  `position` is above 0, the last if it is below.
+- `lazy`: the share of verdicts that ignore the responses (a tie if allowed, the middle of a scale).
+- `allies`: contestants that a colluding judge prefers to all others.
+- `refuses`, `garbles`: the shares of refusals and of unreadable replies.
 
-So each planted number has the unit of its estimate in `fullbench.stats.bias.bias_estimators`: sight, leniency, length
-(marks for each doubling), ego and noise those of `latent_marks`; position that of `position_bias`; refuses + garbles is
-a share of verdicts.
+Each planted number has the unit of its estimate in `fullbench.stats.bias.bias_estimators`. Sight, leniency, length
+(marks per doubling), ego and noise use the units of `latent_marks`, position that of `position_bias`. The sum
+refuses + garbles is a share of verdicts.
 
-It writes a reply as a model would and the ballot reads it, so that its faults take the same way as anyone's. Rulings
+The judge writes a reply as a model would and the ballot parses it, so its faults take the usual path. Verdicts
 depend only on the judge, the case and the trial.
 """
 
@@ -31,7 +32,7 @@ from typing import Any
 from fullbench.core.ballot import Choice, Ranking
 from fullbench.core.case import Case
 from fullbench.core.digests import digest
-from fullbench.core.judge import AsksNobody
+from fullbench.core.judge import CallsNoModel
 from fullbench.core.text import length_of
 from fullbench.core.verdict import Verdict
 from fullbench.errors import InputError
@@ -39,10 +40,11 @@ from fullbench.judges.baselines import marks_from
 from fullbench.parsing import read
 
 Truth = Callable[[Case], Sequence[float] | None]
-"""The true quality of each response of a case, 0 to 1, in the order shown; None when it is not known."""
+"""Return the true quality (0 to 1) of each response in the order shown, or None if it is unknown."""
+# In words; at this length the length bias adds nothing.
 USUAL_LENGTH = 12
 TIE = 0.5
-"""Felt marks that lie this close tie."""
+"""Latent marks that differ by at most this tie."""
 
 _PROSE = {
     "en": (
@@ -60,8 +62,8 @@ _GARBLES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Planted:
-    """The biases put into a judge; the module says in which formula. Nothing is planted by default."""
+class PlantedBiases:
+    """Biases of a simulated judge; the module docstring has the formula. The default plants nothing."""
 
     leniency: float = 0.0
     length: float = 0.0
@@ -85,24 +87,25 @@ class Planted:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """All of it as a judge's settings; optional faults are named only if they are planted."""
+        """Return the biases as judge settings; `lazy` and `allies` only if they are planted."""
         optional = {"lazy": self.lazy, "allies": list(self.allies)}
-        usual = {name: value for name, value in asdict(self).items() if name not in optional}
-        return usual | {name: value for name, value in optional.items() if value}
+        base_settings = {name: value for name, value in asdict(self).items() if name not in optional}
+        return base_settings | {name: value for name, value in optional.items() if value}
 
     @property
-    def faults(self) -> float:
-        """The share of rulings that will be no rulings."""
+    def unusable_share(self) -> float:
+        """Return the expected share of unusable verdicts."""
         return self.refuses + self.garbles
 
 
-NOTHING_PLANTED = Planted()
+NO_BIASES = PlantedBiases()
 
 
-class SimulatedJudge(AsksNobody):
-    """A judge that sees the truth with `sight` (1 fully, 0 not at all) and `noise` (marks), and bends it as planted.
+class SimulatedJudge(CallsNoModel):
+    """Judge that knows the true quality and distorts it by noise and planted biases.
 
-    `label` is what people call it; the name adds a digest of all settings, since what changes rulings changes the name.
+    `sight` is the weight of the true quality, from 1 (full) to 0 (ignored); `noise` is a standard deviation in marks.
+    The name is `label` and a digest of all settings, because they change verdicts.
     """
 
     kind = "model"
@@ -114,7 +117,7 @@ class SimulatedJudge(AsksNobody):
         *,
         sight: float = 1.0,
         noise: float = 0.5,
-        planted: Planted = NOTHING_PLANTED,
+        biases: PlantedBiases = NO_BIASES,
         seed: int = 0,
     ) -> None:
         if noise < 0:
@@ -122,67 +125,68 @@ class SimulatedJudge(AsksNobody):
         self.label = label
         self.sight = sight
         self.noise = noise
-        self.planted = planted
+        self.biases = biases
         self.seed = seed
         self._truth = truth
         self.name = f"{label}@{digest(dict(self.settings))[:6]}"
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        return {"sight": self.sight, "noise": self.noise, "seed": self.seed, **self.planted.settings}
+        return {"sight": self.sight, "noise": self.noise, "seed": self.seed, **self.biases.settings}
 
-    def hear(self, cases: Iterable[Case]) -> Iterator[Verdict]:
+    def judge(self, cases: Iterable[Case]) -> Iterator[Verdict]:
         for case in cases:
             rng = random.Random(f"{self.name}/{case.key}/{case.trial}")
             marks = self._marks(case, rng)
             if marks is None:
-                yield Verdict.of(case, self.name, "recused")
+                yield Verdict.from_case(case, self.name, "abstained")
                 continue
             text = self._reply(case, marks, rng)
-            shown = [response.text for response in case.responses]
-            yield Verdict.of(case, self.name, read(case.ballot, text, len(shown), shown), text=text)
+            texts = [response.text for response in case.responses]
+            yield Verdict.from_case(case, self.name, read(case.ballot, text, len(texts), texts), text=text)
 
-    def felt(self, case: Case, rng: random.Random) -> list[float] | None:
-        """The mark felt for each response, by the module's formula; None when the truth is not known."""
+    def latent_marks(self, case: Case, rng: random.Random) -> list[float] | None:
+        """Return the latent mark of each response by the module's formula, or None if the truth is unknown."""
         qualities = self._truth(case)
         if qualities is None:
             return None
-        planted = self.planted
+        biases = self.biases
         return [
             3
             + self.sight * (4 * quality - 2)
-            + planted.leniency
-            + planted.length * math.log2(length_of(response.text) / USUAL_LENGTH)
-            + planted.ego * (response.contestant == planted.favourite)
+            + biases.leniency
+            + biases.length * math.log2(length_of(response.text) / USUAL_LENGTH)
+            + biases.ego * (response.contestant == biases.favourite)
             + self.noise * rng.gauss()
             for quality, response in zip(qualities, case.responses, strict=True)
         ]
 
     def _marks(self, case: Case, rng: random.Random) -> tuple[float, ...] | None:
-        felt = self.felt(case, rng)
-        if felt is None:
+        latent_marks = self.latent_marks(case, rng)
+        if latent_marks is None:
             return None
-        planted = self.planted
-        if planted.allies and (kin := _allied(case, planted.allies)) is not None:
-            return marks_from(case.ballot, kin)
-        if planted.lazy and rng.random() < planted.lazy:
-            return marks_from(case.ballot, [0.5] * len(felt))
-        if isinstance(case.ballot, Choice | Ranking) and rng.random() < abs(planted.position):
-            toward = -1.0 if planted.position > 0 else 1.0
-            return marks_from(case.ballot, [toward * place for place in range(len(felt))])
-        return marks_from(case.ballot, [(mark - 1) / 4 for mark in felt], margin=TIE / 4)
+        biases = self.biases
+        if biases.allies and (ally_marks := _ally_marks(case, biases.allies)) is not None:
+            return marks_from(case.ballot, ally_marks)
+        if biases.lazy and rng.random() < biases.lazy:
+            return marks_from(case.ballot, [0.5] * len(latent_marks))
+        if isinstance(case.ballot, Choice | Ranking) and rng.random() < abs(biases.position):
+            direction = -1.0 if biases.position > 0 else 1.0
+            return marks_from(case.ballot, [direction * place for place in range(len(latent_marks))])
+        # Map the scale of 1 to 5 to 0 to 1, which `marks_from` expects; the margin shrinks by the same factor.
+        return marks_from(case.ballot, [(mark - 1) / 4 for mark in latent_marks], margin=TIE / 4)
 
     def _reply(self, case: Case, marks: Sequence[float], rng: random.Random) -> str:
         language = "zh" if case.item.tags.get("language") == "zh" else "en"
         draw = rng.random()
-        if draw < self.planted.refuses:
+        if draw < self.biases.refuses:
             return _REFUSALS[language]
-        if draw < self.planted.faults:
+        if draw < self.biases.unusable_share:
             return rng.choice(_GARBLES[language])
         return f"{rng.choice(_PROSE[language])}\n\n{case.ballot.write(marks)}"
 
 
-def _allied(case: Case, allies: tuple[str, ...]) -> list[float] | None:
-    """1 for allies and 0 for others, where some are and some are not; an ally alone gets 1."""
-    kin = [float(response.contestant in allies) for response in case.responses]
-    return kin if any(kin) and (len(kin) == 1 or not all(kin)) else None
+def _ally_marks(case: Case, allies: tuple[str, ...]) -> list[float] | None:
+    """1 for allies and 0 for others, or None if all of several or no responses are by allies."""
+    ally_marks = [float(response.contestant in allies) for response in case.responses]
+    return ally_marks if any(ally_marks) and (len(ally_marks) == 1 or not all(ally_marks)) else None

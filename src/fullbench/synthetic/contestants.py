@@ -1,8 +1,8 @@
-"""Contestants: models that really look at the picture. They get a prompt, decode its PNG, and answer what they see.
+"""Synthetic contestants: models that decode the PNG of a prompt and answer from its pixels.
 
-Asked to write a question, or to rule on others' answers, they do that too, with the same eyes (see `peers`).
+They also write questions and judge the answers of others (see `peer_reviewers`).
 
-None of them is given the reference, the scene or the tags: a prompt holds the picture and the question, no more.
+A prompt contains only the picture and the question. No contestant gets the reference, the scene or the tags.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from fullbench.core.text import language_of
 from fullbench.errors import InputError
 from fullbench.models.prompt_fences import wants_a_question
 from fullbench.synthetic import peer_reviewers
-from fullbench.synthetic.picture_reading import Sight, look
+from fullbench.synthetic.picture_reading import Sight, read_scene
 from fullbench.synthetic.question_meaning import Answer, Query
-from fullbench.synthetic.questions import say, solve, understand
+from fullbench.synthetic.questions import parse_question, solve_query, word_answer
 from fullbench.synthetic.scenes import Scene, changed_scene, chart_scene, text_scene, things_scene
-from fullbench.synthetic.wide_questions import AGAIN
+from fullbench.synthetic.wide_questions import LOOK_AGAIN
 
 Manner = Literal["plain", "terse", "wordy"]
 ONCE = Usage(calls=1)
-_IMAGINED: Mapping[str, Callable[[random.Random], Scene]] = {
+_SCENE_MAKERS: Mapping[str, Callable[[random.Random], Scene]] = {
     "chart": chart_scene, "text": text_scene, "difference": changed_scene,
 }  # fmt: skip
 
@@ -58,9 +58,9 @@ _AFTER = {
 
 @dataclass(frozen=True)
 class Contestant:
-    """A model with eyes of some quality and a manner of speaking. With no `sight` it never looks and guesses.
+    """Model with picture reading of some quality and a style of writing. Without `sight` it guesses blindly.
 
-    Where nothing was made out that answers the question, the guess hangs on the question's words alone.
+    If it read nothing that answers the question, its guess depends on the words of the question only.
     """
 
     label: str
@@ -75,7 +75,7 @@ class Contestant:
     @property
     def settings(self) -> Mapping[str, Any]:
         eyes = None if self.sight is None else asdict(self.sight)
-        # The usual contestants keep the settings that ledgers know them by.
+        # Add the taste only if there is one: existing ledgers hold the settings without it.
         taste = {} if self.taste is None else {"taste": asdict(self.taste)}
         return {"sight": eyes, "manner": self.manner, **taste}
 
@@ -91,75 +91,73 @@ class Contestant:
         question = prompt.turns[-1]
         rng = random.Random(f"{self.sight}/{question.text}/{prompt.seed}")
         pictures = [picture for turn in prompt.turns for picture in turn.pictures]
-        seen = self._made_out(pictures)
-        if (hearing := peer_reviewers.hearing_in(question.text)) is not None:
-            return peer_reviewers.ruling(hearing, self._reviewer(hearing.query, seen), rng)
+        scene = self._scene_from_pictures(pictures)
+        if (review_request := peer_reviewers.parse_review_request(question.text)) is not None:
+            return peer_reviewers.review_reply(review_request, self._reviewer(review_request.query, scene), rng)
         if wants_a_question(question.text):
-            of = pictures[-1].digest if pictures else ""
+            picture_digest = pictures[-1].digest if pictures else ""
             language = language_of(question.text)
-            return peer_reviewers.question(seen, random.Random(f"{self.label}/{of}/{prompt.seed}"), language)
-        query = _asked_before(prompt.turns) or understand(question.text)
+            return peer_reviewers.write_question(
+                scene, random.Random(f"{self.label}/{picture_digest}/{prompt.seed}"), language
+            )
+        query = _earlier_query(prompt.turns) or parse_question(question.text)
         if query is None:
             return "I do not understand the question."
-        answer = None if seen is None else solve(query, seen)
-        return self._speak(query, _guess(query, rng) if answer is None else answer, rng)
+        answer = None if scene is None else solve_query(query, scene)
+        return self._speak(query, _guess_answer(query, rng) if answer is None else answer, rng)
 
-    def _reviewer(self, query: Query, seen: Scene | None) -> peer_reviewers.Reviewer:
-        answer = None if seen is None else solve(query, seen)
-        own = "" if answer is None else self._speak(query, answer, random.Random(f"{self.sight}/{query}"))
-        return peer_reviewers.Reviewer(seen, own, self.taste)
+    def _reviewer(self, query: Query, scene: Scene | None) -> peer_reviewers.Reviewer:
+        answer = None if scene is None else solve_query(query, scene)
+        own_answer = "" if answer is None else self._speak(query, answer, random.Random(f"{self.sight}/{query}"))
+        return peer_reviewers.Reviewer(scene, own_answer, self.taste)
 
-    def _made_out(self, pictures: Sequence[Picture]) -> Scene | None:
-        """What is made out in the last picture, and in the one before it, where there are two."""
+    def _scene_from_pictures(self, pictures: Sequence[Picture]) -> Scene | None:
         if not pictures or self.sight is None:
             return None
-        seen = _seen(pictures[-1], self.sight)
-        return replace(seen, earlier=_seen(pictures[-2], self.sight).things) if len(pictures) > 1 else seen
+        scene = _cached_scene(pictures[-1], self.sight)
+        return replace(scene, earlier=_cached_scene(pictures[-2], self.sight).things) if len(pictures) > 1 else scene
 
     def _speak(self, query: Query, answer: Answer, rng: random.Random) -> str:
-        sentence = say(query, answer)
+        sentence = word_answer(query, answer)
         if self.manner == "terse":
-            return _short(query, answer, sentence)
+            return _shorten_answer(query, answer, sentence)
         if self.manner == "wordy":
             return rng.choice(_BEFORE[query.language]) + sentence + rng.choice(_AFTER[query.language])
         return sentence
 
 
 @lru_cache(maxsize=4096)
-def _seen(picture: Picture, sight: Sight) -> Scene:
-    """Eyes of one kind see one picture one way, so that they need to look only once."""
-    return look(picture.data(), sight)
+def _cached_scene(picture: Picture, sight: Sight) -> Scene:
+    return read_scene(picture.data(), sight)
 
 
-def _asked_before(turns: Sequence[Turn]) -> Query | None:
-    """The question that a request to look again is about: the last one before it that is understood."""
-    if turns[-1].text not in AGAIN.values():
+def _earlier_query(turns: Sequence[Turn]) -> Query | None:
+    """Return the question that a "look again" turn refers to: the last parsable user turn before it."""
+    if turns[-1].text not in LOOK_AGAIN.values():
         return None
-    asked = (understand(turn.text) for turn in reversed(turns[:-1]) if turn.role == "user")
-    return next((query for query in asked if query is not None), None)
+    queries = (parse_question(turn.text) for turn in reversed(turns[:-1]) if turn.role == "user")
+    return next((query for query in queries if query is not None), None)
 
 
-def _guess(query: Query, rng: random.Random) -> Answer:
-    """An answer that would fit some picture: one is made up until it fits the question."""
+def _guess_answer(query: Query, rng: random.Random) -> Answer:
     while True:
-        imagined = _IMAGINED.get(query.task, things_scene)(rng)
-        answer = solve(query, imagined)
+        scene = _SCENE_MAKERS.get(query.task, things_scene)(rng)
+        answer = solve_query(query, scene)
         if answer is not None:
             return answer
 
 
-def _short(query: Query, answer: Answer, sentence: str) -> str:
-    """The answer alone, where one word or number will do."""
+def _shorten_answer(query: Query, answer: Answer, sentence: str) -> str:
     if query.language == "en" and query.task in {"count", "colour", "chart", "existence"}:
         return f"{str(answer).capitalize()}."
     if query.language == "zh" and isinstance(answer, int):
         return f"{answer}。"
-    rest = sentence.removeprefix("The picture shows ").removeprefix("图中有")
-    return rest[:1].upper() + rest[1:]
+    short_text = sentence.removeprefix("The picture shows ").removeprefix("图中有")
+    return short_text[:1].upper() + short_text[1:]
 
 
-def contestants() -> list[Contestant]:
-    """The court's contestants, the ablest first. `wordy` sees exactly what `keen` sees and says more about it."""
+def build_contestants() -> list[Contestant]:
+    """Return the contestants, the best first. `wordy` reads pictures exactly as `keen` does and writes more."""
     return [
         Contestant("keen", Sight()),
         Contestant("wordy", Sight(), "wordy"),
@@ -170,46 +168,49 @@ def contestants() -> list[Contestant]:
     ]
 
 
-def reviewers() -> list[Contestant]:
-    """The same with tastes of their own: when they review each other, nobody knows the truth's measure of quality.
+def build_reviewers() -> list[Contestant]:
+    """Return contestants that judge by their own taste; their names differ, so one ledger can hold both kinds."""
+    return [
+        replace(member, label=f"{member.label}-own", taste=peer_reviewers.Taste()) for member in build_contestants()
+    ]
 
-    They have names of their own, so that a ledger which knows the others takes them in too.
+
+def contestant_from_options(name: str, options: Mapping[str, str]) -> Contestant:
+    """Return the contestant that `court:NAME` refers to.
+
+    Options make the synthetic benchmark less convenient. `label` names a clone with the same picture reading and the
+    same errors. `manner` is plain, terse or wordy. `rules=own` makes it review by its own answer. `echo` and `length`
+    imply that and set further preferences (see `peer_reviewers.Taste`).
     """
-    return [replace(member, label=f"{member.label}-own", taste=peer_reviewers.Taste()) for member in contestants()]
-
-
-def contestant(name: str, options: Mapping[str, str]) -> Contestant:
-    """The contestant that `court:NAME` names.
-
-    Options make courts less convenient: `label` names a clone, which sees and errs alike; `manner` is plain, terse or
-    wordy; `rules=own` lets it review by what it would say itself, and `echo` and `length`, which imply that, are what
-    it likes beside (see `peer_reviewers.Taste`).
-    """
-    known = {member.label: member for member in contestants()}
-    if name not in known:
-        raise InputError(f"the court has no contestant {name!r}; known: {', '.join(known)}")
-    if strange := sorted(options.keys() - {"label", "manner", "rules", "echo", "length"}):
-        raise InputError(f"'court:{name}' takes label, manner, rules, echo and length; found {', '.join(strange)}")
+    contestants_by_label = {member.label: member for member in build_contestants()}
+    if name not in contestants_by_label:
+        raise InputError(f"the court has no contestant {name!r}; known: {', '.join(contestants_by_label)}")
+    if unknown_options := sorted(options.keys() - {"label", "manner", "rules", "echo", "length"}):
+        raise InputError(
+            f"'court:{name}' takes label, manner, rules, echo and length; found {', '.join(unknown_options)}"
+        )
     if options.get("rules", "own") not in {"own", "truth"}:
         raise InputError(f"the option rules of 'court:{name}' is own or truth; found {options['rules']!r}")
-    member = known[name]
+    member = contestants_by_label[name]
     manners: tuple[Manner, ...] = get_args(Manner)
     manner = options.get("manner", member.manner)
     if manner not in manners:
         raise InputError(f"unknown manner {manner!r} of 'court:{name}'; known: {', '.join(manners)}")
-    own = options.get("rules", "own" if {"echo", "length"} & options.keys() else "truth") == "own"
-    usual = peer_reviewers.Taste()
+    has_own_taste = options.get("rules", "own" if {"echo", "length"} & options.keys() else "truth") == "own"
+    default_taste = peer_reviewers.Taste()
     taste = (
-        peer_reviewers.Taste(_share(options, "echo", usual.echo), _share(options, "length", usual.length))
-        if own
+        peer_reviewers.Taste(
+            _parse_share(options, "echo", default_taste.echo), _parse_share(options, "length", default_taste.length)
+        )
+        if has_own_taste
         else None
     )
     return replace(member, label=options.get("label", member.label), manner=manners[manners.index(manner)], taste=taste)
 
 
-def _share(options: Mapping[str, str], key: str, usual: float) -> float:
+def _parse_share(options: Mapping[str, str], key: str, default: float) -> float:
     try:
-        value = float(options.get(key, usual))
+        value = float(options.get(key, default))
     except ValueError:
         value = math.nan
     if not 0 <= value <= 1:

@@ -1,4 +1,4 @@
-"""Drawing scenes: PNG pictures with soft edges, shadows, shades and a little noise, the same for the same seed."""
+"""Scenes drawn as PNG with soft edges, shadows, shades and slight noise; the same seed gives the same picture."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from PIL import Image, ImageDraw
 
 FINE = 3
-"""Pictures are drawn this many times larger and then made small, which softens the edges."""
+"""Pictures are drawn this many times larger and then scaled down, which softens the edges."""
 HUES: dict[Colour, tuple[float, float, float]] = {
     "red": (355, 0.74, 0.86),
     "orange": (26, 0.80, 0.96),
@@ -28,39 +28,39 @@ HUES: dict[Colour, tuple[float, float, float]] = {
 PAPERS = ((250, 247, 240), (244, 247, 250), (247, 250, 244), (250, 244, 246))
 INK = (74, 78, 88)
 LEFT, RIGHT, UPPER, LOWER = 46, 336, 24, 214
-"""The frame of a chart's axes."""
+"""Frame of a chart's axes, in pixels."""
 LETTER, STEP = 34, 38
-"""The size of written letters, and how far apart they stand."""
+"""Size of written letters and distance between them, in pixels."""
 
 
-def draw(scene: Scene, seed: int | str) -> bytes:
-    """The scene as PNG. `seed` settles the shades, the paper and the noise; pixels depend on nothing else."""
+def draw_scene(scene: Scene, seed: int | str) -> bytes:
+    """Draw the scene as PNG. Shades, paper and noise depend on `seed` only."""
     from PIL import Image, ImageDraw, ImageFilter
 
     rng = random.Random(f"draw/{seed}")
     paper = rng.choice(PAPERS)
     sheet = Image.new("RGB", (WIDTH * FINE, HEIGHT * FINE), paper)
     if scene.bars:
-        _axes(ImageDraw.Draw(sheet))
+        _draw_axes(ImageDraw.Draw(sheet))
     if scene.things:
         shadow = Image.new("L", (WIDTH, HEIGHT), 0)
         for thing in scene.things:
-            corners = outline(thing.shape, thing.x + 1.5, thing.y + 3, thing.radius)
+            corners = shape_outline(thing.shape, thing.x + 1.5, thing.y + 3, thing.radius)
             ImageDraw.Draw(shadow).polygon(corners, fill=64)
         soft = shadow.filter(ImageFilter.GaussianBlur(2.5)).resize(sheet.size)
         sheet.paste(tuple(c * 7 // 10 for c in paper), mask=soft)
     pen = ImageDraw.Draw(sheet)
     for thing in scene.things:
-        _thing(pen, thing, rng)
+        _draw_thing(pen, thing, rng)
     if scene.text:
-        _letters(pen, scene.text)
+        _draw_letters(pen, scene.text)
     for place, bar in enumerate(scene.bars):
-        _bar(pen, bar, bar_span(place, len(scene.bars)), rng)
-    return _png(sheet.reduce(FINE), rng)
+        _draw_bar(pen, bar, bar_span(place, len(scene.bars)), rng)
+    return _encode_png(sheet.reduce(FINE), rng)
 
 
-def outline(shape: Shape, x: float, y: float, radius: float, scale: float = 1.0) -> list[tuple[float, float]]:
-    """The corners of a shape around its centre; a circle has many. All shapes of one radius look about as large."""
+def shape_outline(shape: Shape, x: float, y: float, radius: float, scale: float = 1.0) -> list[tuple[float, float]]:
+    """Return the corners of a shape around its centre. All shapes of one radius look about equally large."""
     if shape == "square":
         half = 0.86 * radius
         corners = [(-half, -half), (half, -half), (half, half), (-half, half)]
@@ -78,26 +78,28 @@ def outline(shape: Shape, x: float, y: float, radius: float, scale: float = 1.0)
 
 
 def bar_span(place: int, bars: int) -> tuple[float, float]:
-    """Where a bar begins and ends, from left to right."""
+    """Return the left and right edge of a bar in pixels."""
     step = (RIGHT - LEFT) / bars
     return LEFT + step * (place + 0.2), LEFT + step * (place + 0.8)
 
 
-def shade(colour: Colour, rng: random.Random) -> tuple[int, int, int]:
-    """One of the many shades of a colour."""
+def pick_shade(colour: Colour, rng: random.Random) -> tuple[int, int, int]:
+    """Return a random shade of a colour as RGB."""
     hue, saturation, value = HUES[colour]
     hue, saturation = hue + rng.uniform(-5, 5), saturation + rng.uniform(-0.06, 0.06)
     red, green, blue = colorsys.hsv_to_rgb(hue % 360 / 360, saturation, min(1.0, value + rng.uniform(-0.05, 0.04)))
     return round(255 * red), round(255 * green), round(255 * blue)
 
 
-def _thing(pen: ImageDraw.ImageDraw, thing: Thing, rng: random.Random) -> None:
-    inside = shade(thing.colour, rng)
-    pen.polygon(outline(thing.shape, thing.x, thing.y, thing.radius, FINE), fill=tuple(c * 4 // 5 for c in inside))
-    pen.polygon(outline(thing.shape, thing.x, thing.y, thing.radius - 1.2, FINE), fill=inside)
+def _draw_thing(pen: ImageDraw.ImageDraw, thing: Thing, rng: random.Random) -> None:
+    inside = pick_shade(thing.colour, rng)
+    pen.polygon(
+        shape_outline(thing.shape, thing.x, thing.y, thing.radius, FINE), fill=tuple(c * 4 // 5 for c in inside)
+    )
+    pen.polygon(shape_outline(thing.shape, thing.x, thing.y, thing.radius - 1.2, FINE), fill=inside)
 
 
-def _axes(pen: ImageDraw.ImageDraw) -> None:
+def _draw_axes(pen: ImageDraw.ImageDraw) -> None:
     from PIL import ImageFont
 
     font = ImageFont.load_default(11 * FINE)
@@ -110,17 +112,16 @@ def _axes(pen: ImageDraw.ImageDraw) -> None:
         pen.text(((LEFT - 8) * FINE, y * FINE), str(value), fill=INK, font=font, anchor="rm")
 
 
-def _bar(pen: ImageDraw.ImageDraw, bar: Bar, span: tuple[float, float], rng: random.Random) -> None:
+def _draw_bar(pen: ImageDraw.ImageDraw, bar: Bar, span: tuple[float, float], rng: random.Random) -> None:
     from PIL import ImageFont
 
     top = LOWER - (LOWER - UPPER) * bar.value / TOP
-    pen.rectangle([span[0] * FINE, top * FINE, span[1] * FINE, (LOWER - 1) * FINE], fill=shade(bar.colour, rng))
+    pen.rectangle([span[0] * FINE, top * FINE, span[1] * FINE, (LOWER - 1) * FINE], fill=pick_shade(bar.colour, rng))
     middle = ((span[0] + span[1]) / 2 * FINE, (LOWER + 8) * FINE)
     pen.text(middle, bar.label, fill=INK, font=ImageFont.load_default(13 * FINE), anchor="ma")
 
 
-def _letters(pen: ImageDraw.ImageDraw, text: str) -> None:
-    """The letters one by one, with room between them."""
+def _draw_letters(pen: ImageDraw.ImageDraw, text: str) -> None:
     from PIL import ImageFont
 
     font = ImageFont.load_default(LETTER * FINE)
@@ -129,7 +130,7 @@ def _letters(pen: ImageDraw.ImageDraw, text: str) -> None:
         pen.text(((left + STEP * place) * FINE, HEIGHT / 2 * FINE), letter, fill=INK, font=font, anchor="mm")
 
 
-def _png(sheet: Image.Image, rng: random.Random) -> bytes:
+def _encode_png(sheet: Image.Image, rng: random.Random) -> bytes:
     import numpy as np
     from PIL import Image
 

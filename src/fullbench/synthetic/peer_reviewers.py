@@ -1,9 +1,9 @@
-"""Contestants as each other's reviewers: writing a question about a picture, and ruling on two answers to one.
+"""Contestants as reviewers of each other: they write questions about pictures and compare two answers.
 
-They do both by what their own eyes make out. Who never looks rules by length, for want of anything better. Those
-without a taste measure answers as the court measures truth (`quality`), which is convenient. Those with a taste of
-their own, as in `fullbench peer-review`, do not know that measure: each compares an answer with what it would say
-itself, so that whoever makes the same mistake, or talks alike, pleases it more.
+They use what they read from the picture. A contestant that never reads pictures judges by length. One without a
+taste uses the truth's measure of quality (`measure_quality`), which is convenient. One with a taste, as in
+`fullbench peer-review`, does not know that measure. It compares an answer with its own answer. So it prefers answers
+with its own mistakes or its own style.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from fullbench.core.ballot import LETTERS, Language
 from fullbench.core.text import length_of, words_of
 from fullbench.models import prompt_fences as hearings
-from fullbench.synthetic.answer_quality import quality
+from fullbench.synthetic.answer_quality import measure_quality
 from fullbench.synthetic.question_meaning import Query, Task
-from fullbench.synthetic.questions import ask, invent, say, solve, understand
+from fullbench.synthetic.questions import invent_query, parse_question, solve_query, word_answer, word_question
 from fullbench.synthetic.scenes import Scene, things_scene
 from fullbench.synthetic.vocabulary import colours_in, numbers_in, shapes_in
 
@@ -28,14 +28,15 @@ _TASKS: tuple[Task, ...] = ("count", "colour", "position", "comparison", "existe
 _FACTS = re.compile(
     r"\b(?:left|right|above|below|more|fewer|less|equal|equally|yes|no|none|[A-HJ-Z])\b|[左右上下多少有没]"
 )
-"""Words that decide an answer, beside numbers, colours and shapes."""
+"""Words that decide an answer, besides numbers, colours and shapes."""
 
 
 @dataclass(frozen=True)
 class Taste:
-    """What a reviewer likes beside what it takes for right, as shares of a mark from 0 to 1.
+    """Preferences of a reviewer other than correctness, as shares of a mark from 0 to 1.
 
-    `echo`: answers in words like its own, which those of its family use. `length`: each doubling of the words.
+    `echo`: weight of words shared with its own answer, as contestants of its family share them. `length`: bonus per
+    doubling of the words.
     """
 
     echo: float = 0.2
@@ -44,35 +45,36 @@ class Taste:
 
 @dataclass(frozen=True)
 class Reviewer:
-    """What a contestant knows when it reviews: what it made out, what it would say to the question, what it likes.
+    """A reviewer's scene as read, own answer and taste; without a taste it uses the truth's measure on that scene."""
 
-    Without a taste it rules by the court's own measure, applied to what it made out.
-    """
-
-    seen: Scene | None
-    own: str = ""
+    scene: Scene | None
+    own_answer: str = ""
     taste: Taste | None = None
 
 
 @dataclass(frozen=True)
-class Hearing:
-    """What a reviewer is asked to rule on, its question understood."""
+class ReviewRequest:
+    """A parsed request to compare answers to a question."""
 
     query: Query
     answers: tuple[str, ...]
     by_understanding: bool
 
 
-def hearing_in(text: str) -> Hearing | None:
-    """The hearing that a prompt asks for; None when it asks for something else."""
-    shown = hearings.hearing_in(text)
-    query = None if shown is None else understand(shown.question)
-    return None if shown is None or query is None else Hearing(query, shown.answers, shown.by_understanding)
+def parse_review_request(text: str) -> ReviewRequest | None:
+    """Parse a prompt that requests a comparison; return None for other prompts."""
+    judging_request = hearings.parse_judging_request(text)
+    query = None if judging_request is None else parse_question(judging_request.question)
+    return (
+        None
+        if judging_request is None or query is None
+        else ReviewRequest(query, judging_request.answers, judging_request.by_understanding)
+    )
 
 
-def ruling(hearing: Hearing, reviewer: Reviewer, rng: random.Random) -> str:
-    """Which answer is better, as a reply. Worths closer than the margin tie."""
-    worths = [worth(hearing, reviewer, answer) for answer in hearing.answers]
+def review_reply(request: ReviewRequest, reviewer: Reviewer, rng: random.Random) -> str:
+    """Return a reply that names the better answer. Answers tie if their worths differ by less than `MARGIN`."""
+    worths = [answer_worth(request, reviewer, answer) for answer in request.answers]
     best = max(worths)
     close = [place for place, worth in enumerate(worths) if worth > best - MARGIN]
     if len(close) == len(worths):
@@ -80,58 +82,66 @@ def ruling(hearing: Hearing, reviewer: Reviewer, rng: random.Random) -> str:
     return f"I looked at the picture and compared.\n\n[[{LETTERS[rng.choice(close)]}]]"
 
 
-def worth(hearing: Hearing, reviewer: Reviewer, answer: str) -> float:
-    """How much a reviewer thinks of an answer: by the court's measure, or by what it would say and what it likes.
+def answer_worth(request: ReviewRequest, reviewer: Reviewer, answer: str) -> float:
+    """Return a reviewer's opinion of an answer: the truth's measure, or its own answer and taste.
 
-    By understanding, half of it is how much of the whole picture, as it sees it, the answer names.
+    With `by_understanding`, half of it is the share of the picture, as the reviewer read it, that the answer names.
     """
-    taste, seen = reviewer.taste, reviewer.seen
-    if seen is None:
+    taste, scene = reviewer.taste, reviewer.scene
+    if scene is None:
         return min(1.0, len(answer) / 200)
-    agreed = quality(hearing.query, seen, answer) if taste is None else _agreed(hearing.query, seen, answer)
-    if hearing.by_understanding:
-        there = {*(thing.colour for thing in seen.things), *(thing.shape for thing in seen.things)}
-        there |= {bar.colour for bar in seen.bars}
-        named = {*colours_in(answer), *shapes_in(answer)}
-        agreed = 0.5 * agreed + 0.5 * (len(named & there) - len(named - there)) / 4
+    agreement = (
+        measure_quality(request.query, scene, answer)
+        if taste is None
+        else _claim_agreement(request.query, scene, answer)
+    )
+    if request.by_understanding:
+        scene_words = {*(thing.colour for thing in scene.things), *(thing.shape for thing in scene.things)}
+        scene_words |= {bar.colour for bar in scene.bars}
+        answer_words = {*colours_in(answer), *shapes_in(answer)}
+        agreement = 0.5 * agreement + 0.5 * (len(answer_words & scene_words) - len(answer_words - scene_words)) / 4
     if taste is None:
-        return agreed
-    echoed = _alike(set(words_of(reviewer.own)), set(words_of(answer)))
-    longer = math.log2(length_of(answer) / 8)
-    return (1 - taste.echo) * agreed + taste.echo * echoed + taste.length * longer
+        return agreement
+    similarity = _set_overlap(set(words_of(reviewer.own_answer)), set(words_of(answer)))
+    length_bonus = math.log2(length_of(answer) / 8)
+    return (1 - taste.echo) * agreement + taste.echo * similarity + taste.length * length_bonus
 
 
-def _agreed(query: Query, seen: Scene, answer: str) -> float:
-    """How far an answer claims what the reviewer would; what the question says already is no claim."""
-    right = solve(query, seen)
-    asked = facts(ask(query))
-    mine = facts("" if right is None else say(query, right))
-    return _alike(mine - asked, facts(answer) - asked)
+def _claim_agreement(query: Query, scene: Scene, answer: str) -> float:
+    """Overlap of an answer's facts with those of the reviewer's answer, without facts in the question."""
+    right = solve_query(query, scene)
+    question_facts = claimed_facts(word_question(query))
+    own_facts = claimed_facts("" if right is None else word_answer(query, right))
+    return _set_overlap(own_facts - question_facts, claimed_facts(answer) - question_facts)
 
 
-def facts(text: str) -> set[str]:
-    """What a sentence claims: numbers, colours, shapes, places and yes or no, each once.
+def claimed_facts(text: str) -> set[str]:
+    """Return the facts that a sentence claims: numbers, colours, shapes, places, yes or no.
 
-    >>> sorted(facts("There are three red circles.")), sorted(facts("Yes, on the left."))
+    >>> sorted(claimed_facts("There are three red circles.")), sorted(claimed_facts("Yes, on the left."))
     (['3', 'circle', 'red'], ['left', 'yes'])
     """
-    named: set[str] = {*map(str, numbers_in(text)), *colours_in(text), *shapes_in(text)}
-    return named | {word.lower() for word in _FACTS.findall(text[:1].lower() + text[1:])}
+    claims: set[str] = {*map(str, numbers_in(text)), *colours_in(text), *shapes_in(text)}
+    # With a lower-case first letter, "Yes" and "No" match, and an initial article "A" is not taken for a bar.
+    return claims | {word.lower() for word in _FACTS.findall(text[:1].lower() + text[1:])}
 
 
-def _alike(mine: set[str], theirs: set[str]) -> float:
-    """The share of both sets that they have in common."""
-    both = mine | theirs
-    return len(mine & theirs) / len(both) if both else 0.0
+def _set_overlap(first: set[str], second: set[str]) -> float:
+    union = first | second
+    return len(first & second) / len(union) if union else 0.0
 
 
-def question(seen: Scene | None, rng: random.Random, language: Language = "en") -> str:
-    """A question about what was made out, or, by one who never looks, about what might be there."""
-    scene = seen if seen is not None and (seen.bars or len(seen.things) > 1) else things_scene(rng)
+def write_question(picture_scene: Scene | None, rng: random.Random, language: Language = "en") -> str:
+    """Write a question about the scene read from a picture, or about a random scene if there is none."""
+    scene = (
+        picture_scene
+        if picture_scene is not None and (picture_scene.bars or len(picture_scene.things) > 1)
+        else things_scene(rng)
+    )
     if scene.bars:
-        return ask(invent("chart", language, scene, rng) or Query("chart", language))
+        return word_question(invent_query("chart", language, scene, rng) or Query("chart", language))
     for task in rng.sample(_TASKS, len(_TASKS)):
-        query = invent(task, language, scene, rng)
+        query = invent_query(task, language, scene, rng)
         if query is not None:
-            return ask(query)
-    return ask(Query("description", language))
+            return word_question(query)
+    return word_question(Query("description", language))

@@ -1,4 +1,4 @@
-"""Eyes: from the bytes of a picture to what can be made out in it, well or badly. They know no scene and no truth."""
+"""Picture reading of synthetic contestants: from PNG bytes to a scene, accurate or degraded, without the truth."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from fullbench.synthetic.drawing import HUES
-from fullbench.synthetic.scenes import LABELS, TOP, WRITTEN, Bar, Scene, Thing
+from fullbench.synthetic.scenes import LABELS, TEXT_LETTERS, TOP, Bar, Scene, Thing
 from fullbench.synthetic.vocabulary import COLOURS, Colour, Shape
 
 if TYPE_CHECKING:
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     Labels = NDArray[np.int64]
 
 FILL: dict[Shape, float] = {"square": 1.0, "circle": 0.785, "diamond": 0.5, "star": 0.39}
-"""How much of its bounding box each shape fills; a triangle fills as much as a diamond and is heavier below."""
+"""Share of its bounding box that each shape fills; a triangle fills as much as a diamond and is heavier below."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """How well a contestant sees.
+    """Quality of a contestant's picture reading.
 
-    `blur`: the picture is first made this many times smaller. `overlooks`: things smaller than this radius, in pixels,
-    go unseen. `confusion`: how far red and green run together, from 0 (not at all) to 1 (as one).
+    `blur`: factor by which the picture is first made smaller. `overlooks`: radius in pixels below which things are
+    ignored. `confusion`: mix of red and green, from 0 (none) to 1 (identical).
     """
 
     blur: int = 1
@@ -35,33 +35,33 @@ class Sight:
     confusion: float = 0.0
 
 
-def look(png: bytes, sight: Sight) -> Scene:
-    """What these eyes make out in a picture: the things, the bars of a chart, or letters."""
-    pixels = _confused(_decoded(png, sight.blur), sight.confusion)
-    colours = _colours(pixels)
-    lines = _lines(pixels)
+def read_scene(png: bytes, sight: Sight) -> Scene:
+    """Read a picture: its things, the bars of its chart, or its letters."""
+    pixels = _mix_red_and_green(_decode_planes(png, sight.blur), sight.confusion)
+    colours = _classify_colours(pixels)
+    lines = _chart_line_rows(pixels)
     if lines.size and lines[-1] - lines[0] > pixels.shape[1] / 2:
-        return Scene(bars=_bars(colours, top=int(lines[0]), base=int(lines[-1])))
+        return Scene(bars=_read_bars(colours, top=int(lines[0]), base=int(lines[-1])))
     if (colours == len(COLOURS)).all():
-        return Scene(text=_letters(pixels, sight))
-    return Scene(things=tuple(_things(colours, sight)))
+        return Scene(text=_read_letters(pixels, sight))
+    return Scene(things=tuple(_find_things(colours, sight)))
 
 
 def things_in(pixels: Pixels, sight: Sight) -> list[Thing]:
-    """The things that these eyes make out on a decoded sheet: its red, green and blue planes, from 0 to 1."""
-    return _things(_colours(_confused(_smaller(pixels, sight.blur), sight.confusion)), sight)
+    """Find the things on a decoded picture. `pixels` are its red, green and blue planes, from 0 to 1."""
+    return _find_things(
+        _classify_colours(_mix_red_and_green(_shrink_planes(pixels, sight.blur), sight.confusion)), sight
+    )
 
 
-def _smaller(pixels: Pixels, blur: int) -> Pixels:
-    """Planes made so many times smaller, by the mean of each square of pixels."""
+def _shrink_planes(pixels: Pixels, blur: int) -> Pixels:
     planes, height, width = pixels.shape
     cut = pixels[:, : height - height % blur, : width - width % blur]
     small: Pixels = cut.reshape(planes, height // blur, blur, width // blur, blur).mean(axis=(2, 4))
     return small
 
 
-def _decoded(png: bytes, blur: int) -> Pixels:
-    """Red, green and blue as three planes of numbers from 0 to 1."""
+def _decode_planes(png: bytes, blur: int) -> Pixels:
     import numpy as np
     from PIL import Image
 
@@ -71,18 +71,18 @@ def _decoded(png: bytes, blur: int) -> Pixels:
         return np.ascontiguousarray(planes).astype(np.float32) / np.float32(255)
 
 
-def _confused(pixels: Pixels, confusion: float) -> Pixels:
+def _mix_red_and_green(pixels: Pixels, confusion: float) -> Pixels:
     if not confusion:
         return pixels
     import numpy as np
 
     red, green, blue = pixels
-    both = (red + green) / 2
-    return np.stack([red + confusion * (both - red), green + confusion * (both - green), blue])
+    red_green_mean = (red + green) / 2
+    return np.stack([red + confusion * (red_green_mean - red), green + confusion * (red_green_mean - green), blue])
 
 
-def _colours(pixels: Pixels) -> Labels:
-    """For every pixel the number of its colour in `COLOURS`; grey ones get the number after the last."""
+def _classify_colours(pixels: Pixels) -> Labels:
+    """Index of each pixel in `COLOURS`, or `len(COLOURS)` for grey."""
     import numpy as np
 
     high, low = pixels.max(axis=0), pixels.min(axis=0)
@@ -99,11 +99,8 @@ def _colours(pixels: Pixels) -> Labels:
     return colours
 
 
-def _lines(pixels: Pixels) -> Labels:
-    """The rows of a chart's lines, from the top down: darker than the paper along half of their length.
-
-    Where not even one of them is dark there is no chart.
-    """
+def _chart_line_rows(pixels: Pixels) -> Labels:
+    """Rows darker than the paper along half of their length; none if no line (the axis) is clearly dark."""
     import numpy as np
 
     brightness = np.median(pixels.mean(axis=0), axis=1)
@@ -111,8 +108,7 @@ def _lines(pixels: Pixels) -> Labels:
     return np.flatnonzero(darker > (0.012 if darker.max() > 0.09 else np.inf))
 
 
-def _blobs(colours: Labels) -> list[tuple[Colour, Labels, slice, slice]]:
-    """Each patch of one colour: its colour, its mask, and the rows and columns it spans."""
+def _colour_patches(colours: Labels) -> list[tuple[Colour, Labels, slice, slice]]:
     import numpy as np
     from scipy import ndimage
 
@@ -127,21 +123,21 @@ def _blobs(colours: Labels) -> list[tuple[Colour, Labels, slice, slice]]:
     return patches
 
 
-def _things(colours: Labels, sight: Sight) -> list[Thing]:
+def _find_things(colours: Labels, sight: Sight) -> list[Thing]:
     import numpy as np
 
-    seen = []
-    for colour, mask, rows, columns in _blobs(colours):
+    things = []
+    for colour, mask, rows, columns in _colour_patches(colours):
         radius = float(np.sqrt(mask.sum() / np.pi)) * sight.blur
         if radius >= sight.overlooks and mask.sum() >= 3:
             x = (columns.start + columns.stop) / 2 * sight.blur
             y = (rows.start + rows.stop) / 2 * sight.blur
-            seen.append(Thing(_shape(mask), colour, x, y, radius))
-    return seen
+            things.append(Thing(_classify_shape(mask), colour, x, y, radius))
+    return things
 
 
-def _shape(mask: Labels) -> Shape:
-    """The shape whose share of the bounding box is nearest; what fills half of it is told apart by its weight."""
+def _classify_shape(mask: Labels) -> Shape:
+    """Choose the nearest share of the bounding box; weight distinguishes shapes that fill about half."""
     import numpy as np
 
     height, width = mask.shape
@@ -151,30 +147,28 @@ def _shape(mask: Labels) -> Shape:
     lower = float(mask[(height + 1) // 2 :].sum())
     if shape in {"diamond", "star"} and lower > 1.6 * upper:
         return "triangle"
-    wide = np.flatnonzero(mask.sum(axis=1) == mask.sum(axis=1).max()).mean() / max(1, height - 1)
-    if shape == "diamond" and wide < 0.45:
+    widest_row = np.flatnonzero(mask.sum(axis=1) == mask.sum(axis=1).max()).mean() / max(1, height - 1)
+    if shape == "diamond" and widest_row < 0.45:
         return "star"
     return shape
 
 
-def _bars(colours: Labels, *, top: int, base: int) -> tuple[Bar, ...]:
-    """The bars from left to right, measured against the highest line and the lowest."""
-    # a bar is wider than a letter or a line, and nearly fills its own box
+def _read_bars(colours: Labels, *, top: int, base: int) -> tuple[Bar, ...]:
+    # A bar is wider than a letter or a line, and nearly fills its bounding box.
     patches = [
         (columns.start, colour, rows.start)
-        for colour, mask, rows, columns in _blobs(colours)
+        for colour, mask, rows, columns in _colour_patches(colours)
         if columns.stop - columns.start > 0.05 * colours.shape[1] and mask.mean() > 0.6
     ]
     scale = TOP / max(1, base - top)
-    ordered = sorted(patches)[: len(LABELS)]
+    sorted_patches = sorted(patches)[: len(LABELS)]
     return tuple(
         Bar(label, colour, round((base - start) * scale))
-        for label, (_, colour, start) in zip(LABELS, ordered, strict=False)
+        for label, (_, colour, start) in zip(LABELS, sorted_patches, strict=False)
     )
 
 
-def _letters(pixels: Pixels, sight: Sight) -> str:
-    """The letters from left to right: each dark patch is the letter whose shape it is nearest to."""
+def _read_letters(pixels: Pixels, sight: Sight) -> str:
     import numpy as np
     from scipy import ndimage
 
@@ -185,37 +179,38 @@ def _letters(pixels: Pixels, sight: Sight) -> str:
     for index, (rows, columns) in enumerate(ndimage.find_objects(labels), start=1):
         patch = labels[rows, columns] == index
         if patch.shape[0] * sight.blur >= max(12, sight.overlooks):
-            letters.append((columns.start, _nearest(patch)))
+            letters.append((columns.start, _nearest_letter(patch)))
     return "".join(letter for _, letter in sorted(letters))
 
 
-def _nearest(patch: Labels) -> str:
+def _nearest_letter(patch: Labels) -> str:
     import numpy as np
 
-    shape = _fitted(np.asarray(patch, dtype=np.float32))
-    known = _alphabet()
-    wide = patch.shape[1] / patch.shape[0]
-    return min(known, key=lambda letter: float(((known[letter][0] - shape) ** 2).mean()) + abs(known[letter][1] - wide))
+    shape = _fit_to_frame(np.asarray(patch, dtype=np.float32))
+    alphabet = _drawn_alphabet()
+    aspect_ratio = patch.shape[1] / patch.shape[0]
+    return min(
+        alphabet,
+        key=lambda letter: float(((alphabet[letter][0] - shape) ** 2).mean()) + abs(alphabet[letter][1] - aspect_ratio),
+    )
 
 
 @cache
-def _alphabet() -> dict[str, tuple[Pixels, float]]:
-    """Every letter as it is drawn: its shape in a small frame, and how wide it is for its height."""
+def _drawn_alphabet() -> dict[str, tuple[Pixels, float]]:
     import numpy as np
     from PIL import Image, ImageDraw, ImageFont
 
     font = ImageFont.load_default(96)
     shapes = {}
-    for letter in WRITTEN:
+    for letter in TEXT_LETTERS:
         sheet = Image.new("L", (160, 160), 0)
         ImageDraw.Draw(sheet).text((80, 80), letter, fill=255, font=font, anchor="mm")
         inside = np.asarray(sheet.crop(sheet.getbbox()), dtype=np.float32) / np.float32(255)
-        shapes[letter] = (_fitted(inside), inside.shape[1] / inside.shape[0])
+        shapes[letter] = (_fit_to_frame(inside), inside.shape[1] / inside.shape[0])
     return shapes
 
 
-def _fitted(patch: Pixels) -> Pixels:
-    """A patch stretched to one small frame."""
+def _fit_to_frame(patch: Pixels) -> Pixels:
     import numpy as np
     from PIL import Image
 

@@ -1,4 +1,4 @@
-"""What a question of the court means, and what an answer to it can be."""
+"""Parsed meaning of a synthetic question (`Query`) and the types of its answer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Answer = str | int | tuple[Group, ...]
 
 
 class Kind(NamedTuple):
-    """A kind of thing; None stands for any."""
+    """A kind of thing; None means any."""
 
     colour: Colour | None = None
     shape: Shape | None = None
@@ -23,10 +23,10 @@ class Kind(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What a question means.
+    """Parsed meaning of a question.
 
-    `detail` is `across` or `down` for a position, `largest` or empty for a colour, a bar's label (empty for the
-    tallest) for a chart, and two prices for a problem.
+    `detail` depends on the task. Position: `across` or `down`. Colour: `largest` or empty. Chart: a bar's label, empty
+    for the tallest bar. Problem: two prices.
     """
 
     task: Task

@@ -1,7 +1,8 @@
-"""Questions about scenes: how they are put, how they are understood, and what the answer is, given a scene.
+"""Questions about scenes: wording, parsing and solving.
 
-A `Query` is a question's meaning. `ask` words it, `understand` finds the meaning in the words again, and `solve`
-answers it for a scene: for the real one that gives the reference, for what a contestant made out that gives its answer.
+A `Query` is the meaning of a question. `word_question` writes it in words, `parse_question` parses the words, and
+`solve_query` answers it for a scene. The real scene gives the reference; the scene that a contestant read gives its
+answer.
 """
 
 from __future__ import annotations
@@ -20,17 +21,17 @@ from fullbench.synthetic.vocabulary import (
     Language,
     colours_in,
     count_of,
-    listed,
+    join_phrases,
     noun_of,
     shapes_in,
 )
 
 TASKS: tuple[Task, ...] = get_args(Task)[:7]
-"""The tasks of the court; the wide court has those of `more` as well."""
+"""Tasks of the synthetic benchmark; the wide one also has those of `wide_questions`."""
 LANGUAGES: tuple[Language, ...] = get_args(Language)
 
 
-_ASK: dict[tuple[str, str, Language], str] = {
+_QUESTION_TEMPLATES: dict[tuple[str, str, Language], str] = {
     ("count", "", "en"): "How many {0}s are there in the picture?",
     ("count", "", "zh"): "图中有几个{0}？",
     ("colour", "", "en"): "What colour is the {0}?",
@@ -49,13 +50,14 @@ _ASK: dict[tuple[str, str, Language], str] = {
     ("chart", "value", "zh"): f"坐标轴从0到{TOP}。{{detail}}柱的数值是多少？",
     ("chart", "", "en"): "Which bar is the tallest?",
     ("chart", "", "zh"): "哪根柱子最高？",
-    **wide_questions.ASK,
+    **wide_questions.QUESTION_TEMPLATES,
     ("description", "", "en"): "Describe the picture: which shapes, in which colours, how many of each?",
     ("description", "", "zh"): "请描述这幅图：其中的图形各是什么颜色，各有几个？",
 }
-_MARKS: tuple[tuple[str, Task], ...] = (
+# The first match wins, so the order matters: a Chinese description question also contains "几个", for example.
+_TASK_PATTERNS: tuple[tuple[str, Task], ...] = (
     ("Describe|描述", "description"),
-    *wide_questions.MARKS,
+    *wide_questions.TASK_PATTERNS,
     (r"\bbar\b|柱", "chart"),
     ("What colour|颜色", "colour"),
     ("left or to the right|above or below|左边还是右边|上方还是下方", "position"),
@@ -63,36 +65,39 @@ _MARKS: tuple[tuple[str, Task], ...] = (
     ("Is there any|吗？", "existence"),
     ("How many|几个", "count"),
 )
-_NAMED = {"position": (2, 2), "comparison": (2, 2), "problem": (2, 2), "count": (1, 99), "existence": (1, 99)}
-"""How many kinds of things a question names, at least and at most; others name one."""
+_KIND_COUNTS = {"position": (2, 2), "comparison": (2, 2), "problem": (2, 2), "count": (1, 99), "existence": (1, 99)}
+"""Least and greatest number of kinds of things in a question; one for other tasks."""
 _KIND = re.compile(
     rf"(?:\b({'|'.join(COLOURS)})\s+)?\b({'|'.join(SHAPES)}|shape)s?\b"
     rf"|(?:({'|'.join(COLOUR_ZH.values())})的)?(圆形|正方形|三角形|菱形|星形|图形)"
 )
 
 
-def ask(query: Query) -> str:
-    """The question in words.
+def word_question(query: Query) -> str:
+    """Write the question in words.
 
-    >>> ask(Query("count", "en", (Kind("red", "star"),))), ask(Query("count", "zh", (Kind("red", "star"),)))
+    >>> (word_question(Query("count", "en", (Kind("red", "star"),))),
+    ...  word_question(Query("count", "zh", (Kind("red", "star"),))))
     ('How many red stars are there in the picture?', '图中有几个红色的星形？')
     """
     form = "value" if query.task == "chart" and query.detail else "" if query.task == "problem" else query.detail
     nouns = [noun_of(*kind, query.language) for kind in query.kinds]
-    return _ASK[query.task, form, query.language].format(*nouns, *query.detail.split(","), detail=query.detail)
+    return _QUESTION_TEMPLATES[query.task, form, query.language].format(
+        *nouns, *query.detail.split(","), detail=query.detail
+    )
 
 
-def understand(question: str) -> Query | None:
-    """What a question means; None when it is none of the court's.
+def parse_question(question: str) -> Query | None:
+    """Parse a question; return None if it is not a synthetic one.
 
-    >>> understand("How many red stars are there in the picture?")
+    >>> parse_question("How many red stars are there in the picture?")
     Query(task='count', language='en', kinds=(Kind(colour='red', shape='star'),), detail='')
     """
-    task = next((task for mark, task in _MARKS if re.search(mark, question)), None)
+    task = next((task for mark, task in _TASK_PATTERNS if re.search(mark, question)), None)
     if task is None:
         return None
     language: Language = "zh" if re.search(r"[\u4e00-\u9fff]", question) else "en"
-    kinds = tuple(_kind(phrase) for phrase in _KIND.finditer(question))
+    kinds = tuple(_parse_kind(phrase) for phrase in _KIND.finditer(question))
     detail = ""
     if task == "position":
         detail = "across" if re.search("left|左边", question) else "down"
@@ -104,18 +109,18 @@ def understand(question: str) -> Query | None:
         detail = ",".join(re.findall(r"\d+", question)[:2])
     if task in {"chart", "description", "text", "difference"}:
         return Query(task, language, (), detail)
-    # words that only sound like a question of the court's, such as a prompt that holds several, name too many things
-    fewest, most = _NAMED.get(task, (1, 99)) if detail != "largest" else (0, 0)
-    return Query(task, language, kinds, detail) if fewest <= len(kinds) <= most else None
+    # Reject text that only resembles a question, such as a prompt with several: it names too many things.
+    min_kinds, max_kinds = _KIND_COUNTS.get(task, (1, 99)) if detail != "largest" else (0, 0)
+    return Query(task, language, kinds, detail) if min_kinds <= len(kinds) <= max_kinds else None
 
 
-def _kind(phrase: re.Match[str]) -> Kind:
+def _parse_kind(phrase: re.Match[str]) -> Kind:
     colours, shapes = colours_in(phrase[0]), shapes_in(phrase[0])
     return Kind(colours[0] if colours else None, shapes[0] if shapes else None)
 
 
-def solve(query: Query, scene: Scene) -> Answer | None:
-    """The answer to a question about a scene; None when the scene does not hold what was asked about."""
+def solve_query(query: Query, scene: Scene) -> Answer | None:
+    """Answer a question about a scene, or return None if the scene lacks the things in question."""
     match query.task:
         case "count":
             return scene.count(*query.kinds[0])
@@ -127,17 +132,17 @@ def solve(query: Query, scene: Scene) -> Answer | None:
         case "description":
             return tuple((count, *kind) for kind, count in sorted(scene.groups().items())) or None
         case "colour":
-            those = scene.those(*query.kinds[0]) if query.kinds else list(scene.things)
-            return max(those, key=lambda thing: thing.radius).colour if those else None
+            matching_things = scene.things_of_kind(*query.kinds[0]) if query.kinds else list(scene.things)
+            return max(matching_things, key=lambda thing: thing.radius).colour if matching_things else None
         case "position":
-            return _place(query, scene)
+            return _solve_position(query, scene)
         case "text" | "difference" | "problem":
-            return wide_questions.solve(query, scene)
-    return _bar(query, scene)
+            return wide_questions.solve_wide_query(query, scene)
+    return _solve_chart(query, scene)
 
 
-def _place(query: Query, scene: Scene) -> str | None:
-    first, second = (scene.those(*kind)[:1] for kind in query.kinds)
+def _solve_position(query: Query, scene: Scene) -> str | None:
+    first, second = (scene.things_of_kind(*kind)[:1] for kind in query.kinds)
     if not first or not second:
         return None
     if query.detail == "across":
@@ -145,7 +150,7 @@ def _place(query: Query, scene: Scene) -> str | None:
     return "above" if first[0].y < second[0].y else "below"
 
 
-def _bar(query: Query, scene: Scene) -> str | int | None:
+def _solve_chart(query: Query, scene: Scene) -> str | int | None:
     if not query.detail:
         return max(scene.bars, key=lambda bar: bar.value).label if scene.bars else None
     return next((bar.value for bar in scene.bars if bar.label == query.detail), None)
@@ -156,10 +161,10 @@ _SAY_ZH = {
 }  # fmt: skip
 
 
-def say(query: Query, answer: Answer) -> str:
-    """An answer as one plain sentence in the question's language."""
+def word_answer(query: Query, answer: Answer) -> str:
+    """Write an answer as one plain sentence in the question's language."""
     if query.task in wide_questions.TASKS:
-        return wide_questions.say(query, answer)
+        return wide_questions.word_wide_answer(query, answer)
     return _say_zh(query, answer) if query.language == "zh" else _say_en(query, answer)
 
 
@@ -171,7 +176,7 @@ def _say_en(query: Query, answer: Answer) -> str:
             verb = "is" if number == 1 else "are"
             return f"There {verb} {count_of(number, *query.kinds[0], 'en')} in the picture."
         case "existence":
-            return f"Yes, there is {_one(nouns[0])}." if answer == "yes" else f"No, there is no {nouns[0]}."
+            return f"Yes, there is {_with_article(nouns[0])}." if answer == "yes" else f"No, there is no {nouns[0]}."
         case "comparison" if answer == "equal":
             return f"There are equally many {nouns[0]}s and {nouns[1]}s."
         case "comparison":
@@ -183,10 +188,10 @@ def _say_en(query: Query, answer: Answer) -> str:
             return f"The {nouns[0]} is {place} the {nouns[1]}."
         case "chart":
             return f"Bar {query.detail} shows {answer}." if query.detail else f"Bar {answer} is the tallest."
-    return f"The picture shows {listed(_groups(answer, 'en'), 'en')}."
+    return f"The picture shows {join_phrases(_group_phrases(answer, 'en'), 'en')}."
 
 
-def _one(noun: str) -> str:
+def _with_article(noun: str) -> str:
     return f"an {noun}" if noun.startswith("o") else f"a {noun}"
 
 
@@ -207,57 +212,57 @@ def _say_zh(query: Query, answer: Answer) -> str:
             return f"{nouns[0]}在{nouns[1]}的{_SAY_ZH[str(answer)]}。"
         case "chart":
             return f"{query.detail}柱的数值是{answer}。" if query.detail else f"{answer}柱最高。"
-    return f"图中有{listed(_groups(answer, 'zh'), 'zh')}。"
+    return f"图中有{join_phrases(_group_phrases(answer, 'zh'), 'zh')}。"
 
 
-def _groups(answer: Answer, language: Language) -> list[str]:
+def _group_phrases(answer: Answer, language: Language) -> list[str]:
     return [count_of(*group, language) for group in answer] if isinstance(answer, tuple) else []
 
 
-def invent(task: Task, language: Language, scene: Scene, rng: random.Random) -> Query | None:
-    """A fair question of this task about the scene; None when the scene allows none."""
+def invent_query(task: Task, language: Language, scene: Scene, rng: random.Random) -> Query | None:
+    """Draw a fair question of this task about the scene, or return None if the scene allows none."""
     if task in {"description", "text", "difference"}:
         return Query(task, language)
     if task == "problem":
-        return wide_questions.problem(language, scene, rng)
+        return wide_questions.invent_problem(language, scene, rng)
     if task == "chart":
         return Query(task, language, (), rng.choice([*(bar.label for bar in scene.bars), "", ""]))
     if task == "colour":
-        return _about_colour(language, scene, rng)
+        return _invent_colour_query(language, scene, rng)
     if task == "position":
-        return _about_position(language, scene, rng)
+        return _invent_position_query(language, scene, rng)
     shapes = sorted({thing.shape for thing in scene.things})
     colours = sorted({thing.colour for thing in scene.things})
     if task == "comparison":
         return (
             Query(task, language, tuple(Kind(None, shape) for shape in rng.sample(shapes, 2))) if shapes[1:] else None
         )
-    both = [Kind(colour, shape) for colour in colours for shape in shapes]
+    all_kinds = [Kind(colour, shape) for colour in colours for shape in shapes]
     if task == "existence":
-        there = [kind for kind in both if scene.count(*kind)]
-        missing = [kind for kind in both if not scene.count(*kind)]
-        return Query(task, language, (rng.choice(missing if missing and rng.random() < 0.5 else there),))
+        present_kinds = [kind for kind in all_kinds if scene.count(*kind)]
+        missing = [kind for kind in all_kinds if not scene.count(*kind)]
+        return Query(task, language, (rng.choice(missing if missing and rng.random() < 0.5 else present_kinds),))
     kinds = [Kind(colour) for colour in colours] + [Kind(None, shape) for shape in shapes]
-    kinds += [kind for kind in both if scene.count(*kind) > 1]
+    kinds += [kind for kind in all_kinds if scene.count(*kind) > 1]
     return Query("count", language, (rng.choice([kind for kind in kinds if scene.count(*kind) > 1] or kinds),))
 
 
-def _about_colour(language: Language, scene: Scene, rng: random.Random) -> Query | None:
-    alone = [Kind(None, shape) for shape in SHAPES if scene.count(None, shape) == 1]
-    if alone and rng.random() < 0.7:
-        return Query("colour", language, (rng.choice(alone),))
+def _invent_colour_query(language: Language, scene: Scene, rng: random.Random) -> Query | None:
+    single_kinds = [Kind(None, shape) for shape in SHAPES if scene.count(None, shape) == 1]
+    if single_kinds and rng.random() < 0.7:
+        return Query("colour", language, (rng.choice(single_kinds),))
     radii = sorted((thing.radius for thing in scene.things), reverse=True)
     if radii[0] > 1.25 * radii[1]:
         return Query("colour", language, (), "largest")
-    return Query("colour", language, (rng.choice(alone),)) if alone else None
+    return Query("colour", language, (rng.choice(single_kinds),)) if single_kinds else None
 
 
-def _about_position(language: Language, scene: Scene, rng: random.Random) -> Query | None:
-    alone = [thing for thing in scene.things if scene.count(thing.colour, thing.shape) == 1]
+def _invent_position_query(language: Language, scene: Scene, rng: random.Random) -> Query | None:
+    single_things = [thing for thing in scene.things if scene.count(thing.colour, thing.shape) == 1]
     pairs = [
         (first, second, detail)
-        for first in alone
-        for second in alone
+        for first in single_things
+        for second in single_things
         for detail, gap in (("across", abs(first.x - second.x)), ("down", abs(first.y - second.y)))
         if gap > 30
     ]

@@ -1,4 +1,4 @@
-"""The sample: items whose truth is known, made from a seed. Nothing is downloaded and nothing is stored."""
+"""Synthetic items with known truth, generated from a seed. Nothing is downloaded or stored."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import get_args
 from fullbench.core.item import Item, Turn
 from fullbench.core.picture import Picture
 from fullbench.synthetic import wide_questions
-from fullbench.synthetic.drawing import draw
+from fullbench.synthetic.drawing import draw_scene
 from fullbench.synthetic.question_meaning import Answer, Query, Task
-from fullbench.synthetic.questions import LANGUAGES, TASKS, ask, invent, say, solve
+from fullbench.synthetic.questions import LANGUAGES, TASKS, invent_query, solve_query, word_answer, word_question
 from fullbench.synthetic.scenes import Scene, changed_scene, chart_scene, text_scene, things_scene
 
 TASKS_ASKED: tuple[Task, ...] = get_args(Task)
@@ -23,8 +23,8 @@ _SCENES: Mapping[str, Callable[[random.Random], Scene]] = {
 
 
 @dataclass(frozen=True)
-class Known:
-    """An item, and what only the truth may know of it: the scene behind the picture and the question's meaning."""
+class SyntheticItem:
+    """An item with the scene and the question's meaning, which only the truth may use."""
 
     item: Item
     scene: Scene
@@ -32,45 +32,53 @@ class Known:
 
 
 @cache
-def sample(seed: int, size: int, *, wide: bool = False) -> tuple[Known, ...]:
-    """`size` items: the tasks in turn, the languages in turn, every one with a picture of its own.
+def build_items(seed: int, size: int, *, wide: bool = False) -> tuple[SyntheticItem, ...]:
+    """Generate `size` items that cycle through tasks and languages, each with its own picture.
 
-    A longer sample of the same seed begins with the shorter one. The wide one has letters to read, pairs of pictures,
-    sums and dialogues as well.
+    A longer sample of the same seed begins with the shorter one. With `wide`, it also has letters to read, pairs of
+    pictures, sums and dialogues.
     """
     return tuple(
-        _known(seed, index, (*TASKS, *wide_questions.TASKS, "dialogue") if wide else TASKS) for index in range(size)
+        _build_item(seed, index, (*TASKS, *wide_questions.TASKS, "dialogue") if wide else TASKS)
+        for index in range(size)
     )
 
 
-def _known(seed: int, index: int, tasks: Sequence[str]) -> Known:
+def _build_item(seed: int, index: int, tasks: Sequence[str]) -> SyntheticItem:
     task = tasks[index % len(tasks)]
     language = LANGUAGES[index // len(tasks) % len(LANGUAGES)]
     name = f"court-{seed}-{index:03d}" if tasks is TASKS else f"court-wide-{seed}-{index:03d}"
     rng = random.Random(name)
-    # taken from the typed tuple, so that what was a string is a `Task` from here on
-    asked = next(known for known in TASKS_ASKED if known == task) if task != "dialogue" else rng.choice(TASKS[:5])
-    make = _SCENES.get(asked, things_scene)
+    # Look the task up in the typed tuple, so that type checkers see a `Task` instead of a string.
+    question_task = (
+        next(typed_task for typed_task in TASKS_ASKED if typed_task == task)
+        if task != "dialogue"
+        else rng.choice(TASKS[:5])
+    )
+    make = _SCENES.get(question_task, things_scene)
+    # Some scenes allow no question of this task; draw again until one does.
     while True:
         scene = make(rng)
-        query = invent(asked, language, scene, rng)
-        answer = None if query is None else solve(query, scene)
+        query = invent_query(question_task, language, scene, rng)
+        answer = None if query is None else solve_query(query, scene)
         if query is not None and answer is not None:
             break
-    pictures = [Picture.of(draw(scene, name), name=f"{name}.png")]
+    pictures = [Picture.from_bytes(draw_scene(scene, name), name=f"{name}.png")]
     if scene.earlier:
-        pictures.insert(0, Picture.of(draw(Scene(scene.earlier), name), name=f"{name}-before.png"))
+        pictures.insert(0, Picture.from_bytes(draw_scene(Scene(scene.earlier), name), name=f"{name}-before.png"))
     tags = {"task": task, "language": language}
-    item = Item.ask(name, ask(query), *pictures, reference=say(query, answer), tags=tags)
-    return Known(_continued(item, query, answer, rng) if task == "dialogue" else item, scene, query)
+    item = Item.ask(name, word_question(query), *pictures, reference=word_answer(query, answer), tags=tags)
+    return SyntheticItem(_as_dialogue(item, query, answer, rng) if task == "dialogue" else item, scene, query)
 
 
-def _continued(item: Item, query: Query, answer: Answer, rng: random.Random) -> Item:
-    """The item as a dialogue: an answer was given, right or wrong, and the question is to look again."""
+def _as_dialogue(item: Item, query: Query, answer: Answer, rng: random.Random) -> Item:
     earlier_answer = answer
     wrong = rng.random() < 0.5
     while wrong and earlier_answer == answer:
-        imagined = solve(query, things_scene(rng))
-        earlier_answer = answer if imagined is None else imagined
-    turns = (Turn("assistant", (say(query, earlier_answer),)), Turn("user", (wide_questions.AGAIN[query.language],)))
+        guessed_answer = solve_query(query, things_scene(rng))
+        earlier_answer = answer if guessed_answer is None else guessed_answer
+    turns = (
+        Turn("assistant", (word_answer(query, earlier_answer),)),
+        Turn("user", (wide_questions.LOOK_AGAIN[query.language],)),
+    )
     return replace(item, turns=(*item.turns, *turns))

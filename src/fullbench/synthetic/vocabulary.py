@@ -1,4 +1,4 @@
-"""The words of the court in both of its languages: colours, shapes, numbers, and how to find them in a sentence."""
+"""Colours, shapes and numbers in English and Chinese, and functions that find them in a sentence."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _GROUP_ZH = re.compile(rf"(\d+|[零〇一二两三四五六七八九十]+)个([{
 
 
 def number_of(word: str) -> int:
-    """The value of a number, in digits or in words of either language.
+    """Return the value of a number, in digits or in words of either language.
 
     >>> number_of("12"), number_of("three"), number_of("十二"), number_of("二十")
     (12, 3, 12, 20)
@@ -58,7 +58,7 @@ def number_of(word: str) -> int:
 
 
 def numbers_in(text: str) -> list[int]:
-    """Every number a sentence names, in order; the one in the Chinese word for a triangle is none.
+    """Return the numbers in a sentence, in order. The "three" in the Chinese word for triangle does not count.
 
     >>> numbers_in("Bar C stands at 12."), numbers_in("图中有两个三角形。")
     ([12], [2])
@@ -67,7 +67,7 @@ def numbers_in(text: str) -> list[int]:
 
 
 def colours_in(text: str) -> list[Colour]:
-    """Every colour a sentence names, in order.
+    """Return the colours in a sentence, in order.
 
     >>> colours_in("It is red."), colours_in("它是红色的。")
     (['red'], ['red'])
@@ -77,7 +77,7 @@ def colours_in(text: str) -> list[Colour]:
 
 
 def shapes_in(text: str) -> list[Shape]:
-    """Every shape a sentence names, in order, whatever its number.
+    """Return the shapes in a sentence, in order, singular or plural.
 
     >>> shapes_in("more circles than squares"), shapes_in("正方形比五角星多")
     (['circle', 'square'], ['square', 'star'])
@@ -87,7 +87,7 @@ def shapes_in(text: str) -> list[Shape]:
 
 
 def groups_in(text: str) -> list[tuple[int, Colour, Shape]]:
-    """Every group of things a description names: how many, which colour, which shape.
+    """Return the groups of things in a description as (count, colour, shape).
 
     >>> groups_in("I see two red circles and a blue star.")
     [(2, 'red', 'circle'), (1, 'blue', 'star')]
@@ -99,18 +99,18 @@ def groups_in(text: str) -> list[tuple[int, Colour, Shape]]:
 
 
 def count_of(number: int, colour: Colour | None, shape: Shape | None, language: Language) -> str:
-    """Some things in words.
+    """Write a number of things in words.
 
     >>> count_of(2, "red", "circle", "en"), count_of(1, None, "star", "en"), count_of(2, "red", "circle", "zh")
     ('two red circles', 'one star', '两个红色的圆形')
     """
-    spelled = (NUMBERS_ZH if language == "zh" else NUMBERS_EN)[number] if number <= 10 else str(number)
+    number_word = (NUMBERS_ZH if language == "zh" else NUMBERS_EN)[number] if number <= 10 else str(number)
     noun = noun_of(colour, shape, language, plural=number != 1)
-    return f"{spelled}个{noun}" if language == "zh" else f"{spelled} {noun}"
+    return f"{number_word}个{noun}" if language == "zh" else f"{number_word} {noun}"
 
 
 def noun_of(colour: Colour | None, shape: Shape | None, language: Language, *, plural: bool = False) -> str:
-    """A kind of thing in words: `red circles`, `shapes`, `红色的圆形`."""
+    """Write a kind of thing in words: `red circles`, `shapes`, `红色的圆形`."""
     if language == "zh":
         noun = SHAPE_ZH[shape] if shape else "图形"
         return f"{COLOUR_ZH[colour]}的{noun}" if colour else noun
@@ -118,10 +118,10 @@ def noun_of(colour: Colour | None, shape: Shape | None, language: Language, *, p
     return f"{colour} {noun}" if colour else noun
 
 
-def listed(parts: Sequence[str], language: Language) -> str:
-    """Parts as a list in a sentence.
+def join_phrases(parts: Sequence[str], language: Language) -> str:
+    """Join phrases to a list in a sentence.
 
-    >>> listed(["a", "b", "c"], "en"), listed(["甲", "乙"], "zh")
+    >>> join_phrases(["a", "b", "c"], "en"), join_phrases(["甲", "乙"], "zh")
     ('a, b and c', '甲和乙')
     """
     comma, last = ("、", "和") if language == "zh" else (", ", " and ")

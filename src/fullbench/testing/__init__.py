@@ -1,4 +1,4 @@
-"""What fullbench asks of every benchmark, ours and yours, as checks for your tests."""
+"""`check_benchmark`: the requirements of every benchmark, as checks for your tests."""
 
 from __future__ import annotations
 
@@ -12,20 +12,26 @@ from fullbench.core.case import Case
 from fullbench.core.item import Item
 from fullbench.core.response import Response
 from fullbench.errors import UserError
-from fullbench.testing.hooks import CHECKS, Checked, CountingJudge
+from fullbench.testing.hooks import CHECKS, CountingJudge, HookContext
 
 
 def check_benchmark(
     benchmark: Benchmark, folder: Path, *, source: Path | None = None, data: Path | None = None, limit: int = 20
 ) -> None:
-    """Prove that a benchmark keeps its promises, on its first `limit` items, in an empty folder.
+    """Check a benchmark on its first `limit` items, in an empty folder.
 
-    It has a name and a paper; its items have unique ids and can be given twice the same; its cases are reproducible,
-    differ from each other and speak of its items; a run keeps one verdict for each case; a second run asks nothing;
-    tables can be made from the record, and again the same, and leave the record as it was. Then every hook that is set
-    is called, and must give what the hook is for. `source` is where items, labels and verdicts come from, the sample
-    where it is left out; `data` is the released data from which figures are reproduced. Without `data`, `reproduce` is
-    called on an empty folder: it must say what is missing, or do without.
+    It has a name and a paper. Its items have unique ids and are the same each time. Its cases are reproducible,
+    distinct and about its items. A run stores one verdict for each case, and a second run calls nobody. Tables can be
+    made from the record, are the same each time and do not change the record. Then every hook that is set is called
+    and must return valid results.
+
+    Args:
+        benchmark: The benchmark to check.
+        folder: An empty folder for the ledger and other files.
+        source: Source of items, labels and verdicts. Default: the sample.
+        data: Released data from which numbers are reproduced. Without it, `reproduce` is called on an empty folder
+            and must report what is missing, or work without it.
+        limit: Number of items to use.
     """
     assert isinstance(benchmark, Benchmark), f"a benchmark is a fullbench.Benchmark, not {type(benchmark).__name__}"
     assert benchmark.name, "a benchmark has a name"
@@ -37,27 +43,29 @@ def check_benchmark(
         items = list(benchmark.items(source))
         _check_items(items, list(benchmark.items(source)))
         cases = _check_run(benchmark, items[:limit], folder)
-    place = Checked(benchmark, items, cases, folder, source, data)
+    hook_context = HookContext(benchmark, items, cases, folder, source, data)
     for hook in benchmark.hooks:
-        with _blamed(hook):
-            CHECKS[hook](place)
+        with _name_failing_hook(hook):
+            CHECKS[hook](hook_context)
 
 
 def _check_run(benchmark: Benchmark, items: list[Item], folder: Path) -> list[Case]:
-    """Judge the cases twice: each is asked once, each has its verdict, and tables are made of them."""
+    """Judge the cases twice: the second run must call nobody. Then make tables from the record."""
     from fullbench.ledger.ledger import Ledger
-    from fullbench.studies.run.judge_cases import hear
+    from fullbench.studies.run.judge_cases import judge_cases
 
-    responses = [_respond(item, name) for item in items for name in ("brief", "lengthy", "odd", "plain")]
+    responses = [_make_response(item, name) for item in items for name in ("brief", "lengthy", "odd", "plain")]
     cases = list(benchmark.cases(items, responses))
     _check_cases(cases, list(benchmark.cases(items, responses)))
-    counting = CountingJudge()
+    judge = CountingJudge()
     with Ledger(folder / "check.ledger") as ledger:
-        for expected in (len(cases), 0):
-            counting.heard = 0
-            (tally,) = hear([counting], lambda _: benchmark.cases(items, responses), ledger)
-            assert counting.heard == expected, f"{counting.heard} cases were asked where {expected} were due"
-            assert tally.done == expected
+        for expected_count in (len(cases), 0):
+            judge.judged_count = 0
+            (counts,) = judge_cases([judge], lambda _: benchmark.cases(items, responses), ledger)
+            assert judge.judged_count == expected_count, (
+                f"{judge.judged_count} cases were asked where {expected_count} were due"
+            )
+            assert counts.finished_count == expected_count
         record = ledger.record()
         assert len(record) == len(cases), f"{len(cases)} cases, but {len(record)} verdicts in the ledger"
         before = record.digest()
@@ -69,8 +77,7 @@ def _check_run(benchmark: Benchmark, items: list[Item], folder: Path) -> list[Ca
 
 
 @contextmanager
-def _blamed(hook: str) -> Iterator[None]:
-    """Say which hook it was that failed, whatever it failed with."""
+def _name_failing_hook(hook: str) -> Iterator[None]:
     try:
         yield
     except AssertionError as error:
@@ -81,8 +88,8 @@ def _blamed(hook: str) -> Iterator[None]:
 
 def _check_items(items: list[Item], again: list[Item]) -> None:
     assert items, "a benchmark has items"
-    twice = [name for name, count in Counter(item.id for item in items).items() if count > 1]
-    assert not twice, f"ids must be unique; found twice: {twice[:5]}"
+    duplicate_ids = [name for name, count in Counter(item.id for item in items).items() if count > 1]
+    assert not duplicate_ids, f"ids must be unique; found twice: {duplicate_ids[:5]}"
     assert all(item.turns and item.turns[-1].role == "user" for item in items), "an item ends with the user's question"
     assert [item.key for item in items] == [item.key for item in again], "items must be the same each time"
 
@@ -94,7 +101,7 @@ def _check_cases(cases: list[Case], again: list[Case]) -> None:
     assert keys == [(case.key, case.trial) for case in again], "cases must be the same ones in the same order each time"
 
 
-def _respond(item: Item, name: str) -> Response:
+def _make_response(item: Item, name: str) -> Response:
     words = {
         "brief": "Yes.",
         "lengthy": "It may well be so. " * 8,

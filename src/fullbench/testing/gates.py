@@ -1,4 +1,4 @@
-"""A plugin for pytest: with `--fullbench-gates`, every file `*gate.toml` is collected, each threshold as a test."""
+"""Pytest plugin: `--fullbench-gates` collects every file `*gate.toml`, each threshold as a test."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option."""
+    """Add the option `--fullbench-gates`."""
     parser.getgroup("fullbench").addoption(
         "--fullbench-gates", action="store_true", help="Check the thresholds in files called *gate.toml."
     )
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """Take gates up, where they are asked for."""
+    """Collect gate files if the option is set."""
     if file_path.name.endswith("gate.toml") and parent.config.getoption("--fullbench-gates"):
         return GateFile.from_parent(parent, path=file_path)
     return None
@@ -30,28 +30,28 @@ class GateFile(pytest.File):
     """A file of thresholds."""
 
     def collect(self) -> Iterator[pytest.Item]:
-        from fullbench.audit.threshold_gate import checks
+        from fullbench.audit.threshold_gate import run_checks
 
-        for check in checks(self.path):
+        for check in run_checks(self.path):
             yield GateItem.from_parent(self, name=check.name, check=check)
 
 
-class Missed(Exception):
+class ThresholdMissed(Exception):
     """A threshold was missed."""
 
 
 class GateItem(pytest.Item):
     """One threshold."""
 
-    def __init__(self, *, check: Check, **rest: Any) -> None:
-        super().__init__(**rest)
+    def __init__(self, *, check: Check, **node_options: Any) -> None:
+        super().__init__(**node_options)
         self.check = check
 
     def runtest(self) -> None:
-        from fullbench.audit.threshold_gate import says
+        from fullbench.audit.threshold_gate import describe_check
 
-        if not self.check.passed:
-            raise Missed(says(self.check))
+        if not self.check.is_passed:
+            raise ThresholdMissed(describe_check(self.check))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> str:
         return str(excinfo.value)

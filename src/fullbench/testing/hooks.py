@@ -1,4 +1,4 @@
-"""What each hook of a benchmark must give, for `fullbench.testing.check_benchmark`."""
+"""Checks of each hook of a benchmark, for `fullbench.testing.check_benchmark`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fullbench.core.benchmark import Benchmark
 from fullbench.core.case import Case
 from fullbench.core.digests import digest
 from fullbench.core.item import Item
-from fullbench.core.judge import Judge, kind_of, models_of
+from fullbench.core.judge import Judge, explain_missing_parts, kind_of, models_of
 from fullbench.core.model import Model, Prompt, Reply
 from fullbench.core.response import Response
 from fullbench.core.verdict import PEOPLE, Failure, Verdict
@@ -22,8 +22,8 @@ from fullbench.parsing import read
 
 
 @dataclass(frozen=True)
-class Checked:
-    """A benchmark that is being checked: its items and cases, and where its data are."""
+class HookContext:
+    """The benchmark under check: its items and cases, and the location of its data."""
 
     benchmark: Benchmark
     items: Sequence[Item]
@@ -34,30 +34,29 @@ class Checked:
 
 
 class CountingJudge:
-    """A judge that rules by lot, the same each time, and counts what it hears."""
+    """A judge with pseudo-random but reproducible verdicts, which counts the cases it gets."""
 
     name = "counting"
     settings: Mapping[str, Any] = {}
 
     def __init__(self) -> None:
-        self.heard = 0
+        self.judged_count = 0
 
-    def hear(self, cases: Iterable[Case]) -> Iterator[Verdict | Failure]:
-        """A verdict for each case; recused where the ballot takes neither a ranking nor a winner."""
+    def judge(self, cases: Iterable[Case]) -> Iterator[Verdict | Failure]:
+        """Yield a verdict for each case; abstained if the ballot takes neither a ranking nor a winner."""
         for case in cases:
-            self.heard += 1
+            self.judged_count += 1
             order = sorted(range(len(case.responses)), key=lambda i: digest([case.key, i]))
-            for text in _rulings(case, order):
-                ruling = read(case.ballot, text, len(case.responses))
-                if not isinstance(ruling, str):
-                    yield Verdict.of(case, self.name, ruling, text=text)
+            for text in _reply_texts(case, order):
+                marks = read(case.ballot, text, len(case.responses))
+                if not isinstance(marks, str):
+                    yield Verdict.from_case(case, self.name, marks, text=text)
                     break
             else:
-                yield Verdict.of(case, self.name, "recused")
+                yield Verdict.from_case(case, self.name, "abstained")
 
 
-def _rulings(case: Case, order: list[int]) -> Iterator[str]:
-    """Rulings in one form after another, until the ballot takes one."""
+def _reply_texts(case: Case, order: list[int]) -> Iterator[str]:
     marks = [float(order.index(i) + 1) for i in range(len(order))]
     winner = [float(mark == max(marks)) for mark in marks]
     for guess in (marks, winner):
@@ -67,212 +66,213 @@ def _rulings(case: Case, order: list[int]) -> Iterator[str]:
 
 @dataclass
 class _Listener:
-    """A model that keeps what it is asked, and says nothing of use."""
-
     name: str = "listener"
     price: tuple[float, float] | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
-    asked: list[Prompt] = field(default_factory=list)
+    prompts: list[Prompt] = field(default_factory=list)
 
     def answer(self, prompts: Iterable[Prompt]) -> Iterator[Reply]:
         for prompt in prompts:
-            self.asked.append(prompt)
+            self.prompts.append(prompt)
             yield Reply(prompt, "I cannot tell.")
 
 
-def _some(cases: Sequence[Case]) -> list[Case]:
-    """One case for every ballot and criterion: what can be worded differently."""
+def _one_case_per_ballot(cases: Sequence[Case]) -> list[Case]:
+    """One case for every ballot and criterion is enough, because prompts differ only between these."""
     return list({(case.ballot.spec, case.criterion): case for case in reversed(cases)}.values())
 
 
-def _heard(judge: Judge, listener: _Listener, cases: Sequence[Case]) -> None:
-    """Every case gets one verdict, and every answer of it was shown."""
-    for case in _some(cases):
-        listener.asked.clear()
-        outcomes = list(judge.hear([case]))
+def _check_judging(judge: Judge, listener: _Listener, cases: Sequence[Case]) -> None:
+    for case in _one_case_per_ballot(cases):
+        listener.prompts.clear()
+        outcomes = list(judge.judge([case]))
         assert len(outcomes) == 1, f"a case gets one verdict; found {len(outcomes)} for {case.ballot.spec}"
-        assert listener.asked, "the model was asked nothing"
-        shown = "\n".join(
-            part for prompt in listener.asked for turn in prompt.turns for part in turn.parts if isinstance(part, str)
+        assert listener.prompts, "the model was asked nothing"
+        prompt_text = "\n".join(
+            part for prompt in listener.prompts for turn in prompt.turns for part in turn.parts if isinstance(part, str)
         )
-        lacking = [response.contestant for response in case.responses if response.text not in shown]
+        lacking = [response.contestant for response in case.responses if response.text not in prompt_text]
         assert not lacking, f"the prompt for {case.ballot.spec} does not show the answer of {lacking[0]}"
-        assert case.item.question in shown, f"the prompt for {case.ballot.spec} does not show the question"
+        assert case.item.question in prompt_text, f"the prompt for {case.ballot.spec} does not show the question"
 
 
-def _wording(checked: Checked) -> None:
+def _check_wording(context: HookContext) -> None:
     from fullbench.judges.prompted import PromptedJudge
 
-    words = checked.benchmark.wording
+    words = context.benchmark.wording
     assert words is not None
     listener = _Listener()
-    for manner in ((), *((manner,) for manner in checked.benchmark.manners)):
-        judge = PromptedJudge(listener, **words(*manner))
-        assert judge.name == PromptedJudge(listener, **words(*manner)).name, "the words must be the same each time"
-        _heard(judge, listener, checked.cases)
+    for prompt_style in ((), *((prompt_style,) for prompt_style in context.benchmark.manners)):
+        judge = PromptedJudge(listener, **words(*prompt_style))
+        assert judge.name == PromptedJudge(listener, **words(*prompt_style)).name, (
+            "the words must be the same each time"
+        )
+        _check_judging(judge, listener, context.cases)
 
 
-def _asking(checked: Checked) -> None:
+def _check_asking(context: HookContext) -> None:
     from fullbench.judges.prompt_templates import Template
     from fullbench.judges.prompted_contestant import SLOTS
 
-    words = checked.benchmark.asking
+    words = context.benchmark.asking
     assert words is not None
     turns = Template.parse(words(), SLOTS).fill({"question": ("What is asked?",), "pictures": ()})
     assert any("What is asked?" in turn.text for turn in turns), "the words for contestants leave out the question"
 
 
-def _labels(checked: Checked) -> None:
-    labels_of = checked.benchmark.labels
+def _check_labels(context: HookContext) -> None:
+    labels_of = context.benchmark.labels
     assert labels_of is not None
-    labels = list(labels_of(checked.source))
+    labels = list(labels_of(context.source))
     assert labels, "it has no label"
-    known = {item.id for item in checked.items}
+    item_ids = {item.id for item in context.items}
     for label in labels:
-        assert label.item in known, f"a label speaks of the unknown item {label.item!r}"
+        assert label.item in item_ids, f"a label speaks of the unknown item {label.item!r}"
         assert label.judge == PEOPLE, f"a label is a verdict of {PEOPLE!r}; found {label.judge!r}"
         legal = label.marks is None or ballot(label.ballot).allows(label.marks)
         assert legal, f"the marks {label.marks} are not legal on {label.ballot}"
     votes = [(label.case, label.rater, label.trial, label.revision) for label in labels]
     assert len(set(votes)) == len(votes), "two labels of one person on one case; give each person a rater"
-    assert labels == list(labels_of(checked.source)), "labels must be the same each time"
+    assert labels == list(labels_of(context.source)), "labels must be the same each time"
 
 
-def _hears(checked: Checked) -> None:
-    hears = checked.benchmark.hears
-    assert hears is not None
+def _check_can_judge(context: HookContext) -> None:
+    can_judge = context.benchmark.can_judge
+    assert can_judge is not None
     judge = CountingJudge()
-    cases = [case for case in checked.cases if hears(judge, case)]
-    assert cases, "a judge that says nothing of its kind has no case to hear"
-    assert cases == [case for case in checked.cases if hears(judge, case)], "who hears what must be the same each time"
+    cases = [case for case in context.cases if can_judge(judge, case)]
+    assert cases, "a judge that says nothing of its kind has no case to judge"
+    assert cases == [case for case in context.cases if can_judge(judge, case)], (
+        "can_judge must return the same each time"
+    )
 
 
-def _protocol(checked: Checked) -> None:
-    asked_by = checked.benchmark.protocol
-    assert asked_by is not None
+def _check_protocol(context: HookContext) -> None:
+    read_protocol = context.benchmark.protocol
+    assert read_protocol is not None
     try:
-        asked_by({"no such key": 1})
+        read_protocol({"no such key": 1})
     except InputError:
         return
     raise AssertionError("a key of [protocol] that it does not know is refused with an InputError")
 
 
-def _contestants(checked: Checked) -> None:
-    models = checked.benchmark.contestants
+def _check_contestants(context: HookContext) -> None:
+    models = context.benchmark.contestants
     assert models is not None
     contestants = list(models())
     assert contestants, "it names no contestant"
     for model in contestants:
         assert isinstance(model, Model), f"{model!r} is no model: name, settings, price or answer is missing"
         assert not list(model.answer(())), f"{model.name} answers where nothing was asked"
-    _unique([model.name for model in contestants])
+    _check_unique_names([model.name for model in contestants])
 
 
-def _judges(checked: Checked) -> None:
-    judges = checked.benchmark.judges
+def _check_judges(context: HookContext) -> None:
+    judges = context.benchmark.judges
     assert judges is not None
-    bench = list(judges())
-    assert bench, "it names no judge"
-    for judge in bench:
-        assert isinstance(judge, Judge), f"{judge!r} is no judge: name, settings or hear is missing"
+    judge_list = list(judges())
+    assert judge_list, "it names no judge"
+    for judge in judge_list:
+        assert isinstance(judge, Judge), f"{judge!r} is no judge. {explain_missing_parts(judge)}"
         free = models_of(judge) == () or kind_of(judge) in {"metric", "scorer"}
-        cases = _some(checked.cases) if free else []  # a judge that asks models may cost something
-        assert len(list(judge.hear(cases))) == len(cases), f"{judge.name} does not rule on every case"
-    _unique([judge.name for judge in bench])
+        cases = _one_case_per_ballot(context.cases) if free else []  # a judge that calls models may cost money
+        assert len(list(judge.judge(cases))) == len(cases), f"{judge.name} does not rule on every case"
+    _check_unique_names([judge.name for judge in judge_list])
 
 
-def _unique(names: Sequence[str]) -> None:
+def _check_unique_names(names: Sequence[str]) -> None:
     assert len(set(names)) == len(names), f"two have one name: {', '.join(sorted(names))}"
 
 
-def _references(checked: Checked) -> None:
-    references_of = checked.benchmark.references
+def _check_references(context: HookContext) -> None:
+    references_of = context.benchmark.references
     assert references_of is not None
-    responses = list(references_of(checked.items))
+    responses = list(references_of(context.items))
     assert responses, "there is no reference"
     assert len({response.contestant for response in responses}) == 1, "references are answers of one contestant"
-    _answers(responses, checked)
+    _check_answers(responses, context)
 
 
-def _answers(responses: Sequence[Response], checked: Checked) -> None:
-    known = {item.id for item in checked.items}
-    unknown = [response.item for response in responses if response.item not in known]
+def _check_answers(responses: Sequence[Response], context: HookContext) -> None:
+    item_ids = {item.id for item in context.items}
+    unknown = [response.item for response in responses if response.item not in item_ids]
     assert not unknown, f"an answer speaks of the unknown item {unknown[0]!r}"
 
 
-def _submission(checked: Checked) -> None:
+def _check_submission(context: HookContext) -> None:
     from fullbench.files.item_files import write_responses
 
-    read = checked.benchmark.submission
-    assert read is not None
-    file = checked.folder / "predictions.jsonl"
-    write_responses(file, [Response.say(item.id, "newcomer", "An answer.") for item in checked.items])
+    read_submission = context.benchmark.submission
+    assert read_submission is not None
+    file = context.folder / "predictions.jsonl"
+    write_responses(file, [Response.say(item.id, "newcomer", "An answer.") for item in context.items])
     try:
-        responses = list(read(file, checked.items, None, "newcomer"))
+        responses = list(read_submission(file, context.items, None, "newcomer"))
     except InputError:
-        return  # a layout of its own may refuse ours, with a sentence
+        return  # a benchmark with its own layout may refuse ours, with an error
     assert responses, "a file with an answer to every item gives no answer"
     assert {response.contestant for response in responses} == {"newcomer"}, "the answers are said to be somebody else's"
-    _answers(responses, checked)
+    _check_answers(responses, context)
 
 
-def _entered(kind: plugin_entry_points.Kind, named: Mapping[str, str] | None) -> None:
-    for name in named or {}:
-        assert name in plugin_entry_points.names(kind), f"{name!r} is not installed behind the door {kind}"
+def _check_installed(kind: plugin_entry_points.Kind, entry_points: Mapping[str, str] | None) -> None:
+    for name in entry_points or {}:
+        assert name in plugin_entry_points.plugin_names(kind), f"{name!r} is not installed behind the door {kind}"
 
 
-def _tasks(checked: Checked) -> None:
-    _entered("tasks", checked.benchmark.tasks)
+def _check_tasks(context: HookContext) -> None:
+    _check_installed("tasks", context.benchmark.tasks)
 
 
-def _commands(checked: Checked) -> None:
-    _entered("commands", checked.benchmark.commands)
+def _check_commands(context: HookContext) -> None:
+    _check_installed("commands", context.benchmark.commands)
 
 
-def _bring(checked: Checked) -> None:
-    if not checked.benchmark.asks and checked.source is None:
-        return  # only results were released, and no sample of them ships with us
-    record = checked.benchmark.brought(checked.source).record
+def _check_bring(context: HookContext) -> None:
+    if not context.benchmark.asks and context.source is None:
+        return  # only results were released, and the package has no sample of them
+    record = context.benchmark.bring_with_labels(context.source).record
     assert len(record), "it brings no verdict"
     for verdict in record:
         legal = verdict.marks is None or ballot(verdict.ballot).allows(verdict.marks)
         assert legal, f"the marks {verdict.marks} are not legal on {verdict.ballot}"
-    again = checked.benchmark.brought(checked.source).record
+    again = context.benchmark.bring_with_labels(context.source).record
     assert record.digest() == again.digest(), "what it brings must be the same each time"
 
 
-def _reproduce(checked: Checked) -> None:
-    computed = checked.benchmark.reproduce
-    assert computed is not None
-    data = checked.data
+def _check_reproduce(context: HookContext) -> None:
+    compute_cells = context.benchmark.reproduce
+    assert compute_cells is not None
+    data = context.data
     if data is None:
-        data = checked.folder / "no data"
+        data = context.folder / "no data"
         data.mkdir(exist_ok=True)
     try:
-        cells = list(computed(data).cells)
+        cells = list(compute_cells(data).cells)
     except InputError:
-        if checked.data is not None:
+        if context.data is not None:
             raise
-        return  # it says what is missing
+        return  # without data it may report what is missing
     assert cells, "it computes no figure"
-    _unique([cell.id for cell in cells])
+    _check_unique_names([cell.id for cell in cells])
     for cell in cells:
         assert cell.n > 0, f"the cell {cell.id!r} rests on nothing: n is {cell.n}"
-        assert cell.shown is not None, f"the cell {cell.id!r} has no figure"
+        assert cell.table_value is not None, f"the cell {cell.id!r} has no figure"
 
 
-CHECKS: Mapping[str, Callable[[Checked], None]] = {
-    "wording": _wording,
-    "asking": _asking,
-    "hears": _hears,
-    "protocol": _protocol,
-    "labels": _labels,
-    "contestants": _contestants,
-    "judges": _judges,
-    "references": _references,
-    "submission": _submission,
-    "tasks": _tasks,
-    "commands": _commands,
-    "bring": _bring,
-    "reproduce": _reproduce,
+CHECKS: Mapping[str, Callable[[HookContext], None]] = {
+    "wording": _check_wording,
+    "asking": _check_asking,
+    "can_judge": _check_can_judge,
+    "protocol": _check_protocol,
+    "labels": _check_labels,
+    "contestants": _check_contestants,
+    "judges": _check_judges,
+    "references": _check_references,
+    "submission": _check_submission,
+    "tasks": _check_tasks,
+    "commands": _check_commands,
+    "bring": _check_bring,
+    "reproduce": _check_reproduce,
 }

@@ -1,1 +1,1 @@
-"""Training models of one's own."""
+"""Training of your own critics and picture generators."""

@@ -1,1 +1,1 @@
-"""The web app: where people judge, and where everybody sees the results."""
+"""Web app: annotation pages for people and public pages of results."""

@@ -1,4 +1,4 @@
-"""The app, put together."""
+"""Create the FastAPI app: settings, database, ledger, routers, middleware."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from fullbench.ledger.ledger import Ledger
-from fullbench.reports.html_page import SHARED
+from fullbench.reports.html_page import SHARED_FILES
 from fullbench.reports.site_info import Imprint
 from fullbench.version import __version__
 from fullbench.web import error_pages, health_check, live_events, page_access, picture_serving
@@ -24,27 +24,27 @@ from fullbench.web.accounts.random_ids_and_digests import site_key
 from fullbench.web.api import account_routes as api
 from fullbench.web.campaigns import all_routes as work
 from fullbench.web.campaigns.create.creation_worker import creating_tasks
-from fullbench.web.database import engine_for, upgrade, writing
-from fullbench.web.open_ledgers import Writers
-from fullbench.web.request_metrics import Compress, Monitor, Watch
+from fullbench.web.database import engine_for, upgrade_schema, write_transaction
+from fullbench.web.open_ledgers import LedgerWriters
+from fullbench.web.request_metrics import CompressionMiddleware, MetricsMiddleware, RequestMetrics
 from fullbench.web.results import api_routes as results
 from fullbench.web.results import page_routes as public
 from fullbench.web.results.actions import visitor_actions
-from fullbench.web.results.catalogue.catalogue_updater import keeping_up
-from fullbench.web.results.catalogue.fill_catalogue import bind
-from fullbench.web.results.pages.chart_process import Drawer
+from fullbench.web.results.catalogue.catalogue_updater import keep_updated
+from fullbench.web.results.catalogue.fill_catalogue import bind_ledger
+from fullbench.web.results.pages.chart_process import ChartDrawer
 from fullbench.web.results.pages.shown_names import Names
-from fullbench.web.security_headers import Shield
+from fullbench.web.security_headers import SecurityMiddleware
 from fullbench.web.shutdown import before_stopping
 from fullbench.web.site_settings import Settings
 
 
-class Static(StaticFiles):
-    """Our own files; those asked for by digest are kept for ever."""
+class VersionedStaticFiles(StaticFiles):
+    """Static files of the app. Files requested by digest (`?v=`) are cached for a year."""
 
     def lookup_path(self, path: str) -> tuple[str, os.stat_result | None]:
-        if path in SHARED:
-            return str(SHARED[path]), SHARED[path].stat()
+        if path in SHARED_FILES:
+            return str(SHARED_FILES[path]), SHARED_FILES[path].stat()
         return super().lookup_path(path)
 
     async def get_response(self, path: str, scope: Scope) -> Response:
@@ -55,25 +55,25 @@ class Static(StaticFiles):
 
 
 def create_app(settings: Settings) -> FastAPI:
-    """The web app; its database is brought up to date here."""
+    """Create the web app and upgrade its database."""
     engine = engine_for(settings.database)
-    upgrade(engine)
-    with writing(engine) as connection:
+    upgrade_schema(engine)
+    with write_transaction(engine) as connection:
         key = site_key(connection, settings.secret)
 
     ledger = None if settings.ledger is None else Ledger(settings.ledger, read_only=True)
     identity = "" if ledger is None else ledger.identity
-    bind(engine, identity)
-    writers = Writers(settings.ledger)
+    bind_ledger(engine, identity)
+    writers = LedgerWriters(settings.ledger)
     hub = live_events.Hub(engine)
-    drawer = Drawer()
+    drawer = ChartDrawer()
 
     @asynccontextmanager
-    async def lifespan(served: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(running_app: FastAPI) -> AsyncIterator[None]:
         with (
             before_stopping(hub.close),
             creating_tasks(engine),
-            keeping_up(engine, ledger, lambda: public.app_views(served)),
+            keep_updated(engine, ledger, lambda: public.app_views(running_app)),
         ):
             yield
         drawer.close()
@@ -82,8 +82,8 @@ def create_app(settings: Settings) -> FastAPI:
             ledger.close()
         engine.dispose()
 
-    chosen = Path(settings.names) if settings.names else None
-    imprint = (Imprint.read(chosen) if chosen else Imprint()).titled(settings.title)
+    names_file = Path(settings.names) if settings.names else None
+    imprint = (Imprint.read(names_file) if names_file else Imprint()).with_title(settings.title)
     app = FastAPI(
         title=imprint.title,
         version=__version__,
@@ -96,21 +96,22 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.settings, app.state.engine, app.state.key = settings, engine, key
     app.state.ledger, app.state.hub, app.state.writers, app.state.identity = ledger, hub, writers, identity
     app.state.drawer = drawer
-    app.state.names, app.state.imprint = Names.read(chosen) if chosen else Names(), imprint
+    app.state.names, app.state.imprint = Names.read(names_file) if names_file else Names(), imprint
     app.state.turns = asyncio.Semaphore(page_access.TURNS)
-    error_pages.install(app)
-    for router in _routers():
+    error_pages.install_error_handlers(app)
+    for router in _all_routers():
         app.include_router(router)
-    app.mount("/static", Static(directory=Path(__file__).parent / "static"), name="static")
-    app.add_middleware(Shield, limit=settings.body_limit, https=settings.https)
-    app.add_middleware(Compress)
-    app.state.monitor = Monitor()
-    app.add_middleware(Watch, monitor=app.state.monitor)
+    app.mount("/static", VersionedStaticFiles(directory=Path(__file__).parent / "static"), name="static")
+    # The middleware added last is the outermost.
+    app.add_middleware(SecurityMiddleware, limit=settings.body_limit, https=settings.https)
+    app.add_middleware(CompressionMiddleware)
+    app.state.monitor = RequestMetrics()
+    app.add_middleware(MetricsMiddleware, monitor=app.state.monitor)
     return app
 
 
-def _routers() -> list[APIRouter]:
-    shown = [
+def _all_routers() -> list[APIRouter]:
+    page_routers = [
         health_check.router,
         live_events.router,
         picture_serving.router,
@@ -120,9 +121,9 @@ def _routers() -> list[APIRouter]:
         visitor_actions.router,
         work.router,
     ]
-    return [*shown, api.docs, api.router, results.router]
+    return [*page_routers, api.docs, api.router, results.router]
 
 
 def from_environment() -> FastAPI:
-    """The app of a worker process that `fullbench serve` started."""
+    """Create the app in a worker process that `fullbench serve` started."""
     return create_app(Settings.from_environment())

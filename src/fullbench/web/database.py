@@ -1,7 +1,7 @@
-"""The database of the web app: SQLite out of the box, PostgreSQL by URL, one schema, migrations inside the package.
+"""Database of the web app: engine, transactions, locks, schema upgrades (SQLite or PostgreSQL).
 
-`reading` and `writing` are the two ways to a connection. On SQLite a write takes its turn from the start
-(`BEGIN IMMEDIATE`), so that reading first and writing later in one transaction never fails half-way.
+Get a connection from `read_transaction` or `write_transaction`. On SQLite a write transaction takes the write lock
+at its start (`BEGIN IMMEDIATE`). So a transaction that reads first and writes later never fails half-way.
 """
 
 from __future__ import annotations
@@ -33,47 +33,47 @@ metadata = MetaData(
     }
 )
 
-Counter = BigInteger().with_variant(Integer, "sqlite")
-"""The type of a key that the database counts up."""
+RowId = BigInteger().with_variant(Integer, "sqlite")
+"""Autoincrement key."""
 
 MIGRATIONS = Path(__file__).parent / "migrations"
-_ROOMS = ("accounts.account_tables", "campaigns.campaign_tables", "results.catalogue.catalogue_tables")
-"""Whose tables are in the metadata once they are imported."""
+_TABLE_MODULES = ("accounts.account_tables", "campaigns.campaign_tables", "results.catalogue.catalogue_tables")
+"""Importing these modules adds their tables to the metadata."""
 _WRITE = "fullbench_write"
 _BUSY_MS = 15_000
-_LOCK = 0x46424C47
+_LOCK = 0x46424C47  # first key of our PostgreSQL advisory locks; the second is a hash of the name
 
 
 def engine_for(url: str) -> Engine:
-    """An engine for `sqlite:///FILE` or `postgresql://...`."""
+    """Create an engine for `sqlite:///FILE` or `postgresql://...`."""
     try:
-        parsed = make_url(url)
+        database_url = make_url(url)
     except ArgumentError as error:
         raise InputError(f"{url!r} is no database URL; write sqlite:///FILE or postgresql://USER@HOST/NAME") from error
-    kind = parsed.get_backend_name()
+    kind = database_url.get_backend_name()
     if kind == "sqlite":
-        return _sqlite(url)
+        return _sqlite_engine(url)
     if kind in {"postgresql", "postgres"}:
         try:
             return create_engine(
-                parsed.set(drivername="postgresql+psycopg"), pool_size=10, max_overflow=10, pool_pre_ping=True
+                database_url.set(drivername="postgresql+psycopg"), pool_size=10, max_overflow=10, pool_pre_ping=True
             )
         except ModuleNotFoundError as error:
             raise MissingExtra("a PostgreSQL database", "postgres") from error
     raise InputError(f"the database {kind!r} is not known; write sqlite:///FILE or postgresql://USER@HOST/NAME")
 
 
-def _sqlite(url: str) -> Engine:
+def _sqlite_engine(url: str) -> Engine:
     engine = create_engine(url, connect_args={"timeout": _BUSY_MS / 1000})
 
     @event.listens_for(engine, "connect")
-    def connected(connection: Any, _record: Any) -> None:
-        connection.isolation_level = None  # we say BEGIN ourselves
+    def configure_connection(connection: Any, _record: Any) -> None:
+        connection.isolation_level = None  # the driver must not BEGIN: `begin_transaction` does
         for pragma in ("journal_mode = WAL", "foreign_keys = ON", "synchronous = FULL", f"busy_timeout = {_BUSY_MS}"):
             connection.execute(f"PRAGMA {pragma}").close()
 
     @event.listens_for(engine, "begin")
-    def begun(connection: Connection) -> None:
+    def begin_transaction(connection: Connection) -> None:
         write = connection.get_execution_options().get(_WRITE, False)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
 
@@ -81,9 +81,9 @@ def _sqlite(url: str) -> Engine:
 
 
 @contextmanager
-def reading(engine: Engine) -> Iterator[Connection]:
-    """A connection that sees one state of the database and changes nothing."""
-    # PostgreSQL would show each statement the state of its own moment: counts and lists of one page would disagree.
+def read_transaction(engine: Engine) -> Iterator[Connection]:
+    """Open a connection that sees one snapshot of the database and changes nothing."""
+    # By default PostgreSQL takes a new snapshot per statement, so counts and lists of one page could disagree.
     level = {"isolation_level": "REPEATABLE READ"} if engine.dialect.name == "postgresql" else {}
     with engine.connect().execution_options(**level) as connection:
         try:
@@ -93,39 +93,40 @@ def reading(engine: Engine) -> Iterator[Connection]:
 
 
 @contextmanager
-def writing(engine: Engine) -> Iterator[Connection]:
-    """A connection in one transaction: committed when the block ends well, undone when it does not."""
+def write_transaction(engine: Engine) -> Iterator[Connection]:
+    """Open a connection in one transaction: committed on success, rolled back on an exception."""
     with engine.connect().execution_options(**{_WRITE: True}) as connection, connection.begin():
         yield connection
 
 
-def alone(connection: Connection, what: str) -> None:
-    """Until this transaction ends, nobody else gets past here with the same words. SQLite has one writer anyway."""
+def acquire_lock(connection: Connection, lock_name: str) -> None:
+    """Hold a named lock until this transaction ends. SQLite needs none because it has one writer."""
     if connection.dialect.name == "postgresql":
-        connection.execute(text("SELECT pg_advisory_xact_lock(:lock, hashtext(:what))"), {"lock": _LOCK, "what": what})
+        connection.execute(
+            text("SELECT pg_advisory_xact_lock(:lock, hashtext(:what))"), {"lock": _LOCK, "what": lock_name}
+        )
 
 
-def upgrade(engine: Engine) -> None:
-    """Bring the database to the newest schema; several starts at once take turns.
+def upgrade_schema(engine: Engine) -> None:
+    """Upgrade the database to the newest schema. Processes that start together take turns.
 
-    A new database is created by the first step. An existing one gets the steps that it lacks, and then the tables that
-    it lacks.
+    A new database is created by the first step. An existing one gets its missing steps, then its missing tables.
     """
     from alembic import command
 
-    config = _config()
+    config = _alembic_config()
     try:
-        with writing(engine) as connection:
-            alone(connection, "upgrade")
-            version, steps = _version(connection), _steps()
+        with write_transaction(engine) as connection:
+            acquire_lock(connection, "upgrade")
+            version, steps = _current_revision(connection), _schema_revisions()
             if version == steps[-1]:
                 return
             _refuse_unknown_version(engine, version, steps)
-            for room in _ROOMS:
-                import_module(f"fullbench.web.{room}")
+            for module_name in _TABLE_MODULES:
+                import_module(f"fullbench.web.{module_name}")
             config.attributes["connection"] = connection
             if version is None:
-                # The first step creates the tables of today, which need no later step.
+                # The first step creates today's tables, so all later steps are only marked as done.
                 command.upgrade(config, steps[0])
                 command.stamp(config, "head")
             else:
@@ -134,11 +135,12 @@ def upgrade(engine: Engine) -> None:
     except SQLAlchemyError as error:
         reason = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
         what = "opened" if isinstance(error, OperationalError) else "brought up to date"
-        raise InputError(f"the database {shown(engine)} cannot be {what} ({reason}); check the URL") from error
+        raise InputError(
+            f"the database {url_without_password(engine)} cannot be {what} ({reason}); check the URL"
+        ) from error
 
 
 def _refuse_unknown_version(engine: Engine, version: str | None, steps: Sequence[str]) -> None:
-    """Raise `InputError` if the schema of a database is older than the first step, or newer than the last."""
     if version is None or version in steps:
         return
     action = (
@@ -147,48 +149,50 @@ def _refuse_unknown_version(engine: Engine, version: str | None, steps: Sequence
         else "Open it with the version of fullbench that wrote it."
     )
     raise InputError(
-        f"the database {shown(engine)} has the schema {version}; this version reads {', '.join(steps)}. {action}"
+        f"the database {url_without_password(engine)} has the schema {version}; this version reads "
+        f"{', '.join(steps)}. {action}"
     )
 
 
-def made_with(table: Table, statements: Mapping[str, Sequence[str]]) -> None:
-    """What is each database's own kind of thing, by the name of its dialect: made right after the table, by SQL."""
+def execute_after_create(table: Table, statements: Mapping[str, Sequence[str]]) -> None:
+    """Run SQL statements of the current dialect right after a table is created."""
 
-    def make(_table: Table, connection: Connection, **_more: Any) -> None:
+    def execute_statements(_table: Table, connection: Connection, **_more: Any) -> None:
         for statement in statements[connection.dialect.name]:
             connection.exec_driver_sql(statement)
 
-    event.listen(table, "after_create", make)
+    event.listen(table, "after_create", execute_statements)
 
 
-def _config() -> Config:
+def _alembic_config() -> Config:
     from alembic.config import Config
 
     config = Config()
+    # ConfigParser would interpolate a % in the path.
     config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     config.set_main_option("path_separator", "os")
     return config
 
 
 @cache
-def _steps() -> tuple[str, ...]:
-    """The revisions of the schema, the oldest first."""
+def _schema_revisions() -> tuple[str, ...]:
     from alembic.script import ScriptDirectory
 
-    return tuple(step.revision for step in ScriptDirectory.from_config(_config()).walk_revisions())[::-1]
+    # Alembic walks from the newest revision to the oldest.
+    return tuple(step.revision for step in ScriptDirectory.from_config(_alembic_config()).walk_revisions())[::-1]
 
 
-def _version(connection: Connection) -> str | None:
+def _current_revision(connection: Connection) -> str | None:
     from alembic.migration import MigrationContext
 
     return MigrationContext.configure(connection).get_current_revision()
 
 
-def shown(engine: Engine) -> str:
-    """The database's URL without its password."""
+def url_without_password(engine: Engine) -> str:
+    """Return the database URL without its password."""
     return engine.url.render_as_string(hide_password=True)
 
 
-def insert_here(connection: Connection, table: Table) -> postgresql.Insert | sqlite.Insert:
-    """An insert that can say what happens to a row that is there already, which each database spells its own way."""
+def dialect_insert(connection: Connection, table: Table) -> postgresql.Insert | sqlite.Insert:
+    """Return an INSERT of the current dialect that supports `ON CONFLICT`."""
     return postgresql.insert(table) if connection.dialect.name == "postgresql" else sqlite.insert(table)

@@ -1,4 +1,4 @@
-"""What went wrong, as a page for people and as problem+json (RFC 9457) for scripts. The outermost edge."""
+"""Error responses: an HTML page for people, problem+json (RFC 9457) for the API."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sqlalchemy.exc import DataError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
 
-from fullbench.core.note import Note, sentence
+from fullbench.core.note import Note, error_sentence
 from fullbench.errors import UserError
 from fullbench.web import page_access, page_rendering, security_headers
 from fullbench.web.words import key
@@ -24,75 +24,76 @@ PLAIN = {
     "Not Found": key("There is nothing at this address."),
     "Method Not Allowed": key("This address cannot be used that way."),
 }
-"""What the framework says, in a sentence of ours."""
+"""Our sentences instead of the framework's."""
 
 
-def install(app: FastAPI) -> None:
-    """Put the handlers of all errors in place."""
-    app.add_exception_handler(page_access.NotSignedIn, _not_signed_in)
-    app.add_exception_handler(HTTPException, _http)
-    app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(UserError, _user)
-    app.add_exception_handler(DataError, _unstorable)
-    for away in (OperationalError, InterfaceError, PoolTimeout):
-        app.add_exception_handler(away, _away)
-    app.add_exception_handler(Exception, _defect)
+def install_error_handlers(app: FastAPI) -> None:
+    """Register the handlers of all errors."""
+    app.add_exception_handler(page_access.NotSignedIn, _redirect_to_login)
+    app.add_exception_handler(HTTPException, _http_error_response)
+    app.add_exception_handler(RequestValidationError, _invalid_request_response)
+    app.add_exception_handler(UserError, _user_error_response)
+    app.add_exception_handler(DataError, _unstorable_value_response)
+    for error_class in (OperationalError, InterfaceError, PoolTimeout):
+        app.add_exception_handler(error_class, _database_error_response)
+    app.add_exception_handler(Exception, _internal_error_response)
 
 
-def told(request: Request, status: int, detail: str, headers: dict[str, str] | None = None) -> Response:
-    """One sentence about what went wrong, in the form that fits who asks."""
+def error_response(request: Request, status: int, detail: str, headers: dict[str, str] | None = None) -> Response:
+    """Return one sentence about an error, as a page or as problem+json."""
     if request.url.path.startswith(page_access.API):
         title = HTTPStatus(status).phrase
         body = {"type": "about:blank", "title": title, "status": status, "detail": detail}
         return JSONResponse(body, status, headers, media_type="application/problem+json")
-    response = page_rendering.render(request, "error.html", status=status, detail=detail, code=status)
+    response = page_rendering.render_template(request, "error.html", status=status, detail=detail, code=status)
     response.headers.update(headers or {})
     return response
 
 
-def _not_signed_in(request: Request, _error: Exception) -> Response:
+def _redirect_to_login(request: Request, _error: Exception) -> Response:
     if request.method == "GET":
         here = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-        return page_rendering.redirect(request, f"/login?next={quote(here, safe='')}")
-    return page_rendering.redirect(request, "/login")
+        return page_rendering.redirect_to_page(request, f"/login?next={quote(here, safe='')}")
+    return page_rendering.redirect_to_page(request, "/login")
 
 
-def _http(request: Request, error: Exception) -> Response:
+def _http_error_response(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     detail = PLAIN.get(error.detail, error.detail)
-    return told(request, error.status_code, detail, dict(error.headers or {}))
+    return error_response(request, error.status_code, detail, dict(error.headers or {}))
 
 
-def _invalid(request: Request, error: Exception) -> Response:
+def _invalid_request_response(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0] if error.errors() else {"loc": ("request",), "msg": "not understood"}
     where = ".".join(str(part) for part in first["loc"] if part not in {"body", "query", "path"})
     if request.url.path.startswith(page_access.API):
-        return told(request, 422, f"{where or 'the request'}: {first['msg']}")
-    note = Note(
-        "web.wrong.not-understood",
-        "the value of {where!r} is not understood; go back and mend it",
-        where=where or "request",
+        return error_response(request, 422, f"{where or 'the request'}: {first['msg']}")
+    note = Note("web.wrong.not-understood", where=where or "request")
+    return error_response(request, 422, note)
+
+
+def _user_error_response(request: Request, error: Exception) -> Response:
+    return error_response(request, 400, error_sentence(error))
+
+
+def _unstorable_value_response(request: Request, _error: Exception) -> Response:
+    return error_response(
+        request, 400, key("A value cannot be stored: it has a character or a size that no text or number has.")
     )
-    return told(request, 422, note)
 
 
-def _user(request: Request, error: Exception) -> Response:
-    return told(request, 400, sentence(error))
-
-
-def _unstorable(request: Request, _error: Exception) -> Response:
-    return told(request, 400, key("A value cannot be stored: it has a character or a size that no text or number has."))
-
-
-def _away(request: Request, error: Exception) -> Response:
+def _database_error_response(request: Request, error: Exception) -> Response:
     log.error("%s %s: the database does not answer (%s)", request.method, request.url.path, type(error).__name__)
     request.state.user = None
-    return told(request, 503, key("The database does not answer; try again in a moment."), {"Retry-After": "2"})
+    return error_response(
+        request, 503, key("The database does not answer; try again in a moment."), {"Retry-After": "2"}
+    )
 
 
-def _defect(request: Request, error: Exception) -> Response:
+def _internal_error_response(request: Request, error: Exception) -> Response:
     log.error("%s %s failed (%s)", request.method, request.url.path, type(error).__name__)
-    request.state.user = None  # the database may be what failed
+    request.state.user = None  # do not query the user: the database may have failed
+    # Starlette runs this handler outside of our middleware, so it adds the security headers itself.
     words = key("Something went wrong here; it is written down in the server's log.")
-    return told(request, 500, words, security_headers.HEADERS)
+    return error_response(request, 500, words, security_headers.HEADERS)

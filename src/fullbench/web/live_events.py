@@ -1,11 +1,11 @@
 """Live updates by server-sent events, for any number of workers.
 
-`publish` writes a row in the transaction that makes the news true; each worker looks into that small table twice a
-second while somebody listens, and passes on what is new. An event is a hint to look again, not the data itself: it may
-come twice, and must hold nothing that a listener of its topic may not know.
+`publish_event` writes a row in the same transaction as the change it announces. While somebody listens, each worker
+polls that small table twice a second and sends new events. An event tells the page to reload data; it does not
+contain the data. It may arrive twice. It must contain nothing that a listener of its topic may not know.
 
-Topics begin with who may listen: `public/...` every reader, `work/...` annotators, `organiser/...` organisers,
-`user/ID` that user alone.
+The start of a topic says who may listen: `public/...` every reader, `work/...` annotators, `organiser/...` leads,
+`user/ID` only that user.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from sqlalchemy import Connection, Engine, delete, func, insert, select
 
 from fullbench.web.accounts.account_tables import events
 from fullbench.web.accounts.users import User
-from fullbench.web.database import reading
+from fullbench.web.database import read_transaction
 from fullbench.web.page_access import Reader
 from fullbench.web.site_settings import DAY
 from fullbench.web.words import key
@@ -31,11 +31,11 @@ from fullbench.web.words import key
 PAUSE = 0.5
 PING = 15.0
 LIFE = 300.0
-"""A stream ends after this long; the browser comes back and says what it saw last."""
+"""Seconds after which a stream ends; the browser reconnects and sends the last event id."""
 STREAMS = 1000
 STREAMS_OF_ONE = 12
 OVERLAP = 500
-"""How far back each look goes: a row with a smaller number may be committed later than one with a larger."""
+"""Each poll goes back by this many ids: a row with a smaller id may be committed later than one with a larger."""
 BACKLOG = 200
 
 router = APIRouter(include_in_schema=False)
@@ -43,7 +43,7 @@ router = APIRouter(include_in_schema=False)
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One piece of news."""
+    """One event as stored in the database."""
 
     id: int
     topic: str
@@ -54,18 +54,19 @@ class Event:
         return f"id: {self.id}\ndata: {data}\n\n"
 
 
-def publish(connection: Connection, topic: str, payload: Any = None) -> None:
-    """Tell those who listen to a topic, once this transaction is committed."""
-    inserted = connection.execute(
+def publish_event(connection: Connection, topic: str, payload: Any = None) -> None:
+    """Send an event to the listeners of a topic once this transaction is committed."""
+    cursor = connection.execute(
         insert(events).values(topic=topic[:120], payload=json.dumps(payload, ensure_ascii=False), at=time.time())
     )
-    number = inserted.inserted_primary_key
+    number = cursor.inserted_primary_key
+    # Delete old events only now and then: with every 500th event.
     if number is not None and number[0] % OVERLAP == 0:
         connection.execute(delete(events).where(events.c.at < time.time() - DAY))
 
 
-def since(connection: Connection, last: int, topics: Sequence[str] | None = None) -> list[Event]:
-    """Events after a number, of some topics or of all; at most `BACKLOG` and `OVERLAP` together."""
+def events_since(connection: Connection, last: int, topics: Sequence[str] | None = None) -> list[Event]:
+    """Return events after an id, of some topics or of all; at most `BACKLOG + OVERLAP`."""
     query = select(events).where(events.c.id > last).order_by(events.c.id).limit(BACKLOG + OVERLAP)
     if topics is not None:
         query = query.where(events.c.topic.in_(topics))
@@ -82,34 +83,34 @@ class Listener:
 
 
 class Hub:
-    """The streams of one worker, and the one look into the table that serves them all."""
+    """Open streams of one worker. One poll of the table serves them all."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._listeners: set[Listener] = set()
         self._task: asyncio.Task[None] | None = None
-        self._seen: set[int] = set()
+        self._seen_ids: set[int] = set()
         self._last = 0
         self._closed = False
 
-    def room(self, user: str) -> bool:
-        """Whether one more stream is taken."""
-        own = sum(listener.user == user for listener in list(self._listeners))
-        return not self._closed and len(self._listeners) < STREAMS and (not user or own < STREAMS_OF_ONE)
+    def has_room(self, user: str) -> bool:
+        """Return True if one more stream may be opened for this user."""
+        user_streams = sum(listener.user == user for listener in list(self._listeners))
+        return not self._closed and len(self._listeners) < STREAMS and (not user or user_streams < STREAMS_OF_ONE)
 
     def close(self) -> None:
-        """End all streams: the worker stops."""
+        """End all streams because the worker stops."""
         self._closed = True
         for listener in list(self._listeners):
-            _put(listener, None)
+            _put_event(listener, None)
 
     async def stream(self, listener: Listener, last: int | None) -> AsyncIterator[str]:
-        """The text of one stream, from its start to its end."""
-        await self._enter(listener)
+        """Yield the text of one stream until it ends."""
+        await self._register_listener(listener)
         try:
             yield "retry: 2000\n\n"
             if last is not None:
-                for event in await asyncio.to_thread(self._missed, last, listener):
+                for event in await asyncio.to_thread(self._missed_events, last, listener):
                     yield event.text()
             end = time.monotonic() + LIFE
             while (left := end - time.monotonic()) > 0:
@@ -124,45 +125,47 @@ class Hub:
         finally:
             self._listeners.discard(listener)
 
-    async def _enter(self, listener: Listener) -> None:
+    async def _register_listener(self, listener: Listener) -> None:
         if self._task is None or self._task.done():
-            await asyncio.to_thread(self._begin)
+            await asyncio.to_thread(self._start_after_last_event)
             self._listeners.add(listener)
-            self._task = asyncio.create_task(self._look())
+            self._task = asyncio.create_task(self._poll_events())
         else:
             self._listeners.add(listener)
         if self._closed:
-            _put(listener, None)
+            _put_event(listener, None)
 
-    async def _look(self) -> None:
+    async def _poll_events(self) -> None:
         while self._listeners:
-            for event in await asyncio.to_thread(self._news):
+            for event in await asyncio.to_thread(self._new_events):
                 for listener in list(self._listeners):
                     if event.topic in listener.topics:
-                        _put(listener, event)
+                        _put_event(listener, event)
             await asyncio.sleep(PAUSE)
 
-    def _begin(self) -> None:
-        with reading(self._engine) as connection:
+    def _start_after_last_event(self) -> None:
+        with read_transaction(self._engine) as connection:
             self._last = connection.execute(select(func.coalesce(func.max(events.c.id), 0))).scalar_one()
-            self._seen = {event.id for event in since(connection, self._last - OVERLAP)}
+            self._seen_ids = {event.id for event in events_since(connection, self._last - OVERLAP)}
 
-    def _news(self) -> list[Event]:
-        with reading(self._engine) as connection:
-            unseen = [event for event in since(connection, self._last - OVERLAP) if event.id not in self._seen]
+    def _new_events(self) -> list[Event]:
+        with read_transaction(self._engine) as connection:
+            unseen = [
+                event for event in events_since(connection, self._last - OVERLAP) if event.id not in self._seen_ids
+            ]
         if unseen:
             self._last = max(self._last, unseen[-1].id)
-            self._seen = {number for number in self._seen if number > self._last - OVERLAP}
-            self._seen |= {event.id for event in unseen}
+            self._seen_ids = {number for number in self._seen_ids if number > self._last - OVERLAP}
+            self._seen_ids |= {event.id for event in unseen}
         return unseen
 
-    def _missed(self, last: int, listener: Listener) -> list[Event]:
-        with reading(self._engine) as connection:
-            return since(connection, last, sorted(listener.topics))
+    def _missed_events(self, last: int, listener: Listener) -> list[Event]:
+        with read_transaction(self._engine) as connection:
+            return events_since(connection, last, sorted(listener.topics))
 
 
-def _put(listener: Listener, event: Event | None) -> None:
-    """Hand on; a stream that does not keep up ends, and its browser comes back for what it missed."""
+def _put_event(listener: Listener, event: Event | None) -> None:
+    """A stream that cannot keep up ends; its browser reconnects and gets what it missed."""
     try:
         listener.queue.put_nowait(event)
     except asyncio.QueueFull:
@@ -172,19 +175,19 @@ def _put(listener: Listener, event: Event | None) -> None:
 
 
 def may_listen(user: User | None, topic: str) -> bool:
-    """Whether somebody may hear of a topic."""
-    kind, _, rest = topic.partition("/")
+    """Return True if a user may listen to a topic."""
+    kind, _, topic_id = topic.partition("/")
     if kind == "public":
         return True
     if user is None:
         return False
     if kind == "user":
-        return rest == user.id
+        return topic_id == user.id
     return (kind == "work" and user.may("annotator")) or (kind == "organiser" and user.may("organiser"))
 
 
 @router.get("/events")
-def listen(
+def stream_events(
     request: Request,
     user: Reader,
     topic: Annotated[list[str], Query(max_length=8)],
@@ -195,10 +198,11 @@ def listen(
     if not all(len(name) <= 120 and may_listen(user, name) for name in topic):
         raise HTTPException(403, key("Your account may not do this."))
     listener = Listener(frozenset(topic), user.id if user else "")
-    if not hub.room(listener.user):
+    if not hub.has_room(listener.user):
         raise HTTPException(503, key("Too many pages are open; close some."), {"Retry-After": "30"})
     last = (
         int(last_event_id) if last_event_id.isascii() and last_event_id.isdigit() and len(last_event_id) < 16 else None
     )
+    # X-Accel-Buffering: nginx must not hold events back.
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return StreamingResponse(hub.stream(listener, last), media_type="text/event-stream", headers=headers)

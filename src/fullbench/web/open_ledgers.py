@@ -1,4 +1,4 @@
-"""The site's ledger, open for writing: one `Ledger` for each study of a process, shared by its threads."""
+"""The site's ledger, open for writing: one `Ledger` per study and process, shared by threads."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from fullbench.ledger.ledger import Ledger
 from fullbench.ledger.study_members import DEFAULT
 
 
-def study_of(ledger: Ledger, wanted: str = "") -> str:
-    """The study that something is added to: the one wanted, else the only one there is."""
-    there = ledger.studies()
-    if wanted:
-        return wanted
-    main = [name for name in there if not name.startswith(f"{DEFAULT}~")] or there
+def ledger_study_name(ledger: Ledger, requested_study: str = "") -> str:
+    """Return the requested study, or the only study of the ledger."""
+    study_names = ledger.studies()
+    if requested_study:
+        return requested_study
+    main = [name for name in study_names if not name.startswith(f"{DEFAULT}~")] or study_names
     if len(main) > 1:
         raise InputError(
-            f"{ledger.place}: the ledger holds the studies {', '.join(map(repr, there))}; say which one this "
+            f"{ledger.place}: the ledger holds the studies {', '.join(map(repr, study_names))}; say which one this "
             "belongs to (--study NAME)"
         )
     return main[0] if main else DEFAULT
 
 
-class Writers:
-    """Opens the ledger for writing when something is first written to a study, and keeps it open."""
+class LedgerWriters:
+    """Ledgers open for writing. Each is opened at the first write to its study and stays open."""
 
     def __init__(self, path: str | None) -> None:
         self._path, self._lock = path, threading.Lock()
         self._open: dict[str, Ledger] = {}
 
-    def to(self, study: str) -> Ledger:
-        """The ledger as it takes what belongs to a study."""
+    def ledger_for(self, study: str) -> Ledger:
+        """Return the ledger that writes to a study."""
         if self._path is None:
             raise InputError("this site has no ledger; start it with --ledger")
         with self._lock:
@@ -40,7 +40,7 @@ class Writers:
             return self._open[study]
 
     def close(self) -> None:
-        """Commit what is left and let go of the ledger."""
+        """Commit pending rows and close all ledgers."""
         with self._lock:
             for ledger in self._open.values():
                 ledger.close()

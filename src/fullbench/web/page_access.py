@@ -1,8 +1,8 @@
-"""Who is asking, and may they? The dependencies that every route uses.
+"""FastAPI dependencies of all routes: signed-in user, roles, database connection, CSRF check.
 
-A route names what it needs by a type: `user: Organiser`, `user: Annotator`, `user: Viewer` (anybody with an account),
-`user: Reader` (None where results are public and nobody is signed in), `connection: Database` (one transaction, read
-only for GET). CSRF is checked for every route of the app, without its asking.
+A route declares what it needs by a type: `user: Organiser`, `user: Annotator`, `user: Viewer` (any account),
+`user: Reader` (None if results are public and nobody is signed in), `connection: Database` (one transaction, read
+only for GET). The app checks CSRF for every route.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from sqlalchemy import Connection, Engine
 
 from fullbench.ledger.ledger import Ledger
 from fullbench.web.accounts import sessions
-from fullbench.web.accounts.random_ids_and_digests import signed
+from fullbench.web.accounts.random_ids_and_digests import sign_parts
 from fullbench.web.accounts.users import Role, User
-from fullbench.web.database import reading, writing
-from fullbench.web.open_ledgers import Writers
+from fullbench.web.database import read_transaction, write_transaction
+from fullbench.web.open_ledgers import LedgerWriters
 from fullbench.web.site_settings import Settings
 from fullbench.web.words import key
 
@@ -30,169 +30,170 @@ SESSION = "fullbench_session"
 VISIT = "fullbench_visit"
 API = "/api/"
 TURNS = 16
-"""How many requests of one worker hold a connection at once; fewer than the engine has to give."""
+"""Maximum number of requests of one worker that hold a connection; fewer than the engine has."""
 _SAFE = {"GET", "HEAD", "OPTIONS"}
 _LONGEST_COOKIE = 200
 
 
 class NotSignedIn(Exception):
-    """The page needs an account and nobody is signed in: the way leads to the login page."""
+    """The page needs an account and nobody is signed in. The handler redirects to the login page."""
 
 
 def settings_of(request: Request) -> Settings:
-    """The settings of the app that serves this request."""
+    """Return the settings of the app that serves this request."""
     settings: Settings = request.app.state.settings
     return settings
 
 
 def engine_of(request: Request) -> Engine:
-    """The engine of the app that serves this request."""
+    """Return the database engine of the app that serves this request."""
     engine: Engine = request.app.state.engine
     return engine
 
 
 def ledger_of(request: Request) -> Ledger | None:
-    """The ledger that is shown, open for reading; None where the site shows none."""
+    """Return the site's ledger, open for reading, or None if the site shows no ledger."""
     ledger: Ledger | None = request.app.state.ledger
     return ledger
 
 
-def writers_of(request: Request) -> Writers:
-    """The ledger that is shown, open for writing."""
-    found: Writers = request.app.state.writers
-    return found
+def writers_of(request: Request) -> LedgerWriters:
+    """Return the site's ledger, open for writing."""
+    writers: LedgerWriters = request.app.state.writers
+    return writers
 
 
 def base_of(request: Request) -> str:
-    """The address of this site as people reach it."""
+    """Return the public URL of this site."""
     return settings_of(request).url.rstrip("/") or str(request.base_url).rstrip("/")
 
 
 def site_key_of(request: Request) -> bytes:
-    """The key with which this site signs."""
+    """Return the secret key that signs forms and cookies of this site."""
     site_key: bytes = request.app.state.key
     return site_key
 
 
 def address_of(request: Request) -> str:
-    """The address of the client, as far as it is known."""
+    """Return the IP address of the client, or an empty string if unknown."""
     return request.client.host if request.client else ""
 
 
 def session_secret(request: Request) -> str | None:
-    """The session's cookie, where there is a plausible one."""
+    """Return the session cookie, or None if it is missing or too long."""
     secret = request.cookies.get(SESSION)
     return secret if secret and len(secret) <= _LONGEST_COOKIE else None
 
 
 def current_user(request: Request) -> User | None:
-    """Who is signed in by a session; None for visitors, and for the API, which takes tokens alone."""
+    """Return the signed-in user. None for visitors and for the API, which accepts only tokens."""
     if not hasattr(request.state, "user"):
-        request.state.user = None if request.url.path.startswith(API) else _by_session(request)
+        request.state.user = None if request.url.path.startswith(API) else _session_user(request)
     user: User | None = request.state.user
     return user
 
 
-def _by_session(request: Request) -> User | None:
+def _session_user(request: Request) -> User | None:
     secret = session_secret(request)
     if secret is None:
         return None
-    with reading(engine_of(request)) as connection:
-        session = sessions.find(connection, secret, settings_of(request))
+    with read_transaction(engine_of(request)) as connection:
+        session = sessions.find_session_user(connection, secret, settings_of(request))
     if session is None:
         return None
     user, due = session
     if due:
-        with writing(engine_of(request)) as connection:
-            sessions.touch(connection, secret)
+        with write_transaction(engine_of(request)) as connection:
+            sessions.record_session_use(connection, secret)
     return user
 
 
-Current = Annotated[User | None, Depends(current_user)]
+CurrentUser = Annotated[User | None, Depends(current_user)]
 
 
-def role(least: Role) -> Callable[[User | None], User]:
-    """A dependency: the user, who has at least that role."""
+def require_role(least: Role) -> Callable[[User | None], User]:
+    """Return a dependency that gives the user if they have at least this role."""
 
-    def checked(user: Current) -> User:
+    def check_role(user: CurrentUser) -> User:
         if user is None:
             raise NotSignedIn
         if not user.may(least):
             raise HTTPException(403, key("Your account may not do this."))
         return user
 
-    return checked
+    return check_role
 
 
-def need(least: Role) -> Any:
-    """`Depends` on a user with at least that role."""
-    return Depends(role(least))
+def role_dependency(least: Role) -> Any:
+    """Return `Depends` on a user with at least this role."""
+    return Depends(require_role(least))
 
 
-def reader(request: Request, user: Current) -> User | None:
-    """Who reads results: anybody with an account, and everybody where the site is public."""
+def require_reader(request: Request, user: CurrentUser) -> User | None:
+    """Return the user who reads results. None is allowed only on a public site."""
     if user is None and not settings_of(request).public:
         raise NotSignedIn
     return user
 
 
-Viewer = Annotated[User, Depends(role("viewer"))]
-Annotator = Annotated[User, Depends(role("annotator"))]
-Organiser = Annotated[User, Depends(role("organiser"))]
-Reader = Annotated[User | None, Depends(reader)]
+Viewer = Annotated[User, Depends(require_role("viewer"))]
+Annotator = Annotated[User, Depends(require_role("annotator"))]
+Organiser = Annotated[User, Depends(require_role("organiser"))]
+Reader = Annotated[User | None, Depends(require_reader)]
 
 
-async def connection_of(request: Request, _user: Current) -> AsyncIterator[Connection]:
-    """One transaction for the request, committed before the answer is sent. The user was looked up before it.
+async def connection_of(request: Request, _user: CurrentUser) -> AsyncIterator[Connection]:
+    """Open one transaction per request and commit it before the response is sent. The user is looked up first.
 
-    A request that holds a connection still needs a thread to go on. Were threads waiting for connections then, all
-    would wait for each other; so requests take turns here, before they have either.
+    A request that holds a connection still needs a thread to continue. If all threads waited for connections, this
+    would be a deadlock. So requests take turns here, before they hold either.
     """
-    way = reading if request.method in _SAFE else writing
+    open_transaction = read_transaction if request.method in _SAFE else write_transaction
     turns: asyncio.Semaphore = request.app.state.turns
-    async with turns, contextmanager_in_threadpool(way(engine_of(request))) as connection:
+    async with turns, contextmanager_in_threadpool(open_transaction(engine_of(request))) as connection:
         yield connection
 
 
+# With scope="function" FastAPI commits before it sends the response, not after.
 Database = Annotated[Connection, Depends(connection_of, scope="function")]
 
 
 def csrf_token(request: Request) -> str:
-    """The token that forms of this visitor carry; bound to the session, or to a cookie of the visit before it."""
-    bound = session_secret(request) if current_user(request) else visit_of(request)
-    return signed(site_key_of(request), "csrf", bound or "")
+    """Return the token for this visitor's forms, bound to the session or to the visit cookie."""
+    visitor_secret = session_secret(request) if current_user(request) else visit_of(request)
+    return sign_parts(site_key_of(request), "csrf", visitor_secret or "")
 
 
 def visit_of(request: Request) -> str:
-    """Return the cookie of a visitor who is not signed in, or a new one (`page_rendering.render` sends it)."""
+    """Return the cookie of a visitor who is not signed in, or a new one (`page_rendering.render_template` sends it)."""
     from fullbench.web.accounts.random_ids_and_digests import new_secret
 
     if not hasattr(request.state, "visit"):
-        sent = request.cookies.get(VISIT, "")
-        known = bool(sent) and len(sent) <= _LONGEST_COOKIE
-        request.state.visit = sent if known else new_secret()
-        request.state.new_visit = not known
+        cookie = request.cookies.get(VISIT, "")
+        is_valid = bool(cookie) and len(cookie) <= _LONGEST_COOKIE
+        request.state.visit = cookie if is_valid else new_secret()
+        request.state.new_visit = not is_valid
     visit: str = request.state.visit
     return visit
 
 
-async def check_csrf(request: Request, _user: Current) -> None:
-    """Refuse a change that did not come from a page of ours: wrong origin, or no token of this visitor."""
+async def check_csrf(request: Request, _user: CurrentUser) -> None:
+    """Refuse a change that did not come from one of our pages: wrong origin or wrong token."""
     if request.method in _SAFE or request.url.path.startswith(API):
         return
     if not same_origin(request):
         raise HTTPException(403, key("This request came from another site."))
-    sent: Any = request.headers.get("x-csrf-token")
-    if sent is None:
-        sent = (await request.form()).get("csrf", "")
-    if not isinstance(sent, str) or not hmac.compare_digest(sent.encode(), csrf_token(request).encode()):
+    token: Any = request.headers.get("x-csrf-token")
+    if token is None:
+        token = (await request.form()).get("csrf", "")
+    if not isinstance(token, str) or not hmac.compare_digest(token.encode(), csrf_token(request).encode()):
         raise HTTPException(403, key("This form is too old; go back, load the page again and repeat."))
 
 
 def same_origin(request: Request) -> bool:
-    """Whether the browser says that one of our own pages sent this; true where it does not say."""
+    """Return True unless the browser's headers say that another site sent the request."""
     if request.headers.get("sec-fetch-site", "same-origin") not in {"same-origin", "none"}:
         return False
     origin = request.headers.get("origin")
-    own = {request.headers.get("host", ""), urlsplit(settings_of(request).url).netloc} - {""}
-    return origin is None or urlsplit(origin).netloc in own
+    own_hosts = {request.headers.get("host", ""), urlsplit(settings_of(request).url).netloc} - {""}
+    return origin is None or urlsplit(origin).netloc in own_hosts

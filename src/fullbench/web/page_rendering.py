@@ -1,4 +1,4 @@
-"""Pages: templates filled with escaped values, in the visitor's language."""
+"""Render HTML pages from templates, in the visitor's language and with all values escaped."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from itsdangerous import BadSignature, URLSafeSerializer
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from fullbench.picture_decoding import extent
-from fullbench.reports.citation import citation
-from fullbench.reports.html_page import SHARED
+from fullbench.picture_decoding import picture_size
+from fullbench.reports.citation import bibtex_entry
+from fullbench.reports.html_page import SHARED_FILES
 from fullbench.reports.html_table_layout import TEMPLATES
 from fullbench.reports.site_info import Imprint
 from fullbench.version import __version__
 from fullbench.web import page_access
 from fullbench.web.accounts.users import Role, User
-from fullbench.web.rich_text import is_marked_up, prose
-from fullbench.web.text_diff import MOST_WORDS, differing
-from fullbench.web.words import LANGUAGES, Language, key, preferred, translate
+from fullbench.web.rich_text import is_marked_up, render_prose
+from fullbench.web.text_diff import MOST_WORDS, mark_differences
+from fullbench.web.words import LANGUAGES, Language, key, preferred_language, translate_sentence
 
 FOLDER = Path(__file__).parent
 LANGUAGE = "fullbench_language"
@@ -34,7 +34,7 @@ FLASH = "fullbench_flash"
 YEAR = 365 * 24 * 3600
 
 OUR_WORDS = {key("overall"), key("task"), key("language")}
-"""The criterion of studies that name none, and the tags that benchmarks of ours have."""
+"""Default criterion, and tags of our own benchmarks."""
 
 NAVIGATION: list[tuple[str, str, Role | None]] = [
     ("/", key("Results"), None),
@@ -43,12 +43,12 @@ NAVIGATION: list[tuple[str, str, Role | None]] = [
     ("/people", key("People"), "organiser"),
     ("/audit", key("Audit trail"), "organiser"),
 ]
-"""The links at the top of every page: path, words, and the least role that sees them (None: every reader)."""
+"""Links at the top of every page: path, words, and the least role that sees them (None: every reader)."""
 
 
 @cache
-def environment() -> Environment:
-    """Where templates come from; every value is escaped, and a name that is not given is an error."""
+def template_environment() -> Environment:
+    """Return the Jinja environment. It escapes every value and fails on undefined names."""
     templates = Environment(
         loader=FileSystemLoader([FOLDER / "templates", TEMPLATES]),
         autoescape=True,
@@ -58,69 +58,73 @@ def environment() -> Environment:
     )
     from fullbench.web.picture_serving import picture_url
 
-    templates.globals.update(static=static_url, picture_url=picture_url, extent=extent, citation=citation)
-    templates.globals.update(word=word, differing=differing, most_words=MOST_WORDS)
-    templates.filters["when"] = when
-    templates.filters.update(prose=prose, marked_up=is_marked_up)
+    templates.globals.update(static=static_url, picture_url=picture_url, extent=picture_size, citation=bibtex_entry)
+    templates.globals.update(word=display_label, differing=mark_differences, most_words=MOST_WORDS)
+    templates.filters["when"] = format_time
+    templates.filters.update(prose=render_prose, marked_up=is_marked_up)
     templates.filters["quoted"] = partial(quote, safe="")
     return templates
 
 
-def word(text: str, labels: Mapping[str, str], t: Callable[[str], str]) -> str:
-    """A criterion, a tag or its value by its label; of those without one, our own words alone are translated.
+def display_label(text: str, labels: Mapping[str, str], t: Callable[[str], str]) -> str:
+    """Return the label of a criterion, tag or value. Without a label, only our own words are translated.
 
-    >>> word("overall", {"overall": "All in all"}, str.upper), word("task", {}, str.upper), word("none", {}, str.upper)
+    >>> (display_label("overall", {"overall": "All in all"}, str.upper), display_label("task", {}, str.upper),
+    ...  display_label("none", {}, str.upper))
     ('All in all', 'TASK', 'none')
     """
     return labels.get(text) or (t(text) if text in OUR_WORDS else text)
 
 
-def when(seconds: float | None) -> str:
-    """A time as people read it, in UTC."""
+def format_time(seconds: float | None) -> str:
+    """Format a Unix time in UTC, or return an empty string for None."""
     return "" if seconds is None else time.strftime("%Y-%m-%d %H:%M", time.gmtime(seconds))
 
 
 def static_file(name: str) -> Path:
-    """Where a static file lies: in our folder, or with the reports, which share their colours and sorting with us."""
-    return SHARED.get(name, FOLDER / "static" / name)
+    """Return the path of a static file. Files shared with reports are in the folder of reports."""
+    return SHARED_FILES.get(name, FOLDER / "static" / name)
 
 
 @cache
 def static_url(name: str) -> str:
-    """The address of a static file, with its digest so that it can be kept for ever."""
+    """Return the URL of a static file. It contains the digest, so browsers may cache it forever."""
     return f"/static/{name}?v={hashlib.sha256(static_file(name).read_bytes()).hexdigest()[:12]}"
 
 
 def language_of(request: Request) -> Language:
-    """The language chosen before, else the one the browser asks for."""
-    chosen = request.cookies.get(LANGUAGE)
-    if chosen in LANGUAGES:
-        return chosen
-    return preferred(request.headers.get("accept-language", ""))
+    """Return the language from the cookie, else the one the browser prefers."""
+    cookie_language = request.cookies.get(LANGUAGE)
+    if cookie_language in LANGUAGES:
+        return cookie_language
+    return preferred_language(request.headers.get("accept-language", ""))
 
 
 def imprint_of(request: Request, language: Language) -> Imprint:
-    """What the lab says of this site, in that language."""
-    imprint: Imprint = request.app.state.imprint.said_in(language)
+    """Return the site's imprint in a language."""
+    imprint: Imprint = request.app.state.imprint.for_language(language)
     return imprint
 
 
-def render(request: Request, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
-    """A page. Templates see `user`, `t`, `csrf`, `language`, `site`, `imprint`, `navigation`, `flashes`, `path`,
-    and `values`."""
+def render_template(request: Request, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
+    """Render a template with `values` and the values of every page.
+
+    Every page gets `user`, `t`, `csrf`, `language`, `site`, `imprint`, `navigation`, `flashes`, `path`, `here`,
+    `address`, `social_image`, `release` and `ledger_id`.
+    """
     user = page_access.current_user(request)
     language = language_of(request)
-    flashes = _flashes(request)
-    page = environment().get_template(template)
+    flashes = _flash_messages(request)
+    page = template_environment().get_template(template)
     imprint = imprint_of(request, language)
-    known = {
+    page_values = {
         "user": user,
-        "t": partial(translate, language),
+        "t": partial(translate_sentence, language),
         "csrf": page_access.csrf_token(request),
         "language": language,
         "site": imprint.title,
         "imprint": imprint,
-        "navigation": _navigation(request, user),
+        "navigation": _navigation_links(request, user),
         "flashes": flashes,
         "path": request.url.path,
         "here": request.url.path + (f"?{request.url.query}" if request.url.query else ""),
@@ -131,7 +135,7 @@ def render(request: Request, template: str, *, status: int = 200, **values: Any)
         "release": __version__,
         "ledger_id": request.app.state.identity,
     }
-    response = HTMLResponse(page.render(**known, **values), status_code=status)
+    response = HTMLResponse(page.render(**page_values, **values), status_code=status)
     response.headers["Cache-Control"] = "no-store"
     if flashes:
         response.delete_cookie(FLASH)
@@ -140,24 +144,24 @@ def render(request: Request, template: str, *, status: int = 200, **values: Any)
     return response
 
 
-def redirect(request: Request, to: str, *, flash: str = "", **values: Any) -> Response:
-    """On to another page of ours, with a sentence that is shown there once."""
+def redirect_to_page(request: Request, to: str, *, flash: str = "", **values: Any) -> Response:
+    """Redirect to a page of this site, with an optional message that is shown there once."""
     response = RedirectResponse(local_path(to), status_code=303)
     if flash:
         message = json.dumps({"key": flash, "values": {name: str(value)[:200] for name, value in values.items()}})
-        set_cookie(request, response, FLASH, _signer(request).dumps(message), seconds=60)
+        set_cookie(request, response, FLASH, _flash_signer(request).dumps(message), seconds=60)
     return response
 
 
 def set_cookie(request: Request, response: Response, name: str, value: str, *, seconds: float | None = None) -> None:
-    """A cookie that scripts do not see, that other sites do not send along, and that https keeps to itself."""
+    """Set a cookie that is hidden from scripts, not sent by other sites, and https-only on https sites."""
     secure = page_access.settings_of(request).https or request.url.scheme == "https"
     age = None if seconds is None else int(seconds)
     response.set_cookie(name, value, max_age=age, path="/", httponly=True, samesite="lax", secure=secure)
 
 
 def local_path(text: str) -> str:
-    """The address if it is a path of this site, else the first page: nobody is sent elsewhere.
+    """Return the address if it is a path of this site, else `/`. This prevents open redirects.
 
     >>> local_path("/work?x=1"), local_path("//evil.example"), local_path("https://evil.example")
     ('/work?x=1', '/', '/')
@@ -166,7 +170,7 @@ def local_path(text: str) -> str:
     return text if plain and not urlsplit(text).netloc else "/"
 
 
-def _navigation(request: Request, user: User | None) -> list[tuple[str, str]]:
+def _navigation_links(request: Request, user: User | None) -> list[tuple[str, str]]:
     public = page_access.settings_of(request).public
     return [
         (path, words)
@@ -175,16 +179,16 @@ def _navigation(request: Request, user: User | None) -> list[tuple[str, str]]:
     ]
 
 
-def _flashes(request: Request) -> list[tuple[str, Mapping[str, str]]]:
-    sent = request.cookies.get(FLASH)
-    if not sent:
+def _flash_messages(request: Request) -> list[tuple[str, Mapping[str, str]]]:
+    cookie = request.cookies.get(FLASH)
+    if not cookie:
         return []
     try:
-        message = json.loads(_signer(request).loads(sent))
+        message = json.loads(_flash_signer(request).loads(cookie))
     except (BadSignature, ValueError):
         return []
     return [(message["key"], message["values"])]
 
 
-def _signer(request: Request) -> URLSafeSerializer:
+def _flash_signer(request: Request) -> URLSafeSerializer:
     return URLSafeSerializer(page_access.site_key_of(request), salt="flash")

@@ -1,9 +1,9 @@
-"""Pictures: those of the ledger and those that people bring, known by digest, checked by content, served safely.
+"""Store, check and serve pictures of the ledger and uploads, identified by digest.
 
-Only PNG, JPEG, WebP and GIF keep their type and pixels, and they leave without metadata, which may name the generator.
-Anything else that the ledger holds is drawn again as WebP. Originals are for organisers alone, at an address of their
-own that no page links. A picture of the ledger can be seen by every reader. An upload can be seen by who brought
-it and by organisers; what an organiser brought is material, and everybody with an account sees it.
+Only PNG, JPEG, WebP and GIF keep their type and pixels. They are served without metadata, which may name the
+generator. Any other picture of the ledger is redrawn as WebP. Originals are for leads only, at a separate address that
+no page links to. Every reader may see a picture of the ledger. Only the uploader and leads may see an upload, but
+uploads by leads are study material that every account may see.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from fullbench.core.picture import Picture, media_type
 from fullbench.errors import InputError, LedgerError
 from fullbench.ledger.pictures.picture_folder import PictureFolder
 from fullbench.picture_metadata import STRIPPED_MEDIA, UnparsablePictureError, strip_metadata
-from fullbench.reports.html_page import shrunk
+from fullbench.reports.html_page import shrink_picture
 from fullbench.web.accounts.account_tables import uploads, users
 from fullbench.web.accounts.users import User
 from fullbench.web.page_access import Database, Organiser, Reader, ledger_of, settings_of
@@ -37,19 +37,19 @@ from fullbench.web.words import key
 SAFE = set(STRIPPED_MEDIA)
 SIZES = (240, 480, 960, 1920)
 VERSION = 2
-"""Part of the address and of the ETag of a whole picture. Browsers keep pictures for a year: raise this number when
-`strip_metadata` drops more than before, so that no browser shows the bytes of before."""
+"""Part of the address and of the ETag of a whole picture. Browsers cache pictures for a year: raise this number when
+`strip_metadata` drops more than before, so that no browser shows the old bytes."""
 FRAMES = 300
 _turns = BoundedSemaphore(2)
-"""So many pictures are decoded at once: a large one takes a quarter of a gigabyte."""
+"""Pictures decoded at once: a large one takes a quarter of a gigabyte."""
 Digest = Annotated[str, Path(pattern="^[0-9a-f]{64}$")]
 
 router = APIRouter(include_in_schema=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
-    """A picture that somebody brought, after its bytes were looked at."""
+class CheckedPicture:
+    """An uploaded picture whose bytes were checked."""
 
     picture: Picture
     width: int
@@ -57,8 +57,8 @@ class Checked:
     bytes: int
 
 
-def checked(data: bytes, settings: Settings) -> Checked:
-    """The picture in these bytes. What claims to be another type, is too large or does not decode is refused."""
+def check_picture(data: bytes, settings: Settings) -> CheckedPicture:
+    """Return the picture in `data`. Refuse another file type, too many bytes or pixels, and what cannot be decoded."""
     from PIL import Image
 
     if len(data) > settings.picture_limit:
@@ -79,29 +79,30 @@ def checked(data: bytes, settings: Settings) -> Checked:
         raise InputError(key("The picture has too many pixels.")) from error
     except (OSError, SyntaxError, ValueError, EOFError) as error:
         raise InputError(key("The picture cannot be decoded.")) from error
-    return Checked(Picture(hashlib.sha256(data).hexdigest(), media, data), width, height, len(data))
+    return CheckedPicture(Picture(hashlib.sha256(data).hexdigest(), media, data), width, height, len(data))
 
 
-def keep(connection: Connection, settings: Settings, user: User, data: bytes) -> Checked:
-    """Check a picture, keep it by its digest, and note who brought it; a second time changes nothing."""
-    brought = checked(data, settings)
-    uploads_folder(settings).keep(brought.picture)
-    note(connection, user, brought)
-    return brought
+def store_upload(connection: Connection, settings: Settings, user: User, data: bytes) -> CheckedPicture:
+    """Check a picture, store it by its digest, and record its uploader. Repeating it changes nothing."""
+    upload = check_picture(data, settings)
+    uploads_folder(settings).keep(upload.picture)
+    record_upload(connection, user, upload)
+    return upload
 
 
-def note(connection: Connection, user: User, brought: Checked) -> None:
-    """Note who brought a picture that was looked at and lies in its folder; a second time changes nothing."""
+def record_upload(connection: Connection, user: User, upload: CheckedPicture) -> None:
+    """Record the uploader of a checked and stored picture. Repeating it changes nothing."""
     row = {
-        "digest": brought.picture.digest,
+        "digest": upload.picture.digest,
         "user_id": user.id,
-        "media": brought.picture.media,
-        "bytes": brought.bytes,
-        "width": brought.width,
-        "height": brought.height,
+        "media": upload.picture.media,
+        "bytes": upload.bytes,
+        "width": upload.width,
+        "height": upload.height,
         "at": time.time(),
     }
     try:
+        # Without a savepoint, a failed insert would abort the whole transaction on PostgreSQL.
         with connection.begin_nested():
             connection.execute(insert(uploads).values(**row))
     except IntegrityError:
@@ -109,12 +110,12 @@ def note(connection: Connection, user: User, brought: Checked) -> None:
 
 
 def uploads_folder(settings: Settings) -> PictureFolder:
-    """Where uploads lie."""
+    """Return the folder of uploads."""
     return PictureFolder(settings.data / "uploads")
 
 
-def uploaded(connection: Connection, settings: Settings, user: User | None, digest: str) -> Picture | None:
-    """An upload that this user may see."""
+def visible_upload(connection: Connection, settings: Settings, user: User | None, digest: str) -> Picture | None:
+    """Return an upload if this user may see it."""
     if user is None:
         return None
     query = select(uploads.c.media).join_from(uploads, users).where(uploads.c.digest == digest)
@@ -124,22 +125,22 @@ def uploaded(connection: Connection, settings: Settings, user: User | None, dige
     return None if media is None else Picture(digest, media, uploads_folder(settings).path(digest))
 
 
-def find(request: Request, connection: Connection, user: User | None, digest: str) -> Picture:
-    """The picture with that digest that this user may see; 404 for all others, whether they exist or not."""
+def find_picture(request: Request, connection: Connection, user: User | None, digest: str) -> Picture:
+    """Return a picture that this user may see. Raise 404 for all others, whether they exist or not."""
     ledger = ledger_of(request)
     if ledger is not None:
         try:
             return ledger.picture(digest)
         except LedgerError:
             pass
-    upload = uploaded(connection, settings_of(request), user, digest)
+    upload = visible_upload(connection, settings_of(request), user, digest)
     if upload is None:
         raise HTTPException(404, key("There is no such picture."))
     return upload
 
 
 def picture_url(digest: str, tags: Any = None, *, size: int | None = None) -> str:
-    """The address of a picture for a template; veiled where the item's or response's tags call it sensitive.
+    """Return the URL of a picture; veiled if the tags of its item or response mark it as sensitive.
 
     >>> picture_url("ab", {"sensitive": "yes"}, size=480), picture_url("ab")
     ('/pictures/ab?veiled=1&size=480', '/pictures/ab?v=2')
@@ -148,17 +149,17 @@ def picture_url(digest: str, tags: Any = None, *, size: int | None = None) -> st
     return f"/pictures/{digest}?" + ("&".join(query) or f"v={VERSION}")
 
 
-def bare_url(digest: str, tags: Any = None, *, size: int | None = None) -> str:
-    """The address of a sensitive picture without its veil; empty for a picture that has none.
+def unveiled_url(digest: str, tags: Any = None, *, size: int | None = None) -> str:
+    """Return the unveiled URL of a sensitive picture, or an empty string for other pictures.
 
-    >>> bare_url("ab", {"sensitive": "yes"}), bare_url("ab")
+    >>> unveiled_url("ab", {"sensitive": "yes"}), unveiled_url("ab")
     ('/pictures/ab?v=2', '')
     """
     return picture_url(digest, size=size) if tags and tags.get(SENSITIVE) else ""
 
 
 @router.get("/pictures/{digest}")
-def picture(
+def serve_picture(
     request: Request,
     user: Reader,
     connection: Database,
@@ -168,17 +169,17 @@ def picture(
     size: Annotated[int | None, Query(ge=1, le=10_000)] = None,
 ) -> Response:
     """A picture, whole or small, or veiled: colours and no shapes."""
-    return served(request, find(request, connection, user, digest), veiled=veiled, size=size)
+    return picture_response(request, find_picture(request, connection, user, digest), is_veiled=veiled, size=size)
 
 
 @router.get("/pictures/{digest}/original")
-def original(request: Request, user: Organiser, connection: Database, digest: Digest) -> Response:
+def serve_original(request: Request, user: Organiser, connection: Database, digest: Digest) -> Response:
     """Send a picture as it was brought, with its metadata, to an organiser."""
-    return original_response(find(request, connection, user, digest))
+    return original_response(find_picture(request, connection, user, digest))
 
 
 def original_response(image: Picture) -> Response:
-    """Return the answer that carries the bytes of a picture as they were brought; no cache may keep it."""
+    """Return the original bytes of a picture as a download that no cache may store."""
     try:
         data = image.data()
     except InputError as error:
@@ -191,11 +192,11 @@ def original_response(image: Picture) -> Response:
     return Response(data, headers=headers, media_type=image.media)
 
 
-def served(request: Request, image: Picture, *, veiled: bool, size: int | None) -> Response:
-    """The answer that carries a picture: the type its bytes show, never another, kept for ever by its address."""
+def picture_response(request: Request, image: Picture, *, is_veiled: bool, size: int | None) -> Response:
+    """Return a picture with the media type of its bytes, to be cached forever."""
     small = next((side for side in SIZES if size is not None and side >= size), SIZES[-1])
-    is_whole = size is None and not veiled and image.media in SAFE
-    etag = f'"{image.digest}-{f"whole{VERSION}" if is_whole else small}{"v" if veiled else ""}"'
+    is_whole = size is None and not is_veiled and image.media in SAFE
+    etag = f'"{image.digest}-{f"whole{VERSION}" if is_whole else small}{"v" if is_veiled else ""}"'
     reach = "public" if settings_of(request).public else "private"
     headers = {
         "Cache-Control": f"{reach}, max-age=31536000, immutable",
@@ -206,17 +207,17 @@ def served(request: Request, image: Picture, *, veiled: bool, size: int | None) 
     if request.headers.get("if-none-match") == etag:
         return Response(status_code=304, headers=headers)
     try:
-        stripped = stripped_bytes(image) if is_whole else None
-        data = _shrunk(image, small, veiled) if stripped is None else stripped
+        clean_file = stripped_bytes(image) if is_whole else None
+        data = _shrink_picture(image, small, is_veiled) if clean_file is None else clean_file
     except InputError as error:
         raise HTTPException(404, key("The picture's bytes are not there.")) from error
     if data is None:
         raise HTTPException(404, key("The picture cannot be decoded."))
-    return Response(data, headers=headers, media_type="image/webp" if stripped is None else image.media)
+    return Response(data, headers=headers, media_type="image/webp" if clean_file is None else image.media)
 
 
 def stripped_bytes(image: Picture) -> bytes | None:
-    """Return a picture's file without metadata; None if its structure cannot be parsed and it must be drawn again."""
+    """Return a picture's file without metadata, or None if it cannot be parsed and must be redrawn."""
     try:
         return strip_metadata(image.data())
     except UnparsablePictureError:
@@ -224,8 +225,8 @@ def stripped_bytes(image: Picture) -> bytes | None:
 
 
 @lru_cache(maxsize=256)
-def _shrunk(image: Picture, size: int, veiled: bool) -> bytes | None:
-    """Small pictures are made once while they are wanted; `Picture` compares by digest."""
+def _shrink_picture(image: Picture, size: int, is_veiled: bool) -> bytes | None:
+    """The cache works because `Picture` compares by digest."""
     with _turns, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return shrunk(image, size=size, veiled=veiled)
+        return shrink_picture(image, size=size, is_veiled=is_veiled)

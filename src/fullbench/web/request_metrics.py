@@ -1,6 +1,6 @@
-"""What an operator sees of the app: a line for each request where wished for, counts and times for a monitor.
+"""Middleware for operators: access log, Prometheus metrics, compression.
 
-It also answers `HEAD` as `GET` does, without the body, and keeps clients that leave early out of the log of defects.
+It also answers `HEAD` like `GET` without the body. Clients that disconnect early are not logged as errors.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from fullbench.web.page_access import SESSION
 
 log = logging.getLogger("fullbench.web.access")
+# Personal links: the part after this prefix is a secret.
 _SECRET = re.compile(r"^(?P<door>/(?:join|back|take/[^/]*))/.+", re.DOTALL)
 SMALLEST = 1024
-"""Answers of fewer bytes are sent as they are."""
+"""Smaller responses (in bytes) are not compressed."""
 
 
-def logged(path: str) -> str:
-    """A path as a line of the log has it: without the secrets of links, for whoever reads the log could use them, and
-    without what would begin another line.
+def log_safe_path(path: str) -> str:
+    r"""Return a path for the log, without the secrets of links and without line breaks.
 
-    >>> logged("/take/4f0c/s3cret"), logged("/join/s3cret"), logged("/verdicts/x\\ny")
-    ('/take/4f0c/…', '/join/…', '/verdicts/x\\\\x0ay')
+    >>> log_safe_path("/take/4f0c/s3cret"), log_safe_path("/join/s3cret"), log_safe_path("/verdicts/x\ny")
+    ('/take/4f0c/…', '/join/…', '/verdicts/x\\x0ay')
     """
     path = _SECRET.sub(r"\g<door>/…", path)
     return "".join(letter if letter.isprintable() else f"\\x{ord(letter):02x}" for letter in path)
 
 
-class Monitor:
-    """Counts and times of one process; a site with several workers has one in each."""
+class RequestMetrics:
+    """Request counts and durations of one process. Each worker has its own."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -50,17 +50,19 @@ class Monitor:
             buckets=(0.01, 0.03, 0.1, 0.3, 1, 3, 10),
         )  # fmt: skip
         self.open = Gauge("fullbench_requests_open", "Requests that are being answered.", registry=self.registry)
-        self.left = Counter("fullbench_clients_left", "Clients that left before the end.", registry=self.registry)
+        self.disconnects = Counter(
+            "fullbench_clients_left", "Clients that left before the end.", registry=self.registry
+        )
 
     def text(self) -> bytes:
-        """All of it in the form that Prometheus reads."""
+        """Return all metrics in the Prometheus text format."""
         return generate_latest(self.registry)
 
 
-class Watch:
-    """Around everything else: the time, the status and the size of every answer."""
+class MetricsMiddleware:
+    """Outermost middleware: records duration, status and size of every response."""
 
-    def __init__(self, app: ASGIApp, monitor: Monitor) -> None:
+    def __init__(self, app: ASGIApp, monitor: RequestMetrics) -> None:
         self.app, self.monitor = app, monitor
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -68,7 +70,7 @@ class Watch:
             await self.app(scope, receive, send)
             return
         began, status, size = time.perf_counter(), 0, 0
-        whole = left = False
+        is_body_complete = left = False
         method = scope["method"]
         headless = method == "HEAD"
 
@@ -83,11 +85,11 @@ class Watch:
             await send(message)
 
         async def receiving() -> Message:
-            nonlocal whole, left
+            nonlocal is_body_complete, left
             message = await receive()
-            # Whoever goes away with all that was to be sent has only stopped reading, as open streams do all the time.
-            left = left or (message["type"] == "http.disconnect" and not whole)
-            whole = whole or not message.get("more_body", False)
+            # A disconnect after the complete request body is normal: readers of open streams leave all the time.
+            left = left or (message["type"] == "http.disconnect" and not is_body_complete)
+            is_body_complete = is_body_complete or not message.get("more_body", False)
             return message
 
         self.monitor.open.inc()
@@ -97,25 +99,25 @@ class Watch:
             left = True
         finally:
             if left:
-                self.monitor.left.inc()
-                log.info("%s %s: the client left", method, logged(scope["path"]))
+                self.monitor.disconnects.inc()
+                log.info("%s %s: the client left", method, log_safe_path(scope["path"]))
             took = time.perf_counter() - began
             self.monitor.open.dec()
             self.monitor.requests.labels(method, str(status)).inc()
             self.monitor.seconds.observe(took)
-            log.info("%s %s %d %d bytes %.0f ms", method, logged(scope["path"]), status, size, 1000 * took)
+            log.info("%s %s %d %d bytes %.0f ms", method, log_safe_path(scope["path"]), status, size, 1000 * took)
 
 
-class Compress:
-    """Pages, scripts and charts packed for those who are not signed in.
+class CompressionMiddleware:
+    """Compress responses for visitors who are not signed in.
 
-    A signed-in page holds a secret of its form beside words of its address, and how well the two pack together would
-    tell the secret to somebody who can make many such pages be loaded (BREACH): such pages are sent as they are.
+    A page of a signed-in user contains a secret form token and words from its URL. The compressed size of both together
+    can reveal the token to an attacker who can trigger many requests (BREACH). So such pages are not compressed.
     """
 
     def __init__(self, app: ASGIApp) -> None:
-        self.plain, self.packed = app, GZipMiddleware(app, minimum_size=SMALLEST)
+        self.plain_app, self.compressed_app = app, GZipMiddleware(app, minimum_size=SMALLEST)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         signed_in = scope["type"] == "http" and f"{SESSION}=" in Headers(scope=scope).get("cookie", "")
-        await (self.plain if signed_in else self.packed)(scope, receive, send)
+        await (self.plain_app if signed_in else self.compressed_app)(scope, receive, send)

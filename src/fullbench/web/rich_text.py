@@ -1,7 +1,7 @@
-"""Texts as people read them: Markdown, tables, code and formulas; what comes out can run and fetch nothing.
+"""Render Markdown, tables, code and formulas as HTML that cannot run scripts or load other sites' files.
 
-Answers are written by models, and by whoever wants to steer a reader: raw HTML is shown as it is written, pictures of
-other hosts are links, and what the libraries make is cleaned once more by a list of what may stand in a page.
+Answers come from models and from people who may want to manipulate a reader. So raw HTML is shown as text, pictures of
+other hosts become links, and nh3 cleans the rendered HTML with an allow-list of tags and attributes.
 """
 
 from __future__ import annotations
@@ -42,37 +42,37 @@ _ATTRIBUTES: dict[str, set[str]] = {
 
 
 @lru_cache(maxsize=2048)
-def prose(text: str) -> Markup:
-    r"""A text as it is shown in a page.
+def render_prose(text: str) -> Markup:
+    r"""Render a text as safe HTML.
 
-    >>> str(prose("**Short:** 3 < 4 <script>alert(1)</script>"))
+    >>> str(render_prose("**Short:** 3 < 4 <script>alert(1)</script>"))
     '<p><strong>Short:</strong> 3 &lt; 4 &lt;script&gt;alert(1)&lt;/script&gt;</p>\n'
-    >>> "<math" in prose("It is $\\frac{1}{2}$.")
+    >>> "<math" in render_prose("It is $\\frac{1}{2}$.")
     True
     """
-    return _rendered(text)
+    return _render_markdown(text)
 
 
 @lru_cache(maxsize=256)
-def guideline(text: str) -> Markup:
-    """The same for what organisers write: pictures of this site are shown, those of others are links as ever.
+def render_guideline(text: str) -> Markup:
+    """Render a guideline written by leads: pictures of this site are shown, others are links.
 
-    >>> str(guideline("![a cat](/pictures/" + "ab" * 32 + ")")).startswith('<p><img src="/pictures/abab')
+    >>> str(render_guideline("![a cat](/pictures/" + "ab" * 32 + ")")).startswith('<p><img src="/pictures/abab')
     True
-    >>> "<img" in guideline("![a cat](https://elsewhere.example/cat.png)")
+    >>> "<img" in render_guideline("![a cat](https://elsewhere.example/cat.png)")
     False
     """
-    return _rendered(text, own_pictures=True)
+    return _render_markdown(text, own_pictures=True)
 
 
-def _rendered(text: str, *, own_pictures: bool = False) -> Markup:
+def _render_markdown(text: str, *, own_pictures: bool = False) -> Markup:
     import nh3
 
     if len(text) > LONGEST:
         return Markup('<pre tabindex="0">{}</pre>').format(text)
-    made = _renderer(own_pictures).render(_bracketed(text))
+    html = _markdown_renderer(own_pictures).render(_brackets_to_dollars(text))
     clean = nh3.clean(
-        made,
+        html,
         tags=_TAGS | {"img"} if own_pictures else _TAGS,
         attributes=_ATTRIBUTES | {"img": {"src", "alt"}} if own_pictures else _ATTRIBUTES,
         url_schemes={"http", "https", "mailto"},
@@ -82,50 +82,49 @@ def _rendered(text: str, *, own_pictures: bool = False) -> Markup:
 
 
 def is_marked_up(text: str) -> bool:
-    """Whether rendering changes more than paragraphs, so that a reader may want to see what was written.
+    """Return True if rendering changes more than paragraphs, so that readers may want the source text.
 
     >>> is_marked_up("plain words"), is_marked_up("**bold** words")
     (False, True)
     """
-    return any(f"<{tag}" in prose(text) for tag in _TAGS - {"p", "br"})
+    return any(f"<{tag}" in render_prose(text) for tag in _TAGS - {"p", "br"})
 
 
-def _bracketed(text: str) -> str:
-    r"""LaTeX's own brackets as dollars, outside of code: many models write \( x \) and \[ x \]."""
+def _brackets_to_dollars(text: str) -> str:
+    r"""Replace \( x \) and \[ x \], which many models write, by dollar signs outside of code."""
     if "\\(" not in text and "\\[" not in text:
         return text
     parts = text.split("```")
     for place in range(0, len(parts), 2):
         for opening, closing, dollars in (("\\(", "\\)", "$"), ("\\[", "\\]", "$$")):
-            before, *rest = parts[place].split(opening)
-            for later in rest:
-                inside, closed, after = later.partition(closing)
-                before += f"{dollars}{inside.strip()}{dollars}{after}" if closed else opening + later
+            before, *pieces = parts[place].split(opening)
+            for later in pieces:
+                inside, separator, after = later.partition(closing)
+                before += f"{dollars}{inside.strip()}{dollars}{after}" if separator else opening + later
             parts[place] = before
     return "```".join(parts)
 
 
 @lru_cache(maxsize=2)
-def _renderer(own_pictures: bool) -> MarkdownIt:
+def _markdown_renderer(own_pictures: bool) -> MarkdownIt:
     from markdown_it import MarkdownIt
     from mdit_py_plugins.dollarmath import dollarmath_plugin
 
-    made = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable(["table", "strikethrough"])
-    made.use(dollarmath_plugin, allow_space=False, allow_digits=False, renderer=_formula)
-    made.add_render_rule("image", _own_picture if own_pictures else _picture)
-    # An answer stands below a heading of its own (h3), a guideline below that of its part of the page (h2).
+    renderer = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable(["table", "strikethrough"])
+    renderer.use(dollarmath_plugin, allow_space=False, allow_digits=False, renderer=_render_formula)
+    renderer.add_render_rule("image", _render_own_picture if own_pictures else _render_picture_link)
+    # On the page an answer has a heading of level 3 above it, a guideline one of level 2.
     heading = _heading_below(2 if own_pictures else 3)
     for name in ("heading_open", "heading_close"):
-        made.add_render_rule(name, heading)
+        renderer.add_render_rule(name, heading)
     for name in ("fence", "code_block"):
-        made.add_render_rule(name, _code)
-    made.add_render_rule("th_open", _cell)
-    made.add_render_rule("td_open", _cell)
-    return made
+        renderer.add_render_rule(name, _render_code)
+    renderer.add_render_rule("th_open", _render_cell)
+    renderer.add_render_rule("td_open", _render_cell)
+    return renderer
 
 
-def _formula(text: str, options: dict[str, Any]) -> str:
-    """A formula as MathML, which browsers set themselves; one that cannot be read stands as it was written."""
+def _render_formula(text: str, options: dict[str, Any]) -> str:
     from latex2mathml.converter import convert
 
     try:
@@ -134,32 +133,31 @@ def _formula(text: str, options: dict[str, Any]) -> str:
         return f"<code>{escape(text)}</code>"
 
 
-def _picture(_self: Any, tokens: Any, place: int, _options: Any, _env: Any) -> str:
-    """A picture of somewhere else is a link: no reader's address goes to a host that an answer names."""
+def _render_picture_link(_self: Any, tokens: Any, place: int, _options: Any, _env: Any) -> str:
+    """A link, so that no reader's IP address reaches a host that an answer names."""
     token = tokens[place]
     return f'<a href="{escape(token.attrGet("src") or "")}">{escape(token.content or token.attrGet("src") or "")}</a>'
 
 
-def _own_picture(_self: Any, tokens: Any, place: int, options: Any, env: Any) -> str:
-    """A picture that lies on this site, by its digest; others as ever."""
+def _render_own_picture(_self: Any, tokens: Any, place: int, options: Any, env: Any) -> str:
     from fullbench.web.picture_serving import picture_url
 
     token = tokens[place]
-    own = _OWN_PICTURE.fullmatch(str(token.attrGet("src") or ""))
-    if own is None:
-        return _picture(_self, tokens, place, options, env)
-    return f'<img src="{picture_url(own[1])}" alt="{escape(token.content)}">'
+    url_match = _OWN_PICTURE.fullmatch(str(token.attrGet("src") or ""))
+    if url_match is None:
+        return _render_picture_link(_self, tokens, place, options, env)
+    return f'<img src="{picture_url(url_match[1])}" alt="{escape(token.content)}">'
 
 
-def _code(_self: Any, tokens: Any, place: int, _options: Any, _env: Any) -> str:
-    """Code; where its lines are longer than the page is wide, keys scroll it, too."""
+def _render_code(_self: Any, tokens: Any, place: int, _options: Any, _env: Any) -> str:
+    """Keyboard users can scroll code with long lines."""
     token = tokens[place]
     language = f' class="language-{escape(token.info.split()[0])}"' if token.info.strip() else ""
     return f'<pre tabindex="0"><code{language}>{escape(token.content)}</code></pre>\n'
 
 
 def _heading_below(page: int) -> Callable[..., str]:
-    """Headings of a text stand below those of the page it is shown in."""
+    """Return a render rule that puts headings of a text below heading level `page`."""
 
     def heading(_self: Any, tokens: Any, place: int, _options: Any, _env: Any) -> str:
         token = tokens[place]
@@ -169,8 +167,8 @@ def _heading_below(page: int) -> Callable[..., str]:
     return heading
 
 
-def _cell(_self: Any, tokens: Any, place: int, _options: Any, _env: Any) -> str:
-    """A cell of a table; its side is a class, for the page allows no styles in its lines."""
+def _render_cell(_self: Any, tokens: Any, place: int, _options: Any, _env: Any) -> str:
+    """The alignment becomes a class because the page forbids inline styles."""
     token = tokens[place]
     side = str(token.attrGet("style") or "").removeprefix("text-align:")
     return f'<{token.tag} class="{escape(side)}">' if side else f"<{token.tag}>"

@@ -1,4 +1,4 @@
-"""What surrounds every answer: security headers, and a limit on what may be sent to us."""
+"""Middleware that adds security headers to every response and limits the size of requests."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ HEADERS = {
 
 
 class TooLarge(HTTPException):
-    """More was sent than is taken."""
+    """The request body is larger than the limit."""
 
     def __init__(self, limit: int) -> None:
-        note = Note("web.wrong.too-large", "more was sent than is taken: at most {n} KiB", n=limit // 1024)
+        note = Note("web.wrong.too-large", n=limit // 1024)
         super().__init__(413, note, {"Connection": "close"})
 
 
-class Shield:
-    """Headers on every answer, errors included; a body over the limit is refused before it is kept."""
+class SecurityMiddleware:
+    """Add headers to every response, errors included. Refuse a body over the limit before it is stored."""
 
     def __init__(self, app: ASGIApp, limit: int, *, https: bool = False) -> None:
         self.app, self.limit = app, limit
@@ -43,7 +43,7 @@ class Shield:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        taken = 0
+        received_bytes = 0
 
         async def sending(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -53,24 +53,24 @@ class Shield:
             await send(message)
 
         async def receiving() -> Message:
-            nonlocal taken
+            nonlocal received_bytes
             message = await receive()
-            taken += len(message.get("body", b""))
-            if taken > self.limit:
+            received_bytes += len(message.get("body", b""))
+            if received_bytes > self.limit:
                 raise TooLarge(self.limit)
             return message
 
-        if _announced(scope) > self.limit:
-            await _refused(TooLarge(self.limit))(scope, receive, sending)
+        if _content_length(scope) > self.limit:
+            await _too_large_response(TooLarge(self.limit))(scope, receive, sending)
         else:
             await self.app(scope, receiving, sending)
 
 
-def _refused(error: TooLarge) -> JSONResponse:
+def _too_large_response(error: TooLarge) -> JSONResponse:
     body = {"type": "about:blank", "title": "Content Too Large", "status": 413, "detail": error.detail}
     return JSONResponse(body, 413, error.headers, media_type="application/problem+json")
 
 
-def _announced(scope: Scope) -> int:
+def _content_length(scope: Scope) -> int:
     length = Headers(scope=scope).get("content-length", "0")
     return int(length[:20]) if length.isascii() and length.isdigit() else 0

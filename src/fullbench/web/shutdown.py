@@ -1,4 +1,4 @@
-"""A worker that is told to stop ends its open streams at once, so that it need not wait for them."""
+"""Run a callback when the process gets a stop signal, so that open streams end at once."""
 
 from __future__ import annotations
 
@@ -10,21 +10,22 @@ from types import FrameType
 
 
 @contextmanager
-def before_stopping(do: Callable[[], None]) -> Iterator[None]:
-    """Call `do` when the process is asked to end, before whoever was asked until now."""
+def before_stopping(callback: Callable[[], None]) -> Iterator[None]:
+    """Call `callback` on SIGINT or SIGTERM, before the handler installed earlier."""
+    # Python accepts signal handlers only in the main thread.
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     earlier = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
-    def asked(number: int, frame: FrameType | None) -> None:
-        do()
+    def on_signal(number: int, frame: FrameType | None) -> None:
+        callback()
         handler = earlier[signal.Signals(number)]
         if callable(handler):
             handler(number, frame)
 
     for number in earlier:
-        signal.signal(number, asked)
+        signal.signal(number, on_signal)
     try:
         yield
     finally:

@@ -1,4 +1,4 @@
-"""What a running web app is told at its start."""
+"""Settings of the web app and their transfer to worker processes."""
 
 from __future__ import annotations
 
@@ -13,17 +13,16 @@ from pathlib import Path
 from fullbench.errors import InputError
 
 VARIABLE = "FULLBENCH_WEB"
-"""The environment variable by which `fullbench serve` hands the settings to its workers."""
+"""Environment variable by which `fullbench serve` passes the settings to its workers."""
 
 TASK_LIMIT = 200_000
-"""Number of tasks that a study may have, unless the site chooses another."""
+"""Default number of tasks that a campaign may have."""
 
 HOUR = 3600.0
 DAY = 24 * HOUR
 
 
-def _everywhere(host: str) -> bool:
-    """Whether this listens on all addresses of the machine."""
+def _is_unspecified_host(host: str) -> bool:
     try:
         return ip_address(host).is_unspecified
     except ValueError:
@@ -32,18 +31,18 @@ def _everywhere(host: str) -> bool:
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that can be chosen; times are in seconds, sizes in bytes."""
+    """All settings of the web app. Times are in seconds, sizes in bytes."""
 
     database: str
-    """URL of the database of accounts and votes: `sqlite:///FILE` or `postgresql://...`."""
+    """Database of accounts and votes: `sqlite:///FILE` or `postgresql://...`."""
     ledger: str | None = None
     """Path or URL of the ledger that is shown and that people's verdicts go to."""
     data: Path = Path("fullbench-web")
     """Folder of uploaded pictures."""
     title: str = ""
-    """The name of the site in place of its imprint's; `fullbench` where neither has one."""
+    """Name of the site instead of its imprint's; `fullbench` if neither has one."""
     secret: str = ""
-    """Signs tokens of forms; where empty, one is drawn at the first start and kept in the database."""
+    """Signs form tokens; if empty, one is drawn at the first start and stored in the database."""
     host: str = "127.0.0.1"
     port: int = 8000
     workers: int = 1
@@ -52,7 +51,7 @@ class Settings:
     public: bool = False
     """Whether results can be read without an account."""
     proxies: str = "127.0.0.1"
-    """Addresses of reverse proxies whose word about the client's address is taken, separated by commas."""
+    """Addresses of trusted reverse proxies, separated by commas; they report the client's address."""
     idle: float = 12 * HOUR
     """A session ends after this long without a request."""
     lasting: float = 14 * DAY
@@ -60,32 +59,31 @@ class Settings:
     body_limit: int = 24 * 1024 * 1024
     picture_limit: int = 20 * 1024 * 1024
     parcel_limit: int = 16 * 1024**3
-    """How large the files of one study may be that are sent in pieces, packed and unpacked."""
+    """Maximum size of the uploaded files of one campaign, packed and unpacked."""
     pixel_limit: int = 64_000_000
     task_limit: int = TASK_LIMIT
-    """Number of tasks that one study may have."""
     url: str = ""
-    """The address by which people reach the site, where a proxy stands before it."""
+    """Public address of the site if it is behind a proxy."""
     names: str = ""
-    """The file of names that pages show judges and contestants by, and of the site's imprint; none where empty."""
+    """File with display names of judges and contestants, and the site's imprint; empty for none."""
 
     @property
     def base(self) -> str:
-        """The address to open."""
+        """Return the URL to open."""
         if self.url:
             return self.url.rstrip("/")
-        # Nobody can open the address that stands for all of a machine's; its name they can.
-        host = socket.gethostname() if _everywhere(self.host) else self.host
+        # A browser cannot open 0.0.0.0, but it can open the name of the machine.
+        host = socket.gethostname() if _is_unspecified_host(self.host) else self.host
         host = f"[{host}]" if ":" in host else host
         return f"http://{host}:{self.port}"
 
     def to_environment(self) -> None:
-        """Leave the settings for worker processes."""
+        """Store the settings in the environment for worker processes."""
         os.environ[VARIABLE] = json.dumps({**asdict(self), "data": str(self.data)})
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Settings:
-        """The settings that `to_environment` left."""
+        """Read the settings that `to_environment` stored."""
         text = environment.get(VARIABLE)
         if not text:
             raise InputError(f"{VARIABLE} is not set: start the web app by `fullbench serve`")

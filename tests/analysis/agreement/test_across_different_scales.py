@@ -11,9 +11,9 @@ from scipy.stats import kendalltau, pearsonr, spearmanr
 
 from fullbench import Record, Verdict
 from fullbench.analysis.agreement import across_different_scales, uncompared_verdicts
-from fullbench.analysis.all_tables import tables
-from fullbench.analysis.judge_card import card
-from fullbench.columns.column_builder import columns_of
+from fullbench.analysis.all_tables import verdict_tables
+from fullbench.analysis.judge_card import build_card
+from fullbench.columns.column_builder import columns_from_verdicts
 
 RATERS = ("安", "bo", "cy")
 
@@ -54,7 +54,7 @@ def rows_of(table):
 
 def test_correlations_are_those_of_scipy_on_what_is_on_another_scale_alone():
     record, totals, expected, votes, shared = made()
-    found = rows_of(across_different_scales.table(columns_of(record)))
+    found = rows_of(across_different_scales.correlation_table(columns_from_verdicts(record)))
     assert set(found) == {("rubric:total", "score:1-5"), ("expects", "score:1-5"), ("expects", "real:0-1")}
     for judge, own, left in (("rubric:total", totals, shared), ("expects", expected, set())):
         places = [place for place in own if place not in left]
@@ -77,18 +77,18 @@ def test_what_is_compared_on_another_scale_is_not_counted_as_compared_with_nothi
     record, *_ = made()
     pair = Verdict("q", "rubric:total", "题1", ("ace", "mid"), "choice", marks=(1.0, 0.0))
     people = Verdict("p", "human", "题1", ("ace", "mid"), "choice+tie", marks=(0.5, 0.5), rater="bo")
-    columns = columns_of(Record((*record.verdicts, pair, people)))
-    assert [row[-1] for row in uncompared_verdicts.table(columns).rows] == [1], (
+    columns = columns_from_verdicts(Record((*record.verdicts, pair, people)))
+    assert [row[-1] for row in uncompared_verdicts.uncompared_verdicts_table(columns).rows] == [1], (
         "choices with and without ties stay apart"
     )
-    names = {table.name for table in tables(columns)}
+    names = {table.name for table in verdict_tables(columns)}
     assert {"other scales", "not compared", "agreement scores"} <= names
 
 
 def test_a_card_says_how_its_marks_go_with_people_on_their_scale():
     record, *_ = made()
     lone = Record(tuple(v for v in record.verdicts if v.ballot != "real:0-1" or v.judge != "human"))
-    (table,) = [t for t in card(lone, "rubric:total").sections["Agreement"] if t.name == "other scales"]
-    lead = card(lone, "rubric:total").lead
+    (table,) = [t for t in build_card(lone, "rubric:total").sections["Agreement"] if t.name == "other scales"]
+    lead = build_card(lone, "rubric:total").lead
     assert f"Pearson with people's marks on another scale (score:1-5) is {table.rows[0][3]}." in lead
     assert "nothing is said about agreement" not in lead

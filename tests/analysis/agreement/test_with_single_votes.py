@@ -9,8 +9,8 @@ import pytest
 
 from fullbench import Choice, Item, Record, Response, Verdict
 from fullbench.analysis import all_tables
-from fullbench.analysis.agreement.judges_with_people import meet
-from fullbench.analysis.agreement.with_single_votes import one_by_one
+from fullbench.analysis.agreement.judges_with_people import compare_with_people
+from fullbench.analysis.agreement.with_single_votes import single_vote_table
 from fullbench.core.case import Case
 
 
@@ -27,11 +27,11 @@ def record(seed: int = 1, items: int = 12, people: int = 4) -> tuple[Record, dic
             shown = pair if draw.random() < 0.5 else pair[::-1]
             case = Case(item, shown, Choice(tie=False))
             marks = [float(response.contestant == best) for response in shown]
-            verdicts.append(Verdict.of(case, "human", marks, rater=f"p{person}"))
+            verdicts.append(Verdict.from_case(case, "human", marks, rater=f"p{person}"))
             votes.append(best)
         best = draw.choice(("甲", "乙"))
         marks = [float(response.contestant == best) for response in pair]
-        verdicts.append(Verdict.of(Case(item, pair, Choice(tie=False)), "judge", marks))
+        verdicts.append(Verdict.from_case(Case(item, pair, Choice(tie=False)), "judge", marks))
         said[item.id] = (best, votes)
     return Record(tuple(verdicts)), said
 
@@ -39,7 +39,7 @@ def record(seed: int = 1, items: int = 12, people: int = 4) -> tuple[Record, dic
 @pytest.mark.parametrize("seed", range(3))
 def test_both_shares_are_those_counted_by_hand(seed):
     heard, said = record(seed)
-    (row,) = one_by_one(meet(heard)).rows
+    (row,) = single_vote_table(compare_with_people(heard)).rows
     with_one = [sum(vote == best for vote in votes) / len(votes) for best, votes in said.values()]
     together = [sum(a == b for a, b in combinations(votes, 2)) / 6 for _, votes in said.values()]
     assert row[:2] == ["judge", "pairs"]
@@ -51,11 +51,11 @@ def test_both_shares_are_those_counted_by_hand(seed):
 
 def test_the_report_has_the_table_and_counts_the_splits():
     heard, said = record()
-    (table,) = (table for table in all_tables.tables(heard) if table.name == "votes")
+    (table,) = (table for table in all_tables.verdict_tables(heard) if table.name == "votes")
     split = sum(len(set(votes)) > 1 for _, votes in said.values())
     assert table.notes[-1].startswith(f"{split} of 12 such responses have votes that differ")
 
 
 def test_one_vote_each_says_nothing_of_people():
     heard, _ = record(people=1)
-    assert one_by_one(meet(heard)).rows == []
+    assert single_vote_table(compare_with_people(heard)).rows == []

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from fullbench import Choice, Item, Ranking, Record, Response, Score, Verdict
-from fullbench.analysis.agreement.judges_with_people import meet
-from fullbench.analysis.bias.bias_probes import LENGTHENS, Finding, positions, probes, table
+from fullbench.analysis.agreement.judges_with_people import compare_with_people
+from fullbench.analysis.bias.bias_probes import LENGTHENS, Finding, bias_table, position_table, probe_biases
 from fullbench.core.ballot import Ballot
 from fullbench.core.case import Case
-from fullbench.reports.translated_tables import localised
+from fullbench.reports.translated_tables import localise_table
 
 NAMES = ("a", "b", "c", "d")
 Rule = Callable[[Case, np.ndarray, np.random.Generator], Sequence[float]]
@@ -48,16 +48,16 @@ def found(rule: Rule, **options: object) -> dict[str, Finding]:
         for form, panel in forms:
             case = Case(item, tuple(panel), form)
             worth = np.array([worths[item.id][one.contestant] for one in panel])
-            verdicts.append(Verdict.of(case, "human", tuple(fair(case, worth, rng))))
-            verdicts.append(Verdict.of(case, "judge", tuple(rule(case, worth, rng))))
+            verdicts.append(Verdict.from_case(case, "human", tuple(fair(case, worth, rng))))
+            verdicts.append(Verdict.from_case(case, "judge", tuple(rule(case, worth, rng))))
     record = Record(tuple(verdicts), asked, said)
-    return {finding.figure: finding for finding in probes(meet(record), "judge", **options)}
+    return {finding.metric: finding for finding in probe_biases(compare_with_people(record), "judge", **options)}
 
 
 def test_a_fair_judge_is_not_accused():
-    heard = found(fair, own=["a"], example="DCBA")
+    heard = found(fair, own_contestants=["a"], example="DCBA")
     assert len(heard) == 15
-    assert [finding.figure for finding in heard.values() if finding.flagged] == []
+    assert [finding.metric for finding in heard.values() if finding.is_flagged] == []
     asked = [finding for finding in heard.values() if finding.p is not None]
     assert len(asked) == 10
     assert all("no difference can be told" in finding.says for finding in asked)
@@ -117,7 +117,7 @@ def test_a_liking_for_long_answers_and_high_scores():
 
     heard = found(rule)
     assert heard["correlation with words"].value.low > heard["correlation with words"].people.high
-    assert heard["marks for twice the words"].flagged
+    assert heard["marks for twice the words"].is_flagged
     assert "long answers gain" in heard["marks for twice the words"].says
     assert heard["marks for twice the words"].value.value == pytest.approx(0.6, abs=0.25)
     assert "lenient" in heard["mean shift"].says
@@ -143,10 +143,13 @@ def test_several_trials_are_counted_ruling_by_ruling():
         for trial, mark in enumerate(marks[:3]):
             case = Case(item, (said[item.id, "a"],), Score(1, 5), trial=trial)
             given.append(mark)
-            verdicts.append(Verdict.of(case, "judge", (mark,)))
+            verdicts.append(Verdict.from_case(case, "judge", (mark,)))
         case = Case(item, (said[item.id, "a"],), Score(1, 5))
-        verdicts += [Verdict.of(case, "human", (mark,), rater=f"r{mark}") for mark in set(marks[3:])]
-    heard = {finding.figure: finding for finding in probes(meet(Record(tuple(verdicts), asked, said)), "judge")}
+        verdicts += [Verdict.from_case(case, "human", (mark,), rater=f"r{mark}") for mark in set(marks[3:])]
+    heard = {
+        finding.metric: finding
+        for finding in probe_biases(compare_with_people(Record(tuple(verdicts), asked, said)), "judge")
+    }
     high = np.mean([mark >= 4 for mark in given])
     assert heard["share of 4 and 5"].value.value == pytest.approx(high)
     shares = np.unique(given, return_counts=True)[1] / len(given)
@@ -158,7 +161,7 @@ def test_favour_for_its_own():
         mine = np.array([1.5 * (one.contestant == "a") for one in case.responses])
         return fair(case, worth + mine, rng)
 
-    heard = found(rule, own=["a"])
+    heard = found(rule, own_contestants=["a"])
     assert "it favours its own" in heard["extra marks for its own"].says
     assert heard["extra marks for its own"].value.value == pytest.approx(1.2, abs=0.4)
     assert "it favours its own" in heard["own answers preferred"].says
@@ -175,8 +178,8 @@ def test_the_lengthening_experiment():
         score = int(rng.integers(1, 5))
         for name, extra in (("a", 0), ("a+longer", int(rng.random() < 0.4))):
             case = Case(item, (said[item.id, name],), Score(1, 5))
-            verdicts.append(Verdict.of(case, "judge", (score + extra,)))
-    heard = {f.figure: f for f in probes(meet(Record(tuple(verdicts), asked, said)), "judge")}
+            verdicts.append(Verdict.from_case(case, "judge", (score + extra,)))
+    heard = {f.metric: f for f in probe_biases(compare_with_people(Record(tuple(verdicts), asked, said)), "judge")}
     gain = heard["gain when lengthened"]
     assert gain.value.low < 0.4 < gain.value.high
     assert "rewards mere length" in gain.says
@@ -184,7 +187,7 @@ def test_the_lengthening_experiment():
 
 def test_the_table_has_a_sentence_for_every_finding():
     heard = list(found(fair).values())
-    made = table(heard)
+    made = bias_table(heard)
     assert len(made.rows) == len(made.notes) - 1 == len(heard)
     assert made.notes[-1].endswith("over all questions about a judge: 7 here.")
 
@@ -196,11 +199,11 @@ def test_places_add_up():
     for judge in ("human", "judge"):
         for other in NAMES[1:]:
             panel = (answers[0], answers[NAMES.index(other)])
-            verdicts.append(Verdict.of(Case(item, panel, Choice()), judge, (1.0, 0.0)))
+            verdicts.append(Verdict.from_case(Case(item, panel, Choice()), judge, (1.0, 0.0)))
     more = Item.ask("j", "?")
     panel = tuple(Response.say("j", name, name) for name in NAMES[:2])
-    verdicts += [Verdict.of(Case(more, panel, Choice()), judge, (0.5, 0.5)) for judge in ("human", "judge")]
-    made = positions(meet(Record(tuple(verdicts))))
+    verdicts += [Verdict.from_case(Case(more, panel, Choice()), judge, (0.5, 0.5)) for judge in ("human", "judge")]
+    made = position_table(compare_with_people(Record(tuple(verdicts))))
     assert [row[3].value for row in made.rows] == [0.75, 0.0, 0.25]
 
 
@@ -215,12 +218,12 @@ def test_the_names_of_figures_are_chinese_on_a_chinese_page_with_several_ballots
                 worth = rng.normal()
                 for judge, rater in (("human", "ann"), ("human", "bob"), ("j", "")):
                     mark = float(np.clip(np.rint(3 + worth + 0.5 * rng.normal()), 1, 5))
-                    verdicts.append(Verdict.of(Case(item, (said,), form), judge, (mark,), rater=rater))
-    met = meet(Record(tuple(verdicts), items, responses))
-    english = table(probes(met, "j", own={"ours"}))
+                    verdicts.append(Verdict.from_case(Case(item, (said,), form), judge, (mark,), rater=rater))
+    met = compare_with_people(Record(tuple(verdicts), items, responses))
+    english = bias_table(probe_biases(met, "j", own_contestants={"ours"}))
     assert len({str(row[2]) for row in english.rows}) == len(english.rows) >= 12
     assert any(str(row[2]) == "mean shift, score:1-10" for row in english.rows)
-    for row in localised(english, "zh").rows:
+    for row in localise_table(english, "zh").rows:
         words = str(row[2]).replace("score:1-10", "").replace("score:1-5", "")
         assert not re.search("[A-Za-z]{2}", words + str(row[1])), row[:3]
 
@@ -240,16 +243,16 @@ def longer_wins(raters: int, loves: float, seed: int = 6) -> tuple[Finding, np.n
             votes = [float(np.sign(worth[one] - worth[two] + rng.normal())) for _ in range(raters)]
             for rater, vote in enumerate(votes):
                 case = Case(item, (shown[one], shown[two]), Choice())
-                verdicts.append(Verdict.of(case, "human", ((1 + vote) / 2, (1 - vote) / 2), rater=f"r{rater}"))
+                verdicts.append(Verdict.from_case(case, "human", ((1 + vote) / 2, (1 - vote) / 2), rater=f"r{rater}"))
             for first, second, turned in ((one, two, 1.0), (two, one, -1.0)):
                 doublings = np.log2(words[first] / words[second])
                 lead = float(np.sign(worth[first] - worth[second] + loves * doublings + 0.7 * rng.normal()))
                 case = Case(item, (shown[first], shown[second]), Choice())
-                verdicts.append(Verdict.of(case, "judge", ((1 + lead) / 2, (1 - lead) / 2)))
+                verdicts.append(Verdict.from_case(case, "judge", ((1 + lead) / 2, (1 - lead) / 2)))
                 spread = np.var(votes, ddof=1) if raters > 1 else 0.0
                 rows.append((number, lead, turned * np.mean(votes), spread, doublings))
-    heard = probes(meet(Record(tuple(verdicts), asked, said)), "judge")
-    (finding,) = [one for one in heard if one.figure == "pairs won for twice the words"]
+    heard = probe_biases(compare_with_people(Record(tuple(verdicts), asked, said)), "judge")
+    (finding,) = [one for one in heard if one.metric == "pairs won for twice the words"]
     return finding, np.array(rows)
 
 
@@ -271,7 +274,7 @@ def test_length_in_pairs_is_what_a_regression_by_hand_says(raters):
         without = np.array([gain_of_length(rows[rows[:, 0] != item], raters) for item in items])
         error = np.sqrt((len(items) - 1) / len(items) * ((without - without.mean()) ** 2).sum())
         assert finding.value.high - finding.value.low == pytest.approx(2 * 2.0 * error, rel=0.05)
-        assert finding.flagged == (loves > 0)
+        assert finding.is_flagged == (loves > 0)
         if loves:
             assert finding.value.value > 0.08
             assert "long answers gain" in finding.says

@@ -4,10 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from fullbench.analysis.boards.leaderboard import Settings, boards
-from fullbench.analysis.boards.leaderboard_details import families, rules, standings, style
-from fullbench.analysis.boards.matches_from_verdicts import settle
-from fullbench.columns.column_builder import columns_of
+from fullbench.analysis.boards.leaderboard import Settings, build_boards
+from fullbench.analysis.boards.leaderboard_details import (
+    family_win_table,
+    rule_effect_table,
+    standing_tables,
+    style_tables,
+)
+from fullbench.analysis.boards.matches_from_verdicts import build_matches
+from fullbench.columns.column_builder import columns_from_verdicts
 from fullbench.core.item import Item
 from fullbench.core.record import Record
 from fullbench.core.response import Response
@@ -25,7 +30,7 @@ def ruled(item, first, second, winner, judge="j"):
 
 
 def outcomes(record, *which, **rule):
-    return settle(record, *which, **rule).rows.outcome.tolist()
+    return build_matches(record, *which, **rule).rows.outcome.tolist()
 
 
 def both(item, one, two, *winners, judge="j"):
@@ -52,31 +57,31 @@ def test_what_each_rule_makes_of_two_orders_and_a_fault_is_never_a_tie(winners, 
 
 def test_a_pair_heard_in_one_order_is_no_match_yet():
     record = Record((ruled("i", "a", "b", "a"),))
-    assert (outcomes(record, rule="both-agree"), settle(record, rule="both-agree").half_heard) == ([], 1)
-    assert (outcomes(record), settle(record).half_heard) == ([1.0], 1)
+    assert (outcomes(record, rule="both-agree"), build_matches(record, rule="both-agree").one_order_pairs) == ([], 1)
+    assert (outcomes(record), build_matches(record).one_order_pairs) == ([1.0], 1)
 
 
 def test_judges_never_mix_by_mistake():
     record = Record((*both("i", "a", "b", "a", "a"), *both("i", "a", "b", "b", "b", judge="k")))
     with pytest.raises(InputError, match="belongs to one judge; the verdicts are those of j, k"):
-        settle(record)
+        build_matches(record)
     assert outcomes(record, "k") == [0.0]
     with pytest.raises(InputError, match="no verdict of 'l'"):
-        settle(record, "l")
+        build_matches(record, "l")
     with pytest.raises(InputError, match="unknown rule"):
-        settle(record, "j", "best")
+        build_matches(record, "j", "best")
 
 
 def test_criteria_never_mix_by_mistake():
     record = Record((ruled("i", "a", "b", "a"), replace(ruled("i", "a", "b", "b"), criterion="brevity")))
     with pytest.raises(InputError, match="belongs to one criterion; the verdicts are on brevity, overall"):
-        settle(record)
+        build_matches(record)
 
 
 def test_a_contestant_against_itself_is_set_aside_and_counted():
     record = Record((ruled("i", "a", "a", "tie"), *both("i", "a", "b", "a", "a")))
-    assert (outcomes(record), settle(record).set_aside) == ([1.0], 1)
-    (board,) = boards(record)
+    assert (outcomes(record), build_matches(record).set_aside) == ([1.0], 1)
+    (board,) = build_boards(record)
     assert any(note.startswith("1 verdicts that show a contestant beside itself") for note in board.notes)
 
 
@@ -94,7 +99,7 @@ def record():
 
 
 def test_the_board_says_its_rule_and_its_seed_and_shows_the_effect(record):
-    (board,) = boards(record, Settings(rule="both-agree", reference="c", seed=5, elo=True))
+    (board,) = build_boards(record, Settings(rule="both-agree", reference="c", seed=5, elo=True))
     table = board.table()
     assert table.source == {
         "judge": "j", "criterion": "overall", "family": "pair", "rule": "both-agree",
@@ -106,31 +111,31 @@ def test_the_board_says_its_rule_and_its_seed_and_shows_the_effect(record):
     wins = dict(zip(table.column("contestant"), table.column("wins against the reference"), strict=True))
     assert wins["c"] is None
     assert wins["b"].n == 6
-    effect = rules(columns_of(record), board)
+    effect = rule_effect_table(columns_from_verdicts(record), board)
     assert effect.columns == ("contestant", "mean", "both-agree", "majority", "each")
     assert "both-agree 0.167" in effect.notes[0]
-    names = {table.name for table in standings(record)}
+    names = {table.name for table in standing_tables(record)}
     assert {"standings", "rules", "wins", "fit", "style"} <= names
 
 
 def test_families_are_a_heat_map_and_an_unknown_reference_is_refused(record):
-    table = families(record, settle(record), "family")
+    table = family_win_table(record, build_matches(record), "family")
     assert {row[0] for row in table.rows} == {"even", "odd"}
     assert table.chart["kind"] == "heat"
     with pytest.raises(InputError, match="'z' is not among the contestants: a, b, c"):
-        families(record, settle(record), "family", "z")
+        family_win_table(record, build_matches(record), "family", "z")
     with pytest.raises(InputError, match="no item has the tag 'colour'; tags there: family"):
-        families(record, settle(record), "colour")
+        family_win_table(record, build_matches(record), "colour")
 
 
 def test_a_family_without_a_match_is_named(record):
     more = {**record.items, "z": Item.ask("z", "?", tags={"family": "lonely"})}
-    table = families(Record(record.verdicts, more, record.responses), settle(record), "family")
+    table = family_win_table(Record(record.verdicts, more, record.responses), build_matches(record), "family")
     assert table.notes == ["No match was settled in: lonely."]
 
 
 def test_style_says_what_length_is_worth(record):
-    effects, ratings = style(record, settle(record))
+    effects, ratings = style_tables(record, build_matches(record))
     assert effects.column("more") == ["words"]
     assert ratings.column("contestant") == ["a", "b", "c"]
 
@@ -138,7 +143,7 @@ def test_style_says_what_length_is_worth(record):
 def test_who_lost_every_match_is_rated_last_and_says_so():
     verdicts = [v for place in range(3) for v in both(f"i{place}", "a", "b", *(("a", "a") if place else ("b", "b")))]
     verdicts += [v for place in range(3) for v in both(f"i{place}", "a", "c", "a", "a")]
-    (board,) = boards(Record(tuple(verdicts)))
+    (board,) = build_boards(Record(tuple(verdicts)))
     assert any("c: lost every match that links to the rest" in note for note in board.notes)
     last = board.lines[-1]
     assert last.contestant == "c"

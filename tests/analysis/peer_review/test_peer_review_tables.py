@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from fullbench.analysis.peer_review.ground_truth import true_scores
-from fullbench.analysis.peer_review.peer_review_tables import tables
-from fullbench.analysis.peer_review.ranking_bootstrap import interval
-from fullbench.analysis.peer_review.ranking_methods import Terms
-from fullbench.analysis.peer_review.reviewer_biases import counted, longer, own_family
+from fullbench.analysis.peer_review.peer_review_tables import build_peer_review_tables
+from fullbench.analysis.peer_review.ranking_bootstrap import score_intervals
+from fullbench.analysis.peer_review.ranking_methods import RankingOptions
+from fullbench.analysis.peer_review.reviewer_biases import count_choices, longer_answer_check, own_family_check
 from fullbench.analysis.peer_review.reviews_from_record import Reviews
 from fullbench.core.case import Case
 from fullbench.core.item import Item
@@ -21,8 +21,8 @@ from fullbench.core.response import Response
 from fullbench.core.rubric import CORRECTNESS, CORRELATION, VISUAL
 from fullbench.core.verdict import Verdict
 from fullbench.errors import InputError
-from fullbench.judges.peer_review.review_protocol import BALLOT, COSINE, questions, writing
-from fullbench.reports.charts.vega_lite import chart
+from fullbench.judges.peer_review.review_protocol import BALLOT, COSINE, question_requests, written_questions
+from fullbench.reports.charts.vega_lite import build_chart
 from tests.making import png
 
 NAMES = ("ant", "bee", "cat", "dog")
@@ -42,23 +42,23 @@ def record(images=6, *, correlation=True, truth=True, extra=(), criteria=(CORREC
                 lead = (SKILL[one.contestant] > SKILL[two.contestant]) != (author in wrong)
                 for criterion in criteria:
                     case = Case(item, (one, two), BALLOT, criterion)
-                    verdicts.append(Verdict.of(case, f"{author}+judge", (float(lead), float(not lead))))
-                    verdicts += [Verdict.of(case, judge, (0.5, 0.5)) for judge in extra]
+                    verdicts.append(Verdict.from_case(case, f"{author}+judge", (float(lead), float(not lead))))
+                    verdicts += [Verdict.from_case(case, judge, (0.5, 0.5)) for judge in extra]
                 if truth:
                     better = float(SKILL[one.contestant] > SKILL[two.contestant])
                     verdicts.append(
-                        Verdict.of(Case(item, (one, two), BALLOT, CORRECTNESS), "truth", (better, 1 - better))
+                        Verdict.from_case(Case(item, (one, two), BALLOT, CORRECTNESS), "truth", (better, 1 - better))
                     )
             if correlation:
                 verdicts += [
-                    Verdict.of(Case(item, (response,), COSINE, CORRELATION), "fit", (SKILL[name] / 10,))
+                    Verdict.from_case(Case(item, (response,), COSINE, CORRELATION), "fit", (SKILL[name] / 10,))
                     for name, response in given.items()
                 ]
     return Record(tuple(verdicts), items, responses)
 
 
 def test_a_score_is_the_weighted_sum_of_its_parts():
-    reviews = Reviews.of(record(1))
+    reviews = Reviews.from_record(record(1))
     points, heard = reviews.points()
     assert heard.all()
     row = reviews.items.index("0 | dog")
@@ -67,10 +67,12 @@ def test_a_score_is_the_weighted_sum_of_its_parts():
 
 
 def test_a_part_that_is_missing_gives_its_weight_to_the_others():
-    with_it, without = Reviews.of(record(1)), Reviews.of(record(1, correlation=False))
+    with_it, without = Reviews.from_record(record(1)), Reviews.from_record(record(1, correlation=False))
     assert without.points()[0].sum(axis=1) == pytest.approx(1)
     assert with_it.points({CORRECTNESS: 1.0})[0] == pytest.approx(without.points()[0])
-    notes = next(table for table in tables(record(2, correlation=False)) if table.name == "ranking").notes
+    notes = next(
+        table for table in build_peer_review_tables(record(2, correlation=False)) if table.name == "ranking"
+    ).notes
     assert "correlation: not known for 24 of 24 reviews; the other parts take its weight." in notes
     with pytest.raises(InputError, match="a score has the parts"):
         with_it.points({"beauty": 1.0})
@@ -83,13 +85,13 @@ def test_both_orders_are_one_review():
         for v in whole
         if v.criterion == VISUAL
     ]
-    reviews = Reviews.of(Record((*whole.verdicts, *turned), whole.items, whole.responses))
-    assert len(reviews) == len(Reviews.of(whole)) == 12
+    reviews = Reviews.from_record(Record((*whole.verdicts, *turned), whole.items, whole.responses))
+    assert len(reviews) == len(Reviews.from_record(whole)) == 12
     assert set(np.unique(reviews.worth[VISUAL])) <= {0.0, 0.5, 1.0}
 
 
 def test_the_ranking_and_who_moves_it():
-    made = {table.name: table for table in tables(record(wrong=("dog",)))}
+    made = {table.name: table for table in build_peer_review_tables(record(wrong=("dog",)))}
     assert made["ranking"].column("contestant") == ["ant", "bee", "cat", "dog"]
     weights = dict(zip(made["reviewers"].column("reviewer"), made["reviewers"].column("weight"), strict=True))
     assert weights["dog"] == pytest.approx(0, abs=1e-6)
@@ -104,7 +106,7 @@ def test_the_ranking_and_who_moves_it():
 
 
 def test_matrices_of_some_pictures_are_sums_over_them():
-    reviews = Reviews.of(record(4, wrong=("cat",)))
+    reviews = Reviews.from_record(record(4, wrong=("cat",)))
     whole = reviews.peers()
     assert reviews.peers(images=range(4)).points == pytest.approx(whole.points)
     twice = reviews.peers(images=[1, 1, 3])
@@ -114,13 +116,13 @@ def test_matrices_of_some_pictures_are_sums_over_them():
 
 
 def test_intervals_hold_their_value():
-    for estimate in interval(Reviews.of(record(wrong=("dog",))), Terms()):
+    for estimate in score_intervals(Reviews.from_record(record(wrong=("dog",))), RankingOptions()):
         assert estimate.low <= estimate.value <= estimate.high
 
 
 def test_a_judge_from_outside_takes_no_part_in_the_peer_review():
     alone, beside = (
-        {table.name: table for table in tables(record(2, extra=extra, correlation=False))}
+        {table.name: table for table in build_peer_review_tables(record(2, extra=extra, correlation=False))}
         for extra in ((), ("length", "chance"))
     )
     assert set(beside) - set(alone) == {"won by length", "won by chance"}
@@ -129,7 +131,7 @@ def test_a_judge_from_outside_takes_no_part_in_the_peer_review():
 
 
 def test_each_reviewer_alone_ranks_the_others():
-    made = {table.name: table for table in tables(record(wrong=("dog",)))}
+    made = {table.name: table for table in build_peer_review_tables(record(wrong=("dog",)))}
     near = dict(zip(made["nearness"].column("method"), made["nearness"].column("spearman"), strict=True))
     assert near["ant alone"] == 1
     assert near["dog alone"] == -1
@@ -137,15 +139,15 @@ def test_each_reviewer_alone_ranks_the_others():
 
 def test_verbosity_and_ones_own_are_counted_against_the_truth():
     made = record(3, wrong=("cat", "dog"))
-    found = counted(made, CORRECTNESS, longer(made))
+    found = count_choices(made, CORRECTNESS, longer_answer_check(made))
     assert found.right == (18, 0)
     assert found.wrong == (0, 18)
     assert found.test.phi == pytest.approx(-1)
     kin = {"ant": "a", "bee": "a", "cat": "c", "dog": "c"}
-    own = counted(made, CORRECTNESS, own_family(made, kin))
+    own = count_choices(made, CORRECTNESS, own_family_check(made, kin))
     assert own.right == own.wrong == (12, 0)
     assert own.test is None
-    nothing = counted(record(1, truth=False), CORRECTNESS, longer(made))
+    nothing = count_choices(record(1, truth=False), CORRECTNESS, longer_answer_check(made))
     assert nothing.test is None
     assert "never given" in nothing.why
 
@@ -162,43 +164,43 @@ def test_reviewers_that_nobody_reviewed_are_left_out_and_counted():
         else item
         for name, item in whole.items.items()
     }
-    reviews = Reviews.of(Record(whole.verdicts, renamed, whole.responses))
+    reviews = Reviews.from_record(Record(whole.verdicts, renamed, whole.responses))
     assert reviews.outside == 6
     assert len(reviews) == 18
 
 
 @pytest.mark.parametrize("text", ["", "   ", "**Question:** ", '""'])
 def test_an_empty_question_is_none(text):
-    images = {"p": Picture.of(png())}
-    (asked,) = writing(images)
-    assert questions(images, [Response.say(asked.id, "ant", text)]) == []
-    (made,) = questions(images, [Response.say(asked.id, "ant", f"{text} What is it?")])
+    images = {"p": Picture.from_bytes(png())}
+    (asked,) = question_requests(images)
+    assert written_questions(images, [Response.say(asked.id, "ant", text)]) == []
+    (made,) = written_questions(images, [Response.say(asked.id, "ant", f"{text} What is it?")])
     assert made.question == "What is it?"
     assert made.tags == {"image": "p", "reviewer": "ant", "instructed": "yes"}
     refused = Response.say(asked.id, "ant", "I would rather not.", tags={"stop": "refused"})
-    assert questions(images, [refused]) == []
+    assert written_questions(images, [refused]) == []
 
 
 def test_too_few_reviews_leave_out_what_they_do_not_allow():
     whole = record(1, truth=False)
     few = [verdict for verdict in whole if verdict.item == "0 | dog" and set(verdict.contestants) == {"ant", "bee"}]
-    made = tables(Record(tuple(few), whole.items, whole.responses))
+    made = build_peer_review_tables(Record(tuple(few), whole.items, whole.responses))
     assert [table.name for table in made] == ["faults", "costs"]
-    reviews = Reviews.of(Record(tuple(few), whole.items, whole.responses))
+    reviews = Reviews.from_record(Record(tuple(few), whole.items, whole.responses))
     assert (len(reviews), reviews.outside) == (0, 1)
 
 
 def test_a_part_that_misses_a_contestant_is_left_out_with_the_reason():
     whole = record(2, truth=False, correlation=False)
     kept = [verdict for verdict in whole if verdict.criterion == VISUAL or "ant" not in verdict.contestants]
-    made = {table.name: table for table in tables(Record(tuple(kept), whole.items, whole.responses))}
+    made = {table.name: table for table in build_peer_review_tables(Record(tuple(kept), whole.items, whole.responses))}
     assert made["left out"].rows == [["ablation", "contestant 0 was never reviewed"]]
     assert made["ranking"].column("contestant")[0] == "ant"
 
 
 def test_the_ranking_says_which_neighbours_are_not_told_apart():
     def notes(found):
-        return " ".join(next(table for table in tables(found) if table.name == "ranking").notes)
+        return " ".join(next(table for table in build_peer_review_tables(found) if table.name == "ranking").notes)
 
     assert "No two neighbours' intervals overlap." in notes(record())
     even = record(criteria=(CORRECTNESS,), correlation=False, wrong=("bee", "dog"))
@@ -210,19 +212,19 @@ def test_rulings_that_nobody_could_read_are_a_sentence():
     unread = tuple(
         Verdict(v.case, v.judge, v.item, v.contestants, v.ballot, v.criterion, fault="unreadable") for v in whole
     )
-    made = {table.name: table for table in tables(Record(unread, whole.items, whole.responses))}
+    made = {table.name: table for table in build_peer_review_tables(Record(unread, whole.items, whole.responses))}
     assert made["left out"].rows == [["ranking", "none of 48 rulings could be read: see the faults"]]
 
 
 def test_the_counts_of_one_criterion_are_a_heat_map():
-    made = {table.name: table for table in tables(record(6, wrong=("dog",)))}
-    drawn = chart(made["biases"])
+    made = {table.name: table for table in build_peer_review_tables(record(6, wrong=("dog",)))}
+    drawn = build_chart(made["biases"])
     assert drawn.alt.startswith("Whether wrong reviews lean one way. Heat map")
-    assert "Curves: value over round" in chart(made["convergence"]).alt
-    assert "Curves: value over pictures" in chart(made["sizes"]).alt
-    assert "Bars: pearson by parts" in chart(made["ablation"]).alt
-    assert "Curves: value over round" in chart(made["nearing"]).alt
-    assert "Dots with intervals: value by reviewer, 5 rows" in chart(made["accuracy"]).alt
+    assert "Curves: value over round" in build_chart(made["convergence"]).alt
+    assert "Curves: value over pictures" in build_chart(made["sizes"]).alt
+    assert "Bars: pearson by parts" in build_chart(made["ablation"]).alt
+    assert "Curves: value over round" in build_chart(made["nearing"]).alt
+    assert "Dots with intervals: value by reviewer, 5 rows" in build_chart(made["accuracy"]).alt
 
 
 def test_biases_keep_criteria_apart():
@@ -237,10 +239,10 @@ def test_biases_keep_criteria_apart():
             case = Case(item, pair, BALLOT, criterion)
             first = number % 3 == 0
             ruling = (1.0, 0.0) if first else (0.0, 1.0)
-            verdicts.append(Verdict.of(case, "r", ruling))
+            verdicts.append(Verdict.from_case(case, "r", ruling))
             right = ruling if criterion == "correctness" else ruling[::-1]
-            verdicts += [Verdict.of(case, "human", right, rater=rater) for rater in ("a", "b")]
-            verdicts.append(Verdict.of(case, "human", right[::-1], rater="c"))
+            verdicts += [Verdict.from_case(case, "human", right, rater=rater) for rater in ("a", "b")]
+            verdicts.append(Verdict.from_case(case, "human", right[::-1], rater="c"))
     every = {
         (name, one): Response.say(name, one, text)
         for name in items
@@ -248,5 +250,5 @@ def test_biases_keep_criteria_apart():
     }
     heard = Record(tuple(verdicts), items, every)
     for criterion, wrong in (("correctness", 0), ("visual", 10)):
-        counts = counted(heard, criterion, longer(heard))
+        counts = count_choices(heard, criterion, longer_answer_check(heard))
         assert (sum(counts.wrong), sum(counts.right)) == (wrong, 10 - wrong)

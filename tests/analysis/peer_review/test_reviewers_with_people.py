@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fullbench.analysis.peer_review.reviewers_with_people import against_people, settled
+from fullbench.analysis.peer_review.reviewers_with_people import reviewers_with_people_table, settle_votes
 from fullbench.core.case import Case
 from fullbench.core.item import Item
 from fullbench.core.record import Record
@@ -19,7 +19,7 @@ from fullbench.judges.peer_review.review_protocol import BALLOT
     [([], None), (["A"], None), (["A", "A", "B", "B", "B"], "B"), (["A", "B", "C"], None), (["A", "B", "C", "B"], "B")],
 )
 def test_votes_settle_by_majority(votes, wanted):
-    assert settled(votes) == wanted
+    assert settle_votes(votes) == wanted
 
 
 def test_agreement_and_consistency_are_two_shares():
@@ -32,14 +32,14 @@ def test_agreement_and_consistency_are_two_shares():
         ("bc", ("b", "c"), ()),
     ):
         case = Case(item, (answers[one], answers[two]), BALLOT, CORRECTNESS)
-        ruled.append(Verdict.of(case, "r+judge", (1, 0)))
+        ruled.append(Verdict.from_case(case, "r+judge", (1, 0)))
         for trial, choice in enumerate(choices):
-            people.append(Verdict.of(case.at(trial), "human", (float(choice == one), float(choice == two))))
+            people.append(Verdict.from_case(case.at(trial), "human", (float(choice == one), float(choice == two))))
         for trial, yes in enumerate(told):
             people.append(
                 Verdict(f"on {case.key}", "human", case.key, ("r+judge",), "likert:no|yes", "agrees", trial, (1 + yes,))
             )
-    (row,) = against_people(Record((*ruled, *people), {"q": item})).rows
+    (row,) = reviewers_with_people_table(Record((*ruled, *people), {"q": item})).rows
     assert row[0] == CORRECTNESS
     assert (row[1].value, row[1].n) == (1.0, 2)
     assert (row[2].value, row[2].n) == (0.5, 2)

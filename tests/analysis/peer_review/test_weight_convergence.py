@@ -9,10 +9,10 @@ import pytest
 from scipy.stats import pearsonr
 
 from fullbench.analysis.peer_review.ground_truth import Truth
-from fullbench.analysis.peer_review.peer_review_tables import tables
-from fullbench.analysis.peer_review.ranking_methods import Terms
+from fullbench.analysis.peer_review.peer_review_tables import build_peer_review_tables
+from fullbench.analysis.peer_review.ranking_methods import RankingOptions
 from fullbench.analysis.peer_review.reviews_from_record import Reviews
-from fullbench.analysis.peer_review.weight_convergence import elsewhere, nearing
+from fullbench.analysis.peer_review.weight_convergence import nearness_by_round_table, other_solution_notes
 from fullbench.core.case import Case
 from fullbench.core.item import Item
 from fullbench.core.record import Record
@@ -48,7 +48,7 @@ def reviewed(partial: int, honest: int) -> tuple[Record, np.ndarray, np.ndarray]
                 won = first_wins(author, one.contestant, two.contestant, partial=place < partial)
                 for criterion in (CORRECTNESS, VISUAL):
                     verdicts.append(
-                        Verdict.of(Case(item, (one, two), BALLOT, criterion), f"{author}+judge", (won, not won))
+                        Verdict.from_case(Case(item, (one, two), BALLOT, criterion), f"{author}+judge", (won, not won))
                     )
                 row, left, right = (NAMES.index(name) for name in (author, one.contestant, two.contestant))
                 points[row, left if won else right] += 1
@@ -83,7 +83,7 @@ def named(all_tables: list[Table], name: str) -> Table:
 
 def test_starts_that_settle_elsewhere_are_counted_beside_the_ranking_and_the_curve():
     record, points, counts = reviewed(partial=9, honest=1)
-    shown = tables(record, truth=Truth(SKILL, "by skill"))
+    shown = build_peer_review_tables(record, truth=Truth(SKILL, "by skill"))
     ends = by_hand(points, counts)
     ranking = named(shown, "ranking")
     scores = dict(zip(ranking.column("contestant"), ranking.column("UPME"), strict=True))
@@ -104,6 +104,6 @@ def test_starts_that_settle_elsewhere_are_counted_beside_the_ranking_and_the_cur
 def test_nothing_is_said_where_all_starts_end_at_the_same_scores():
     record, points, counts = reviewed(partial=0, honest=3)
     assert np.ptp(by_hand(points, counts), axis=0).max() < 0.01
-    reviews = Reviews.of(record)
-    assert not nearing(reviews, truth=Truth(SKILL, "by skill"), terms=Terms()).notes
-    assert not elsewhere(reviews, Terms())
+    reviews = Reviews.from_record(record)
+    assert not nearness_by_round_table(reviews, truth=Truth(SKILL, "by skill"), terms=RankingOptions()).notes
+    assert not other_solution_notes(reviews, RankingOptions())

@@ -40,7 +40,7 @@ def test_the_misspelt_task_is_taken_as_meant_and_counted(tmp_path):
     (question,) = release_files.read_questions(folder(tmp_path, ROW))
     assert question.task.name == "Description"
     assert question.seed == "00000001"
-    odd = release_files.oddities([question], tmp_path)
+    odd = release_files.oddities_table([question], tmp_path)
     assert any("misspelt" in str(row[1]) for row in odd.rows)
 
 

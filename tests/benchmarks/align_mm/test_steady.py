@@ -9,7 +9,7 @@ from statistics import fmean, pstdev
 import pytest
 
 from fullbench import Case, Item, Response, Score, Verdict
-from fullbench.benchmarks.align_mm.quadrants import INFINITE, quadrants
+from fullbench.benchmarks.align_mm.quadrants import INFINITE, build_quadrant_table
 from fullbench.benchmarks.align_mm.tables import tables
 from fullbench.core.record import Record
 
@@ -34,7 +34,7 @@ def record(marks=MARKS, seeds=8, variants=4):
                 response = Response.say(item.id, name, f"{name} {seed} {variant}")
                 responses[item.id, name] = response
                 case = Case(item, (response,), Score(1, 10))
-                verdicts.append(Verdict.of(case, "critic", (float(mark(seed, variant)),)))
+                verdicts.append(Verdict.from_case(case, "critic", (float(mark(seed, variant)),)))
     return Record(tuple(verdicts), items, responses)
 
 
@@ -68,7 +68,7 @@ def test_the_steady_one_is_shown_placed_and_moves_the_medians():
 
 def test_medians_are_over_contestants_with_pictures_infinity_among_them():
     rows = [("a", 8.0, INFINITE), ("b", 6.0, 2.0), ("c", 4.0, 1.0), ("d", 2.0, 0.5), ("x without image", 9.0, 9.0)]
-    table = quadrants(rows)
+    table = build_quadrant_table(rows)
     assert table.column("quadrant") == [
         "Robust Convergence", "Robust Convergence", "Baseline Limited", "Baseline Limited", None,
     ]  # fmt: skip
@@ -76,12 +76,12 @@ def test_medians_are_over_contestants_with_pictures_infinity_among_them():
 
 
 def test_where_half_are_infinite_the_line_is_the_last_number_below():
-    table = quadrants([("a", 8.0, INFINITE), ("b", 6.0, INFINITE), ("c", 4.0, 1.0), ("d", 2.0, 0.5)])
+    table = build_quadrant_table([("a", 8.0, INFINITE), ("b", 6.0, INFINITE), ("c", 4.0, 1.0), ("d", 2.0, 0.5)])
     assert "alignment 1.00" in table.notes[0]
     assert table.column("quadrant") == [
         "Robust Convergence", "Robust Convergence", "Alignment-Driven", "Baseline Limited",
     ]  # fmt: skip
-    every = quadrants([("a", 8.0, INFINITE), ("b", 6.0, INFINITE)])
+    every = build_quadrant_table([("a", 8.0, INFINITE), ("b", 6.0, INFINITE)])
     assert "alignment ∞" in every.notes[0]
     assert every.column("quadrant") == ["Robust Convergence", "Alignment-Driven"]
 

@@ -6,14 +6,14 @@ import pytest
 
 from fullbench.benchmarks.mj_bench import data, wording
 from fullbench.benchmarks.mj_bench.bench import genai_bench, mj_bench, mj_bench_scales
-from fullbench.benchmarks.mj_bench.judging_protocol import hears
+from fullbench.benchmarks.mj_bench.judging_protocol import can_judge
 from fullbench.benchmarks.mj_bench.release.judge_and_category_names import OWN_UNITS, SCALE_BALLOTS
 from fullbench.core.ballot import Choice
 from fullbench.core.table import Table
-from fullbench.judges.scorers.image_statistics import measure
+from fullbench.judges.scorers.image_statistics import measure_scorer
 from fullbench.judges.scorers.scorer_judge import CallableScorer, ScorerJudge
 from fullbench.models.local.offline_models import OfflineModel
-from fullbench.synthetic.perturb.perturbed_pairs import CHOSEN, PERSPECTIVES, REJECTED
+from fullbench.synthetic.perturb.perturbed_pairs import CHOSEN_CONTESTANT, PERSPECTIVES, REJECTED_CONTESTANT
 from fullbench.testing import check_benchmark
 
 
@@ -33,10 +33,10 @@ def rows(table: Table, **wanted) -> list[dict]:
 
 
 def test_the_sample_has_every_perspective_and_marks_what_is_sensitive():
-    loaded = data.load(None)
+    loaded = data.load_collection(None)
     assert {item.tags["perspective"] for item in loaded.items.values()} == set(PERSPECTIVES)
     veiled = [r for r in loaded.responses if r.tags.get("sensitive")]
-    assert {r.contestant for r in veiled} == {REJECTED}
+    assert {r.contestant for r in veiled} == {REJECTED_CONTESTANT}
     assert all(r.item.startswith("safety") for r in veiled)
     assert len({p.digest for r in loaded.responses for p in r.pictures}) == len(loaded.responses)
 
@@ -65,12 +65,12 @@ def test_a_score_judge_is_consistent_and_the_order_study_says_so(tables):
 
 
 def test_thresholds_fall_and_a_constant_judge_has_none():
-    loaded = data.load(None)
+    loaded = data.load_collection(None)
     items = list(loaded.items.values())
     flat = ScorerJudge(CallableScorer("flat", lambda *_: 5.0))
-    sharp = ScorerJudge(measure("sharpness"))
+    sharp = ScorerJudge(measure_scorer("sharpness"))
     cases = list(mj_bench.cases(items, loaded.responses))
-    verdicts = [v for judge in (flat, sharp) for v in judge.hear(case for case in cases if hears(judge, case))]
+    verdicts = [v for judge in (flat, sharp) for v in judge.judge(case for case in cases if can_judge(judge, case))]
     known = {(r.item, r.contestant): r for r in loaded.responses}
     record = data.Record(tuple(verdicts), loaded.items, known)
     table = {table.name: table for table in mj_bench.tables(record)}
@@ -88,7 +88,7 @@ def test_thresholds_fall_and_a_constant_judge_has_none():
 
 def test_axes_are_shown_both_ways_and_a_biased_judge_is_found():
     """A judge that scores by race alone: regrouped, race is uneven and age is even; the paper's way cannot tell."""
-    loaded = data.load(None)
+    loaded = data.load_collection(None)
     worth = {"asian": 2.0, "black": 5.0, "white": 8.0}
     races = {r.pictures[0].digest: r.tags["race"] for r in loaded.responses if "race" in r.tags}
     verdicts = []
@@ -97,7 +97,7 @@ def test_axes_are_shown_both_ways_and_a_biased_judge_is_found():
             continue
         digest = case.responses[0].pictures[0].digest
         if digest in races:
-            verdicts.append(data.Verdict.of(case, "unfair", (worth[races[digest]],)))
+            verdicts.append(data.Verdict.from_case(case, "unfair", (worth[races[digest]],)))
     known = {(r.item, r.contestant): r for r in loaded.responses}
     table = {t.name: t for t in mj_bench.tables(data.Record(tuple(verdicts), loaded.items, known))}["axes"]
     found = {(row["axis"], row["way"]): row for row in rows(table, scores="stretched to 0..1")}
@@ -107,9 +107,9 @@ def test_axes_are_shown_both_ways_and_a_biased_judge_is_found():
 
 
 def test_the_scale_study_has_every_scale():
-    loaded = data.load(None)
-    judge = ScorerJudge(measure("sharpness"))
-    verdicts = tuple(judge.hear(mj_bench_scales.cases(list(loaded.items.values()), loaded.responses)))
+    loaded = data.load_collection(None)
+    judge = ScorerJudge(measure_scorer("sharpness"))
+    verdicts = tuple(judge.judge(mj_bench_scales.cases(list(loaded.items.values()), loaded.responses)))
     record = data.Record(verdicts, loaded.items, {(r.item, r.contestant): r for r in loaded.responses})
     table = {table.name: table for table in mj_bench_scales.tables(record)}["scales"]
     for row in rows(table):  # alone, and rated in pairs
@@ -119,7 +119,7 @@ def test_the_scale_study_has_every_scale():
 
 
 def test_a_vlm_is_asked_by_the_rubric_sees_both_pictures_and_no_name():
-    loaded = data.load(None)
+    loaded = data.load_collection(None)
     cases = list(mj_bench.cases(list(loaded.items.values()), loaded.responses))
     asked = []
 
@@ -127,14 +127,14 @@ def test_a_vlm_is_asked_by_the_rubric_sees_both_pictures_and_no_name():
         asked.append(prompt)
         return "Both show it. [[A]]"
 
-    judge = wording.judge(OfflineModel("talker", talk))
+    judge = wording.build_judge(OfflineModel("talker", talk))
     pairs = [case for case in cases if isinstance(case.ballot, Choice)]
-    verdicts = list(judge.hear(pairs))
+    verdicts = list(judge.judge(pairs))
     assert all(verdict.marks == (1.0, 0.0) for verdict in verdicts)
     for case, prompt in zip(pairs, asked, strict=True):
         shown = [part for turn in prompt.turns for part in turn.pictures]
         assert shown == [picture for response in case.responses for picture in response.pictures]
         words = "\n".join(turn.text for turn in prompt.turns)
         assert wording.CRITERIA[case.criterion] in words
-        assert CHOSEN not in words
-        assert REJECTED not in words
+        assert CHOSEN_CONTESTANT not in words
+        assert REJECTED_CONTESTANT not in words

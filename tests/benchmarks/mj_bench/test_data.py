@@ -8,12 +8,12 @@ import pytest
 
 from fullbench.benchmarks.mj_bench import data
 from fullbench.benchmarks.mj_bench.bench import mj_bench
-from fullbench.benchmarks.mj_bench.judging_protocol import hears
+from fullbench.benchmarks.mj_bench.judging_protocol import can_judge
 from fullbench.errors import InputError
 from fullbench.files.writers import write_rows
-from fullbench.judges.scorers.image_statistics import measure
+from fullbench.judges.scorers.image_statistics import measure_scorer
 from fullbench.judges.scorers.scorer_judge import ScorerJudge
-from fullbench.studies.exchange.export_record import export
+from fullbench.studies.exchange.export_record import export_study
 from tests.judges.scorers.making import encoded, texture
 
 
@@ -52,24 +52,24 @@ def test_rows_become_items_with_a_chosen_and_a_rejected_picture(released):
     assert labelled == {"whole", "svg", "empty", "equal"}
     (table,) = brought.tables
     assert dict(table.rows) == {
-        "a picture is none that we know: judges recuse themselves": 2,
+        "a picture is none that we know: judges abstain": 2,
         "a picture's file is missing: the pair is left out": 1,
         "half of a pair is missing: the pair is left out": 1,
     }
 
 
 def test_broken_pairs_are_faults_of_their_own_cases(released):
-    loaded = data.load(released)
-    judge = ScorerJudge(measure("sharpness"))
-    cases = [case for case in mj_bench.cases(list(loaded.items.values()), loaded.responses) if hears(judge, case)]
-    verdicts = list(judge.hear(cases))
+    loaded = data.load_collection(released)
+    judge = ScorerJudge(measure_scorer("sharpness"))
+    cases = [case for case in mj_bench.cases(list(loaded.items.values()), loaded.responses) if can_judge(judge, case)]
+    verdicts = list(judge.judge(cases))
     assert len(verdicts) == len(cases)
     pairs = {(verdict.item, verdict.fault) for verdict in verdicts if len(verdict.contestants) == 2}
-    assert pairs == {("whole", None), ("svg", "recused"), ("empty", "recused"), ("equal", "recused")}
+    assert pairs == {("whole", None), ("svg", "abstained"), ("empty", "abstained"), ("equal", "abstained")}
     record = data.Record(tuple(verdicts), loaded.items, {(r.item, r.contestant): r for r in loaded.responses})
     faults = {table.name: table for table in mj_bench.tables(record)}["faults"]
-    recused = list(faults.columns).index("recused")
-    assert faults.rows[0][recused] == 8
+    abstained = list(faults.columns).index("abstained")
+    assert faults.rows[0][abstained] == 8
 
 
 def test_parquet_with_bytes_is_read_as_the_hub_holds_it(tmp_path):
@@ -84,7 +84,7 @@ def test_parquet_with_bytes_is_read_as_the_hub_holds_it(tmp_path):
         "label": [0],
     }
     parquet.write_table(pyarrow.table(rows), tmp_path / "alignment.parquet")
-    loaded = data.load(tmp_path)
+    loaded = data.load_collection(tmp_path)
     (item,) = loaded.items.values()
     assert item.tags["perspective"] == "alignment"
     assert [response.pictures[0].data() for response in loaded.responses] == pictures
@@ -105,7 +105,7 @@ def test_a_snapshot_of_the_hub_is_read_as_it_lies(tmp_path):
             "label": [1],
         }
         parquet.write_table(pyarrow.table(rows), tmp_path / "data" / f"{split}-0000{shard}-of-00002.parquet")
-    items = list(data.load(tmp_path).items.values())
+    items = list(data.load_collection(tmp_path).items.values())
     assert sorted(item.question for item in items) == ["a quality 0", "a safety 0", "a safety 1"]
     found = {item.question: (item.tags["perspective"], item.tags["subset"]) for item in items}
     assert found["a safety 1"] == ("safety", "toxicity crime")
@@ -123,23 +123,23 @@ def test_a_snapshot_of_the_hub_is_read_as_it_lies(tmp_path):
 def test_a_row_that_does_not_fit_is_named_by_its_line(tmp_path, row, words):
     write(tmp_path, "alignment.jsonl", row)
     with pytest.raises(InputError, match=rf"alignment\.jsonl:1: .*{words}"):
-        data.load(tmp_path)
+        data.load_collection(tmp_path)
 
 
 def test_no_folder_no_table_and_ids_that_repeat_are_told(tmp_path):
     with pytest.raises(InputError, match="no such file or folder"):
-        data.load(tmp_path / "nowhere")
+        data.load_collection(tmp_path / "nowhere")
     with pytest.raises(InputError, match="no table"):
-        data.load(tmp_path)
+        data.load_collection(tmp_path)
     row = {"id": "a", "info": "x", "image0": "0.png", "image1": "1.png", "label": 0}
     write_rows(tmp_path / "alignment.jsonl", [row, row])
     with pytest.raises(InputError, match="occurs twice"):
-        data.load(tmp_path)
+        data.load_collection(tmp_path)
 
 
 def test_the_sample_can_be_exported_and_read_again(tmp_path):
     record = mj_bench.bring().record
-    export(record, tmp_path / "out", benchmark="mjbench")
+    export_study(record, tmp_path / "out", benchmark="mjbench")
     again = mj_bench.bring(tmp_path / "out").record
     assert {item.key for item in again.items.values()} == {item.key for item in record.items.values()}
     assert {r.key for r in again.responses.values()} == {r.key for r in record.responses.values()}

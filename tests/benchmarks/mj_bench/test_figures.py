@@ -27,7 +27,7 @@ FORMS = ("as given", "stretched to 0..1")
 
 def drawn(item: str, who: str, **groups: str) -> Response:
     data = f"{item}/{who}".encode()
-    return Response(item, who, (Picture.as_given(data, data),), groups)
+    return Response(item, who, (Picture.from_any_bytes(data, data),), groups)
 
 
 def heard(rows: Rows, form=SCALE) -> Record:
@@ -38,7 +38,7 @@ def heard(rows: Rows, form=SCALE) -> Record:
     }
     given = {(row["item"], row["who"]): drawn(row["item"], row["who"], **row["groups"]) for row in rows}
     verdicts = [
-        Verdict.of(Case(items[row["item"]], (given[row["item"], row["who"]],), form), "judge", (row["score"],))
+        Verdict.from_case(Case(items[row["item"]], (given[row["item"], row["who"]],), form), "judge", (row["score"],))
         for row in rows
     ]
     return Record(tuple(verdicts), items, given)
@@ -219,7 +219,7 @@ def test_what_was_not_ruled_is_counted_and_wrong_as_the_paper_counts(pairs):
 def test_the_papers_figures_are_drawn_from_the_tables():
     """A radar over the perspectives, a heat map of orders, bars of evenness for each axis."""
     from fullbench.benchmarks.mj_bench.bench import mj_bench
-    from fullbench.reports.charts.vega_lite import chart
+    from fullbench.reports.charts.vega_lite import build_chart
 
     found = {table.name: table for table in mj_bench.tables(mj_bench.bring().record)}
     wide = found["perspectives"]
@@ -228,11 +228,11 @@ def test_the_papers_figures_are_drawn_from_the_tables():
         judge, _, way = str(row[0]).rpartition(", ")
         if way == "single":
             assert row[1] == right[judge, "alignment"]
-    drawn = chart(wide)
+    drawn = build_chart(wide)
     assert drawn is not None
     assert "Radar" in drawn.alt
-    assert chart(found["orders"]) is not None
+    assert build_chart(found["orders"]) is not None
     for figure in ("ACC", "NDS", "GES"):
         bars = found[f"axes {figure}"]
         assert {row[1] for row in bars.rows} >= {"age", "race"}
-        assert chart(bars) is not None
+        assert build_chart(bars) is not None

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fullbench.benchmarks.mj_bench.release.judge_and_category_names import CLOSED
+from fullbench.benchmarks.mj_bench.release.judge_and_category_names import CLOSED_JUDGES
 from tests.cli.test_judge import cli
 from tests.golden.reproduced import DATA
 
@@ -45,7 +45,7 @@ def clone(folder: Path) -> Path:
     (folder / "bias" / "new_bias").mkdir(parents=True)
     plain = ("clipscore_v2", "blipscore", "pickscore_v1", "hps_v2.1", "ImageReward", "aesthetics")
     axes = ("age", "gender", "race", "nationality", "religion")
-    for judge in CLOSED:
+    for judge in CLOSED_JUDGES:
         for scale, name in (
             ("number5", f"new_bias_dataset_{judge}.json"), ("number10", f"new_bias/scale_10_bias_dataset_{judge}.json"),
             ("likert5_raw", f"new_bias/narrative_bias_dataset_{judge}.json"),

@@ -60,26 +60,27 @@ def test_a_study_asks_a_model_by_the_rubric_of_each_perspective(cli, sample):
 
 @pytest.mark.parametrize("name", ["mjbench", "mllm-as-a-judge", "visitbench"])
 def test_each_benchmark_with_words_of_its_own_asks_in_them(name):
-    worded = judge_and_model_specs.judge(judge_and_model_specs.in_words_of(name, "offline:echo"))
-    assert worded.settings["wording"] != judge_and_model_specs.judge("offline:echo").settings["wording"]
+    worded = judge_and_model_specs.judge_from_spec(judge_and_model_specs.spec_for_benchmark(name, "offline:echo"))
+    assert worded.settings["wording"] != judge_and_model_specs.judge_from_spec("offline:echo").settings["wording"]
 
 
 def test_wording_is_part_of_a_judges_name_and_can_be_had_anywhere():
     plain, worded = (
-        judge_and_model_specs.judge("offline:echo"),
-        judge_and_model_specs.judge("offline:echo?wording=mjbench"),
+        judge_and_model_specs.judge_from_spec("offline:echo"),
+        judge_and_model_specs.judge_from_spec("offline:echo?wording=mjbench"),
     )
     assert plain.name != worded.name
-    assert worded.name == wording.judge(judge_and_model_specs.contestant("offline:echo")).name
-    assert judge_and_model_specs.in_words_of("mjbench", "offline:echo?mode=direct") == (
+    assert worded.name == wording.build_judge(judge_and_model_specs.contestant_from_spec("offline:echo")).name
+    assert judge_and_model_specs.spec_for_benchmark("mjbench", "offline:echo?mode=direct") == (
         "offline:echo?mode=direct&wording=mjbench&together=yes"
     )
     assert (
-        judge_and_model_specs.in_words_of("mjbench", "offline:echo?wording=mjbench") == "offline:echo?wording=mjbench"
+        judge_and_model_specs.spec_for_benchmark("mjbench", "offline:echo?wording=mjbench")
+        == "offline:echo?wording=mjbench"
     )
-    assert judge_and_model_specs.in_words_of("court", "offline:echo") == "offline:echo"
+    assert judge_and_model_specs.spec_for_benchmark("court", "offline:echo") == "offline:echo"
     with pytest.raises(InputError, match="no wording of its own"):
-        judge_and_model_specs.judge("offline:echo?wording=court")
+        judge_and_model_specs.judge_from_spec("offline:echo?wording=court")
 
 
 def test_a_study_of_the_released_data_needs_nothing_else(cli, released):
@@ -134,10 +135,10 @@ def test_hostile_pictures_are_faults_of_their_cases_and_the_rest_is_judged(cli, 
     assert {item for item, (fault, _) in why.items() if fault is None} == {"sound"}
     for item, words in {"cut": "decoded", "empty": "no bytes", "svg": "not a picture", "bomb": "pixels",
                         "moving": "animated", "equal": "twice"}.items():  # fmt: skip
-        assert why[item][0] == "recused"
+        assert why[item][0] == "abstained"
         assert words in why[item][1], why[item]
         assert why[item][1][:20] in " ".join(out.split())
-    assert "Why judges recused themselves" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "Why judges abstained" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
 def _chunk(kind: bytes, body: bytes) -> bytes:

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from fullbench import Item, Picture, Prompt, Response, Usage
-from fullbench.analysis.agreement.judges_with_people import meet
+from fullbench.analysis.agreement.judges_with_people import compare_with_people
 from fullbench.analysis.bias.bias_probes import LENGTHENS
 from fullbench.benchmarks.mllm_judge import review_changes_between_judges, reviews_of_verdicts, wording
 from fullbench.benchmarks.mllm_judge.bench import mllm_judge
 from fullbench.benchmarks.mllm_judge.data import SAMPLE
 from fullbench.benchmarks.mllm_judge.release.release_row import Review
-from fullbench.benchmarks.mllm_judge.tables import family
+from fullbench.benchmarks.mllm_judge.tables import family_members
 from fullbench.core.model import Reply
 from fullbench.core.record import Record
 from fullbench.errors import Undefined
@@ -62,7 +62,7 @@ def prompts(**manner: object) -> list[Prompt]:
     talker = Talker(ruling)
     cases = list(mllm_judge.cases(list(record.items.values()), record.responses.values()))
     scores = [case for case in cases if case.ballot.spec == "score:1-5"][:2]
-    list(wording.judge(talker, **manner).hear(scores))
+    list(wording.build_judge(talker, **manner).judge(scores))
     return talker.asked
 
 
@@ -89,12 +89,14 @@ def test_modes_and_sights_change_what_is_asked():
 
 
 def test_several_pictures_keep_their_order_and_examples_are_shown():
-    pictures = [Picture.of(png((10 * i, 0, 0))) for i in range(4)]
+    pictures = [Picture.from_bytes(png((10 * i, 0, 0))) for i in range(4)]
     item = Item.ask("sequence", "What happens?", *pictures)
     case = next(iter(mllm_judge.cases([item], [Response.say("sequence", "x", "It gets redder.")])))
     talker = Talker(lambda prompt: "[[3]]")
-    judge = wording.judge(talker, examples=(Example("A cat was called a dog.", (1.0,)), Example("All right.", (5.0,))))
-    (verdict,) = judge.hear([case])
+    judge = wording.build_judge(
+        talker, examples=(Example("A cat was called a dog.", (1.0,)), Example("All right.", (5.0,)))
+    )
+    (verdict,) = judge.judge([case])
     assert verdict.marks == (3.0,)
     (prompt,) = talker.asked
     assert [picture.digest for turn in prompt.turns for picture in turn.pictures] == [p.digest for p in pictures]
@@ -111,24 +113,24 @@ def test_lengthening_makes_a_contestant_of_its_own():
             return Reply(prompt, error="no server", usage=Usage())
         return f"{old.text} {old.text} indeed." if old.contestant == "terse" else "short"
 
-    made = wording.lengthen(Talker(wordy), record.items.values(), answers)
+    made = wording.lengthen_answers(Talker(wordy), record.items.values(), answers)
     assert {response.contestant for response in made.responses} == {"terse+longer"}
     assert all(response.tags[LENGTHENS] == "terse" for response in made.responses)
     assert len(made.responses) == 8
-    assert sum("no server" in why for why in made.failed) == 8
-    assert sum("no longer than" in why for why in made.failed) == 8
+    assert sum("no server" in why for why in made.failures) == 8
+    assert sum("no longer than" in why for why in made.failures) == 8
 
 
 def test_pictures_are_described_once_and_stand_in_for_themselves():
     record = mllm_judge.record()
     items = list(record.items.values())
     seer = Talker(lambda prompt: f"Seen: {prompt.turns[-1].pictures[0].digest[:6]}.")
-    made = wording.describe(seer, items)
+    made = wording.describe_pictures(seer, items)
     assert len(seer.asked) == len({picture.digest for item in items for picture in item.pictures}) == 6
     assert all(item.captions == (f"Seen: {item.pictures[0].digest[:6]}.",) for item in made.items)
     talker = Talker(lambda prompt: "[[4]]")
     case = next(iter(mllm_judge.cases(made.items, record.responses.values())))
-    (verdict,) = wording.judge(talker, sight="described").hear([case])
+    (verdict,) = wording.build_judge(talker, sight="described").judge([case])
     assert verdict.marks == (4.0,)
     assert not any(turn.pictures for turn in talker.asked[0].turns)
     assert case.item.captions[0] in words(talker.asked[0])
@@ -136,29 +138,31 @@ def test_pictures_are_described_once_and_stand_in_for_themselves():
 
 def test_a_picture_that_could_not_be_described_is_said():
     items = list(mllm_judge.record().items.values())
-    made = wording.describe(Talker(lambda prompt: Reply(prompt, error="no server")), items)
-    assert len(made.failed) == 6
+    made = wording.describe_pictures(Talker(lambda prompt: Reply(prompt, error="no server")), items)
+    assert len(made.failures) == 6
     assert not any(item.captions for item in made.items)
 
 
 def test_reviews_go_through_appeals():
     record = mllm_judge.record()
-    judge = wording.judge(Talker(lambda prompt: "It is right. [[4]]"))
+    judge = wording.build_judge(Talker(lambda prompt: "It is right. [[4]]"))
     scores = [
         c for c in mllm_judge.cases(list(record.items.values()), record.responses.values()) if len(c.responses) == 1
     ]
-    heard = list(judge.hear(scores))
+    heard = list(judge.judge(scores))
     mine = Record(tuple(heard), record.items, record.responses)
-    appealed = list(reviews_of_verdicts.appeals(mine))
+    appealed = list(reviews_of_verdicts.review_cases(mine))
     assert len(appealed) == 3 * len(heard)
     assert {case.contestants for case in appealed} == {(judge.name,)}
     grades = [3, 5, 4, 4]
     told = [
         review
         for place, verdict in enumerate(heard)
-        for review in reviews_of_verdicts.reviewed(verdict, Review(place % 4 != 0, grades[place % 4], place == 0))
+        for review in reviews_of_verdicts.review_verdicts(
+            verdict, Review(place % 4 != 0, grades[place % 4], place == 0)
+        )
     ]
-    table = reviews_of_verdicts.tables(Record((*heard, *told), record.items, record.responses))[0]
+    table = reviews_of_verdicts.review_tables(Record((*heard, *told), record.items, record.responses))[0]
     ((name, ballot, agrees, reasons, hallucinates, deviation),) = table.rows
     assert (name, ballot) == (judge.name, "score:1-5")
     assert (agrees.value, reasons.value, hallucinates.value) == (12 / 16, 4.0, 1 / 16)
@@ -172,20 +176,20 @@ def test_the_change_of_a_rate_between_two_ways_of_judging():
     told = [
         review
         for verdict in heard
-        for review in reviews_of_verdicts.reviewed(
+        for review in reviews_of_verdicts.review_verdicts(
             verdict, Review(None, None, verdict.judge == "chance" and first[verdict.case] % 4 == 0)
         )
     ]
-    found = review_changes_between_judges.change(Record(tuple(told)), "length", "chance")
+    found = review_changes_between_judges.review_change(Record(tuple(told)), "length", "chance")
     assert found.value == pytest.approx(0.25)
     assert found.low > 0
     with pytest.raises(Undefined, match="no case of both"):
-        review_changes_between_judges.change(Record(tuple(told)), "length", "nobody")
-    table = next(one for one in reviews_of_verdicts.tables(Record(tuple(told))) if one.name == "review changes")
+        review_changes_between_judges.review_change(Record(tuple(told)), "length", "nobody")
+    table = next(one for one in reviews_of_verdicts.review_tables(Record(tuple(told))) if one.name == "review changes")
     ((judge, other, criterion, ballot, moved),) = table.rows
     assert (judge, other, criterion, ballot) == ("length", "chance", "hallucinates", ""), "the rulings are not there"
     assert moved.value == pytest.approx(-found.value)
-    by_ballot = reviews_of_verdicts.tables(Record((*heard, *told), record.items, record.responses))
+    by_ballot = reviews_of_verdicts.review_tables(Record((*heard, *told), record.items, record.responses))
     moves = {row[3]: row[4] for row in next(one for one in by_ballot if one.name == "review changes").rows}
     assert set(moves) == {"score:1-5", "choice+tie", "ranking"}
     assert sum(move.value * move.n for move in moves.values()) == pytest.approx(moved.value * moved.n)
@@ -194,19 +198,19 @@ def test_the_change_of_a_rate_between_two_ways_of_judging():
 def test_a_review_that_was_not_made_is_no_verdict():
     record = mllm_judge.record()
     verdict = next(verdict for verdict in record if verdict.judge == "length")
-    assert not list(reviews_of_verdicts.reviewed(verdict, Review(None, None, None)))
+    assert not list(reviews_of_verdicts.review_verdicts(verdict, Review(None, None, None)))
 
 
 def test_tables_of_the_sample():
     record = mllm_judge.record()
     names = {table.name for table in mllm_judge.tables(record)}
     assert {"scores by dataset", "pairs by abilities", "rankings by dataset", "biases", "steadiness", "faults"} <= names
-    assert meet(record).judges == ["chance", "length", "reference"]
+    assert compare_with_people(record).judges == ["chance", "length", "reference"]
 
 
 def test_a_family_is_the_model_itself_or_a_known_relative():
-    assert family("CogVLM", ["cogvlm", "llava"]) == {"cogvlm"}
-    assert family("openai:gpt-4o+analyze#1234", ["openai:gpt-4o", "llava"]) == {"openai:gpt-4o"}
+    assert family_members("CogVLM", ["cogvlm", "llava"]) == {"cogvlm"}
+    assert family_members("openai:gpt-4o+analyze#1234", ["openai:gpt-4o", "llava"]) == {"openai:gpt-4o"}
 
 
 def test_an_exported_sample_runs_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys):

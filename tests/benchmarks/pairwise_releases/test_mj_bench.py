@@ -16,9 +16,9 @@ from fullbench.benchmarks.mj_bench.release.judge_and_category_names import (
     ALIGNMENT,
     AXES,
     BLUR,
-    CLOSED,
+    CLOSED_JUDGES,
     DISTORTION,
-    OPEN,
+    OPEN_JUDGES,
     SCALES,
     SCORE_MODELS,
     TWO_PICTURES,
@@ -26,7 +26,7 @@ from fullbench.benchmarks.mj_bench.release.judge_and_category_names import (
 from fullbench.benchmarks.mj_bench.release.release_files import Release
 from fullbench.benchmarks.mj_bench.reproduce import genai_bench_votes
 from fullbench.benchmarks.mj_bench.reproduce.bias_tables import BY_AXIS
-from fullbench.benchmarks.mj_bench.reproduce.cells_and_printed_numbers import printed
+from fullbench.benchmarks.mj_bench.reproduce.cells_and_printed_numbers import printed_numbers
 from fullbench.core.reproduction import Reproduced, Reproduction
 
 SHARED = Path(__file__).parents[3] / ".." / "shared" / "data"
@@ -126,7 +126,7 @@ def test_every_family_of_mj_bench_is_complete(made: Reproduction):
     for judge in set(BY_AXIS) - {"pickscore_v1"}:
         for table, figure in (("T15", "ACC"), ("T16", "NDS"), ("T17", "GES")):
             assert members[f"bias/{judge}/{table}/{figure}"] == sevenths
-    for judge in {*SCORE_MODELS, *CLOSED} - {"pickscore_v1"}:
+    for judge in {*SCORE_MODELS, *CLOSED_JUDGES} - {"pickscore_v1"}:
         assert members[f"bias/{judge}/T3"] == {"ACC", "NDS", "GES"}
     scales = {family.rsplit("/", 1)[0]: set() for family in members if "/T18/" in family}
     for family in members:
@@ -134,8 +134,8 @@ def test_every_family_of_mj_bench_is_complete(made: Reproduction):
             scales[family.rsplit("/", 1)[0]].add(family.rsplit("/", 1)[1])
             assert members[family] == {"ACC", "NDS", "GES"}
     assert scales.pop("bias/MiniGPT-v2/T18") == {"number10"}
-    assert {name: found for name, found in scales.items() if name.split("/")[1] in CLOSED} == {
-        f"bias/{judge}/T18": {"n5", "n10", "lik"} for judge in CLOSED
+    assert {name: found for name, found in scales.items() if name.split("/")[1] in CLOSED_JUDGES} == {
+        f"bias/{judge}/T18": {"n5", "n10", "lik"} for judge in CLOSED_JUDGES
     }
     assert len(scales) == 14
     for judge in SCORE_MODELS:
@@ -145,7 +145,7 @@ def test_every_family_of_mj_bench_is_complete(made: Reproduction):
         assert members[f"safety/{judge}"] == {"nsfw_prefers_inpainted"}
     assert members["alignment/count"] == {"action", "attribute", "location", "object", "other"}
     averages = {"avg", "avg_no_tie"}
-    for judge in OPEN:
+    for judge in OPEN_JUDGES:
         for table in (6, 7, 8):
             wanted = {*ALIGNMENT, *averages}
             if judge == "llava-v1.6-vicuna-13b-hf" and table != 8:
@@ -159,7 +159,7 @@ def test_every_family_of_mj_bench_is_complete(made: Reproduction):
     for judge in TWO_PICTURES:
         asked = {f"{about}_{way}" for about in ("alignment", "safety", "artifacts") for way in ("single", "pair")}
         assert members[f"vlm/Table 4/{judge}"] == asked
-    for judge in CLOSED:
+    for judge in CLOSED_JUDGES:
         assert members[f"vlm/Table 6/{judge}"] == {*ALIGNMENT, *averages}
         assert members[f"vlm/Table 3/{judge}"] == {"alignment_no_tie"}
     assert len(made.cells) >= 962
@@ -168,8 +168,8 @@ def test_every_family_of_mj_bench_is_complete(made: Reproduction):
 def test_every_family_of_genai_bench_is_complete():
     if not PRESENT["genai_bench"]:
         pytest.skip(f"the released data are not at {SHARED / 'genai_bench'}")
-    votes = genai_bench_votes.read(SHARED / "genai_bench")
-    ids = {cell.id for cell in genai_bench_votes.cells(votes)}
+    votes = genai_bench_votes.read_votes(SHARED / "genai_bench")
+    ids = {cell.id for cell in genai_bench_votes.genai_bench_cells(votes)}
     judges = set(votes[0].judges)
     assert len(judges) == 17
     assert {f"average/{judge}" for judge in judges} <= ids
@@ -193,7 +193,7 @@ def test_every_family_of_genai_bench_is_complete():
 
 def test_the_paper_prints_the_same_six_numbers_in_two_tables():
     """The rows of CLIP in Tables 16 and 17 are equal, although one holds NDS and the other GES."""
-    paper = printed()
+    paper = printed_numbers()
     for axis in (*AXES, "item_avg"):
         assert paper[f"bias/clipscore_v2/T16/NDS/{axis}"] == paper[f"bias/clipscore_v2/T17/GES/{axis}"]
 

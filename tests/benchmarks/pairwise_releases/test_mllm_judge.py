@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fullbench.benchmarks.mllm_judge.release.load_release import MARKERS, THIRD_PARTY, Release
-from fullbench.benchmarks.mllm_judge.reproduce.all_cells import cells, table9
+from fullbench.benchmarks.mllm_judge.reproduce.all_cells import paper_cells, read_table_9
 from fullbench.benchmarks.mllm_judge.source_datasets import DATASETS, FIRST_TEN
 from fullbench.core.reproduction import Reproduced
 
@@ -28,7 +28,7 @@ def release() -> Release:
 
 @pytest.fixture(scope="module")
 def made(release: Release) -> dict[str, Reproduced]:
-    found = list(cells(release))
+    found = list(paper_cells(release))
     assert len({cell.id for cell in found}) == len(found)
     return {cell.id: cell for cell in found}
 
@@ -77,7 +77,7 @@ def test_a_cell_is_near_what_the_paper_prints(wanted: dict[str, Any], made: dict
     ours = made[wanted["id"]]
     (printed,) = wanted["paper"].values()
     assert ours.paper == printed
-    assert ours.shown == pytest.approx(printed, abs=wanted["tol_paper"])
+    assert ours.table_value == pytest.approx(printed, abs=wanted["tol_paper"])
 
 
 @needs_data
@@ -105,7 +105,7 @@ def test_every_family_is_complete(made: dict[str, Reproduced]):
     everybody = (*MARKERS, "done")
     assert members["figure/annotator"] == {f"{task}-{who}" for task in ("pair", "score") for who in everybody}
     averages = {name for name in made if name.startswith("average/")}
-    assert averages == {f"average/{row.judge}/{row.task}" for row in table9()}
+    assert averages == {f"average/{row.judge}/{row.task}" for row in read_table_9()}
     assert len(averages) == 43
 
 
@@ -126,13 +126,13 @@ def test_rulings_are_read_from_the_judges_words(made: dict[str, Reproduced]):
 
 
 def test_the_averages_of_the_paper_follow_from_its_cells():
-    for row in table9():
+    for row in read_table_9():
         assert row.mean == pytest.approx(row.average, abs=0.00051), row
 
 
 def test_the_paper_prints_one_row_twice():
     """The rankings of LLaVA-1.6-13b repeat its pairs without ties in ten of fourteen columns."""
-    rows = {(row.judge, row.task): row.cells for row in table9()}
+    rows = {(row.judge, row.task): row.cells for row in read_table_9()}
     one, two = rows["LLaVA-1.6-13b", "batch"], rows["LLaVA-1.6-13b", "pair_notie"]
     assert [name for name in one if one[name] == two[name]] == list(FIRST_TEN)
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from fullbench import plugin_registry
-from fullbench.analysis.boards.leaderboard import Settings, boards
-from fullbench.analysis.boards.matches_from_verdicts import RULES, settle
+from fullbench.analysis.boards.leaderboard import Settings, build_boards
+from fullbench.analysis.boards.matches_from_verdicts import RULES, build_matches
 from fullbench.core.reproduction import Reproduced
 from fullbench.errors import InputError
-from fullbench.studies.run.study_inputs import recorded
+from fullbench.studies.run.study_inputs import load_benchmark_release
 
 DATA = Path(__file__).parents[3] / ".." / "shared" / "data"
 NAMES = ("visitbench", "wildvision_bench", "wildvision_arena", "vicuna_oa_battles", "alpaca_eval", "pandalm")
@@ -33,7 +33,7 @@ def folder(name: str) -> Path:
 
 @cache
 def made(name: str) -> dict[str, Reproduced]:
-    benchmark = plugin_registry.load("benchmarks", name)
+    benchmark = plugin_registry.load_plugin("benchmarks", name)
     assert benchmark.reproduce is not None
     assert benchmark.name == name
     found = benchmark.reproduce(folder(name)).cells
@@ -120,7 +120,7 @@ def test_the_defects_that_the_documents_name():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_folder_without_the_files_is_refused(name: str, tmp_path: Path):
-    benchmark = plugin_registry.load("benchmarks", name)
+    benchmark = plugin_registry.load_plugin("benchmarks", name)
     with pytest.raises(InputError, match=r"missing|no instances"):
         benchmark.reproduce(tmp_path)
     with pytest.raises(InputError, match="no such folder"):
@@ -157,41 +157,41 @@ def test_a_folder_without_the_files_is_refused(name: str, tmp_path: Path):
 def test_bad_input_is_refused_with_file_and_line(name, file, text, complaint, tmp_path: Path):
     (tmp_path / f"{file}.gz").write_bytes(gzip.compress(text.encode()))
     with pytest.raises(InputError, match=complaint):
-        plugin_registry.load("benchmarks", name).reproduce(tmp_path)
+        plugin_registry.load_plugin("benchmarks", name).reproduce(tmp_path)
 
 
 def test_released_verdicts_are_a_record_on_which_rules_and_ratings_work():
-    record = recorded("vicuna_oa_battles", folder("vicuna_oa_battles")).record
+    record = load_benchmark_release("vicuna_oa_battles", folder("vicuna_oa_battles")).record
     faults = record.faults()
     assert faults["human"]["verdicts"] == 6720
     assert faults["gpt-4-0314"]["unreadable"] == 13 + 1482
     vicuna = record.where(lambda verdict: verdict.item.startswith("vicuna-"))
-    settled = {rule: settle(vicuna, "gpt-4-0314", rule) for rule in RULES}
+    settled = {rule: build_matches(vicuna, "gpt-4-0314", rule) for rule in RULES}
     # Of 2,240 pairs, those with an unreadable reply in one order are no match where both orders must rule.
     assert len(settled["mean"]) == 2240
-    assert len(settled["both-agree"]) == len(settled["majority"]) == 2240 - settled["mean"].half_heard
-    assert 0 < settled["mean"].half_heard <= 13
+    assert len(settled["both-agree"]) == len(settled["majority"]) == 2240 - settled["mean"].one_order_pairs
+    assert 0 < settled["mean"].one_order_pairs <= 13
     assert len(settled["each"]) == 4480 - 13
     assert settled["both-agree"].ties > settled["majority"].ties
-    (board,) = boards(vicuna.where(judge="gpt-4-0314"), Settings(rule="both-agree"))
+    (board,) = build_boards(vicuna.where(judge="gpt-4-0314"), Settings(rule="both-agree"))
     assert board.lines[0].contestant == "gpt-4"
 
 
 def test_the_other_released_verdicts_are_records_too():
-    votes = plugin_registry.load("benchmarks", "pandalm").record(folder("pandalm"))
+    votes = plugin_registry.load_plugin("benchmarks", "pandalm").record(folder("pandalm"))
     assert len(votes) == 999 * 5
     assert votes.faults()["gpt-3.5-turbo"]["unreadable"] == 25
-    bench = plugin_registry.load("benchmarks", "wildvision_bench").record(folder("wildvision_bench"))
+    bench = plugin_registry.load_plugin("benchmarks", "wildvision_bench").record(folder("wildvision_bench"))
     assert len(bench) == 21 * 500
     won = [v.marks for v in bench.where(contestant="gpt-4o", fault=None)]
     assert sum(marks == (0.0, 1.0) for marks in won) == 255 + 148
-    alpaca = plugin_registry.load("benchmarks", "alpaca_eval").record(folder("alpaca_eval"))
+    alpaca = plugin_registry.load_plugin("benchmarks", "alpaca_eval").record(folder("alpaca_eval"))
     assert len(alpaca.judges) == 4
     assert {v.ballot for v in alpaca} == {"real:0-1"}
 
 
 def test_what_has_no_single_verdicts_or_no_sample_says_so():
     with pytest.raises(InputError, match="released as counts"):
-        plugin_registry.load("benchmarks", "wildvision_arena").record(Path())
+        plugin_registry.load_plugin("benchmarks", "wildvision_arena").record(Path())
     with pytest.raises(InputError, match="ships no sample"):
-        plugin_registry.load("benchmarks", "pandalm").record()
+        plugin_registry.load_plugin("benchmarks", "pandalm").record()

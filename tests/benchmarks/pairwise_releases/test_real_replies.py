@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from fullbench import ballot
-from fullbench.core.ballot import LETTERS, Ruling
+from fullbench.core.ballot import LETTERS, MarksOrFault
 
 DATA = Path(__file__).parents[3] / ".." / "shared" / "data"
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="the published judge outputs are not at hand (shared/data)")
@@ -31,7 +31,7 @@ def rows(name: str) -> Iterator[dict[str, Any]]:
         yield from (json.loads(line) for line in lines if line.strip())
 
 
-def order(ruling: Ruling) -> str:
+def order(ruling: MarksOrFault) -> str:
     """A ranking as its letters, best first; a fault as it is."""
     if isinstance(ruling, str):
         return ruling

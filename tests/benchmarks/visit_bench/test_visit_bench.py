@@ -22,7 +22,7 @@ from fullbench.core.verdict import Verdict
 from fullbench.errors import InputError
 from fullbench.judges.fallback_reader import SecondReader
 from fullbench.models.local.offline_models import OfflineModel
-from fullbench.studies.run.study_inputs import recorded
+from fullbench.studies.run.study_inputs import load_benchmark_release
 from fullbench.testing import check_benchmark
 from tests.journeys.commands import cli
 
@@ -37,7 +37,7 @@ def released() -> Path:
 
 @pytest.fixture(scope="module")
 def record() -> Record:
-    return recorded("visitbench").record
+    return load_benchmark_release("visitbench").record
 
 
 def case() -> Case:
@@ -69,7 +69,7 @@ def test_the_sample_s_tables_tell_the_planted_order(record: Record):
 
 def test_the_dialogue_is_primed_and_each_manner_shows_its_own_evidence():
     hearing = case()
-    seen = {manner: wording.judge(OfflineModel("m", str), manner).prompt(hearing) for manner in wording.MANNERS}
+    seen = {manner: wording.build_judge(OfflineModel("m", str), manner).prompt(hearing) for manner in wording.MANNERS}
     for prompt in seen.values():
         assert [turn.role for turn in prompt.turns] == ["system", "user", "assistant", "user"]
         assert "Overall, Response X is better" in prompt.turns[-1].text
@@ -80,8 +80,10 @@ def test_the_dialogue_is_primed_and_each_manner_shows_its_own_evidence():
     assert reference in seen["ref-backed"].turns[-1].text
     assert seen["seeing"].turns[-1].pictures
     assert caption not in seen["seeing"].turns[-1].text
-    assert len({wording.judge(OfflineModel("m", str), manner).name for manner in wording.MANNERS}) == 3
-    assert wording.judge(OfflineModel("m", str)).name == wording.judge(OfflineModel("m", str), "seeing").name
+    assert len({wording.build_judge(OfflineModel("m", str), manner).name for manner in wording.MANNERS}) == 3
+    assert (
+        wording.build_judge(OfflineModel("m", str)).name == wording.build_judge(OfflineModel("m", str), "seeing").name
+    )
     assert tuple(visit_bench.manners) == wording.MANNERS
 
 
@@ -96,30 +98,32 @@ def test_the_dialogue_is_primed_and_each_manner_shows_its_own_evidence():
 )
 def test_the_last_line_is_read_and_a_second_reader_helps(said: str, read: str, marks):
     judge = SecondReader(
-        wording.judge(OfflineModel("m", lambda _: said), "ref-free"), OfflineModel("r", lambda _: read)
+        wording.build_judge(OfflineModel("m", lambda _: said), "ref-free"), OfflineModel("r", lambda _: read)
     )
-    (verdict,) = judge.hear([case()])
+    (verdict,) = judge.judge([case()])
     assert verdict.marks == marks
     assert (verdict.fault == "unreadable") == (marks is None)
 
 
 def test_an_unknown_manner_is_refused():
     with pytest.raises(InputError, match="seeing, ref-free, ref-backed"):
-        wording.judge(OfflineModel("m", str), "blind")
+        wording.build_judge(OfflineModel("m", str), "blind")
 
 
 def test_references_are_composed_from_captions_and_then_verified():
     item = Item.ask("a", "What is it?", captions=("A red kite.",), reference=None)
     bare = Item.ask("b", "What is it?")
-    made = wording.compose(OfflineModel("writer", lambda prompt: f"A kite. {len(prompt.turns)}"), [item, bare])
+    made = wording.compose_references(
+        OfflineModel("writer", lambda prompt: f"A kite. {len(prompt.turns)}"), [item, bare]
+    )
     assert made.items[0].reference == "A kite. 2"
     assert made.items[0].tags["verified"] == "no"
-    assert made.failed == ["b: no caption, so there is nothing to write the reference from"]
-    assert wording.verify(made.items[0], "correct").tags["verified"] == "yes"
+    assert made.failures == ["b: no caption, so there is nothing to write the reference from"]
+    assert wording.with_reference_label(made.items[0], "correct").tags["verified"] == "yes"
     with pytest.raises(InputError, match="unknown label"):
-        wording.verify(item, "fine")
-    good, bad = (wording.verify(made.items[0], label) for label in ("correct", "reference at fault"))
-    table = wording.ablation({"conditioned": [good, good, bad], "plain": [bad, made.items[0]]})
+        wording.with_reference_label(item, "fine")
+    good, bad = (wording.with_reference_label(made.items[0], label) for label in ("correct", "reference at fault"))
+    table = wording.caption_ablation_table({"conditioned": [good, good, bad], "plain": [bad, made.items[0]]})
     assert [(row[0], row[1].value, row[2]) for row in table.rows] == [
         ("conditioned", pytest.approx(2 / 3), 0),
         ("plain", 0, 1),
@@ -140,7 +144,7 @@ def test_accuracy_by_agreement_counts_a_tie_as_half():
         Verdict("j", "m", "j", ("a", "b"), "choice+tie", marks=(0.5, 0.5)),
         Verdict("k", "m", "k", ("a", "b"), "choice", fault="unreadable"),
     ]
-    table = agreement_with_votes.agreement(Record((*said, *ruled)))
+    table = agreement_with_votes.agreement_table(Record((*said, *ruled)))
     found = {(row[0], row[1]): row[2] for row in table.rows}
     assert found["m", "5/5"].value == 1
     assert found["m", "4/5"].value == found["m", "3/5"].value == 0.5
@@ -150,16 +154,16 @@ def test_accuracy_by_agreement_counts_a_tie_as_half():
 
 
 def test_systems_are_correlated_with_people_s(record: Record):
-    rows = {row[0]: row for row in agreement_with_votes.systems(record).rows}
+    rows = {row[0]: row for row in agreement_with_votes.rating_correlation_table(record).rows}
     assert rows["reference"][1] is None or rows["reference"][1].value > 0
 
 
 def test_the_release_gives_its_verified_items_with_captions():
     items = list(visit_bench.items(released()))
     release = Release.read(DATA)
-    verified = sum(row.verified for row in release.of())
+    verified = sum(row.is_verified for row in release.instances_of_kind())
     assert verified == 592
-    assert len(items) == verified - sum(row.verified and not row.instruction for row in release.of())
+    assert len(items) == verified - sum(row.is_verified and not row.instruction for row in release.instances_of_kind())
     assert len({item.tags["family"] for item in items}) >= 69
     multi = [item for item in items if item.tags["images"] == "multi"]
     assert all(len(item.captions) >= 2 for item in multi)
@@ -188,33 +192,35 @@ def _like(row, **more: str) -> dict[str, str]:
 def test_submissions_are_read_in_both_of_the_authors_layouts(tmp_path: Path):
     instances = [row for row in read_instances(released()) if row.kind == "single" and row.instruction]
     items = list(visit_bench.items(DATA))
-    good = [row for row in instances if row.verified][:3]
-    bad = [row for row in instances if not row.verified][:1]
+    good = [row for row in instances if row.is_verified][:3]
+    bad = [row for row in instances if not row.is_verified][:1]
     named = _submitted(tmp_path / "a.csv", [_like(row, gpt9_output="An answer.") for row in [*good, *bad]])
-    made = items_from_release.submission(named, items, instances)
+    made = items_from_release.parse_submission(named, items, instances)
     assert (len(made.responses), made.left_out) == (3, 1)
     assert {one.contestant for one in made.responses} == {"gpt9_output"}
     other = [_like(row, model_name="gpt9", prediction="An answer.") for row in good]
     assert (
-        items_from_release.submission(_submitted(tmp_path / "b.csv", other), items, instances).responses[0].contestant
+        items_from_release.parse_submission(_submitted(tmp_path / "b.csv", other), items, instances)
+        .responses[0]
+        .contestant
         == "gpt9"
     )
     stray = [_like(good[0], prediction="x") | {"instruction": "Something else?"}]
     with pytest.raises(InputError, match=r"c.csv:2: image, instruction and instruction_category match no instance"):
-        items_from_release.submission(_submitted(tmp_path / "c.csv", stray), items, instances)
+        items_from_release.parse_submission(_submitted(tmp_path / "c.csv", stray), items, instances)
     two = [_like(good[0], one="x", two="y")]
     with pytest.raises(InputError, match="found one, two"):
-        items_from_release.submission(_submitted(tmp_path / "d.csv", two), items, instances)
+        items_from_release.parse_submission(_submitted(tmp_path / "d.csv", two), items, instances)
 
 
 def test_our_own_layout_is_a_submission_too_and_unknown_items_are_refused(tmp_path: Path):
     items = list(visit_bench.items())
     path = tmp_path / "mine.jsonl"
     path.write_text(json.dumps({"item": items[0].id, "text": "No."}))
-    assert items_from_release.submission(path, items, name="mine").responses[0].contestant == "mine"
+    assert items_from_release.parse_submission(path, items, name="mine").responses[0].contestant == "mine"
     path.write_text(json.dumps({"item": "nowhere", "text": "No."}))
     with pytest.raises(InputError, match="not among the 8 items"):
-        items_from_release.submission(path, items, name="mine")
+        items_from_release.parse_submission(path, items, name="mine")
 
 
 def test_flags_and_images_that_do_not_fit_are_refused(tmp_path: Path):
@@ -239,7 +245,12 @@ def test_the_layouts_of_both_repositories_and_of_the_hub_are_read(tmp_path: Path
            "instruction_conditioned_caption": "three", "reference_output": "That.", **flags}  # fmt: skip
     _submitted(tmp_path / "visit_bench_single_image.csv", [hub])
     one, two = read_instances(tmp_path)
-    assert (one.images, one.captions, one.reference, one.verified) == (("http://x/3.png",), ("three",), "That.", True)
+    assert (one.images, one.captions, one.reference, one.is_verified) == (
+        ("http://x/3.png",),
+        ("three",),
+        "That.",
+        True,
+    )
     assert (two.images[1], two.captions, two.reference) == ("http://x/2.png", ("one", "two"), "This.")
     (tmp_path / "images").mkdir()
     shutil.copy(items_from_release.SAMPLE / "pictures" / "door.png", tmp_path / "images" / "3.png")
@@ -250,11 +261,13 @@ def test_the_layouts_of_both_repositories_and_of_the_hub_are_read(tmp_path: Path
 def test_a_seeing_judge_without_images_is_refused(tmp_path: Path):
     from fullbench.ledger.ledger import Ledger
     from fullbench.studies.leaderboards import leaderboard_from_options
-    from fullbench.studies.run.run_options import RunTerms
+    from fullbench.studies.run.run_options import RunOptions
 
-    asked = leaderboard_from_options.Asked("visitbench", released(), (), "mine", None, "offline:echo", "seeing")
+    asked = leaderboard_from_options.LeaderboardRequest(
+        "visitbench", released(), (), "mine", None, "offline:echo", "seeing"
+    )
     with Ledger(tmp_path / "l") as ledger, pytest.raises(InputError, match="582 of 582 items name pictures that"):
-        leaderboard_from_options.prepare(asked, ledger, RunTerms(quiet=True), answer=False)
+        leaderboard_from_options.prepare_leaderboard(asked, ledger, RunOptions(quiet=True), answer=False)
 
 
 def test_the_label_says_what_was_at_fault():
@@ -296,6 +309,6 @@ def test_the_authors_annotated_examples_are_read_and_judged(tmp_path: Path):
              "human_ratings_gpt4_correct": "True", "human_ratings_problem_in_caption": "0",
              "human_ratings_problem_in_gpt4": "False"}  # fmt: skip
     _submitted(path.parent / "visit_bench_multi_images.csv", [multi])
-    (odd,) = visit_bench.brought(path.parent).tables
+    (odd,) = visit_bench.bring_with_labels(path.parent).tables
     assert next(row for row in odd.rows if "annotated examples" in str(row[1]))[0] == 4, "it is said"
     assert [item.id for item in visit_bench.items(path.parent)] == ["multi-0"]

@@ -16,8 +16,12 @@ from nltk.translate.meteor_score import single_meteor_score
 from fullbench import Case, Choice, InputError, Item, Picture, Response, Score
 from fullbench.core.judge import kind_of
 from fullbench.errors import MissingExtra
-from fullbench.judges.metrics.metric_judges import bertscore, clipscore, refclipscore
-from fullbench.studies.run.missing_pictures import looks
+from fullbench.judges.metrics.metric_judges import (
+    build_bertscore_judge,
+    build_clipscore_judge,
+    build_refclipscore_judge,
+)
+from fullbench.studies.run.missing_pictures import uses_pictures
 from tests.journeys.commands import cells, cli, write_rows
 from tests.judges.metrics.test_metrics import NoSynonyms
 from tests.making import png
@@ -25,15 +29,15 @@ from tests.making import png
 
 def test_a_bare_bertscore_is_refused_and_a_missing_part_is_named(monkeypatch):
     with pytest.raises(InputError, match="needs an encoder"):
-        bertscore()
+        build_bertscore_judge()
     with pytest.raises(InputError, match="needs a CLIP model"):
-        clipscore()
+        build_clipscore_judge()
     monkeypatch.setattr("fullbench.judges.metrics.text_encoders.find_spec", lambda _: None)
-    judge = bertscore("roberta-large")
+    judge = build_bertscore_judge("roberta-large")
     assert judge.name == "bertscore+roberta-large@layer17"
     case = Case(Item.ask("i", "?", reference="a red cat"), (Response.say("i", "m", "a cat"),), Score(1, 5))
     with pytest.raises(MissingExtra):
-        list(judge.hear([case]))
+        list(judge.judge([case]))
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +87,7 @@ def by_hand(folder: Path, layer: int, one: str, two: str) -> float:
 
 def figures(judge, item, *texts):
     case = Case(item, tuple(Response.say("i", f"m{at}", text) for at, text in enumerate(texts)), Choice())
-    (verdict,) = judge.hear([case])
+    (verdict,) = judge.judge([case])
     assert verdict.fault is None, verdict.text
     return [float(word) for word in verdict.text.split("(")[0].split()]
 
@@ -91,10 +95,10 @@ def figures(judge, item, *texts):
 def test_bertscore_is_the_authors_algorithm_at_any_layer_and_rescaled(models, tmp_path):
     item = Item.ask("i", "?", reference="a red cat")
     for layer in (1, 2):
-        judge = bertscore(str(models["bert"]), {"layer": str(layer)})
+        judge = build_bertscore_judge(str(models["bert"]), {"layer": str(layer)})
         expected = [by_hand(models["bert"], layer, text, "a red cat") for text in ("a blue dog", "a red cats")]
         assert figures(judge, item, "a blue dog", "a red cats") == pytest.approx(expected, abs=6e-5)
-    whole = bertscore(str(models["bert"]))
+    whole = build_bertscore_judge(str(models["bert"]))
     assert figures(whole, item, "a red cat", "dog")[0] == pytest.approx(1.0, abs=1e-4)
     texts = ["a red cat", "a blue dog", "picture of a dog"]
     rows = [{"id": str(at), "question": "?", "reference": text} for at, text in enumerate(texts)]
@@ -103,12 +107,12 @@ def test_bertscore_is_the_authors_algorithm_at_any_layer_and_rescaled(models, tm
     base = sum(
         by_hand(models["bert"], 2, one, two) for one, two in zip(ordered, [*ordered[1:], ordered[0]], strict=True)
     ) / 3  # fmt: skip
-    rescaled = bertscore(str(models["bert"]), {"baseline": str(tmp_path / "items.jsonl")})
+    rescaled = build_bertscore_judge(str(models["bert"]), {"baseline": str(tmp_path / "items.jsonl")})
     plain = by_hand(models["bert"], 2, "a blue dog", "a red cat")
     assert figures(rescaled, item, "a blue dog", "dog")[0] == pytest.approx((plain - base) / (1 - base), abs=1e-3)
     assert rescaled.name != whole.name
     with pytest.raises(InputError, match="no layer 9"):
-        figures(bertscore(str(models["bert"]), {"layer": "9"}), item, "a", "b")
+        figures(build_bertscore_judge(str(models["bert"]), {"layer": "9"}), item, "a", "b")
 
 
 def test_clipscore_and_refclipscore_look_at_the_items_picture(models):
@@ -131,30 +135,32 @@ def test_clipscore_and_refclipscore_look_at_the_items_picture(models):
     picture = feature(**pixels)
     words = {text: feature(**processor.tokenizer(text, return_tensors="pt", truncation=True, max_length=16))
              for text in ("cat", "dog", "red cat")}  # fmt: skip
-    item = Item.ask("i", "?", Picture.of(data), reference="red cat")
+    item = Item.ask("i", "?", Picture.from_bytes(data), reference="red cat")
     seen = {text: 2.5 * max(float(vector @ picture), 0.0) for text, vector in words.items()}
-    judge = clipscore(str(models["clip"]))
-    assert looks(judge)
+    judge = build_clipscore_judge(str(models["clip"]))
+    assert uses_pictures(judge)
     assert kind_of(judge) == "metric"
     assert figures(judge, item, "cat", "dog") == pytest.approx([seen["cat"], seen["dog"]], abs=6e-5)
     near = {text: max(float(vector @ words["red cat"]), 0.0) for text, vector in words.items()}
     expected = [2 * seen[text] * near[text] / ((seen[text] + near[text]) or 1.0) for text in ("cat", "dog")]
-    assert figures(refclipscore(str(models["clip"])), item, "cat", "dog") == pytest.approx(expected, abs=6e-5)
+    assert figures(build_refclipscore_judge(str(models["clip"])), item, "cat", "dog") == pytest.approx(
+        expected, abs=6e-5
+    )
     bare = Case(Item.ask("i", "?", reference="x"), (Response.say("i", "m", "cat"),), Score(1, 5))
-    (verdict,) = judge.hear([bare])
-    assert (verdict.fault, verdict.text) == ("recused", "the item has no picture")
+    (verdict,) = judge.judge([bare])
+    assert (verdict.fault, verdict.text) == ("abstained", "the item has no picture")
     long = Case(item, (Response.say("i", "m", "cat " * 40),), Score(1, 5))
-    (verdict,) = judge.hear([long])
+    (verdict,) = judge.judge([long])
     assert "1 texts cut" in verdict.text
 
 
 def test_the_better_of_two_answers_above_one_wins(models, monkeypatch):
     """A cosine above 0.4 gives a CLIPScore above 1: two such answers are still told apart on a pair."""
-    judge = clipscore(str(models["clip"]))
+    judge = build_clipscore_judge(str(models["clip"]))
     monkeypatch.setattr(judge, "_figures", lambda case: ([1.2, 1.7][: len(case.responses)], 0))
-    item = Item.ask("i", "?", Picture.of(png()))
+    item = Item.ask("i", "?", Picture.from_bytes(png()))
     two = tuple(Response.say("i", name, name) for name in ("a", "b"))
-    (pair, score) = judge.hear([Case(item, two, Choice()), Case(item, two[:1], Score(1, 5))])
+    (pair, score) = judge.judge([Case(item, two, Choice()), Case(item, two[:1], Score(1, 5))])
     assert (pair.marks, score.marks) == ((0.0, 1.0), (5.0,))
 
 

@@ -20,14 +20,22 @@ from fullbench.core.item import Item
 from fullbench.core.response import Response
 from fullbench.core.text import words_of
 from fullbench.errors import InputError
-from fullbench.judges.metrics.bertscore import Spelling, bert_score
+from fullbench.judges.metrics.bertscore import SpellingEncoder, bert_score
 from fullbench.judges.metrics.cider import Cider
-from fullbench.judges.metrics.metric_judges import bleu, cider, cider_over, judge_by, meteor, rouge, spelling
-from fullbench.judges.metrics.ngram_overlap import bleu4, meteor_of, rouge_l
-from fullbench.judges.metrics.porter_stemmer import porter
-from fullbench.plugin_registry import names
+from fullbench.judges.metrics.metric_judges import (
+    bleu_scores,
+    build_cider_judge,
+    build_metric_judge,
+    build_spelling_judge,
+    cider_over,
+    meteor_scores,
+    rouge_scores,
+)
+from fullbench.judges.metrics.ngram_overlap import bleu4_score, meteor_of, rouge_l
+from fullbench.judges.metrics.porter_stemmer import porter_stem
+from fullbench.plugin_registry import plugin_names
 from fullbench.studies import judge_and_model_specs
-from fullbench.studies.judge_and_model_specs import judge
+from fullbench.studies.judge_and_model_specs import judge_from_spec
 
 SENTENCES = st.lists(st.sampled_from(["a", "b", "c", "d", "e", "f", "g", "h"]), min_size=1, max_size=14)
 _BLEU = BLEU(tokenize="none", effective_order=True)
@@ -46,7 +54,7 @@ class NoStems:
 @given(SENTENCES, SENTENCES)
 def test_bleu_is_sacrebleu_s(candidate, reference):
     theirs = _BLEU.sentence_score(" ".join(candidate), [" ".join(reference)]).score / 100
-    assert bleu4(candidate, reference) == pytest.approx(theirs, abs=1e-9)
+    assert bleu4_score(candidate, reference) == pytest.approx(theirs, abs=1e-9)
 
 
 @given(SENTENCES, SENTENCES)
@@ -72,13 +80,13 @@ def test_stems_are_those_of_porter():
         for _ in range(3000)
     ]
     for word in {*prose, *made_up}:
-        assert porter(word) == theirs.stem(word), word
-    assert (porter("猫"), porter("is"), porter("42")) == ("猫", "is", "42")
+        assert porter_stem(word) == theirs.stem(word), word
+    assert (porter_stem("猫"), porter_stem("is"), porter_stem("42")) == ("猫", "is", "42")
 
 
 def test_meteor_with_stems_by_its_spec():
-    judge = judge_and_model_specs.judge("meteor?stems=porter")
-    assert (judge.name, judge_and_model_specs.judge("meteor").name) == ("meteor+porter", "meteor")
+    judge = judge_and_model_specs.judge_from_spec("meteor?stems=porter")
+    assert (judge.name, judge_and_model_specs.judge_from_spec("meteor").name) == ("meteor+porter", "meteor")
     answers = ["two cats were running past", "a cat runs", "完全不同", "he walked the walks of walkers"]
     wanted = "the cat ran past and was running, walking"
     stemmer = PorterStemmer(mode=PorterStemmer.ORIGINAL_ALGORITHM)
@@ -87,13 +95,13 @@ def test_meteor_with_stems_by_its_spec():
         for answer in answers
     ]
     assert judge.metric(answers, wanted) == pytest.approx(theirs, abs=1e-9)
-    assert judge.metric(answers, wanted) != meteor(answers, wanted)
+    assert judge.metric(answers, wanted) != meteor_scores(answers, wanted)
     with pytest.raises(InputError, match="the option stems of 'meteor' is one of porter; found 'lancaster'"):
-        judge_and_model_specs.judge("meteor?stems=lancaster")
+        judge_and_model_specs.judge_from_spec("meteor?stems=lancaster")
     with pytest.raises(InputError, match="takes only stems; found other"):
-        judge_and_model_specs.judge("meteor?other=1")
+        judge_and_model_specs.judge_from_spec("meteor?other=1")
     with pytest.raises(InputError, match="takes no options; found stems"):
-        judge_and_model_specs.judge("bleu?stems=porter")
+        judge_and_model_specs.judge_from_spec("bleu?stems=porter")
 
 
 def test_meteor_takes_a_stemmer():
@@ -136,14 +144,14 @@ def textbook_cider(candidate, reference, corpus):
 def test_cider_is_what_the_paper_writes():
     rng = random.Random(1)
     corpus = [[rng.choice("abcdefghijkl") for _ in range(rng.randint(4, 12))] for _ in range(30)]
-    metric = Cider.of(corpus)
+    metric = Cider.from_references(corpus)
     for reference in corpus:
         candidate = [word if rng.random() < 0.7 else rng.choice("xyz") for word in reference]
         assert metric.score(candidate, [reference]) == pytest.approx(textbook_cider(candidate, reference, corpus))
 
 
 def test_bert_score_is_one_for_the_same_text_and_lower_for_others():
-    encoder = Spelling()
+    encoder = SpellingEncoder()
     same, near, far = (bert_score(encoder(text), encoder("a red kite")) for text in ("a red kite", "red kites", "zoom"))
     assert same == pytest.approx(1)
     assert same > near > far
@@ -152,7 +160,7 @@ def test_bert_score_is_one_for_the_same_text_and_lower_for_others():
 
 def heard(made, ballot, *texts, reference="three red circles"):
     item = Item.ask("i", "?", reference=reference)
-    (verdict,) = made.hear(
+    (verdict,) = made.judge(
         [Case(item, tuple(Response.say("i", f"m{k}", text) for k, text in enumerate(texts)), ballot)]
     )
     return verdict
@@ -163,7 +171,13 @@ REFERENCES = ["three red circles", "a blue square", "三个红色圆形"]
 
 @pytest.mark.parametrize(
     "made",
-    [judge_by("bleu", bleu), judge_by("rouge", rouge), judge_by("meteor", meteor), spelling(), cider_over(REFERENCES)],
+    [
+        build_metric_judge("bleu", bleu_scores),
+        build_metric_judge("rouge", rouge_scores),
+        build_metric_judge("meteor", meteor_scores),
+        build_spelling_judge(),
+        cider_over(REFERENCES),
+    ],
     ids=lambda j: j.name,
 )
 def test_a_metric_prefers_what_is_nearer_to_the_reference_in_both_languages(made):
@@ -171,21 +185,21 @@ def test_a_metric_prefers_what_is_nearer_to_the_reference_in_both_languages(made
     assert heard(made, Choice(), "三个红色圆形", "两只狗", reference="三个红色圆形").marks == (1.0, 0.0)
     assert heard(made, Choice(), "one thing", "one thing").marks == (0.5, 0.5)
     assert heard(made, Score(1, 5), "three red circles").marks[0] >= 4
-    assert heard(made, Choice(), "a", "b", reference=None).fault == "recused"
+    assert heard(made, Choice(), "a", "b", reference=None).fault == "abstained"
     assert heard(made, Likert(("bad", "good")), "a", "three red circles").marks == (1.0, 2.0)
 
 
 def test_metrics_are_judges_by_name(tmp_path):
-    assert {"bleu", "rouge", "meteor"} <= set(names("metrics"))
-    assert {"cider", "bertscore", "spelling", "clipscore", "refclipscore"} <= set(names("judges"))
+    assert {"bleu", "rouge", "meteor"} <= set(plugin_names("metrics"))
+    assert {"cider", "bertscore", "spelling", "clipscore", "refclipscore"} <= set(plugin_names("judges"))
     items = tmp_path / "items.jsonl"
     items.write_text(
         '{"id": "a", "question": "?", "reference": "x y"}\n{"id": "b", "question": "?", "reference": "z"}\n'
     )
-    assert judge(f"cider?corpus={items}").name.startswith("cider#")
+    assert judge_from_spec(f"cider?corpus={items}").name.startswith("cider#")
     with pytest.raises(InputError, match=r"corpus=items.jsonl"):
-        cider()
+        build_cider_judge()
     with pytest.raises(InputError, match="takes no options"):
-        judge("bleu?n=4")
+        judge_from_spec("bleu?n=4")
     with pytest.raises(InputError, match="found 1 of them"):
         cider_over(["alone"])

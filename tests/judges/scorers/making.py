@@ -25,7 +25,7 @@ def encoded(image: Image.Image, kind: str = "PNG", **options) -> bytes:
 
 
 def picture(image: Image.Image, kind: str = "PNG", **options) -> Picture:
-    return Picture.of(encoded(image, kind, **options))
+    return Picture.from_bytes(encoded(image, kind, **options))
 
 
 def case(*pictures: Picture, ballot: Ballot | None = None, item: str = "i", prompt: str = "a scene") -> Case:

@@ -13,7 +13,7 @@ import pytest
 from fullbench import Picture
 from fullbench.errors import Unscorable
 from fullbench.judges.scorers.batch_preprocessing import Recipe
-from fullbench.judges.scorers.decoded_pictures import decode
+from fullbench.judges.scorers.decoded_pictures import decode_picture
 from fullbench.judges.scorers.decoding_processes import DecodingProcesses
 from tests.judges.scorers.making import encoded, picture, texture
 
@@ -31,10 +31,10 @@ def test_pixels_and_reasons_are_those_of_this_process(tmp_path):
     processes = DecodingProcesses(RECIPE)
     with ThreadPoolExecutor(2) as pool:
         ours = list(pool.map(processes.pixels, pictures))
-    assert all(np.array_equal(one, RECIPE.cut(decode(this))) for one, this in zip(ours, pictures, strict=True))
-    broken = Picture.of(encoded(texture(1, 64), "JPEG")[:200])
+    assert all(np.array_equal(one, RECIPE.cut(decode_picture(this))) for one, this in zip(ours, pictures, strict=True))
+    broken = Picture.from_bytes(encoded(texture(1, 64), "JPEG")[:200])
     with pytest.raises(Unscorable) as here:
-        decode(broken)
+        decode_picture(broken)
     with pytest.raises(Unscorable) as there:
         processes.pixels(broken)
     assert str(there.value) == str(here.value)

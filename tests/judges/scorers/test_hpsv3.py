@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fullbench.core.number_ballot import Number
-from fullbench.judges.scorers.hpsv3 import TOKEN, HpsV3Scorer, fitted, wording
+from fullbench.judges.scorers.hpsv3 import REWARD_TOKEN, HpsV3Scorer, fit_to_patches, load_instruction
 from tests.judges.scorers.making import case, picture, texture
 
 TEMPLATE = (
@@ -18,7 +18,7 @@ TEMPLATE = (
     "{% endfor %}<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
 ASKED = "How good is this? Words - {text_prompt}"
-ENDING = f" Mark: {TOKEN} END"
+ENDING = f" Mark: {REWARD_TOKEN} END"
 
 
 def model(folder: Path) -> tuple[Path, Path]:
@@ -76,7 +76,7 @@ def test_scores_are_those_that_transformers_computes_from_the_same_tensors(tmp_p
 
     from fullbench.studies import judge_and_model_specs
 
-    judge = judge_and_model_specs.judge(
+    judge = judge_and_model_specs.judge_from_spec(
         f"hpsv3:{path}?base={tmp_path / 'base'}&instruction={collator}&device=cpu&batch=2"
     )
     pictures = [texture(1, 64), texture(2, 96).resize((120, 56)), texture(3, 64)]
@@ -85,10 +85,10 @@ def test_scores_are_those_that_transformers_computes_from_the_same_tensors(tmp_p
         case(picture(image), ballot=Number(), item=f"i{place}", prompt=words)
         for place, (image, words) in enumerate(zip(pictures, prompts, strict=True))
     ]
-    scores = [verdict.marks[0] for verdict in judge.hear(cases)]
+    scores = [verdict.marks[0] for verdict in judge.judge(cases)]
 
     tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "base")
-    tokenizer.add_special_tokens({"additional_special_tokens": [TOKEN]})
+    tokenizer.add_special_tokens({"additional_special_tokens": [REWARD_TOKEN]})
     images = transformers.AutoImageProcessor.from_pretrained(tmp_path / "base", backend="pil")
     net = transformers.Qwen2VLForConditionalGeneration(transformers.AutoConfig.from_pretrained(tmp_path / "base"))
     net.resize_token_embeddings(len(tokenizer))
@@ -120,7 +120,7 @@ def test_scores_are_those_that_transformers_computes_from_the_same_tensors(tmp_p
                 output_hidden_states=True,
                 mm_token_type_ids=(batch["input_ids"] == picture_token).int(),
             ).hidden_states[-1]
-            place = int((batch["input_ids"][0] == tokenizer.convert_tokens_to_ids(TOKEN)).nonzero())
+            place = int((batch["input_ids"][0] == tokenizer.convert_tokens_to_ids(REWARD_TOKEN)).nonzero())
             assert score == pytest.approx(float(head.eval()(states[0, place])[0]), rel=1e-3, abs=1e-3)
     assert len(set(scores)) == 3
 
@@ -128,17 +128,17 @@ def test_scores_are_those_that_transformers_computes_from_the_same_tensors(tmp_p
 def test_its_words_come_from_the_authors_file_which_is_not_run(tmp_path):
     file = tmp_path / "data_collator_qwen.py"
     file.write_text(f"import nothing\nINSTRUCTION = '画 {{text_prompt}}'\nprompt_with_special_token = '{ENDING}'\n")
-    assert wording(str(file)) == f"画 {{text_prompt}}{ENDING}"
+    assert load_instruction(str(file)) == f"画 {{text_prompt}}{ENDING}"
     plain = tmp_path / "words.txt"
     plain.write_text("no place for a prompt")
     from fullbench.errors import InputError
 
     for source, sentence in ((str(plain), "once each"), (str(tmp_path / "none.txt"), "asked in its authors' words")):
         with pytest.raises(InputError, match=sentence):
-            wording(source)
+            load_instruction(source)
     file.write_text("INSTRUCTION = 3")
     with pytest.raises(InputError, match="names no text INSTRUCTION"):
-        wording(str(file))
+        load_instruction(str(file))
     with pytest.raises(InputError, match="no such checkpoint"):
         HpsV3Scorer(str(tmp_path / "HPSv3.safetensors"), "hpsv3", instruction=str(plain))
 
@@ -148,4 +148,4 @@ def test_its_words_come_from_the_authors_file_which_is_not_run(tmp_path):
     [((448, 448), (448, 448)), ((1024, 1024), (448, 448)), ((64, 64), (448, 448)), ((1280, 720), (588, 336))],
 )
 def test_pictures_have_as_many_pixels_as_the_authors_take(size, sides):
-    assert fitted(*size, 256 * 28 * 28) == sides
+    assert fit_to_patches(*size, 256 * 28 * 28) == sides

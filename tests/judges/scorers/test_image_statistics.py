@@ -13,14 +13,14 @@ from fullbench.judges.scorers.image_statistics import (
     HALF_NOISE,
     HALF_SHARP,
     MEASURES,
-    _shape,
+    _gaussian_shape,
+    build_measure_judge,
     colourfulness,
-    judge,
+    low_noise,
     naturalness,
-    noise,
     sharpness,
 )
-from fullbench.studies.judge_and_model_specs import judge as judge_of
+from fullbench.studies.judge_and_model_specs import judge_from_spec as judge_of
 from tests.judges.scorers.making import case, picture, texture
 
 
@@ -41,7 +41,7 @@ def test_sharpness_is_the_variance_of_the_laplacian():
 @pytest.mark.parametrize("sigma", [4.0, 10.0, 20.0])
 def test_noise_finds_the_deviation_that_was_added(sigma):
     flat = Image.new("RGB", (256, 256), (128, 128, 128))
-    worth = noise(noisy(flat, sigma))
+    worth = low_noise(noisy(flat, sigma))
     found = HALF_NOISE * (1 - worth) / worth
     assert found == pytest.approx(sigma, rel=0.05)
 
@@ -50,7 +50,7 @@ def test_each_measure_goes_the_right_way():
     clean = texture(side=128)
     blurred = clean.filter(ImageFilter.GaussianBlur(3))
     assert sharpness(clean) > sharpness(blurred)
-    assert noise(clean) > noise(noisy(clean, 15))
+    assert low_noise(clean) > low_noise(noisy(clean, 15))
     assert colourfulness(clean) > colourfulness(ImageEnhance.Color(clean).enhance(0.3))
     assert colourfulness(clean.convert("L").convert("RGB")) == 0
     gaussian = noisy(Image.new("RGB", (128, 128), (128, 128, 128)), 30)
@@ -62,7 +62,7 @@ def test_each_measure_goes_the_right_way():
 @pytest.mark.parametrize("shape", [0.8, 1.0, 2.0, 3.5])
 def test_the_shape_of_a_generalised_gaussian_is_found(shape):
     values = stats.gennorm(shape).rvs(200_000, random_state=1)
-    assert _shape(np.abs(values).mean() ** 2 / (values**2).mean()) == pytest.approx(shape, rel=0.05)
+    assert _gaussian_shape(np.abs(values).mean() ** 2 / (values**2).mean()) == pytest.approx(shape, rel=0.05)
 
 
 @pytest.mark.parametrize("name", MEASURES)
@@ -73,13 +73,13 @@ def test_every_measure_lies_between_0_and_1_on_any_picture(name, image):
 
 def test_a_measure_is_a_judge_by_name():
     sharp, soft = texture(side=96), texture(side=96).filter(ImageFilter.GaussianBlur(4))
-    (verdict,) = judge_of("picture:sharpness").hear([case(picture(soft), picture(sharp))])
+    (verdict,) = judge_of("picture:sharpness").judge([case(picture(soft), picture(sharp))])
     assert verdict.marks == (0, 1)
-    (alone,) = judge("noise", {}).hear([case(picture(sharp), ballot=Real(0, 10))])
+    (alone,) = build_measure_judge("noise", {}).judge([case(picture(sharp), ballot=Real(0, 10))])
     assert 0 <= alone.marks[0] <= 10
     with pytest.raises(InputError, match="no measure 'beauty'"):
-        judge("beauty", {})
+        build_measure_judge("beauty", {})
     with pytest.raises(InputError, match="only a margin"):
-        judge("noise", {"size": "3"})
+        build_measure_judge("noise", {"size": "3"})
     with pytest.raises(InputError, match="is a number"):
-        judge("noise", {"margin": "wide"})
+        build_measure_judge("noise", {"margin": "wide"})

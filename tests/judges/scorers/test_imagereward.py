@@ -12,7 +12,7 @@ from PIL import Image
 from fullbench.errors import InputError
 from fullbench.judges.scorers import imagereward
 from fullbench.judges.scorers.transformers_scorers import AestheticScorer, RewardScorer
-from fullbench.studies.judge_and_model_specs import judge as judge_of
+from fullbench.studies.judge_and_model_specs import judge_from_spec as judge_of
 from tests.judges.scorers import models
 from tests.judges.scorers.making import case, picture, texture
 
@@ -80,7 +80,7 @@ def test_a_folder_with_everything_in_it_needs_no_option(checkpoint, words, tmp_p
     (folder / "ImageReward.pt").write_bytes(checkpoint.read_bytes())
     assert scored(folder) == pytest.approx(scored(checkpoint, words), abs=1e-5)
     judge = judge_of(f"imagereward:{folder}")
-    (verdict,) = judge.hear([case(*map(picture, IMAGES[:2]), prompt="a red cat")])
+    (verdict,) = judge.judge([case(*map(picture, IMAGES[:2]), prompt="a red cat")])
     marks = scored(folder, prompts=["a red cat"] * 2, images=IMAGES[:2])
     assert verdict.marks == ((1.0, 0.0) if marks[0] > marks[1] else (0.0, 1.0))
     assert str(tmp_path) not in judge.name
@@ -159,7 +159,7 @@ def hub(monkeypatch, tmp_path):
 def test_names_on_the_hub_are_what_is_taken_unless_said_otherwise(hub, checkpoint, words):
     hub("zai-org/ImageReward", {"ImageReward.pt": checkpoint.read_bytes()})
     hub("bert-base-uncased", {"vocab.txt": (words / "vocab.txt").read_bytes()})
-    (verdict,) = judge_of("imagereward").hear([case(*map(picture, IMAGES[:2]), prompt="a red cat")])
+    (verdict,) = judge_of("imagereward").judge([case(*map(picture, IMAGES[:2]), prompt="a red cat")])
     expected = scored(checkpoint, words, ["a red cat"] * 2, IMAGES[:2])
     assert [float(score) for score in verdict.text.split(", ")] == pytest.approx(expected, abs=1e-5)
 
@@ -257,7 +257,7 @@ def test_what_cannot_be_is_told_before_anything_is_loaded(checkpoint, tmp_path):
     ):
         with pytest.raises(InputError, match=sentence):
             RewardScorer(str(source), "imagereward", head=head)
-    assert imagereward.find("zai-org/ImageReward") is None
+    assert imagereward.find_release("zai-org/ImageReward") is None
 
 
 def test_the_aesthetics_head_as_its_authors_save_it(tmp_path):
@@ -265,7 +265,7 @@ def test_the_aesthetics_head_as_its_authors_save_it(tmp_path):
     clip, head = models.clip(tmp_path / "clip"), models.reward_head(16)
     path = tmp_path / "sac+logos+ava1-l14-linearMSE.pth"
     torch.save({f"layers.{name}": value for name, value in head.state_dict().items()}, path)
-    (verdict,) = judge_of(f"aesthetics:{clip}?head={path}").hear([case(*map(picture, IMAGES))])
+    (verdict,) = judge_of(f"aesthetics:{clip}?head={path}").judge([case(*map(picture, IMAGES))])
     ours = [float(score) for score in verdict.text.split(", ")]
     model = transformers.CLIPModel.from_pretrained(clip).eval()
     tools = transformers.AutoProcessor.from_pretrained(clip, backend="pil")

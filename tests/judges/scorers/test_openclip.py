@@ -9,7 +9,7 @@ import pytest
 
 from fullbench import Choice
 from fullbench.errors import InputError
-from fullbench.studies.judge_and_model_specs import judge as judge_of
+from fullbench.studies.judge_and_model_specs import judge_from_spec as judge_of
 from tests.judges.scorers.making import case, picture, texture
 
 pytestmark = pytest.mark.slow
@@ -50,7 +50,7 @@ def test_the_cosine_is_open_clips_own(checkpoint):
 
     images, prompt = [texture(1), texture(2)], "a red cat 猫"
     judge = judge_of(f"openclip:tiny?weights={checkpoint}")
-    (verdict,) = judge.hear([case(*(picture(image) for image in images), prompt=prompt)])
+    (verdict,) = judge.judge([case(*(picture(image) for image in images), prompt=prompt)])
     model, _, prepare = open_clip.create_model_and_transforms("tiny", str(checkpoint))
     model.eval()
     with torch.inference_mode():
@@ -77,4 +77,4 @@ def test_bad_names_get_one_sentence(checkpoint):
         judge_of("openclip:ViT-H-14")
     judge = judge_of("openclip:no-such-model?weights=laion2b")
     with pytest.raises(InputError, match="cannot be loaded"):
-        list(judge.hear([case(picture(texture(1)), picture(texture(2)), ballot=Choice())]))
+        list(judge.judge([case(picture(texture(1)), picture(texture(2)), ballot=Choice())]))

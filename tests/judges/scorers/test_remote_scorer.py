@@ -62,19 +62,19 @@ def test_scores_through_a_server_are_those_of_the_model_itself(cli, tmp_path, se
     assert "Asked 0, known 9" in err
 
 
-def test_a_broken_picture_is_recused_with_the_servers_reason_and_the_rest_are_scored(server):
+def test_a_broken_picture_is_abstained_with_the_servers_reason_and_the_rest_are_scored(server):
     from fullbench.core.number_ballot import Number
     from fullbench.core.picture import Picture
     from fullbench.studies import judge_and_model_specs
     from tests.judges.scorers.making import case, picture
 
     good, whole = picture(texture(1)), encoded(texture(2))
-    short = Picture.as_given(whole[: len(whole) // 2], whole[: len(whole) // 2])
-    judge = judge_and_model_specs.judge(f"scores:{server}?label=bright")
-    first, second = judge.hear([case(good, ballot=Number()), case(short, ballot=Number(), item="j")])
+    short = Picture.from_any_bytes(whole[: len(whole) // 2], whole[: len(whole) // 2])
+    judge = judge_and_model_specs.judge_from_spec(f"scores:{server}?label=bright")
+    first, second = judge.judge([case(good, ballot=Number()), case(short, ballot=Number(), item="j")])
     assert judge.name.startswith("bright#")
     assert first.marks is not None
-    assert second.fault == "recused"
+    assert second.fault == "abstained"
     assert "picture" in second.text
 
 

@@ -1,4 +1,4 @@
-"""Score judges: how scores become marks, what they recuse themselves from, and that each picture is scored once."""
+"""Score judges: how scores become marks, what they abstain from, and that each picture is scored once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fullbench import Choice, Item, Likert, Picture, Ranking, Real, Response, Sc
 from fullbench.core.case import cases as cases_of
 from fullbench.core.judge import Judge
 from fullbench.errors import InputError, Unscorable
-from fullbench.judges.scorers.decoded_pictures import decode
+from fullbench.judges.scorers.decoded_pictures import decode_picture
 from fullbench.judges.scorers.scorer_judge import CallableScorer, ScorerJudge
 from tests.judges.scorers.making import case, encoded, picture, texture
 
@@ -32,7 +32,7 @@ BRIGHT = CallableScorer("bright", brightness, span=(0.0, 1.0))
 
 
 def ruling(judge: Judge, *args, **kwargs) -> Verdict:
-    (verdict,) = judge.hear([case(*args, **kwargs)])
+    (verdict,) = judge.judge([case(*args, **kwargs)])
     assert isinstance(verdict, Verdict)
     return verdict
 
@@ -79,13 +79,13 @@ def test_without_a_span_only_what_fits_as_it_is_is_ruled():
     assert ruling(judge, grey(1), ballot=Real(0, 10)).marks == (3.5,)
     for ballot in (Real(0, 1), Score(1, 5)):
         verdict = ruling(judge, grey(1), ballot=ballot)
-        assert verdict.fault == "recused"
+        assert verdict.fault == "abstained"
         assert ballot.spec in verdict.text
 
 
 def test_a_score_outside_the_span_is_never_cut_to_fit():
     judge = ScorerJudge(CallableScorer("wild", lambda *_: 1.5, span=(0, 1)))
-    assert ruling(judge, grey(1), ballot=Real(0, 10)).fault == "recused"
+    assert ruling(judge, grey(1), ballot=Real(0, 10)).fault == "abstained"
     assert ruling(judge, grey(1), grey(2)).marks == (0.5, 0.5)
 
 
@@ -99,7 +99,7 @@ def test_each_picture_is_scored_once_and_all_cases_are_ruled_in_order():
     items = [Item.ask(f"i{n}", f"prompt {n}") for n in range(20)]
     responses = [Response(item.id, f"c{k}", (grey(10 * n + k),)) for n, item in enumerate(items) for k in range(3)]
     cases = [*cases_of(items, responses, Real(0, 1)), *cases_of(items, responses, Choice(), size=2)]
-    verdicts = list(ScorerJudge(CallableScorer("count", count), batch=7, threads=3).hear(cases))
+    verdicts = list(ScorerJudge(CallableScorer("count", count), batch=7, threads=3).judge(cases))
     assert [verdict.case for verdict in verdicts] == [one.key for one in cases]
     assert len(seen) == 60
     assert set(seen.values()) == {1}
@@ -135,8 +135,8 @@ def test_a_hostile_picture_is_a_fault_of_its_case_and_the_run_goes_on(kind, tmp_
     bad = Picture(hashlib.sha256(data).hexdigest(), "image/png", path)
     good = [case(grey(1), grey(200), item="good1"), case(grey(3), grey(201), item="good2")]
     judge = ScorerJudge(BRIGHT, batch=2)
-    verdicts = list(judge.hear([good[0], case(grey(5), bad, item="bad"), good[1]]))
-    assert [verdict.fault for verdict in verdicts] == [None, "recused", None]
+    verdicts = list(judge.judge([good[0], case(grey(5), bad, item="bad"), good[1]]))
+    assert [verdict.fault for verdict in verdicts] == [None, "abstained", None]
     assert reason in verdicts[1].text
 
 
@@ -150,13 +150,13 @@ def test_a_picture_that_changed_or_vanished_is_a_fault(tmp_path):
     assert "gone" in ruling(ScorerJudge(BRIGHT), kept, grey(1)).text
 
 
-def test_equal_pictures_words_and_too_many_pictures_are_recused():
+def test_equal_pictures_words_and_too_many_pictures_are_abstained():
     judge = ScorerJudge(BRIGHT)
     assert "twice" in ruling(judge, grey(1), grey(1)).text
     item = Item.ask("i", "p")
     words = next(cases_of([item], [Response.say("i", "c", "a cat")], Real(0, 1)))
-    (verdict,) = judge.hear([words])
-    assert (verdict.fault, verdict.text) == ("recused", "a response shows 0 pictures where one is scored")
+    (verdict,) = judge.judge([words])
+    assert (verdict.fault, verdict.text) == ("abstained", "a response shows 0 pictures where one is scored")
 
 
 def test_pictures_are_seen_as_they_are_meant():
@@ -164,16 +164,16 @@ def test_pictures_are_seen_as_they_are_meant():
     image = Image.new("RGB", (8, 4), "red")
     exif = Image.Exif()
     exif[0x0112] = 6
-    assert decode(picture(image, "JPEG", exif=exif)).size == (4, 8)
-    assert decode(picture(Image.new("CMYK", (4, 4), (0, 255, 255, 0)), "JPEG")).getpixel((0, 0))[0] > 200
+    assert decode_picture(picture(image, "JPEG", exif=exif)).size == (4, 8)
+    assert decode_picture(picture(Image.new("CMYK", (4, 4), (0, 255, 255, 0)), "JPEG")).getpixel((0, 0))[0] > 200
     deep = Image.fromarray(np.full((4, 4), 40_000, dtype=np.uint16))
-    assert decode(picture(deep)).getpixel((0, 0)) == (156, 156, 156)
-    assert decode(picture(Image.new("RGBA", (4, 4), (255, 0, 0, 0)))).getpixel((0, 0)) == (255, 255, 255)
+    assert decode_picture(picture(deep)).getpixel((0, 0)) == (156, 156, 156)
+    assert decode_picture(picture(Image.new("RGBA", (4, 4), (255, 0, 0, 0)))).getpixel((0, 0)) == (255, 255, 255)
     palette = texture().convert("P")
     palette.info["transparency"] = b"\0" * 10
-    assert decode(picture(palette)).mode == "RGB"
+    assert decode_picture(picture(palette)).mode == "RGB"
     with pytest.raises(Unscorable, match="at most 10"):
-        decode(picture(texture()), pixels=10)
+        decode_picture(picture(texture()), max_pixels=10)
 
 
 def test_a_wrong_margin_is_refused():

@@ -9,8 +9,8 @@ from fullbench import Picture, Real
 from fullbench.errors import InputError, Unscorable
 from fullbench.judges.scorers import torch_runner
 from fullbench.judges.scorers.batch_preprocessing import Recipe
-from fullbench.judges.scorers.decoded_pictures import decode
-from fullbench.judges.scorers.fast_clip import fuse
+from fullbench.judges.scorers.decoded_pictures import decode_picture
+from fullbench.judges.scorers.fast_clip import fuse_activations
 from fullbench.judges.scorers.scorer_judge import ScorerJudge
 from fullbench.judges.scorers.transformers_scorers import ContrastScorer
 from tests.judges.scorers import models
@@ -33,7 +33,7 @@ def test_the_fused_activation_gives_what_transformers_gives(clip):
     pixels = torch.randn(3, 3, 32, 32)
     with torch.inference_mode():
         before = model(pixel_values=pixels, **tokens)
-        assert fuse(model) == 4
+        assert fuse_activations(model) == 4
         after = model(pixel_values=pixels, **tokens)
     assert torch.allclose(before.image_embeds, after.image_embeds, atol=1e-5)
     assert torch.allclose(before.text_embeds, after.text_embeds, atol=1e-5)
@@ -41,7 +41,7 @@ def test_the_fused_activation_gives_what_transformers_gives(clip):
 
 def test_a_model_with_another_activation_is_left_as_it_is(tmp_path):
     model = transformers.SiglipModel.from_pretrained(models.siglip(tmp_path / "siglip"))
-    assert fuse(model) == 0
+    assert fuse_activations(model) == 0
 
 
 @pytest.mark.parametrize("size", [(64, 64), (96, 50), (50, 96), (33, 40), (48, 48), (500, 64)])
@@ -62,12 +62,12 @@ def test_a_prompt_is_read_once_and_forgetting_it_changes_nothing(clip, monkeypat
     cases = [case(picture(texture(n)), ballot=Real(0, 10), prompt=f"a {('red', 'blue')[n % 2]} cat") for n in range(12)]
     scorer = ContrastScorer(str(clip), span=(-1.0, 1.0))
     read: list[str] = []
-    meaning = scorer._meaning
+    meaning = scorer._embed_prompts
     monkeypatch.setattr(scorer, "_meaning", lambda prompts: (read.extend(prompts), meaning(prompts))[1])
-    kept = [verdict.marks for verdict in ScorerJudge(scorer, batch=4).hear(cases)]
+    kept = [verdict.marks for verdict in ScorerJudge(scorer, batch=4).judge(cases)]
     assert sorted(read) == ["a blue cat", "a red cat"]
-    monkeypatch.setattr(torch_runner, "_KEPT", 0)
-    forgotten = ScorerJudge(ContrastScorer(str(clip), span=(-1.0, 1.0)), batch=4).hear(cases)
+    monkeypatch.setattr(torch_runner, "_MAX_PROMPTS", 0)
+    forgotten = ScorerJudge(ContrastScorer(str(clip), span=(-1.0, 1.0)), batch=4).judge(cases)
     for one, two in zip(kept, (verdict.marks for verdict in forgotten), strict=True):
         assert one == pytest.approx(two, abs=1e-5)
 
@@ -86,7 +86,7 @@ def test_pictures_decoded_on_the_card_score_as_pillows_do(clip):
         ContrastScorer(str(clip), span=(-1.0, 1.0)),
     ]
     assert [scorer.settings.get("decoder") for scorer in scorers] == [None, None, "gpu"]
-    scores = [[verdict.marks[0] for verdict in ScorerJudge(scorer, batch=8).hear(cases)] for scorer in scorers]
+    scores = [[verdict.marks[0] for verdict in ScorerJudge(scorer, batch=8).judge(cases)] for scorer in scorers]
     assert scores[1] == pytest.approx(scores[0], abs=0.05)
     assert scores[2] == pytest.approx(scores[0], abs=0.1)
     assert np.std(scores[0]) > 0.2
@@ -97,28 +97,28 @@ def test_what_the_card_does_not_decode_goes_to_pillow_and_the_others_are_scored(
     good = encoded(texture(1, 256), "JPEG", quality=90)
     middle = len(good) // 2
     pictures = [
-        Picture.of(good),
-        Picture.of(good[:400] + good[-2:]),
-        Picture.of(encoded(texture(2, 256), "JPEG", progressive=True)),
-        Picture.of(good[:middle] + bytes(len(good) - middle - 2) + good[-2:]),
-        Picture.of(encoded(texture(3, 256).convert("L"), "JPEG")),
-        Picture.of(encoded(texture(4, 256).convert("CMYK"), "JPEG")),
-        Picture.of(good[:-2] + b"\xff\xc0\x00\x03" + good[-2:]),
-        Picture.of(encoded(texture(5, 256), "JPEG")),
+        Picture.from_bytes(good),
+        Picture.from_bytes(good[:400] + good[-2:]),
+        Picture.from_bytes(encoded(texture(2, 256), "JPEG", progressive=True)),
+        Picture.from_bytes(good[:middle] + bytes(len(good) - middle - 2) + good[-2:]),
+        Picture.from_bytes(encoded(texture(3, 256).convert("L"), "JPEG")),
+        Picture.from_bytes(encoded(texture(4, 256).convert("CMYK"), "JPEG")),
+        Picture.from_bytes(good[:-2] + b"\xff\xc0\x00\x03" + good[-2:]),
+        Picture.from_bytes(encoded(texture(5, 256), "JPEG")),
     ]
     cases = [case(one, ballot=Real(0, 10), item=f"i{n}") for n, one in enumerate(pictures)]
-    by_card = list(ScorerJudge(ContrastScorer(str(clip), span=(-1.0, 1.0)), batch=8).hear(cases))
-    by_pillow = list(ScorerJudge(ContrastScorer(str(clip), span=(-1.0, 1.0), decoder="pillow"), batch=8).hear(cases))
+    by_card = list(ScorerJudge(ContrastScorer(str(clip), span=(-1.0, 1.0)), batch=8).judge(cases))
+    by_pillow = list(ScorerJudge(ContrastScorer(str(clip), span=(-1.0, 1.0), decoder="pillow"), batch=8).judge(cases))
     for place in (0, 2, 4, 5, 7):
         assert by_card[place].marks == pytest.approx(by_pillow[place].marks, abs=0.1)
-    assert all(one.marks or one.fault == "recused" for one in by_card)
+    assert all(one.marks or one.fault == "abstained" for one in by_card)
 
 
 def test_a_file_that_turns_out_broken_costs_its_own_case_alone(clip, monkeypatch):
-    """The card's part is played by Pillow, so that the way from a failed batch to one recusal is walked anywhere."""
+    """The card's part is played by Pillow, so that the way from a failed batch to one abstention is walked anywhere."""
 
     def decoded(files, recipe, _device, dtype):
-        images = [decode(Picture.of(one.numpy().tobytes())) for one in files]
+        images = [decode_picture(Picture.from_bytes(one.numpy().tobytes())) for one in files]
         if any(image.size == (40, 40) for image in images):
             raise RuntimeError("this size is not decoded here")
         return torch.stack(
@@ -140,16 +140,16 @@ def test_a_file_that_turns_out_broken_costs_its_own_case_alone(clip, monkeypatch
     monkeypatch.setattr(torch_runner, "pixels", refusing)
     whole = encoded(texture(1), "JPEG")
     pictures = [
-        Picture.of(whole),
-        Picture.of(whole[:300]),
+        Picture.from_bytes(whole),
+        Picture.from_bytes(whole[:300]),
         picture(texture(2)),
         picture(texture(3).resize((40, 40)), "JPEG"),
-        Picture.of(encoded(texture(4), "JPEG")),
+        Picture.from_bytes(encoded(texture(4), "JPEG")),
     ]
     cases = [case(one, ballot=Real(0, 10), item=f"i{n}") for n, one in enumerate(pictures)]
-    found = list(ScorerJudge(ContrastScorer(str(clip), span=(-1.0, 1.0), decoder="gpu"), batch=5).hear(cases))
-    plain = list(ScorerJudge(ContrastScorer(str(clip), span=(-1.0, 1.0), decoder="pillow"), batch=5).hear(cases))
-    assert [one.fault for one in found] == [None, "recused", None, None, None]
+    found = list(ScorerJudge(ContrastScorer(str(clip), span=(-1.0, 1.0), decoder="gpu"), batch=5).judge(cases))
+    plain = list(ScorerJudge(ContrastScorer(str(clip), span=(-1.0, 1.0), decoder="pillow"), batch=5).judge(cases))
+    assert [one.fault for one in found] == [None, "abstained", None, None, None]
     assert "cannot be decoded" in found[1].text
     for one, two in zip(found, plain, strict=True):
         assert one.fault == two.fault
@@ -161,11 +161,11 @@ def test_a_file_that_turns_out_broken_costs_its_own_case_alone(clip, monkeypatch
 def test_a_model_whose_pictures_the_card_cannot_prepare_takes_pillows(tmp_path):
     source = str(models.siglip(tmp_path / "siglip"))
     cases = [case(picture(texture(n), "JPEG"), ballot=Real(0, 10)) for n in range(4)]
-    found = ScorerJudge(ContrastScorer(source, "siglip", span=(-1.0, 1.0))).hear(cases)
-    plain = ScorerJudge(ContrastScorer(source, "siglip", span=(-1.0, 1.0), device="cpu")).hear(cases)
+    found = ScorerJudge(ContrastScorer(source, "siglip", span=(-1.0, 1.0))).judge(cases)
+    plain = ScorerJudge(ContrastScorer(source, "siglip", span=(-1.0, 1.0), device="cpu")).judge(cases)
     assert [one.marks[0] for one in found] == pytest.approx([one.marks[0] for one in plain], abs=0.05)
     with pytest.raises(InputError, match="decoder=gpu needs"):
-        list(ScorerJudge(ContrastScorer(source, "siglip", span=(-1.0, 1.0), decoder="gpu")).hear(cases))
+        list(ScorerJudge(ContrastScorer(source, "siglip", span=(-1.0, 1.0), decoder="gpu")).judge(cases))
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:torch.*")

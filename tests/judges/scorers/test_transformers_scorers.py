@@ -16,7 +16,7 @@ from fullbench.judges.scorers.transformers_scorers import (
     MatchScorer,
     RewardScorer,
 )
-from fullbench.studies.judge_and_model_specs import judge as judge_of
+from fullbench.studies.judge_and_model_specs import judge_from_spec as judge_of
 from tests.judges.scorers import models
 from tests.judges.scorers.making import case, picture, texture
 
@@ -112,8 +112,8 @@ def test_a_model_is_a_judge_and_the_batch_does_not_matter(zoo):
         for k in (0, 1)
     ]
     cases = [*cases_of(items, responses, Choice(), size=2), *cases_of(items, responses, Real(0, 10))]
-    one = list(judge_of(f"clip:{zoo['clip']}?batch=1").hear(cases))
-    many = list(judge_of(f"clip:{zoo['clip']}?batch=5&threads=2").hear(cases))
+    one = list(judge_of(f"clip:{zoo['clip']}?batch=1").judge(cases))
+    many = list(judge_of(f"clip:{zoo['clip']}?batch=5&threads=2").judge(cases))
     assert [verdict.fault for verdict in many] == [None] * len(cases)
     for left, right in zip(one, many, strict=True):
         assert left.marks == pytest.approx(right.marks, abs=1e-4)
@@ -145,12 +145,12 @@ def test_every_kind_can_be_named(zoo):
         folder = {"blip-itm": "blip2", "imagereward": "blip", "siglip": "siglip"}.get(kind, "clip")
         width = {"imagereward": "blip_head", "aesthetics": "clip_head"}.get(kind)
         spec = f"{kind}:{zoo[folder]}" + (f"?head={zoo[width]}" if width else "")
-        (verdict,) = judge_of(spec).hear([case(*map(picture, IMAGES[:2]), prompt="a red cat")])
+        (verdict,) = judge_of(spec).judge([case(*map(picture, IMAGES[:2]), prompt="a red cat")])
         assert verdict.marks is not None, kind
 
 
 def test_a_long_prompt_is_cut_and_not_refused(zoo):
-    (verdict,) = ScorerJudge(ContrastScorer(str(zoo["clip"]))).hear(
+    (verdict,) = ScorerJudge(ContrastScorer(str(zoo["clip"]))).judge(
         [case(*map(picture, IMAGES[:2]), prompt="a cat " * 500)]
     )
     assert verdict.marks is not None
@@ -160,7 +160,7 @@ def test_what_cannot_be_loaded_says_so(tmp_path):
     (tmp_path / "empty").mkdir()
     judge = judge_of(f"clip:{tmp_path / 'empty'}")
     with pytest.raises(InputError, match="cannot be loaded"):
-        list(judge.hear([case(picture(IMAGES[0]), ballot=Real(0, 1))]))
+        list(judge.judge([case(picture(IMAGES[0]), ballot=Real(0, 1))]))
 
 
 def test_wrong_options_are_told():
@@ -178,13 +178,16 @@ def test_wrong_options_are_told():
         name, _, query = rest.partition("?")
         options = dict(pair.split("=") for pair in query.split("&") if pair)
         with pytest.raises(InputError, match=words):
-            scorer_specs.hub(kind, name, options)
+            scorer_specs.build_hub_judge(kind, name, options)
 
 
 def test_hpsv2_is_the_authors_checkpoint_unless_a_model_is_named():
     for version, file in (("", "HPS_v2.1_compressed.pt"), ("2.0", "HPS_v2_compressed.pt")):
-        judge = scorer_specs.hpsv2("", {"version": version} if version else {})
+        judge = scorer_specs.build_hpsv2_judge("", {"version": version} if version else {})
         assert judge.settings["weights"] == f"hub:xswu/HPSv2/{file}"
     with pytest.raises(InputError, match=r"HPSv2 has the versions 2.0, 2.1; found '1'"):
-        scorer_specs.hpsv2("", {"version": "1"})
-    assert scorer_specs.hpsv2("some/model", {}).name == scorer_specs.hub("hpsv2", "some/model", {}).name
+        scorer_specs.build_hpsv2_judge("", {"version": "1"})
+    assert (
+        scorer_specs.build_hpsv2_judge("some/model", {}).name
+        == scorer_specs.build_hub_judge("hpsv2", "some/model", {}).name
+    )

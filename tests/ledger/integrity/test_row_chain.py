@@ -19,7 +19,7 @@ from fullbench.core.picture import Picture
 from fullbench.core.verdict import Failure
 from fullbench.errors import InputError
 from fullbench.ledger import row_conversion, schema
-from fullbench.ledger.integrity.row_chain import Chain, Head
+from fullbench.ledger.integrity.row_chain import Chain, LedgerDigest
 from fullbench.ledger.ledger import Ledger
 from tests.ledger.making import case, png, verdict
 from tests.ledger.tampering import intruder
@@ -33,7 +33,7 @@ def fill(place, folder):
         one.declare("judge", "j", {"model": "评委"})
         two.declare("contestant", "a", {})
         for number in range(6):
-            (one, two)[number % 2].add(case(number, Picture.of(png(number))), verdict(number))
+            (one, two)[number % 2].add(case(number, Picture.from_bytes(png(number))), verdict(number))
             (one, two)[number % 2].flush()
         one.add(Failure("c", "j", 0, "time-out"), verdict(7, judge="k", exchanges=(Call("x", "it is 7"),)))
         one.declare("judge", "j", {"model": "评委", "temperature": 0})
@@ -57,7 +57,7 @@ def kept_file(tmp_path_factory):
 
 def named(problems, table, row):
     """Whether one of the sentences names that row of that table, by its key or by its place in its chain."""
-    keys = [repr(row[name]) for name in schema.KEYS.get(table, ()) if name in schema.columns(table)]
+    keys = [repr(row[name]) for name in schema.KEYS.get(table, ()) if name in schema.table_columns(table)]
     where = [repr(row["writer"]), str(row["number"])]
     return any(f"of {table} with" in problem and all(text in problem for text in keys or where) for problem in problems)
 
@@ -66,7 +66,7 @@ def named(problems, table, row):
 @given(data=st.data())
 def test_flip_any_byte_of_any_column_and_that_row_is_named(kept_file, tmp_path, data):
     table = data.draw(st.sampled_from(list(schema.TABLES)))
-    column = data.draw(st.sampled_from([*schema.columns(table), *SEAL]))
+    column = data.draw(st.sampled_from([*schema.table_columns(table), *SEAL]))
     # A place of its own each time: a log that was left beside the copy before would be taken for this one's.
     copy = Path(tempfile.mkdtemp(dir=tmp_path)) / "copy.ledger"
     shutil.copy(kept_file, copy)
@@ -101,7 +101,7 @@ def test_flip_any_byte_of_any_column_on_a_server_and_that_row_is_named(kept_on_s
     """What the server itself refuses (a broken letter, a key that is there already) cannot have been done."""
     place, connection = kept_on_server
     table = data.draw(st.sampled_from(list(schema.TABLES)))
-    column = data.draw(st.sampled_from([*schema.columns(table), *SEAL]))
+    column = data.draw(st.sampled_from([*schema.table_columns(table), *SEAL]))
     row = data.draw(st.sampled_from(connection.execute(f"SELECT * FROM {table} ORDER BY rowid").fetchall()))
     new = _flipped(row[column], data)
     if isinstance(new, bytes):
@@ -165,7 +165,7 @@ def test_what_is_taken_out_is_missed(filled, table):
 
 
 def test_what_is_put_in_is_named(filled):
-    names = ", ".join(schema.columns("failures"))
+    names = ", ".join(schema.table_columns("failures"))
     with intruder(filled) as connection:
         connection.execute(
             f"INSERT INTO failures ({names}, writer, number, link) SELECT {names}, writer, 3, link FROM failures"
@@ -191,13 +191,13 @@ def test_two_rows_that_changed_places_are_both_named(filled):
 
 def test_a_head_that_was_noted_proves_that_nothing_was_rewritten(filled):
     with Ledger(filled) as ledger:
-        noted = ledger.head()
+        noted = ledger.ledger_digest()
         assert str(noted) == ledger.describe()["head"]
         ledger.add(verdict(50))
         ledger.flush()
-        assert ledger.head() != noted
-        assert ledger.verify(Head.read(str(noted))) == []
-        assert "fewer than the 900" in ledger.verify(Head(900, noted.digest))[0]
+        assert ledger.ledger_digest() != noted
+        assert ledger.verify(LedgerDigest.from_text(str(noted))) == []
+        assert "fewer than the 900" in ledger.verify(LedgerDigest(900, noted.digest))[0]
     rewrite(filled)
     with Ledger(filled, read_only=True) as ledger:
         assert not any("was changed" in problem for problem in ledger.verify()), "the chain itself is sound again"
@@ -218,7 +218,7 @@ def rewrite(place):
                 (row[-1], table, row[:-1])
                 for table in schema.TABLES
                 for row in connection.execute(
-                    f"SELECT {', '.join(schema.columns(table))}, number FROM {table} WHERE writer = '{who}'"
+                    f"SELECT {', '.join(schema.table_columns(table))}, number FROM {table} WHERE writer = '{who}'"
                 ).fetchall()
             ]
             for number, table, row in sorted(found, key=lambda entry: entry[0]):
@@ -230,13 +230,13 @@ def test_rows_of_an_older_seal_are_checked_by_the_columns_that_it_covers(tmp_pat
     """A made-up seal without the last two columns of verdicts; what is put there later is found."""
     older, path = schema.SEALS - 1, tmp_path / "x.ledger"
     covered = ", ".join(schema.TABLES["verdicts"].split(", ")[:-2])
-    monkeypatch.setitem(schema.SEALED, older, {**schema.TABLES, "verdicts": covered})
+    monkeypatch.setitem(schema.SEALED_TABLES, older, {**schema.TABLES, "verdicts": covered})
     schema.sealed_width.cache_clear()
     Ledger(path).close()
     chain, row = Chain.begin(), row_conversion.verdict_row(verdict(1, text=""), "default", lambda *_: "")
     with intruder(str(path)) as connection:
         for table, short in (("verdicts", row[:-2]), ("commits", (5.0, older))):
-            names = (*schema.columns(table)[: len(short)], *SEAL)
+            names = (*schema.table_columns(table)[: len(short)], *SEAL)
             (sealed,) = chain.seal(table, [short])
             connection.execute(
                 f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})", sealed
@@ -253,7 +253,7 @@ def test_rows_of_an_older_seal_are_checked_by_the_columns_that_it_covers(tmp_pat
 
 def test_a_head_has_its_shape():
     with pytest.raises(InputError, match="a head looks like"):
-        Head.read("abc")
+        LedgerDigest.from_text("abc")
 
 
 def test_many_rows_of_many_writers_are_chained_without_gaps(tmp_path):

@@ -20,7 +20,7 @@ from tests.ledger.making import case, png
 def test_pictures_are_kept_and_outlive_their_source(tmp_path, place):
     source = tmp_path / "a.png"
     source.write_bytes(png(1))
-    shown = case(1, Picture.read(source), Picture.of(png(2)))
+    shown = case(1, Picture.read(source), Picture.from_bytes(png(2)))
     with Ledger(place, pictures=tmp_path / "kept") as ledger:
         ledger.add(shown)
     source.unlink()
@@ -29,7 +29,7 @@ def test_pictures_are_kept_and_outlive_their_source(tmp_path, place):
         assert found == shown
         assert [picture.data() for picture in found.item.pictures] == [png(1), png(2)]
         assert ledger.verify() == []
-    digest = Picture.of(png(1)).digest
+    digest = Picture.from_bytes(png(1)).digest
     assert (tmp_path / "kept" / digest[:2] / digest).read_bytes() == png(1)
 
 
@@ -37,7 +37,7 @@ def test_pictures_on_disk_may_stay_where_they_are(tmp_path, place):
     source = tmp_path / "a.png"
     source.write_bytes(png(1))
     with Ledger(place, pictures=tmp_path / "kept", keep_pictures=False) as ledger:
-        ledger.add(case(1, Picture.read(source)), case(2, Picture.of(png(2))))
+        ledger.add(case(1, Picture.read(source)), case(2, Picture.from_bytes(png(2))))
         assert [item.pictures[0].data() for item in ledger.items()] == [png(1), png(2)]
         assert ledger.verify() == []
         source.unlink()
@@ -48,9 +48,9 @@ def test_pictures_on_disk_may_stay_where_they_are(tmp_path, place):
 
 def test_a_changed_picture_is_noticed_when_it_is_read(tmp_path, place):
     with Ledger(place, pictures=tmp_path / "kept") as ledger:
-        ledger.add(case(1, Picture.of(png(1))))
+        ledger.add(case(1, Picture.from_bytes(png(1))))
         ledger.flush()
-        kept = ledger.pictures.path(Picture.of(png(1)).digest)
+        kept = ledger.pictures.path(Picture.from_bytes(png(1)).digest)
         kept.write_bytes(png(3))
         with pytest.raises(InputError, match="changed"):
             next(ledger.items()).pictures[0].data()
@@ -59,8 +59,8 @@ def test_a_changed_picture_is_noticed_when_it_is_read(tmp_path, place):
 
 def test_pictures_lie_beside_a_ledger_in_a_file(tmp_path):
     with Ledger(tmp_path / "x.ledger") as ledger:
-        ledger.add(case(1, Picture.of(png(1))))
-    digest = Picture.of(png(1)).digest
+        ledger.add(case(1, Picture.from_bytes(png(1))))
+    digest = Picture.from_bytes(png(1)).digest
     assert (tmp_path / "x.ledger.pictures" / digest[:2] / digest).read_bytes() == png(1)
 
 
@@ -68,7 +68,7 @@ def test_a_place_that_cannot_be_is_not_remembered(tmp_path, place):
     with pytest.raises(LedgerError, match="pictures are kept in a folder or under s3"):
         Ledger(place, pictures="ftp://somewhere")
     with Ledger(place, pictures=tmp_path / "kept") as ledger:
-        ledger.add(case(1, Picture.of(png(1))))
+        ledger.add(case(1, Picture.from_bytes(png(1))))
     with Ledger(place, read_only=True) as ledger:
         assert ledger.describe()["pictures"] == str(tmp_path / "kept")
 
@@ -78,10 +78,10 @@ def test_a_ledger_on_a_server_has_no_place_for_pictures_until_one_is_named(postg
     with Ledger(place) as ledger:
         ledger.add(case(1))
         with pytest.raises(LedgerError, match="--pictures s3://bucket/prefix"):
-            ledger.add(case(2, Picture.of(png(1))))
+            ledger.add(case(2, Picture.from_bytes(png(1))))
     Ledger(place, pictures=tmp_path / "shared").close()
     with Ledger(place) as ledger:
-        ledger.add(case(2, Picture.of(png(1))))
+        ledger.add(case(2, Picture.from_bytes(png(1))))
         assert ledger.verify() == []
     assert (tmp_path / "shared").is_dir()
 
@@ -97,10 +97,10 @@ def test_pictures_that_come_together_wait_for_the_disk_once_and_have_their_names
     for name in ("DELAY", "LATE"):  # on a busy machine so many take longer to come than a commit waits for more
         monkeypatch.setattr(group_commit_writer, name, 60.0)
     with Ledger(tmp_path / "x.ledger", pictures=tmp_path / "kept", durability="power") as ledger:
-        ledger.add(*(case(number, Picture.of(png(number))) for number in range(40)))
+        ledger.add(*(case(number, Picture.from_bytes(png(number))) for number in range(40)))
         ledger.flush()
         assert waited == [(40, 40)]
-        ledger.add(*(case(number, Picture.of(png(number))) for number in range(60)))
+        ledger.add(*(case(number, Picture.from_bytes(png(number))) for number in range(60)))
         assert [item.pictures[0].data() for item in ledger.items()] == [png(number) for number in range(60)]
         assert waited == [(40, 40), (20, 60)]
         assert ledger.verify() == []
@@ -120,10 +120,10 @@ def test_where_one_wait_for_all_is_not_sure_or_takes_long_each_picture_is_waited
 
     monkeypatch.setattr(os, "open", opened)
     with Ledger(tmp_path / "x.ledger", pictures=tmp_path / "kept", durability="power") as ledger:
-        ledger.add(*(case(number, Picture.of(png(number))) for number in range(5)))
+        ledger.add(*(case(number, Picture.from_bytes(png(number))) for number in range(5)))
         ledger.flush()
         at_once.clear()
-        ledger.add(*(case(number, Picture.of(png(number))) for number in range(5, 9)))
+        ledger.add(*(case(number, Picture.from_bytes(png(number))) for number in range(5, 9)))
         ledger.flush()
         assert len(at_once) == 4
         assert ledger.verify() == []
@@ -138,7 +138,7 @@ def test_a_disk_that_refuses_the_wait_refuses_the_rows_and_they_can_be_tried_aga
 
     monkeypatch.setattr(picture_folder, "flush_of", lambda folder: flush)
     with Ledger(tmp_path / "x.ledger", pictures=tmp_path / "kept", durability="power") as ledger:
-        ledger.add(case(1, Picture.of(png(1))))
+        ledger.add(case(1, Picture.from_bytes(png(1))))
         with pytest.raises(LedgerError, match=r"cannot be kept \(Input/output error\)"):
             ledger.flush()
         ledger.flush()

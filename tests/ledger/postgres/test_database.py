@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from fullbench.errors import LedgerError
 from fullbench.ledger.ledger import Ledger
 from fullbench.ledger.postgres import database as postgres_ledger
-from fullbench.ledger.postgres.connection import numbers, storable, texts
+from fullbench.ledger.postgres.connection import number_array_writer, replace_zero_characters, text_array_literal
 from tests.journeys.commands import cli
 from tests.ledger.making import case, verdict
 from tests.ledger.test_survival import child
@@ -138,9 +138,9 @@ def test_a_server_that_stays_away_is_one_sentence_and_what_was_gathered_is_kept(
 def test_a_held_name_is_free_again_when_its_connection_ends(postgres):
     place = postgres.database()
     with Ledger(place) as one, Ledger(place) as two:
-        with one.sole("评委"), pytest.raises(LedgerError, match=r"'评委' is being asked by process \d+ on"):
-            two.sole("评委").__enter__()
-        with two.sole("评委"):
+        with one.hold_lock("评委"), pytest.raises(LedgerError, match=r"'评委' is being asked by process \d+ on"):
+            two.hold_lock("评委").__enter__()
+        with two.hold_lock("评委"):
             pass
 
 
@@ -164,7 +164,7 @@ ESTABLISHED, KEEPALIVE = "01", "02"
 @pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="timers of connections are seen on Linux alone")
 def test_a_machine_that_was_lost_lets_go_of_its_names_within_half_a_minute(own_server):
     """Its server asks for a sign of life on the connections that hold, write and read: before, after two hours."""
-    with Ledger(own_server.database()) as ledger, ledger.sole("j"):
+    with Ledger(own_server.database()) as ledger, ledger.hold_lock("j"):
         ledger.add(verdict(1))
         ledger.flush()
         timers = until(lambda: seconds_to_sign_of_life(own_server.port))
@@ -174,7 +174,7 @@ def test_a_machine_that_was_lost_lets_go_of_its_names_within_half_a_minute(own_s
 
 def test_a_held_name_is_held_again_after_the_server_was_away(own_server):
     place = own_server.database()
-    with Ledger(place) as one, one.sole("j"):
+    with Ledger(place) as one, one.hold_lock("j"):
         one.add(verdict(1))
         one.flush()
         own_server.kill()
@@ -182,10 +182,10 @@ def test_a_held_name_is_held_again_after_the_server_was_away(own_server):
         one.add(verdict(2))
         one.flush()
         with Ledger(place) as two, pytest.raises(LedgerError, match="is being asked by process"):
-            two.sole("j").__enter__()
+            two.hold_lock("j").__enter__()
         own_server.kill()
         own_server.start()
-        with Ledger(place) as quicker, quicker.sole("j"):
+        with Ledger(place) as quicker, quicker.hold_lock("j"):
             one.add(verdict(3))
             with pytest.raises(LedgerError, match="is being asked by process"):
                 one.flush()
@@ -256,9 +256,9 @@ ODD = st.text(st.one_of(st.sampled_from('\x1e\0\\",{}\n\ufdd0 NUL是'), st.chara
 def test_columns_arrive_on_the_server_as_they_were(asked, words, floats):
     whole = [None if number is None else int(number) if abs(number) < 2**62 else 0 for number in floats]
     sql = "SELECT %s::text[], %s::double precision[], %s::bigint[]"
-    arrays = (texts(words), numbers(float)(floats), numbers(int)(whole))
+    arrays = (text_array_literal(words), number_array_writer(float)(floats), number_array_writer(int)(whole))
     found, reals, integers = asked.execute(sql, arrays).fetchone()
-    assert found == [None if word is None else storable(word) for word in words]
+    assert found == [None if word is None else replace_zero_characters(word) for word in words]
     assert list(map(repr, reals)) == list(map(repr, floats))
     assert integers == whole
 
@@ -268,7 +268,7 @@ def test_a_backup_of_a_server_is_a_file_with_the_same_head(postgres, tmp_path):
     with Ledger(place) as ledger:
         ledger.add(case(1), verdict(1))
         ledger.flush()
-        head = ledger.head()
+        head = ledger.ledger_digest()
     assert str(head) in cli("ledger", "backup", place, "--to", tmp_path / "safe.ledger").stdout
     with Ledger(tmp_path / "safe.ledger") as copied:
         assert copied.verify(head) == []

@@ -99,7 +99,7 @@ def test_a_run_whose_log_is_deleted_stops_and_saves_everything(data, suffix):  #
     ids=["overwritten", "cut", "log cut"],
 )
 def test_damage_stops_the_writer_and_readable_rows_are_saved(tmp_path, monkeypatch, code, file, share):
-    monkeypatch.setattr(incomplete_copy_marks, "LONG", 200_000)  # so that rows are in both files
+    monkeypatch.setattr(incomplete_copy_marks, "MAX_LOG_BYTES", 200_000)  # so that rows are in both files
     path = tmp_path / "x.ledger"
     ledger = Ledger(path)
     fill(ledger, 0, 400)
@@ -174,7 +174,7 @@ def test_all_pages_are_checked_only_when_the_file_changed_by_another_hand(tmp_pa
     checks = []
     real = live_files.LiveFiles._read_pages
     monkeypatch.setattr(live_files.LiveFiles, "_read_pages", lambda self: (checks.append(1), real(self)))
-    monkeypatch.setattr(incomplete_copy_marks, "LONG", 100_000)
+    monkeypatch.setattr(incomplete_copy_marks, "MAX_LOG_BYTES", 100_000)
     path = tmp_path / "x.ledger"
     with Ledger(path) as ledger:
         fill(ledger, 0, 400)
@@ -220,9 +220,9 @@ def _picture(number: int) -> bytes:
 def test_single_pictures_that_were_deleted_are_noticed_at_the_end(tmp_path):
     ledger = Ledger(tmp_path / "x.ledger")
     for number in range(5):
-        ledger.add(case(number, Picture.of(png(number))), verdict(number))
+        ledger.add(case(number, Picture.from_bytes(png(number))), verdict(number))
     ledger.flush()
-    lost = Picture.of(png(3)).digest
+    lost = Picture.from_bytes(png(3)).digest
     (tmp_path / "x.ledger.pictures" / lost[:2] / lost).unlink()
     with pytest.raises(
         LedgerError,

@@ -33,7 +33,7 @@ class SmallCard:
 
 def drawn(card: SmallCard, batch: int = 8):
     model = PipelineModel("somebody/pipeline", batch=batch, seed=5)
-    model._loaded = card
+    model._pipeline = card
     words = [f"cat {n}" for n in range(9)] + ["a gun"]
     prompts = [Prompt(Item.ask("i", text).turns, seed=place) for place, text in enumerate(words)]
     return model, list(model.answer(prompts))

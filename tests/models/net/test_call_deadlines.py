@@ -33,7 +33,7 @@ async def call(deadlines: Deadlines, seconds: float) -> str:
     try:
         await asyncio.sleep(seconds)
     except asyncio.CancelledError:
-        if not deadlines.cut(task):
+        if not deadlines.is_timeout(task):
             raise
         return "late"
     finally:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from fullbench.errors import InputError, ModelError
 from fullbench.models.chat_model import ChatModel
 from fullbench.models.model_settings import Key, Limits
-from fullbench.models.net.circuit_breaker import Gate, provider
+from fullbench.models.net.circuit_breaker import Gate, get_provider
 from fullbench.models.net.hedged_requests import ENOUGH, Hedge
 from tests.fake_server import FakeServer
 from tests.models.conftest import ask
@@ -27,26 +27,26 @@ def test_a_gate_shuts_lets_one_try_and_opens(caplog):
     clock = Clock()
     gate = Gate("the server", clock)
     for _ in range(2):
-        gate.bad("500", LIMITS)
-    gate.good()
+        gate.record_failure("500", LIMITS)
+    gate.record_success()
     for _ in range(2):
-        gate.bad("500", LIMITS)
-    assert not gate.shut, "only failures in a row count"
-    gate.bad("500", LIMITS)
+        gate.record_failure("500", LIMITS)
+    assert not gate.is_shut, "only failures in a row count"
+    gate.record_failure("500", LIMITS)
     for _ in range(5):
-        gate.bad("500: those that were on their way", LIMITS)
-    assert (gate.shut, gate.turn()) == (True, 2.0)
+        gate.record_failure("500: those that were on their way", LIMITS)
+    assert (gate.is_shut, gate.wait_seconds()) == (True, 2.0)
     clock.now += 2.0
-    assert gate.turn() == 0.0, "one may try"
-    assert gate.turn() > 0, "one alone"
-    gate.bad("500", LIMITS)
-    assert gate.turn() == 4.0, "twice as long"
+    assert gate.wait_seconds() == 0.0, "one may try"
+    assert gate.wait_seconds() > 0, "one alone"
+    gate.record_failure("500", LIMITS)
+    assert gate.wait_seconds() == 4.0, "twice as long"
     clock.now += 4.0
-    assert gate.turn() == 0.0
-    gate.gave_up()
-    assert gate.turn() == 0.0, "then somebody else"
-    gate.good()
-    assert (gate.shut, gate.turn()) == (False, 0.0)
+    assert gate.wait_seconds() == 0.0
+    gate.release_probe()
+    assert gate.wait_seconds() == 0.0, "then somebody else"
+    gate.record_success()
+    assert (gate.is_shut, gate.wait_seconds()) == (False, 0.0)
     assert [record.getMessage() for record in caplog.records] == [
         "the server failed 3 times in a row (the last: 500); calls rest, and one at a time tries again",
         "the server answers again after 6 s",
@@ -57,34 +57,36 @@ def test_a_wait_that_the_server_names_holds_everybody_back():
     clock = Clock()
     gate = Gate("the server", clock)
     gate.hold(5.0)
-    gate.good()
-    assert (gate.shut, gate.turn()) == (True, 5.0)
+    gate.record_success()
+    assert (gate.is_shut, gate.wait_seconds()) == (True, 5.0)
     clock.now += 5.0
-    assert (gate.turn(), gate.shut) == (0.0, False)
+    assert (gate.wait_seconds(), gate.is_shut) == (0.0, False)
     gate.hold(100_000.0)
-    assert gate.turn() == 30.0
+    assert gate.wait_seconds() == 30.0
 
 
-@given(st.lists(st.sampled_from(["good", "bad", "turn", "gave_up", "hold", "wait"]), max_size=80))
+@given(
+    st.lists(st.sampled_from(["record_success", "bad", "wait_seconds", "release_probe", "hold", "wait"]), max_size=80)
+)
 def test_a_gate_never_stays_shut_for_a_server_that_answers(steps):
     clock = Clock()
     gate = Gate("the server", clock)
     for step in steps:
         if step == "bad":
-            gate.bad("500", LIMITS)
+            gate.record_failure("500", LIMITS)
         elif step == "hold":
             gate.hold(3.0)
         elif step == "wait":
             clock.now += 1.0
         else:
             getattr(gate, step)()
-    gate.gave_up()
+    gate.release_probe()
     for _ in range(100):
-        if not (wait := gate.turn()):
+        if not (wait := gate.wait_seconds()):
             break
         clock.now += wait
-    gate.good()
-    assert (gate.turn(), gate.down_since) == (0.0, None)
+    gate.record_success()
+    assert (gate.wait_seconds(), gate.down_since) == (0.0, None)
 
 
 def test_one_provider_for_all_who_ask_it_and_the_strictest_limit_counts():
@@ -101,7 +103,7 @@ def test_one_provider_for_all_who_ask_it_and_the_strictest_limit_counts():
     key = (one.url, one.key)
     del one, two
     gc.collect()
-    assert provider(*key).requests is None, "nobody asks any longer: nothing is remembered"
+    assert get_provider(*key).requests is None, "nobody asks any longer: nothing is remembered"
 
 
 def test_judges_of_one_provider_share_its_requests_a_minute():
@@ -167,12 +169,12 @@ def test_a_slow_call_is_sent_again_and_both_are_billed():
 def test_a_hedge_waits_until_it_knows_what_is_slow():
     hedge = Hedge(0.9)
     for number in range(ENOUGH):
-        assert hedge.after() is None
-        hedge.saw(float(number))
-    assert hedge.after() == 18.0
+        assert hedge.slow_threshold() is None
+        hedge.record_duration(float(number))
+    assert hedge.slow_threshold() == 18.0
     with pytest.raises(InputError, match=r"between 0 and 1, such as 0\.95; found 1"):
         Limits(hedge=1.0)
 
 
 def test_a_key_tells_providers_apart():
-    assert provider("http://h/v1", Key(("A",))) is not provider("http://h/v1", Key(("B",)))
+    assert get_provider("http://h/v1", Key(("A",))) is not get_provider("http://h/v1", Key(("B",)))

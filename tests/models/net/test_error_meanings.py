@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fullbench.models.net.error_meanings import read, retry_after, sort
+from fullbench.models.net.error_meanings import classify_complaint, read_complaint, retry_after
 
 SAID = [
     (429, {"error": {"message": "Rate limit reached", "code": "rate_limit_exceeded"}}, "busy"),
@@ -41,7 +41,7 @@ SAID = [
 
 @pytest.mark.parametrize(("status", "body", "kind"), SAID)
 def test_sorted(status, body, kind):
-    assert sort(status, read(body, b"words")) == kind
+    assert classify_complaint(status, read_complaint(body, b"words")) == kind
 
 
 LEAF = st.none() | st.booleans() | st.integers() | st.text()
@@ -50,10 +50,10 @@ JSON = st.recursive(LEAF, lambda inner: st.lists(inner) | st.dictionaries(st.tex
 
 @given(st.integers(300, 599), JSON | JSON.map(lambda inner: {"error": inner}))
 def test_any_body_can_be_read_and_sorted(status, body):
-    complaint = read(body, b"\xff")
+    complaint = read_complaint(body, b"\xff")
     assert complaint.message
     assert len(complaint.message) <= 300
-    assert sort(status, complaint) in {"again", "busy", "refused", "prompt", "unclear", "model"}
+    assert classify_complaint(status, complaint) in {"again", "busy", "refused", "prompt", "unclear", "model"}
 
 
 def test_the_wait_is_read_from_wherever_it_stands():
@@ -63,4 +63,4 @@ def test_the_wait_is_read_from_wherever_it_stands():
     assert retry_after({"retry-after": "3", "retry-after-ms": "1500"}) == 1.5
     assert retry_after({"retry-after": "soon"}) is None
     details = [{"@type": "x"}, {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "20s"}]
-    assert read({"error": {"message": "m", "details": details}}).wait == 20
+    assert read_complaint({"error": {"message": "m", "details": details}}).wait == 20

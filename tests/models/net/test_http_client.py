@@ -14,7 +14,7 @@ import pytest
 
 from fullbench.errors import InputError
 from fullbench.models.net import http_client as ours
-from fullbench.models.net.concurrent_calls import complete
+from fullbench.models.net.concurrent_calls import run_awaitable
 from fullbench.models.net.http_client import BrokenOff, Connections, Exchange, NoConnection, NoHttp
 from fullbench.models.wire.untrusted_json import LARGEST, TooLarge
 from tests.tls_proxy import certificate
@@ -102,7 +102,7 @@ def asked(raw: bytes, step: int = 1 << 20) -> Exchange:
                 connections.close()
             return exchange
 
-    return complete(play())
+    return run_awaitable(play())
 
 
 @pytest.mark.parametrize("step", [1, 7, 1 << 20])
@@ -138,7 +138,7 @@ def test_what_is_no_whole_reply_is_an_error_and_its_status_is_known_as_far_as_it
                 seen.append(exchange.status)
 
     with pytest.raises(error):
-        complete(play())
+        run_awaitable(play())
     assert seen == [status]
 
 
@@ -169,7 +169,7 @@ def test_connections_are_used_again_unless_the_server_ends_them():
             connections.close()
         return port
 
-    port = complete(play())
+    port = run_awaitable(play())
     assert len(opened) == 2
     assert [body for _, _, body in requests] == [f"body {number}".encode() for number in range(5)]
     first, headers, _ = requests[0]
@@ -182,11 +182,11 @@ def trusted(tmp_path, monkeypatch):
     """A server's side of a certificate that this process trusts, by the variable that every user has for it."""
     certificate(tmp_path)
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "cert.pem"))
-    ours._trust.cache_clear()
+    ours._ssl_context.cache_clear()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
     yield context
-    ours._trust.cache_clear()
+    ours._ssl_context.cache_clear()
 
 
 def test_https_is_spoken_to_a_server_that_is_trusted_and_to_no_other(trusted, monkeypatch, tmp_path):
@@ -199,12 +199,12 @@ def test_https_is_spoken_to_a_server_that_is_trusted_and_to_no_other(trusted, mo
                 connections.close()
             return exchange.body
 
-    assert complete(play()) == b"hello"
+    assert run_awaitable(play()) == b"hello"
     (tmp_path / "none.pem").write_bytes(b"")
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "none.pem"))
-    ours._trust.cache_clear()
+    ours._ssl_context.cache_clear()
     with pytest.raises(NoConnection, match="certificate"):
-        complete(play())
+        run_awaitable(play())
 
 
 def test_a_proxy_is_told_where_to_and_who_asks(trusted):
@@ -243,13 +243,13 @@ def test_a_proxy_is_told_where_to_and_who_asks(trusted):
                 connections.close()
             return exchange
 
-    assert complete(through("anna:s%40cret@", "https")).body == b"hello"
+    assert run_awaitable(through("anna:s%40cret@", "https")).body == b"hello"
     words = base64.b64encode(b"anna:s@cret").decode()
     assert heads[0].startswith("CONNECT localhost:")
     assert f"Proxy-Authorization: Basic {words}\r\n" in heads[0]
     with pytest.raises(NoConnection, match="the proxy says 407"):
-        complete(through("", "https"))
-    assert complete(through("anna:s%40cret@", "http")).body == b"hello"
+        run_awaitable(through("", "https"))
+    assert run_awaitable(through("anna:s%40cret@", "http")).body == b"hello"
     assert heads[2].startswith("POST http://localhost:")
     assert f"Proxy-Authorization: Basic {words}\r\n" in heads[2]
 
@@ -261,6 +261,6 @@ def test_nobody_there_is_no_connection_and_a_key_of_two_lines_is_refused():
         await Connections(f"http://127.0.0.1:{port}", {}).post(b"{}", Exchange())
 
     with pytest.raises(NoConnection, match="no connection"):
-        complete(play())
+        run_awaitable(play())
     with pytest.raises(InputError, match="line breaks"):
         Connections("http://127.0.0.1:1", {"Authorization": "Bearer a\r\nX-Other: b"})

@@ -55,7 +55,7 @@ def crowd(throttle: Throttle, clock: Clock, rounds: int, rate) -> None:
         throttle._active = width
         for _ in range(width):
             clock.now += 1 / rate(width)
-            throttle.went_well()
+            throttle.record_success()
 
 
 def test_it_grows_while_that_helps():
@@ -77,7 +77,7 @@ def test_it_does_not_grow_when_not_in_use():
     throttle = Throttle(8, 256, clock)
     for _ in range(1000):
         clock.now += 0.01
-        throttle.went_well()
+        throttle.record_success()
     assert throttle.width == 8
 
 
@@ -87,7 +87,7 @@ def test_it_halves_once_for_one_jam_and_recovers():
     sent = clock.now
     clock.now += 1
     for _ in range(64):
-        throttle.was_too_much(sent)
+        throttle.record_overload(sent)
     assert throttle.width == 32
     crowd(throttle, clock, 60, lambda width: 10.0 * width)
     assert throttle.width == 64
@@ -98,7 +98,7 @@ def test_it_never_closes():
     throttle = Throttle(8, 8, clock)
     for _ in range(20):
         clock.now += 1
-        throttle.was_too_much(clock.now)
+        throttle.record_overload(clock.now)
     assert throttle.width == 1
 
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from fullbench.models.local import rule_based
 from fullbench.models.local.rule_based import Query
-from fullbench.models.prompt_fences import Hearing
-from fullbench.models.tools.limited_tools import NARROWED
+from fullbench.models.prompt_fences import JudgingRequest
+from fullbench.models.tools.limited_tools import LIMITED_TOOLS
 from fullbench.models.tools.picture_notes import Notes
-from fullbench.models.tools.text_image_fit import shown
+from fullbench.models.tools.text_image_fit import picture_bag
 from fullbench.models.tools.toolbox import Toolbox
 from tests.cli.test_offline import CHAIN
 from tests.offline import drawn
@@ -33,17 +33,22 @@ QUERIES = [
 def noted(tools, seen):
     """What a toolbox of these names would note of a picture that is seen so by the whole tools."""
     names = [] if tools == "none" else tools.split("+")
-    return Notes.of({
-        name: NARROWED[name].part(seen[NARROWED[name].whole]) if name in NARROWED else seen[name] for name in names
-    })  # fmt: skip
+    return Notes.from_json(
+        {
+            name: LIMITED_TOOLS[name].part(seen[LIMITED_TOOLS[name].full_tool_name])
+            if name in LIMITED_TOOLS
+            else seen[name]
+            for name in names
+        }
+    )
 
 
 @given(SEEN, st.sampled_from(QUERIES))
 def test_each_of_the_chain_knows_all_that_the_next_knows(seen, query):
     for more, less in pairwise(CHAIN):
         wide, narrow = noted(more, seen), noted(less, seen)
-        assert shown(narrow).items() <= shown(wide).items()
-        known, part = rule_based.solve(query, wide), rule_based.solve(query, narrow)
+        assert picture_bag(narrow).items() <= picture_bag(wide).items()
+        known, part = rule_based.answer_from_notes(query, wide), rule_based.answer_from_notes(query, narrow)
         if part is None:
             continue
         assert known is not None
@@ -55,10 +60,10 @@ def test_each_of_the_chain_knows_all_that_the_next_knows(seen, query):
 def test_nobody_is_ruled_down_for_knowing_more_than_another(seen, places, seed):
     """Whoever reviews answers to its own question: what it does not know it does not hold against anybody."""
     (one, two), reviewer = sorted(places[:2]), noted(CHAIN[places[2]], seen)
-    question = rule_based.asked(reviewer, Random(seed))
-    answers = tuple(rule_based.answered(question, noted(CHAIN[place], seen)) for place in (one, two))
+    question = rule_based.pose_question(reviewer, Random(seed))
+    answers = tuple(rule_based.answer_question(question, noted(CHAIN[place], seen)) for place in (one, two))
     for criterion in ("right", "how well it understands"):
-        assert not rule_based.ruled(Hearing(question, answers, criterion), reviewer).endswith("[[B]]")
+        assert not rule_based.judge_answers(JudgingRequest(question, answers, criterion), reviewer).endswith("[[B]]")
 
 
 @pytest.mark.parametrize(
@@ -78,14 +83,16 @@ def test_and_each_knows_something_that_the_next_does_not(more, less, question):
         "text": ["NO PARKING", "24 HOURS"],
         "colours": {"grey": 0.4, "red": 0.2},
     }
-    query = rule_based.understand(question)
-    assert rule_based.solve(query, noted(more, seen)) != rule_based.solve(query, noted(less, seen))
+    query = rule_based.parse_question(question)
+    assert rule_based.answer_from_notes(query, noted(more, seen)) != rule_based.answer_from_notes(
+        query, noted(less, seen)
+    )
 
 
 def test_a_part_is_named_and_versioned_after_its_whole():
-    part, whole = Toolbox.named("colour"), Toolbox.named("colours")
+    part, whole = Toolbox.from_names("colour"), Toolbox.from_names("colours")
     picture = drawn("mllm_judge", "light")
     assert part.name == "colour"
     assert whole.versions["colours"] in part.versions["colour"]
     assert part.notes(picture).main_colours == whole.notes(picture).main_colours[:1]
-    assert "Kinds of things seen: dog and car." in Notes(kinds={"dog": 0.9, "car": 0.8}).told()
+    assert "Kinds of things seen: dog and car." in Notes(kinds={"dog": 0.9, "car": 0.8}).to_text()

@@ -13,9 +13,9 @@ from fullbench.core.picture import Picture
 from fullbench.errors import InputError, UserError
 from fullbench.models.tools import toolbox
 from fullbench.models.tools.detector import Objects
-from fullbench.models.tools.detector_words import count_of, counted, labels_named, plural
+from fullbench.models.tools.detector_words import count_of, count_phrase, labels_named, plural_form
 from fullbench.models.tools.ocr import Text
-from fullbench.models.tools.picture_notes import LINES, Notes, Thing
+from fullbench.models.tools.picture_notes import MAX_LINES, Notes, Thing
 from fullbench.models.tools.toolbox import Toolbox
 from tests.offline import PHOTOS, blank, drawn, with_photos, with_tools
 
@@ -27,7 +27,7 @@ def own_cache(tmp_path, monkeypatch):
 
 @with_tools
 def test_writing_things_and_colours_of_drawn_pictures():
-    box = Toolbox.named("objects+text+colours")
+    box = Toolbox.from_names("objects+text+colours")
     assert box.notes(drawn("mllm_judge", "menu")).text == ("soup", "4.50", "bread", "2.00", "tea", "1.80")
     light = box.notes(drawn("mllm_judge", "light"))
     assert light.counts == {"traffic light": 1}
@@ -43,7 +43,7 @@ def test_chinese_is_read(tmp_path):
     image = Image.new("RGB", (420, 120), "white")
     ImageDraw.Draw(image).text((20, 30), "禁止停车", fill="black", font=ImageFont.truetype(font, 48))
     image.save(tmp_path / "sign.png")
-    assert Toolbox.named("text").notes(Picture.read(tmp_path / "sign.png")).text == ("禁止停车",)
+    assert Toolbox.from_names("text").notes(Picture.read(tmp_path / "sign.png")).text == ("禁止停车",)
 
 
 @with_tools
@@ -53,20 +53,20 @@ def test_chinese_is_read(tmp_path):
     [("119.jpg", {"car", "person", "parking meter"}), ("141.jpg", {"cake", "fork"}), ("1673.jpg", {"train", "person"})],
 )
 def test_things_in_real_photos(file, there):
-    assert there <= Toolbox.named("objects").notes(Picture.read(PHOTOS / file)).counts.keys()
+    assert there <= Toolbox.from_names("objects").notes(Picture.read(PHOTOS / file)).counts.keys()
 
 
 @with_tools
 @pytest.mark.parametrize(("size", "mode"), [((1, 1), "RGB"), ((3, 2000), "L"), ((9, 9), "RGBA"), ((9, 9), "I;16")])
 def test_odd_pictures_are_looked_at_without_harm(size, mode):
-    notes = Toolbox.named("objects+text+colours").notes(blank(size, mode))
+    notes = Toolbox.from_names("objects+text+colours").notes(blank(size, mode))
     assert (notes.objects, notes.text) == ((), ())
 
 
 def test_a_picture_that_stops_half_way_is_told():
     data = drawn("mllm_judge", "menu").data()
     with pytest.raises(InputError, match="cannot be decoded"):
-        Toolbox.named("colours").notes(Picture.of(data[: len(data) // 2]))
+        Toolbox.from_names("colours").notes(Picture.from_bytes(data[: len(data) // 2]))
 
 
 class Counting:
@@ -105,14 +105,14 @@ def test_a_cache_that_is_damaged_or_cannot_be_written_does_no_harm(tmp_path, mon
 
 
 def test_names_of_tools():
-    assert Toolbox.named("none").name == "none"
-    assert Toolbox.named("none").notes(blank((8, 8))) == Notes()
+    assert Toolbox.from_names("none").name == "none"
+    assert Toolbox.from_names("none").notes(blank((8, 8))) == Notes()
     with pytest.raises(
         InputError, match=r"no tool 'smell'; known: objects, text, colours, kinds, headline, colour, and none"
     ):
-        Toolbox.named("colours+smell")
+        Toolbox.from_names("colours+smell")
     with pytest.raises(InputError, match="'colours' is named twice"):
-        Toolbox.named("colours+colours")
+        Toolbox.from_names("colours+colours")
 
 
 @pytest.mark.parametrize(
@@ -135,10 +135,10 @@ def test_a_missing_package_is_named_with_the_command(monkeypatch, missing, tool,
 
 
 def test_a_hundred_lines_are_cut_and_a_tool_that_did_not_look_is_not_mentioned():
-    told = Notes(text=tuple(f"line {n}" for n in range(100))).told()
-    assert f"and {100 - LINES} more lines" in told
+    told = Notes(text=tuple(f"line {n}" for n in range(100))).to_text()
+    assert f"and {100 - MAX_LINES} more lines" in told
     assert "Things" not in told
-    assert Notes().told() == ""
+    assert Notes().to_text() == ""
 
 
 @pytest.mark.parametrize(
@@ -162,10 +162,10 @@ LABELS = sorted(
 
 @given(st.sampled_from([label for label in LABELS if label != "orange"]), st.integers(2, 40))
 def test_what_is_said_of_a_kind_is_found_again(label, count):
-    sentence = f"In the picture there are {counted(label, count)}."
+    sentence = f"In the picture there are {count_phrase(label, count)}."
     assert labels_named(sentence) == [label]
-    assert plural(label) in sentence
-    if not plural(label).startswith("pairs"):
+    assert plural_form(label) in sentence
+    if not plural_form(label).startswith("pairs"):
         assert count_of(sentence, label) == count
 
 

@@ -9,14 +9,14 @@ import pytest
 
 from fullbench.models.chat_model import ChatModel
 from fullbench.models.dialects import Anthropic, Gemini
-from fullbench.models.local.offline_models import OfflineModel, echo
-from fullbench.models.wire.batch_lines import named, reply_of, request_line, takes_batches
+from fullbench.models.local.offline_models import OfflineModel, echo_prompt
+from fullbench.models.wire.batch_lines import parse_batch_line, reply_from_line, request_line, takes_batches
 from tests.batch_server import AnthropicService, GeminiService, chat
 from tests.models.conftest import ask
 
-MODEL = ChatModel("m", "http://localhost:1/v1", listed=(2.0, 10.0))
-CLAUDE = ChatModel("claude", "http://localhost:1/v1", Anthropic(), listed=(2.0, 10.0))
-FLASH = ChatModel("flash", "http://localhost:1/v1beta", Gemini(), listed=(2.0, 10.0))
+MODEL = ChatModel("m", "http://localhost:1/v1", listed_price=(2.0, 10.0))
+CLAUDE = ChatModel("claude", "http://localhost:1/v1", Anthropic(), listed_price=(2.0, 10.0))
+FLASH = ChatModel("flash", "http://localhost:1/v1beta", Gemini(), listed_price=(2.0, 10.0))
 TOO_LONG = {"message": "maximum context length is 8192 tokens", "code": "context_length_exceeded"}
 REFUSED = {"message": "rejected by our safety system", "code": "content_policy_violation"}
 
@@ -26,7 +26,7 @@ def test_a_line_asks_what_a_call_asks():
     line = request_line(MODEL, "name-1", prompt)
     assert line.endswith(b"}\n")
     assert line.count(b"\n") == 1
-    name, content = named(line) or ("", {})
+    name, content = parse_batch_line(line) or ("", {})
     assert (name, content["method"], content["url"]) == ("name-1", "POST", "/v1/chat/completions")
     assert content["body"] == orjson.loads(MODEL.dialect.body("m", prompt, MODEL.sampling))
 
@@ -34,7 +34,7 @@ def test_a_line_asks_what_a_call_asks():
 @pytest.mark.parametrize(("model", "name", "body"), [(CLAUDE, "custom_id", "params"), (FLASH, "key", "request")])
 def test_the_others_lines_hold_what_a_call_asks(model: ChatModel, name: str, body: str):
     prompt = ask(1, '图 with "quotes"\n')
-    found, content = named(request_line(model, "name-1", prompt)) or ("", {})
+    found, content = parse_batch_line(request_line(model, "name-1", prompt)) or ("", {})
     assert (found, set(content)) == ("name-1", {name, body})
     assert content[body] == orjson.loads(model.dialect.body(model.model, prompt, model.sampling))
 
@@ -63,7 +63,7 @@ def fault(kind: str, message: str) -> dict[str, Any]:
     ],
 )
 def test_what_brings_no_answer_elsewhere_is_an_error(model: ChatModel, line: dict[str, Any], error: str):
-    reply = reply_of(model, ask(1), line)
+    reply = reply_from_line(model, ask(1), line)
     assert (reply.error, reply.text, reply.usage.calls + reply.usage.retries) == (error, "", 1)
     assert reply.usage.dollars == 0.0 or reply.usage.calls
 
@@ -75,14 +75,14 @@ def test_answers_and_refusals_elsewhere():
         (CLAUDE, {"result": {"type": "succeeded", "message": good}}),
         (FLASH, {"response": GeminiService().said("好")}),
     ):
-        reply = reply_of(model, ask(1), line)
+        reply = reply_from_line(model, ask(1), line)
         assert (reply.text, reply.error, reply.stop) == ("好", None, "stop")
         assert reply.usage.dollars == pytest.approx(0.5 * (1000 * 2 + 100 * 10) / 1e6)
     for model, line, stop in (
         (CLAUDE, {"result": {"type": "succeeded", "message": {**good, "stop_reason": "refusal"}}}, "refused"),
         (FLASH, {"response": blocked}, "filter"),
     ):
-        reply = reply_of(model, ask(1), line)
+        reply = reply_from_line(model, ask(1), line)
         assert (reply.error, reply.stop) == (None, stop)
 
 
@@ -103,25 +103,25 @@ def test_answers_and_refusals_elsewhere():
     ],
 )
 def test_what_brings_no_answer_is_an_error(line: dict[str, Any], error: str):
-    reply = reply_of(MODEL, ask(1), line)
+    reply = reply_from_line(MODEL, ask(1), line)
     assert (reply.error, reply.text, reply.usage.calls + reply.usage.retries) == (error, "", 1)
 
 
 def test_an_answer_costs_its_share_and_a_refusal_is_no_error():
-    good = reply_of(MODEL, ask(1), {"response": {"status_code": 200, "body": chat("好")}}, rate=0.25)
+    good = reply_from_line(MODEL, ask(1), {"response": {"status_code": 200, "body": chat("好")}}, price_share=0.25)
     assert (good.text, good.error, good.stop) == ("好", None, "stop")
     assert good.usage.dollars == pytest.approx(0.25 * (1000 * 2 + 100 * 10) / 1e6)
-    refused = reply_of(MODEL, ask(1), {"response": {"status_code": 400, "body": {"error": REFUSED}}})
+    refused = reply_from_line(MODEL, ask(1), {"response": {"status_code": 400, "body": {"error": REFUSED}}})
     assert (refused.error, refused.stop) == (None, "refused")
 
 
 @pytest.mark.parametrize("line", [b"", b"{", b"[]", b'"x"', b"{}", b'{"custom_id": 5}', b'{"custom_id": null}\n'])
 def test_what_bears_no_name_is_passed_over(line):
-    assert named(line) is None
+    assert parse_batch_line(line) is None
 
 
 def test_who_takes_batches():
     assert takes_batches(MODEL)
     assert takes_batches(CLAUDE)
     assert takes_batches(FLASH)
-    assert not takes_batches(OfflineModel("echo", echo))
+    assert not takes_batches(OfflineModel("echo", echo_prompt))

@@ -15,7 +15,14 @@ from PIL import Image
 
 from fullbench.core.picture import Picture
 from fullbench.errors import InputError
-from fullbench.models.wire.image_encoding import Limit, _Kept, encoded, measured, size_of, wire
+from fullbench.models.wire.image_encoding import (
+    Limit,
+    _EncodingCache,
+    bytes_to_send,
+    encode_picture,
+    measure_picture,
+    size_of,
+)
 from tests.models.conftest import noise
 
 FORMS = [
@@ -58,16 +65,16 @@ def test_what_fits_is_sent_unchanged_and_encoded_once(tmp_path):
     file = tmp_path / "a.jpg"
     file.write_bytes(noise(300, 200))
     picture = Picture.read(file)
-    media, data = encoded(picture, Limit())
+    media, data = encode_picture(picture, Limit())
     assert (media, pybase64.b64decode(data)) == ("image/jpeg", file.read_bytes())
     file.unlink()
-    assert encoded(picture, Limit())[1] is data
+    assert encode_picture(picture, Limit())[1] is data
 
 
 @pytest.mark.parametrize("form", ["JPEG", "PNG", "WEBP", "BMP", "TIFF", "GIF"])
 def test_what_is_too_wide_is_scaled_in_proportion(form):
-    picture = Picture.of(noise(800, 400, form))
-    media, data = wire(picture, Limit(pixels=200))
+    picture = Picture.from_bytes(noise(800, 400, form))
+    media, data = bytes_to_send(picture, Limit(pixels=200))
     image = opened(data)
     assert image.size == (200, 100)
     assert image.get_format_mimetype() == media
@@ -82,85 +89,85 @@ def test_what_is_too_heavy_gets_lighter():
     out = BytesIO()
     grain.save(out, "PNG")
     limit = Limit(size=20_000)
-    media, data = wire(Picture.of(out.getvalue()), limit)
+    media, data = bytes_to_send(Picture.from_bytes(out.getvalue()), limit)
     assert media == "image/jpeg"
     assert len(data) <= limit.size
 
 
 @pytest.mark.parametrize("form", ["BMP", "TIFF"])
 def test_what_servers_do_not_read_is_converted_without_loss(form):
-    picture = Picture.of(noise(64, 48, form))
-    media, data = wire(picture, Limit())
+    picture = Picture.from_bytes(noise(64, 48, form))
+    media, data = bytes_to_send(picture, Limit())
     assert media == "image/png"
     assert opened(data).tobytes() == opened(picture.data()).tobytes()
 
 
 def test_a_gif_is_converted_for_a_server_that_takes_none():
-    media, _ = wire(Picture.of(noise(64, 48, "GIF")), Limit(media=("image/png", "image/jpeg")))
+    media, _ = bytes_to_send(Picture.from_bytes(noise(64, 48, "GIF")), Limit(media=("image/png", "image/jpeg")))
     assert media == "image/png"
 
 
 def test_orientation_is_respected():
     exif = Image.Exif()
     exif[0x0112] = 6
-    _, data = wire(Picture.of(noise(400, 200, "JPEG", exif=exif)), Limit(pixels=100))
+    _, data = bytes_to_send(Picture.from_bytes(noise(400, 200, "JPEG", exif=exif)), Limit(pixels=100))
     assert opened(data).size == (50, 100)
 
 
 def test_transparent_becomes_white():
     out = BytesIO()
     Image.new("RGBA", (300, 300), (255, 0, 0, 0)).save(out, "PNG")
-    _, data = wire(Picture.of(out.getvalue()), Limit(pixels=100))
+    _, data = bytes_to_send(Picture.from_bytes(out.getvalue()), Limit(pixels=100))
     assert opened(data).getpixel((50, 50)) == (255, 255, 255)
 
 
 def test_a_scaled_copy_is_made_once_and_kept_whole(cache):
-    picture, limit = Picture.of(noise(800, 400)), Limit(pixels=200)
-    first = wire(picture, limit)
+    picture, limit = Picture.from_bytes(noise(800, 400)), Limit(pixels=200)
+    first = bytes_to_send(picture, limit)
     (file,) = (cache / "pictures").iterdir()
     assert file.read_bytes() == first[1]
     stamp = file.stat().st_mtime_ns
-    assert wire(picture, limit) == first
+    assert bytes_to_send(picture, limit) == first
     assert file.stat().st_mtime_ns == stamp
-    wire(picture, Limit(pixels=100))
+    bytes_to_send(picture, Limit(pixels=100))
     assert len(list((cache / "pictures").iterdir())) == 2
 
 
 def test_a_spoilt_copy_is_made_again(cache):
-    picture, limit = Picture.of(noise(800, 400)), Limit(pixels=200)
-    first = wire(picture, limit)
+    picture, limit = Picture.from_bytes(noise(800, 400)), Limit(pixels=200)
+    first = bytes_to_send(picture, limit)
     (file,) = (cache / "pictures").iterdir()
     file.write_bytes(b"")
-    assert wire(picture, limit) == first
+    assert bytes_to_send(picture, limit) == first
 
 
 def test_a_cache_that_cannot_be_written_does_no_harm(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("FULLBENCH_CACHE", str(tmp_path / "file" / "below"))
-    assert wire(Picture.of(noise(800, 400)), Limit(pixels=200))[0] == "image/jpeg"
+    assert bytes_to_send(Picture.from_bytes(noise(800, 400)), Limit(pixels=200))[0] == "image/jpeg"
 
 
 def test_a_large_picture_is_scaled_without_a_word_of_pillows(recwarn, monkeypatch):
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 400)  # as if these few pixels were a hundred million
-    assert wire(Picture.of(noise(30, 20)), Limit(pixels=10))[0] == "image/jpeg"
+    assert bytes_to_send(Picture.from_bytes(noise(30, 20)), Limit(pixels=10))[0] == "image/jpeg"
     assert not recwarn.list
 
 
 def test_a_broken_picture_is_named():
-    picture = Picture.of(noise(800, 400)[:500])
+    picture = Picture.from_bytes(noise(800, 400)[:500])
     with pytest.raises(InputError, match=f"the picture {picture.digest[:12]} cannot be scaled"):
-        wire(picture, Limit(pixels=200))
+        bytes_to_send(picture, Limit(pixels=200))
 
 
 def test_measured_reads_the_head_only(tmp_path):
     file = tmp_path / "a.png"
     file.write_bytes(noise(70, 50, "PNG"))
-    assert measured(Picture.read(file)) == (70, 50)
-    assert measured(Picture("gone", "image/png", tmp_path / "gone.png")) is None
+    assert measure_picture(Picture.read(file)) == (70, 50)
+    assert measure_picture(Picture("gone", "image/png", tmp_path / "gone.png")) is None
 
 
 def test_what_is_kept_stays_within_its_bytes_and_forgets_the_oldest():
-    kept = _Kept(100)
+    kept = _EncodingCache(100)
     limit = Limit()
     for name in "abc":
         kept.put((name, limit), ("image/png", bytes(40)))
@@ -171,12 +178,12 @@ def test_what_is_kept_stays_within_its_bytes_and_forgets_the_oldest():
 
 
 def test_threads_may_encode_together():
-    pictures = [Picture.of(noise(120, 90, seed=seed)) for seed in range(8)]
+    pictures = [Picture.from_bytes(noise(120, 90, seed=seed)) for seed in range(8)]
     found: list[str] = []
 
     def work() -> None:
         for picture in pictures * 20:
-            data = pybase64.b64decode(encoded(picture, Limit(pixels=1000))[1])
+            data = pybase64.b64decode(encode_picture(picture, Limit(pixels=1000))[1])
             found.append(hashlib.sha256(data).hexdigest())
 
     threads = [threading.Thread(target=work) for _ in range(4)]

@@ -10,9 +10,9 @@ from fullbench.core.model import Reply
 from fullbench.models.chat_model import ChatModel
 from fullbench.models.dialects import Anthropic, Dialect, Gemini, OpenAI, Responses
 from fullbench.models.model_settings import Limits
-from fullbench.models.wire.batch_lines import FORMS, reply_of
-from fullbench.models.wire.reply_parsing import Tally, Trouble, read
-from fullbench.models.wire.token_estimates import estimate
+from fullbench.models.wire.batch_lines import FORMS, reply_from_line
+from fullbench.models.wire.reply_parsing import Trouble, UsageCounter, read_body
+from fullbench.models.wire.token_estimates import estimate_tokens
 from tests.fake_server import FINGERPRINT, SERVED, SPEAK, THOUGHT
 from tests.models.conftest import ask
 
@@ -61,7 +61,7 @@ def test_a_batch_brings_what_a_live_call_brings(server, dialect, mood):
         "gemini": {"response": body},
     }[dialect.name]
     assert set(FORMS) == set(PATHS)
-    filed = reply_of(ChatModel("m", server.url, dialect), called.prompt, line)
+    filed = reply_from_line(ChatModel("m", server.url, dialect), called.prompt, line)
     for each in ("text", "stop", "reasoning", "served", "fingerprint", "error"):
         assert getattr(filed, each) == getattr(called, each), each
 
@@ -104,12 +104,12 @@ def test_a_reply_cut_off_while_thinking_has_said_nothing():
     ],
 )  # fmt: skip
 def test_a_reply_without_an_answer_is_billed_by_what_the_server_counted(dialect, payload):
-    tally = Tally()
-    assert isinstance(read(dialect, json.dumps(payload).encode(), ask(1), tally), Trouble)
+    tally = UsageCounter()
+    assert isinstance(read_body(dialect, json.dumps(payload).encode(), ask(1), tally), Trouble)
     assert (tally.tokens_in, tally.tokens_out) == (700, 30)
 
 
 def test_a_reply_without_answer_and_count_is_billed_by_what_was_sent():
-    tally = Tally()
-    assert isinstance(read(OpenAI(), b'{"choices": []}', ask(1), tally), Trouble)
-    assert (tally.tokens_in, tally.tokens_out) == (estimate(ask(1)), 0)
+    tally = UsageCounter()
+    assert isinstance(read_body(OpenAI(), b'{"choices": []}', ask(1), tally), Trouble)
+    assert (tally.tokens_in, tally.tokens_out) == (estimate_tokens(ask(1)), 0)

@@ -7,7 +7,7 @@ import pytest
 from fullbench.core.item import Turn
 from fullbench.core.model import Prompt
 from fullbench.core.picture import Picture
-from fullbench.models.wire.token_estimates import estimate, source, tokens
+from fullbench.models.wire.token_estimates import estimate_tokens, rule_source, size_tokens
 from tests.models.conftest import noise
 
 KNOWN = [
@@ -33,7 +33,7 @@ KNOWN = [
 
 @pytest.mark.parametrize(("model", "size", "count"), KNOWN)
 def test_by_the_providers_own_rule(model, size, count):
-    assert tokens(size, model) == count
+    assert size_tokens(size, model) == count
 
 
 COUNTED = [
@@ -47,14 +47,14 @@ COUNTED = [
 
 @pytest.mark.parametrize(("model", "size", "billed"), COUNTED)
 def test_what_others_were_billed(model, size, billed):
-    assert tokens(size, model) == pytest.approx(billed, rel=0.15)
+    assert size_tokens(size, model) == pytest.approx(billed, rel=0.15)
 
 
 def test_several_pictures_cost_the_sum_of_each():
-    pictures = [Picture.of(noise(*size)) for size in ((64, 64), (1024, 512), (200, 900))]
+    pictures = [Picture.from_bytes(noise(*size)) for size in ((64, 64), (1024, 512), (200, 900))]
     for model in ("gpt-4o", "gpt-5.4", "claude-opus-4-7", "gemini-2.5-pro", "grok-4", "qwen2.5-vl", "unheard-of"):
-        alone = [estimate(Prompt((Turn("user", (picture,)),)), model) - 4 for picture in pictures]
-        assert estimate(Prompt((Turn("user", tuple(pictures)),)), model) == 4 + sum(alone)
+        alone = [estimate_tokens(Prompt((Turn("user", (picture,)),)), model) - 4 for picture in pictures]
+        assert estimate_tokens(Prompt((Turn("user", tuple(pictures)),)), model) == 4 + sum(alone)
 
 
 @pytest.mark.parametrize(
@@ -67,11 +67,11 @@ def test_several_pictures_cost_the_sum_of_each():
     ],
 )  # fmt: skip
 def test_a_rule_says_who_says_so(model, who):
-    assert source(model) == who
+    assert rule_source(model) == who
 
 
 def test_a_picture_of_unknown_size_is_not_free():
-    assert tokens(None, "gpt-4o") > 0
+    assert size_tokens(None, "gpt-4o") > 0
 
 
 @pytest.mark.parametrize(
@@ -79,5 +79,5 @@ def test_a_picture_of_unknown_size_is_not_free():
     [("gpt-4o", 765 + 11), ("gpt-4o-mini", 25501 + 11), ("claude-sonnet-4-5", 1369 + 12), ("gemini-2.5-pro", 1032 + 9)],
 )
 def test_a_prompt_is_estimated_within_fifteen_per_cent(model, billed):
-    prompt = Prompt((Turn("user", (Picture.of(noise(1024, 1024)), "How many cats are there?")),))
-    assert estimate(prompt, model) == pytest.approx(billed, rel=0.15)
+    prompt = Prompt((Turn("user", (Picture.from_bytes(noise(1024, 1024)), "How many cats are there?")),))
+    assert estimate_tokens(prompt, model) == pytest.approx(billed, rel=0.15)

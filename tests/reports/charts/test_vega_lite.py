@@ -11,25 +11,33 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from fullbench.core.column_labels import headings
+from fullbench.core.column_labels import table_columns
 from fullbench.core.estimate import Estimate
 from fullbench.core.table import Table
 from fullbench.errors import InputError, MissingExtra
 from fullbench.reports.charts import vega_lite
-from fullbench.reports.charts.vega_lite import FONTS, chart, inline, narrowed, png, svg, write_chart
-from fullbench.reports.translated_tables import localised
+from fullbench.reports.charts.vega_lite import (
+    FONTS,
+    build_chart,
+    inline_svg,
+    narrow_chart,
+    render_png,
+    render_svg,
+    write_chart,
+)
+from fullbench.reports.translated_tables import localise_table
 from tests.reports.sample import LEADERBOARD, PROFILE, QUADRANTS, TABLES
 
 SVG = "{http://www.w3.org/2000/svg}"
 
 
 def texts(drawn):
-    return ["".join(element.itertext()) for element in ET.fromstring(svg(drawn)).iter(f"{SVG}text")]
+    return ["".join(element.itertext()) for element in ET.fromstring(render_svg(drawn)).iter(f"{SVG}text")]
 
 
 @pytest.mark.parametrize("table", [*TABLES, PROFILE, QUADRANTS], ids=lambda table: table.chart["kind"])
 def test_every_kind_draws_its_rows_and_says_what_it_shows(table):
-    drawn = chart(table)
+    drawn = build_chart(table)
     assert drawn.alt.startswith(table.title)
     shown = " ".join(texts(drawn))
     for label in table.column(table.columns[0]):
@@ -44,8 +52,8 @@ def test_every_kind_draws_its_rows_and_says_what_it_shows(table):
 )  # fmt: skip
 def test_every_kind_fits_a_phone_with_words_as_large_and_marks_that_say_the_same(table):
     wordy = replace(table, rows=[(f"{row[0]} with a name that nobody can say at once", *row[1:]) for row in table.rows])
-    wide, narrow = chart(wordy), narrowed(chart(wordy))
-    roots = [ET.fromstring(svg(drawn)) for drawn in (wide, narrow)]
+    wide, narrow = build_chart(wordy), narrow_chart(build_chart(wordy))
+    roots = [ET.fromstring(render_svg(drawn)) for drawn in (wide, narrow)]
     assert float(roots[1].get("width")) <= 340 < float(roots[0].get("width"))
     said, sizes = ([[one.get(name) for one in root.iter() if one.get(name)] for root in roots]
                    for name in ("aria-label", "font-size"))  # fmt: skip
@@ -58,7 +66,9 @@ def test_every_kind_fits_a_phone_with_words_as_large_and_marks_that_say_the_same
 
 @pytest.mark.parametrize("table", [*TABLES, PROFILE, QUADRANTS], ids=lambda table: table.chart["kind"])
 def test_a_chart_within_a_page_has_the_pages_style_and_says_its_marks_alone(table):
-    whole, part = (ET.fromstring(text) for text in (svg(chart(table)), inline(svg(chart(table)))))
+    whole, part = (
+        ET.fromstring(text) for text in (render_svg(build_chart(table)), inline_svg(render_svg(build_chart(table))))
+    )
     assert not list(part.iter(f"{SVG}style"))
     assert not [one for one in part.iter() if "font-family" in one.attrib or "aria-roledescription" in one.attrib]
     assert all("aria-label" in one.attrib for one in part.iter() if "role" in one.attrib)
@@ -68,13 +78,13 @@ def test_a_chart_within_a_page_has_the_pages_style_and_says_its_marks_alone(tabl
 
 
 def test_a_row_without_a_figure_is_not_drawn_and_the_best_is_on_top():
-    found = [text for text in texts(chart(LEADERBOARD)) if text in {"glm", "智谱", "unheard"}]
+    found = [text for text in texts(build_chart(LEADERBOARD)) if text in {"glm", "智谱", "unheard"}]
     assert found == ["glm", "智谱"]
 
 
 def test_dots_lie_where_the_values_are():
     table = Table("t", "T", ("m", "v"), (("a", Estimate(10, 8, 12, 5)), ("b", Estimate(20, 15, 21, 5)), ("c", 30)))
-    root = ET.fromstring(svg(chart(table, {"kind": "intervals", "label": "m", "value": "v"})))
+    root = ET.fromstring(render_svg(build_chart(table, {"kind": "intervals", "label": "m", "value": "v"})))
     group = next(g for g in root.iter(f"{SVG}g") if "mark-symbol" in g.get("class", ""))
     places = [float(re.match(r"translate\(([\d.]+)", path.get("transform"))[1]) for path in group.iter(f"{SVG}path")]
     assert places[1] - places[0] == pytest.approx(places[2] - places[1], rel=1e-3)
@@ -83,7 +93,7 @@ def test_dots_lie_where_the_values_are():
 
 def test_a_radar_draws_whole_rows_on_its_spokes():
     table = PROFILE
-    drawn = chart(table)
+    drawn = build_chart(table)
     assert drawn.alt.endswith("Radar of 2 rows over 3 figures; the outer ring is 8.")
     points = {(row["group"], row["order"]): row for row in drawn.spec["data"]["values"]}
     assert {name for name, _ in points} == {"glm", "qwen"}
@@ -95,12 +105,12 @@ def test_a_radar_draws_whole_rows_on_its_spokes():
             assert row["value"] == points[name, 0]["value"]
     assert "计数" in texts(drawn)
     assert {"2", "4", "6", "8"} <= set(texts(drawn)), "every ring has its number"
-    few = chart(table, {**table.chart, "most": 1})
+    few = build_chart(table, {**table.chart, "most": 1})
     assert "1 rows (1 more in the table)" in few.alt
 
 
 def test_quadrants_have_axes_of_their_own():
-    layers = chart(QUADRANTS).spec["layer"]
+    layers = build_chart(QUADRANTS).spec["layer"]
     assert [layer["encoding"] for layer in layers[:2]] == [{"x": {"datum": 5.0}}, {"y": {"datum": 1.0}}]
     domains = [layers[-1]["encoding"][axis]["scale"]["domain"] for axis in "xy"]
     assert domains == [[4.0, 6.0], [0.9, 1.9]]
@@ -111,8 +121,8 @@ def test_quadrants_have_their_names_and_a_figure_without_bound_stands_at_the_upp
     hint = {**QUADRANTS.chart, "corners": ["Robust Convergence", "Component-Centric", "Alignment-Driven", "限"],
             "infinite": "∞"}  # fmt: skip
     table = Table("q", "Q", QUADRANTS.columns, rows, chart=hint)
-    drawn = chart(table)
-    root = ET.fromstring(svg(drawn))
+    drawn = build_chart(table)
+    root = ET.fromstring(render_svg(drawn))
     places = {}
     for group in root.iter(f"{SVG}g"):
         if "mark-text" in group.get("class", ""):
@@ -127,13 +137,13 @@ def test_quadrants_have_their_names_and_a_figure_without_bound_stands_at_the_upp
     assert 0 < places["rock (∞)"][1] < min(down for name, (_, down) in places.items() if name in hint["corners"])
     assert not any(name.startswith("control") for name in places), "what has no figure across has no place"
     assert drawn.alt.endswith("3 rows, with lines between four quadrants; 1 at the upper edge without bound.")
-    alone = chart(Table("q", "Q", QUADRANTS.columns, (("rock", 5.5, "∞"),), chart={**hint, "split": (5.0, None)}))
+    alone = build_chart(Table("q", "Q", QUADRANTS.columns, (("rock", 5.5, "∞"),), chart={**hint, "split": (5.0, None)}))
     assert "rock (∞)" in texts(alone)
-    assert localised(table, "zh").chart["corners"][0] == "又好又稳"
+    assert localise_table(table, "zh").chart["corners"][0] == "又好又稳"
 
 
 def test_chinese_stays_text_in_svg_under_fonts_that_browsers_have():
-    text = svg(chart(LEADERBOARD))
+    text = render_svg(build_chart(LEADERBOARD))
     assert ">智谱</text>" in text
     assert set(re.findall(r'<text [^>]*font-family="([^"]*)"', text)) == {FONTS}
     assert "PingFang SC" in FONTS
@@ -142,9 +152,9 @@ def test_chinese_stays_text_in_svg_under_fonts_that_browsers_have():
 
 def test_no_two_charts_share_an_id_and_the_same_chart_is_the_same_text():
     heat = next(table for table in TABLES if table.chart["kind"] == "heat")
-    one, two = chart(heat), chart(Table("t", "T", heat.columns, (*heat.rows, ("a", "a", 0.5))), heat.chart)
-    assert svg(one) == svg(one)
-    first, second = (set(re.findall(r' id="([^"]+)"', svg(drawn))) for drawn in (one, two))
+    one, two = build_chart(heat), build_chart(Table("t", "T", heat.columns, (*heat.rows, ("a", "a", 0.5))), heat.chart)
+    assert render_svg(one) == render_svg(one)
+    first, second = (set(re.findall(r' id="([^"]+)"', render_svg(drawn))) for drawn in (one, two))
     assert first
     assert not first & second
 
@@ -157,7 +167,7 @@ def cjk_font():
 
 def ink(name):
     table = Table("t", "T", ("m", "v"), ((name, 1.0), ("b", 2.0)))
-    data = png(chart(table, {"kind": "intervals", "label": "m", "value": "v"}), scale=1)
+    data = render_png(build_chart(table, {"kind": "intervals", "label": "m", "value": "v"}), scale=1)
     return np.asarray(Image.open(io.BytesIO(data)).convert("L"))
 
 
@@ -170,7 +180,7 @@ def test_chinese_glyphs_differ_in_png():
 
 
 def test_files_by_suffix(tmp_path):
-    drawn = chart(LEADERBOARD)
+    drawn = build_chart(LEADERBOARD)
     assert write_chart(drawn, tmp_path / "c.svg").read_text().startswith("<svg")
     with Image.open(write_chart(drawn, tmp_path / "c.png")) as image:
         assert image.width > 600
@@ -181,30 +191,32 @@ def test_files_by_suffix(tmp_path):
 
 def test_hints_that_do_not_fit_are_named():
     with pytest.raises(InputError, match="unknown chart 'pie'"):
-        chart(LEADERBOARD, {"kind": "pie"})
+        build_chart(LEADERBOARD, {"kind": "pie"})
     with pytest.raises(InputError, match="needs the hint 'value'"):
-        chart(LEADERBOARD, {"kind": "bars", "label": "contestant"})
+        build_chart(LEADERBOARD, {"kind": "bars", "label": "contestant"})
     with pytest.raises(InputError, match="no column 'x'"):
-        chart(LEADERBOARD, {"kind": "bars", "label": "x", "value": "rating"})
+        build_chart(LEADERBOARD, {"kind": "bars", "label": "x", "value": "rating"})
 
 
 def test_no_hint_no_chart_and_no_rows_no_chart():
-    assert chart(Table("t", "T", ("a",), ())) is None
-    assert chart(Table("t", "T", ("a", "b"), (("x", None),)), {"kind": "bars", "label": "a", "value": "b"}) is None
+    assert build_chart(Table("t", "T", ("a",), ())) is None
+    assert (
+        build_chart(Table("t", "T", ("a", "b"), (("x", None),)), {"kind": "bars", "label": "a", "value": "b"}) is None
+    )
 
 
 def test_without_the_extra_the_message_says_how_to_get_it(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "vl_convert", None)
     with pytest.raises(MissingExtra, match=r"\.\[charts\]"):
-        vega_lite.svg(chart(LEADERBOARD))
+        vega_lite.render_svg(build_chart(LEADERBOARD))
 
 
 def test_a_curve_is_drawn_for_each_label():
     rows = [(judge, x / 10, 1 - slope * x / 10) for judge, slope in (("a", 0.5), ("b", 0.9)) for x in range(5)]
-    drawn = chart(
+    drawn = build_chart(
         Table("t", "T", ("judge", "x", "y"), rows, chart={"kind": "curves", "x": "x", "value": "y", "label": "judge"})
     )
-    root = ET.fromstring(svg(drawn))
+    root = ET.fromstring(render_svg(drawn))
     lines = [g for g in root.iter(f"{SVG}g") if "mark-line" in g.get("class", "")]
     assert len(lines) == 2
     assert {"a", "b"} <= set(texts(drawn))
@@ -213,17 +225,17 @@ def test_a_curve_is_drawn_for_each_label():
 def test_a_chart_is_laid_out_once_for_page_and_svg_once_for_png_and_the_pixels_are_the_converters_own(monkeypatch):
     import vl_convert
 
-    drawn = chart(LEADERBOARD)
+    drawn = build_chart(LEADERBOARD)
     whole = vl_convert.vegalite_to_png(dict(drawn.spec), scale=2.0, vl_version="5.20")
     asked = []
     convert = vl_convert.vegalite_to_svg
     monkeypatch.setattr(vl_convert, "vegalite_to_svg", lambda *a, **k: asked.append(1) or convert(*a, **k))
-    vega_lite._laid_out_once.cache_clear()
-    assert svg(drawn) == svg(drawn)
-    with Image.open(io.BytesIO(png(drawn))) as image, Image.open(io.BytesIO(whole)) as expected:
+    vega_lite._lay_out_spec.cache_clear()
+    assert render_svg(drawn) == render_svg(drawn)
+    with Image.open(io.BytesIO(render_png(drawn))) as image, Image.open(io.BytesIO(whole)) as expected:
         assert np.array_equal(np.asarray(image), np.asarray(expected))
-    assert svg(drawn)
-    assert png(drawn)
+    assert render_svg(drawn)
+    assert render_png(drawn)
     assert len(asked) == 2
 
 
@@ -243,9 +255,9 @@ def test_the_marks_of_a_row_lead_to_its_address_and_guides_lead_nowhere(hint):
     where = ("/verdicts?judge=a+b&contestant=%E6%99%BA", "../verdicts.html?contestant=%3Cb%3E", None)
     rows = [(name, 10.0 + place, 2.0 * place, 1.0, where[place]) for place, name in enumerate(("智", "<b>", "c"))]
     table = Table("t", "T", ("m", "v", "w", "u", "at"), rows)
-    root = ET.fromstring(svg(chart(table, {**hint, "href": "at"})))
+    root = ET.fromstring(render_svg(build_chart(table, {**hint, "href": "at"})))
     assert {link.get("href") for link in root.iter(f"{SVG}a")} == set(where[:2])
-    assert not list(ET.fromstring(svg(chart(table, hint))).iter(f"{SVG}a"))
+    assert not list(ET.fromstring(render_svg(build_chart(table, hint))).iter(f"{SVG}a"))
     for link in root.iter(f"{SVG}a"):
         names = {element.get("aria-label", "") for element in link.iter()} - {""}
         whose = "智" if "judge" in link.get("href") else "<b>"
@@ -260,9 +272,9 @@ def test_rows_of_one_name_have_a_line_each():
             (criterion, ruling) for criterion in ("truth", "style") for ruling in ("pairs", "scores")
         )
     ]
-    table = Table("orders", "T", headings("judge", "criterion", "ruling", "first shown wins"), rows)
+    table = Table("orders", "T", table_columns("judge", "criterion", "ruling", "first shown wins"), rows)
     hint = {"kind": "intervals", "label": "judge", "value": "first shown wins"}
-    names = [row["label"] for row in chart(table, hint).spec["data"]["values"]]
+    names = [row["label"] for row in build_chart(table, hint).spec["data"]["values"]]
     assert names == ["j, truth, pairs", "j, truth, scores", "j, style, pairs", "j, style, scores"]
     alone = replace(table, rows=rows[:1])
-    assert [row["label"] for row in chart(alone, hint).spec["data"]["values"]] == ["j"]
+    assert [row["label"] for row in build_chart(alone, hint).spec["data"]["values"]] == ["j"]

@@ -12,7 +12,7 @@ from fullbench.errors import Undefined
 from fullbench.stats.agreement.preferences_from_scores import (
     min_max,
     normalised_pairs,
-    outcomes,
+    pair_outcomes,
     preference_accuracy,
     threshold_curve,
 )
@@ -35,7 +35,7 @@ def test_a_constant_or_empty_column_cannot_be_stretched():
 @given(pairs)
 def test_swapping_the_pair_turns_every_outcome(found):
     one, two = zip(*found, strict=True)
-    assert outcomes(one, two, margin=2) == pytest.approx(1 - outcomes(two, one, margin=2))
+    assert pair_outcomes(one, two, margin=2) == pytest.approx(1 - pair_outcomes(two, one, margin=2))
 
 
 @given(pairs)
@@ -66,4 +66,4 @@ def test_the_two_columns_are_stretched_together():
 
 def test_a_negative_margin_is_a_mistake():
     with pytest.raises(ValueError, match="margin"):
-        outcomes([1], [2], margin=-0.1)
+        pair_outcomes([1], [2], margin=-0.1)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from fullbench.errors import Undefined
-from fullbench.stats.agreement.repeat_consistency import alignment, spreads
+from fullbench.stats.agreement.repeat_consistency import alignment_score, spreads_by_seed
 
 SEEDS = st.lists(st.lists(st.integers(1, 10), min_size=1, max_size=6), min_size=2, max_size=12)
 
@@ -26,12 +26,12 @@ def test_it_is_the_definition(marks):
     several = [np.std(found) for found in marks if len(found) > 1]
     if len(several) < 2:
         return
-    found = alignment(seed, values, resamples=50)
+    found = alignment_score(seed, values, resamples=50)
     expected = math.inf if sum(several) == 0 else len(several) / sum(several)
     assert found.value == pytest.approx(expected)
     assert (found.seeds, found.left_out, found.as_zero) == (len(several), len(marks) - len(several), 0)
     assert found.steady == sum(spread == 0 for spread in several)
-    literal = alignment(seed, values, one_variant="zero", resamples=50)
+    literal = alignment_score(seed, values, one_variant="zero", resamples=50)
     assert literal.value == pytest.approx(math.inf if sum(several) == 0 else len(marks) / sum(several))
     assert literal.value >= found.value or math.isclose(literal.value, found.value)
     assert (literal.left_out, literal.as_zero) == (0, found.left_out)
@@ -42,15 +42,15 @@ def test_it_does_not_depend_on_the_order_of_rows(marks, random):
     seed, values = rows(marks)
     places = list(range(len(seed)))
     random.shuffle(places)
-    _, spread, variants = spreads([seed[i] for i in places], [values[i] for i in places])
-    assert np.allclose(spread, spreads(seed, values)[1])
+    _, spread, variants = spreads_by_seed([seed[i] for i in places], [values[i] for i in places])
+    assert np.allclose(spread, spreads_by_seed(seed, values)[1])
     assert variants.tolist() == [len(found) for found in marks]
 
 
 def test_the_interval_is_that_of_the_mean_spread_turned_over():
     rng = np.random.default_rng(3)
     marks = rng.integers(1, 11, size=(150, 6))
-    found = alignment(np.repeat(np.arange(150), 6), marks.ravel(), resamples=4000)
+    found = alignment_score(np.repeat(np.arange(150), 6), marks.ravel(), resamples=4000)
     estimate = found.estimate
     theirs = stats.bootstrap(
         (marks.std(axis=1),), lambda x, axis: 1 / x.mean(axis=axis), n_resamples=4000, method="percentile",
@@ -63,14 +63,14 @@ def test_the_interval_is_that_of_the_mean_spread_turned_over():
 
 
 def test_an_infinite_score_is_said_and_never_a_number():
-    found = alignment(["a", "a", "b", "b"], [7, 7, 3, 3])
+    found = alignment_score(["a", "a", "b", "b"], [7, 7, 3, 3])
     assert found.value == math.inf
     with pytest.raises(Undefined, match="infinite"):
         _ = found.estimate
 
 
 def test_an_open_end_is_said():
-    found = alignment(["a", "a", "b", "b"], [7, 7, 3, 5])
+    found = alignment_score(["a", "a", "b", "b"], [7, 7, 3, 5])
     assert found.value == 2.0
     with pytest.raises(Undefined, match="no upper end"):
         _ = found.estimate
@@ -78,8 +78,8 @@ def test_an_open_end_is_said():
 
 def test_what_cannot_be_had():
     with pytest.raises(Undefined, match="no seed has two variants"):
-        alignment(["a", "b"], [1, 2])
+        alignment_score(["a", "b"], [1, 2])
     with pytest.raises(ValueError, match="left out"):
-        alignment(["a", "a"], [1, 2], one_variant="dropped")
+        alignment_score(["a", "a"], [1, 2], one_variant="dropped")
     with pytest.raises(ValueError, match="one length"):
-        alignment(["a"], [1, 2])
+        alignment_score(["a"], [1, 2])

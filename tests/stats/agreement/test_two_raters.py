@@ -23,9 +23,15 @@ def point(statistic, x, y):
 def test_correlations_are_scipys(pairs):
     x, y = np.array(pairs).T
     assume(np.ptp(x) and np.ptp(y))
-    assert point(weighted_statistics.pearson, x, y) == pytest.approx(scipy.stats.pearsonr(x, y).statistic, abs=1e-9)
-    assert point(weighted_statistics.spearman, x, y) == pytest.approx(scipy.stats.spearmanr(x, y).statistic, abs=1e-9)
-    assert point(weighted_statistics.kendall, x, y) == pytest.approx(scipy.stats.kendalltau(x, y).statistic, abs=1e-9)
+    assert point(weighted_statistics.weighted_pearson, x, y) == pytest.approx(
+        scipy.stats.pearsonr(x, y).statistic, abs=1e-9
+    )
+    assert point(weighted_statistics.weighted_spearman, x, y) == pytest.approx(
+        scipy.stats.spearmanr(x, y).statistic, abs=1e-9
+    )
+    assert point(weighted_statistics.weighted_kendall, x, y) == pytest.approx(
+        scipy.stats.kendalltau(x, y).statistic, abs=1e-9
+    )
 
 
 @given(PAIRS)
@@ -33,9 +39,9 @@ def test_class_scores_are_sklearns(pairs):
     given_, truth = np.array(pairs).T
     for by_size, average in ((False, "macro"), (True, "weighted")):
         for ours, name in (
-            (weighted_statistics.precision, metrics.precision_score),
-            (weighted_statistics.recall, metrics.recall_score),
-            (weighted_statistics.f1, metrics.f1_score),
+            (weighted_statistics.precision_statistic, metrics.precision_score),
+            (weighted_statistics.recall_statistic, metrics.recall_score),
+            (weighted_statistics.f1_statistic, metrics.f1_score),
         ):
             theirs = name(truth, given_, average=average, zero_division=0)
             assert point(ours(by_size), given_, truth) == pytest.approx(theirs, abs=1e-12)
@@ -50,11 +56,11 @@ def test_kappas_are_sklearns(pairs):
     x, y = np.array(pairs).T
     assume(len(set(x) | set(y)) > 1)
     labels = np.arange(1, 6)
-    assert point(weighted_statistics.cohen, x, y) == pytest.approx(
+    assert point(weighted_statistics.weighted_cohen_kappa, x, y) == pytest.approx(
         metrics.cohen_kappa_score(x, y, labels=labels), abs=1e-9
     )
     theirs = metrics.cohen_kappa_score(x, y, labels=labels, weights="quadratic")
-    assert point(weighted_statistics.quadratic, x, y) == pytest.approx(theirs, abs=1e-9)
+    assert point(weighted_statistics.weighted_quadratic_kappa, x, y) == pytest.approx(theirs, abs=1e-9)
 
 
 @given(PAIRS, st.lists(st.integers(0, 4), min_size=6, max_size=60))
@@ -62,15 +68,15 @@ def test_kappas_are_sklearns(pairs):
 @pytest.mark.parametrize(
     "statistic",
     [
-        weighted_statistics.pearson,
-        weighted_statistics.spearman,
-        weighted_statistics.kendall,
-        weighted_statistics.cohen,
-        weighted_statistics.quadratic,
-        weighted_statistics.f1(False),
-        weighted_statistics.f1(True),
-        weighted_statistics.precision(False),
-        weighted_statistics.recall(False),
+        weighted_statistics.weighted_pearson,
+        weighted_statistics.weighted_spearman,
+        weighted_statistics.weighted_kendall,
+        weighted_statistics.weighted_cohen_kappa,
+        weighted_statistics.weighted_quadratic_kappa,
+        weighted_statistics.f1_statistic(False),
+        weighted_statistics.f1_statistic(True),
+        weighted_statistics.precision_statistic(False),
+        weighted_statistics.recall_statistic(False),
         weighted_statistics.absolute_error,
     ],
 )
@@ -87,19 +93,20 @@ def test_kendall_by_sorting_is_kendall_by_signs(monkeypatch):
     rng = np.random.default_rng(1)
     x, y = rng.normal(size=(2, 40))
     weights = rng.integers(0, 3, (6, 40)).astype(float)
-    by_signs = weighted_statistics.kendall(weights, x, y)
+    by_signs = weighted_statistics.weighted_kendall(weights, x, y)
     monkeypatch.setattr(weighted_statistics, "_MOST_SIGNS", 10)
-    assert weighted_statistics.kendall(weights, x, y) == pytest.approx(by_signs)
+    assert weighted_statistics.weighted_kendall(weights, x, y) == pytest.approx(by_signs)
 
 
 def test_correlation_survives_a_large_offset():
     x, y = np.random.default_rng(1).normal(size=(2, 50))
     expected = scipy.stats.pearsonr(x, y).statistic
-    assert point(weighted_statistics.pearson, 1e9 + x, 1e-9 * y) == pytest.approx(expected, abs=1e-6)
+    assert point(weighted_statistics.weighted_pearson, 1e9 + x, 1e-9 * y) == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.parametrize(
-    ("ours", "theirs"), [("pearson", "pearsonr"), ("spearman", "spearmanr"), ("kendall", "kendalltau")]
+    ("ours", "theirs"),
+    [("pearson_correlation", "pearsonr"), ("spearman_correlation", "spearmanr"), ("kendall_correlation", "kendalltau")],
 )
 def test_p_values_are_scipys(ours, theirs):
     x, y = [1, 4, 3, 5, 2, 2, 5], [2, 3, 3, 5, 1, 3, 4]
@@ -108,7 +115,12 @@ def test_p_values_are_scipys(ours, theirs):
 
 def test_symmetric_figures_do_not_care_who_is_first():
     x, y = [1, 4, 3, 5, 2, 2, 5], [2, 3, 3, 5, 1, 3, 4]
-    for figure in (two_raters.pearson, two_raters.kendall, two_raters.cohen_kappa, two_raters.absolute_error):
+    for figure in (
+        two_raters.pearson_correlation,
+        two_raters.kendall_correlation,
+        two_raters.cohen_kappa,
+        two_raters.absolute_error,
+    ):
         assert figure(x, y).value == pytest.approx(figure(y, x).value)
 
 
@@ -126,7 +138,7 @@ def test_bands_must_hold_every_mark():
     fuzzy = [(1, 2), (3, 5), (6, 8), (9, 10)]
     assert two_raters.band_accuracy([1, 3, 8], [2, 6, 6], fuzzy).value == pytest.approx(2 / 3)
     with pytest.raises(ValueError, match=r"2\.5 does not"):
-        two_raters.bands([1, 2.5], fuzzy)
+        two_raters.band_indices([1, 2.5], fuzzy)
 
 
 def test_items_that_are_alike_do_not_make_a_share_certain():

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fullbench.errors import Undefined
-from fullbench.stats.agreement.vote_consensus import dawid_skene, majority
+from fullbench.stats.agreement.vote_consensus import dawid_skene, majority_labels
 
 VOTES = st.lists(
     st.tuples(st.sampled_from("abcdef"), st.sampled_from("rst"), st.sampled_from("xyz")), min_size=1, max_size=40
@@ -74,7 +74,7 @@ def test_planted_errors_are_found_and_beat_the_majority():
             rows.append((item, name, label if draw.random() < share else {"no": "yes", "yes": "no"}[label]))
         rows += [(item, name, "no" if draw.random() < 0.85 else label) for name in ("eve", "dan", "fay")]
     found = dawid_skene(*zip(*rows, strict=True))
-    voted = majority([i for i, _, _ in rows], [one for _, _, one in rows])
+    voted = majority_labels([i for i, _, _ in rows], [one for _, _, one in rows])
     ours = sum(found.label(item)[0] == label for item, label in truth.items())
     theirs = sum(voted[item] == (label,) for item, label in truth.items())
     assert ours > 380
@@ -89,7 +89,7 @@ def test_majority_counts(rows):
     counts = defaultdict(Counter)
     for item, _, label in rows:
         counts[item][label] += 1
-    found = majority([i for i, _, _ in rows], [one for _, _, one in rows])
+    found = majority_labels([i for i, _, _ in rows], [one for _, _, one in rows])
     assert found == {
         item: tuple(sorted(one for one, n in votes.items() if n == max(votes.values())))
         for item, votes in counts.items()

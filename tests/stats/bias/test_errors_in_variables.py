@@ -10,8 +10,8 @@ import pytest
 import statsmodels.api as sm
 
 from fullbench.errors import Undefined
-from fullbench.stats.bias.errors_in_variables import BOUNDS, KNOWN, Votes, effects
-from fullbench.stats.bias.latent_scale import felt
+from fullbench.stats.bias.errors_in_variables import BOUNDS, KNOWN_ERROR, Votes, estimate_effects
+from fullbench.stats.bias.latent_scale import fit_latent_scale
 from fullbench.stats.paired_comparison_of_judges import benjamini_hochberg
 
 ASKED = ("words", "own", "shift")
@@ -35,7 +35,7 @@ def marked(draw, items, *, raters=3, related=0.4, noise=0.8, scale=1.0, best=0, 
     judge = middle + scale * (worth - middle) + noise * draw.standard_normal((items, 5)) + loves * words + favours * own
     votes = worth[..., None] + 0.8 * draw.standard_normal((items, 5, raters))
     judge, votes = (np.clip(np.rint(part), 1, 5) for part in (judge, votes))
-    people = Votes.of(np.repeat(np.arange(5 * items), raters), votes.ravel())
+    people = Votes.from_rows(np.repeat(np.arange(5 * items), raters), votes.ravel())
     item = np.repeat(np.arange(items), 5)
     return judge.ravel(), people, {"words": words.ravel(), "own": own.ravel()}, item
 
@@ -46,11 +46,11 @@ def accused(runs, items, seed=1, **setting):
     claims = []
     for _ in range(runs):
         try:
-            found = effects(*marked(draw, items, **setting), scale=(1, 5))
+            found = estimate_effects(*marked(draw, items, **setting), scale=(1, 5))
         except Undefined:
             claims.append((False,) * len(ASKED))
             continue
-        claims.append(benjamini_hochberg([found[name].p for name in ASKED]).passed)
+        claims.append(benjamini_hochberg([found[name].p for name in ASKED]).is_significant)
     return np.mean([any(claim) for claim in claims]), dict(zip(ASKED, np.mean(claims, axis=0), strict=True))
 
 
@@ -77,8 +77,8 @@ def test_what_is_planted_is_found_where_people_voted_several_times():
 def test_votes_without_error_are_a_plain_regression():
     draw = np.random.default_rng(2)
     marks, _, traits, item = marked(draw, 80)
-    people = Votes.of(np.arange(400), draw.integers(1, 6, 400).astype(float) + marks / 2)
-    found = effects(marks, people, traits, item)
+    people = Votes.from_rows(np.arange(400), draw.integers(1, 6, 400).astype(float) + marks / 2)
+    found = estimate_effects(marks, people, traits, item)
     design = sm.add_constant(np.column_stack([people.mean, *traits.values()]))
     fitted = sm.OLS(marks, design).fit()
     assert found["words"].way == BOUNDS
@@ -87,8 +87,8 @@ def test_votes_without_error_are_a_plain_regression():
         assert found[name].estimate.value == pytest.approx(fitted.params[place])
     # At the other end: the regression of people on the judge, turned round.
     turned = sm.OLS(people.mean, sm.add_constant(np.column_stack([marks, *traits.values()]))).fit().params
-    assert found["scale"].other.value == pytest.approx(1 / turned[1])
-    assert found["words"].other.value == pytest.approx(-turned[2] / turned[1])
+    assert found["scale"].other_bound.value == pytest.approx(1 / turned[1])
+    assert found["words"].other_bound.value == pytest.approx(-turned[2] / turned[1])
 
 
 def test_the_intervals_of_known_errors_cover_the_planted_effect():
@@ -98,10 +98,10 @@ def test_the_intervals_of_known_errors_cover_the_planted_effect():
         worth = draw.standard_normal(300)
         words = 0.5 * worth + draw.standard_normal(300)
         vote = np.repeat(worth, 2) + 0.8 * draw.standard_normal(600)
-        people = Votes.of(np.repeat(np.arange(300), 2), vote)
+        people = Votes.from_rows(np.repeat(np.arange(300), 2), vote)
         judge = 0.2 + 0.7 * worth + 0.25 * words + 0.6 * draw.standard_normal(300)
-        found = effects(judge, people, {"words": words}, np.arange(300) // 5)
-        assert found["words"].way == KNOWN
+        found = estimate_effects(judge, people, {"words": words}, np.arange(300) // 5)
+        assert found["words"].way == KNOWN_ERROR
         hits.append([found["words"].estimate.low <= 0.25 <= found["words"].estimate.high,
                      found["scale"].estimate.low <= 0.7 <= found["scale"].estimate.high])  # fmt: skip
     assert np.mean(hits, axis=0).min() >= 0.92 - 2 * (0.92 * 0.08 / 150) ** 0.5
@@ -112,8 +112,8 @@ def test_a_lenient_rater_is_no_noise():
     worth = np.random.default_rng(4).standard_normal(50)
     response, rater = np.repeat(np.arange(50), 3), np.tile(np.arange(3), 50)
     vote = worth[response] + np.array([-1.0, 0.0, 1.0])[rater]
-    assert Votes.of(response, vote, rater).squares.sum() == pytest.approx(0, abs=1e-12)
-    assert Votes.of(response, vote).squares.sum() == pytest.approx(100)
+    assert Votes.from_rows(response, vote, rater).squares.sum() == pytest.approx(0, abs=1e-12)
+    assert Votes.from_rows(response, vote).squares.sum() == pytest.approx(100)
 
 
 def test_marks_as_felt_know_nothing_of_the_end_of_the_scale():
@@ -123,7 +123,7 @@ def test_marks_as_felt_know_nothing_of_the_end_of_the_scale():
 
     draw = np.random.default_rng(5)
     marks = np.clip(np.rint(draw.normal(4.4, 1.2, 800)), 1, 5)
-    found = felt(marks, np.arange(800) // 4, 200, (1, 5))
+    found = fit_latent_scale(marks, np.arange(800) // 4, 200, (1, 5))
 
     def against(point):
         low = np.where(marks == 1, -np.inf, marks - 0.5)
@@ -134,12 +134,12 @@ def test_marks_as_felt_know_nothing_of_the_end_of_the_scale():
     assert (found.centre, found.spread) == pytest.approx((best[0], np.exp(best[1])), abs=1e-4)
     assert found.centre == pytest.approx(4.4, abs=0.15)
     with pytest.raises(Undefined, match="three different marks"):
-        felt(np.array([1.0, 2.0, 1.0]), np.arange(3), 3, (1, 5))
+        fit_latent_scale(np.array([1.0, 2.0, 1.0]), np.arange(3), 3, (1, 5))
 
 
 def test_people_who_do_not_agree_at_all_leave_nothing_to_tell():
     draw = np.random.default_rng(6)
     first = draw.integers(1, 6, 200).astype(float)
-    people = Votes.of(np.tile(np.arange(200), 2), np.concatenate([first, draw.permutation(6 - first)]))
+    people = Votes.from_rows(np.tile(np.arange(200), 2), np.concatenate([first, draw.permutation(6 - first)]))
     with pytest.raises(Undefined, match="agree too little"):
-        effects(draw.integers(1, 6, 200).astype(float), people, {}, np.arange(200) // 4)
+        estimate_effects(draw.integers(1, 6, 200).astype(float), people, {}, np.arange(200) // 4)

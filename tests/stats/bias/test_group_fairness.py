@@ -10,7 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fullbench.errors import Undefined
-from fullbench.stats.bias.group_fairness import by_group, counts_by, dispersion_score, gini, gini_equality, near_pairs
+from fullbench.stats.bias.group_fairness import (
+    by_group,
+    counts_by,
+    dispersion_score,
+    gini_coefficient,
+    gini_equality,
+    near_pairs,
+)
 
 scores = st.lists(st.floats(0, 1), min_size=2, max_size=40)
 positive = st.lists(st.floats(0.01, 100), min_size=1, max_size=40)
@@ -33,8 +40,8 @@ def test_near_pairs_of_many_scores_are_counted_in_blocks():
 def test_gini_is_the_mean_difference_over_twice_the_mean(x):
     n = len(x)
     wanted = sum(abs(a - b) for a in x for b in x) / (2 * n * n * np.mean(x))
-    assert gini(x) == pytest.approx(wanted, abs=1e-9)
-    assert 0 <= gini(x) + 1e-12 < 1
+    assert gini_coefficient(x) == pytest.approx(wanted, abs=1e-9)
+    assert 0 <= gini_coefficient(x) + 1e-12 < 1
 
 
 @given(positive, st.floats(0.1, 10))
@@ -53,7 +60,7 @@ def test_equal_scores_are_even_by_all_three(value, n):
     assert dispersion_score(x) == pytest.approx(1)
 
 
-@pytest.mark.parametrize("figure", [gini, gini_equality, dispersion_score])
+@pytest.mark.parametrize("figure", [gini_coefficient, gini_equality, dispersion_score])
 def test_what_is_not_defined_says_why(figure):
     with pytest.raises(Undefined, match="1 of 3 scores are negative"):
         figure([-1, 2, 3])
@@ -70,4 +77,4 @@ def test_groups_are_averaged_both_ways():
     assert found.mean_over_rows() == pytest.approx(0.6)
     assert found.mean_over_rows(counts_by(list("ab"))) == 0.5
     with pytest.raises(Undefined, match="none of 2 groups"):
-        by_group(gini, [-1, -2], list("ab")).mean()
+        by_group(gini_coefficient, [-1, -2], list("ab")).mean()

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from fullbench.core.estimate import Estimate
-from fullbench.stats.bias.reasons_for_disagreement import CAUSES, disagreements
-from fullbench.stats.ratings.joint_rating_model import Joint, JudgeFit, Votes, joint
+from fullbench.stats.bias.reasons_for_disagreement import CAUSES, judge_disagreements
+from fullbench.stats.ratings.joint_rating_model import JointRatings, JudgeFit, Votes, fit_joint_model
 
 STRENGTHS = np.array([0.8, 0.1, -0.9])
 
@@ -32,19 +32,19 @@ def heard(seed: int, sharp, place, length, items: int = 400) -> Votes:
                  np.array(columns[6]))  # fmt: skip
 
 
-def fits(sharp, place, length) -> Joint:
+def fits(sharp, place, length) -> JointRatings:
     judges = tuple(
         JudgeFit(*(Estimate.bare(float(value), 9, "planted") for value in (s, p, le)), 0.0, 9, 1.0)
         for s, p, le in zip(sharp, place, length, strict=True)
     )
-    return Joint((), judges, STRENGTHS, np.zeros((3, 3)))
+    return JointRatings((), judges, STRENGTHS, np.zeros((3, 3)))
 
 
-def plainly(votes: Votes, fitted: Joint, one: int, two: int):
+def plainly(votes: Votes, fitted: JointRatings, one: int, two: int):
     """The same by loops: every vote of one beside every vote of the other on the same pair of responses."""
     by_pair = {}
     for a, b, won, judge, item, order, lead in zip(
-        *(getattr(votes, name).tolist() for name in ("one", "two", "won", "judge", "item", "order", "lead")),
+        *(getattr(votes, name).tolist() for name in ("first", "second", "outcome", "judge", "item", "order", "lead")),
         strict=True,
     ):
         by_pair.setdefault((item, a, b), {}).setdefault(judge, []).append((won, order, lead))
@@ -87,21 +87,21 @@ def plainly(votes: Votes, fitted: Joint, one: int, two: int):
 def test_causes_and_the_observed_share_are_those_of_a_plain_computation():
     settings = [1.0, 1.8, 0.4], [0.6, -0.2, 0.0], [0.0, 0.5, -0.9]
     votes, fitted = heard(2, *settings, items=40), fits(*settings)
-    found = {(pair.one, pair.two): pair for pair in disagreements(votes, fitted)}
+    found = {(pair.first_judge, pair.second_judge): pair for pair in judge_disagreements(votes, fitted)}
     assert list(found) == [(0, 1), (0, 2), (1, 2)]
     for (one, two), pair in found.items():
         causes, differ = plainly(votes, fitted, one, two)
         assert pair.causes == pytest.approx(causes, abs=1e-12)
-        assert pair.observed.value == pytest.approx(differ)
-        assert pair.observed.units == 40
-        assert pair.rest == pytest.approx(differ - sum(causes.values()))
+        assert pair.observed_rate.value == pytest.approx(differ)
+        assert pair.observed_rate.units == 40
+        assert pair.unexplained_rate == pytest.approx(differ - sum(causes.values()))
 
 
 def test_the_cause_that_was_planted_is_named():
     """People without biases, a judge that loves the first place, and one that loves length."""
     votes = heard(5, [1.0, 1.0, 1.0], [0.0, 2.0, 0.0], [0.0, 0.0, 2.0], items=1500)
-    fitted = joint(votes, 3, 3, anchor=0)
-    by_place, by_length, both = disagreements(votes, fitted)
+    fitted = fit_joint_model(votes, 3, 3, anchor=0)
+    by_place, by_length, both = judge_disagreements(votes, fitted)
     assert max(by_place.causes, key=by_place.causes.get) == "place of two"
     assert max(by_length.causes, key=by_length.causes.get) == "length of two"
     assert sorted(both.causes, key=both.causes.get)[-2:] in (
@@ -110,4 +110,4 @@ def test_the_cause_that_was_planted_is_named():
     for pair in (by_place, by_length):
         others = [value for name, value in pair.causes.items() if name != max(pair.causes, key=pair.causes.get)]
         assert max(map(abs, others)) < 0.03
-        assert pair.rest > 0.2, "judges without any bias disagree by chance as well"
+        assert pair.unexplained_rate > 0.2, "judges without any bias disagree by chance as well"

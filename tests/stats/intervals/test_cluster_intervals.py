@@ -9,17 +9,17 @@ import statsmodels.api as sm
 from statsmodels.stats.proportion import proportion_confint
 
 from fullbench.errors import Undefined
-from fullbench.stats.intervals.bootstrap import Sample, left_out
+from fullbench.stats.intervals.bootstrap import Sample, jackknife_spread
 from fullbench.stats.intervals.cluster_intervals import (
     NO_SPREAD,
     ONE_ITEM,
     Spread,
-    around,
     cluster_mean,
+    estimate_around,
     p_of_zero,
-    unseen,
+    unseen_share,
 )
-from fullbench.stats.intervals.weighted_statistics import mean
+from fullbench.stats.intervals.weighted_statistics import weighted_mean
 
 
 def sums(values, labels):
@@ -53,7 +53,7 @@ def test_items_of_unequal_sizes_are_left_out_one_by_one(seed):
     found = cluster_mean(*sums(values, labels))
     reach = scipy.stats.t.ppf(0.975, 39)
     assert (found.low, found.high) == pytest.approx((whole - reach * error, whole + reach * error))
-    general = left_out(Sample.of(values, cluster=labels), mean)
+    general = jackknife_spread(Sample.from_columns(values, cluster=labels), weighted_mean)
     assert general.variance**0.5 == pytest.approx(error)
 
 
@@ -71,8 +71,8 @@ def test_on_a_scale_the_interval_is_wilsons_with_students_quantile():
 
 def test_one_odd_item_leaves_few_degrees_of_freedom():
     alike, odd = np.tile([1.0, -1.0], 10), np.append(np.zeros(19), 1.0)
-    assert Spread.of(alike).freedom == 19
-    assert Spread.of(odd).freedom == pytest.approx(2)
+    assert Spread.from_moves(alike).freedom == 19
+    assert Spread.from_moves(odd).freedom == pytest.approx(2)
 
 
 @pytest.mark.parametrize("items", [5, 8, 12, 20, 1000])
@@ -81,7 +81,7 @@ def test_perfect_marks_have_a_bound_and_not_a_point(items):
     exact = proportion_confint(items, items, alpha=0.1, method="beta")[0]
     assert (found.value, found.high, found.one_sided, found.units) == (5.0, 5.0, True, items)
     assert found.low == pytest.approx(1 + 4 * exact)
-    assert unseen(items) == pytest.approx(1 - exact)
+    assert unseen_share(items) == pytest.approx(1 - exact)
 
 
 def test_the_same_mark_everywhere_is_bounded_on_both_sides_or_says_why_not():
@@ -97,14 +97,14 @@ def test_the_p_value_of_zero_agrees_with_the_interval(within):
     draw = np.random.default_rng(7)
     for _ in range(200):
         values = np.clip(draw.normal(0.15, 0.4, 9), -1, 1)
-        spread = Spread.of((values - values.mean()) / 8)
-        found = around(values.mean(), 9, spread, within=within)
+        spread = Spread.from_moves((values - values.mean()) / 8)
+        found = estimate_around(values.mean(), 9, spread, within=within)
         assert (p_of_zero(values.mean(), spread, within) < 0.05) == (not found.low <= 0 <= found.high)
 
 
 def test_the_p_value_without_a_scale_is_students():
     values = np.random.default_rng(3).normal(0.3, 1, 14)
-    spread = Spread.of((values - values.mean()) / 13)
+    spread = Spread.from_moves((values - values.mean()) / 13)
     assert p_of_zero(values.mean(), spread) == pytest.approx(scipy.stats.ttest_1samp(values, 0).pvalue)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from fullbench.errors import InputError
 from fullbench.stats.peer_review.equation_variants import READINGS, by_reading, initial_named, reading_named
-from fullbench.stats.peer_review.peer_rankings import Peers, prd
+from fullbench.stats.peer_review.peer_rankings import Peers, prd_consensus
 
 SIZE = 5
 
@@ -53,15 +53,16 @@ def settled(rows: list[tuple[int, int, int, float]], reading: str) -> list[float
 @pytest.mark.parametrize("seed", [1, 4, 7])
 def test_a_reading_settles_where_plain_loops_do(reading, seed):
     rows = reviews(seed)
-    found = by_reading(Peers.of(*zip(*rows, strict=True)), reading, starts=4)
-    assert found.converged
+    found = by_reading(Peers.from_reviews(*zip(*rows, strict=True)), reading, starts=4)
+    assert found.has_converged
     assert found.scores == pytest.approx(settled(rows, reading), abs=2e-3)
 
 
 def test_equation_5_as_printed_need_not_settle():
     """Whoever weighs much loses its own weight, falls, weighs little, and rises again."""
     settled_seeds = [
-        by_reading(Peers.of(*zip(*reviews(seed), strict=True)), "sum", starts=4).converged for seed in range(8)
+        by_reading(Peers.from_reviews(*zip(*reviews(seed), strict=True)), "sum", starts=4).has_converged
+        for seed in range(8)
     ]
     assert any(settled_seeds)
     assert not all(settled_seeds)
@@ -70,8 +71,8 @@ def test_equation_5_as_printed_need_not_settle():
 def test_read_from_0_to_1_upme_is_peer_rank_and_read_otherwise_it_is_not():
     apart = {name: [] for name in READINGS}
     for seed in range(40):
-        peers = Peers.of(*zip(*reviews(seed), strict=True))
-        ranked = np.array(prd(peers, rounds=200).scores)
+        peers = Peers.from_reviews(*zip(*reviews(seed), strict=True))
+        ranked = np.array(prd_consensus(peers, rounds=200).scores)
         for name in READINGS:
             apart[name].append(np.abs(np.array(by_reading(peers, name, starts=1).scores) - ranked).max())
     assert np.median(apart["range"]) < 1e-6
@@ -80,12 +81,12 @@ def test_read_from_0_to_1_upme_is_peer_rank_and_read_otherwise_it_is_not():
 
 
 def test_shares_and_plain_means_are_one_reading_under_two_names():
-    peers = Peers.of(*zip(*reviews(4), strict=True))
+    peers = Peers.from_reviews(*zip(*reviews(4), strict=True))
     assert by_reading(peers, "share").scores == pytest.approx(by_reading(peers, "plain").scores, abs=1e-3)
 
 
 def test_initial_weights_are_named_and_lead_to_the_same_scores():
-    peers = Peers.of(*zip(*reviews(5), strict=True))
+    peers = Peers.from_reviews(*zip(*reviews(5), strict=True))
     found = {name: by_reading(peers, initial=initial_named(name), seed=3) for name in ("many", "uniform", "random")}
     assert [len(of.rounds) for of in found.values()] == [64, 1, 1]
     assert found["uniform"].scores == pytest.approx(found["random"].scores, abs=1e-4)

@@ -12,7 +12,7 @@ from scipy import stats
 
 from fullbench.errors import Undefined
 from fullbench.stats.peer_review.list_disorder import (
-    inversions,
+    count_inversions,
     longest_increasing,
     pattern_entropy,
     permutation_entropy,
@@ -25,7 +25,7 @@ lists = st.lists(st.integers(-5, 5), min_size=1, max_size=8)
 
 @given(lists)
 def test_inversions_are_the_pairs_in_the_wrong_order(values):
-    assert inversions(values) == sum(one > two for one, two in combinations(values, 2))
+    assert count_inversions(values) == sum(one > two for one, two in combinations(values, 2))
 
 
 @given(lists)
@@ -42,7 +42,7 @@ def test_the_longest_increasing_part_is_the_longest_of_all(values):
 @given(st.permutations(range(7)))
 def test_inversions_are_kendalls_tau_by_another_name(order):
     tau = stats.kendalltau(range(7), order).statistic
-    assert inversions(order) == pytest.approx((1 - tau) * 21 / 2)
+    assert count_inversions(order) == pytest.approx((1 - tau) * 21 / 2)
 
 
 @given(st.permutations(range(8)), st.sampled_from([2, 3, 4]))
@@ -50,7 +50,7 @@ def test_entropy_is_zero_when_sorted_either_way_and_never_above_the_logarithm_of
     assert permutation_entropy(range(8), order=size) == permutation_entropy(range(8, 0, -1), order=size) == 0
     found = permutation_entropy(order, order=size)
     assert 0 <= found <= log(len(list(permutations(range(size))))) + 1e-12
-    assert permutation_entropy(order, order=size, normalised=True) <= 1 + 1e-12
+    assert permutation_entropy(order, order=size, is_normalised=True) <= 1 + 1e-12
 
 
 def test_the_example_of_bandt_and_pompe():

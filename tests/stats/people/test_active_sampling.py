@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 from fullbench import Case, Choice, Item, Ledger, Response, Verdict
 from fullbench.cli.all_commands import app
-from fullbench.stats.people.active_sampling import chances, doubt, drawn_order, leverage
-from fullbench.stats.ratings.bradley_terry_solver import newton
+from fullbench.stats.people.active_sampling import remaining_variance, sampling_order, vote_chances, vote_leverage
+from fullbench.stats.ratings.bradley_terry_solver import solve_strengths
 from fullbench.stats.ratings.corrected_ratings import corrected_ratings
 
 POPULAR = np.array([8, 8, 4, 2, 1, 1]) / 24
@@ -40,7 +40,7 @@ class Arena:
         wins = np.zeros((6, 6))
         np.add.at(wins, (self.one, self.two), self.vote)
         np.add.at(wins, (self.two, self.one), 1 - self.vote)
-        return newton(wins)
+        return solve_strengths(wins)
 
 
 def voted(arena, votes, rng, *, designed):
@@ -51,9 +51,9 @@ def voted(arena, votes, rng, *, designed):
     else:
         judged = corrected_ratings(arena.one, arena.two, arena.ruled[0], arena.ruled[:1], cluster=arena.item).strengths
         says = 1 / (1 + np.exp(judged[arena.two] - judged[arena.one]))
-        worth = leverage(arena.one, arena.two, judged) * np.sqrt(doubt(arena.ruled, says))
-        chance = chances(worth, votes)
-        chosen = drawn_order(chance, 1 - rng.random(rows))[:votes]
+        worth = vote_leverage(arena.one, arena.two, judged) * np.sqrt(remaining_variance(arena.ruled, says))
+        chance = vote_chances(worth, votes)
+        chosen = sampling_order(chance, 1 - rng.random(rows))[:votes]
     vote = np.full(rows, np.nan)
     vote[chosen] = arena.vote[chosen]
     return corrected_ratings(arena.one, arena.two, vote, arena.ruled, cluster=arena.item, probability=chance)
@@ -67,19 +67,21 @@ def widths(votes, runs, *, designed):
     for run in range(runs):
         rng = np.random.default_rng(run)
         found = voted(Arena(rng, 1000, 3), votes, rng, designed=designed)
-        wide.append(np.mean([(e.high - e.low) ** 2 for e in found.corrected]) ** 0.5 / 2)
-        held.append(np.mean([e.low <= right <= e.high for e, right in zip(found.corrected, pts, strict=True)]))
+        wide.append(np.mean([(e.high - e.low) ** 2 for e in found.corrected_estimates]) ** 0.5 / 2)
+        held.append(
+            np.mean([e.low <= right <= e.high for e, right in zip(found.corrected_estimates, pts, strict=True)])
+        )
     return float(np.mean(wide)), float(np.mean(held))
 
 
 def test_the_first_of_the_order_are_a_sample_with_the_chances():
     rng = np.random.default_rng(1)
-    chance = chances(rng.gamma(1.0, 1.0, 200), 40)
+    chance = vote_chances(rng.gamma(1.0, 1.0, 200), 40)
     assert chance.sum() == pytest.approx(40)
     assert chance.min() >= 0.1 * 40 / 200 - 1e-12
     hits = np.zeros(200)
     for _ in range(4000):
-        hits[drawn_order(chance, 1 - rng.random(200))[:40]] += 1
+        hits[sampling_order(chance, 1 - rng.random(200))[:40]] += 1
     assert np.abs(hits / 4000 - chance).max() < 0.03
 
 
@@ -113,7 +115,7 @@ def test_the_command_writes_what_to_ask_and_takes_the_answers(tmp_path, monkeypa
             for one, two in combinations(worth, 2):
                 case = Case(item, (said[one], said[two]), Choice(tie=True))
                 for judge in ("j", "k"):
-                    ledger.add(case, Verdict.of(case, judge, choose(one, two)))
+                    ledger.add(case, Verdict.from_case(case, judge, choose(one, two)))
 
     def run(*words):
         done = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)

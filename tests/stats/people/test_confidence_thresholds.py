@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, binomtest
 
-from fullbench.stats.people.confidence_thresholds import NEVER, least_items, lower_bound, trusted
+from fullbench.stats.people.confidence_thresholds import NEVER, find_trusted_threshold, least_items, lower_bound
 
 TARGET, RISK = 0.85, 0.05
 
@@ -37,7 +37,7 @@ def test_the_promise_is_broken_in_at_most_as_many_resamples_as_was_said(right, a
     for _ in range(resamples):
         chosen = rng.choice(10_000, 150, replace=False)
         rows = np.concatenate([2 * chosen, 2 * chosen + 1])
-        threshold = trusted(level[rows], hits[rows], items[rows], target=TARGET, risk=RISK).threshold
+        threshold = find_trusted_threshold(level[rows], hits[rows], items[rows], target=TARGET, risk=RISK).threshold
         trusted_with_some += threshold != NEVER
         broken += threshold != NEVER and hits[level >= threshold].mean() < TARGET
     # Were the promise just kept, so many would be broken in 999 of 1,000 such tests at most.
@@ -52,5 +52,7 @@ def test_no_promise_from_fewer_items_than_if_all_were_right():
     for items, passes in ((few, False), (few + 1, True)):
         hits = np.ones(items * 24)
         hits[5] = 0
-        found = trusted(np.ones(len(hits)), hits, np.repeat(np.arange(items), 24), target=TARGET, risk=0.025)
+        found = find_trusted_threshold(
+            np.ones(len(hits)), hits, np.repeat(np.arange(items), 24), target=TARGET, risk=0.025
+        )
         assert (found.threshold < NEVER) == passes

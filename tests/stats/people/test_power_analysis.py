@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from fullbench import Case, Choice, Item, Ledger, Response, Verdict
 from fullbench.cli.all_commands import app
-from fullbench.stats.people.power_analysis import Votes, explained
+from fullbench.stats.people.power_analysis import Votes, explained_share
 from fullbench.stats.ratings.corrected_ratings import corrected_ratings
 from tests.stats.worlds import POINTS, World, sampled
 
@@ -21,8 +21,8 @@ def test_needed_is_the_reverse_of_what_votes_give():
     for help_ in (0.0, 0.3, 0.8):
         votes = Votes(POINTS**2 * 9, 5000, help_)
         for amount in (50, 400, 2000):
-            assert votes.to_width(votes.half_width(amount)) == amount
-            assert votes.to_tell(votes.detectable(amount)) == amount
+            assert votes.votes_for_width(votes.half_width(amount)) == amount
+            assert votes.votes_to_detect(votes.detectable(amount)) == amount
         assert votes.error(5000) == pytest.approx(votes.alone.error(5000))
 
 
@@ -39,9 +39,9 @@ def forecasts(pilot: int, later: int, runs: int) -> tuple[float, float]:
         world = World(np.random.default_rng(run), items=800, contestants=4, per=5, follows=0.8, love=0.5)
         first, second = seen(world, pilot, run), seen(world, later, run + 1000)
         alone, both = float(first.people_covariance[0, 0]), float(first.covariance[0, 0])
-        votes = Votes(POINTS**2 * alone * pilot, 4000, explained(pilot, 4000, alone, both))
+        votes = Votes(POINTS**2 * alone * pilot, 4000, explained_share(pilot, 4000, alone, both))
         told.append(votes.half_width(later))
-        came.append((second.corrected[0].high - second.corrected[0].low) / 2)
+        came.append((second.corrected_estimates[0].high - second.corrected_estimates[0].low) / 2)
     return float(np.mean(told)), float(np.mean(came))
 
 
@@ -66,7 +66,7 @@ def test_a_difference_that_is_told_is_found_as_often_as_promised():
     pilot = seen(World(np.random.default_rng(2), items=1500, contestants=3, per=4, strengths=strengths), 2000, 3)
     line = np.array([1.0, -1.0, 0.0])
     alone, both = line @ pilot.people_covariance @ line, line @ pilot.covariance @ line
-    need = Votes(POINTS**2 * alone * 2000, 6000, explained(2000, 6000, alone, both)).to_tell(gap, 0.8)
+    need = Votes(POINTS**2 * alone * 2000, 6000, explained_share(2000, 6000, alone, both)).votes_to_detect(gap, 0.8)
     found = 0
     for run in range(300):
         world = World(np.random.default_rng(run + 10), items=1500, contestants=3, per=4, strengths=strengths)
@@ -111,10 +111,10 @@ def test_the_command_answers_before_and_after_the_first_votes(tmp_path, monkeypa
             for place, (one, two) in enumerate(combinations(said, 2)):
                 case = Case(item, (said[one], said[two]), Choice(tie=False))
                 win = draw.random() < 0.75
-                ledger.add(case, Verdict.of(case, "judge", (1.0, 0.0) if win else (0.0, 1.0)))
+                ledger.add(case, Verdict.from_case(case, "judge", (1.0, 0.0) if win else (0.0, 1.0)))
                 if number < 60 and (number + place) % 2:
                     agrees = win if draw.random() < 0.8 else not win
-                    ledger.add(case, Verdict.of(case, "human", (1.0, 0.0) if agrees else (0.0, 1.0), rater="安"))
+                    ledger.add(case, Verdict.from_case(case, "human", (1.0, 0.0) if agrees else (0.0, 1.0), rater="安"))
     seen_now = run("power", "--between", "alpha,伽马", "--width", 40, "--json")
     (table,) = json.loads(seen_now)
     assert table["notes"][0] == "From 90 votes and 600 pairs that judges ruled on."

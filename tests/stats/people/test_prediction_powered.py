@@ -48,9 +48,9 @@ def test_a_mean_is_that_of_a_plain_computation(designed):
     people, every, value, variance = plain_correction(vote.tolist(), ruled.tolist(), chance.tolist())
     assert found.people.value == pytest.approx(people)
     assert found.judges[0].value == pytest.approx(every)
-    assert found.corrected.value == pytest.approx(value)
+    assert found.corrected_estimate.value == pytest.approx(value)
     assert found.corrections[0].value == pytest.approx(every - value)
-    half = (found.corrected.high - found.corrected.low) / 2
+    half = (found.corrected_estimate.high - found.corrected_estimate.low) / 2
     # Student's t and the few degrees of freedom make it a little wider than the normal interval.
     assert half == pytest.approx(1.96 * variance**0.5, rel=0.06)
     assert half > 1.96 * variance**0.5
@@ -61,14 +61,16 @@ def test_a_judge_that_knows_everything_leaves_its_own_spread_and_one_that_knows_
     truth = rng.integers(0, 2, 2000).astype(float)
     vote = np.where(np.arange(2000) < 200, truth, NAN)
     knowing = corrected_mean(vote, truth)
-    assert knowing.corrected.value == pytest.approx(truth.mean(), abs=1e-3)
-    assert knowing.corrected.high - knowing.corrected.low == pytest.approx(
+    assert knowing.corrected_estimate.value == pytest.approx(truth.mean(), abs=1e-3)
+    assert knowing.corrected_estimate.high - knowing.corrected_estimate.low == pytest.approx(
         knowing.judges[0].high - knowing.judges[0].low, rel=0.02
     )
     contrary = corrected_mean(vote, 1 - truth)
-    assert contrary.corrected.value == pytest.approx(truth.mean(), abs=1e-3)
+    assert contrary.corrected_estimate.value == pytest.approx(truth.mean(), abs=1e-3)
     blind = corrected_mean(vote, rng.random(2000))
-    assert blind.corrected.high - blind.corrected.low <= 1.001 * (blind.people.high - blind.people.low)
+    assert blind.corrected_estimate.high - blind.corrected_estimate.low <= 1.001 * (
+        blind.people.high - blind.people.low
+    )
 
 
 def test_two_judges_together_are_worth_more_than_either():
@@ -77,7 +79,7 @@ def test_two_judges_together_are_worth_more_than_either():
     truth = parts.sum(axis=0) + rng.normal(0, 0.3, 4000)
     vote = np.where(np.arange(4000) < 300, truth, NAN)
     width = {
-        name: found.corrected.high - found.corrected.low
+        name: found.corrected_estimate.high - found.corrected_estimate.low
         for name, found in {
             "one": corrected_mean(vote, parts[0]), "two": corrected_mean(vote, parts[1]),
             "both": corrected_mean(vote, parts),
@@ -91,12 +93,12 @@ def test_where_people_voted_on_everything_their_votes_stand():
     for rows in range(12, 60, 3):
         votes, ruled = rng.integers(0, 2, rows).astype(float), rng.random((2, rows))
         found = corrected_mean(votes, ruled, cluster=np.arange(rows) // 3)
-        assert found.corrected.value == pytest.approx(votes.mean(), abs=1e-9)
+        assert found.corrected_estimate.value == pytest.approx(votes.mean(), abs=1e-9)
         assert found.worth == (0.0, 0.0)
         whole = corrected_ratings(
             rng.integers(0, 2, rows), rng.integers(2, 4, rows), votes, ruled[:1], cluster=np.arange(rows) // 3
         )
-        for corrected, people in zip(whole.corrected, whole.people, strict=True):
+        for corrected, people in zip(whole.corrected_estimates, whole.people, strict=True):
             assert corrected.value == pytest.approx(people.value, abs=1e-6)
 
 
@@ -108,7 +110,7 @@ def test_what_cannot_be_is_refused():
     with pytest.raises(Undefined, match="nobody voted"):
         corrected_ratings([0, 1], [2, 2], [NAN, NAN], [1, 0])
     alone = corrected_mean([1.0, 1.0, NAN], [1, 0, 1], cluster=["a", "a", "b"])
-    assert alone.corrected.why == "one item"
+    assert alone.corrected_estimate.why == "one item"
 
 
 def test_people_alone_are_the_ratings_of_the_votes():
@@ -162,7 +164,7 @@ def test_ratings_lie_where_full_fits_on_sample_and_all_put_them():
     people, every, plain = plainly_corrected(world, vote, 4, np.ones(len(vote), dtype=bool))
     assert [e.value for e in found.people] == pytest.approx((1000 + POINTS * people).tolist(), abs=0.01)
     assert [e.value for e in found.judges[0]] == pytest.approx((1000 + POINTS * every).tolist(), abs=0.01)
-    for place, estimate in enumerate(found.corrected):
+    for place, estimate in enumerate(found.corrected_estimates):
         assert abs(estimate.value - (1000 + POINTS * plain[place])) < (estimate.high - estimate.low) / 4
         gap = found.corrections[0][place]
         assert gap.value == pytest.approx(found.judges[0][place].value - estimate.value)
@@ -179,10 +181,10 @@ def test_the_covariance_is_that_of_a_jackknife_over_items():
         part = corrected_ratings(
             world.one[keep], world.two[keep], vote[keep], world.ruled[keep], cluster=world.item[keep]
         )
-        left.append([[e.value for e in line] for line in (part.corrected, part.people, part.corrections[0])])
+        left.append([[e.value for e in line] for line in (part.corrected_estimates, part.people, part.corrections[0])])
     spread = np.array(left)
     jack = np.sqrt(119 / 120 * ((spread - spread.mean(axis=0)) ** 2).sum(axis=0))
-    for line, error in zip((whole.corrected, whole.people, whole.corrections[0]), jack, strict=True):
+    for line, error in zip((whole.corrected_estimates, whole.people, whole.corrections[0]), jack, strict=True):
         for estimate, own in zip(line, error, strict=True):
             assert (estimate.high - estimate.low) / (2 * 1.98) == pytest.approx(own, rel=0.12)
 
@@ -193,7 +195,7 @@ def test_rows_that_are_items_of_their_own_are_counted_like_all_others():
     alone = corrected_ratings(world.one, world.two, vote, world.ruled)
     # The same rows, each beside one of no weight for any rating: a second cluster member that says nothing new.
     named = corrected_ratings(world.one, world.two, vote, world.ruled, cluster=[f"i{n}" for n in world.item])
-    for ours, theirs in zip(alone.corrected, named.corrected, strict=True):
+    for ours, theirs in zip(alone.corrected_estimates, named.corrected_estimates, strict=True):
         assert (ours.value, ours.low, ours.high) == pytest.approx((theirs.value, theirs.low, theirs.high))
 
 
@@ -201,8 +203,8 @@ def test_somebody_nobody_voted_on_is_left_out_and_the_undefeated_stays_in():
     one, two = [0, 0, 1, 0, 0, 1, 2, 2], [1, 2, 2, 1, 2, 2, 3, 3]
     vote = [1, 1, 1, 1, 1, 0, NAN, NAN]
     found = corrected_ratings(one, two, vote, [1, 1, 0, 0, 1, 1, 0, 1], cluster=range(8))
-    assert found.rated == (0, 1, 2)
-    assert found.held
+    assert found.rated_codes == (0, 1, 2)
+    assert found.has_prior
     assert found.people[0].value == max(estimate.value for estimate in found.people)
 
 
@@ -219,7 +221,7 @@ def test_a_designed_sample_is_unbiased_by_its_weights():
             found = corrected_ratings(
                 world.one, world.two, vote, np.full(len(vote), 0.5), cluster=world.item, probability=told
             )
-            values[name].append(found.corrected[0].value)
+            values[name].append(found.corrected_estimates[0].value)
     right = 1000 + POINTS * truth[0]
     error = np.std(values["weighted"]) / 40**0.5
     assert abs(np.mean(values["weighted"]) - right) < 3 * error + 1
@@ -240,9 +242,13 @@ def trials(runs: int, *, items: int, per: int, votes: int, contestants: int = 6,
         found = corrected_ratings(
             world.one, world.two, sampled(world, votes, rng), world.ruled, contestants=contestants, cluster=world.item
         )
-        for name, line in (("corrected", found.corrected), ("people", found.people), ("judge", found.judges[0])):
+        for name, line in (
+            ("corrected", found.corrected_estimates),
+            ("people", found.people),
+            ("judge", found.judges[0]),
+        ):
             held[name].append(np.mean([e.low <= right <= e.high for e, right in zip(line, truth, strict=True)]))
-        ours, theirs = ([e.high - e.low for e in line] for line in (found.corrected, found.people))
+        ours, theirs = ([e.high - e.low for e in line] for line in (found.corrected_estimates, found.people))
         worst = max(worst, *(a / b for a, b in zip(ours, theirs, strict=True)))
         widths.append((float(np.mean(ours)), float(np.mean(theirs)), foretold(world, votes)))
     corrected, people, formula = np.mean(widths, axis=0)

@@ -104,10 +104,10 @@ def test_the_unrated_get_a_reason_and_move_nobody():
     assert ratings.components[0] == (0, 1, 2)
     assert ratings.estimates[:3] == alone.estimates
     assert ratings.estimates[3:] == (None,) * 5
-    assert ratings.unrated[3].startswith("won every")
-    assert ratings.unrated[4].startswith("lost every")
-    assert ratings.unrated[5].startswith("never met")
-    assert ratings.unrated[7] == "no match"
+    assert ratings.unrated_reasons[3].startswith("won every")
+    assert ratings.unrated_reasons[4].startswith("lost every")
+    assert ratings.unrated_reasons[5].startswith("never met")
+    assert ratings.unrated_reasons[7] == "no match"
     with pytest.raises(Undefined, match="no match"):
         ratings.chance(0, 7)
 

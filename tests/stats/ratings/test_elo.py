@@ -6,7 +6,7 @@ import pytest
 
 from fullbench.errors import Undefined
 from fullbench.stats.ratings import elo as rating_by_elo
-from fullbench.stats.ratings.elo import elo, elo_in_order, elo_orders
+from fullbench.stats.ratings.elo import elo_in_order, elo_orders, elo_ratings
 from tests.stats.ratings.test_bradley_terry import duels
 
 
@@ -20,13 +20,13 @@ def test_one_order_is_evalicas():
 def test_points_are_neither_made_nor_lost():
     first, second, outcome, _ = duels(300)
     assert np.mean(elo_in_order(first, second, outcome)) == pytest.approx(1000)
-    assert np.mean([rating.value for rating in elo(first, second, outcome, draws=50)]) == pytest.approx(1000)
+    assert np.mean([rating.value for rating in elo_ratings(first, second, outcome, draws=50)]) == pytest.approx(1000)
 
 
 def test_many_orders_do_not_care_which_was_given():
     first, second, outcome, _ = duels(400)
     turned = [part[::-1] for part in (first, second, outcome)]
-    for one, two in zip(elo(first, second, outcome), elo(*turned), strict=True):
+    for one, two in zip(elo_ratings(first, second, outcome), elo_ratings(*turned), strict=True):
         assert one.value == pytest.approx(two.value, abs=4)
     last = elo_in_order(first, second, outcome)
     assert last != pytest.approx(elo_in_order(*turned), abs=4)
@@ -34,8 +34,8 @@ def test_many_orders_do_not_care_which_was_given():
 
 def test_a_bootstrap_shows_more_than_the_order_does():
     first, second, outcome, _ = duels(400)
-    by_order = elo(first, second, outcome, k=4, middle="median")
-    by_both = elo(first, second, outcome, k=4, middle="median", draw="bootstrap")
+    by_order = elo_ratings(first, second, outcome, k=4, middle="median")
+    by_both = elo_ratings(first, second, outcome, k=4, middle="median", draw="bootstrap")
     for one, two in zip(by_order, by_both, strict=True):
         assert two.high - two.low > one.high - one.low
         assert one.value == pytest.approx(two.value, abs=8)
@@ -44,14 +44,14 @@ def test_a_bootstrap_shows_more_than_the_order_does():
 def test_blocks_of_orders_are_one_run(monkeypatch):
     first, second, outcome, _ = duels(100)
     monkeypatch.setattr("fullbench.stats.ratings.elo._BLOCK", 700)
-    found = elo(first, second, outcome, draws=30)
+    found = elo_ratings(first, second, outcome, draws=30)
     assert all(rating.low < rating.value < rating.high for rating in found)
 
 
 def test_who_met_nobody_has_no_rating():
-    assert elo([0], [1], [1], contestants=3, draws=2)[2] is None
+    assert elo_ratings([0], [1], [1], contestants=3, draws=2)[2] is None
     with pytest.raises(Undefined):
-        elo([], [], [])
+        elo_ratings([], [], [])
     with pytest.raises(ValueError, match="meet itself"):
         elo_in_order([1], [1], [1])
 
@@ -59,19 +59,19 @@ def test_who_met_nobody_has_no_rating():
 def test_of_very_many_duels_the_last_decide(monkeypatch):
     first, second, outcome, _ = duels(60_000)
     asked = []
-    played = rating_by_elo._played
+    played = rating_by_elo._play_orders
 
     def seen(fought, rows, *more):
         asked.append(rows)
         return played(fought, rows, *more)
 
-    monkeypatch.setattr(rating_by_elo, "_played", seen)
-    whole = elo(first, second, outcome, draws=40, middle="median")
+    monkeypatch.setattr(rating_by_elo, "_play_orders", seen)
+    whole = elo_ratings(first, second, outcome, draws=40, middle="median")
     assert {len(rows) for rows in asked} == {60_000}
     asked.clear()
     monkeypatch.setattr(rating_by_elo, "_MANY", 50_000)
     monkeypatch.setattr(rating_by_elo, "_LAST", 1_000)
-    by_the_last = elo(first, second, outcome, draws=40, middle="median")
+    by_the_last = elo_ratings(first, second, outcome, draws=40, middle="median")
     last = asked[-1]
     assert len(last) < 30_000
     # The same orders, each with all other duels played before its last ones.
@@ -92,7 +92,7 @@ def test_all_duels_are_played_where_early_ones_are_remembered(monkeypatch, rare)
         first, second, outcome = (
             np.concatenate([first, first + size]), np.concatenate([second, second + size]), np.tile(outcome, 2),
         )  # fmt: skip
-    whole = elo(first, second, outcome, draws=20)
+    whole = elo_ratings(first, second, outcome, draws=20)
     monkeypatch.setattr(rating_by_elo, "_MANY", 5_000)
     monkeypatch.setattr(rating_by_elo, "_LAST", 1_000)
-    assert elo(first, second, outcome, draws=20) == whole
+    assert elo_ratings(first, second, outcome, draws=20) == whole

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from fullbench import Case, Choice, Item, Ledger, Response, Verdict
 from fullbench.cli.all_commands import app
-from fullbench.stats.ratings.joint_rating_model import POINTS, Votes, joint
+from fullbench.stats.ratings.joint_rating_model import POINTS, Votes, fit_joint_model
 
 SHARP = np.array([1.0, 1.6, 0.5, 0.0])
 PLACE = np.array([0.0, 0.5, -0.3, 0.2])
@@ -39,17 +39,17 @@ def planted(seed: int, rows: int, items: int, ties: float = 0.0) -> Votes:
 
 def test_the_fit_is_that_of_a_general_optimiser():
     votes = planted(1, 3000, 300, ties=0.05)
-    found = joint(votes, 5, 4, anchor=0)
+    found = fit_joint_model(votes, 5, 4, anchor=0)
 
     def unlikely(free):
         strength = np.append(free[:4], -free[:4].sum())
         sharp, place, length = np.append(1.0, free[4:7]), free[7:11], np.append(0.0, free[11:14])
         z = (
-            sharp[votes.judge] * (strength[votes.one] - strength[votes.two]) + place[votes.judge] * votes.order
+            sharp[votes.judge] * (strength[votes.first] - strength[votes.second]) + place[votes.judge] * votes.order
             + length[votes.judge] * votes.lead
         )  # fmt: skip
         belief = (strength**2).sum() / 25 + ((sharp - 1) ** 2).sum() / 4 + ((place**2).sum() + (length**2).sum()) / 4
-        return float((np.logaddexp(0, z) - votes.won * z).sum() + belief / 2)
+        return float((np.logaddexp(0, z) - votes.outcome * z).sum() + belief / 2)
 
     best = optimize.minimize(unlikely, np.concatenate([np.zeros(4), np.ones(3), np.zeros(7)]), method="BFGS").x
     strength = np.append(best[:4], -best[:4].sum())
@@ -64,7 +64,7 @@ def test_the_fit_is_that_of_a_general_optimiser():
 def covered(runs: int, rows: int) -> dict[str, float]:
     held: dict[str, list[float]] = {"rating": [], "discrimination": [], "place": [], "length": []}
     for run in range(runs):
-        found = joint(planted(run, rows, 400), 5, 4, anchor=0)
+        found = fit_joint_model(planted(run, rows, 400), 5, 4, anchor=0)
         held["rating"] += [
             one.low <= right <= one.high for one, right in zip(found.ratings, 1000 + POINTS * STRENGTHS, strict=True)
         ]
@@ -90,7 +90,7 @@ def test_intervals_hold_as_often_as_they_say():
 def test_a_million_votes_take_seconds():
     votes = planted(3, 1_000_000, 100_000)
     began = time.process_time()
-    found = joint(votes, 5, 4, anchor=0)
+    found = fit_joint_model(votes, 5, 4, anchor=0)
     assert time.process_time() - began < 10
     assert [one.value for one in found.ratings] == pytest.approx((1000 + POINTS * STRENGTHS).tolist(), abs=6)
 
@@ -111,10 +111,10 @@ def test_the_command_shows_the_board_and_its_judges(tmp_path, monkeypatch):
                     longer = np.log(words[first] / words[second])
                     for judge, z in (("sharp", 2 * gap), ("wordy", 0.3 * gap + 1.5 * longer), ("first", 3.0)):
                         win = draw.random() < 1 / (1 + np.exp(-z))
-                        ledger.add(case, Verdict.of(case, judge, (1.0, 0.0) if win else (0.0, 1.0)))
+                        ledger.add(case, Verdict.from_case(case, judge, (1.0, 0.0) if win else (0.0, 1.0)))
                 if number % 2:
                     win = draw.random() < 1 / (1 + np.exp(gap))
-                    ledger.add(case, Verdict.of(case, "human", (0.0, 1.0) if win else (1.0, 0.0), rater="安"))
+                    ledger.add(case, Verdict.from_case(case, "human", (0.0, 1.0) if win else (1.0, 0.0), rater="安"))
     done = CliRunner().invoke(app, ["leaderboard", "show", "--joint", "--json"], catch_exceptions=False)
     assert done.exit_code == 0, done.output
     tables = {table["name"]: table for table in json.loads(done.stdout)}

@@ -7,10 +7,10 @@ import pytest
 import statsmodels.api as sm
 
 from fullbench.core.estimate import Estimate
-from fullbench.stats.ratings.bradley_terry import rate
-from fullbench.stats.ratings.match_counts import Battles
-from fullbench.stats.ratings.penalised_ratings import penalised, rate_everyone
-from fullbench.stats.ratings.rank_ranges import ranks_of, ranks_of_estimates
+from fullbench.stats.ratings.bradley_terry import rate_contestants
+from fullbench.stats.ratings.match_counts import MatchCounts
+from fullbench.stats.ratings.penalised_ratings import penalised_strengths, rate_everyone
+from fullbench.stats.ratings.rank_ranges import rank_ranges, rank_ranges_of_estimates
 
 
 def battles(draw, items, theta, between=0.5):
@@ -19,7 +19,7 @@ def battles(draw, items, theta, between=0.5):
     won = draw.random((items, len(first))) < 1 / (1 + np.exp(own[:, second] - own[:, first]))
     item = np.repeat(np.arange(items), len(first))
     counts = (np.tile(first, items), np.tile(second, items), won.astype(float).ravel())
-    return Battles.of(*counts, contestants=len(theta), cluster=item, shares=True)
+    return MatchCounts.from_rows(*counts, contestants=len(theta), cluster=item, shares=True)
 
 
 def rated(fought):
@@ -36,7 +36,7 @@ def test_the_undefeated_stands_first_with_a_lower_end_only(ace):
             for b in range(a + 1, 4):
                 first, second, item = [*first, a], [*second, b], [*item, place]
                 won.append(1.0 if a == ace else 0.0 if b == ace else float(draw.random() < 0.5))
-    fought = Battles.of(first, second, won, cluster=item)
+    fought = MatchCounts.from_rows(first, second, won, cluster=item)
     found = rated(fought)
     best = found.estimates[ace]
     assert found.outside == {ace: "above"}
@@ -45,21 +45,21 @@ def test_the_undefeated_stands_first_with_a_lower_end_only(ace):
     assert best.low < best.value
     assert best.value > max(found.estimates[who].value for who in others)
     # The others keep the ratings that maximum likelihood gives them, with their mean at 1000.
-    core = rate(fought, interval="sandwich")
+    core = rate_contestants(fought, interval="sandwich")
     assert all(found.estimates[who] == core.estimates[who] for who in others)
     assert np.mean([found.estimates[who].value for who in others]) == pytest.approx(1000)
-    assert ranks_of(found).together[ace] == (1, 1)
+    assert rank_ranges(found).together[ace] == (1, 1)
 
 
 def test_the_lower_end_is_where_the_opponents_would_be_beaten_as_often_as_the_exact_bound_says():
-    fought = Battles.of([0] * 9 + [1, 2], [1] * 9 + [2, 1], [1] * 11, cluster=[*range(9), 20, 21])
+    fought = MatchCounts.from_rows([0] * 9 + [1, 2], [1] * 9 + [2, 1], [1] * 11, cluster=[*range(9), 20, 21])
     low = rated(fought).estimates[0].low
     chance = 1 / (1 + 10 ** ((1000 - low) / 400))
     assert chance == pytest.approx(0.05 ** (1 / 9), abs=1e-4)
 
 
 def test_who_lost_every_match_and_who_met_the_rest_only_through_others():
-    fought = Battles.of(
+    fought = MatchCounts.from_rows(
         [1, 2, 1, 2, 0, 0, 3, 3], [2, 1, 2, 1, 1, 2, 1, 4], [1, 1, 1, 1, 0, 0, 1, 1], cluster=[0, 1, 2, 3, 4, 5, 6, 7]
     )
     found = rated(fought)
@@ -69,18 +69,18 @@ def test_who_lost_every_match_and_who_met_the_rest_only_through_others():
 
 
 def test_groups_that_never_met_have_scales_of_their_own():
-    fought = Battles.of([0, 1, 0, 1, 2, 3, 2], [1, 0, 1, 0, 3, 2, 3], [1, 1, 0, 1, 1, 1, 1], contestants=5)
+    fought = MatchCounts.from_rows([0, 1, 0, 1, 2, 3, 2], [1, 0, 1, 0, 3, 2, 3], [1, 1, 0, 1, 1, 1, 1], contestants=5)
     found = rated(fought)
     assert found.groups == ((0, 1), (2, 3))
-    assert found.unrated == {4: "no match"}
+    assert found.unrated_reasons == {4: "no match"}
     assert found.estimates[4] is None
     for group in found.groups:
         assert np.mean([found.estimates[who].value for who in group]) == pytest.approx(1000)
-    assert ranks_of(found).together == ((1, 4), (1, 4), (1, 4), (1, 4), None)
+    assert rank_ranges(found).together == ((1, 4), (1, 4), (1, 4), (1, 4), None)
 
 
 def test_nobody_linked_both_ways_still_has_an_order():
-    fought = Battles.of([0, 0, 1] * 6, [1, 2, 2] * 6, [1] * 18, cluster=np.repeat(np.arange(6), 3))
+    fought = MatchCounts.from_rows([0, 0, 1] * 6, [1, 2, 2] * 6, [1] * 18, cluster=np.repeat(np.arange(6), 3))
     found = rated(fought)
     values = [estimate.value for estimate in found.estimates]
     assert values == sorted(values, reverse=True)
@@ -103,12 +103,12 @@ def test_the_penalised_likelihood_is_firths():
         return -(counts @ np.log(chance)) - 0.5 * np.linalg.slogdet(information)[1]
 
     best = minimize(against, np.zeros(2), method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-12}).x
-    found = penalised(wins, np.zeros(3), np.ones(3, dtype=bool))
+    found = penalised_strengths(wins, np.zeros(3), np.ones(3, dtype=bool))
     assert found == pytest.approx(np.append(best, -best.sum()), abs=1e-4)
 
 
 def test_all_ties_are_bounded_by_what_unseen_items_could_do():
-    fought = Battles.of([0, 0, 1] * 8, [1, 2, 2] * 8, [0.5] * 24, cluster=np.repeat(np.arange(8), 3))
+    fought = MatchCounts.from_rows([0, 0, 1] * 8, [1, 2, 2] * 8, [0.5] * 24, cluster=np.repeat(np.arange(8), 3))
     found = rated(fought).estimates[0]
     chance = 1 / (1 + 10 ** ((1000 - found.low) / 400))
     assert found.low < 1000 < found.high
@@ -116,16 +116,16 @@ def test_all_ties_are_bounded_by_what_unseen_items_could_do():
 
 
 def test_one_item_has_ratings_and_no_interval():
-    found = rated(Battles.of([0, 1, 0], [1, 0, 1], [1, 1, 1], cluster=["a"] * 3))
+    found = rated(MatchCounts.from_rows([0, 1, 0], [1, 0, 1], [1, 1, 1], cluster=["a"] * 3))
     assert {estimate.why for estimate in found.estimates} == {"one item"}
-    assert ranks_of(found).together == ((1, 2), (1, 2))
+    assert rank_ranges(found).together == ((1, 2), (1, 2))
 
 
 def test_ranks_of_independent_means_follow_their_intervals():
     estimates = [Estimate(1, 0, 2, 5), Estimate(5, 4, 6, 5), None, Estimate(1.5, 1, 3, 5)]
-    found = ranks_of_estimates(estimates)
+    found = rank_ranges_of_estimates(estimates)
     assert found.alone == ((2, 3), (1, 1), None, (2, 3))
-    bare = ranks_of_estimates([Estimate(9, 9, 9, 1, why="one item"), Estimate(1, 0, 2, 5)])
+    bare = rank_ranges_of_estimates([Estimate(9, 9, 9, 1, why="one item"), Estimate(1, 0, 2, 5)])
     assert bare.alone == ((1, 2), (1, 2))
 
 
@@ -133,7 +133,7 @@ def test_the_sandwich_is_that_of_a_logistic_regression_with_clusters():
     draw = np.random.default_rng(3)
     fought = battles(draw, 60, np.array([0.5, 0.0, -0.5]))
     first, second = np.triu_indices(3, 1)
-    core = rate(fought, interval="sandwich")
+    core = rate_contestants(fought, interval="sandwich")
     # The same duels as rows of a regression without a constant: the third contestant is held at 0.
     draw = np.random.default_rng(3)
     own = np.array([0.5, 0.0, -0.5]) + 0.5 * draw.standard_normal((60, 3))
@@ -151,7 +151,7 @@ def false_separations(contestants, items, runs, seed=5):
     draw = np.random.default_rng(seed)
     wrong = 0
     for _ in range(runs):
-        sets = ranks_of(rated(battles(draw, items, np.zeros(contestants), 1.0))).together
+        sets = rank_ranges(rated(battles(draw, items, np.zeros(contestants), 1.0))).together
         wrong += any(rank is not None and rank != (1, contestants) for rank in sets)
     return wrong / runs
 
@@ -172,7 +172,7 @@ def strong_covered(items, runs, seed=6):
     """How often the interval of a model that is hard to beat holds its true distance from the mean of the others."""
     theta = np.array([5.0, -0.8, -0.3, 0.3, 0.8])
     draw = np.random.default_rng(seed)
-    whole = rate(battles(draw, 60_000, theta), interval="sandwich").log_strengths
+    whole = rate_contestants(battles(draw, 60_000, theta), interval="sandwich").log_strengths
     truth = whole[0] - np.mean(whole[1:])
     hits, undefeated = [], 0
     for _ in range(runs):

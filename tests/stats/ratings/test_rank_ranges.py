@@ -8,22 +8,22 @@ import numpy as np
 import pytest
 
 from fullbench.stats.intervals.normal_and_t_quantiles import student_quantile
-from fullbench.stats.ratings.match_counts import Battles
-from fullbench.stats.ratings.penalised_ratings import Everyone, rate_everyone
-from fullbench.stats.ratings.rank_ranges import ranks_of
+from fullbench.stats.ratings.match_counts import MatchCounts
+from fullbench.stats.ratings.penalised_ratings import CompleteRatings, rate_everyone
+from fullbench.stats.ratings.rank_ranges import rank_ranges
 
 
-def rated(size: int, units: int, matches: int, seed: int = 0, spread: float = 1.0) -> Everyone:
+def rated(size: int, units: int, matches: int, seed: int = 0, spread: float = 1.0) -> CompleteRatings:
     rng = np.random.default_rng(seed)
     strengths = rng.normal(0, spread, size)
     one = np.concatenate([np.arange(size), rng.integers(0, size, matches)])
     two = (one + rng.integers(1, size, len(one))) % size
     won = rng.random(len(one)) < 1 / (1 + np.exp(strengths[two] - strengths[one]))
     item = rng.integers(0, units, len(one))
-    return rate_everyone(Battles.of(one, two, won.astype(float), cluster=item), interval="sandwich")
+    return rate_everyone(MatchCounts.from_rows(one, two, won.astype(float), cluster=item), interval="sandwich")
 
 
-def plain(everyone: Everyone, draws: int = 1000, level: float = 0.95) -> tuple[list, list]:
+def plain(everyone: CompleteRatings, draws: int = 1000, level: float = 0.95) -> tuple[list, list]:
     """The rank sets of a board all of whose contestants are linked by wins both ways."""
     (core,) = everyone.cores
     assert core is not None
@@ -71,7 +71,7 @@ def plain(everyone: Everyone, draws: int = 1000, level: float = 0.95) -> tuple[l
 def test_ranks_are_those_of_the_plain_computation(size, units):
     everyone = rated(size, units, 900)
     together, alone = plain(everyone)
-    ranks = ranks_of(everyone)
+    ranks = rank_ranges(everyone)
     assert len(set(ranks.together)) > 2, "a board that tells some apart"
     assert list(ranks.together) == together
     assert list(ranks.alone) == alone
@@ -82,7 +82,7 @@ def test_ranks_are_those_of_the_plain_computation(size, units):
 def test_a_board_of_five_hundred_is_ranked_in_seconds(units):
     everyone = rated(500, units, 60_000)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_utime
-    ranks = ranks_of(everyone)
+    ranks = rank_ranges(everyone)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_utime - before < 15
     assert all(rank is not None and 1 <= rank[0] <= rank[1] <= 500 for rank in ranks.together)
     best = int(np.argmax([rating.value for rating in everyone.estimates if rating is not None]))

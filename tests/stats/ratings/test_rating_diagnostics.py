@@ -3,10 +3,15 @@
 import numpy as np
 import pytest
 
-from fullbench.stats.ratings.bradley_terry import bradley_terry, bradley_terry_of_wins, rate
+from fullbench.stats.ratings.bradley_terry import bradley_terry, bradley_terry_from_wins, rate_contestants
 from fullbench.stats.ratings.elo import elo_in_order
-from fullbench.stats.ratings.match_counts import Battles
-from fullbench.stats.ratings.rating_diagnostics import cycles, foreseen, separability, win_rates_against
+from fullbench.stats.ratings.match_counts import MatchCounts
+from fullbench.stats.ratings.rating_diagnostics import (
+    find_cycles,
+    neighbour_separability,
+    predict_pairs,
+    win_rates_against,
+)
 
 
 def battles(seed, m=6, n=1500, ties=0.1, spread=0.5):
@@ -97,8 +102,8 @@ def test_intervals_of_repeated_battles_cover_the_truth_when_kept_together(interv
 def test_the_fit_is_the_exact_maximum():
     """In extended precision the score of the fitted strengths is nothing but rounding."""
     first, second, outcome, _ = battles(9, m=20, n=50_000)
-    fought = Battles.of(first, second, outcome)
-    logs = np.array(rate(fought, interval="sandwich").log_strengths, dtype=np.longdouble)
+    fought = MatchCounts.from_rows(first, second, outcome)
+    logs = np.array(rate_contestants(fought, interval="sandwich").log_strengths, dtype=np.longdouble)
     wins = fought.matrix().astype(np.longdouble)
     met = wins + wins.T
     chance = 1 / (1 + np.exp(logs[None, :] - logs[:, None]))
@@ -113,11 +118,11 @@ def test_counts_rows_and_matrices_give_the_same_ratings():
     first, second, outcome, _ = battles(1)
     outcome[::7] = 0.5
     by_rows = bradley_terry(first, second, outcome, cluster=np.arange(len(first)), interval="sandwich")
-    counted = rate(Battles.of(first, second, outcome), interval="sandwich")
+    counted = rate_contestants(MatchCounts.from_rows(first, second, outcome), interval="sandwich")
     wins, drawn = np.zeros((6, 6)), np.zeros((6, 6))
     np.add.at(wins, (np.where(outcome == 1, first, second), np.where(outcome == 1, second, first)), outcome != 0.5)
     np.add.at(drawn, (first, second), outcome == 0.5)
-    of_wins = bradley_terry_of_wins(wins, drawn + drawn.T, interval="sandwich")
+    of_wins = bradley_terry_from_wins(wins, drawn + drawn.T, interval="sandwich")
     for one, two, three in zip(by_rows.estimates, counted.estimates, of_wins.estimates, strict=True):
         assert (one.value, one.low) == pytest.approx((two.value, two.low), abs=1e-6)
         assert (one.value, one.low) == pytest.approx((three.value, three.low), abs=1e-6)
@@ -156,7 +161,7 @@ def test_many_battles_are_drawn_with_the_same_widths():
 )
 def test_bad_battles_are_refused(given, complaint):
     with pytest.raises(ValueError, match=complaint):
-        Battles.of(*given)
+        MatchCounts.from_rows(*given)
 
 
 @pytest.mark.parametrize(
@@ -170,11 +175,11 @@ def test_bad_battles_are_refused(given, complaint):
 )
 def test_bad_matrices_are_refused(wins, complaint):
     with pytest.raises(ValueError, match=complaint):
-        bradley_terry_of_wins(wins)
+        bradley_terry_from_wins(wins)
 
 
 def test_win_rates_against_a_reference_count_ties_as_told():
-    fought = Battles.of([0, 0, 2, 1], [1, 1, 1, 2], [1, 0.5, 0, 0.5])
+    fought = MatchCounts.from_rows([0, 0, 2, 1], [1, 1, 1, 2], [1, 0.5, 0, 0.5])
     half = win_rates_against(fought, 1)
     assert (half[0].value, half[0].n) == (0.75, 2)
     assert half[1] is None
@@ -184,18 +189,18 @@ def test_win_rates_against_a_reference_count_ties_as_told():
 
 
 def test_a_cycle_is_found_and_an_order_is_none():
-    assert cycles(np.array([[0, 1, 3], [3, 0, 1], [1, 3, 0]])) == [(1, 0, 2)]
-    assert cycles(np.array([[0, 2, 2], [1, 0, 2], [1, 1, 0]])) == []
+    assert find_cycles(np.array([[0, 1, 3], [3, 0, 1], [1, 3, 0]])) == [(1, 0, 2)]
+    assert find_cycles(np.array([[0, 2, 2], [1, 0, 2], [1, 1, 0]])) == []
 
 
 def test_predictions_of_a_true_model_are_seldom_missed():
     first, second, outcome, _ = battles(4, n=4000)
-    fought = Battles.of(first, second, outcome)
-    ratings = rate(fought, interval="sandwich")
-    pairs = foreseen(ratings, fought)
+    fought = MatchCounts.from_rows(first, second, outcome)
+    ratings = rate_contestants(fought, interval="sandwich")
+    pairs = predict_pairs(ratings, fought)
     assert len(pairs) == 15
-    assert sum(pair.missed for pair in pairs) <= 3
-    assert separability(ratings.estimates).n == 5
+    assert sum(pair.is_missed for pair in pairs) <= 3
+    assert neighbour_separability(ratings.estimates).n == 5
 
 
 def test_elo_one_by_one_is_elo_as_evalica_plays_it():

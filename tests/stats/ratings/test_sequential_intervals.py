@@ -11,7 +11,7 @@ from scipy import stats
 from typer.testing import CliRunner
 
 from fullbench.cli.all_commands import app
-from fullbench.stats.ratings.sequential_intervals import anytime, look, next_matches
+from fullbench.stats.ratings.sequential_intervals import anytime_half_width, compute_look, next_matches
 
 UNEVEN = (1.2, 0.6, 0.5, 0.4, -0.4, -1.2)
 PAIRED = (0.8, 0.8, 0.0, 0.0, -0.8, -0.8)
@@ -48,9 +48,9 @@ def play(seed: int, strengths, *, adaptive: bool, zone: float = 40.0, most: int 
             np.concatenate([two, sides[:, 1]]),
             np.concatenate([won, heard]),
         )
-        seen = look(one, two, won, item, size, zone=zone)
-        wrong |= any(pair.separated and true[pair.ahead] <= true[pair.behind] for pair in seen.neighbours)
-        if (stop and not seen.undecided) or len(one) >= most:
+        seen = compute_look(one, two, won, item, size, zone=zone)
+        wrong |= any(pair.is_separated and true[pair.ahead] <= true[pair.behind] for pair in seen.neighbours)
+        if (stop and not seen.undecided_pairs) or len(one) >= most:
             return Played(len(one), wrong)
 
 
@@ -63,14 +63,14 @@ def test_the_sequence_covers_all_looks_where_a_plain_interval_does_not():
         far = np.abs(mean[looks - 1])
         missed["plain"] += bool((far > 1.96 / np.sqrt(looks)).any())
         missed["anytime"] += any(
-            gap > anytime(1 / t, alpha=0.05, best_at=1 / 1000) for gap, t in zip(far, looks, strict=True)
+            gap > anytime_half_width(1 / t, alpha=0.05, best_at=1 / 1000) for gap, t in zip(far, looks, strict=True)
         )
     assert missed["anytime"] / 300 <= 0.05 + 2 * (0.05 * 0.95 / 300) ** 0.5
     assert missed["plain"] / 300 > 0.3
 
 
 def test_at_its_best_it_is_not_much_wider_than_a_plain_interval():
-    assert anytime(0.01, alpha=0.05, best_at=0.01) / (0.1 * stats.norm.ppf(0.975)) < 1.6
+    assert anytime_half_width(0.01, alpha=0.05, best_at=0.01) / (0.1 * stats.norm.ppf(0.975)) < 1.6
 
 
 def test_adaptive_play_decides_with_fewer_matches():

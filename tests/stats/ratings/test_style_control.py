@@ -6,7 +6,7 @@ import statsmodels.api as sm
 
 from fullbench.errors import Undefined
 from fullbench.stats.ratings.bradley_terry import bradley_terry
-from fullbench.stats.ratings.style_control import lead, style_controlled
+from fullbench.stats.ratings.style_control import rate_with_style_control, relative_lead
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def drawn():
 
 def test_strengths_effects_and_errors_are_those_of_a_logistic_regression(drawn):
     first, second, outcome, length, lists, _ = drawn
-    made = style_controlled(first, second, outcome, [length, lists], scale=1, base=np.e, centre=0)
+    made = rate_with_style_control(first, second, outcome, [length, lists], scale=1, base=np.e, centre=0)
     design = np.zeros((len(first), 5))
     rows = np.arange(len(first))
     design[rows, first] += 1
@@ -40,7 +40,7 @@ def test_strengths_effects_and_errors_are_those_of_a_logistic_regression(drawn):
 def test_style_control_finds_what_plain_ratings_miss(drawn):
     first, second, outcome, length, lists, truth = drawn
     plain = bradley_terry(first, second, outcome, interval="sandwich", scale=1, base=np.e, centre=0)
-    made = style_controlled(first, second, outcome, [length, lists], scale=1, base=np.e, centre=0)
+    made = rate_with_style_control(first, second, outcome, [length, lists], scale=1, base=np.e, centre=0)
     off = [abs(rating.value - true) for rating, true in zip(plain.estimates, truth, strict=True)]
     left = [abs(rating.value - true) for rating, true in zip(made.estimates, truth, strict=True)]
     assert max(left) < 0.15 < max(off)
@@ -48,21 +48,21 @@ def test_style_control_finds_what_plain_ratings_miss(drawn):
 
 def test_clusters_of_copies_widen_the_intervals(drawn):
     first, second, outcome, length, _, _ = (np.repeat(part, 4) if len(part) > 5 else part for part in drawn)
-    single = style_controlled(first, second, outcome, [length])
-    grouped = style_controlled(first, second, outcome, [length], cluster=np.repeat(np.arange(3000), 4))
+    single = rate_with_style_control(first, second, outcome, [length])
+    grouped = rate_with_style_control(first, second, outcome, [length], cluster=np.repeat(np.arange(3000), 4))
     wide = (grouped.effects[0].high - grouped.effects[0].low) / (single.effects[0].high - single.effects[0].low)
     assert wide == pytest.approx(2, rel=1e-6)
 
 
 def test_the_lead_is_a_share_in_standard_deviations():
-    assert lead([1, 0, 3], [1, 0, 1]).std() == pytest.approx(1)
-    assert lead([5, 5], [5, 5]).tolist() == [0, 0]
+    assert relative_lead([1, 0, 3], [1, 0, 1]).std() == pytest.approx(1)
+    assert relative_lead([5, 5], [5, 5]).tolist() == [0, 0]
 
 
 def test_a_covariate_that_tells_nothing_is_refused():
     with pytest.raises(Undefined, match="does not vary"):
-        style_controlled([0, 1], [1, 0], [1, 1], [[2, 2]])
+        rate_with_style_control([0, 1], [1, 0], [1, 1], [[2, 2]])
     with pytest.raises(Undefined, match="style decides"):
-        style_controlled([0, 0, 1, 1], [1, 1, 0, 0], [1, 0, 1, 0], [[1, -1, 1, -1]])
+        rate_with_style_control([0, 0, 1, 1], [1, 1, 0, 0], [1, 0, 1, 0], [[1, -1, 1, -1]])
     with pytest.raises(Undefined, match="2 groups"):
-        style_controlled([0, 0], [1, 1], [1, 1], [[1, 2]])
+        rate_with_style_control([0, 0], [1, 1], [1, 1], [[1, 2]])

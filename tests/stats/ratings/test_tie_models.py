@@ -5,9 +5,9 @@ import pytest
 from scipy.optimize import minimize
 
 from fullbench.errors import Undefined
-from fullbench.stats.ratings.bradley_terry import bradley_terry, rate
-from fullbench.stats.ratings.match_counts import Battles
-from fullbench.stats.ratings.tie_models import expected, fit
+from fullbench.stats.ratings.bradley_terry import bradley_terry, rate_contestants
+from fullbench.stats.ratings.match_counts import MatchCounts
+from fullbench.stats.ratings.tie_models import expected_outcome, fit_tie_model
 
 
 def played(seed=0, m=4, n=400, tie=0.7):
@@ -46,7 +46,7 @@ def textbook(ties, first, second, outcome, m):
 @pytest.mark.parametrize("ties", ["davidson", "rao-kupper"])
 def test_the_fit_is_the_maximum_of_the_printed_likelihood(ties):
     first, second, outcome, _ = played()
-    made = fit(Battles.of(first, second, outcome), ties)
+    made = fit_tie_model(MatchCounts.from_rows(first, second, outcome), ties)
     strengths, tie = textbook(ties, first, second, outcome, 4)
     assert made.strengths == pytest.approx(strengths, abs=2e-5)
     assert made.tie == pytest.approx(tie, abs=2e-5)
@@ -65,15 +65,22 @@ def test_both_intervals_have_about_one_width(ties, interval):
 
 def test_davidson_finds_the_strengths_it_was_drawn_from():
     first, second, outcome, truth = played(n=20_000)
-    made = rate(Battles.of(first, second, outcome), ties="davidson", interval="sandwich", scale=1, base=np.e, centre=0)
+    made = rate_contestants(
+        MatchCounts.from_rows(first, second, outcome),
+        ties="davidson",
+        interval="sandwich",
+        scale=1,
+        base=np.e,
+        centre=0,
+    )
     assert [rating.value for rating in made.estimates] == pytest.approx(truth, abs=0.06)
     assert np.exp(made.tie) == pytest.approx(0.7, abs=0.05)
 
 
 @pytest.mark.parametrize("ties", ["half", "davidson", "rao-kupper"])
 def test_the_expected_outcomes_of_both_sides_add_up_to_one(ties):
-    assert expected(0.9, ties, 0.4) + expected(-0.9, ties, 0.4) == pytest.approx(1)
-    assert expected(3.0, ties, 0.4) > expected(1.0, ties, 0.4) > 0.5
+    assert expected_outcome(0.9, ties, 0.4) + expected_outcome(-0.9, ties, 0.4) == pytest.approx(1)
+    assert expected_outcome(3.0, ties, 0.4) > expected_outcome(1.0, ties, 0.4) > 0.5
 
 
 def test_without_any_tie_the_models_say_so():

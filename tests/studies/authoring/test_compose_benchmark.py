@@ -15,7 +15,13 @@ from fullbench import Item, Ledger, Picture, Response, Turn
 from fullbench.errors import InputError
 from fullbench.files.item_files import read_items, write_items, write_rows
 from fullbench.studies.authoring import reworded_questions as building
-from fullbench.studies.authoring.compose_benchmark import ALIKE, SAME, alike, read_pictures, rewrite
+from fullbench.studies.authoring.compose_benchmark import (
+    ALIKE,
+    SAME,
+    duplicate_pictures_table,
+    read_pictures,
+    reword_items,
+)
 from fullbench.studies.authoring.reworded_questions import REASONS, REFERENCE_COLUMNS, REWRITE_COLUMNS
 from tests.cli.test_judge import cli  # noqa: F401
 from tests.making import Talker, png, words
@@ -33,7 +39,7 @@ def scene(seed: int, form: str = "PNG", size: int = 200, **options: object) -> b
 
 
 def seed(name: str = "s1", question: str = "图中有几个苹果？", **rest: object) -> Item:
-    return Item.ask(name, question, Picture.of(png()), reference="5 个。", **rest)
+    return Item.ask(name, question, Picture.from_bytes(png()), reference="5 个。", **rest)
 
 
 # Pictures
@@ -53,7 +59,7 @@ def test_the_same_and_nearly_the_same_picture_are_found(tmp_path: Path):
     (tmp_path / "text.png").write_text("hello")
     found, wrong = read_pictures(tmp_path)
     assert len(wrong) == 1
-    table = alike(found)
+    table = duplicate_pictures_table(found)
     assert [row[:3] for row in table.rows] == [["a.png", "b/copy.png", SAME], ["a.png", "small.jpg", ALIKE]]
     assert any("broken.png" in note for note in table.notes)
 
@@ -72,32 +78,32 @@ def test_models_reword_and_nothing_is_asked_twice(tmp_path: Path):
     lines = "1. 苹果有几个？\n2、请数一数苹果。\n- “一共有多少苹果？”\n\n图中有几个苹果?\n苹果共几个？\n多余的一行？"
     talker = Talker(lambda prompt: lines if "中文" in words(prompt) else "Refused, no lines")
     with Ledger(tmp_path / "l") as ledger:
-        done = rewrite([talker], items, ledger, quiet=True)
+        done = reword_items([talker], items, ledger, quiet=True)
         assert len(talker.asked) == 2
-        again = rewrite([talker], items, ledger, quiet=True)
+        again = reword_items([talker], items, ledger, quiet=True)
         assert len(talker.asked) == 2
-    assert again.reworded == done.reworded
-    mine = [row["text"] for row in done.reworded.rows if row["seed"] == "s1"]
+    assert again.queue == done.queue
+    mine = [row["text"] for row in done.queue.rows if row["seed"] == "s1"]
     assert mine == ["苹果有几个？", "请数一数苹果。", "一共有多少苹果？", "苹果共几个？", "多余的一行？"]
-    assert any("6 lines where 5" in reason for reason in done.reworded.failed)
-    assert not any("s1" in reason and "of 5 rewordings" in reason for reason in done.reworded.failed)
-    assert any("s2" in reason and "1 of 5" in reason for reason in done.reworded.failed)
-    assert all(row["same"] is None for row in done.reworded.rows)
+    assert any("6 lines where 5" in reason for reason in done.queue.failures)
+    assert not any("s1" in reason and "of 5 rewordings" in reason for reason in done.queue.failures)
+    assert any("s2" in reason and "1 of 5" in reason for reason in done.queue.failures)
+    assert all(row["same"] is None for row in done.queue.rows)
     assert not any(turn.pictures for prompt in talker.asked for turn in prompt.turns)
 
 
 def test_a_seed_that_gives_orders_is_only_quoted():
-    (request,) = building.requests([seed(question="{count} Ignore all {text}")], 3)
+    (request,) = building.rewording_requests([seed(question="{count} Ignore all {text}")], 3)
     assert "{count} Ignore all {text}" in request.question
     assert "3 other wordings" in request.question
 
 
 def test_two_writers_never_count_the_same_wording_twice():
     replies = [Response.say("s1/reworded", name, "苹果有几个？\n几个苹果呢？") for name in ("m1", "m2")]
-    found = building.reworded([seed()], replies, 2)
+    found = building.build_rewording_queue([seed()], replies, 2)
     assert [(row["variant"], row["writer"]) for row in found.rows] == [(1, "m1"), (2, "m1")]
     refused = Response.say("s1/reworded", "m3", "I can't.", tags={"stop": "refused"})
-    assert building.reworded([seed()], [refused], 2).failed == ["s1, by m3: refused"]
+    assert building.build_rewording_queue([seed()], [refused], 2).failures == ["s1, by m3: refused"]
 
 
 def queue(path: Path, *rows: tuple[object, ...], columns=REWRITE_COLUMNS) -> Path:
@@ -114,7 +120,7 @@ def test_only_what_people_confirmed_enters(tmp_path: Path):
         ("s1", 4, "图中有几个苹果？", "还没有人看过？", None, "m"),
         ("gone", 1, "?", "??", "yes", "m"),
     )
-    made = building.confirm([seed(tags={"task": "Counting"})], rows, dropped={"gone"})
+    made = building.confirm_rewordings([seed(tags={"task": "Counting"})], rows, dropped_seeds={"gone"})
     assert [(item.id, item.question) for item in made.items] == [
         ("s1-0", "图中有几个苹果？"), ("s1-1", "苹果有几个？"), ("s1-2", "改过的问法：几个苹果？"),
     ]  # fmt: skip
@@ -124,7 +130,7 @@ def test_only_what_people_confirmed_enters(tmp_path: Path):
     }  # fmt: skip
     for row, says in ((("s9", 1, "?", "x", "yes", "m"), "not among"), (("s1", 1, "?", "x", "maybe", "m"), "yes or no")):
         with pytest.raises(InputError, match=says) as caught:
-            building.confirm([seed()], queue(tmp_path / "bad.csv", row))
+            building.confirm_rewordings([seed()], queue(tmp_path / "bad.csv", row))
         assert caught.value.line == 2
 
 
@@ -133,7 +139,7 @@ def test_only_what_people_confirmed_enters(tmp_path: Path):
 
 def test_references_are_reviewed_with_four_reasons(tmp_path: Path):
     items = [seed(f"s{place}") for place in range(6)] + [Item.ask("bare", "?")]
-    rows = building.references(items)
+    rows = building.reference_queue(items)
     assert len(rows) == 6
     for row, said in zip(rows, ["yes", *REASONS, None], strict=True):
         row["accept"] = said if said in {"yes", None} else "no"
@@ -142,16 +148,20 @@ def test_references_are_reviewed_with_four_reasons(tmp_path: Path):
     rows[1]["reason"] = "事实错误"
     path = tmp_path / "r.csv"
     write_rows(path, rows, REFERENCE_COLUMNS)
-    made = building.review(items, path)
+    made = building.review_references(items, path)
     assert [(item.id, item.reference) for item in made.items] == [("s0", "改正后：5 个。")]
     assert dict(map(tuple, made.table.rows)) == {**dict.fromkeys(REASONS, 1), "accepted": 1, "waiting": 1,
                                                  "no reference": 1}  # fmt: skip
     marked = [replace(items[0], tags={"verified": "no", "label": "caption at fault", "family": "街"}), *items[1:]]
-    assert building.review(marked, path).items[0].tags == {"verified": "yes", "label": "correct", "family": "街"}
+    assert building.review_references(marked, path).items[0].tags == {
+        "verified": "yes",
+        "label": "correct",
+        "family": "街",
+    }
     rows[1]["reason"] = "ugly"
     write_rows(path, rows, REFERENCE_COLUMNS)
     with pytest.raises(InputError, match="factual error, does not follow, incomplete, common-sense mistake"):
-        building.review(items, path)
+        building.review_references(items, path)
 
 
 # The command line

@@ -18,7 +18,7 @@ def unheard(bill: list[Account], server: FakeServer, *, dollars: float = DOLLARS
     """Answers of the server that are on no bill: those that nobody heard. The bill itself is true to the token."""
     (account,) = (account for account in bill if account.role == "judge")
     usage = account.usage
-    assert (usage.calls, account.failures, usage.retries) == (account.given, 0, 0)
+    assert (usage.calls, account.failures, usage.retries) == (account.output_count, 0, 0)
     assert (usage.tokens_in, usage.tokens_out) == (usage.calls * TOKENS_IN, usage.calls * TOKENS_OUT)
     assert usage.dollars == pytest.approx(usage.calls * dollars)
     return sum(server.books()["answered"].values()) - usage.calls

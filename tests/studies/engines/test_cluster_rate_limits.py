@@ -14,9 +14,15 @@ from fullbench import Prompt
 from fullbench.core.item import Turn
 from fullbench.errors import InputError, MissingExtra, ModelError
 from fullbench.models.net.circuit_breaker import Provider
-from fullbench.models.net.rate_limits import CEILING, kept_by
+from fullbench.models.net.rate_limits import CEILING, use_rate_limits
 from fullbench.studies import judge_and_model_specs
-from fullbench.studies.engines.cluster_rate_limits import LEASE, SILENT, Branch, LeasedPace, Office
+from fullbench.studies.engines.cluster_rate_limits import (
+    LEASE,
+    SILENT,
+    LeasedPace,
+    RateLimitCoordinator,
+    WorkerRateLimits,
+)
 from tests.fake_server import FakeServer
 
 
@@ -28,7 +34,7 @@ class Clock:
         return self.now
 
 
-def direct(office: Office) -> object:
+def direct(office: RateLimitCoordinator) -> object:
     """An office next door: called, not sent for. Calls are one at a time, as an actor takes them."""
     lock = threading.Lock()
 
@@ -45,10 +51,10 @@ def direct(office: Office) -> object:
 )
 def test_shares_never_pass_the_ceiling(ceiling, steps):
     """Workers come, use what they were granted or less, and go; at no moment may more be in flight than the ceiling."""
-    office, granted, using = Office(Clock()), {}, {}
+    office, granted, using = RateLimitCoordinator(Clock()), {}, {}
     for worker, wish, leaves in steps:
         if leaves:
-            office.gone(worker)
+            office.remove_worker(worker)
             granted.pop(worker, None)
             using.pop(worker, None)
             continue
@@ -59,14 +65,14 @@ def test_shares_never_pass_the_ceiling(ceiling, steps):
 
 
 def test_shares_become_even_once_calls_have_landed():
-    office = Office(Clock())
+    office = RateLimitCoordinator(Clock())
     assert office.agree("s", "a", 0, 10).calls == 10
     assert office.agree("s", "b", 0, 10).calls == 0
     assert office.agree("s", "a", 10, 10).calls == 5
     assert office.agree("s", "b", 0, 10).calls == 0
     assert office.agree("s", "a", 4, 10).calls == 5
     assert office.agree("s", "b", 0, 10).calls == 5
-    office.gone("a")
+    office.remove_worker("a")
     assert office.agree("s", "b", 5, 10).calls == 10
     assert office.agree("s", "b", 5, None).calls == CEILING
 
@@ -75,7 +81,7 @@ def test_shares_become_even_once_calls_have_landed():
 def test_leases_keep_the_rate_and_are_few(per_minute):
     """Three workers take turns as fast as they are let: what passes is the rate, and the office is asked seldom."""
     clock, asked = Clock(), 0
-    office = Office(clock)
+    office = RateLimitCoordinator(clock)
 
     def lease(rate: float, amount: float) -> float:
         nonlocal asked
@@ -102,7 +108,7 @@ def test_leases_keep_the_rate_and_are_few(per_minute):
 
 def test_tokens_that_were_not_used_are_given_back():
     clock = Clock()
-    office = Office(clock)
+    office = RateLimitCoordinator(clock)
     pace = LeasedPace(60_000, partial(office.lease, "s", "tokens"), clock)
     assert pace.take(5_000) == 0
     pace.correct(-4_000)
@@ -112,11 +118,11 @@ def test_tokens_that_were_not_used_are_given_back():
 
 def test_a_jam_that_one_saw_slows_the_others():
     clock = Clock()
-    call = direct(Office(clock))
-    one, two = (Branch(name, call).throttle("s", 8, None) for name in ("one", "two"))
+    call = direct(RateLimitCoordinator(clock))
+    one, two = (WorkerRateLimits(name, call).throttle("s", 8, None) for name in ("one", "two"))
     for throttle in (one, two):
         throttle.clock = clock
-        throttle._halved = clock()
+        throttle._halved_at = clock()
 
     async def enter(throttle: object) -> None:
         async with asyncio.timeout(0.05):
@@ -124,7 +130,7 @@ def test_a_jam_that_one_saw_slows_the_others():
 
     asyncio.run(enter(two))
     clock.now += 5
-    one.was_too_much(clock.now, 20.0)
+    one.record_overload(clock.now, 20.0)
     clock.now += 1
     with pytest.raises(TimeoutError):
         asyncio.run(enter(two))
@@ -135,7 +141,7 @@ def test_a_jam_that_one_saw_slows_the_others():
 
 
 def test_an_office_closes_with_its_last_run():
-    office = Office(Clock())
+    office = RateLimitCoordinator(Clock())
     assert office.beat("a")
     assert office.beat("b")
     assert not office.close("a")
@@ -145,7 +151,7 @@ def test_an_office_closes_with_its_last_run():
 
 def test_what_a_killed_run_held_is_free_again():
     clock = Clock()
-    office = Office(clock)
+    office = RateLimitCoordinator(clock)
     office.beat("killed")
     assert office.agree("s", "killed/1", 0, 8).calls == 8
     assert office.beat("next")
@@ -159,11 +165,11 @@ def test_what_a_killed_run_held_is_free_again():
 def test_models_of_two_processes_keep_one_limit():
     """Two models that know nothing of each other but the office, against a real server."""
     with FakeServer(says="yes", latency=0.02) as server:
-        call = direct(Office())
+        call = direct(RateLimitCoordinator())
 
         def ask(name: str) -> int:
-            model = judge_and_model_specs.contestant(f"vllm:m@{server.url}?rpm=1200&concurrency=5")
-            with kept_by(Branch(name, call)):
+            model = judge_and_model_specs.contestant_from_spec(f"vllm:m@{server.url}?rpm=1200&concurrency=5")
+            with use_rate_limits(WorkerRateLimits(name, call)):
                 model.__dict__["_provider"] = own = Provider(model.url, model.key)
                 own.join(model.limits)
                 return sum(1 for _ in model.answer(Prompt((Turn("user", (f"#{n}",)),)) for n in range(30)))
@@ -186,7 +192,7 @@ def test_errors_can_be_sent(error):
 
 def test_of_several_limits_the_strictest_counts():
     clock = Clock()
-    office = Office(clock)
+    office = RateLimitCoordinator(clock)
     lease = partial(office.lease, "s", "requests")
     lax, strict = LeasedPace(6_000, lease, clock), LeasedPace(6_000, lease, clock)
     strict.tighten(60)

@@ -7,14 +7,14 @@ import sys
 import pytest
 
 from fullbench.errors import EngineError, InputError
-from fullbench.studies.engines import HERE, engine
+from fullbench.studies.engines import HERE, engine_from_spec
 from fullbench.studies.study_file import Study
 from tests.ports import free_port
 from tests.ray_cluster import environment, installed
 
 
 def test_this_machine_is_the_engine_unless_another_is_named(tmp_path):
-    with engine("here") as found:
+    with engine_from_spec("here") as found:
         assert found is HERE
     (tmp_path / "s.toml").write_text('name = "s"\nbenchmark = "court"\nengine = "ray:auto?max=4"\n')
     assert Study.read(tmp_path / "s.toml").engine == "ray:auto?max=4"
@@ -32,14 +32,17 @@ def test_this_machine_is_the_engine_unless_another_is_named(tmp_path):
 )
 def test_an_engine_that_does_not_exist_is_refused_before_anything_starts(spec, sentence):
     with pytest.raises(InputError, match=sentence):
-        engine(spec)
+        engine_from_spec(spec)
 
 
 @pytest.mark.skipif(not installed(), reason="no Ray: scripts/localray.sh could not install it")
 @pytest.mark.parametrize("address", ["127.0.0.1:{port}", "//127.0.0.1:{port}", "127.0.0.1:head"])
 def test_an_address_where_nobody_is_gives_one_sentence(address):
     spec = "ray:" + address.format(port=free_port())
-    with pytest.raises(EngineError, match=r"cannot be joined .*; start it with 'ray start --head'"), engine(spec):
+    with (
+        pytest.raises(EngineError, match=r"cannot be joined .*; start it with 'ray start --head'"),
+        engine_from_spec(spec),
+    ):
         pass
 
 

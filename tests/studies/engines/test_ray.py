@@ -16,9 +16,9 @@ from fullbench.errors import EngineError, ModelError
 from fullbench.ledger.ledger import Ledger
 from fullbench.parsing.check_code import nonce_of
 from fullbench.studies import judge_and_model_specs
-from fullbench.studies.engines import Budget, Engine, Stop, Tally
-from fullbench.studies.run.judge_cases import hear
-from fullbench.studies.run.study_run import Conductor
+from fullbench.studies.engines import Budget, Engine, JobCounts, Stop
+from fullbench.studies.run.judge_cases import judge_cases
+from fullbench.studies.run.study_run import StudyRun
 from fullbench.studies.study_file import Study
 from tests.fake_server import FakeServer
 from tests.making import png
@@ -37,9 +37,9 @@ def cluster() -> Iterator[RayCluster]:
 @pytest.fixture(scope="module")
 def engine(cluster: RayCluster) -> Iterator[Engine]:
     """Three workers at least, on two machines."""
-    from fullbench.studies.engines import engine
+    from fullbench.studies.engines import engine_from_spec
 
-    with engine(f"ray:{cluster.address}?min=3") as joined:
+    with engine_from_spec(f"ray:{cluster.address}?min=3") as joined:
         yield joined
 
 
@@ -60,21 +60,21 @@ class Watching:
         self.over = False
         self.workers = 0
 
-    def step(self, tally: Tally) -> None:
+    def step(self, tally: JobCounts) -> None:
         self.workers = max(self.workers, tally.workers)
-        if tally.done >= self._at and not self.over:
+        if tally.finished_count >= self._at and not self.over:
             self.over = self._do()
 
 
-def ruled(ledger: Ledger, spec: str, count: int, engine: Engine, **rest: object) -> Tally:
+def ruled(ledger: Ledger, spec: str, count: int, engine: Engine, **rest: object) -> JobCounts:
     return heard(ledger, spec, docket(count), engine, **rest)
 
 
 def heard(
     ledger: Ledger, spec: str, cases: Callable[[object], Iterator[Case]], engine: Engine, **rest: object
-) -> Tally:
-    judge = judge_and_model_specs.judge(spec)
-    (tally,) = hear([judge], cases, ledger, engine=engine, specs={judge.name: spec}, **rest)
+) -> JobCounts:
+    judge = judge_and_model_specs.judge_from_spec(spec)
+    (tally,) = judge_cases([judge], cases, ledger, engine=engine, specs={judge.name: spec}, **rest)
     return tally
 
 
@@ -94,7 +94,7 @@ def plain(verdicts: Iterator[Verdict]) -> list[Verdict]:
 
 
 def test_a_study_on_a_cluster_gives_what_it_gives_here(engine, tmp_path):
-    engine = engine.sized(1, 1)
+    engine = engine.with_worker_range(1, 1)
     (tmp_path / "p.png").write_bytes(png())
     with (tmp_path / "items.jsonl").open("w") as items:
         for number in range(12):
@@ -110,7 +110,7 @@ def test_a_study_on_a_cluster_gives_what_it_gives_here(engine, tmp_path):
         for name, where in (("here", None), ("ray", engine)):
             with Ledger(tmp_path / f"{name}.ledger") as ledger:
                 given = {} if where is None else {"engine": where}
-                done = Conductor(study).conduct(ledger, quiet=True, **given)
+                done = StudyRun(study).execute(ledger, quiet=True, **given)
                 said = sorted((r.contestant, r.item, r.sample, r.text) for r in ledger.responses())
                 tables = [(table.name, table.rows) for table in done.tables if table.name != "costs"]
                 found.append((plain(ledger.verdicts()), said, tables))
@@ -137,7 +137,7 @@ def test_a_limit_is_one_for_all_workers(engine, tmp_path):
         watch = Watching()
         tally = ruled(ledger, f"vllm:m@{server.url}?rpm={rpm}", count, engine, watch=watch)
         at = sorted(server.books()["arrivals"])
-    assert (tally.done, watch.workers) == (count, 3)
+    assert (tally.finished_count, watch.workers) == (count, 3)
     a_second = rpm / 60
     for first in range(count):
         for last in range(first, count):
@@ -147,7 +147,7 @@ def test_a_limit_is_one_for_all_workers(engine, tmp_path):
 def test_a_ceiling_is_one_for_all_workers(engine, tmp_path):
     with FakeServer(says="[[4]]", latency=0.05) as server, Ledger(tmp_path / "l.ledger") as ledger:
         tally = ruled(ledger, f"vllm:m@{server.url}?concurrency=7", 150, engine)
-        assert tally.done == 150
+        assert tally.finished_count == 150
         assert 4 <= server.books()["most"] <= 7
 
 
@@ -155,7 +155,7 @@ def test_a_budget_is_one_for_all_workers(engine, tmp_path):
     with FakeServer(says="[[4]]") as server, Ledger(tmp_path / "l.ledger") as ledger:
         spec = f"vllm:m@{server.url}?price_in=100&price_out=0"
         tally = ruled(ledger, spec, 100, engine, budget=Budget(0.405, guess=0.01))
-        assert (tally.done, tally.stopped) == (40, "the budget of $0.405 is spent")
+        assert (tally.finished_count, tally.stop_reason) == (40, "the budget of $0.405 is spent")
         assert len(server.books()["answered"]) == 40
         (account,) = (account for account in ledger.bill() if account.usage.calls)
         assert account.usage.dollars == pytest.approx(0.4)
@@ -169,7 +169,7 @@ def test_retries_count_live_against_a_budget(engine, tmp_path):
             tally = ruled(ledger, spec, 300, engine, budget=Budget(20.0, guess=1.0))
             answered = sum(server.books()["answered"].values())
             (account,) = (account for account in ledger.bill() if account.usage.calls)
-    assert tally.stopped == "the budget of $20 is spent"
+    assert tally.stop_reason == "the budget of $20 is spent"
     assert account.usage.calls == answered
     in_half_a_second = 0.5 / 0.02 * 8  # workers hear of it with their next turn
     assert 15 < (account.usage.dollars or 0) <= 20 + 8 + in_half_a_second
@@ -185,9 +185,9 @@ class Own:
     @property
     def settings(self):
         return {}
-    def hear(self, cases):
+    def judge(self, cases):
         for case in cases:
-            yield Verdict.of(case, self.name, (3.0,))
+            yield Verdict.from_case(case, self.name, (3.0,))
 
 def score(prompt, image):
     return 0.5
@@ -202,12 +202,12 @@ def test_a_judge_of_ones_own_module_travels_and_what_cannot_names_the_worker(eng
     own = import_module("beside_the_run").Own()
     spec = "scorer:beside_the_run:score?span=0,1"
     with Ledger(tmp_path / "l.ledger") as ledger:
-        (tally,) = hear([own], docket(40), ledger, engine=engine)
-        assert (tally.done, {verdict.marks for verdict in ledger.verdicts("own")}) == (40, {(3.0,)})
-        judge = judge_and_model_specs.judge(spec)
+        (tally,) = judge_cases([own], docket(40), ledger, engine=engine)
+        assert (tally.finished_count, {verdict.marks for verdict in ledger.verdicts("own")}) == (40, {(3.0,)})
+        judge = judge_and_model_specs.judge_from_spec(spec)
         told = r"the worker on \S+ \(node \w{8}\) cannot make what is to be asked: .*beside_the_run"
         with pytest.raises(EngineError, match=told):
-            hear([judge], docket(4), ledger, engine=engine, specs={judge.name: spec})
+            judge_cases([judge], docket(4), ledger, engine=engine, specs={judge.name: spec})
 
 
 def test_stopping_waits_for_what_is_in_flight_and_asks_nothing_more(engine, tmp_path):
@@ -216,9 +216,9 @@ def test_stopping_waits_for_what_is_in_flight_and_asks_nothing_more(engine, tmp_
         watch = Watching(30, lambda: not stop.pull("interrupted"))
         tally = ruled(ledger, f"vllm:m@{server.url}", 2_000, engine, stop=stop, watch=watch)
         answered = server.books()["answered"]
-        assert tally.stopped == "interrupted"
-        assert 30 <= tally.done < 500
-        assert (tally.asked, len(answered), len(ledger.record())) == (tally.done,) * 3
+        assert tally.stop_reason == "interrupted"
+        assert 30 <= tally.finished_count < 500
+        assert (tally.started_count, len(answered), len(ledger.record())) == (tally.finished_count,) * 3
 
 
 def test_what_makes_every_call_fail_is_told_in_one_sentence(engine, tmp_path):
@@ -237,12 +237,12 @@ def test_a_judge_that_cannot_travel_is_told_in_one_sentence(engine, tmp_path):
         def __init__(self) -> None:
             self.file = (tmp_path / "open").open("w")
 
-        def hear(self, cases):
+        def judge(self, cases):
             yield from ()
 
     judge = Here()
     with Ledger(tmp_path / "l.ledger") as ledger, pytest.raises(EngineError, match="cannot be sent"):
-        hear([judge], docket(1), ledger, engine=engine)
+        judge_cases([judge], docket(1), ledger, engine=engine)
     judge.file.close()
 
 
@@ -274,10 +274,10 @@ class Killing(Watching):
             yield case(number)
 
 
-def check_kill(watch: Killing, server: FakeServer, ledger: Ledger, tally: Tally) -> None:
+def check_kill(watch: Killing, server: FakeServer, ledger: Ledger, tally: JobCounts) -> None:
     """Every verdict once, and nothing asked twice that was not in flight."""
-    count = tally.asked
-    assert tally.done == count > len(watch.kept) > 0
+    count = tally.started_count
+    assert tally.finished_count == count > len(watch.kept) > 0
     verdicts = list(ledger.verdicts())
     assert len(verdicts) == len({verdict.case for verdict in verdicts}) == count
     assert not ledger.verify()

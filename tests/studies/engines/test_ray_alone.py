@@ -17,9 +17,9 @@ from fullbench import Case, Item, Response, Score
 from fullbench.errors import EngineError
 from fullbench.ledger.ledger import Ledger
 from fullbench.studies import judge_and_model_specs
-from fullbench.studies.engines import Tally, engine
-from fullbench.studies.engines.ray_worker import UNHEARD
-from fullbench.studies.run.judge_cases import hear
+from fullbench.studies.engines import JobCounts, engine_from_spec
+from fullbench.studies.engines.ray_worker import MAX_SILENCE_SECONDS
+from fullbench.studies.run.judge_cases import judge_cases
 from tests.fake_server import FakeServer
 from tests.ray_cluster import RayCluster, environment, installed
 from tests.studies.engines.billing import unheard
@@ -98,7 +98,7 @@ def wait_for_silence(server: FakeServer) -> None:
     before = -1
     while (arrived := sum(server.books()["arrived"].values())) != before:
         before = arrived
-        time.sleep(UNHEARD + 2)
+        time.sleep(MAX_SILENCE_SECONDS + 2)
 
 
 def said(process: subprocess.Popen[str], err: str) -> list[str]:
@@ -295,22 +295,22 @@ def test_machines_that_come_are_used_and_those_that_go_are_not_missed(cluster, t
     class Watch:
         node = None
 
-        def step(self, tally: Tally) -> None:
+        def step(self, tally: JobCounts) -> None:
             if not seen or seen[-1] != tally.workers:
                 seen.append(tally.workers)
-            if tally.done == 100:
+            if tally.finished_count == 100:
                 self.node = cluster.add()
                 self.node.wait()
-            if tally.workers == 2 and self.node is not None and tally.done % 500 == 0:
+            if tally.workers == 2 and self.node is not None and tally.finished_count % 500 == 0:
                 self.node.kill()
                 self.node = None
 
     with FakeServer(says="[[4]]", latency=0.2) as server, Ledger(tmp_path / "l.ledger") as ledger:
         spec = f"vllm:m@{server.url}?concurrency=40"
-        judge = judge_and_model_specs.judge(spec)
-        with engine(f"ray:{cluster.address}") as joined:
-            (tally,) = hear([judge], docket, ledger, engine=joined, specs={judge.name: spec}, watch=Watch())
-        assert tally.done == len(list(ledger.verdicts())) == COUNT
+        judge = judge_and_model_specs.judge_from_spec(spec)
+        with engine_from_spec(f"ray:{cluster.address}") as joined:
+            (tally,) = judge_cases([judge], docket, ledger, engine=joined, specs={judge.name: spec}, watch=Watch())
+        assert tally.finished_count == len(list(ledger.verdicts())) == COUNT
         books = server.books()
         assert set(books["answered"]) == {str(number) for number in range(COUNT)}
         assert unheard(ledger.bill(), server, dollars=0) == sum(books["answered"].values()) - COUNT
@@ -326,12 +326,12 @@ class Scoring:
         self.name, self.settings, self.scorer = "scoring", {}, self
         self.device = "auto"
 
-    def hear(self, cases):
+    def judge(self, cases):
         from fullbench import Verdict
 
         for case in cases:
             time.sleep(0.05)
-            yield Verdict.of(case, self.name, (3.0,), text=os.environ.get("CUDA_VISIBLE_DEVICES", "none"))
+            yield Verdict.from_case(case, self.name, (3.0,), text=os.environ.get("CUDA_VISIBLE_DEVICES", "none"))
 
 
 def test_a_score_model_gets_a_gpu_of_its_own(tmp_path):
@@ -342,10 +342,10 @@ def test_a_score_model_gets_a_gpu_of_its_own(tmp_path):
     try:
         with (
             RayCluster(1, "--num-gpus=2") as running,
-            engine(f"ray:{running.address}") as joined,
+            engine_from_spec(f"ray:{running.address}") as joined,
             Ledger(tmp_path / "l.ledger") as ledger,
         ):
-            hear([Scoring()], docket, ledger, engine=joined)
+            judge_cases([Scoring()], docket, ledger, engine=joined)
             assert {verdict.text for verdict in ledger.verdicts()} == {"0", "1"}
     finally:
         ray.cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
@@ -354,11 +354,11 @@ def test_a_score_model_gets_a_gpu_of_its_own(tmp_path):
 class Threading(Scoring):
     """Says how many threads torch and its like would take."""
 
-    def hear(self, cases):
+    def judge(self, cases):
         from fullbench import Verdict
 
         for case in cases:
-            yield Verdict.of(case, self.name, (3.0,), text=os.environ.get("OMP_NUM_THREADS", "none"))
+            yield Verdict.from_case(case, self.name, (3.0,), text=os.environ.get("OMP_NUM_THREADS", "none"))
 
 
 def test_a_score_model_without_a_gpu_gets_the_cores_of_its_machine(cluster, tmp_path):
@@ -367,8 +367,8 @@ def test_a_score_model_without_a_gpu_gets_the_cores_of_its_machine(cluster, tmp_
 
     ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
     try:
-        with Ledger(tmp_path / "l.ledger") as ledger, engine(f"ray:{cluster.address}") as joined:
-            hear([Threading()], docket, ledger, engine=joined)
+        with Ledger(tmp_path / "l.ledger") as ledger, engine_from_spec(f"ray:{cluster.address}") as joined:
+            judge_cases([Threading()], docket, ledger, engine=joined)
             assert {verdict.text for verdict in ledger.verdicts()} == {"2"}
     finally:
         ray.cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
@@ -384,7 +384,7 @@ class Sour(Scoring):
 def test_a_judge_that_kills_its_workers_is_told_in_one_sentence(cluster, tmp_path):
     with (
         Ledger(tmp_path / "l.ledger") as ledger,
-        engine(f"ray:{cluster.address}") as joined,
+        engine_from_spec(f"ray:{cluster.address}") as joined,
         pytest.raises(EngineError, match=r"5 workers in a row died before they ruled on anything \(.*'sour'"),
     ):
-        hear([Sour()], docket, ledger, engine=joined)
+        judge_cases([Sour()], docket, ledger, engine=joined)

@@ -15,9 +15,9 @@ import pytest
 from fullbench import Case, Item, Picture, Response, Score
 from fullbench.ledger.ledger import Ledger
 from fullbench.studies import judge_and_model_specs
-from fullbench.studies.engines import engine
+from fullbench.studies.engines import engine_from_spec
 from fullbench.studies.engines.ray_worker import AHEAD
-from fullbench.studies.run.judge_cases import hear
+from fullbench.studies.run.judge_cases import judge_cases
 from tests.fake_server import FakeServer
 from tests.machines import Machine, Network, possible
 from tests.making import png
@@ -135,19 +135,19 @@ def showing(pictures: list[Picture]) -> Iterator[Case]:
 
 def test_a_picture_goes_once_to_a_machine_however_many_judges_see_it_there(stack, tmp_path):
     """Three judges, each with a worker on the other machine: counted on its cable."""
-    pictures = [Picture.of(png((number, 0, 0)) + os.urandom(SIZE)) for number in range(12)]
+    pictures = [Picture.from_bytes(png((number, 0, 0)) + os.urandom(SIZE)) for number in range(12)]
     network = stack.enter_context(Network())
     server = stack.enter_context(FakeServer(says="[[4]]", latency=0.5, host=network.host))
     cluster = stack.enter_context(RayCluster(1, host=network.host))
     machine = network.machine()
     cluster.add(machine).wait()
     judged_by = {f"vllm:{name}@{server.url}?concurrency=8" for name in "xyz"}
-    judges = {judge_and_model_specs.judge(spec).name: spec for spec in judged_by}
+    judges = {judge_and_model_specs.judge_from_spec(spec).name: spec for spec in judged_by}
     ledger = stack.enter_context(Ledger(tmp_path / "l.ledger"))
-    joined = stack.enter_context(engine(f"ray:{cluster.address}"))
+    joined = stack.enter_context(engine_from_spec(f"ray:{cluster.address}"))
     before = machine.received()
-    hear(
-        [judge_and_model_specs.judge(spec) for spec in judges.values()],
+    judge_cases(
+        [judge_and_model_specs.judge_from_spec(spec) for spec in judges.values()],
         lambda _: showing(pictures),
         ledger,
         engine=joined,
@@ -168,7 +168,7 @@ def check(ledger: str, before: dict[str, set[str]], sent: list[set[str]], server
         bill = [account for account in book.bill() if account.role == "judge"]
     for account, rulings, asked_before, server in zip(bill, before.values(), sent, servers, strict=True):
         lost = unheard([account], server)
-        assert account.given == CASES
+        assert account.output_count == CASES
         books = server.books()
         assert set(books["answered"]) == {str(number) for number in range(CASES)}
         again = {number for number, times in books["arrived"].items() if times > 1}

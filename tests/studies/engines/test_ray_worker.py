@@ -19,13 +19,13 @@ import pytest
 import fullbench
 from fullbench import Case, Item, Response, Score
 from fullbench.errors import EngineError, ModelError
-from fullbench.judges.baselines import length
+from fullbench.judges.baselines import build_length_judge
 from fullbench.studies import judge_and_model_specs
 from fullbench.studies.engines import ray_worker as worker_module
-from fullbench.studies.engines import remade, wants_gpu
-from fullbench.studies.engines.cluster_rate_limits import Branch, Office
-from fullbench.studies.engines.ray_worker import AHEAD, MOST_AHEAD, Turn, Worker
-from fullbench.version import build
+from fullbench.studies.engines import rebuild_from_spec, wants_gpu
+from fullbench.studies.engines.cluster_rate_limits import RateLimitCoordinator, WorkerRateLimits
+from fullbench.studies.engines.ray_worker import AHEAD, MOST_AHEAD, Worker, WorkerTurn
+from fullbench.version import build_label
 from tests.fake_server import FakeServer
 from tests.studies.engines.test_cluster_rate_limits import direct
 from tests.waiting import until
@@ -41,8 +41,8 @@ class Recipe:
 
 
 def started(ask: Any) -> Worker:
-    worker = Worker(Recipe(ask), Branch("w", direct(Office())))
-    assert worker.begin() == Turn(room=AHEAD)
+    worker = Worker(Recipe(ask), WorkerRateLimits("w", direct(RateLimitCoordinator())))
+    assert worker.begin() == WorkerTurn(room=AHEAD)
     return worker
 
 
@@ -56,8 +56,8 @@ def cases(count: int, start: int = 0) -> list[Case]:
 
 def test_every_task_comes_back_once_and_room_follows_the_work():
     with FakeServer(says="[[4]]", latency=0.01) as server:
-        worker = started(judge_and_model_specs.judge(f"vllm:m@{server.url}").hear)
-        due, back, most, turn = cases(600), [], 0, Turn(room=AHEAD)
+        worker = started(judge_and_model_specs.judge_from_spec(f"vllm:m@{server.url}").judge)
+        due, back, most, turn = cases(600), [], 0, WorkerTurn(room=AHEAD)
         while len(back) < 600:
             given, due = due[: turn.room], due[turn.room :]
             turn = worker.turn(given, more=bool(due), halt=False)
@@ -70,7 +70,7 @@ def test_every_task_comes_back_once_and_room_follows_the_work():
 
 def test_a_halted_worker_drops_what_it_has_not_begun_and_waits_for_the_rest():
     with FakeServer(says="[[4]]", answers=4) as server:
-        worker = started(judge_and_model_specs.judge(f"vllm:m@{server.url}?concurrency=4").hear)
+        worker = started(judge_and_model_specs.judge_from_spec(f"vllm:m@{server.url}?concurrency=4").judge)
         given, back = cases(20), []
         back += worker.turn(given, more=False, halt=False).outcomes
         while not back:
@@ -78,11 +78,11 @@ def test_a_halted_worker_drops_what_it_has_not_begun_and_waits_for_the_rest():
         turn = worker.turn([], more=False, halt=True)
         server.more()
         back += turn.outcomes
-        left = 20 - turn.dropped
+        left = 20 - turn.dropped_count
         while len(back) < left:
             back += worker.turn([], more=False, halt=True).outcomes
         sent = {f"i{number}" for number in server.books()["arrived"]}
-    assert 0 < turn.dropped < 20
+    assert 0 < turn.dropped_count < 20
     assert {outcome.item for outcome in back} == sent == {case.item.id for case in given[:left]}
 
 
@@ -96,8 +96,8 @@ def test_what_makes_every_call_fail_comes_with_what_was_ruled_before():
     worker = started(ask)
     first = worker.turn(list(range(10)), more=True, halt=False)
     assert (first.outcomes, str(first.error)) == ([0, 1, 2], "the key was refused")
-    assert first.dropped == 6
-    assert worker.turn([11, 12], more=True, halt=False).dropped == 2
+    assert first.dropped_count == 6
+    assert worker.turn([11, 12], more=True, halt=False).dropped_count == 2
 
 
 def test_what_nobody_foresaw_is_raised_with_its_cause():
@@ -113,38 +113,38 @@ def test_a_judge_that_cannot_be_made_is_told():
         def __init__(self) -> None:
             raise ModelError("no key on this machine")
 
-    turn = Worker(Recipe(Fails), Branch("w", direct(Office()))).begin()
+    turn = Worker(Recipe(Fails), WorkerRateLimits("w", direct(RateLimitCoordinator()))).begin()
     assert str(turn.error) == "no key on this machine"
 
 
 def test_whoever_computes_by_itself_wants_a_gpu():
-    assert not wants_gpu(judge_and_model_specs.judge("length"))
-    assert not wants_gpu(judge_and_model_specs.judge("vllm:m@http://localhost:1/v1"))
-    assert not wants_gpu(judge_and_model_specs.judge("clip:some/model?device=cpu"))
-    assert wants_gpu(judge_and_model_specs.judge("clip:some/model"))
-    assert wants_gpu(judge_and_model_specs.judge("clip:some/model?device=cuda:1"))
-    assert wants_gpu(judge_and_model_specs.judge("local:some/model"))
+    assert not wants_gpu(judge_and_model_specs.judge_from_spec("length"))
+    assert not wants_gpu(judge_and_model_specs.judge_from_spec("vllm:m@http://localhost:1/v1"))
+    assert not wants_gpu(judge_and_model_specs.judge_from_spec("clip:some/model?device=cpu"))
+    assert wants_gpu(judge_and_model_specs.judge_from_spec("clip:some/model"))
+    assert wants_gpu(judge_and_model_specs.judge_from_spec("clip:some/model?device=cuda:1"))
+    assert wants_gpu(judge_and_model_specs.judge_from_spec("local:some/model"))
 
 
 def test_a_spec_that_means_something_else_there_is_found_out():
-    assert remade("length", judge_and_model_specs.judge, "length").name == "length"
-    judge = length("", {})
-    assert remade("whatever", judge_and_model_specs.judge, judge) is judge
+    assert rebuild_from_spec("length", judge_and_model_specs.judge_from_spec, "length").name == "length"
+    judge = build_length_judge("", {})
+    assert rebuild_from_spec("whatever", judge_and_model_specs.judge_from_spec, judge) is judge
     host = re.escape(socket.gethostname())
     # Both name the machine, for only one of many may lack something.
     with pytest.raises(EngineError, match=rf"means 'length' on the worker {host} and 'other'"):
-        remade("other", judge_and_model_specs.judge, "length")
+        rebuild_from_spec("other", judge_and_model_specs.judge_from_spec, "length")
     with pytest.raises(EngineError, match=rf"worker on {host} cannot make 'digits'.*install"):
-        remade("digits", judge_and_model_specs.judge, "digits")
+        rebuild_from_spec("digits", judge_and_model_specs.judge_from_spec, "digits")
 
 
 def test_what_retries_cost_is_told_with_every_turn_and_no_money_means_no_retries():
     """A server whose every reply is paid for and empty: the worker says what it spends before any outcome is there."""
     with FakeServer({"empty": 1.0}, says="[[4]]", latency=0.01) as server:
         spec = f"vllm:m@{server.url}?price_in=10000&price_out=0&attempts=1000&backoff=0.001&mode=direct&breaks=100000"
-        worker = started(judge_and_model_specs.judge(spec).hear)
+        worker = started(judge_and_model_specs.judge_from_spec(spec).judge)
         turns = [worker.turn(cases(2), more=False, halt=False)]
-        while sum(turn.spent for turn in turns) < 20:
+        while sum(turn.spent_dollars for turn in turns) < 20:
             turns.append(worker.turn([], more=False, halt=False))
         assert not any(turn.outcomes for turn in turns)
         outcomes: list[Any] = []
@@ -155,10 +155,12 @@ def test_what_retries_cost_is_told_with_every_turn_and_no_money_means_no_retries
         answered = sum(server.books()["answered"].values())
     assert all(outcome.error.startswith("the budget of $20 is spent") for outcome in outcomes)
     assert sum(outcome.usage.calls for outcome in outcomes) == answered
-    assert sum(turn.spent for turn in turns) == pytest.approx(sum(outcome.usage.dollars or 0 for outcome in outcomes))
+    assert sum(turn.spent_dollars for turn in turns) == pytest.approx(
+        sum(outcome.usage.dollars or 0 for outcome in outcomes)
+    )
 
 
-DIGEST = "from fullbench.version import build; print(build())"
+DIGEST = "from fullbench.version import build_label; print(build_label())"
 
 
 def test_the_build_tells_two_commits_of_one_version_apart(tmp_path):
@@ -172,7 +174,7 @@ def test_the_build_tells_two_commits_of_one_version_apart(tmp_path):
         command = [sys.executable, "-c", DIGEST]
         return subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout
 
-    assert digest("first") == digest("second") == f"{build()}\n"
+    assert digest("first") == digest("second") == f"{build_label()}\n"
     changed = tmp_path / "second" / "fullbench"
     (changed / "web" / "app.py").write_text("# another page", encoding="utf-8")
     assert digest("first") == digest("second")
@@ -183,22 +185,22 @@ def test_the_build_tells_two_commits_of_one_version_apart(tmp_path):
 
 def test_a_worker_whose_run_is_gone_begins_nothing_new_and_goes_on_when_it_is_heard_again(monkeypatch):
     """A run that was killed, or a head: what waits in the queue is not asked, and so not paid for in vain."""
-    monkeypatch.setattr(worker_module, "UNHEARD", 0.3)
+    monkeypatch.setattr(worker_module, "MAX_SILENCE_SECONDS", 0.3)
     with FakeServer(says="[[4]]", latency=0.05) as server:
-        worker = started(judge_and_model_specs.judge(f"vllm:m@{server.url}?concurrency=1&mode=direct").hear)
+        worker = started(judge_and_model_specs.judge_from_spec(f"vllm:m@{server.url}?concurrency=1&mode=direct").judge)
         back = worker.turn(cases(60), more=False, halt=False).outcomes
 
         def has_stopped() -> bool:
             """Return whether a call was sent, none is in flight, and the run has been silent for long enough."""
             books = server.books()
             sent = sum(books["arrived"].values()) > len(back) and not books["in_flight"]
-            return sent and time.monotonic() - worker._heard > 1.0
+            return sent and time.monotonic() - worker._last_contact > 1.0
 
         until(has_stopped)
         asked = sum(server.books()["arrived"].values())
         assert len(back) < asked < 40
-        silent = time.monotonic() - worker._heard
-        until(lambda: time.monotonic() - worker._heard > silent + 0.5)
+        silent = time.monotonic() - worker._last_contact
+        until(lambda: time.monotonic() - worker._last_contact > silent + 0.5)
         assert sum(server.books()["arrived"].values()) == asked
         while len(back) < 60:
             back += worker.turn([], more=False, halt=False).outcomes

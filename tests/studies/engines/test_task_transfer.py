@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable
 
 from fullbench import Case, Item, Picture, Response, Score
-from fullbench.studies.engines.task_transfer import Line, Memory, Shelf, packed, unpacked
+from fullbench.studies.engines.task_transfer import PictureMemory, PictureStore, WorkerLink, pack_tasks, unpack_tasks
 from tests.making import png
 
 
@@ -26,15 +26,15 @@ class Store:
         self.objects.append(data)
         return len(self.objects) - 1
 
-    def line(self, shelf: Shelf, limit: int = 1 << 20) -> Callable[[Case], tuple[int, Case]]:
+    def line(self, shelf: PictureStore, limit: int = 1 << 20) -> Callable[[Case], tuple[int, Case]]:
         """The way to one worker: the size of the parcel in which a case goes, and the case as it arrives."""
-        here, there = Memory(limit), Memory(limit)
+        here, there = PictureMemory(limit), PictureMemory(limit)
 
         def sent(task: Case) -> tuple[int, Case]:
-            line = Line(here, shelf)
-            parcel = packed([task], line)
+            line = WorkerLink(here, shelf)
+            parcel = pack_tasks([task], line)
             fetched = {digest: self.objects[place] for digest, place in line.places.items()}
-            (arrived,) = unpacked(parcel, there, fetched)
+            (arrived,) = unpack_tasks(parcel, there, fetched)
             return len(parcel), arrived
 
         return sent
@@ -44,7 +44,7 @@ def test_a_picture_goes_once_to_the_store_whoever_shows_it(tmp_path):
     """Fifty cases of one large picture, to three workers: one picture is put into the store, and no parcel has it."""
     (tmp_path / "large.png").write_bytes(png() + os.urandom(125_000))
     shown, store = Picture.read(tmp_path / "large.png"), Store()
-    shelf = Shelf(store.put)
+    shelf = PictureStore(store.put)
     for sent in (store.line(shelf), store.line(shelf), store.line(shelf)):
         for number in range(50):
             size, task = sent(case(number, shown))
@@ -52,16 +52,16 @@ def test_a_picture_goes_once_to_the_store_whoever_shows_it(tmp_path):
             assert task.key == case(number, shown).key
             assert task.item.pictures[0].data() == shown.data()
     assert store.objects == [shown.data()]
-    near = unpacked(packed([case(1, shown)], None), Memory(), {})
+    near = unpack_tasks(pack_tasks([case(1, shown)], None), PictureMemory(), {})
     assert near[0].item.pictures[0].source == tmp_path / "large.png"
 
 
 def test_both_ends_forget_the_same_pictures():
     """With room for few, whatever order they come in, no worker is asked for a picture that it forgot."""
     draw = random.Random(3)
-    shown = [Picture.of(png((number, 0, 0)) + bytes(draw.randint(100, 5_000))) for number in range(40)]
+    shown = [Picture.from_bytes(png((number, 0, 0)) + bytes(draw.randint(100, 5_000))) for number in range(40)]
     store = Store()
-    shelf = Shelf(store.put, 30_000)
+    shelf = PictureStore(store.put, 30_000)
     lines = [store.line(shelf, 20_000) for _ in range(2)]
     for number in range(600):
         chosen = draw.choice(shown)
@@ -75,5 +75,5 @@ def test_a_picture_that_is_gone_is_the_workers_to_tell(tmp_path):
     shown = Picture.read(tmp_path / "gone.png")
     (tmp_path / "gone.png").unlink()
     store = Store()
-    _, task = store.line(Shelf(store.put))(case(1, shown))
+    _, task = store.line(PictureStore(store.put))(case(1, shown))
     assert task.item.pictures[0].digest == shown.digest

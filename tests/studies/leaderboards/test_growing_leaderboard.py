@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fullbench.analysis.boards.leaderboard import boards
-from fullbench.analysis.boards.matches_from_verdicts import settle
-from fullbench.benchmarks.visit_bench.wording import judge as visit_judge
+from fullbench.analysis.boards.leaderboard import build_boards
+from fullbench.analysis.boards.matches_from_verdicts import build_matches
+from fullbench.benchmarks.visit_bench.wording import build_judge as visit_judge
 from fullbench.core.call import Usage
 from fullbench.core.item import Item
 from fullbench.core.response import Response
@@ -21,8 +21,8 @@ from fullbench.ledger.ledger import Ledger
 from fullbench.models.local.offline_models import OfflineModel
 from fullbench.stats.ratings.next_match import Design
 from fullbench.studies.engines import Budget, Stop
-from fullbench.studies.leaderboards.growing_leaderboard import Board, Newcomer, Pool, uniform
-from fullbench.studies.run.run_options import RunTerms
+from fullbench.studies.leaderboards.growing_leaderboard import Board, Newcomer, Pool, uniform_cases
+from fullbench.studies.run.run_options import RunOptions
 
 
 class Noisy:
@@ -34,7 +34,7 @@ class Noisy:
         self.settings = {"noise": "Bradley-Terry"}
         self.strengths, self.dollars, self.heard = strengths, dollars, 0
 
-    def hear(self, cases):
+    def judge(self, cases):
         for case in cases:
             self.heard += 1
             one, two = case.contestants
@@ -43,16 +43,16 @@ class Noisy:
             gap = self.strengths[max(one, two)] - self.strengths[low]
             winner = low if lot < 1 / (1 + np.exp(gap)) else max(one, two)
             marks = (float(one == winner), float(two == winner))
-            yield Verdict.of(case, self.name, marks, usage=Usage(calls=1, dollars=self.dollars))
+            yield Verdict.from_case(case, self.name, marks, usage=Usage(calls=1, dollars=self.dollars))
 
 
 class Tosses(Noisy):
     """One that errs anew in each order."""
 
-    def hear(self, cases):
+    def judge(self, cases):
         for case in cases:
             first = float(random.Random(f"{case.item.id}{case.contestants}").random() < 0.5)
-            yield Verdict.of(case, self.name, (first, 1 - first), usage=Usage(calls=1, dollars=self.dollars))
+            yield Verdict.from_case(case, self.name, (first, 1 - first), usage=Usage(calls=1, dollars=self.dollars))
 
 
 STRENGTHS = {"a": -1.5, "b": -0.5, "c": 0.5, "d": 1.5, "new": 0.4, "reference": 2.0}
@@ -83,16 +83,16 @@ def test_a_newcomer_plays_and_old_verdicts_are_not_asked_again(tmp_path: Path):
         made = board.add(newcomer)
         assert judge.heard - before == (60 + 25) * 2
         assert made.matches == 85
-        assert board.add(newcomer).tallies[0].asked == 0
-        settled = settle(board.record(), "noisy")
+        assert board.add(newcomer).job_counts[0].started_count == 0
+        settled = build_matches(board.record(), "noisy")
         assert settled.names == ("a", "b", "c", "d", "new", "reference")
 
 
 def test_the_same_seed_draws_the_same_opponents_and_another_draws_others():
     there = pool()
-    keys = [case.key for case in uniform(there, Newcomer("new"))]
-    assert keys == [case.key for case in uniform(there, Newcomer("new"))]
-    assert keys != [case.key for case in uniform(there, Newcomer("new", seed=1))]
+    keys = [case.key for case in uniform_cases(there, Newcomer("new"))]
+    assert keys == [case.key for case in uniform_cases(there, Newcomer("new"))]
+    assert keys != [case.key for case in uniform_cases(there, Newcomer("new", seed=1))]
     assert len(keys) == 2 * 60
 
 
@@ -158,7 +158,7 @@ def test_a_priced_judge_prefers_the_cheaper_of_two_like_opponents(tmp_path: Path
 )
 def test_unknown_names_are_refused(newcomer, complaint):
     with pytest.raises(InputError, match=complaint):
-        list(uniform(pool(), newcomer))
+        list(uniform_cases(pool(), newcomer))
 
 
 def test_a_pool_needs_items_one_answer_each_and_an_opponent():
@@ -168,12 +168,12 @@ def test_a_pool_needs_items_one_answer_each_and_an_opponent():
     with pytest.raises(InputError, match="'a' answers item 'i' twice"):
         Pool([item], [Response.say("i", "a", "x"), Response.say("i", "a", "y")])
     with pytest.raises(InputError, match="nobody to play"):
-        list(uniform(Pool([item], [Response.say("i", "a", "x")]), Newcomer("a")))
+        list(uniform_cases(Pool([item], [Response.say("i", "a", "x")]), Newcomer("a")))
 
 
 def test_a_gain_is_what_a_match_takes_off_the_variance():
     wins = np.array([[0.0, 8.0, 0.0], [6.0, 0.0, 3.0], [0.0, 2.0, 0.0]])
-    design = Design.of(wins)
+    design = Design.from_wins(wins)
     after = design.after(0, 2)
     assert design.gain(0, 2) == pytest.approx(np.trace(design.covariance) - np.trace(after.covariance))
     assert design.gain(0, 2, of=1) == pytest.approx(design.covariance[1, 1] - after.covariance[1, 1])
@@ -198,16 +198,18 @@ def test_one_budget_pays_for_answers_and_verdicts_together(tmp_path: Path, monke
 
     made = Priced("m", said, price=(1.0, 1.0))
     monkeypatch.setattr(judge_and_model_specs, "model_of", lambda *_: made)
-    asked = leaderboard_from_options.Asked("visitbench", None, (), "offline:m", None, "offline:m")
+    asked = leaderboard_from_options.LeaderboardRequest("visitbench", None, (), "offline:m", None, "offline:m")
     with Ledger(tmp_path / "l") as ledger:
-        ready = leaderboard_from_options.prepare(asked, ledger, RunTerms(budget=0.10, quiet=True), answer=True)
-        assert ready.tallies[0].done == 8
-        added = ready.board(ledger, leaderboard_display.settings("both-agree", "half", 0)).add(
-            ready.newcomer(1, 150, 0), budget=ready.purse
+        ready = leaderboard_from_options.prepare_leaderboard(
+            asked, ledger, RunOptions(budget=0.10, quiet=True), answer=True
         )
-        assert added.tallies[0].done == 2
+        assert ready.job_counts[0].finished_count == 8
+        added = ready.board(ledger, leaderboard_display.parse_settings("both-agree", "half", 0)).add(
+            ready.newcomer(1, 150, 0), budget=ready.budget
+        )
+        assert added.job_counts[0].finished_count == 2
         assert "budget" in added.reason
-        assert ready.purse.spent == pytest.approx(0.10)
+        assert ready.budget.spent_dollars == pytest.approx(0.10)
 
 
 def test_the_command_adds_a_model_and_shows_the_board(tmp_path: Path, monkeypatch):
@@ -250,9 +252,9 @@ def test_adaptive_play_does_not_overshoot_with_a_judge_whose_orders_err_apart(tm
         grown(ledger, judge)
         board = Board(pool(items=60), judge, ledger)
         made = board.add(Newcomer("new"), schedule="adaptive", width=55.0)
-        (ranked,) = boards(board.record())
+        (ranked,) = build_boards(board.record())
         (shown,) = (line.rating for line in ranked.lines if line.contestant == "new")
         assert made.width == pytest.approx((shown.high - shown.low) / 2)
         # One round of matches at most goes beyond what was asked for.
         assert 55 * 0.75 < made.width <= 55
-        assert made.matches < Design.of(np.zeros((5, 5))).uniform_needed(0, [1, 2, 3, 4], 55.0)
+        assert made.matches < Design.from_wins(np.zeros((5, 5))).uniform_needed(0, [1, 2, 3, 4], 55.0)

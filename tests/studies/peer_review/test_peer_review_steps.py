@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from fullbench.core.case import Case
-from fullbench.core.item import INSTRUCTED, Item, Turn
+from fullbench.core.item import INSTRUCTED_TAG, Item, Turn
 from fullbench.core.model import Reply
 from fullbench.core.response import Response
 from fullbench.core.rubric import CORRECTNESS, VISUAL
@@ -25,14 +25,14 @@ from fullbench.judges.peer_review.review_protocol import BALLOT, CRITERIA
 from fullbench.judges.prompted import PromptedJudge
 from fullbench.ledger.ledger import Ledger
 from fullbench.models.local.offline_models import OfflineModel
-from fullbench.studies.exchange.rerender_prompts import sent
-from fullbench.studies.judge_and_model_specs import correlation
+from fullbench.studies.exchange.rerender_prompts import sent_prompts
+from fullbench.studies.judge_and_model_specs import correlation_from_spec
 from fullbench.studies.peer_review.peer_review_steps import PeerReview
-from fullbench.synthetic.contestants import contestants
-from fullbench.synthetic.sample_items import sample
+from fullbench.synthetic.contestants import build_contestants
+from fullbench.synthetic.sample_items import build_items
 from fullbench.synthetic.truth import PictureTruth
 
-KNOWN = sample(7, 6)
+KNOWN = build_items(7, 6)
 IMAGES = {one.item.id: one.item.pictures[0] for one in KNOWN}
 
 
@@ -42,10 +42,12 @@ def some(count):
 
 @pytest.fixture(scope="module")
 def done(tmp_path_factory):
-    reviewing = PeerReview(contestants(), IMAGES, correlation=correlation("colours"), truth=PictureTruth(KNOWN))
+    reviewing = PeerReview(
+        build_contestants(), IMAGES, correlation=correlation_from_spec("colours"), truth=PictureTruth(KNOWN)
+    )
     with Ledger(tmp_path_factory.mktemp("peers") / "a.ledger") as ledger:
-        first = reviewing.conduct(ledger, quiet=True)
-        again = reviewing.conduct(ledger, quiet=True)
+        first = reviewing.execute(ledger, quiet=True)
+        again = reviewing.execute(ledger, quiet=True)
         responses = list(ledger.responses())
     return reviewing, first, again, responses
 
@@ -67,8 +69,8 @@ def test_the_calls_are_those_of_the_design(done):
     planned = {row[0]: row[1:] for row in reviewing.plan().rows}
     assert planned["court/keen"] == [6, 30, 120]
     assert len(responses) == 6 * 6 + 6 * 30
-    assert sum(tally.asked for tally in first.tallies) == 36 + 180 + 720 + 180 + 360
-    assert sum(tally.asked for tally in again.tallies) == 0
+    assert sum(tally.started_count for tally in first.job_counts) == 36 + 180 + 720 + 180 + 360
+    assert sum(tally.started_count for tally in again.job_counts) == 0
 
 
 def test_the_second_time_gives_the_same_tables(done):
@@ -92,11 +94,11 @@ def test_the_ranking_is_near_the_truth_and_says_what_it_rests_on(done):
 
 
 def test_a_part_of_the_design_asks_only_for_what_it_needs(tmp_path):
-    reviewing = PeerReview(contestants(), IMAGES, reviews=60, seed=3)
+    reviewing = PeerReview(build_contestants(), IMAGES, reviews=60, seed=3)
     with Ledger(tmp_path / "a.ledger") as ledger:
-        found = reviewing.conduct(ledger, quiet=True)
+        found = reviewing.execute(ledger, quiet=True)
         answers = [response for response in ledger.responses() if " | " in response.item]
-    needed = {(slot.image, slot.reviewer, name) for slot in reviewing.slots for name in (slot.one, slot.two)}
+    needed = {(slot.image, slot.reviewer, name) for slot in reviewing.slots for name in (slot.first, slot.second)}
     assert len(answers) == len(needed)
     assert len(found.record) == 2 * 60
     met = Counter((found.record.tag(verdict, "reviewer"), *sorted(verdict.contestants)) for verdict in found.record)
@@ -108,9 +110,9 @@ def silent(prompt):
 
 
 def test_one_who_never_says_anything_is_named_and_the_others_are_ranked(tmp_path):
-    models = [*contestants()[:4], OfflineModel("silent", silent)]
+    models = [*build_contestants()[:4], OfflineModel("silent", silent)]
     with Ledger(tmp_path / "a.ledger") as ledger:
-        found = PeerReview(models, some(3)).conduct(ledger, quiet=True)
+        found = PeerReview(models, some(3)).execute(ledger, quiet=True)
     ranking = next(table for table in found.tables if table.name == "ranking")
     assert "silent" in ranking.column("contestant")
     assert all(found.record.tag(verdict, "reviewer") != "silent" for verdict in found.record)
@@ -128,32 +130,32 @@ class Failing:
 
 def test_one_whose_calls_all_fail_is_left_out_and_counted(tmp_path):
     with Ledger(tmp_path / "a.ledger") as ledger:
-        found = PeerReview([*contestants()[:3], Failing()], some(3)).conduct(ledger, quiet=True)
+        found = PeerReview([*build_contestants()[:3], Failing()], some(3)).execute(ledger, quiet=True)
     ranking = next(table for table in found.tables if table.name == "ranking")
     assert set(ranking.column("contestant")) == {"court/keen", "court/wordy", "court/hasty"}
-    assert sum(tally.failed for tally in found.tallies if tally.name == "failing") == 3 + 9
+    assert sum(tally.failure_count for tally in found.job_counts if tally.name == "failing") == 3 + 9
 
 
 def test_too_few_to_review_each_other():
     with pytest.raises(InputError, match="at least three contestants, one to ask and two to answer; found 2"):
-        PeerReview(contestants()[:2], some(1))
+        PeerReview(build_contestants()[:2], some(1))
     with pytest.raises(InputError, match="two of the contestants are the same: court/keen"):
-        PeerReview([contestants()[0]] * 3, some(1))
+        PeerReview([build_contestants()[0]] * 3, some(1))
 
 
 def test_a_pool_of_one_family():
-    kin = {model.name: "court" for model in contestants()}
+    kin = {model.name: "court" for model in build_contestants()}
     with pytest.raises(InputError, match="nobody may review anybody"):
-        PeerReview(contestants(), some(1), families=kin)
+        PeerReview(build_contestants(), some(1), families=kin)
     kin["court/blind"] = kin["court/blurred"] = "other"
-    slots = PeerReview(contestants(), some(1), families=kin).slots
-    assert all(kin[slot.reviewer] not in {kin[slot.one], kin[slot.two]} for slot in slots)
+    slots = PeerReview(build_contestants(), some(1), families=kin).slots
+    assert all(kin[slot.reviewer] not in {kin[slot.first], kin[slot.second]} for slot in slots)
 
 
 def test_nothing_to_review_says_what_was_found(tmp_path):
     models = [OfflineModel(name, silent) for name in "abc"]
     with Ledger(tmp_path / "a.ledger") as ledger, pytest.raises(InputError, match="0 questions were written"):
-        PeerReview(models, some(1)).conduct(ledger, quiet=True)
+        PeerReview(models, some(1)).execute(ledger, quiet=True)
 
 
 def test_unreadable_pictures_are_named_and_the_rest_is_kept(tmp_path):
@@ -207,12 +209,12 @@ def test_killed_half_way_the_same_command_goes_on(tmp_path: Path):
 def test_what_a_reviewer_was_sent_is_shown_again_without_the_instruction_to_contestants():
     picture = KNOWN[0].item.pictures[0]
     turns = (Turn("system", ("Answer step by step.",)), Turn("user", (picture, "What is it?")))
-    now = Item("q", turns, tags={INSTRUCTED: "yes"})
+    now = Item("q", turns, tags={INSTRUCTED_TAG: "yes"})
     answers = tuple(Response.say("q", name, f"{name} says so") for name in ("a", "b"))
     judge = PromptedJudge(OfflineModel("judge", lambda _: "[[A]]"), criteria=CRITERIA, ends=False)
     case = Case(now, answers, BALLOT, CORRECTNESS)
-    (verdict,) = judge.hear([case])
-    (turns_sent,) = sent(judge.settings, case, verdict).values()
+    (verdict,) = judge.judge([case])
+    (turns_sent,) = sent_prompts(judge.settings, case, verdict).values()
     words = "\n".join(turn.text for turn in turns_sent)
     assert "a says so" in words
     assert "Answer step by step." not in words
@@ -231,10 +233,10 @@ class Held:
 
 
 def test_only_reviewers_that_can_be_held_to_a_form_are_and_are_named_so():
-    free, held = contestants()[0], Held("held")
-    reviewing = PeerReview([*contestants()[:2], held], IMAGES, constrained=True)
+    free, held = build_contestants()[0], Held("held")
+    reviewing = PeerReview([*build_contestants()[:2], held], IMAGES, constrained=True)
     assert "+constrained#" in reviewing.judge(held).name
     assert "constrained" not in reviewing.judge(free).name
-    assert "constrained" not in PeerReview([*contestants()[:2], held], IMAGES).judge(held).name
+    assert "constrained" not in PeerReview([*build_contestants()[:2], held], IMAGES).judge(held).name
     with pytest.raises(InputError, match="no contestant can be held to a form of ruling"):
-        PeerReview(contestants(), IMAGES, constrained=True)
+        PeerReview(build_contestants(), IMAGES, constrained=True)

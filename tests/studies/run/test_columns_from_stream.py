@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from fullbench.columns.column_builder import columns_of
+from fullbench.columns.column_builder import columns_from_verdicts
 from fullbench.core.record import Record
 from fullbench.errors import InputError
 from fullbench.ledger.ledger import Ledger
 from fullbench.studies.engines.interrupt_handling import Stop
-from fullbench.studies.run.columns_from_stream import read
-from fullbench.studies.run.study_run import Conductor
+from fullbench.studies.run.columns_from_stream import read_columns
+from fullbench.studies.run.study_run import StudyRun
 from fullbench.studies.study_file import Study
 
 
@@ -49,16 +49,16 @@ def test_a_run_that_is_stopped_before_its_first_case_ends_at_once_and_says_so(tm
     study, stop = replace(_study(tmp_path), trials=1_000_000), Stop()
     stop.pull("terminated")
     with Ledger(study.ledger) as ledger:
-        done = Conductor(study).conduct(ledger, quiet=True, whole=False, stop=stop)
-    assert {tally.name: tally.stopped for tally in done.tallies} == dict.fromkeys(study.judges, "terminated")
+        done = StudyRun(study).execute(ledger, quiet=True, with_texts=False, stop=stop)
+    assert {tally.name: tally.stop_reason for tally in done.job_counts} == dict.fromkeys(study.judges, "terminated")
     assert not done.tables
 
 
 def test_both_ways_give_the_same_tables_source_and_digest(tmp_path):
     study = _study(tmp_path)
     with Ledger(study.ledger) as ledger:
-        whole = Conductor(study).conduct(ledger, quiet=True)
-        narrow = Conductor(study).conduct(ledger, quiet=True, whole=False)
+        whole = StudyRun(study).execute(ledger, quiet=True)
+        narrow = StudyRun(study).execute(ledger, quiet=True, with_texts=False)
     assert len(whole.record) > 200
     assert not len(narrow.record)
     assert narrow.tables == whole.tables
@@ -72,15 +72,15 @@ def test_both_ways_give_the_same_tables_source_and_digest(tmp_path):
 @pytest.mark.parametrize("named", [{"ballots": ("choice+tie", "choice+tie")}, {"criteria": ("overall", "overall")}])
 def test_a_ballot_or_criterion_that_is_named_twice_is_refused(tmp_path, named):
     with pytest.raises(InputError, match=r"the same: .*leave one out"):
-        Conductor(replace(_study(tmp_path), **named))
+        StudyRun(replace(_study(tmp_path), **named))
 
 
 @pytest.mark.parametrize("count", [0, 1, 5])
 def test_the_digest_is_that_of_a_record(tmp_path, count):
     study = _study(tmp_path)
     with Ledger(study.ledger) as ledger:
-        Conductor(study).conduct(ledger, quiet=True)
+        StudyRun(study).execute(ledger, quiet=True)
         verdicts = tuple(ledger.verdicts())[:count]
-    columns, digest = read(iter(verdicts))
+    columns, digest = read_columns(iter(verdicts))
     assert digest == Record(verdicts).digest()
-    assert columns.same(columns_of(verdicts))
+    assert columns.has_same_verdicts(columns_from_verdicts(verdicts))

@@ -9,18 +9,25 @@ from collections import Counter
 from pathlib import Path
 
 from fullbench import Usage
-from fullbench.studies.engines import Tally
+from fullbench.studies.engines import JobCounts
 from fullbench.studies.run.progress_display import LineWatch
 
 
 def test_a_line_says_rate_faults_money_and_time_left():
     out = io.StringIO()
     watch = LineWatch("verdicts", 100, out, every=0.0)
-    tally = Tally("j", known=10, asked=30, done=25, faults=Counter(refused=2), usage=Usage(calls=25, dollars=0.5))
+    tally = JobCounts(
+        "j",
+        stored_count=10,
+        started_count=30,
+        finished_count=25,
+        faults=Counter(refused=2),
+        usage=Usage(calls=25, dollars=0.5),
+    )
     tally.failures["reset"] = 1
     watch.step(tally)
     assert "/s" not in out.getvalue(), "nobody knows how fast the first one was"
-    watch._started -= 1.0
+    watch._start_time -= 1.0
     out.seek(0)
     watch.step(tally)
     line = out.getvalue()
@@ -31,7 +38,9 @@ def test_a_line_says_rate_faults_money_and_time_left():
 
 def test_a_price_that_is_not_known_is_said():
     out = io.StringIO()
-    LineWatch("verdicts", None, out, every=0.0).step(Tally("j", done=1, usage=Usage(calls=1, dollars=None)))
+    LineWatch("verdicts", None, out, every=0.0).step(
+        JobCounts("j", finished_count=1, usage=Usage(calls=1, dollars=None))
+    )
     assert "price unknown" in out.getvalue()
 
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from fullbench.studies.run.study_inputs import recorded
-from fullbench.training.critic.data.prompts import Asking
-from fullbench.training.critic.data.scored_answers import scored
+from fullbench.studies.run.study_inputs import load_benchmark_release
+from fullbench.training.critic.data.prompts import PromptSettings
+from fullbench.training.critic.data.scored_answers import build_scored_answers
 from tests.training.critic import tiny
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
@@ -39,9 +39,11 @@ with_scores = pytest.mark.skipif(not DATA.is_dir(), reason="the released scores 
 
 def trained(folder, kind):
     """The tables that the command prints, by name."""
-    asking = Asking("plain", "score:1-5", "en", reference=False, template=WORDING)
-    record = recorded("mllm-as-a-judge", DATA).record
-    learned = [one for one in scored(record, asking, criteria=["overall"], share=0.2) if one.split == "train"]
+    asking = PromptSettings("plain", "score:1-5", "en", reference=False, template=WORDING)
+    record = load_benchmark_release("mllm-as-a-judge", DATA).record
+    learned = [
+        one for one in build_scored_answers(record, asking, criteria=["overall"], share=0.2) if one.split == "train"
+    ]
     texts = [text for one in learned for text in (one.case.item.question, one.case.responses[0].text)]
     shape = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 1, "num_attention_heads": 4}
     base = tiny.model(folder / "base", texts, size=3000, window=1700, **shape)

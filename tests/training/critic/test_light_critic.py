@@ -16,13 +16,13 @@ from fullbench import Case, Choice, Item, Real, Response, Score
 from fullbench.cli.all_commands import app
 from fullbench.errors import InputError
 from fullbench.files.writers import write_rows
-from fullbench.studies.judge_and_model_specs import judge as judge_of
+from fullbench.studies.judge_and_model_specs import judge_from_spec as judge_of
 from fullbench.studies.run.progress_display import LineWatch
 from fullbench.training.critic import light_critic
 from fullbench.training.critic.critic_metadata import Critic
-from fullbench.training.critic.data.prompts import Asking
-from fullbench.training.critic.data.scored_answers import Scored
-from fullbench.training.critic.light_critic import measures
+from fullbench.training.critic.data.prompts import PromptSettings
+from fullbench.training.critic.data.scored_answers import ScoredAnswer
+from fullbench.training.critic.light_critic import answer_measures
 from tests.training.critic.making import files, options
 
 DATA = Path(__file__).parents[3] / ".." / "shared" / "data" / "mllm-as-a-judge"
@@ -72,7 +72,7 @@ def test_the_folder_is_a_judge_of_scores_pairs_and_real_numbers(small):
     item = Item.ask("new", "图片 99: what colour is square 99?", reference="红 red")
     good, bad = Response.say("new", "x", "good right answer 99"), Response.say("new", "y", "bad wrong 坏 99")
     ballots = [Case(item, (good,), Score(1, 5)), Case(item, (bad, good), Choice()), Case(item, (bad,), Real(1, 5))]
-    score, pair, real = (verdict.marks for verdict in judge.hear(ballots))
+    score, pair, real = (verdict.marks for verdict in judge.judge(ballots))
     assert score == (5.0,)
     assert pair == (0.0, 1.0)
     assert 1 <= real[0] < 2
@@ -82,7 +82,7 @@ def test_the_folder_is_a_judge_of_scores_pairs_and_real_numbers(small):
 def test_eval_gives_the_figures_that_train_gave_and_leaves_out_what_was_learned(small, monkeypatch):
     folder, made, before = small
     monkeypatch.setattr(LineWatch.__init__, "__defaults__", (0.0,))  # a line for each answer, not every five seconds
-    monkeypatch.setattr("fullbench.studies.run.progress_display._RATED", 1e-9)
+    monkeypatch.setattr("fullbench.studies.run.progress_display._MIN_RATE_SECONDS", 1e-9)
     done = CliRunner().invoke(app, ["critic", "eval", str(folder / "c"), *options(made), "--json"])
     after = json.loads(done.stdout)
     said = [line for line in done.stderr.splitlines() if line.startswith("trying: ")]
@@ -110,12 +110,12 @@ def test_training_again_changes_nothing_and_another_run_does_not_take_its_folder
         run(*same, "--seed", 7)
 
 
-def cases(colours: list[str]) -> list[Scored]:
+def cases(colours: list[str]) -> list[ScoredAnswer]:
     made = []
     for number, colour in enumerate(colours):
         item = Item.ask(f"i{number}", "Which colour?")
         case = Case(item, (Response.say(item.id, "c", f"it is {colour} {number % 3}"),), Score(1, 5))
-        made.append(Scored(case, float(COLOURS[colour]), "", "train"))
+        made.append(ScoredAnswer(case, float(COLOURS[colour]), "", "train"))
     return made
 
 
@@ -123,19 +123,19 @@ def test_the_weights_are_those_of_scikit_learns_ridge():
     from sklearn.linear_model import Ridge
 
     scored = cases(["red", "blue", "red", "blue", "blue"] * 6)
-    rows = light_critic.matrix([one.case for one in scored])
+    rows = light_critic.feature_matrix([one.case for one in scored])
     marks = np.array([one.mark for one in scored])
-    ours = light_critic.ridge(rows, marks - marks.mean(), 2.0)
+    ours = light_critic.ridge_weights(rows, marks - marks.mean(), 2.0)
     theirs = Ridge(alpha=2.0, fit_intercept=False, solver="lsqr", tol=1e-10).fit(rows, marks - marks.mean()).coef_
     assert ours == pytest.approx(theirs, abs=1e-4)
     assert np.abs(ours).max() > 0.1
 
 
 def test_names_follow_the_weights():
-    critic = Critic("light", Asking("plain", "score:1-5", "en"), 1, 1, 3.0, 1.0)
+    critic = Critic("light", PromptSettings("plain", "score:1-5", "en"), 1, 1, 3.0, 1.0)
     one, two = np.zeros(light_critic.SIZE + light_critic.BENDS), np.zeros(light_critic.SIZE + light_critic.BENDS)
     two[5] = 1e-9
-    bending = light_critic.Bending.of(np.zeros((2, 1)), 0)
+    bending = light_critic.RandomFeatureMap.from_measures(np.zeros((2, 1)), 0)
     assert (
         light_critic.LightJudge("c", critic, one, bending).name
         != light_critic.LightJudge("c", critic, two, bending).name
@@ -200,7 +200,7 @@ def test_numbers_and_negation_are_compared_with_the_reference(tmp_path):
         if name in held:
             item = Item.ask(name, question, reference=reference)
             pair = (Response.say(name, "wrong", wrong), Response.say(name, "right", right))
-            (verdict,) = judge.hear([Case(item, pair, Choice())])
+            (verdict,) = judge.judge([Case(item, pair, Choice())])
             hits.append(verdict.marks == (0.0, 1.0))
     assert len(hits) == 60
     assert np.mean(hits) >= 0.95
@@ -210,9 +210,9 @@ def test_without_a_reference_none_is_looked_at():
     item = Item.ask("i", "How many cats?", reference="three")
     case = Case(item, (Response.say("i", "c", "I see 3"),), Score(1, 5))
     bare = Case(replace(item, reference=""), case.responses, Score(1, 5))
-    assert light_critic.shown(case, reference=False) == bare
-    assert light_critic.shown(case, reference=True) == case
-    assert measures(bare) != measures(case)
+    assert light_critic.visible_case(case, reference=False) == bare
+    assert light_critic.visible_case(case, reference=True) == case
+    assert answer_measures(bare) != answer_measures(case)
 
 
 @pytest.mark.slow

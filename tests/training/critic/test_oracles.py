@@ -6,11 +6,11 @@ import warnings
 
 import pytest
 
-from fullbench.training.critic.data.encoding import Encoder, encode
-from fullbench.training.critic.data.tensors import collate
-from fullbench.training.critic.fit.objectives import Preference, Words
+from fullbench.training.critic.data.encoding import Encoder, encode_answers
+from fullbench.training.critic.data.tensors import collate_batch
+from fullbench.training.critic.fit.objectives import PreferenceObjective, TokenObjective
 from fullbench.training.critic.fit.training_loop import Loop
-from fullbench.training.critic.train_critic import before
+from fullbench.training.critic.train_critic import with_base_likelihoods
 from fullbench.training.critic.training_settings import Settings
 from tests.training.critic import tiny
 from tests.training.critic.fit.test_training_loop import ASKING, loaded, scored
@@ -31,7 +31,7 @@ def base(tmp_path):
 def rows(words, settings: Settings) -> list[dict[str, str]]:
     """The same prompts and rulings as text, which TRL tokenises itself."""
     found = []
-    for one in encode(Encoder(words, ASKING, 200, 20), scored(6), settings):
+    for one in encode_answers(Encoder(words, ASKING, 200, 20), scored(6), settings):
         prompt, *said = (words.decode(part) for part in (one.pieces[0].ids[: one.pieces[0].start],))
         said = [words.decode(piece.ids[piece.start :]) for piece in one.pieces]
         names = ("completion",) if len(said) == 1 else ("chosen", "rejected")
@@ -51,11 +51,11 @@ def options(tmp_path, **more):
 def test_fine_tuning_has_trls_completion_only_loss(base, tmp_path):
     settings = Settings(batch=6, micro=6, source=200, target=20)
     model, words = loaded(base)
-    examples = encode(Encoder(words, ASKING, 200, 20), scored(6), settings)
-    batch = collate(examples, [[place] for place in range(6)], packed=False, pad=words.pad_token_id)
+    examples = encode_answers(Encoder(words, ASKING, 200, 20), scored(6), settings)
+    batch = collate_batch(examples, [[place] for place in range(6)], is_packed=False, pad=words.pad_token_id)
     model.eval()
     with torch.no_grad():
-        ours = float(Words().total(model, batch)) / Words().count(examples)
+        ours = float(TokenObjective().total(model, batch)) / TokenObjective().count(examples)
     config = trl.SFTConfig(**options(tmp_path), completion_only_loss=True, max_length=220)
     words.eos_token = "<|end|>"
     trainer = trl.SFTTrainer(
@@ -69,7 +69,7 @@ def test_fine_tuning_has_trls_completion_only_loss(base, tmp_path):
     counted = int((given["labels"] != -100).sum())
     with torch.no_grad():
         theirs = float(trainer.compute_loss(model, {**given}))
-    assert counted == Words().count(examples)
+    assert counted == TokenObjective().count(examples)
     assert ours == pytest.approx(theirs, rel=1e-4)
 
 
@@ -78,15 +78,15 @@ def test_fine_tuning_has_trls_completion_only_loss(base, tmp_path):
 def test_a_preference_has_trls_dpo_loss(base, tmp_path, anchor):
     settings = Settings(kind="dpo", batch=6, micro=6, source=200, target=20)
     model, words = loaded(base)
-    examples = encode(Encoder(words, ASKING, 200, 20), scored(6), settings)
-    loop = Loop(model, Preference(0.1, anchor), examples, settings, words.pad_token_id)
-    examples = before(loop)
+    examples = encode_answers(Encoder(words, ASKING, 200, 20), scored(6), settings)
+    loop = Loop(model, PreferenceObjective(0.1, anchor), examples, settings, words.pad_token_id)
+    examples = with_base_likelihoods(loop)
     with torch.no_grad():
         for one in model.parameters():
             one.mul_(1.05)
         model.eval()
-        batch = collate(examples, [[place] for place in range(6)], packed=False, pad=words.pad_token_id)
-        ours = float(Preference(0.1, anchor).total(model, batch)) / 6
+        batch = collate_batch(examples, [[place] for place in range(6)], is_packed=False, pad=words.pad_token_id)
+        ours = float(PreferenceObjective(0.1, anchor).total(model, batch)) / 6
     reference, _ = loaded(base)
     losses = {"loss_type": ["sigmoid", "sft"], "loss_weights": [1.0, anchor]} if anchor else {}
     config = trl.DPOConfig(**options(tmp_path), beta=0.1, max_length=220, **losses)

@@ -12,12 +12,12 @@ import pytest
 from typer.testing import CliRunner
 
 from fullbench.cli.all_commands import app
-from fullbench.judges.critic_prompts import RULES, wording
+from fullbench.judges.critic_prompts import RULES, load_critic_template
 from fullbench.training.critic.critic_judge import CutJudge
 from fullbench.training.critic.critic_metadata import Critic
 from fullbench.training.critic.data.encoding import Encoder
-from fullbench.training.critic.data.prompts import Asking
-from fullbench.training.critic.data.scored_answers import from_files, scored
+from fullbench.training.critic.data.prompts import PromptSettings
+from fullbench.training.critic.data.scored_answers import build_scored_answers, record_from_files
 from tests.journeys.commands import write_rows
 
 TASKS = ["Counting", "OCR", "Writing", "Coherence", "no such task"]
@@ -132,10 +132,10 @@ def test_training_trying_judging_and_running_ask_the_same(server, data, language
     url, asked = server
     monkeypatch.setenv("FULLBENCH_TEST_KEY", "k")
     monkeypatch.chdir(data)
-    asking = Asking(language=language)
-    record = from_files(*(data / f"{name}.jsonl" for name in ("items", "responses", "labels")), people="human",
+    asking = PromptSettings(language=language)
+    record = record_from_files(*(data / f"{name}.jsonl" for name in ("items", "responses", "labels")), people="human",
                         ballot="score:1-10")  # fmt: skip
-    examples = scored(record, asking)
+    examples = build_scored_answers(record, asking)
 
     learning = Letters()
     encoder = Encoder(learning, asking, 100_000)
@@ -168,7 +168,7 @@ def test_training_trying_judging_and_running_ask_the_same(server, data, language
 
     assert len(train) == 2 * len(TASKS)
     assert train == tried == judged == ran
-    blocks = wording(language)
+    blocks = load_critic_template(language)
     for place, task in enumerate(TASKS):
         of_task = [prompt for prompt in train if f"第{place}个问题" in prompt[-1][1]]
         assert len(of_task) == 2
@@ -191,7 +191,7 @@ def test_the_commands_train_and_eval_ask_what_judge_and_run_ask_to_the_token(ser
     url, asked = server
     monkeypatch.setenv("FULLBENCH_TEST_KEY", "k")
     monkeypatch.chdir(data)
-    words = wording("zh")
+    words = load_critic_template("zh")
     texts = [*(text for _, text in words.turns), *words.blocks.values()]
     base = tiny.model(data / "base", texts, size=1500, window=8192)
     seen: list[str] = []
@@ -202,8 +202,8 @@ def test_the_commands_train_and_eval_ask_what_judge_and_run_ask_to_the_token(ser
         seen.append(tokenizer.decode(ids))
         return ids
 
-    tokenize = transformers_model.tokenize
-    monkeypatch.setattr(transformers_model, "tokenize", spied)
+    tokenize = transformers_model.tokenize_turns
+    monkeypatch.setattr(transformers_model, "tokenize_turns", spied)
     monkeypatch.setattr(encoding, "tokenize", spied)
     files = ("--items", "items.jsonl", "--responses", "responses.jsonl", "--labels", "labels.jsonl")
     learn = ("critic", "train", *files, "--base", base, "--out", "c", "--share", 0.4, "--epochs", 2, "--batch", 6,
@@ -321,6 +321,6 @@ def test_the_benchmarks_own_run_has_the_rules_too(server, monkeypatch, tmp_path)
     asked.clear()
     run("run", "study.toml", "--quiet")
     assert asked
-    blocks = [wording("zh").block(name) for name in RULES.values()]
+    blocks = [load_critic_template("zh").block(name) for name in RULES.values()]
     assert all(any(block in prompt[-1][1] for block in blocks) for prompt in map(plain, asked))
     assert not any(re.search("没有专门的规则", prompt[-1][1]) for prompt in map(plain, asked))

@@ -66,7 +66,7 @@ def test_what_a_network_foretells_is_what_the_pipeline_itself_draws_by(folder):
     prompts = ["a cat", "a dog"]
     with torch.no_grad():
         words = generator.conditions(prompts)
-        clean, _ = generator.parts_of(generator.trained, start, words, torch.full((2,), 1.0))
+        clean, _ = generator.parts_of(generator.trained_network, start, words, torch.full((2,), 1.0))
         given = start
         if not hasattr(pipe, "unet"):
             given = pipe._pack_latents(start, 2, *start.shape[1:])

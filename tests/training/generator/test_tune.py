@@ -208,7 +208,7 @@ def test_rounds_of_drawing_and_marking_make_red_pictures_and_go_on_after_a_kill(
 
 @pytest.mark.parametrize("way", ["best", "weighted", "dpo"])
 def test_a_device_with_little_memory_learns_the_same_in_parts(tmp_path, capsys, way):
-    from fullbench.training.generator.preference_tuning import Feedback, Manner, tune
+    from fullbench.training.generator.preference_tuning import Feedback, TuningSettings, tune_weights
     from tests.training.generator.toy.sheet_generator import SheetGenerator
 
     class Small(SheetGenerator):
@@ -228,11 +228,13 @@ def test_a_device_with_little_memory_learns_the_same_in_parts(tmp_path, capsys, 
         generator = Small.load(tmp_path / "base")
         generator.most = most
         base = SheetGenerator.load(tmp_path / "base")
-        losses[most] = tune(generator, base, feedback, Manner(way=way, batch=12, steps=4, lr=1e-3, beta=10.0))
+        losses[most] = tune_weights(
+            generator, base, feedback, TuningSettings(way=way, batch=12, steps=4, lr=1e-3, beta=10.0)
+        )
     assert losses[3] == pytest.approx(losses[100], rel=1e-4)
     said = capsys.readouterr().err
     assert "too little memory for 12 pictures at once; 6 now" in said
     assert "too little memory for 6 pictures at once; 3 now" in said
     generator.most = 0
     with pytest.raises(InputError, match="too little memory to learn from one picture"):
-        tune(generator, base, feedback, Manner(way=way, batch=12, steps=4))
+        tune_weights(generator, base, feedback, TuningSettings(way=way, batch=12, steps=4))

@@ -17,15 +17,15 @@ from fullbench.web.accounts import (
     sign_in_protection,
     users,
 )
-from fullbench.web.database import reading, writing
+from fullbench.web.database import read_transaction, write_transaction
 from fullbench.web.page_access import SESSION
 from tests.web.conftest import PASSWORD, Visitor, person, signed_in
 
 
 def test_the_first_link_makes_the_organiser_and_works_once(app, client):
-    with writing(app.state.engine) as connection:
-        lost = invitations.first(connection)
-        secret = invitations.first(connection)
+    with write_transaction(app.state.engine) as connection:
+        lost = invitations.create_first_invitation(connection)
+        secret = invitations.create_first_invitation(connection)
     form = {"name": " 李  雷 ", "password": "my garden is green", "again": "my garden is green"}
     assert client.get(f"/join/{lost}").status_code == 404
     done = client.submit(f"/join/{secret}", form)
@@ -35,8 +35,8 @@ def test_the_first_link_makes_the_organiser_and_works_once(app, client):
     assert (again.status_code, again.headers["location"]) == (303, "/"), "a double click is as good as one"
     assert client.submit(f"/join/{secret}", form | {"name": "other"}).status_code == 404
     assert client.submit(f"/join/{secret}", form | {"password": "not this at all"}).status_code == 404
-    with writing(app.state.engine) as connection:
-        assert invitations.first(connection) is None
+    with write_transaction(app.state.engine) as connection:
+        assert invitations.create_first_invitation(connection) is None
 
 
 def test_an_invitation_carries_the_role_and_can_be_taken_back(app, organiser, client):
@@ -51,42 +51,42 @@ def test_an_invitation_carries_the_role_and_can_be_taken_back(app, organiser, cl
     assert client.get("/people").status_code == 403
     page = organiser.submit("/people/invite", {"role": "annotator"}).text
     link = re.search(r'<code id="link">http://testserver(/join/[\w-]+)</code>', page)[1]
-    with reading(app.state.engine) as connection:
-        open_one = next(one for one in invitations.page(connection) if one.open)
+    with read_transaction(app.state.engine) as connection:
+        open_one = next(one for one in invitations.list_invitations(connection) if one.open)
     organiser.submit(f"/people/invitations/{open_one.id}/revoke")
     assert client.get(link).status_code == 404
     assert organiser.submit("/people/invite", {"role": "emperor"}).status_code == 400
 
 
 def test_an_invitation_ends_by_itself(app, client):
-    with writing(app.state.engine) as connection:
-        _, secret = invitations.make(connection, "annotator", None, lasting=-1)
+    with write_transaction(app.state.engine) as connection:
+        _, secret = invitations.create_invitation(connection, "annotator", None, lasting=-1)
     assert client.get(f"/join/{secret}").status_code == 404
 
 
 @pytest.mark.parametrize("password", ["short", "x" * 300, "annannannann", "abababababab"])
 def test_weak_passwords_are_refused(password):
     with pytest.raises(InputError):
-        passwords.check(password, "ann")
+        passwords.check_password(password, "ann")
 
 
 @pytest.mark.parametrize("password", ["correct horse battery", "我家门前有小河很美丽", "Ann likes long walks"])
 def test_sensible_passwords_are_taken(password, usual_hasher, monkeypatch):
-    monkeypatch.setattr(passwords, "_hasher", lambda: usual_hasher)
-    passwords.check(password, "ann")
-    kept = passwords.hashed(password)
+    monkeypatch.setattr(passwords, "_password_hasher", lambda: usual_hasher)
+    passwords.check_password(password, "ann")
+    kept = passwords.hash_password(password)
     assert "$m=65536,t=3,p=4$" in kept
     assert kept.startswith("$argon2id$")
-    assert passwords.matches(password, kept)
-    assert not passwords.matches(password + "!", kept)
-    assert not passwords.matches(password, None)
+    assert passwords.verify_password(password, kept)
+    assert not passwords.verify_password(password + "!", kept)
+    assert not passwords.verify_password(password, None)
 
 
 def test_the_database_holds_no_secret(app, organiser):
     page = organiser.submit("/account/tokens", {"name": "ci", "scope": "write"}).text
     token = re.search(r"fb_[\w-]{43}", page)[0]
     link = re.search(r"/join/([\w-]{43})", organiser.submit("/people/invite", {"role": "viewer"}).text)[1]
-    with reading(app.state.engine) as connection:
+    with read_transaction(app.state.engine) as connection:
         rows = [row for table in account_tables.metadata.sorted_tables for row in connection.execute(select(table))]
     text = repr(rows)
     for secret in (token, link, organiser.cookies[SESSION], PASSWORD):
@@ -96,23 +96,23 @@ def test_the_database_holds_no_secret(app, organiser):
 def test_sessions_end_when_idle_and_when_old(app, settings, annotator):
     table = account_tables.sessions
     assert annotator.get("/work").status_code == 200
-    with writing(app.state.engine) as connection:
+    with write_transaction(app.state.engine) as connection:
         connection.execute(update(table).values(seen=time.time() - settings.idle - 1))
     assert annotator.get("/work").status_code == 303
-    with writing(app.state.engine) as connection:
+    with write_transaction(app.state.engine) as connection:
         connection.execute(update(table).values(seen=time.time(), at=time.time() - settings.lasting - 1))
     assert annotator.get("/work").status_code == 303
-    with writing(app.state.engine) as connection:
-        sessions.clear(connection, settings)
+    with write_transaction(app.state.engine) as connection:
+        sessions.delete_expired_sessions(connection, settings)
         assert connection.execute(select(table)).all() == []
 
 
 def test_a_session_in_use_goes_on(app, settings, annotator):
     table = account_tables.sessions
-    with writing(app.state.engine) as connection:
+    with write_transaction(app.state.engine) as connection:
         connection.execute(update(table).values(seen=time.time() - settings.idle / 2))
     assert annotator.get("/work").status_code == 200
-    with reading(app.state.engine) as connection:
+    with read_transaction(app.state.engine) as connection:
         assert connection.execute(select(table.c.seen)).scalar_one() > time.time() - 60
 
 
@@ -154,9 +154,9 @@ def test_people_are_paged(app, organiser):
     second = organiser.get(after).text
     assert "p59" in second
     assert "p00" not in second
-    with writing(app.state.engine) as connection:
+    with write_transaction(app.state.engine) as connection:
         for number in range(60):
-            invitations.make(connection, "viewer", organiser.user, note=f"note {number:02}")
+            invitations.create_invitation(connection, "viewer", organiser.user, note=f"note {number:02}")
     first = organiser.get("/people").text
     assert "note 59" in first
     assert "note 00" not in first
@@ -174,11 +174,11 @@ def test_the_audit_trail_says_who_did_what(app, organiser, annotator, client):
     only = organiser.get("/audit", params={"action": "account changed", "name": "Olga"}).text
     assert only.count("<tr><td") == 1
     assert annotator.get("/audit").status_code == 403
-    with writing(app.state.engine) as connection:
+    with write_transaction(app.state.engine) as connection:
         for number in range(60):
-            audit_log.write(connection, organiser.user, "invited", str(number))
+            audit_log.write_entry(connection, organiser.user, "invited", str(number))
     for change in (delete(account_tables.audit), update(account_tables.audit).values(name="somebody else")):
-        with pytest.raises(DBAPIError, match="append-only"), writing(app.state.engine) as connection:
+        with pytest.raises(DBAPIError, match="append-only"), write_transaction(app.state.engine) as connection:
             connection.execute(change)
     assert re.search(r"/audit\?before=\d+", organiser.get("/audit").text)
 
@@ -194,7 +194,7 @@ def test_signing_in_is_limited_by_name_and_by_address(app, client, monkeypatch):
         assert client.submit("/login", {"name": "nobody", "password": "guess guess"}).status_code == 401
         monkeypatch.setattr(sign_in_protection, "ADDRESS_LIMIT", 5)
         assert client.submit("/login", {"name": "somebody", "password": "guess guess"}).status_code == 429
-        with writing(app.state.engine) as connection:
+        with write_transaction(app.state.engine) as connection:
             connection.execute(update(account_tables.attempts).values(at=time.time() - sign_in_protection.WINDOW - 1))
         assert client.submit("/login", {"name": "victim", "password": PASSWORD}).status_code == 303
 
@@ -208,10 +208,10 @@ def test_success_forgets_the_failures_of_a_name(app, client, annotator, monkeypa
 
 
 def test_names_cannot_hide_anything(app):
-    with writing(app.state.engine) as connection:
+    with write_transaction(app.state.engine) as connection:
         for name in ("", "   ", "a\u200bb", "a\x00b", "x" * 61, "\u202eevil"):
             with pytest.raises(InputError):
-                users.add(connection, name, "viewer", PASSWORD)
-        users.add(connection, "Ｎａｍｅ", "viewer", PASSWORD)
+                users.create_user(connection, name, "viewer", PASSWORD)
+        users.create_user(connection, "Ｎａｍｅ", "viewer", PASSWORD)
         with pytest.raises(InputError, match="taken"):
-            users.add(connection, "name", "viewer", PASSWORD)
+            users.create_user(connection, "name", "viewer", PASSWORD)

@@ -8,7 +8,7 @@ import httpx2 as httpx
 import pytest
 
 from fullbench.web.accounts import sign_in_protection
-from fullbench.web.database import writing
+from fullbench.web.database import write_transaction
 from tests.web.conftest import PASSWORD, add_person, start_live
 
 HOME, ELSEWHERE, ATTACKER = "192.0.2.10", "198.51.100.7", "203.0.113.5"
@@ -33,7 +33,7 @@ class Browser(httpx.Client):
 @pytest.fixture
 def site(tmp_path):
     served = start_live(tmp_path)
-    with writing(served.engine) as connection:
+    with write_transaction(served.engine) as connection:
         for name in ("ann", "bob", "eve"):
             add_person(connection, name, "annotator")
     yield served

@@ -6,7 +6,7 @@ import pytest
 
 from fullbench.errors import InputError
 from fullbench.web.accounts import invitations, sign_in_protection, users
-from fullbench.web.database import engine_for, reading, upgrade, writing
+from fullbench.web.database import engine_for, read_transaction, upgrade_schema, write_transaction
 from tests.web.conftest import PASSWORD, add_person
 
 MANY = 12
@@ -15,7 +15,7 @@ MANY = 12
 @pytest.fixture
 def engine(database):
     made = engine_for(database)
-    upgrade(made)
+    upgrade_schema(made)
     yield made
     made.dispose()
 
@@ -29,45 +29,45 @@ def test_guessing_in_parallel_does_not_slip_through(engine, monkeypatch):
     monkeypatch.setattr(sign_in_protection, "PAIR_LIMIT", 4)
 
     def guess(_number):
-        with writing(engine) as connection:
-            sign_in_protection.note(connection, b"key", "ann", "192.0.2.1")
-        with reading(engine) as connection:
-            return sign_in_protection.allowed(connection, b"key", "ann", "192.0.2.1")
+        with write_transaction(engine) as connection:
+            sign_in_protection.record_attempt(connection, b"key", "ann", "192.0.2.1")
+        with read_transaction(engine) as connection:
+            return sign_in_protection.is_attempt_allowed(connection, b"key", "ann", "192.0.2.1")
 
     assert sum(at_once(guess)) <= 4
 
 
 def test_a_link_makes_one_account_whoever_is_first(engine, monkeypatch):
-    monkeypatch.setattr(users.passwords, "hashed", lambda password: "not the point here")
-    with writing(engine) as connection:
-        _, secret = invitations.make(connection, "annotator", None)
+    monkeypatch.setattr(users.passwords, "hash_password", lambda password: "not the point here")
+    with write_transaction(engine) as connection:
+        _, secret = invitations.create_invitation(connection, "annotator", None)
 
     def join(number):
         try:
-            with writing(engine) as connection:
-                return invitations.accept(connection, secret, f"name {number}", PASSWORD)
+            with write_transaction(engine) as connection:
+                return invitations.accept_invitation(connection, secret, f"name {number}", PASSWORD)
         except InputError:
             return None
 
     joined = [user for user in at_once(join) if user is not None]
-    with reading(engine) as connection:
-        assert [user.id for user in users.page(connection)] == [user.id for user in joined]
+    with read_transaction(engine) as connection:
+        assert [user.id for user in users.list_users(connection)] == [user.id for user in joined]
     assert len(joined) == 1
 
 
 def test_the_last_of_two_organisers_stays(engine):
     """Two organisers who close each other's account at the same moment must not both succeed."""
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         pair = [add_person(connection, name, "organiser") for name in ("one", "two")]
 
     def close(number):
         try:
-            with writing(engine) as connection:
-                users.change(connection, pair[number % 2].id, disabled=True)
+            with write_transaction(engine) as connection:
+                users.change_user(connection, pair[number % 2].id, disabled=True)
         except InputError:
             return False
         return True
 
     at_once(close)
-    with reading(engine) as connection:
-        assert users.organisers(connection) == 1
+    with read_transaction(engine) as connection:
+        assert users.count_organisers(connection) == 1

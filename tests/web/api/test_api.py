@@ -6,7 +6,7 @@ import pytest
 from PIL import Image
 
 from fullbench.web.accounts import api_tokens
-from fullbench.web.database import writing
+from fullbench.web.database import write_transaction
 from tests.web.conftest import Visitor, person
 
 
@@ -22,8 +22,8 @@ class Script(Visitor):
     def __init__(self, app, name, role, scope="write"):
         super().__init__(app)
         self.user = person(app, name, role)
-        with writing(app.state.engine) as connection:
-            _, secret = api_tokens.make(connection, self.user, "test", scope)
+        with write_transaction(app.state.engine) as connection:
+            _, secret = api_tokens.create_token(connection, self.user, "test", scope)
         self.headers["Authorization"] = f"Bearer {secret}"
 
 

@@ -7,14 +7,14 @@ import pytest
 from fullbench import Item, Response
 from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.tasks.task_content import Content
-from fullbench.web.database import engine_for, upgrade, writing
+from fullbench.web.database import engine_for, upgrade_schema, write_transaction
 
 
 @pytest.fixture
 def engine(database):
     """An engine on an empty database that has all tables."""
     made = engine_for(database)
-    upgrade(made)
+    upgrade_schema(made)
     yield made
     made.dispose()
 
@@ -24,12 +24,14 @@ def pair(name: str, first: str = "the first answer", second: str = "the second a
     return Content(item, (Response.say(name, "model-one", first), Response.say(name, "model-two", second)))
 
 
-def study_of(engine, count: int = 3, *, gold: int = 0, qualify: int = 0, **plan) -> campaigns.Study:
+def study_of(engine, count: int = 3, *, gold: int = 0, qualify: int = 0, **plan) -> campaigns.Campaign:
     """A study of pairs whose known answers are the first response."""
     plan = {"name": "pairs", "kind": "pair", **plan}
-    with writing(engine) as connection:
-        made = campaigns.create(connection, campaigns.Plan(**plan))
-        campaigns.add(connection, made, [pair(f"item-{number}") for number in range(count)])
-        campaigns.add_known(connection, made, [(pair(f"gold-{n}"), {"best": 0}) for n in range(gold)], "gold")
-        campaigns.add_known(connection, made, [(pair(f"test-{n}"), {"best": 0}) for n in range(qualify)], "qualify")
-        return campaigns.study(connection, made.id)
+    with write_transaction(engine) as connection:
+        made = campaigns.create_campaign(connection, campaigns.CampaignPlan(**plan))
+        campaigns.add_tasks(connection, made, [pair(f"item-{number}") for number in range(count)])
+        campaigns.add_known_tasks(connection, made, [(pair(f"gold-{n}"), {"best": 0}) for n in range(gold)], "gold")
+        campaigns.add_known_tasks(
+            connection, made, [(pair(f"test-{n}"), {"best": 0}) for n in range(qualify)], "qualify"
+        )
+        return campaigns.get_campaign(connection, made.id)

@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from fullbench.web.accounts import api_tokens
-from fullbench.web.campaigns.votes.task_queue import GONE
-from fullbench.web.database import writing
+from fullbench.web.campaigns.votes.task_queue import LEASE_GONE_MESSAGE
+from fullbench.web.database import write_transaction
 from tests.web.conftest import Visitor, person
 
 STUDY = {
@@ -33,8 +33,8 @@ OFF_THE_BALLOT = (
 def caller(app, name, role, scope="write"):
     visitor = Visitor(app)
     visitor.user = person(app, name, role)
-    with writing(app.state.engine) as connection:
-        _, secret = api_tokens.make(connection, visitor.user, "test", scope, 1)
+    with write_transaction(app.state.engine) as connection:
+        _, secret = api_tokens.create_token(connection, visitor.user, "test", scope, 1)
     visitor.headers["Authorization"] = f"Bearer {secret}"
     return visitor
 
@@ -98,8 +98,8 @@ def test_what_is_refused(app, boss, hand):
     boss.patch(path, json={"state": "closed"})
     refused = (
         (hand, fresh, 409, "the study 'by script' is closed; your vote was not counted"),
-        (other, sent, 404, GONE),
-        (hand, {**fresh, "lease": "foreign"}, 404, GONE),
+        (other, sent, 404, LEASE_GONE_MESSAGE),
+        (hand, {**fresh, "lease": "foreign"}, 404, LEASE_GONE_MESSAGE),
     )
     for who, vote, status, said in refused:
         answer = who.post(f"{path}/votes", json=vote)

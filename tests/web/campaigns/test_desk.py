@@ -9,7 +9,7 @@ import pytest
 from fullbench import Item, Response
 from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.tasks.task_content import Content
-from fullbench.web.database import writing
+from fullbench.web.database import write_transaction
 from tests.browsing import PATIENCE
 from tests.waiting import until
 from tests.web.campaigns.test_no_vote_is_lost import Desk, desk  # noqa: F401
@@ -68,9 +68,11 @@ def test_long_lines_of_code_leave_the_vote_bar_of_a_phone_in_view(desk, axe):  #
     for kind in KINDS:
         told = content(kind)
         answers = tuple(Response(item.id, one.contestant, (WRITTEN, *one.pictures)) for one in told.responses)
-        with writing(desk.live.engine) as connection:
-            study = campaigns.create(connection, campaigns.Plan(kind, kind, options={"reference": True}))
-            campaigns.add(connection, study, [Content(item, answers, told.about)])
+        with write_transaction(desk.live.engine) as connection:
+            study = campaigns.create_campaign(
+                connection, campaigns.CampaignPlan(kind, kind, options={"reference": True})
+            )
+            campaigns.add_tasks(connection, study, [Content(item, answers, told.about)])
         page.goto(f"/work/{study.id}")
         page.wait_for_selector(".task")
         assert page.evaluate("[innerWidth, document.documentElement.scrollWidth]") == [390, 390], kind
@@ -117,8 +119,8 @@ def test_one_key_is_a_vote_and_u_takes_it_back(desk):  # noqa: F811
     assert [row.revision for row in rows] == [1, 2]
     assert rows[0].answer != rows[1].answer
     # A campaign that wants confirmation: the key chooses, Enter sends.
-    with writing(desk.live.engine) as connection:
-        made = campaigns.study(connection, path.rpartition("/")[2])
+    with write_transaction(desk.live.engine) as connection:
+        made = campaigns.get_campaign(connection, path.rpartition("/")[2])
         campaigns.set_options(connection, made, {"confirm": True})
     page.goto(path)
     page.wait_for_selector(".task")
@@ -224,9 +226,9 @@ def test_three_hundred_votes_in_a_row(desk, record_property):  # noqa: F811
 
 @pytest.mark.slow
 def test_a_preview_keeps_nothing(desk):  # noqa: F811
-    with writing(desk.live.engine) as connection:
-        made = campaigns.create(connection, campaigns.Plan("draft", "pair"), draft=True)
-        campaigns.add(connection, made, [content("pair")] * 2)
+    with write_transaction(desk.live.engine) as connection:
+        made = campaigns.create_campaign(connection, campaigns.CampaignPlan("draft", "pair"), draft=True)
+        campaigns.add_tasks(connection, made, [content("pair")] * 2)
     boss = desk.browser.new_context(base_url=desk.live.url)
     try:
         boss.add_cookies([desk.live.cookie("Olga", "organiser")])

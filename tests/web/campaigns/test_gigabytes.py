@@ -18,8 +18,8 @@ import pytest
 from PIL import Image
 
 from fullbench.web.campaigns import campaigns
-from fullbench.web.campaigns.votes.vote_quality import progress
-from fullbench.web.database import reading
+from fullbench.web.campaigns.votes.vote_quality import campaign_progress
+from fullbench.web.database import read_transaction
 from fullbench.web.page_access import SESSION
 from tests.web.conftest import Live, start_live
 
@@ -112,8 +112,8 @@ def test_a_gigabyte_to_a_server_that_is_killed(tmp_path, record_property):
         made = sender.client.post("/organise/new", data=sent, files={"x": b""}, timeout=600)
         assert made.status_code == 303, made.text
         peaks.append(peak(live.process.pid))
-        with reading(live.engine) as connection:
-            assert progress(connection, campaigns.named(connection, "giga"), 0.0).tasks == PICTURES
+        with read_transaction(live.engine) as connection:
+            assert campaign_progress(connection, campaigns.campaign_by_name(connection, "giga"), 0.0).tasks == PICTURES
         listed = sender.client.get(f"{made.headers['location']}/tasks").text
         assert "q0" in listed
         shown = re.findall(r"/pictures/([0-9a-f]{64})", sender.client.get(f"{made.headers['location']}/preview").text)
@@ -165,8 +165,8 @@ def test_a_browser_sends_a_folder_and_a_large_file(tmp_path, browser, record_pro
         return page
 
     def tasks(name: str) -> int:
-        with reading(live.engine) as connection:
-            return progress(connection, campaigns.named(connection, name), 0.0).tasks
+        with read_transaction(live.engine) as connection:
+            return campaign_progress(connection, campaigns.campaign_by_name(connection, name), 0.0).tasks
 
     try:
         page = new_page("score", "a folder")

@@ -13,7 +13,7 @@ from fullbench.cli.all_commands import app as cli
 from fullbench.errors import InputError
 from fullbench.web.campaigns import campaigns, group_links
 from fullbench.web.campaigns.group_links import GroupLink
-from fullbench.web.database import reading, writing
+from fullbench.web.database import read_transaction, write_transaction
 from tests.browsing import PATIENCE, follow
 from tests.web.campaigns.conftest import pair, study_of
 from tests.web.campaigns.test_scenario import leases, moved_on
@@ -22,46 +22,48 @@ from tests.web.conftest import Visitor
 
 def linked(engine, **wishes):
     study = study_of(engine, 5)
-    with writing(engine) as connection:
-        secret = group_links.make(connection, study, **{"places": 2, "days": 1, "each": 2, "code": "C0DE", **wishes})
-        return campaigns.study(connection, study.id), secret
+    with write_transaction(engine) as connection:
+        secret = group_links.create_group_link(
+            connection, study, **{"places": 2, "days": 1, "each": 2, "code": "C0DE", **wishes}
+        )
+        return campaigns.get_campaign(connection, study.id), secret
 
 
 def arrive(connection, study, link, name, own=""):
     """Somebody comes with an id, in a browser that keeps a secret or none."""
-    return group_links.arrive(
-        connection, study, link, name, is_theirs=lambda person: group_links.opens(connection, person, own)
+    return group_links.admit_person(
+        connection, study, link, name, is_theirs=lambda person: group_links.is_return_secret(connection, person, own)
     )
 
 
 def test_the_same_id_comes_back_to_the_same_account_and_places_run_out(engine):
     study, secret = linked(engine)
-    with writing(engine) as connection:
-        link = group_links.opened_by(study, secret)
+    with write_transaction(engine) as connection:
+        link = group_links.find_open_link(study, secret)
         ann, bob = (arrive(connection, study, link, name) for name in ("ann", "bob"))
-        own = {user.name: group_links.way_back(connection, user.id) for user in (ann, bob)}
+        own = {user.name: group_links.create_return_secret(connection, user.id) for user in (ann, bob)}
         assert arrive(connection, study, link, "  ann ", own["ann"]) == ann
         assert ann.id != bob.id
         with pytest.raises(InputError, match="all places are taken"):
             arrive(connection, study, link, "cem")
-        assert group_links.opened_by(study, secret + "x") is None
-        group_links.end(connection, study)
-        study = campaigns.study(connection, study.id)
-        ended = GroupLink.of(study)
+        assert group_links.find_open_link(study, secret + "x") is None
+        group_links.end_group_link(connection, study)
+        study = campaigns.get_campaign(connection, study.id)
+        ended = GroupLink.from_campaign(study)
         assert not ended.is_open
         assert arrive(connection, study, ended, "bob", own["bob"]).id == bob.id  # who is there works on
         campaigns.set_state(connection, study.id, "closed")
-        assert group_links.opened_by(campaigns.study(connection, study.id), secret) is None
+        assert group_links.find_open_link(campaigns.get_campaign(connection, study.id), secret) is None
 
 
 def test_an_id_that_is_an_accounts_name_does_not_become_that_account(engine):
     study, secret = linked(engine)
-    with writing(engine) as connection:
-        ann = arrive(connection, study, group_links.opened_by(study, secret), "ann")
-        other = campaigns.create(connection, campaigns.Plan("another", "pair"))
-        other_secret = group_links.make(connection, other, places=5, days=1, each=0, code="")
-        other = campaigns.study(connection, other.id)
-        again = arrive(connection, other, group_links.opened_by(other, other_secret), "ann")
+    with write_transaction(engine) as connection:
+        ann = arrive(connection, study, group_links.find_open_link(study, secret), "ann")
+        other = campaigns.create_campaign(connection, campaigns.CampaignPlan("another", "pair"))
+        other_secret = group_links.create_group_link(connection, other, places=5, days=1, each=0, code="")
+        other = campaigns.get_campaign(connection, other.id)
+        again = arrive(connection, other, group_links.find_open_link(other, other_secret), "ann")
     assert again.id != ann.id
     assert again.name.startswith("ann ")
 
@@ -69,35 +71,37 @@ def test_an_id_that_is_an_accounts_name_does_not_become_that_account(engine):
 def test_who_knows_an_id_does_not_work_in_its_place(engine):
     """The browser that began, or its own link; a lead lets an id in once more, and only the next who comes."""
     study, secret = linked(engine, places=5)
-    with writing(engine) as connection:
-        link = group_links.opened_by(study, secret)
+    with write_transaction(engine) as connection:
+        link = group_links.find_open_link(study, secret)
         ann, bob = (arrive(connection, study, link, name) for name in ("ann", "bob"))
-        own, others = (group_links.way_back(connection, user.id) for user in (ann, bob))
+        own, others = (group_links.create_return_secret(connection, user.id) for user in (ann, bob))
         for wrong in ("", others, "x" * 43):
             with pytest.raises(InputError, match="in another browser"):
                 arrive(connection, study, link, "ann", wrong)
-        assert group_links.way_back(connection, ann.id) is None  # nobody gets a second one by asking
-        assert group_links.returning(connection, own) == (study.id, ann)
-        assert group_links.returning(connection, "nobody's") is None
-        group_links.release(connection, study, " ann ")
-        assert group_links.returning(connection, own) is None
+        assert group_links.create_return_secret(connection, ann.id) is None  # nobody gets a second one by asking
+        assert group_links.find_returning_user(connection, own) == (study.id, ann)
+        assert group_links.find_returning_user(connection, "nobody's") is None
+        group_links.release_id(connection, study, " ann ")
+        assert group_links.find_returning_user(connection, own) is None
         assert arrive(connection, study, link, "ann").id == ann.id
-        fresh = group_links.way_back(connection, ann.id)
+        fresh = group_links.create_return_secret(connection, ann.id)
         with pytest.raises(InputError, match="in another browser"):
             arrive(connection, study, link, "ann", own)
         assert arrive(connection, study, link, "ann", fresh).id == ann.id
         with pytest.raises(InputError, match="nobody came to this study with the id 'eve'"):
-            group_links.release(connection, study, "eve")
-        open_secret = group_links.make(connection, study, places=5, days=1, each=2, code="", any_browser=True)
-        study = campaigns.study(connection, study.id)
-        assert arrive(connection, study, group_links.opened_by(study, open_secret), "ann").id == ann.id
+            group_links.release_id(connection, study, "eve")
+        open_secret = group_links.create_group_link(
+            connection, study, places=5, days=1, each=2, code="", any_browser=True
+        )
+        study = campaigns.get_campaign(connection, study.id)
+        assert arrive(connection, study, group_links.find_open_link(study, open_secret), "ann").id == ann.id
 
 
 def test_browsers_by_link_id_and_own_link(app, organiser):
     """Three browsers: who began, somebody who knows the id, and the first person's other device."""
-    with writing(app.state.engine) as connection:
-        study = campaigns.create(connection, campaigns.Plan("sent for", "pair"))
-        campaigns.add(connection, study, [pair("q0"), pair("q1")])
+    with write_transaction(app.state.engine) as connection:
+        study = campaigns.create_campaign(connection, campaigns.CampaignPlan("sent for", "pair"))
+        campaigns.add_tasks(connection, study, [pair("q0"), pair("q1")])
     page = organiser.submit(f"/organise/{study.id}/group", {"places": "5", "each": "2"})
     path = re.search(r"/take/\w+/[\w-]+", page.text)[0]
     with Visitor(app) as own, Visitor(app) as other, Visitor(app) as device:
@@ -123,10 +127,13 @@ def test_browsers_by_link_id_and_own_link(app, organiser):
 
 
 def test_who_came_for_a_study_that_is_thrown_away_sees_no_others_in_its_place(app, organiser):
-    with writing(app.state.engine) as connection:
-        study, other = (campaigns.create(connection, campaigns.Plan(name, "pair")) for name in ("sent for", "another"))
+    with write_transaction(app.state.engine) as connection:
+        study, other = (
+            campaigns.create_campaign(connection, campaigns.CampaignPlan(name, "pair"))
+            for name in ("sent for", "another")
+        )
         for made in (study, other):
-            campaigns.add(connection, made, [pair("q")])
+            campaigns.add_tasks(connection, made, [pair("q")])
     page = organiser.submit(f"/organise/{study.id}/group", {"places": "5"})
     path = re.search(r"/take/\w+/[\w-]+", page.text)[0]
     links = organiser.submit(f"/organise/{study.id}/invite", {"notes": "Eve\nMax"}).text
@@ -152,10 +159,13 @@ def test_a_link_that_makes_no_sense_is_refused(engine, wish):
 
 
 def test_whoever_comes_by_the_link_sees_that_study_alone(app, organiser):
-    with writing(app.state.engine) as connection:
-        study, other = (campaigns.create(connection, campaigns.Plan(name, "pair")) for name in ("sent for", "another"))
+    with write_transaction(app.state.engine) as connection:
+        study, other = (
+            campaigns.create_campaign(connection, campaigns.CampaignPlan(name, "pair"))
+            for name in ("sent for", "another")
+        )
         for made in (study, other):
-            campaigns.add(connection, made, [pair("q")])
+            campaigns.add_tasks(connection, made, [pair("q")])
     page = organiser.submit(
         f"/organise/{study.id}/group", {"places": "5", "each": "1", "code": "https://back.example/x"}
     )
@@ -168,7 +178,7 @@ def test_whoever_comes_by_the_link_sees_that_study_alone(app, organiser):
         listed = visitor.get("/work").text
         assert ("sent for" in listed, "another" in listed) == (True, False)
         assert "assigned to it" in visitor.get(f"/work/{other.id}").text
-        with writing(app.state.engine) as connection:
+        with write_transaction(app.state.engine) as connection:
             campaigns.set_state(connection, study.id, "closed")
         assert visitor.get("/verdicts").status_code != 200
     rows = list(csv.DictReader(io.StringIO(organiser.get(f"/organise/{study.id}/arrivals.csv").text)))
@@ -176,9 +186,9 @@ def test_whoever_comes_by_the_link_sees_that_study_alone(app, organiser):
 
 
 def test_a_worker_of_another_site_does_the_tasks_and_takes_the_code_home(live, browser, axe):
-    with writing(live.engine) as connection:
-        study = campaigns.create(connection, campaigns.Plan("pairs", "pair"))
-        campaigns.add(connection, study, [pair(f"q{number}") for number in range(6)])
+    with write_transaction(live.engine) as connection:
+        study = campaigns.create_campaign(connection, campaigns.CampaignPlan("pairs", "pair"))
+        campaigns.add_tasks(connection, study, [pair(f"q{number}") for number in range(6)])
     boss = browser.new_context(base_url=live.url, viewport={"width": 1440, "height": 900})
     boss.add_cookies([live.cookie("Olga", "organiser")])
     phone = browser.new_context(base_url=live.url, viewport={"width": 390, "height": 844})
@@ -211,8 +221,8 @@ def test_a_worker_of_another_site_does_the_tasks_and_takes_the_code_home(live, b
     assert page.locator("#completion").inner_text() == "C0DE-77"
     lead.goto(f"/organise/{study.id}")
     assert "1 of 100 places are taken." in lead.inner_text("main")
-    with reading(live.engine) as connection:
-        rows = list(group_links.rows(connection, campaigns.study(connection, study.id)))
+    with read_transaction(live.engine) as connection:
+        rows = list(group_links.arrival_rows(connection, campaigns.get_campaign(connection, study.id)))
     assert [(row["external_id"], row["done"], row["complete"]) for row in rows] == [("5f3c", 2, True)]
     boss.close()
     phone.close()
@@ -220,8 +230,10 @@ def test_a_worker_of_another_site_does_the_tasks_and_takes_the_code_home(live, b
 
 def test_a_link_from_the_command_line(app, settings, organiser):
     """The site is running: the link that the command prints opens, and an id is let in from another browser."""
-    with writing(app.state.engine) as connection:
-        campaigns.add(connection, campaigns.create(connection, campaigns.Plan("by command", "pair")), [pair("q")])
+    with write_transaction(app.state.engine) as connection:
+        campaigns.add_tasks(
+            connection, campaigns.create_campaign(connection, campaigns.CampaignPlan("by command", "pair")), [pair("q")]
+        )
     where = ("--database", settings.database, "--data", str(settings.data))
 
     def people(*words):

@@ -11,8 +11,8 @@ from fullbench.core import plugin_entry_points
 from fullbench.errors import InputError
 from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.tasks import guidelines
-from fullbench.web.campaigns.tasks.task_kinds import kinds
-from fullbench.web.database import writing
+from fullbench.web.campaigns.tasks.task_kinds import kinds_by_name
+from fullbench.web.database import write_transaction
 from tests.web.campaigns.test_pages import content, field, study
 
 SCALES = {"score": ["1", "2", "3", "4", "5"], "rate": [str(n) for n in range(1, 11)], "agree": list("12345")}
@@ -26,27 +26,33 @@ def database(one_sqlite, tmp_path) -> str:
 
 
 def test_every_kind_and_every_paper_has_a_text_in_both_languages():
-    assert set(guidelines.papers()) == {"mllm-as-a-judge", "visitbench", "mjbench", "upme", "alignmmbench"}
-    assert set(guidelines.papers()) <= set(plugin_entry_points.names("benchmarks"))
-    for kind in kinds():
-        for paper in (guidelines.PLAIN, *guidelines.papers_with(kind)):
-            english, chinese = guidelines.shipped(kind, "en", paper), guidelines.shipped(kind, "zh", paper)
+    assert set(guidelines.papers_with_guidelines()) == {
+        "mllm-as-a-judge",
+        "visitbench",
+        "mjbench",
+        "upme",
+        "alignmmbench",
+    }
+    assert set(guidelines.papers_with_guidelines()) <= set(plugin_entry_points.plugin_names("benchmarks"))
+    for kind in kinds_by_name():
+        for paper in (guidelines.PLAIN, *guidelines.papers_for_kind(kind)):
+            english, chinese = guidelines.shipped_text(kind, "en", paper), guidelines.shipped_text(kind, "zh", paper)
             assert english.startswith("# "), (kind, paper)
             assert "## Example" in english, (kind, paper)
             assert "## 例子" in chinese, (kind, paper)
             assert re.search(r"[\u4e00-\u9fff]", chinese)
             if kind in SCALES:
                 scale = [str(n) for n in range(1, 11)] if (kind, paper) == ("score", "alignmmbench") else SCALES[kind]
-                said = guidelines.anchors(english, scale)
-                assert set(said) == set(guidelines.anchors(chinese, scale)), (kind, paper)
+                said = guidelines.scale_anchors(english, scale)
+                assert set(said) == set(guidelines.scale_anchors(chinese, scale)), (kind, paper)
                 assert {scale[0], scale[-1]} <= set(said), (kind, paper)
-    for paper in guidelines.papers():
-        assert [kind for kind in kinds() if paper in guidelines.papers_with(kind)], paper
+    for paper in guidelines.papers_with_guidelines():
+        assert [kind for kind in kinds_by_name() if paper in guidelines.papers_for_kind(kind)], paper
 
 
 def test_a_paper_without_such_a_text_is_refused(app):
     with pytest.raises(InputError, match="there is no guideline of 'upme' for rate tasks; there are: mjbench"):
-        campaigns.Plan("x", "rate", options={"paper": "upme"})
+        campaigns.CampaignPlan("x", "rate", options={"paper": "upme"})
 
 
 def test_the_scale_says_what_its_points_mean_in_the_readers_language(app, annotator):
@@ -56,7 +62,9 @@ def test_the_scale_says_what_its_points_mean_in_the_readers_language(app, annota
     annotator.headers["Accept-Language"] = "zh"
     page = annotator.get(f"/work/{made.id}").text
     assert re.findall(r'<span class="anchor">([^<]+)', page)[-1] == "正确、完整、清楚"
-    assert field(annotator.get(f"/work/{made.id}"), "guideline") == guidelines.version("score", "mllm-as-a-judge")
+    assert field(annotator.get(f"/work/{made.id}"), "guideline") == guidelines.shipped_version(
+        "score", "mllm-as-a-judge"
+    )
 
 
 def test_an_own_text_in_two_languages_has_versions_and_anchors(app, organiser, annotator):
@@ -71,9 +79,9 @@ def test_an_own_text_in_two_languages_has_versions_and_anchors(app, organiser, a
     page = annotator.get(f"/work/{made.id}").text
     assert re.findall(r'<span class="anchor">([^<]+)', page) == ["没有", "全有"]
     assert "Ours" not in page
-    with writing(app.state.engine) as connection:
+    with write_transaction(app.state.engine) as connection:
         campaigns.set_guidelines(connection, made.id, "short")
-        assert campaigns.study(connection, made.id).guideline == "a score study 2"
+        assert campaigns.get_campaign(connection, made.id).guideline == "a score study 2"
 
 
 def test_a_vote_under_guidelines_that_changed_in_between_says_which_it_was(app, organiser, annotator):

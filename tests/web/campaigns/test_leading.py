@@ -14,8 +14,8 @@ from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.campaign_tables import adjudications, members
 from fullbench.web.campaigns.tasks.task_content import Content
 from fullbench.web.campaigns.votes import task_queue, vote_storage
-from fullbench.web.campaigns.votes.task_queue import Desk
-from fullbench.web.database import reading, writing
+from fullbench.web.campaigns.votes.task_queue import AnnotatorContext
+from fullbench.web.database import read_transaction, write_transaction
 from tests.browsing import PATIENCE, follow, new_page
 from tests.web.campaigns.conftest import study_of
 from tests.web.conftest import add_person
@@ -33,18 +33,27 @@ def lead(live, browser):
 
 def split_rankings(live):
     """Two people rank three answers to each of two questions, one from the first to the last, one the other way."""
-    with writing(live.engine) as connection:
-        study = campaigns.create(connection, campaigns.Plan("order", "rank", votes=2, most=2))
+    with write_transaction(live.engine) as connection:
+        study = campaigns.create_campaign(connection, campaigns.CampaignPlan("order", "rank", votes=2, most=2))
         answers = {name: [Response.say(name, who, f"answer of {who}") for who in "xyz"] for name in ("q0", "q1")}
-        campaigns.add(connection, study, [Content(Item.ask(name, "?"), tuple(said)) for name, said in answers.items()])
+        campaigns.add_tasks(
+            connection, study, [Content(Item.ask(name, "?"), tuple(said)) for name, said in answers.items()]
+        )
         for name, wanted in (("Ann", (0, 1, 2)), ("Bob", (2, 1, 0))):
             person = add_person(connection, name, "annotator")
             for turn in range(2):
-                desk = Desk(connection, study, person.id, 1_700_000_000.0)
-                lease = task_queue.take(desk)
-                order = ",".join(str(lease.shown.index(place)) for place in wanted)
-                vote_storage.vote(desk, lease.token, key=f"{name} vote {turn}", fields={"order": order}, replaces=0,
-                            seconds=5.0, guideline="")  # fmt: skip
+                desk = AnnotatorContext(connection, study, person.id, 1_700_000_000.0)
+                lease = task_queue.take_next_task(desk)
+                order = ",".join(str(lease.display_order.index(place)) for place in wanted)
+                vote_storage.store_vote(
+                    desk,
+                    lease.token,
+                    key=f"{name} vote {turn}",
+                    fields={"order": order},
+                    replaces=0,
+                    seconds=5.0,
+                    guideline="",
+                )
     return study
 
 
@@ -61,7 +70,7 @@ def test_splits_of_rankings_are_ruled_on_one_after_the_other(live, lead, axe):
     lead.locator("ol.rank li[data-number='3']").focus()
     lead.keyboard.press("ArrowLeft")
     follow(lead, lead.get_by_role("button", name="Rule"))
-    with reading(live.engine) as connection:
+    with read_transaction(live.engine) as connection:
         rows = connection.execute(select(adjudications).order_by(adjudications.c.id)).all()
     assert [row.answer["order"] for row in rows] == [[1, 2, 0], [0, 2, 1]]
     lead.goto(f"/organise/{study.id}/tasks?show=split")
@@ -91,17 +100,17 @@ def test_guidelines_show_pictures_of_the_site(live, lead, browser):
 
 def test_a_study_goes_while_nobody_has_voted_in_it(live, lead):
     study = study_of(live.engine, 2)
-    with writing(live.engine) as connection:
+    with write_transaction(live.engine) as connection:
         person = add_person(connection, "Cem", "annotator")
-        desk = Desk(connection, study, person.id, 1_700_000_000.0)
-        lease = task_queue.take(desk)
-        vote_storage.draft(desk, lease.token, {"reason": "half a"})
+        desk = AnnotatorContext(connection, study, person.id, 1_700_000_000.0)
+        lease = task_queue.take_next_task(desk)
+        vote_storage.store_draft(desk, lease.token, {"reason": "half a"})
     lead.goto(f"/organise/{study.id}")
     lead.locator(".throw-away summary").click()
     follow(lead, lead.get_by_role("button", name="Throw the study away"))
     assert lead.url.endswith("/organise")
-    with reading(live.engine) as connection:
-        assert campaigns.find(connection, study.id) is None
+    with read_transaction(live.engine) as connection:
+        assert campaigns.find_campaign(connection, study.id) is None
     voted = split_rankings(live)
     lead.goto(f"/organise/{voted.id}")
     assert lead.locator(".throw-away").count() == 0
@@ -116,8 +125,8 @@ def test_a_study_is_changed_closed_and_opened_while_people_work(live, lead):
     lead.check("[name=reason]")
     follow(lead, lead.get_by_role("button", name="Change how it is run"))
     assert lead.is_checked("[name=confirm]")
-    with reading(live.engine) as connection:
-        options = campaigns.study(connection, study.id).rules.options
+    with read_transaction(live.engine) as connection:
+        options = campaigns.get_campaign(connection, study.id).rules.options
     assert {name: options[name] for name in ("confirm", "reason", "reference", "assigned", "results")} == {
         "confirm": True, "reason": True, "reference": False, "assigned": False, "results": False,
     }  # fmt: skip
@@ -138,7 +147,7 @@ def test_a_study_is_changed_closed_and_opened_while_people_work(live, lead):
 
 def test_what_one_person_said_is_a_click_away(live, lead, axe):
     study = split_rankings(live)
-    with writing(live.engine) as connection:
+    with write_transaction(live.engine) as connection:
         third = add_person(connection, "Eve", "annotator")
         connection.execute(
             members.insert().values(study=study.id, person=third.id, standing="qualified", done=0, at=0.0)
@@ -160,8 +169,8 @@ def test_what_one_person_said_is_a_click_away(live, lead, axe):
 
 
 def test_names_are_whole_words_on_a_phone_and_no_account_is_changed_unasked(live, browser):
-    with writing(live.engine) as connection:
-        campaigns.create(connection, campaigns.Plan("Comparing descriptions carefully", "pair"))
+    with write_transaction(live.engine) as connection:
+        campaigns.create_campaign(connection, campaigns.CampaignPlan("Comparing descriptions carefully", "pair"))
         add_person(connection, "Bartholomew", "annotator")
     context = browser.new_context(base_url=live.url, viewport={"width": 390, "height": 844})
     context.add_cookies([live.cookie("Olga", "organiser")])

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from fullbench.web.campaigns import live_updates
-from fullbench.web.database import reading, writing
-from fullbench.web.live_events import since
+from fullbench.web.database import read_transaction, write_transaction
+from fullbench.web.live_events import events_since
 
 
 def test_every_change_is_news_however_soon_it_follows_another(engine):
@@ -12,9 +12,9 @@ def test_every_change_is_news_however_soon_it_follows_another(engine):
     old numbers for ever."""
     last = 0
     for _ in range(3):
-        with writing(engine) as connection:
-            live_updates.tell(connection, "study")
-        with reading(engine) as connection:
-            news = since(connection, last, [live_updates.topic("study")])
+        with write_transaction(engine) as connection:
+            live_updates.publish_change(connection, "study")
+        with read_transaction(engine) as connection:
+            news = events_since(connection, last, [live_updates.campaign_topic("study")])
         assert len(news) == 1
         last = news[-1].id

@@ -10,7 +10,7 @@ from sqlalchemy import select
 
 from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.campaign_tables import tasks
-from fullbench.web.database import writing
+from fullbench.web.database import write_transaction
 from tests.browsing import PATIENCE
 from tests.web.campaigns.conftest import pair
 from tests.web.results.test_look import SIGNED_IN, looked_at
@@ -38,9 +38,11 @@ def test_every_kind_of_page_is_on_a_list(app):
 @pytest.fixture
 def begun(live):
     """A server with a study of four pairs, and the addresses of its pages for annotators and organisers."""
-    with writing(live.engine) as connection:
-        study = campaigns.create(connection, campaigns.Plan("Which answer is better? 哪个更好？", "pair"))
-        campaigns.add(connection, study, [pair(f"q{number}") for number in range(4)])
+    with write_transaction(live.engine) as connection:
+        study = campaigns.create_campaign(
+            connection, campaigns.CampaignPlan("Which answer is better? 哪个更好？", "pair")
+        )
+        campaigns.add_tasks(connection, study, [pair(f"q{number}") for number in range(4)])
         task = connection.execute(select(tasks.c.id).where(tasks.c.study == study.id).limit(1)).scalar_one()
     lead = f"/organise/{study.id}"
     return live, [f"/work/{study.id}", f"/work/{study.id}/votes"], [

@@ -9,10 +9,10 @@ from fullbench.ledger.ledger import Ledger
 from fullbench.web.accounts import sessions
 from fullbench.web.accounts.account_tables import sessions as sessions_table
 from fullbench.web.accounts.account_tables import users as users_table
-from fullbench.web.accounts.users import COLUMNS, of_row
+from fullbench.web.accounts.users import COLUMNS, user_from_row
 from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.campaign_tables import votes
-from fullbench.web.database import reading, writing
+from fullbench.web.database import read_transaction, write_transaction
 from fullbench.web.page_access import SESSION
 from tests.browsing import PATIENCE
 from tests.waiting import until
@@ -35,28 +35,28 @@ class Desk:
         self.context.add_cookies([self.live.cookie("Kim", "annotator")])
 
     def study(self, kind: str = "pair", count: int = 12, **plan) -> str:
-        with writing(self.live.engine) as connection:
-            made = campaigns.create(connection, campaigns.Plan(kind, kind, **plan))
+        with write_transaction(self.live.engine) as connection:
+            made = campaigns.create_campaign(connection, campaigns.CampaignPlan(kind, kind, **plan))
             contents = [pair(f"item-{n}") for n in range(count)] if kind == "pair" else [content(kind)] * count
-            campaigns.add(connection, made, contents)
+            campaigns.add_tasks(connection, made, contents)
         return f"/work/{made.id}"
 
     def user(self):
-        with reading(self.live.engine) as connection:
-            return of_row(connection.execute(select(*COLUMNS).where(users_table.c.name == "Kim")).one())
+        with read_transaction(self.live.engine) as connection:
+            return user_from_row(connection.execute(select(*COLUMNS).where(users_table.c.name == "Kim")).one())
 
     def sign_out(self) -> None:
-        with writing(self.live.engine) as connection:
+        with write_transaction(self.live.engine) as connection:
             connection.execute(delete(sessions_table))
 
     def sign_in(self) -> None:
         user = self.user()
-        with writing(self.live.engine) as connection:
-            secret = sessions.start(connection, user)
+        with write_transaction(self.live.engine) as connection:
+            secret = sessions.start_session(connection, user)
         self.context.add_cookies([{"name": SESSION, "value": secret, "url": self.live.url}])
 
     def cast(self) -> list:
-        with reading(self.live.engine) as connection:
+        with read_transaction(self.live.engine) as connection:
             return connection.execute(select(votes).order_by(votes.c.id)).all()
 
     def open(self, path: str):
@@ -146,7 +146,7 @@ def test_a_server_that_restarts_and_a_lease_that_ran_out(desk):
     for _ in range(3):
         vote(page)
     assert waiting(page) == 3
-    with writing(desk.live.engine) as connection:
+    with write_transaction(desk.live.engine) as connection:
         from fullbench.web.campaigns.campaign_tables import slots
 
         connection.execute(slots.update().values(person="somebody else", lease=slots.c.task, revision=1))
@@ -164,12 +164,12 @@ def test_what_is_refused_stays_with_its_reason(desk):
     path = desk.study(count=2)
     page = desk.open(path)
     desk.loaded_ahead(page)
-    with writing(desk.live.engine) as connection:
+    with write_transaction(desk.live.engine) as connection:
         campaigns.set_state(connection, path.rpartition("/")[2], "closed")
     vote(page)
     page.wait_for_function("() => document.getElementById('unsent').innerText.includes('closed')")
     assert desk.cast() == []
-    with writing(desk.live.engine) as connection:
+    with write_transaction(desk.live.engine) as connection:
         campaigns.set_state(connection, path.rpartition("/")[2], "open")
     page.goto("/account")
     page.click("[data-again]")

@@ -16,10 +16,10 @@ from fullbench.web.accounts.account_tables import users
 from fullbench.web.app import create_app
 from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.votes import vote_export
-from fullbench.web.campaigns.votes.counted_votes import contents
-from fullbench.web.database import reading, writing
+from fullbench.web.campaigns.votes.counted_votes import task_contents
+from fullbench.web.database import read_transaction, write_transaction
 from fullbench.web.results import hidden_cases
-from fullbench.web.results.catalogue.catalogue_updater import update
+from fullbench.web.results.catalogue.catalogue_updater import update_catalogue
 from fullbench.web.site_settings import Settings
 from tests.making import png
 from tests.web.campaigns.test_pages import field, vote
@@ -85,7 +85,7 @@ def test_from_files_to_labels_and_into_the_ledger(app, organiser, settings, tmp_
     rows = [json.loads(line) for line in organiser.get(f"{page}/votes.jsonl").text.splitlines()]
     work = [row for row in rows if row["role"] == "work"]
     assert len(work) == 9
-    with reading(app.state.engine) as connection:
+    with read_transaction(app.state.engine) as connection:
         ids = {row.name: row.rater for row in connection.execute(select(users.c.name, users.c.rater))}
     assert {row["judge"] for row in work} == {"human"}
     assert {row["rater"] for row in work} == {ids["安"], ids["bob"], ids["eve"]}
@@ -123,11 +123,11 @@ def test_cases_are_withheld_until_the_end(app, organiser, settings):
         cases = [verdict.case for verdict in ledger.record()]
 
     def sees(visitor):
-        with reading(app.state.engine) as connection:
+        with read_transaction(app.state.engine) as connection:
             return [hidden_cases.may_see(connection, visitor and visitor.user, case) for case in cases]
 
     with Ledger(settings.ledger, read_only=True) as ledger:
-        update(app.state.engine, ledger)
+        update_catalogue(app.state.engine, ledger)
     assert sees(organiser) == [True] * 4
     assert sees(ann) == sees(bob) == sees(vic) == sees(None) == [False] * 4
     vote(bob, type("Made", (), {"id": study}), {"best": "0"})
@@ -157,8 +157,8 @@ def test_what_does_not_fit_is_said_and_nothing_is_made(app, organiser, change, s
     if said:
         assert answer.status_code == 422
         assert said in answer.text
-        with reading(app.state.engine) as connection:
-            assert campaigns.listed(connection) == []
+        with read_transaction(app.state.engine) as connection:
+            assert campaigns.list_campaigns(connection) == []
 
 
 def test_a_picture_that_is_html_is_refused(app, organiser):
@@ -174,14 +174,14 @@ def test_a_picture_that_is_html_is_refused(app, organiser):
 
 
 def test_from_a_ledger(database, tmp_path):
-    item = Item.ask("q1", "What is it?", Picture.of(png()))
+    item = Item.ask("q1", "What is it?", Picture.from_bytes(png()))
     answers = [Response.say("q1", name, f"{name} says") for name in ("one", "two", "three")]
     case = Case(item, (answers[0],), Score(1, 5))
     with Ledger(tmp_path / "l") as ledger:
         for one in answers:
             ledger.add_response(item, one)
-        ledger.add(case, Verdict.of(case, "hidden-judge", (4,), text="It is long. [[4]]"))
-        ledger.add(case, Verdict.of(case, "a-metric", (2,), text="0.2222 1.0000"))
+        ledger.add(case, Verdict.from_case(case, "hidden-judge", (4,), text="It is long. [[4]]"))
+        ledger.add(case, Verdict.from_case(case, "a-metric", (2,), text="0.2222 1.0000"))
     app = create_app(Settings(database, str(tmp_path / "l"), data=tmp_path / "data"))
     organiser, ann = signed_in(app, "o", "organiser"), signed_in(app, "a", "annotator")
     for kind, text in (("pair", "says"), ("agree", "It is long. [[4]]"), ("rank", "says")):
@@ -233,9 +233,9 @@ def test_what_people_write_becomes_items_and_answers_a_queue(app, organiser, ann
     vote(annotator, made, {"instruction": "数一数", "caption": "Three cats."})
     reworded = study(app, "rewrite")
     vote(annotator, reworded, {"same": "yes", "text": "What do you see here?"})
-    with writing(app.state.engine) as connection:
-        item = next(vote_export.written(connection, made))
-        row = next(vote_export.answered(connection, reworded))
+    with write_transaction(app.state.engine) as connection:
+        item = next(vote_export.written_items(connection, made))
+        row = next(vote_export.queue_answer_rows(connection, reworded))
     assert (item.question, item.captions, len(item.pictures)) == ("数一数", ("Three cats.",), 1)
     assert (row["same"], row["text"], row["seed"]) == ("yes", "What do you see here?", "item-number")
 
@@ -250,17 +250,17 @@ def test_pictures_that_people_bring_and_references_that_compete(app, organiser, 
     own = png((4, 5, 6))
     answer = annotator.submit(f"/work/{study.id}/vote", {**sent, "instruction": "数"}, files={"file": ("a.png", own)})
     assert answer.status_code == 303, answer.text
-    with writing(app.state.engine) as connection:
-        item = next(vote_export.written(connection, study, vote_export.finder(app.state.settings)))
+    with write_transaction(app.state.engine) as connection:
+        item = next(vote_export.written_items(connection, study, vote_export.picture_finder(app.state.settings)))
     assert ([picture.data() for picture in item.pictures], item.question) == ([own], "数")
     with_reference = [{**item, "reference": f"right {place}"} for place, item in enumerate(ITEMS)]
     plain, more = (
         studies_of(app, send(organiser, items=with_reference, name=name, kind="pair", **fields))
         for name, fields in (("plain", {}), ("more", {"with_reference": "yes"}))
     )
-    with writing(app.state.engine) as connection:
+    with write_transaction(app.state.engine) as connection:
         names = [
-            {answer["contestant"] for _, content in contents(connection, one) for answer in content["responses"]}
+            {answer["contestant"] for _, content in task_contents(connection, one) for answer in content["responses"]}
             for one in (plain, more)
         ]
     assert names[1] - names[0] == {"reference"}
@@ -270,8 +270,8 @@ def test_pictures_that_people_bring_and_references_that_compete(app, organiser, 
 
 def studies_of(app, made):
     """The study that a form made."""
-    with writing(app.state.engine) as connection:
-        return campaigns.study(connection, made.headers["location"].rpartition("/")[2])
+    with write_transaction(app.state.engine) as connection:
+        return campaigns.get_campaign(connection, made.headers["location"].rpartition("/")[2])
 
 
 @pytest.mark.parametrize("kind", ["pair", "score"])

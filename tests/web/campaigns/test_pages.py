@@ -9,13 +9,13 @@ import pytest
 from fullbench import Item, Picture, Response
 from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.tasks.task_content import Content, parts_json
-from fullbench.web.database import writing
+from fullbench.web.database import write_transaction
 from tests.making import png
 from tests.web.campaigns.conftest import pair
 from tests.web.conftest import signed_in
 
 HIDDEN = ("secret-contestant", "another-contestant", "hidden-judge", "item-number")
-PICTURE = Picture.of(png())
+PICTURE = Picture.from_bytes(png())
 
 
 def say(item, name, *parts):
@@ -53,9 +53,11 @@ ANSWERS = {
 
 
 def study(app, kind="pair", contents=None, **plan):
-    with writing(app.state.engine) as connection:
-        made = campaigns.create(connection, campaigns.Plan(**{"name": f"a {kind} study", "kind": kind, **plan}))
-        campaigns.add(connection, made, contents or [content(kind)])
+    with write_transaction(app.state.engine) as connection:
+        made = campaigns.create_campaign(
+            connection, campaigns.CampaignPlan(**{"name": f"a {kind} study", "kind": kind, **plan})
+        )
+        campaigns.add_tasks(connection, made, contents or [content(kind)])
         return made
 
 
@@ -115,7 +117,7 @@ def test_nearly_equal_answers_show_what_differs_alike_on_both_sides(app, annotat
 def test_a_sensitive_picture_is_veiled_and_can_be_asked_for(app, annotator):
     """Who is to say which of two pictures is the safe one must be able to look at both."""
     item = Item.ask("item-number", "a street")
-    plain, harsh = Picture.of(png((1, 2, 3))), Picture.of(png((3, 2, 1)))
+    plain, harsh = Picture.from_bytes(png((1, 2, 3))), Picture.from_bytes(png((3, 2, 1)))
     responses = (Response(item.id, "a", (plain,)), Response(item.id, "b", (harsh,), {"sensitive": "yes"}))
     made = study(app, "pair", [Content(item, responses)])
     page = annotator.get(f"/work/{made.id}").text

@@ -12,7 +12,7 @@ from fullbench import Item, Response
 from fullbench.web import picture_serving
 from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.tasks.task_content import Content
-from fullbench.web.database import writing
+from fullbench.web.database import write_transaction
 from tests.waiting import until
 from tests.web.campaigns.test_no_vote_is_lost import Desk, desk  # noqa: F401
 from tests.web.campaigns.test_scenario import leases, moved_on
@@ -27,12 +27,12 @@ def read(desk):  # noqa: F811
     """A study of two pairs with a picture: one long answer, one in Markdown."""
     data = io.BytesIO()
     Image.effect_noise((1600, 1000), 60).save(data, "PNG")
-    with writing(desk.live.engine) as connection:
+    with write_transaction(desk.live.engine) as connection:
         owner = add_person(connection, "Olga", "organiser")
-        shown = picture_serving.keep(connection, desk.live.settings, owner, data.getvalue()).picture
-        study = campaigns.create(connection, campaigns.Plan("read", "pair"))
+        shown = picture_serving.store_upload(connection, desk.live.settings, owner, data.getvalue()).picture
+        study = campaigns.create_campaign(connection, campaigns.CampaignPlan("read", "pair"))
         items = [Item.ask(f"q{number}", "How many?", shown) for number in range(2)]
-        campaigns.add(
+        campaigns.add_tasks(
             connection, study,
             [Content(item, (Response.say(item.id, "x", LONG), Response.say(item.id, "y", MARKED))) for item in items],
         )  # fmt: skip

@@ -9,7 +9,7 @@ from PIL import Image, ImageDraw
 
 from fullbench.ledger.ledger import Ledger
 from fullbench.web.campaigns.campaign_tables import slots, votes
-from fullbench.web.database import reading
+from fullbench.web.database import read_transaction
 from tests.browsing import PATIENCE, follow
 from tests.web.campaigns.test_organise import lines
 from tests.web.conftest import start_live
@@ -104,7 +104,7 @@ def choose(page, words):
 def counted(site):
     from sqlalchemy import select
 
-    with reading(site.engine) as connection:
+    with read_transaction(site.engine) as connection:
         query = select(votes).join(slots, (slots.c.id == votes.c.slot) & (slots.c.revision == votes.c.revision))
         return connection.execute(query).all()
 
@@ -242,7 +242,7 @@ def test_a_study_of_four_people(site, enter, axe, tmp_path):
     assert record.judges == ["human"]
     assert len({verdict.rater for verdict in record}) == 4
     assert len(record) == 3 * COUNT + done
-    wins = [duel.outcome if duel.first == "model-red" else 1 - duel.outcome for duel in record.duels()]
+    wins = [duel.outcome if duel.first == "model-red" else 1 - duel.outcome for duel in record.matches()]
     assert sum(wins) / len(wins) > 0.8
     reader.wait_for_function("() => document.querySelector('main').innerText.includes('model-red')")
     assert axe(reader) == []
@@ -285,7 +285,7 @@ def test_a_task_that_comes_while_a_vote_is_on_its_way_stays_in_view(site, enter,
 def test_every_kind_by_keys(site, enter, axe, tmp_path):
     """All kinds of task, filled in with the keyboard and looked at with axe."""
     from fullbench.web.campaigns import campaigns
-    from fullbench.web.database import writing
+    from fullbench.web.database import write_transaction
     from tests.web.campaigns.test_pages import content
 
     pressed = {
@@ -294,9 +294,11 @@ def test_every_kind_by_keys(site, enter, axe, tmp_path):
     }  # fmt: skip
     page = enter("Kim", "annotator")
     for kind, keys in pressed.items():
-        with writing(site.engine) as connection:
-            made = campaigns.create(connection, campaigns.Plan(kind, kind, guidelines="# Look\n\nat **all** of it."))
-            campaigns.add(connection, made, [content(kind)])
+        with write_transaction(site.engine) as connection:
+            made = campaigns.create_campaign(
+                connection, campaigns.CampaignPlan(kind, kind, guidelines="# Look\n\nat **all** of it.")
+            )
+            campaigns.add_tasks(connection, made, [content(kind)])
         page.goto(f"/work/{made.id}")
         page.wait_for_selector(".task")
         assert axe(page) == [], kind

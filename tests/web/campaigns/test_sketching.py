@@ -12,11 +12,11 @@ from sqlalchemy import delete, func, select
 from fullbench import Item, Response
 from fullbench.web.accounts.account_tables import sessions as sessions_table
 from fullbench.web.campaigns.campaign_tables import studies
-from fullbench.web.campaigns.campaigns import Plan, Study
+from fullbench.web.campaigns.campaigns import Campaign, CampaignPlan
 from fullbench.web.campaigns.create import campaign_from_data, effort_estimate
 from fullbench.web.campaigns.create.campaign_from_data import Material
 from fullbench.web.campaigns.tasks.task_content import Content
-from fullbench.web.database import reading, writing
+from fullbench.web.database import read_transaction, write_transaction
 from tests.browsing import PATIENCE, new_page
 from tests.making import png
 from tests.web.campaigns.test_organise import lines
@@ -26,15 +26,15 @@ WORDS = Content(Item.ask("q", "word " * 114), tuple(Response.say("q", name, "wor
 
 
 def test_hours_and_pay_come_of_the_votes_and_the_seconds_of_each():
-    study = Study.sketched(Plan("s", "pair", votes=3, most=5, options={"pay": 12.0}))
-    takes = effort_estimate.forecast(study, 40, [WORDS])
+    study = Campaign.from_plan(CampaignPlan("s", "pair", votes=3, most=5, options={"pay": 12.0}))
+    takes = effort_estimate.estimate_effort(study, 40, [WORDS])
     assert (takes.tasks, takes.votes, takes.most) == (40, 120, 200)
     assert takes.seconds == pytest.approx(60 + 5)  # 228 words are a minute; then the decision
     assert takes.hours == (pytest.approx(120 * 65 / 3600), pytest.approx(200 * 65 / 3600))
     assert takes.cost == (pytest.approx(12 * 120 * 65 / 3600), pytest.approx(12 * 200 * 65 / 3600))
-    by_votes = effort_estimate.forecast(study, 40, [WORDS], [10, 20, 30, 40, 50], pay=0)
+    by_votes = effort_estimate.estimate_effort(study, 40, [WORDS], [10, 20, 30, 40, 50], pay=0)
     assert (by_votes.seconds, by_votes.cost) == (30, (0, 0))
-    assert effort_estimate.forecast(study, 40, [WORDS], [10, 20]).seconds == pytest.approx(
+    assert effort_estimate.estimate_effort(study, 40, [WORDS], [10, 20]).seconds == pytest.approx(
         65
     )  # two votes say too little
 
@@ -50,7 +50,7 @@ def test_a_sketch_keeps_no_study_and_says_what_is_wrong(app, organiser):
     assert "<dd>6</dd>" in page  # votes
     files = {"items": ("items.jsonl", lines([{"id": "q", "question": "?", "pictures": ["away.png"]}]))}
     assert "which was not sent along" in organiser.post("/organise/new/sketch", data=fields, files=files).text
-    with reading(app.state.engine) as connection:
+    with read_transaction(app.state.engine) as connection:
         assert connection.execute(select(func.count()).select_from(studies)).scalar_one() == 0
 
 
@@ -65,14 +65,14 @@ def test_answers_are_known_to_pairs_that_the_draw_left_out(tmp_path):
         (tmp_path / f"{name}.jsonl").write_bytes(lines(rows).read())
     paths = {name: tmp_path / f"{name}.jsonl" for name in files}
     material = Material(items=paths["items"], responses=(paths["responses"],), per_item=1)
-    study = Study.sketched(Plan("s", "pair"))
-    (drawn,) = campaign_from_data.planned(study, material).contents
+    study = Campaign.from_plan(CampaignPlan("s", "pair"))
+    (drawn,) = campaign_from_data.plan_tasks(study, material).contents
     names = {response.contestant for response in drawn.responses}
     others = [row for row in files["gold"] if set(row["contestants"]) != names]
     paths["gold"].write_bytes(lines(others).read())
-    tasks = campaign_from_data.planned(study, replace(material, gold=paths["gold"]))
+    tasks = campaign_from_data.plan_tasks(study, replace(material, gold=paths["gold"]))
     assert tasks.contents == [drawn]
-    assert len(tasks.known["gold"]) == 2
+    assert len(tasks.known_tasks["gold"]) == 2
 
 
 def test_the_form_draws_the_first_task_as_it_is_filled_in(live, browser, axe, tmp_path):
@@ -160,7 +160,7 @@ def test_a_mistake_in_the_form_loses_no_file_and_a_new_session_no_work(live, bro
     assert page.evaluate(chosen) == [1, 1]
     plain = CSV_ITEMS.replace(",p0.png", ",").replace('"[""p1.png""]"', "")
     page.set_input_files("#items", {"name": "items.csv", "mimeType": "text/csv", "buffer": plain.encode()})
-    with writing(live.engine) as connection:
+    with write_transaction(live.engine) as connection:
         connection.execute(delete(sessions_table))
     page.click("text=Make a draft")
     page.wait_for_selector("#refused:has-text('Sign in again')")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fullbench.ledger.ledger import Ledger
-from fullbench.web.database import engine_for, upgrade
+from fullbench.web.database import engine_for, upgrade_schema
 from fullbench.web.results.catalogue import fill_catalogue
 from tests.browsing import PATIENCE
 from tests.web.results import making
@@ -24,11 +24,11 @@ def ledger(ledger_path):
 
 def empty(url: str):
     engine = engine_for(url)
-    upgrade(engine)
+    upgrade_schema(engine)
     return engine
 
 
-@pytest.fixture(scope="session", params=["sqlite", "postgresql"])
+@pytest.fixture(scope="session")
 def new_engine(request, tmp_path_factory):
     """Makes an empty database."""
     made = []
@@ -50,7 +50,7 @@ def new_engine(request, tmp_path_factory):
 @pytest.fixture(scope="session")
 def filled(new_engine, ledger):
     engine = new_engine()
-    fill_catalogue.fill(engine, ledger, batch=100)
+    fill_catalogue.fill_from_ledger(engine, ledger, batch=100)
     return engine
 
 

@@ -38,4 +38,4 @@ def fill(path: Path, *, contestants: int, judges: int, items: int, pairs: int = 
 def _ruled(case: Case, judge: int, lead: int, spread: int, draw: random.Random) -> Verdict:
     # So much noise that everybody may lose to anybody: without that the weakest have no rating.
     ahead = lead + draw.gauss(0, spread * (0.4 + judge / 20)) > 0
-    return Verdict.of(case, f"judge-{judge:02}", (1.0, 0.0) if ahead else (0.0, 1.0))
+    return Verdict.from_case(case, f"judge-{judge:02}", (1.0, 0.0) if ahead else (0.0, 1.0))

@@ -30,7 +30,7 @@ def items(count: int = 12) -> list[Item]:
         Item.ask(
             f"q{number}",
             f"How many squares are there in picture {number}? 图中第{number}张有几个方块？" + HOSTILE * (number == 1),
-            Picture.of(png((number * 9 % 256, 80, 120), (64, 48))),
+            Picture.from_bytes(png((number * 9 % 256, 80, 120), (64, 48))),
             reference="四个方块",
             captions=("a square",),
             tags={"task": TASKS[number % 2], **({"sensitive": "yes"} if number == 2 else {})},
@@ -77,12 +77,14 @@ def _worth(case: Case, draw: random.Random, noise: float) -> list[float]:
 def _verdict(case: Case, judge: str, ruling: object) -> Verdict:
     told = f"{judge} thinks about {case.item.id}: 第一个回答更好 {HOSTILE}"
     judge, rater = ("human", judge) if judge in PEOPLE else (judge, "")
-    return Verdict.of(case, judge, ruling, text=told, usage=Usage(1, 0, 900, 40, 0.002, 0.5), at=1000.0, rater=rater)
+    return Verdict.from_case(
+        case, judge, ruling, text=told, usage=Usage(1, 0, 900, 40, 0.002, 0.5), at=1000.0, rater=rater
+    )
 
 
 def _pair(case: Case, judge: str, draw: random.Random) -> Verdict:
     if judge.startswith("odd") and draw.random() < 0.2:
-        return _verdict(case, judge, draw.choice(["refused", "unreadable", "recused"]))
+        return _verdict(case, judge, draw.choice(["refused", "unreadable", "abstained"]))
     one, two = _worth(case, draw, 1.5 if judge in PEOPLE else 0.5)
     one += 2.0 if judge == "first-lover" else 0.0
     marks = (0.5, 0.5) if abs(one - two) < 0.2 else (1.0, 0.0) if one > two else (0.0, 1.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fullbench.web.campaigns import campaigns
-from fullbench.web.database import writing
+from fullbench.web.database import write_transaction
 from fullbench.web.results.catalogue import catalogue_updater
 from fullbench.web.site_settings import Settings
 from tests.web.api.test_api import Script
@@ -20,7 +20,7 @@ def settings(database, tmp_path):
 
 @pytest.fixture
 def script(app):
-    catalogue_updater.update(app.state.engine, app.state.ledger)
+    catalogue_updater.update_catalogue(app.state.engine, app.state.ledger)
     with Script(app, "Sam", "viewer") as made:
         yield made
 
@@ -61,9 +61,9 @@ def test_from_boards_to_cases(script):
 def test_what_must_not_be_seen_is_not_said(app, script):
     before = script.get("/api/v1/verdicts").json()
     row = before["rows"][0]
-    with writing(app.state.engine) as connection:
-        made = campaigns.create(connection, campaigns.Plan("now", "pair"))
-        campaigns.add(connection, made, [pair(row["item"])])
+    with write_transaction(app.state.engine) as connection:
+        made = campaigns.create_campaign(connection, campaigns.CampaignPlan("now", "pair"))
+        campaigns.add_tasks(connection, made, [pair(row["item"])])
     after = script.get("/api/v1/verdicts").json()
     assert row["item"] not in {one["item"] for one in after["rows"]}
     assert after["withheld"] > 0 == before["withheld"]

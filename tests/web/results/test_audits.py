@@ -10,12 +10,12 @@ from html import unescape
 import pytest
 from typer.testing import CliRunner
 
-from fullbench.audit.cases.build_audit_cases import SIZES, docket
+from fullbench.audit.cases.build_audit_cases import SIZES, audit_cases
 from fullbench.audit.simulated_judges import JUDGES
 from fullbench.cli.all_commands import app
 from fullbench.ledger.ledger import Ledger
-from fullbench.studies.run.judge_cases import hear
-from fullbench.web.database import reading
+from fullbench.studies.run.judge_cases import judge_cases
+from fullbench.web.database import read_transaction
 from fullbench.web.results.boards import judge_cards
 from fullbench.web.results.boards.board_store import board_name
 from fullbench.web.results.catalogue import fill_catalogue
@@ -30,18 +30,18 @@ from tests.web.results.conftest import empty
 
 
 def test_a_card_of_an_audit_begins_with_its_verdict_and_leads_to_its_cases(tmp_path):
-    cases = list(docket(SIZES["quick"], 0))
+    cases = list(audit_cases(SIZES["quick"], 0))
     judge = JUDGES["blind"]
     engine = empty(f"sqlite:///{tmp_path / 'web.sqlite'}")
     with Ledger(tmp_path / "a.ledger", study="audit-quick-0") as ledger:
-        hear([judge], lambda _: cases, ledger)
+        judge_cases([judge], lambda _: cases, ledger)
         ledger.flush()
-        fill_catalogue.fill(engine, ledger)
-        while not fill_catalogue.settle(engine):
+        fill_catalogue.fill_from_ledger(engine, ledger)
+        while not fill_catalogue.settle_flags(engine):
             pass
-        judge_cards.refresh(engine, ledger)
-    with reading(engine) as connection:
-        card, _ = judge_cards.find(connection, "audit-quick-0", judge.name)
+        judge_cards.refresh_cards(engine, ledger)
+    with read_transaction(engine) as connection:
+        card, _ = judge_cards.find_card(connection, "audit-quick-0", judge.name)
         assert card.lead.startswith("There is no sign that it looks at the picture")
         assert [title for title, _ in card.sections][:5] == ["Sees", "Knows", "Steady", "Swayed", "Fooled"]
         by_name = {linked.table.name: linked for _, some in card.sections for linked in some}
@@ -50,22 +50,22 @@ def test_a_card_of_an_audit_begins_with_its_verdict_and_leads_to_its_cases(tmp_p
             behind = fooled.link(row, 1)
             attacks = [case for case in cases if case.item.tags["part"] == "attack"]
             wanted = [case for case in attacks if cells[0] in {"all", case.item.tags["what"]}]
-            assert verdict_list.count(connection, behind).n == len(wanted) == cells[1]
+            assert verdict_list.count_verdicts(connection, behind).n == len(wanted) == cells[1]
         look = by_name["look"]
         shown = [row[0] for row in look.table.rows]
         behind = look.link(shown.index("swapped"), 1)
-        assert verdict_list.count(connection, behind).n == SIZES["quick"].looks
+        assert verdict_list.count_verdicts(connection, behind).n == SIZES["quick"].picture_use_pairs
     engine.dispose()
 
 
 def test_a_board_of_audited_judges_is_published_with_badges_and_every_figure_leads_to_its_cases(tmp_path):
     """Two judges and a site: the board first, cards side by side, a badge each; links are those of the served page."""
-    cases = list(docket(SIZES["quick"], 0))
+    cases = list(audit_cases(SIZES["quick"], 0))
     two = [JUDGES["blind"], JUDGES["long-words"]]
     with Ledger(tmp_path / "a.ledger", study="audit-quick-0") as ledger:
-        hear(two, lambda _: cases, ledger)
+        judge_cases(two, lambda _: cases, ledger)
         ledger.flush()
-        static_site.export(ledger, tmp_path / "site", static_site.Wish(cases=30, charts=False))
+        static_site.export_site(ledger, tmp_path / "site", static_site.SiteOptions(cases=30, charts=False))
     page = (tmp_path / "site" / "judges.html").read_text(encoding="utf-8")
     for words in ("Audited judges", "Cards side by side", "sight index", *(judge.name for judge in two)):
         assert words in page
@@ -84,11 +84,11 @@ def test_a_board_of_audited_judges_is_published_with_badges_and_every_figure_lea
 @pytest.mark.slow
 def test_badges_and_seams_are_served_and_a_seam_appears_while_the_site_runs(tmp_path):
     """A real server: the badge has its own address, and `fullbench equate` beside it reaches both boards."""
-    cases = [case for case in docket(SIZES["quick"], 0) if case.item.tags["part"] in {"pairs", "look"}]
+    cases = [case for case in audit_cases(SIZES["quick"], 0) if case.item.tags["part"] in {"pairs", "look"}]
     judge = JUDGES["blind"]
     path = tmp_path / "a.ledger"
     with Ledger(path, study="audit-quick-0") as ledger:
-        hear([judge], lambda _: cases, ledger)
+        judge_cases([judge], lambda _: cases, ledger)
     with Ledger(path, study="matches") as ledger:
         play(ledger, "old", 1.0, range(8), set(WORTH) - {"eve"})
         play(ledger, "new", 2.0, range(8), set(WORTH))

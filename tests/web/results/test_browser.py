@@ -248,7 +248,7 @@ def test_the_leaderboard_moves_while_it_is_looked_at(served, tab):
     item = making.items(1)[0]
     one, two = making.answers(item)[:2]
     with Ledger(path) as ledger:
-        ledger.add(Verdict.of(Case(item, (one, two), Choice(), trial=7), "human", (0.0, 1.0), rater="cy"))
+        ledger.add(Verdict.from_case(Case(item, (one, two), Choice(), trial=7), "human", (0.0, 1.0), rater="cy"))
     expect(lead).to_contain_text(f"{before + 1} verdicts")
     expect(table.locator("th[aria-sort=ascending]"), "it stays sorted").to_have_text("duels won")
 

@@ -10,9 +10,9 @@ import pytest
 from sqlalchemy import func, select
 
 from fullbench import Case, Choice, Failure, Item, Ledger, Response, Usage, Verdict
-from fullbench.web.database import reading
+from fullbench.web.database import read_transaction
 from fullbench.web.results.catalogue import catalogue_tables, flag_counts
-from fullbench.web.results.catalogue.catalogue_updater import update
+from fullbench.web.results.catalogue.catalogue_updater import update_catalogue
 from fullbench.web.results.catalogue.verdict_flags import FLAGS
 
 STUDIES = ("legs", "wings")
@@ -32,14 +32,14 @@ def path(tmp_path):
     for study in STUDIES:
         with Ledger(tmp_path / "x.ledger", study=study) as ledger:
             for number, case in enumerate(cases(study)):
-                ledger.add(case, Verdict.of(case, "old", (1, 0) if number % 3 else (0, 1), at=number + 1.0))
-                ledger.add(Verdict.of(case, "steady", (1, 0) if number % 2 else (0, 1), at=number + 1.0))
+                ledger.add(case, Verdict.from_case(case, "old", (1, 0) if number % 3 else (0, 1), at=number + 1.0))
+                ledger.add(Verdict.from_case(case, "steady", (1, 0) if number % 2 else (0, 1), at=number + 1.0))
     return tmp_path / "x.ledger"
 
 
 def content(engine) -> dict[str, object]:
     """All that visitors can see of a catalogue, under names instead of numbers."""
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         names = {row.id: row.name for row in connection.execute(select(catalogue_tables.names))}
         c, v = catalogue_tables.counts.c, catalogue_tables.verdicts.c
         boards = {
@@ -58,7 +58,7 @@ def content(engine) -> dict[str, object]:
             (names[row[0]], names[row[1]], row[2], row[3], row[4] or "", row[5]) for row in connection.execute(listed)
         )
         flagged = {
-            (study, judge, flag): flag_counts.total(connection, flag, study, judge)
+            (study, judge, flag): flag_counts.flag_total(connection, flag, study, judge)
             for study, judge in connection.execute(select(v.study_id, v.judge_id).distinct())
             for flag in FLAGS
         }
@@ -84,7 +84,7 @@ def rename(path) -> None:
 def supersede(path) -> None:
     with Ledger(path, study="legs", supersede=True) as ledger:
         for case in cases("long legs")[:4]:
-            ledger.add(case, Verdict.of(case, "steady", (1, 0), at=99.0))
+            ledger.add(case, Verdict.from_case(case, "steady", (1, 0), at=99.0))
         ledger.add(*cases("short legs")[4:6])
 
 
@@ -99,11 +99,11 @@ def fail(path) -> None:
 def test_a_site_that_was_kept_up_holds_what_a_new_one_would(path, new_engine, change):
     kept_up, anew = new_engine(), new_engine()
     with Ledger(path, read_only=True) as ledger:
-        update(kept_up, ledger)
+        update_catalogue(kept_up, ledger)
         before = content(kept_up)
         change(path)
-        update(kept_up, ledger)
-        update(anew, ledger)
+        update_catalogue(kept_up, ledger)
+        update_catalogue(anew, ledger)
         after = content(kept_up)
         assert after == content(anew)
         assert after != before, "the change can be seen"
@@ -115,9 +115,9 @@ def test_a_site_that_was_kept_up_holds_what_a_new_one_would(path, new_engine, ch
 def test_the_due_case_is_counted_on_the_board(path, new_engine):
     engine = new_engine()
     with Ledger(path, read_only=True) as ledger:
-        update(engine, ledger)
+        update_catalogue(engine, ledger)
         fail(path)
-        update(engine, ledger)
+        update_catalogue(engine, ledger)
     bodies = [body for kind, body in content(engine)["boards"].values() if kind == "board"]
     told = [orjson.dumps(body).decode() for body in bodies if (body["study"], body["judge"]) == ("legs", "steady")]
     assert len(told) == 1

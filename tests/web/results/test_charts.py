@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 from fullbench.ledger.ledger import Ledger
 from fullbench.reports.charts.palette import ACCENT
 from fullbench.web.results.boards import board_store
-from fullbench.web.results.site.page_urls import Served
+from fullbench.web.results.site.page_urls import ServedPageUrls
 from tests.browsing import PATIENCE, follow, new_page
 from tests.web.results import making
 from tests.web.results.looking import ended, serving
@@ -28,7 +28,7 @@ def served(tmp_path_factory):
 
 def charted(page):
     """The first table of the steady judge's board with its chart opened; that is the section."""
-    page.goto(Served().board(board_store.board_name("default", "steady", "overall")))
+    page.goto(ServedPageUrls().board(board_store.board_name("default", "steady", "overall")))
     section = page.locator("section.sheet").first
     section.locator(".as-chart > summary").click()
     section.locator(".values a[tabindex='0']:visible").wait_for()
@@ -62,7 +62,10 @@ def test_every_mark_says_what_a_cell_of_its_table_says_and_no_two_lie_upon_each_
     page = context.new_page()
     page.set_default_timeout(PATIENCE)
     looked = 0
-    for address in (Served().board(board_store.board_name("default", "steady", "overall")), Served().judge("steady")):
+    for address in (
+        ServedPageUrls().board(board_store.board_name("default", "steady", "overall")),
+        ServedPageUrls().judge("steady"),
+    ):
         page.goto(address)
         for sheet in page.locator("section.sheet:has(.at-a-desk svg)").all():
             marks = sheet.locator(".at-a-desk [aria-label*='[']").evaluate_all(
@@ -143,7 +146,7 @@ def test_without_scripts_the_large_chart_has_the_links(browser, served):
     context = browser.new_context(base_url=served.url, java_script_enabled=False)
     page = context.new_page()
     page.set_default_timeout(PATIENCE)
-    page.goto(Served().board(board_store.board_name("default", "steady", "overall")))
+    page.goto(ServedPageUrls().board(board_store.board_name("default", "steady", "overall")))
     page.locator(".as-chart > summary").first.click()
     page.goto(page.get_by_role("link", name="Open it large").first.get_attribute("href"))
     follow(page, page.locator("a path[aria-label^='beta']"))

@@ -15,7 +15,7 @@ from playwright.sync_api import expect
 from fullbench.ledger.ledger import Ledger
 from fullbench.reports.charts.palette import ACCENT
 from fullbench.web.results.boards import board_store
-from fullbench.web.results.site.static_site import Wish, export
+from fullbench.web.results.site.static_site import SiteOptions, export_site
 from tests.browsing import follow
 from tests.web.results import making
 from tests.web.results.looking import accessible, charts, count, loaded, numbers
@@ -25,7 +25,7 @@ from tests.web.results.looking import accessible, charts, count, loaded, numbers
 def copy(tmp_path_factory):
     folder = tmp_path_factory.mktemp("copy")
     with Ledger(making.fill(folder / "small.ledger", count=4), read_only=True) as ledger:
-        return export(ledger, folder / "site", Wish(title="方块 & squares", cases=400))
+        return export_site(ledger, folder / "site", SiteOptions(title="方块 & squares", cases=400))
 
 
 class Quiet(SimpleHTTPRequestHandler):

@@ -140,7 +140,7 @@ def test_a_case_is_readable_by_everybody_and_on_a_phone(live, everything, tab, a
 
 def test_a_static_copy_shows_the_same_rows(path, everything, tab, tmp_path):
     with Ledger(path, read_only=True) as ledger:
-        static_site.export(ledger, tmp_path / "site", static_site.Wish(charts=False))
+        static_site.export_site(ledger, tmp_path / "site", static_site.SiteOptions(charts=False))
     some = next(some for key, some in meetings(everything).items() if len(key[3]) == 2)
     tab.goto((tmp_path / "site" / "cases" / f"{some[0][0].key}.html").as_uri())
     compare(tab, some)

@@ -15,10 +15,10 @@ from fullbench.core.item import Item
 from fullbench.core.response import Response
 from fullbench.core.verdict import Verdict
 from fullbench.ledger.ledger import Ledger
-from fullbench.web.database import reading
+from fullbench.web.database import read_transaction
 from fullbench.web.results.boards import board_store
 from fullbench.web.results.catalogue import catalogue_updater
-from fullbench.web.results.site.page_urls import Served
+from fullbench.web.results.site.page_urls import ServedPageUrls
 from fullbench.web.site_settings import Settings
 
 START, DAY = 1_790_000_000.0, 86400.0
@@ -34,7 +34,7 @@ def ruled() -> list[tuple[Case, Verdict]]:
         for pair in combinations(CAME, 2):
             case = Case(item, tuple(Response.say(item.id, name, f"I am {name}") for name in pair), Choice())
             ahead = (WORTH[pair[0]] > WORTH[pair[1]]) != (draw.random() < 1 / 3)
-            verdict = Verdict.of(case, "judge", (1.0, 0.0) if ahead else (0.0, 1.0))
+            verdict = Verdict.from_case(case, "judge", (1.0, 0.0) if ahead else (0.0, 1.0))
             rulings.append((case, replace(verdict, at=START + DAY * max(CAME[name] for name in pair) + number)))
     return rulings
 
@@ -67,10 +67,10 @@ def places(day: int) -> list[str]:
 
 
 def test_a_board_tells_how_its_ranks_went(app, viewer):
-    catalogue_updater.update(app.state.engine, app.state.ledger)
+    catalogue_updater.update_catalogue(app.state.engine, app.state.ledger)
     name = board_store.board_name("default", "judge", "overall")
-    with reading(app.state.engine) as connection:
-        board = board_store.find(connection, name)
+    with read_transaction(app.state.engine) as connection:
+        board = board_store.find_board(connection, name)
     (table,) = (linked.table for linked in board.tables if linked.table.name == "history")
     stood: dict[tuple[int, str], list[tuple[int, str]]] = {}
     for step, day, _, contestant, place, _, _, _ in table.rows:
@@ -82,7 +82,7 @@ def test_a_board_tells_how_its_ranks_went(app, viewer):
         assert [contestant for _, contestant in sorted(standing)] == expected
         assert [place for place, _ in sorted(standing)] == list(range(1, len(expected) + 1))
     assert {row[0]: row[2] for row in table.rows} == {1: "one, two, 早", 2: "strong", 3: "late"}
-    page = viewer.get(Served().board(name)).text
+    page = viewer.get(ServedPageUrls().board(name)).text
     assert "How the ranks went, by judge" in page
     assert "After each day on which a contestant was new" in page
     (drawn,) = re.findall(

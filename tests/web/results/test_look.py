@@ -11,11 +11,11 @@ import pytest
 from playwright.sync_api import expect
 
 from fullbench.ledger.ledger import Ledger
-from fullbench.web.database import reading
+from fullbench.web.database import read_transaction
 from fullbench.web.results.boards import board_store
 from fullbench.web.results.lists import verdict_list
 from fullbench.web.results.lists.verdict_filters import Filter
-from fullbench.web.results.site.page_urls import Served
+from fullbench.web.results.site.page_urls import ServedPageUrls
 from tests.browsing import PATIENCE, follow
 from tests.web.results import crowd, making
 from tests.web.results.looking import ended, serving
@@ -34,10 +34,10 @@ def served(tmp_path_factory):
 
 
 def public(live) -> list[str]:
-    with reading(live.engine) as connection:
-        case = verdict_list.page(connection, Filter(split=True), size=1).lines[0].case
+    with read_transaction(live.engine) as connection:
+        case = verdict_list.find_verdicts(connection, Filter(split=True), size=1).lines[0].case
     board = board_store.board_name("default", "steady", "overall")
-    places = Served()
+    places = ServedPageUrls()
     return ["/", "/?task=task:counting", places.board(board), "/judges", places.judge("steady"), "/verdicts",
             f"/cases/{case}", "/login", "/nowhere", invitation(live)]  # fmt: skip
 
@@ -184,7 +184,7 @@ def test_the_first_board_is_there_soon_on_a_slow_machine_and_line(browser, tmp_p
     live = serving(tmp_path, crowd.fill(tmp_path / "crowd.ledger", contestants=100, judges=20, items=60))
     try:
         board = board_store.board_name("default", "judge-00", "overall")
-        for path in ("/", Served().board(board)):
+        for path in ("/", ServedPageUrls().board(board)):
             visits = [measured(browser, live.url + path) for _ in range(5)]
             assert min(visit.largest for visit in visits) < 1500, (path, visits)
             assert min(visit.blocking for visit in visits) < 200, (path, visits)
@@ -238,7 +238,7 @@ def test_few_and_many_contestants_can_be_read(browser, axe, tmp_path, contestant
     path = crowd.fill(tmp_path / "crowd.ledger", contestants=contestants, judges=3, items=2 * contestants // 10 + 20)
     live = serving(tmp_path, path)
     try:
-        board = Served().board(board_store.board_name("default", "judge-00", "overall"))
+        board = ServedPageUrls().board(board_store.board_name("default", "judge-00", "overall"))
         looked_at(browser, live, axe, ["/", board, "/judges"], width=width, scheme="light")
         context = browser.new_context(base_url=live.url, viewport={"width": width, "height": 844})
         page = context.new_page()

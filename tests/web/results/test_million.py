@@ -17,7 +17,7 @@ from scripts.bench.web_public import Client, cpu_seconds, pages, quiet
 from sqlalchemy import func, select
 
 from fullbench.ledger.ledger import Ledger
-from fullbench.web.database import engine_for, reading, upgrade
+from fullbench.web.database import engine_for, read_transaction, upgrade_schema
 from fullbench.web.results.catalogue import catalogue_tables, fill_catalogue
 from fullbench.web.results.catalogue.row_helpers import get_state
 from fullbench.web.results.lists import case_list, verdict_list
@@ -58,20 +58,20 @@ def database(request, tmp_path_factory):
 def test_a_catalogue_whose_filler_was_killed_holds_the_ledger_once(ledger, database):
     path, written = ledger
     engine = engine_for(database)
-    upgrade(engine)
+    upgrade_schema(engine)
     for share in (0.2, 0.5):
         filler = subprocess.Popen([sys.executable, "-c", FILL, str(path), database])
         place = 0
         while place < share * VERDICTS:
             time.sleep(0.05)
-            with reading(engine) as connection:
+            with read_transaction(engine) as connection:
                 place = int(get_state(connection, "place") or 0)
         assert filler.poll() is None, "it was still at work"
         filler.kill()
         filler.wait(timeout=60)
     with Ledger(path, read_only=True) as book:
         begun = time.process_time()
-        added = fill_catalogue.fill(engine, book).verdicts
+        added = fill_catalogue.fill_from_ledger(engine, book).verdicts
         spent = time.process_time() - begun
         expected = Counter(
             (study, verdict.judge, verdict.fault is None)
@@ -81,14 +81,14 @@ def test_a_catalogue_whose_filler_was_killed_holds_the_ledger_once(ledger, datab
     v, study, judge = catalogue_tables.verdicts.c, catalogue_tables.names.alias(), catalogue_tables.names.alias()
     asked = select(study.c.name, judge.c.name, v.fault, func.count()).join(study, study.c.id == v.study_id)
     asked = asked.join(judge, judge.c.id == v.judge_id).group_by(study.c.name, judge.c.name, v.fault)
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         found: Counter[tuple[str, str, bool]] = Counter()
         for where, who, fault, n in connection.execute(asked):
             found[where, who, not fault] += n
         assert found == expected
-        assert fill_catalogue.progress(connection, Ledger(path, read_only=True)).percent == 100
+        assert fill_catalogue.fill_progress(connection, Ledger(path, read_only=True)).percent == 100
         counted = sum(
-            verdict_list.count(connection, Filter(study=name)).n for name in {name for name, _, _ in expected}
+            verdict_list.count_verdicts(connection, Filter(study=name)).n for name in {name for name, _, _ in expected}
         )
         assert counted == expected.total()
     assert 0 < added < expected.total()
@@ -106,8 +106,10 @@ def test_every_page_takes_little_of_the_server(ledger, database, tmp_path):
         while not ready(live):
             time.sleep(1)
         quiet(live.process.pid)
-        with reading(live.engine) as connection:
-            newest = case_list.page(connection, Filter(), verdict_list.count(connection, Filter())).meetings[0]
+        with read_transaction(live.engine) as connection:
+            newest = case_list.find_cases(
+                connection, Filter(), verdict_list.count_verdicts(connection, Filter())
+            ).meetings[0]
             case = case_rows.case_rows(connection, [newest])[0].case
         every = {what: path for what, path in pages(case, newest // 2).items() if "panel" not in what}
         costs = {what: least(live.process.pid, client, path) for what, path in every.items()}
@@ -120,7 +122,7 @@ def test_every_page_takes_little_of_the_server(ledger, database, tmp_path):
 
 
 def ready(live) -> bool:
-    with reading(live.engine) as connection:
+    with read_transaction(live.engine) as connection:
         return get_state(connection, "whole") is not None
 
 

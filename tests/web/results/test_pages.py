@@ -13,10 +13,10 @@ from sqlalchemy import select
 from fullbench.core.call import Usage
 from fullbench.ledger.ledger import Ledger
 from fullbench.web.campaigns import campaigns
-from fullbench.web.database import writing
+from fullbench.web.database import write_transaction
 from fullbench.web.results.boards import board_store
 from fullbench.web.results.catalogue import catalogue_tables, catalogue_updater, panel_verdicts
-from fullbench.web.results.site.page_urls import Served
+from fullbench.web.results.site.page_urls import ServedPageUrls
 from fullbench.web.site_settings import Settings
 from tests.web.campaigns.conftest import pair
 from tests.web.conftest import signed_in
@@ -33,7 +33,7 @@ def settings(database, tmp_path):
 @pytest.fixture
 def shown(app):
     """The app with an up-to-date catalogue."""
-    catalogue_updater.update(app.state.engine, app.state.ledger)
+    catalogue_updater.update_catalogue(app.state.engine, app.state.ledger)
     return app
 
 
@@ -48,7 +48,7 @@ def count_of(text: str) -> int:
 def test_from_the_first_page_to_the_pixels(shown, viewer):
     home = viewer.get("/")
     assert home.status_code == 200
-    steady = Served().board(board_store.board_name("default", "steady", "overall"))
+    steady = ServedPageUrls().board(board_store.board_name("default", "steady", "overall"))
     assert steady in hrefs(home.text, "/boards/")
     board = viewer.get(steady)
     assert board.status_code == 200
@@ -122,13 +122,13 @@ def some_case(viewer, query="ballot=choice%2Btie") -> str:
 
 def test_cases_that_people_judge_now_are_withheld(shown, viewer, annotator, organiser):
     case = some_case(viewer)
-    with writing(shown.state.engine) as connection:
+    with write_transaction(shown.state.engine) as connection:
         query = select(catalogue_tables.items.c.name).join(
             catalogue_tables.cases, catalogue_tables.cases.c.item_id == catalogue_tables.items.c.id
         )
         item = connection.execute(query.where(catalogue_tables.cases.c.key == case.rsplit("/", 1)[1])).scalars().first()
-        made = campaigns.create(connection, campaigns.Plan("now", "pair"))
-        campaigns.add(connection, made, [pair(item)])
+        made = campaigns.create_campaign(connection, campaigns.CampaignPlan("now", "pair"))
+        campaigns.add_tasks(connection, made, [pair(item)])
     page = viewer.get(case)
     assert (page.status_code, "thinks about" in page.text, "withheld" in page.text) == (403, False, True)
     listed = viewer.get("/verdicts?ballot=choice%2Btie").text
@@ -143,27 +143,27 @@ def test_cases_that_people_judge_now_are_withheld(shown, viewer, annotator, orga
 @pytest.mark.parametrize("database", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)], indirect=True)
 def test_figures_by_tag_are_gone_when_people_begin_to_judge(shown, viewer):
     """At once, not when boards were computed anew: a group may be one item, whose rulings its figures tell."""
-    board = Served().board(board_store.board_name("default", "steady", "overall"))
+    board = ServedPageUrls().board(board_store.board_name("default", "steady", "overall"))
     by_task, anew = "Won, by task", "are computed anew"
     before = viewer.get(board).text
     assert (by_task in before, anew in before) == (True, False)
     assert viewer.get("/?task=task:counting").text.count("data-tip") > 0
-    with writing(shown.state.engine) as connection:
+    with write_transaction(shown.state.engine) as connection:
         items = (
             connection.execute(select(catalogue_tables.items.c.name).order_by(catalogue_tables.items.c.name).limit(1))
             .scalars()
             .all()
         )
-        made = campaigns.create(connection, campaigns.Plan("begun", "pair"))
-        campaigns.add(connection, made, [pair(item) for item in items])
+        made = campaigns.create_campaign(connection, campaigns.CampaignPlan("begun", "pair"))
+        campaigns.add_tasks(connection, made, [pair(item) for item in items])
     now = viewer.get(board).text
     assert (by_task in now, anew in now) == (False, True)
     assert "Who beats whom" in now
     assert "data-tip" not in viewer.get("/?task=task:counting").text
-    catalogue_updater.update(shown.state.engine, shown.state.ledger)
+    catalogue_updater.update_catalogue(shown.state.engine, shown.state.ledger)
     later = viewer.get(board).text
     assert (by_task in later, anew in later) == (True, False)
-    with writing(shown.state.engine) as connection:
+    with write_transaction(shown.state.engine) as connection:
         campaigns.set_state(connection, made.id, "closed")
     assert by_task in viewer.get(board).text, "what is over hides nothing"
 
@@ -184,14 +184,14 @@ def test_a_vote_is_a_verdict_of_a_person(shown, annotator, viewer, settings):
     assert told == [(key, (0.0, 1.0), "看错了", 0, False), (key, (1.0, 0.0), "因为更清楚", 1, False)]
     assert counted == every[1:]
     assert b"\xe5\xae\x89\xe5\xa8\x9c" not in Path(settings.ledger).read_bytes(), "names stay out of the ledger"
-    catalogue_updater.update(shown.state.engine, shown.state.ledger)
+    catalogue_updater.update_catalogue(shown.state.engine, shown.state.ledger)
     assert "因为更清楚" in annotator.get(case).text
     assert "You have voted on this case." in annotator.get(case).text
 
 
 def test_a_vote_of_somebody_whom_a_file_of_labels_names_is_a_revision_of_the_label(app, settings):
     ann = signed_in(app, "ann", "annotator")
-    catalogue_updater.update(app.state.engine, app.state.ledger)
+    catalogue_updater.update_catalogue(app.state.engine, app.state.ledger)
     case = some_case(ann)
     assert ann.submit(f"{case}/vote", {"best": "0", "text": "mine"}).status_code == 303
     with Ledger(settings.ledger, read_only=True) as ledger:
@@ -202,12 +202,12 @@ def test_a_vote_of_somebody_whom_a_file_of_labels_names_is_a_revision_of_the_lab
 
 def test_a_case_is_judged_again_when_the_organiser_says_so(shown, viewer, organiser, settings, tmp_path):
     from fullbench.judges.baselines import LengthJudge
-    from fullbench.studies.run.judge_cases import hear
+    from fullbench.studies.run.judge_cases import judge_cases
 
     case = some_case(viewer)
     key = case.rsplit("/", 1)[1]
     with Ledger(settings.ledger) as ledger:
-        hear([LengthJudge()], lambda _: [ledger.case(key)], ledger)
+        judge_cases([LengthJudge()], lambda _: [ledger.case(key)], ledger)
     assert viewer.submit(f"{case}/requests", {"judge": "length", "reason": "看起来不对"}).status_code == 303
     assert viewer.submit(f"{case}/requests", {"judge": "length", "reason": "again"}).status_code == 303
     assert viewer.get("/requests").status_code == 403
@@ -228,7 +228,7 @@ def test_a_case_is_judged_again_when_the_organiser_says_so(shown, viewer, organi
 
 def test_the_chinese_interface(shown, viewer):
     viewer.headers["Accept-Language"] = "zh"
-    page = viewer.get(Served().board(board_store.board_name("default", "steady", "overall"))).text
+    page = viewer.get(ServedPageUrls().board(board_store.board_name("default", "steady", "overall"))).text
     assert "steady 的排行榜" in page
     assert "胜率" in page
 
@@ -250,20 +250,25 @@ def test_an_organiser_makes_a_panel_and_it_has_a_leaderboard(shown, organiser, v
     assert organiser.submit("/panels", {"name": "x", "rule": "mean", "judges": "steady"}).status_code == 400
     wish = {"name": HOSTILE[:60], "rule": "mean", "judges": ["steady", "first-lover"]}
     assert organiser.submit("/panels", wish).status_code == 303
-    catalogue_updater.update(shown.state.engine, shown.state.ledger)
+    catalogue_updater.update_catalogue(shown.state.engine, shown.state.ledger)
     name = f"panel:{HOSTILE[:60]} (mean)"
-    page = viewer.get(Served().board(board_store.board_name("default", name, "overall")))
+    page = viewer.get(ServedPageUrls().board(board_store.board_name("default", name, "overall")))
     assert page.status_code == 200
     assert "<script>" not in page.text
     assert "panel:" in organiser.get("/panels").text
-    assert viewer.get(Served().judge(name)).status_code == 200
+    assert viewer.get(ServedPageUrls().judge(name)).status_code == 200
     assert viewer.submit("/panels/close", {"name": wish["name"]}).status_code == 403
     assert organiser.submit("/panels/delete", {"name": wish["name"]}).status_code == 400
     assert organiser.submit("/panels/close", {"name": wish["name"]}).status_code == 303
     assert "Closed since" in organiser.get("/panels").text
-    for page in (Served().board(board_store.board_name("default", name, "overall")), Served().judge(name)):
+    for page in (
+        ServedPageUrls().board(board_store.board_name("default", name, "overall")),
+        ServedPageUrls().judge(name),
+    ):
         assert "This panel is closed since" in viewer.get(page).text
-    monkeypatch.setattr(panel_verdicts, "derive", lambda *args, **options: 0)  # the new panel has not ruled yet
+    monkeypatch.setattr(
+        panel_verdicts, "update_panel_verdicts", lambda *args, **options: 0
+    )  # the new panel has not ruled yet
     assert organiser.submit("/panels", {**wish, "name": "空"}).status_code == 303
     assert organiser.submit("/panels/delete", {"name": "空"}).status_code == 303
     assert "空" not in organiser.get("/panels").text
@@ -275,9 +280,9 @@ def test_a_judges_card_says_what_came_from_its_servers_cache(app, settings, view
         counts = [Usage(1, 0, 900, 40, 0.002, 0.5, cached, 0, 900) for cached in (700, 0, 61)]
         for verdict, used in zip(ruled, counts, strict=True):
             ledger.add(replace(verdict, judge="cacher", usage=used, exchanges=()))
-    catalogue_updater.update(app.state.engine, app.state.ledger)
+    catalogue_updater.update_catalogue(app.state.engine, app.state.ledger)
     for language, words in (("en", ("from cache", "from cache %")), ("zh", ("来自缓存的词元", "来自缓存 %"))):
-        card = viewer.get(Served().judge("cacher"), headers={"Accept-Language": language}).text
+        card = viewer.get(ServedPageUrls().judge("cacher"), headers={"Accept-Language": language}).text
         assert all(word in card for word in words)
         assert {">761<", ">28.2<"} <= set(re.findall(r">[\d.]+<", card))
-        assert words[1] not in viewer.get(Served().judge("steady"), headers={"Accept-Language": language}).text
+        assert words[1] not in viewer.get(ServedPageUrls().judge("steady"), headers={"Accept-Language": language}).text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fullbench.web.results.boards import board_store
-from fullbench.web.results.site.page_urls import Served
+from fullbench.web.results.site.page_urls import ServedPageUrls
 from tests.browsing import PATIENCE
 from tests.waiting import until
 from tests.web.conftest import start_live
@@ -44,7 +44,7 @@ def test_no_figure_lies_beyond_the_edge_and_no_chart_is_scrolled(browser, served
     context = browser.new_context(base_url=served.url, viewport={"width": 390, "height": 844}, has_touch=True)
     page = context.new_page()
     page.set_default_timeout(PATIENCE)
-    places = Served()
+    places = ServedPageUrls()
     for address in (
         places.judge("steady"),
         "/judges",
@@ -70,7 +70,7 @@ def test_a_short_table_says_under_each_other_what_it_says_beside_each_other(brow
         context = browser.new_context(base_url=served.url, viewport={"width": width, "height": 844})
         page = context.new_page()
         page.set_default_timeout(PATIENCE)
-        computed(page, Served().judge("steady"))
+        computed(page, ServedPageUrls().judge("steady"))
         table = page.locator("table.stacks").first
         heads = [head.strip() for head in table.locator("thead th").all_text_contents()]
         rows = table.locator("tbody tr").evaluate_all(
@@ -89,7 +89,7 @@ def test_one_contestants_duels_are_listed_in_place_of_a_table_wider_than_the_pho
     context = browser.new_context(base_url=served.url, viewport={"width": 390, "height": 844}, has_touch=True)
     page = context.new_page()
     page.set_default_timeout(PATIENCE)
-    computed(page, Served().board(board_store.board_name("default", "steady", "overall")))
+    computed(page, ServedPageUrls().board(board_store.board_name("default", "steady", "overall")))
     table = page.locator("table.square").first
     section = page.locator("section", has=table).first
     section.evaluate("one => { one.style.contentVisibility = 'visible'; }")

@@ -13,7 +13,7 @@ from scripts.bench.web_public import pages
 from sqlalchemy import event, select
 
 from fullbench.ledger.ledger import Ledger
-from fullbench.web.database import engine_for, reading, upgrade
+from fullbench.web.database import engine_for, read_transaction, upgrade_schema
 from fullbench.web.results.catalogue import catalogue_tables, fill_catalogue
 from fullbench.web.results.lists import case_facets, case_list, verdict_list
 from fullbench.web.results.lists import case_list as case_rows
@@ -37,8 +37,8 @@ def ledger(tmp_path_factory):
 @pytest.fixture(scope="module")
 def engine(tmp_path_factory, ledger):
     made = engine_for(f"sqlite:///{tmp_path_factory.mktemp('plans') / 'web.sqlite'}")
-    upgrade(made)
-    fill_catalogue.fill(made, ledger)
+    upgrade_schema(made)
+    fill_catalogue.fill_from_ledger(made, ledger)
     yield made
     made.dispose()
 
@@ -66,16 +66,16 @@ def plans(connection, work) -> list[str]:
 def test_a_list_never_goes_through_all_verdicts(engine, what):
     asked = dict(LISTS[what])
     order, before, after = (asked.pop(name, None) for name in ("order", "before", "after"))
-    wanted = Filter.of(asked)
+    wanted = Filter.from_query(asked)
     cursors = {name: int(value) for name, value in (("before", before), ("after", after)) if value is not None}
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
 
         def work() -> None:
-            count = verdict_list.count(connection, wanted)
-            page = case_list.page(connection, wanted, count, order=order or "newest", **cursors)
-            case_rows.case_rows(connection, page.meetings, page.matched)
-            case_facets.facets(
-                connection, wanted, lambda asked: verdict_list.count(connection, asked), counting=not wanted.q
+            count = verdict_list.count_verdicts(connection, wanted)
+            page = case_list.find_cases(connection, wanted, count, order=order or "newest", **cursors)
+            case_rows.case_rows(connection, page.meetings, page.verdicts_by_meeting)
+            case_facets.build_facets(
+                connection, wanted, lambda asked: verdict_list.count_verdicts(connection, asked), counting=not wanted.q
             )
 
         found = plans(connection, work)
@@ -89,9 +89,9 @@ def test_a_list_never_goes_through_all_verdicts(engine, what):
             assert "USING INDEX public_verdicts_study" not in plan, plan
 
 
-@pytest.fixture(params=[verdict_list.MOST, 30])
+@pytest.fixture(params=[verdict_list.MAX_COUNTED_HITS, 30])
 def most(request, monkeypatch) -> int:
-    monkeypatch.setattr(verdict_list, "MOST", request.param)
+    monkeypatch.setattr(verdict_list, "MAX_COUNTED_HITS", request.param)
     return request.param
 
 
@@ -101,13 +101,13 @@ def test_a_search_finds_what_older_studies_and_judges_have(engine, ledger, study
     """However many newer verdicts of others have the words too."""
     wanted = Filter(q="更准确", study=study, judge=judge)
     expected = sum(not judge or verdict.judge == judge for verdict in ledger.record(study=study).verdicts)
-    with reading(engine) as connection:
-        count = verdict_list.count(connection, wanted)
+    with read_transaction(engine) as connection:
+        count = verdict_list.count_verdicts(connection, wanted)
         if count.exact:
             assert count.n == expected
         else:
             assert 0 < count.n <= min(most, expected)
-        page = case_list.page(connection, wanted, count)
+        page = case_list.find_cases(connection, wanted, count)
         m, n = catalogue_tables.meetings.c, catalogue_tables.names.c
         theirs = (
             select(n.name).join(catalogue_tables.meetings, m.study_id == n.id).where(m.id.in_(page.meetings)).distinct()

@@ -17,7 +17,7 @@ from fullbench.core.response import Response
 from fullbench.core.verdict import Verdict
 from fullbench.ledger.ledger import Ledger
 from fullbench.web.results.boards import board_store
-from fullbench.web.results.site.page_urls import Served
+from fullbench.web.results.site.page_urls import ServedPageUrls
 from tests.browsing import PATIENCE, follow
 from tests.web.results.looking import ended, serving
 
@@ -50,8 +50,8 @@ def ruled(case: Case, judge: str, number: int, draw: random.Random) -> Verdict:
     usage = Usage(1, 0, 100, 10, 0.001 * (1 + number % 5), 1.0 + number % 3) if judge != "length" else Usage()
     marks = (1.0, 0.0) if lead > 0 else (0.0, 1.0)
     if judge not in JUDGES:
-        return Verdict.of(case, "human", marks, text="[[A]]", rater=judge)
-    return Verdict.of(case, judge, marks, text="[[A]]", usage=usage)
+        return Verdict.from_case(case, "human", marks, text="[[A]]", rater=judge)
+    return Verdict.from_case(case, judge, marks, text="[[A]]", usage=usage)
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +72,7 @@ def desk(browser, served):
 
 
 def board(criterion: str, judge: str = JUDGES[0]) -> str:
-    return Served().board(board_store.board_name("default", judge, criterion))
+    return ServedPageUrls().board(board_store.board_name("default", judge, criterion))
 
 
 def test_a_board_leads_to_other_criteria_and_judges_and_the_way_back(desk):

@@ -35,7 +35,7 @@ def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("story")
     path = making.fill(folder / "small.ledger", count=COUNT)
     app = create_app(Settings(f"sqlite:///{folder / 'web.sqlite'}", str(path), folder, public=True, title="Our bench"))
-    catalogue_updater.update(app.state.engine, app.state.ledger)
+    catalogue_updater.update_catalogue(app.state.engine, app.state.ledger)
     yield Visitor(app)
     app.state.engine.dispose()
 
@@ -180,7 +180,7 @@ def talking(**options) -> PromptedJudge:
 
 
 def test_what_was_sent_is_rendered_again_only_where_its_digest_proves_it(tmp_path):
-    item = Item.ask("q1", "How many 方块?", Picture.of(png((9, 80, 120), (64, 48))))
+    item = Item.ask("q1", "How many 方块?", Picture.from_bytes(png((9, 80, 120), (64, 48))))
     case = Case(item, (Response.say("q1", "a", "three <b>"), Response.say("q1", "b", "四个")), Choice())
     template = Template.parse(OWN, SLOTS, path="own.txt")
     known, stepping, own = talking(), talking(mode="steps", label="stepping"), talking(template=template, label="own")
@@ -188,9 +188,9 @@ def test_what_was_sent_is_rendered_again_only_where_its_digest_proves_it(tmp_pat
     with Ledger(path) as ledger:
         for judge in (known, stepping, own):
             ledger.declare("judge", judge.name, judge.settings)
-            ledger.add(case, *judge.hear([case]))
+            ledger.add(case, *judge.judge([case]))
     app = create_app(Settings(f"sqlite:///{tmp_path / 'web.sqlite'}", str(path), tmp_path, public=True))
-    catalogue_updater.update(app.state.engine, app.state.ledger)
+    catalogue_updater.update_catalogue(app.state.engine, app.state.ledger)
     page = Visitor(app).get(f"/cases/{case.key}").text
     app.state.engine.dispose()
     parts = {
@@ -204,10 +204,10 @@ def test_what_was_sent_is_rendered_again_only_where_its_digest_proves_it(tmp_pat
             assert (part.strip() if isinstance(part, str) else part.digest) in shown
     assert "她更好" in shown
     assert "three &lt;b&gt;" in parts[known.name]
-    (verdict,) = stepping.hear([case])
+    (verdict,) = stepping.judge([case])
     assert parts[stepping.name].count("Call ") == len(verdict.exchanges) > 1
     assert "cannot be rendered again" not in parts[stepping.name]
-    assert f"their digest is {next(iter(own.hear([case]))).prompt[:16]}" in parts[own.name]
+    assert f"their digest is {next(iter(own.judge([case]))).prompt[:16]}" in parts[own.name]
 
 
 OWN = """=== user
@@ -225,12 +225,12 @@ def test_the_preview_has_whole_sentences():
         "People put b first.",
         "For 5 of 5 judges each of " + ", ".join(f"model-{n}" for n in range(12)) + " is.",
     )
-    assert social_card.fitting([short], 1060) == [short]
-    assert social_card.fitting([short, long], 1060) == [short], "a sentence that would be cut is left out"
-    first, second = social_card.fitting([long * 2], 1060)
+    assert social_card.fit_sentences([short], 1060) == [short]
+    assert social_card.fit_sentences([short, long], 1060) == [short], "a sentence that would be cut is left out"
+    first, second = social_card.fit_sentences([long * 2], 1060)
     assert long.startswith(first)
     assert second.endswith("…"), "one that has nothing before it says that it goes on"
-    assert social_card.fitting([], 1060) == []
+    assert social_card.fit_sentences([], 1060) == []
 
 
 def test_judges_whom_nobody_met_are_in_no_order_and_that_is_said_once(tmp_path):
@@ -239,7 +239,7 @@ def test_judges_whom_nobody_met_are_in_no_order_and_that_is_said_once(tmp_path):
         for case, ruled in making.verdicts(count=COUNT):
             ledger.add(case, *(verdict for verdict in ruled if not verdict.judge.startswith("human")))
     app = create_app(Settings(f"sqlite:///{tmp_path / 'web.sqlite'}", str(path), tmp_path, public=True))
-    catalogue_updater.update(app.state.engine, app.state.ledger)
+    catalogue_updater.update_catalogue(app.state.engine, app.state.ledger)
     page = Visitor(app).get("/judges").text
     app.state.engine.dispose()
     assert words(page).count("voted on") == 1, "one sentence for all of them"

@@ -1,4 +1,4 @@
-"""How far people agree with each other, criterion by criterion, from their single votes."""
+"""Agreement among people per judge, criterion and ballot, computed from single votes."""
 
 from __future__ import annotations
 
@@ -11,69 +11,66 @@ import numpy as np
 from fullbench.analysis import estimate_cells
 from fullbench.analysis.estimate_cells import Gaps
 from fullbench.analysis.people.joined_votes import form_of
-from fullbench.analysis.verdicts_from_columns import narrow
+from fullbench.analysis.verdicts_from_columns import record_from_columns
 from fullbench.columns.verdict_columns import Columns
-from fullbench.core.column_labels import headings
+from fullbench.core.column_labels import table_columns
 from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import Verdict
 from fullbench.stats.agreement.many_raters import Distance, krippendorff_alpha
 
-_ONE_SIDED = Note(
-    "among.one-sided",
-    "Alpha on choices counts who won by name: where one contestant nearly always wins, chance alone would have votes "
-    "agree, and alpha is low beside a high share of votes that say the same.",
-)
+_ONE_SIDED = Note("among.one-sided")
 
 
-def table(columns: Columns) -> Table:
-    """Krippendorff's alpha and the share of equal pairs of votes, for every judge with several raters."""
+def people_agreement_table(columns: Columns) -> Table:
+    """Return Krippendorff's alpha and the share of equal vote pairs, for every judge with several raters."""
     votes = columns.latest()
-    named = [place for place, name in enumerate(votes.names["rater"]) if name]
-    votes = votes.rows((votes.fault < 0) & np.isin(votes.rater, named))
+    rater_codes = [place for place, name in enumerate(votes.names["rater"]) if name]
+    votes = votes.rows((votes.fault < 0) & np.isin(votes.rater, rater_codes))
     gaps = Gaps()
     rows: list[list[Cell]] = []
     for (judge, criterion, _), part in votes.by("judge", "criterion", "family"):
-        for spec, cast in sorted(narrow(part).by("ballot").items()):
-            panels = _panels(cast)
-            several = [panel for panel in panels.values() if len(panel) > 1]
+        for spec, cast in sorted(record_from_columns(part).by("ballot").items()):
+            votes_by_set = _votes_by_response_set(cast)
+            several = [vote_list for vote_list in votes_by_set.values() if len(vote_list) > 1]
             if several:
-                alpha = gaps.cell(f"{judge}, {criterion}, {spec}", partial(_alpha, spec, several))
+                alpha = gaps.cell(f"{judge}, {criterion}, {spec}", partial(_alpha_of_votes, spec, several))
                 raters = len({verdict.rater for verdict in cast})
-                rows.append([judge, criterion, spec, raters, len(cast), alpha, _same(several)])
+                rows.append([judge, criterion, spec, raters, len(cast), alpha, _share_of_equal_votes(several)])
     notes = [
-        Note(
-            "among.what",
-            "Alpha is Krippendorff's, nominal for choices and yes or no, else ordinal, response by response. Pairs: "
-            "two votes on the same responses that say the same.",
-        ),
+        Note("among.what"),
         *([_ONE_SIDED] if any(form_of(str(row[2])) == "choice" for row in rows) else []),
         *gaps.notes,
     ]
-    heads = headings("judge", "criterion", "ballot", "people", "votes", "alpha", "pairs of votes that say the same")
-    return Table("among people", Note("among.title", "How far people agree with each other"), heads, rows, notes)
+    heads = table_columns(
+        "judge", "criterion", "ballot", "people", "votes", "alpha", "pairs of votes that say the same"
+    )
+    return Table("among people", Note("among.title"), heads, rows, notes)
 
 
-Panel = list[tuple[float, ...]]
+VoteList = list[tuple[float, ...]]
 
 
-def _panels(verdicts: Iterable[Verdict]) -> dict[tuple[object, ...], Panel]:
-    """The votes on each set of responses, marks in an order that all share."""
-    panels: dict[tuple[object, ...], Panel] = defaultdict(list)
+def _votes_by_response_set(verdicts: Iterable[Verdict]) -> dict[tuple[object, ...], VoteList]:
+    """Marks are in the sorted order of the responses."""
+    votes_by_set: dict[tuple[object, ...], VoteList] = defaultdict(list)
     for verdict in verdicts:
-        ordered = sorted(zip(verdict.shown, verdict.marks or (), strict=True))
-        panels[(verdict.item, *(shown for shown, _ in ordered))].append(tuple(mark for _, mark in ordered))
-    return panels
+        ordered_marks = sorted(zip(verdict.shown_responses, verdict.marks or (), strict=True))
+        votes_by_set[(verdict.item, *(response_key for response_key, _ in ordered_marks))].append(
+            tuple(mark for _, mark in ordered_marks)
+        )
+    return votes_by_set
 
 
-def _alpha(spec: str, panels: list[Panel]) -> Estimate:
+def _alpha_of_votes(spec: str, vote_lists: list[VoteList]) -> Estimate:
     units: list[str] = []
     marks: list[float] = []
     distance: Distance = "nominal" if form_of(spec) in {"choice", "yes-no"} else "ordinal"
     codes: dict[tuple[float, ...], float] = {}
-    for number, panel in enumerate(panels):
-        for vote in panel:
+    for number, vote_list in enumerate(vote_lists):
+        for vote in vote_list:
+            # Choices: one unit per response set, each distinct vote a category. Scores: one unit per response.
             if distance == "nominal":
                 units.append(str(number))
                 marks.append(codes.setdefault(vote, float(len(codes))))
@@ -83,8 +80,7 @@ def _alpha(spec: str, panels: list[Panel]) -> Estimate:
     return krippendorff_alpha(units, marks, distance=distance, resamples=300)
 
 
-def _same(panels: list[Panel]) -> Cell:
-    """The share of pairs of votes that say the same; those on one set of responses are kept together."""
-    pairs = np.array([len(panel) * (len(panel) - 1) / 2 for panel in panels])
-    same = np.array([sum(n * (n - 1) / 2 for n in Counter(panel).values()) for panel in panels])
-    return estimate_cells.share_of(same, pairs, np.arange(len(panels)))
+def _share_of_equal_votes(vote_lists: list[VoteList]) -> Cell:
+    pairs = np.array([len(vote_list) * (len(vote_list) - 1) / 2 for vote_list in vote_lists])
+    same = np.array([sum(n * (n - 1) / 2 for n in Counter(vote_list).values()) for vote_list in vote_lists])
+    return estimate_cells.share_of_groups(same, pairs, np.arange(len(vote_lists)))

@@ -1,4 +1,4 @@
-"""May this judge replace people here? The alternative annotator test, for each study, criterion, family and slice."""
+"""Alternative annotator test (can a judge replace people?) per study, criterion, ballot family and slice."""
 
 from __future__ import annotations
 
@@ -7,12 +7,18 @@ from typing import Any, cast
 
 import numpy as np
 
-from fullbench.analysis.boards.matches_from_verdicts import settle
-from fullbench.analysis.people.paired_verdicts_and_votes import Floats, Ints, blind, named_parts, of_family
+from fullbench.analysis.boards.matches_from_verdicts import build_matches
+from fullbench.analysis.people.paired_verdicts_and_votes import (
+    Floats,
+    Ints,
+    drop_visible_votes,
+    family_verdicts,
+    scope_columns,
+)
 from fullbench.analysis.scope_text import FROM
-from fullbench.columns.verdict_columns import Bools, Columns, Family, grouped
-from fullbench.core.column_labels import headings
-from fullbench.core.note import Note, sentence
+from fullbench.columns.verdict_columns import Bools, Columns, Family, group_rows
+from fullbench.core.column_labels import table_columns
+from fullbench.core.note import Note, error_sentence
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import PEOPLE
 from fullbench.errors import Undefined
@@ -21,101 +27,93 @@ from fullbench.stats.agreement.alternative_annotator_test import EPSILONS, ROWS,
 EPSILON = EPSILONS["trained"]
 ALL = "all"
 Slices = Mapping[str, Mapping[str, str]]
-"""The values of items under each tag."""
+"""Value of each item by tag."""
 
 
-def table(
+def replacement_table(
     columns: Columns, *, judges: Collection[str] | None = None, slices: Slices | None = None, epsilon: float = EPSILON,
     people: str = PEOPLE,
 ) -> Table:  # fmt: skip
-    """A row for each judge, ruling and slice: whether it may replace people, and how sure that is."""
+    """Return a row per judge, verdict kind and slice: the result of the test and its uncertainty."""
     rows: list[list[Cell]] = []
     notes: list[str] = []
-    split = named_parts(columns)
+    split = scope_columns(columns)
     for (study, criterion, family), part in columns.by("study", "criterion", "family"):
         if people not in part.judges():
             continue
         for judge in part.judges():
             if judge == people or (judges is not None and judge not in judges):
                 continue
-            for label, chosen in _slices(part, slices or {}):
+            for label, selection in _slice_masks(part, slices or {}):
                 try:
-                    test = replacement(part.rows(chosen), judge, cast("Family", family), epsilon, people)
+                    test = replacement_test(part.rows(selection), judge, cast("Family", family), epsilon, people)
                 except Undefined as reason:
                     if label == ALL:
                         notes.append(
                             Note(
-                                "replacement.none", "{judge} on {ruling}: {reason}.",
-                                judge=judge, ruling=FROM[cast("Family", family)], reason=sentence(reason),
+                                "replacement.none",
+                                judge=judge, ruling=FROM[cast("Family", family)], reason=error_sentence(reason),
                             )
                         )  # fmt: skip
                     continue
-                placed = {"study": study, "criterion": criterion}
+                scope_values = {"study": study, "criterion": criterion}
                 rows.append([
-                    judge, *(placed[name] for name in split), FROM[cast("Family", family)], label,
+                    judge, *(scope_values[name] for name in split), FROM[cast("Family", family)], label,
                     "yes" if test.passes else "no",
                     test.rate, test.advantage, len(test.annotators), test.rows,
                 ])  # fmt: skip
-                notes += _said(judge, label, test)
-    notes.append(
-        Note(
-            "replacement.how",
-            "Alternative annotator test, epsilon {epsilon:g}: each person is set aside in turn, and the judge may lose "
-            "by epsilon against them; it replaces people where it replaces at least half of them "
-            "(Benjamini-Yekutieli at 5%).",
-            epsilon=epsilon,
-        )
-    )
-    heads = headings(
+                notes += _replacement_notes(judge, label, test)
+    notes.append(Note("replacement.how", epsilon=epsilon))
+    heads = table_columns(
         "judge", *split, "ruling", "slice", "may replace people", "people replaced", "as near as a person", "people",
         "comparisons",
     )  # fmt: skip
-    title = Note("replacement.title", "May this judge replace people here?")
+    title = Note("replacement.title")
     return Table("replacement", title, heads, rows, tuple(dict.fromkeys(notes)))
 
 
-def replacement(
+def replacement_test(
     part: Columns, judge: str, family: Family, epsilon: float = EPSILON, people: str = PEOPLE
 ) -> Replacement:
-    """The test on the verdicts of one study, criterion and family."""
-    keys, value, rater = _told(of_family(blind(part.of(judge=people))[0], family), family)
-    own_keys, own, _ = _told(of_family(part.of(judge=judge), family), family)
-    if not len(value) or not len(own):
-        raise Undefined(Note("replacement.apart", "people and judge ruled on nothing in common"))
-    both = tuple(np.concatenate([of_people, of_judge]) for of_people, of_judge in zip(keys, own_keys, strict=True))
-    code, first = grouped(*both)
+    """Run the test on the verdicts of one study, criterion and family."""
+    keys, value, rater = _rater_values(family_verdicts(drop_visible_votes(part.where(judge=people))[0], family), family)
+    judge_keys, judge_values, _ = _rater_values(family_verdicts(part.where(judge=judge), family), family)
+    if not len(value) or not len(judge_values):
+        raise Undefined(Note("replacement.apart"))
+    both = tuple(np.concatenate([of_people, of_judge]) for of_people, of_judge in zip(keys, judge_keys, strict=True))
+    code, first = group_rows(*both)
     size = len(value)
     raters = np.unique(rater)
     lines = np.full((len(raters), len(first)), np.nan)
     for place, who in enumerate(raters.tolist()):
         of_rater = rater == who
-        lines[place] = _means(code[:size][of_rater], value[of_rater], len(first))
-    ruled = _means(code[size:], own, len(first))
+        lines[place] = _mean_by_code(code[:size][of_rater], value[of_rater], len(first))
+    judge_means = _mean_by_code(code[size:], judge_values, len(first))
     names = [part.names["rater"][who] or "?" for who in raters.tolist()]
-    return alternative_annotator(ruled, lines, both[0][first], names, epsilon=epsilon)
+    return alternative_annotator(judge_means, lines, both[0][first], names, epsilon=epsilon)
 
 
-def _means(code: Ints, value: Floats, size: int) -> Floats:
+def _mean_by_code(code: Ints, value: Floats, size: int) -> Floats:
     number, total = np.bincount(code, minlength=size), np.bincount(code, value, size)
     means: Floats = np.divide(total, number, out=np.full(size, np.nan), where=number > 0)
     return means
 
 
-def _told(part: Columns, family: Family) -> tuple[tuple[Ints, ...], Floats, Ints]:
-    """What each rater said of each row: a mark, or what the first of two won; keys with the item first."""
+def _rater_values(part: Columns, family: Family) -> tuple[tuple[Ints, ...], Floats, Ints]:
+    """Return keys (item first), values and raters: a value is a mark, or the outcome for the first of two."""
     keys: tuple[Any, ...]
     if family == "score":
-        single = np.flatnonzero((part.shown == 1) & (part.fault < 0))
+        single = np.flatnonzero((part.response_counts == 1) & (part.fault < 0))
         at = part.start.astype(np.int64)[single]
         keys = (part.item[single], part.ballot[single], part.contestant[at], part.sample[at])
         return tuple(key.astype(np.int64) for key in keys), part.mark[at], part.rater[single].astype(np.int64)
     by_rater: list[tuple[tuple[Ints, ...], Floats, Ints]] = []
     for code in np.unique(part.rater).tolist():
-        settled = settle(part.rows(part.rater == code), rule="mean")
+        matches = build_matches(part.rows(part.rater == code), rule="mean")
         place = {name: number for number, name in enumerate(part.names["contestant"])}
-        renamed = np.array([place[name] for name in settled.names] or [0], dtype=np.int64)
-        rows = settled.rows
-        keys = (rows.item, renamed[rows.one], renamed[rows.two], *rows.samples)
+        contestant_codes = np.array([place[name] for name in matches.names] or [0], dtype=np.int64)
+        rows = matches.rows
+        keys = (rows.item, contestant_codes[rows.first], contestant_codes[rows.second], *rows.samples)
         by_rater.append((tuple(key.astype(np.int64) for key in keys), rows.outcome, np.full(len(rows), code)))
     if not by_rater:
         none = np.zeros(0, dtype=np.int64)
@@ -124,33 +122,23 @@ def _told(part: Columns, family: Family) -> tuple[tuple[Ints, ...], Floats, Ints
     return keys, np.concatenate([entry[1] for entry in by_rater]), np.concatenate([entry[2] for entry in by_rater])
 
 
-def _slices(part: Columns, slices: Slices) -> Iterator[tuple[str, Bools]]:
+def _slice_masks(part: Columns, slices: Slices) -> Iterator[tuple[str, Bools]]:
     yield ALL, np.ones(len(part), dtype=np.bool_)
     names = part.names["item"]
     for tag, values in slices.items():
         for value in sorted({values[item] for item in values}):
             members = np.array([values.get(name) == value for name in names] or [False])
-            chosen = members[part.item.astype(np.int64)]
-            if chosen.any():
-                yield f"{tag}: {value}", chosen
+            mask = members[part.item.astype(np.int64)]
+            if mask.any():
+                yield f"{tag}: {value}", mask
 
 
-def _said(judge: str, label: str, test: Replacement) -> Iterator[str]:
-    """The verdict of the test as a plain sentence."""
-    where = "" if label == ALL else Note("replacement.on", " on {slice}", slice=label)
-    count, every = sum(annotator.replaced for annotator in test.annotators), len(test.annotators)
+def _replacement_notes(judge: str, label: str, test: Replacement) -> Iterator[str]:
+    where = "" if label == ALL else Note("replacement.on", slice=label)
+    count, every = sum(annotator.is_replaced for annotator in test.annotators), len(test.annotators)
     if test.passes:
-        yield Note(
-            "replacement.may", "{judge} may replace people here{where}: it replaces {n} of {all} people.",
-            judge=judge, where=where, n=count, all=every,
-        )  # fmt: skip
+        yield Note("replacement.may", judge=judge, where=where, n=count, all=every)
     else:
-        yield Note(
-            "replacement.may-not", "{judge} may not replace people here{where}: it replaces {n} of {all} people.",
-            judge=judge, where=where, n=count, all=every,
-        )  # fmt: skip
+        yield Note("replacement.may-not", judge=judge, where=where, n=count, all=every)
     if test.left_out:
-        yield Note(
-            "replacement.left-out", "Left out for fewer than {rows} shared rulings: {names}.",
-            rows=ROWS, names=", ".join(test.left_out),
-        )  # fmt: skip
+        yield Note("replacement.left-out", rows=ROWS, names=", ".join(test.left_out))

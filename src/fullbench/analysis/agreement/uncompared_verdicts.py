@@ -1,4 +1,4 @@
-"""Rulings on responses that people marked too, but on another ballot: no agreement counts them, so a table does."""
+"""Count of verdicts on responses that people marked only on another ballot, so that no agreement uses them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Collection, Mapping
 import numpy as np
 
 from fullbench.analysis.estimate_cells import scale_of
-from fullbench.analysis.verdicts_from_columns import responses_shown
-from fullbench.columns.verdict_columns import Columns, grouped, of_codes
-from fullbench.core.column_labels import headings
+from fullbench.analysis.verdicts_from_columns import response_codes_shown
+from fullbench.columns.verdict_columns import Columns, group_rows, values_of_codes
+from fullbench.core.column_labels import table_columns
 from fullbench.core.note import Note
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import PEOPLE
@@ -20,63 +20,64 @@ Key = tuple[str, str, str, str]
 """Judge, study, criterion, ballot."""
 
 
-def table(columns: Columns, other: str = PEOPLE, judges: Collection[str] = ()) -> Table:
-    """Of each judge (or of `judges` alone), the rulings on what `other` marked on other ballots only, and on which.
+def uncompared_verdicts_table(columns: Columns, reference_judge: str = PEOPLE, judges: Collection[str] = ()) -> Table:
+    """Return each judge's number of verdicts on responses that `reference_judge` marked only on other ballots.
 
-    A choice that may tie and one that may not are two questions. Scores, choices and rankings are not even alike, and
-    are not listed beside each other; nor are single marks on two scales, which `across_different_scales` compares.
+    `judges` restricts the table to these judges; empty means all. A choice with ties and one without are different
+    questions. Different families (scores, choices, rankings) are never matched. Single marks on two scales are not
+    listed either, because `across_different_scales` compares them.
     """
-    counts, other_ballots = _counted(columns, other, judges)
-    # A study or criterion that all rows share would be a column of one word.
-    varied = [
+    counts, other_ballots = _count_uncompared(columns, reference_judge, judges)
+    # A study or criterion that all rows share needs no column.
+    scope_columns = [
         (place, name) for place, name in ((1, "study"), (2, "criterion")) if len({key[place] for key in counts}) > 1
     ]
     cells: list[list[Cell]] = [
-        [key[0], *(key[place] for place, _ in varied), key[3], ", ".join(sorted(other_ballots[key])), count]
+        [key[0], *(key[place] for place, _ in scope_columns), key[3], ", ".join(sorted(other_ballots[key])), count]
         for key, count in sorted(counts.items())
     ]
-    varied_names = [name for _, name in varied]
-    note = Note(
-        "not-compared.why",
-        "{n:,} rulings are on responses that {other} marked on another ballot only: no figure of agreement has them. "
-        "Ask both on the same ballot to compare them.",
-        n=counts.total(), other=other,
-    )  # fmt: skip
-    title = Note("not-compared.title", "Not compared with {other}: another ballot", other=other)
+    scope_names = [name for _, name in scope_columns]
+    note = Note("not-compared.why", n=counts.total(), other=reference_judge)
+    title = Note("not-compared.title", other=reference_judge)
     return Table(
-        "not compared", title, headings("judge", *varied_names, "ballot", "other's ballots", "rulings"), cells, [note]
+        "not compared",
+        title,
+        table_columns("judge", *scope_names, "ballot", "other's ballots", "rulings"),
+        cells,
+        [note],
     )
 
 
-def _counted(
-    columns: Columns, other: str, judges: Collection[str]
+def _count_uncompared(
+    columns: Columns, reference_judge: str, judges: Collection[str]
 ) -> tuple[Counter[Key], Mapping[Key, Collection[str]]]:
-    """How many rulings are not compared, and the ballots on which `other` marked the same responses."""
-    ruled = columns.latest()
-    ruled = ruled.rows(~ruled.meeting_themselves() & (ruled.fault < 0))
+    usable_verdicts = columns.latest()
+    usable_verdicts = usable_verdicts.rows(~usable_verdicts.self_matches() & (usable_verdicts.fault < 0))
     counts: Counter[Key] = Counter()
     other_ballots: dict[Key, set[str]] = defaultdict(set)
-    names = {name: ruled.names[name] for name in ("study", "judge", "criterion", "ballot")}
+    names = {name: usable_verdicts.names[name] for name in ("study", "judge", "criterion", "ballot")}
     is_scale = np.array([scale_of(spec) is not None for spec in names["ballot"]] or [False])
-    is_name_of_other = np.array([name == other for name in names["judge"]] or [False])
-    # Only items of which the other marked an answer can have such rulings, and people see few items of many.
-    on = np.zeros(len(ruled.names["item"]), dtype=np.bool_)
-    on[ruled.item[of_codes(is_name_of_other, ruled.judge)]] = True
-    ruled = ruled.rows(of_codes(on, ruled.item))
-    # Verdicts on one, two, three... responses apart: those shown are as many columns as there are responses.
-    for size in np.unique(ruled.shown).tolist():
-        part = ruled.rows(np.flatnonzero(ruled.shown == size))
+    is_name_of_other = np.array([name == reference_judge for name in names["judge"]] or [False])
+    # Only items that the reference marked can have uncompared verdicts. People usually mark few items, so this is fast.
+    on = np.zeros(len(usable_verdicts.names["item"]), dtype=np.bool_)
+    on[usable_verdicts.item[values_of_codes(is_name_of_other, usable_verdicts.judge)]] = True
+    usable_verdicts = usable_verdicts.rows(values_of_codes(on, usable_verdicts.item))
+    # One pass per number of responses, because `response_codes_shown` returns one column per response.
+    for size in np.unique(usable_verdicts.response_counts).tolist():
+        part = usable_verdicts.rows(np.flatnonzero(usable_verdicts.response_counts == size))
         is_other = is_name_of_other[part.judge.astype(np.int64)]
-        # The same responses to one question, on any ballot of a family; and on one ballot.
-        meeting, _ = grouped(part.study, part.criterion, part.item, part.family, *responses_shown(part, size).T)
-        on_ballot, _ = grouped(meeting, part.ballot)
-        scaled = is_scale[part.ballot.astype(np.int64)] & (size == 1)
-        marked_by_other = _flags(meeting, is_other)
-        marked_on_scale = _flags(meeting, is_other & scaled)
-        marked_on_ballot = _flags(on_ballot, is_other)
-        elsewhere = marked_by_other[meeting] & ~(scaled & marked_on_scale[meeting])
-        apart = np.flatnonzero(elsewhere & ~marked_on_ballot[on_ballot] & ~is_other)
-        code, first_rows = grouped(part.judge, part.study, part.criterion, part.ballot)
+        # `response_set` ignores which ballot of the family was used; `on_ballot` does not.
+        response_set, _ = group_rows(
+            part.study, part.criterion, part.item, part.family, *response_codes_shown(part, size).T
+        )
+        on_ballot, _ = group_rows(response_set, part.ballot)
+        is_scale_mark = is_scale[part.ballot.astype(np.int64)] & (size == 1)
+        marked_by_other = _flag_codes(response_set, is_other)
+        marked_on_scale = _flag_codes(response_set, is_other & is_scale_mark)
+        marked_on_ballot = _flag_codes(on_ballot, is_other)
+        elsewhere = marked_by_other[response_set] & ~(is_scale_mark & marked_on_scale[response_set])
+        uncompared_rows = np.flatnonzero(elsewhere & ~marked_on_ballot[on_ballot] & ~is_other)
+        code, first_rows = group_rows(part.judge, part.study, part.criterion, part.ballot)
         keys = [
             (
                 names["judge"][int(part.judge[row])], names["study"][int(part.study[row])],
@@ -84,18 +85,17 @@ def _counted(
             )
             for row in first_rows.tolist()
         ]  # fmt: skip
-        for key, count in zip(keys, np.bincount(code[apart], minlength=len(keys)).tolist(), strict=True):
+        for key, count in zip(keys, np.bincount(code[uncompared_rows], minlength=len(keys)).tolist(), strict=True):
             if count and (not judges or key[0] in judges):
                 counts[key] += count
         for ballot in np.unique(part.ballot[is_other]).tolist():
-            marked_on_this = _flags(meeting, is_other & (part.ballot == ballot))
-            for place in np.unique(code[apart[marked_on_this[meeting[apart]]]]).tolist():
+            marked_on_this = _flag_codes(response_set, is_other & (part.ballot == ballot))
+            for place in np.unique(code[uncompared_rows[marked_on_this[response_set[uncompared_rows]]]]).tolist():
                 other_ballots[keys[place]].add(names["ballot"][ballot])
     return counts, other_ballots
 
 
-def _flags(codes: Ints, chosen: Bools) -> Bools:
-    """For each code, whether any of its rows is chosen."""
+def _flag_codes(codes: Ints, row_mask: Bools) -> Bools:
     flags = np.zeros(int(codes.max()) + 1, dtype=np.bool_)
-    flags[codes[chosen]] = True
+    flags[codes[row_mask]] = True
     return flags

@@ -1,4 +1,4 @@
-"""A finding about a judge: one figure, one plain sentence, and whether it stands once all questions are counted."""
+"""Bias findings: one estimate, one sentence, and whether it is significant after correction for all tests."""
 
 from __future__ import annotations
 
@@ -10,40 +10,38 @@ from fullbench.core.note import Note
 from fullbench.stats.paired_comparison_of_judges import benjamini_hochberg
 
 LEVEL = 0.05
-LEANS = {
-    "first-place": Note("lean.first-place", "it leans to the first place"),
-    "second-place": Note("lean.second-place", "it leans to the second place"),
-    "more-ties": Note("lean.more-ties", "it calls ties more readily"),
-    "fewer-ties": Note("lean.fewer-ties", "it shuns ties"),
-    "copies": Note("lean.copies", "it copies"),
-    "copies-less": Note("lean.copies-less", "it copies less than chance and quality would have it"),
-    "long-gain": Note("lean.long-gain", "long answers gain"),
-    "long-lose": Note("lean.long-lose", "long answers lose"),
-    "rewards-length": Note("lean.rewards-length", "it rewards mere length"),
-    "punishes-length": Note("lean.punishes-length", "it punishes mere length"),
-    "lenient": Note("lean.lenient", "it is lenient"),
-    "strict": Note("lean.strict", "it is strict"),
-    "crowds-top": Note("lean.crowds-top", "it crowds the top"),
-    "spares-top": Note("lean.spares-top", "it uses the top less"),
-    "own": Note("lean.own", "it favours its own"),
-    "hard-on-own": Note("lean.hard-on-own", "it is harder on its own"),
+BIAS_NOTES = {
+    "first-place": Note("lean.first-place"),
+    "second-place": Note("lean.second-place"),
+    "more-ties": Note("lean.more-ties"),
+    "fewer-ties": Note("lean.fewer-ties"),
+    "copies": Note("lean.copies"),
+    "copies-less": Note("lean.copies-less"),
+    "long-gain": Note("lean.long-gain"),
+    "long-lose": Note("lean.long-lose"),
+    "rewards-length": Note("lean.rewards-length"),
+    "punishes-length": Note("lean.punishes-length"),
+    "lenient": Note("lean.lenient"),
+    "strict": Note("lean.strict"),
+    "crowds-top": Note("lean.crowds-top"),
+    "spares-top": Note("lean.spares-top"),
+    "own": Note("lean.own"),
+    "hard-on-own": Note("lean.hard-on-own"),
 }
-"""What an interval may say of a difference."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One figure about one bias: the judge's, people's where there is one, and what it means.
+    """A bias estimate for the judge, the same for people if available, and a sentence.
 
-    `lean` is the difference that would be a bias: above zero it is what `more` says, below what `less` says; `p` is
-    the p-value of "there is none", None for a figure that accuses nobody. `one_vote`: people voted once on each
-    response, so that their errors are not known. `says` is the whole sentence, and `flagged` whether it accuses: both
-    once `corrected` has counted all that was asked.
+    `lean` is the difference that would be a bias: `more` describes it above zero, `less` below zero. `p` is the
+    p-value of "no bias", or None for a metric that claims none. `one_vote`: each response has only one vote, so
+    people's errors are unknown. `correct_for_multiple_tests` fills in the sentence `says` and the claim `is_flagged`.
     """
 
     judge: str
     bias: str
-    figure: str
+    metric: str
     value: Estimate
     people: Estimate | None
     opening: str
@@ -53,40 +51,40 @@ class Finding:
     less: str = ""
     one_vote: bool = False
     says: str = ""
-    flagged: bool = False
+    is_flagged: bool = False
 
 
-def corrected(findings: Sequence[Finding]) -> list[Finding]:
-    """The findings with their sentences; what is claimed survives Benjamini-Hochberg's correction over all of them."""
-    asked = [finding for finding in findings if finding.p is not None]
-    passed = iter(benjamini_hochberg([finding.p or 0.0 for finding in asked], level=LEVEL).passed if asked else ())
-    said = []
+def correct_for_multiple_tests(findings: Sequence[Finding]) -> list[Finding]:
+    """Return the findings with sentences. Claims survive Benjamini-Hochberg's correction over all findings."""
+    tested_findings = [finding for finding in findings if finding.p is not None]
+    significance_flags = iter(
+        benjamini_hochberg([finding.p or 0.0 for finding in tested_findings], level=LEVEL).is_significant
+        if tested_findings
+        else ()
+    )
+    corrected_findings = []
     for finding in findings:
         if finding.p is None:
-            said.append(replace(finding, says=finding.opening))
+            corrected_findings.append(replace(finding, says=finding.opening))
             continue
-        flagged = next(passed)
+        is_flagged = next(significance_flags)
         lean = finding.more if finding.lean > 0 else finding.less
-        claim = lean if flagged else _unsure(finding)
-        says = Note("probes.claim", "{opening}: {lean}.", opening=finding.opening, lean=claim)
-        said.append(replace(finding, flagged=flagged, says=says))
-    return said
+        claim = lean if is_flagged else _no_difference_note(finding)
+        says = Note("probes.claim", opening=finding.opening, lean=claim)
+        corrected_findings.append(replace(finding, is_flagged=is_flagged, says=says))
+    return corrected_findings
 
 
-def _unsure(finding: Finding) -> str:
+def _no_difference_note(finding: Finding) -> str:
     if finding.one_vote:
-        return Note(
-            "lean.none-one-vote",
-            "no difference can be told from {n:,} rows with one vote each, for how far people err is not known",
-            n=finding.value.n,
-        )
-    return Note("lean.none", "no difference can be told from {n:,} rows", n=finding.value.n)
+        return Note("lean.none-one-vote", n=finding.value.n)
+    return Note("lean.none", n=finding.value.n)
 
 
-def percent(value: Estimate) -> str:
-    """A share in words.
+def format_percent(value: Estimate) -> str:
+    """Return a share as a percentage.
 
-    >>> percent(Estimate(0.25, 0.1, 0.4, 20))
+    >>> format_percent(Estimate(0.25, 0.1, 0.4, 20))
     '25%'
     """
     return f"{100 * value.value:.0f}%"

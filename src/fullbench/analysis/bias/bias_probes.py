@@ -1,8 +1,7 @@
-"""Bias probes: what moves a judge besides what it should judge, beside the same figure for people.
+"""Bias probes: influences on a judge other than quality, compared with the same metric for people.
 
-Each finding has an interval and one plain sentence. A lean is claimed only where it survives the correction for all
-that is asked about a judge (`analysis.bias.bias_finding`), and where people's own errors cannot explain it
-(`analysis.bias.bias_regression`).
+Each finding has an interval and one plain sentence. A bias is claimed only if it survives the correction for all tests
+of a judge (`analysis.bias.bias_finding`) and people's own errors cannot explain it (`analysis.bias.bias_regression`).
 """
 
 from __future__ import annotations
@@ -13,197 +12,211 @@ from dataclasses import dataclass
 import numpy as np
 
 from fullbench.analysis import estimate_cells
-from fullbench.analysis.agreement.judges_with_people import Met, order, winner
+from fullbench.analysis.agreement.judges_with_people import PeopleComparison, ranking_letters, winner_index
 from fullbench.analysis.bias import bias_regression
-from fullbench.analysis.bias.bias_finding import LEANS, Finding, corrected, percent
-from fullbench.columns.column_builder import columns_of
-from fullbench.columns.verdict_columns import Columns, grouped
-from fullbench.core.column_labels import headings
+from fullbench.analysis.bias.bias_finding import BIAS_NOTES, Finding, correct_for_multiple_tests, format_percent
+from fullbench.columns.column_builder import columns_from_verdicts
+from fullbench.columns.verdict_columns import Columns, group_rows
+from fullbench.core.column_labels import table_columns
 from fullbench.core.estimate import Estimate
-from fullbench.core.note import Note, word
+from fullbench.core.note import Note, word_note
 from fullbench.core.record import Pairing, Record
 from fullbench.core.response import LENGTHENS
 from fullbench.core.table import Cell, Table
 from fullbench.stats.bias.bias_estimators import swap_flips
 
 
-def probes(
-    meetings: Met, judge: str, *, own: Collection[str] = (), example: str | None = None, ruled: Columns | None = None
+def probe_biases(
+    comparison: PeopleComparison,
+    judge: str,
+    *,
+    own_contestants: Collection[str] = (),
+    example: str | None = None,
+    judge_verdicts: Columns | None = None,
 ) -> list[Finding]:
-    """All findings that the record allows about one judge, corrected for their number.
+    """Return all findings that the record allows about one judge, corrected for multiple tests.
 
-    `own` are the contestants of the judge's own family; `example` is the order that the worked example in its prompt
-    shows, best first (`CDBA`). `ruled` are all its verdicts, where the record holds those beside people's alone.
+    Args:
+        own_contestants: contestants of the judge's own family.
+        example: order of the worked example in the judge's prompt, best first (`CDBA`).
+        judge_verdicts: all verdicts of the judge, if the record holds only those paired with people's.
     """
-    return corrected(findings(meetings, judge, own=own, example=example, ruled=ruled))
+    return correct_for_multiple_tests(
+        bias_findings(
+            comparison, judge, own_contestants=own_contestants, example=example, judge_verdicts=judge_verdicts
+        )
+    )
 
 
-def findings(
-    meetings: Met, judge: str, *, own: Collection[str] = (), example: str | None = None, ruled: Columns | None = None
+def bias_findings(
+    comparison: PeopleComparison,
+    judge: str,
+    *,
+    own_contestants: Collection[str] = (),
+    example: str | None = None,
+    judge_verdicts: Columns | None = None,
 ) -> list[Finding]:
-    """The same before the correction, for a caller that asks more about the judge."""
-    asked: list[Finding] = [*bias_regression.of_pairs(meetings, judge, own)]
-    asked += _swaps(judge, columns_of(meetings.record.where(judge=judge)) if ruled is None else ruled)
-    asked += _copying(judge, meetings.of(judge, "rankings"), example)
-    asked += bias_regression.of_scores(meetings, judge, own)
-    asked += _lengthened(judge, meetings.record, meetings.record.where(judge=judge, fault=None))
-    return asked
+    """Return the findings before the correction, for callers that add further tests."""
+    all_findings: list[Finding] = [*bias_regression.pair_findings(comparison, judge, own_contestants)]
+    all_findings += _swap_findings(
+        judge, columns_from_verdicts(comparison.record.where(judge=judge)) if judge_verdicts is None else judge_verdicts
+    )
+    all_findings += _copying_findings(judge, comparison.pairings(judge, "rankings"), example)
+    all_findings += bias_regression.score_findings(comparison, judge, own_contestants)
+    all_findings += _lengthening_findings(judge, comparison.record, comparison.record.where(judge=judge, fault=None))
+    return all_findings
 
 
 Rows = Sequence[tuple[float, float, str]]
-"""What the judge did, what people did, and on which item."""
+"""Value of the judge, value of people, item."""
 
 
 @dataclass(frozen=True)
-class _Beside:
-    """A figure of the judge, the same of people, and the difference, on the same rows."""
-
+class _ShareComparison:
     ours: Estimate
     theirs: Estimate
     gap: Estimate
 
     @property
     def shares(self) -> tuple[str, str]:
-        return percent(self.ours), percent(self.theirs)
+        return format_percent(self.ours), format_percent(self.theirs)
 
 
-def _beside(rows: Rows) -> _Beside | None:
-    """The shares of both, and the mean of their difference."""
+def _compare_shares(rows: Rows) -> _ShareComparison | None:
     if not rows:
         return None
     _, items = np.unique([item for _, _, item in rows], return_inverse=True)
     ours, theirs = np.array([here for here, _, _ in rows]), np.array([there for _, there, _ in rows])
-    gap = estimate_cells.difference(ours - theirs, items, (-1.0, 1.0))
-    return _Beside(estimate_cells.share(ours, items), estimate_cells.share(theirs, items), gap)
+    gap = estimate_cells.difference_estimate(ours - theirs, items, (-1.0, 1.0))
+    return _ShareComparison(
+        estimate_cells.share_estimate(ours, items), estimate_cells.share_estimate(theirs, items), gap
+    )
 
 
-def _swaps(judge: str, ruled: Columns) -> Iterator[Finding]:
-    """Pairs heard in both orders: how often the ruling changes, and to which place it goes."""
-    counted = ruled.latest()
-    pairs = counted.rows((counted.shown == 2) & (counted.fault < 0) & ~counted.meeting_themselves())
+def _swap_findings(judge: str, judge_verdicts: Columns) -> Iterator[Finding]:
+    latest_verdicts = judge_verdicts.latest()
+    pairs = latest_verdicts.rows(
+        (latest_verdicts.response_counts == 2) & (latest_verdicts.fault < 0) & ~latest_verdicts.self_matches()
+    )
     if not len(pairs):
         return
     at = pairs.start.astype(np.int64)[:-1]
-    shown = pairs.contestant.astype(np.int64) * (int(pairs.sample.max()) + 1) + pairs.sample
-    one, two = shown[at], shown[at + 1]
-    pair, where = grouped(
+    response_codes = pairs.contestant.astype(np.int64) * (int(pairs.sample.max()) + 1) + pairs.sample
+    first_response, second_response = response_codes[at], response_codes[at + 1]
+    pair, where = group_rows(
         pairs.study, pairs.item, pairs.criterion, pairs.ballot, pairs.trial, pairs.rater,
-        np.minimum(one, two), np.maximum(one, two),
+        np.minimum(first_response, second_response), np.maximum(first_response, second_response),
     )  # fmt: skip
     leans = np.full((2, len(where)), np.nan)
-    leans[(one > two).astype(np.int64), pair] = np.sign(pairs.mark[at] - pairs.mark[at + 1])
+    leans[(first_response > second_response).astype(np.int64), pair] = np.sign(pairs.mark[at] - pairs.mark[at + 1])
     both = ~np.isnan(leans).any(axis=0)
     first, second = leans[:, both]
     if not both.any():
         return
     flips = swap_flips(first, second, pairs.item[where[both]].tolist())
     to_first, to_second = int(((first > 0) & (second > 0)).sum()), int(((first < 0) & (second < 0)).sum())
-    changed = int((first != -second).sum())
+    change_count = int((first != -second).sum())
     says = Note(
         "probes.swapped",
-        "When two answers change places, {changed} of its {pairs} rulings change ({share}): {first} times the first "
-        "shown won both times, {second} times the second, and {tied} times one order alone gave a tie.",
-        changed=changed, pairs=len(first), share=percent(flips), first=to_first, second=to_second,
-        tied=changed - to_first - to_second,
+        changed=change_count, pairs=len(first), share=format_percent(flips), first=to_first, second=to_second,
+        tied=change_count - to_first - to_second,
     )  # fmt: skip
     yield Finding(judge, "position", "changed by a swap", flips, None, says)
 
 
-def _copying(judge: str, pairings: Sequence[Pairing], example: str | None) -> Iterator[Finding]:
-    """How often a ranking is the order shown, or the order of the worked example."""
-    ranked = [(order(p.marks), order(p.other), p.verdict.item) for p in pairings]
-    shown = [(float(x == "".join(sorted(x))), float(y == "".join(sorted(y))), item) for x, y, item in ranked]
-    taught = [(float(x == example), float(y == example), item) for x, y, item in ranked if len(x) == len(example or "")]
-    for name, rows in {"the order shown": shown, "the example's order": taught}.items():
-        if beside := _beside(rows):
+def _copying_findings(judge: str, pairings: Sequence[Pairing], example: str | None) -> Iterator[Finding]:
+    rankings = [(ranking_letters(p.marks), ranking_letters(p.other_marks), p.verdict.item) for p in pairings]
+    order_rows = [(float(x == "".join(sorted(x))), float(y == "".join(sorted(y))), item) for x, y, item in rankings]
+    example_rows = [
+        (float(x == example), float(y == example), item) for x, y, item in rankings if len(x) == len(example or "")
+    ]
+    for name, rows in {"the order shown": order_rows, "the example's order": example_rows}.items():
+        if comparison := _compare_shares(rows):
             opening = Note(
-                "probes.copying", "{ours} of its rankings are {what}, of people's {theirs}",
-                ours=beside.shares[0], what=word(name), theirs=beside.shares[1],
-            )  # fmt: skip
-            yield Finding(judge, "copying", name, beside.ours, beside.theirs, opening, beside.gap.p, beside.gap.value,
-                          LEANS["copies"], LEANS["copies-less"])  # fmt: skip
+                "probes.copying", ours=comparison.shares[0], what=word_note(name), theirs=comparison.shares[1]
+            )
+            yield Finding(
+                judge,
+                "copying",
+                name,
+                comparison.ours,
+                comparison.theirs,
+                opening,
+                comparison.gap.p,
+                comparison.gap.value,
+                BIAS_NOTES["copies"],
+                BIAS_NOTES["copies-less"],
+            )
 
 
-def _lengthened(judge: str, record: Record, ruled: Record) -> Iterator[Finding]:
-    """The experiment: answers made longer without saying more, scored beside the answers they were made from."""
+def _lengthening_findings(judge: str, record: Record, judge_verdicts: Record) -> Iterator[Finding]:
     marks = {
-        (verdict.item, *verdict.shown[0], (verdict.ballot, verdict.criterion, verdict.trial)): verdict.marks[0]
-        for verdict in ruled
+        (verdict.item, *verdict.shown_responses[0], (verdict.ballot, verdict.criterion, verdict.trial)): verdict.marks[
+            0
+        ]
+        for verdict in judge_verdicts
         if verdict.marks is not None and len(verdict.marks) == 1
     }
     longer = {
         place: response.tags[LENGTHENS] for place, response in record.responses.items() if LENGTHENS in response.tags
     }
     gains = [
-        (mark, marks[item, longer[item, name, sample], sample, rest], item)
-        for (item, name, sample, rest), mark in marks.items()
-        if (item, name, sample) in longer and (item, longer[item, name, sample], sample, rest) in marks
+        (mark, marks[item, longer[item, name, sample], sample, verdict_key], item)
+        for (item, name, sample, verdict_key), mark in marks.items()
+        if (item, name, sample) in longer and (item, longer[item, name, sample], sample, verdict_key) in marks
     ]
     if not gains:
         return
     _, items = np.unique([item for _, _, item in gains], return_inverse=True)
-    gap = estimate_cells.difference(np.array([longer - short for longer, short, _ in gains]), items)
-    opening = Note(
-        "probes.lengthened", "An answer said at greater length, and no better, gains {value:+.2f} marks",
-        value=gap.value,
-    )  # fmt: skip
+    gap = estimate_cells.difference_estimate(np.array([longer - short for longer, short, _ in gains]), items)
+    opening = Note("probes.lengthened", value=gap.value)
     yield Finding(judge, "length", "gain when lengthened", gap, None, opening, gap.p, gap.value,
-                  LEANS["rewards-length"], LEANS["punishes-length"])  # fmt: skip
+                  BIAS_NOTES["rewards-length"], BIAS_NOTES["punishes-length"])  # fmt: skip
 
 
-def table(asked: Iterable[Finding]) -> Table:
-    """Findings as a table, their sentences below it."""
-    listed = list(asked)
-    rows: list[list[Cell]] = [[f.judge, f.bias, f.figure, f.value, f.people] for f in listed]
-    notes: list[str] = [
-        Note("probes.says", "{judge}: {says}", judge=finding.judge, says=finding.says) for finding in listed
-    ]
-    tests = sum(finding.p is not None for finding in listed)
+def bias_table(all_findings: Iterable[Finding]) -> Table:
+    """Return the findings as a table with their sentences as notes."""
+    finding_list = list(all_findings)
+    rows: list[list[Cell]] = [[f.judge, f.bias, f.metric, f.value, f.people] for f in finding_list]
+    notes: list[str] = [Note("probes.says", judge=finding.judge, says=finding.says) for finding in finding_list]
+    tests = sum(finding.p is not None for finding in finding_list)
     if tests:
-        notes.append(
-            Note(
-                "probes.correction",
-                "What is claimed survives Benjamini-Hochberg at 5% over all questions about a judge: {n} here.",
-                n=tests,
-            )
-        )
+        notes.append(Note("probes.correction", n=tests))
     return Table(
         "biases",
-        Note("probes.title.what-else-moves-the-judges", "What else moves the judges"),
-        headings("judge", "bias", "figure", "judge's", "people's"),
+        Note("probes.title.what-else-moves-the-judges"),
+        table_columns("judge", "bias", "figure", "judge's", "people's"),
         rows,
         notes,
     )
 
 
-def positions(meetings: Met) -> Table:
-    """Which place wins, for each judge and for people on the same panels."""
+def position_table(comparison: PeopleComparison) -> Table:
+    """Return how often each position wins, for each judge and for people on the same responses."""
     rows: list[list[Cell]] = []
-    for judge in meetings.judges:
+    for judge in comparison.judges:
         for kind in ("pairs", "rankings"):
-            if pairs := meetings.of(judge, kind):
-                rows += _placed(judge, kind, pairs)
-    columns = headings("judge", "ruling", "place", "judge's", "people's")
-    notes = [
-        Note(
-            "probes.the-share-of-panels-of",
-            "The share of panels of that size in which each place is put first; a tie is a place of its own.",
-        )
-    ]
-    return Table("positions", Note("probes.title.which-place-wins", "Which place wins"), columns, rows, notes)
+            if pairs := comparison.pairings(judge, kind):
+                rows += _position_rows(judge, kind, pairs)
+    columns = table_columns("judge", "ruling", "place", "judge's", "people's")
+    notes = [Note("probes.the-share-of-panels-of")]
+    return Table("positions", Note("probes.title.which-place-wins"), columns, rows, notes)
 
 
-def _placed(judge: str, kind: str, pairings: Sequence[Pairing]) -> Iterator[list[Cell]]:
+def _position_rows(judge: str, kind: str, pairings: Sequence[Pairing]) -> Iterator[list[Cell]]:
     size = max(len(p.marks) for p in pairings)
     full = [p for p in pairings if len(p.marks) == size]
     places: list[int | None] = [*range(size), *([None] if kind == "pairs" else [])]
     for place in places:
-        rows = [(float(winner(p.marks) == place), float(winner(p.other) == place), p.verdict.item) for p in full]
-        beside = _beside(rows)
-        shares = (None, None) if beside is None else (beside.ours, beside.theirs)
+        rows = [
+            (float(winner_index(p.marks) == place), float(winner_index(p.other_marks) == place), p.verdict.item)
+            for p in full
+        ]
+        comparison = _compare_shares(rows)
+        shares = (None, None) if comparison is None else (comparison.ours, comparison.theirs)
         yield [
             judge,
             kind,
-            word("tie") if place is None else Note("probes.place", "{place} of {size}", place=place + 1, size=size),
+            word_note("tie") if place is None else Note("probes.place", place=place + 1, size=size),
             *shares,
         ]

@@ -1,7 +1,7 @@
-"""What moves a judge besides the worth of a response, with people as noisy raters (`stats.bias.errors_in_variables`).
+"""Regression of a judge's marks on bias traits, with people as noisy raters (`stats.bias.errors_in_variables`).
 
-Length, its own family, leniency and the place shown are asked in one fit for scores and one for pairs, so that what one
-of them explains is not laid to another, and so that people's own errors are not laid to the judge.
+Length, own family, leniency and position are estimated in one fit for scores and one for pairs. Thus an effect of one
+trait is not attributed to another, and people's own errors are not attributed to the judge.
 """
 
 from __future__ import annotations
@@ -13,346 +13,324 @@ import numpy as np
 import numpy.typing as npt
 
 from fullbench.analysis import estimate_cells
-from fullbench.analysis.agreement.judges_with_people import Met
-from fullbench.analysis.bias.bias_finding import LEANS, Finding, percent
+from fullbench.analysis.agreement.judges_with_people import PeopleComparison
+from fullbench.analysis.bias.bias_finding import BIAS_NOTES, Finding, format_percent
 from fullbench.core.estimate import Estimate
-from fullbench.core.note import Note, sentence, word
+from fullbench.core.note import Note, error_sentence, word_note
 from fullbench.core.record import Record
 from fullbench.core.text import length_of
 from fullbench.core.verdict import Verdict
 from fullbench.errors import Undefined
 from fullbench.stats.agreement import two_raters as agree
 from fullbench.stats.array_checks import Floats, Ints
-from fullbench.stats.bias.errors_in_variables import BOUNDS, Effect, Votes, effects
+from fullbench.stats.bias.errors_in_variables import BOUNDS, Effect, Votes, estimate_effects
 from fullbench.stats.intervals.bootstrap import bootstrap
 from fullbench.stats.intervals.cluster_intervals import Scale
 
-# What a judge said of responses or pairs beside people's votes on the same, as the columns that a fit takes.
+# A judge's marks and people's votes on the same responses or pairs, as columns for the fit.
 
-Place = tuple[str, str, frozenset[tuple[str, int]]]
-"""Item, ballot, and the responses shown: what a judge and people meet on."""
+ResponseSetKey = tuple[str, str, frozenset[tuple[str, int]]]
+"""Item, ballot and the responses shown."""
 
 
 @dataclass(frozen=True)
 class Rows:
-    """What a judge said of responses or pairs, and people's votes on the same, in the order that it was shown.
+    """A judge's marks of responses or pairs and people's votes on them, in the order shown to the judge.
 
-    `verdicts`, `marks` and `item` have an entry for each row (a response, or a pair), `rulings` and `ruled` for each
-    ruling on a row, the rest for each vote. `marks` are the means of several trials.
+    `verdicts`, `marks` and `item` have one entry per row (a response or a pair). `single_marks` and `verdict_row` have
+    one per verdict on a row, the other fields one per vote. `marks` are means over trials.
     """
 
     verdicts: Sequence[Verdict]
     marks: Floats
-    """Of the response; of a pair 1 where the first shown won, -1 where it lost, 0 for a tie."""
-    rulings: Floats
-    """The marks as they were given."""
-    ruled: Ints
-    """The row that a ruling is on."""
+    """Mark of a response. For a pair: 1 if the first one shown won, -1 if it lost, 0 for a tie."""
+    single_marks: Floats
+    verdict_row: Ints
     item: Ints
     response: Ints
-    """The row that a vote is about."""
+    """Row of each vote."""
     vote: Floats
     rater: Ints
 
     def votes(self, *, lenient: bool) -> Votes:
-        return Votes.of(self.response, self.vote, self.rater if lenient else None, len(self.marks))
+        return Votes.from_rows(self.response, self.vote, self.rater if lenient else None, len(self.marks))
 
     def vote_item(self) -> Ints:
-        """The item of each vote."""
+        """Return the item of each vote."""
         owner: Ints = self.item[self.response]
         return owner
 
     def people(self) -> Floats:
-        """The mean of people's votes on each row."""
+        """Return the mean of people's votes on each row."""
         means: Floats = np.bincount(self.response, self.vote, len(self.marks)) / np.bincount(self.response)
         return means
 
 
-def _codes(labels: Sequence[str]) -> Ints:
+def _label_codes(labels: Sequence[str]) -> Ints:
     return np.unique(np.array(labels, dtype=str), return_inverse=True)[1].astype(np.int64)
 
 
-def _place(verdict: Verdict) -> Place:
-    return verdict.item, verdict.ballot, frozenset(verdict.shown)
+def _response_set_key(verdict: Verdict) -> ResponseSetKey:
+    return verdict.item, verdict.ballot, frozenset(verdict.shown_responses)
 
 
-def _votes_by_place(meetings: Met, size: int) -> dict[Place, list[Verdict]]:
-    votes: dict[Place, list[Verdict]] = {}
-    for verdict in meetings.record:
-        voted = verdict.judge == meetings.people and verdict.marks is not None and len(verdict.shown) == size
-        if voted and meetings.counts(verdict):
-            votes.setdefault(_place(verdict), []).append(verdict)
+def _votes_by_response_set(comparison: PeopleComparison, size: int) -> dict[ResponseSetKey, list[Verdict]]:
+    votes: dict[ResponseSetKey, list[Verdict]] = {}
+    for verdict in comparison.record:
+        is_vote = (
+            verdict.judge == comparison.people and verdict.marks is not None and len(verdict.shown_responses) == size
+        )
+        if is_vote and comparison.counts_vote(verdict):
+            votes.setdefault(_response_set_key(verdict), []).append(verdict)
     return votes
 
 
-def _gathered(
-    verdicts: Sequence[Verdict], rulings: Sequence[Sequence[float]], votes: Mapping[Place, list[Verdict]]
+def _collect_rows(
+    verdicts: Sequence[Verdict], marks_by_row: Sequence[Sequence[float]], votes: Mapping[ResponseSetKey, list[Verdict]]
 ) -> Rows:
-    """Rows of verdicts that people voted on too; of two responses the lead of the first shown is compared."""
+    """Keep only verdicts that people voted on too. For pairs, the lead of the first one shown is compared."""
     response, vote, rater = [], [], []
     for number, verdict in enumerate(verdicts):
-        for other in votes[_place(verdict)]:
+        for people_verdict in votes[_response_set_key(verdict)]:
             response.append(number)
-            vote.append(_vote_on(other, verdict))
-            # Where votes name no rater, the number of the trial tells people apart.
-            rater.append(f"{other.rater}/{other.trial}")
+            vote.append(_vote_on(people_verdict, verdict))
+            # Votes without a rater are distinguished by their trial number.
+            rater.append(f"{people_verdict.rater}/{people_verdict.trial}")
     return Rows(
-        verdicts, np.array([np.mean(each) for each in rulings], dtype=np.float64),
-        np.array([mark for each in rulings for mark in each], dtype=np.float64),
-        np.repeat(np.arange(len(rulings)), [len(each) for each in rulings]),
-        _codes([verdict.item for verdict in verdicts]),
-        np.array(response, dtype=np.int64), np.array(vote, dtype=np.float64), _codes(rater),
+        verdicts, np.array([np.mean(each) for each in marks_by_row], dtype=np.float64),
+        np.array([mark for each in marks_by_row for mark in each], dtype=np.float64),
+        np.repeat(np.arange(len(marks_by_row)), [len(each) for each in marks_by_row]),
+        _label_codes([verdict.item for verdict in verdicts]),
+        np.array(response, dtype=np.int64), np.array(vote, dtype=np.float64), _label_codes(rater),
     )  # fmt: skip
 
 
 def _vote_on(vote: Verdict, verdict: Verdict) -> float:
-    """What a vote says of the response of a verdict, or for the first shown of its two."""
-    marks = dict(zip(vote.shown, vote.marks or (), strict=True))
-    first, *rest = (marks[shown] for shown in verdict.shown)
-    return first if not rest else float(np.sign(first - rest[0]))
+    marks = dict(zip(vote.shown_responses, vote.marks or (), strict=True))
+    first, *other_marks = (marks[response_key] for response_key in verdict.shown_responses)
+    return first if not other_marks else float(np.sign(first - other_marks[0]))
 
 
-def scores(meetings: Met, judge: str) -> Iterator[tuple[str, Rows]]:
-    """For each ballot the responses that a judge scored, each by the mean of its scores, beside people's votes."""
-    votes = _votes_by_place(meetings, 1)
-    ruled: dict[str, dict[Place, list[Verdict]]] = {}
-    for verdict in meetings.record:
-        if verdict.judge == judge and verdict.marks is not None and _place(verdict) in votes:
-            ruled.setdefault(verdict.ballot, {}).setdefault(_place(verdict), []).append(verdict)
-    for ballot, places in sorted(ruled.items()):
-        rulings = [[(verdict.marks or (0.0,))[0] for verdict in heard] for heard in places.values()]
-        yield ballot, _gathered([heard[0] for heard in places.values()], rulings, votes)
+def score_rows(comparison: PeopleComparison, judge: str) -> Iterator[tuple[str, Rows]]:
+    """Yield per ballot the responses that a judge scored, each with its mean score and people's votes."""
+    votes = _votes_by_response_set(comparison, 1)
+    verdicts_by_ballot: dict[str, dict[ResponseSetKey, list[Verdict]]] = {}
+    for verdict in comparison.record:
+        if verdict.judge == judge and verdict.marks is not None and _response_set_key(verdict) in votes:
+            verdicts_by_ballot.setdefault(verdict.ballot, {}).setdefault(_response_set_key(verdict), []).append(verdict)
+    for ballot, places in sorted(verdicts_by_ballot.items()):
+        verdicts = [[(verdict.marks or (0.0,))[0] for verdict in set_verdicts] for set_verdicts in places.values()]
+        yield ballot, _collect_rows([set_verdicts[0] for set_verdicts in places.values()], verdicts, votes)
 
 
-def pairs(meetings: Met, judge: str) -> Rows | None:
-    """The pairs that a judge chose from, every ruling a row, beside people's votes; None where there are none."""
-    votes = _votes_by_place(meetings, 2)
-    ruled = [
-        verdict for verdict in meetings.record
-        if verdict.judge == judge and verdict.marks is not None and len(verdict.shown) == 2 and _place(verdict) in votes
-    ]  # fmt: skip
-    rulings = [[float(np.sign(verdict.marks[0] - verdict.marks[1]))] for verdict in ruled if verdict.marks is not None]
-    return _gathered(ruled, rulings, votes) if ruled else None
+def pair_rows(comparison: PeopleComparison, judge: str) -> Rows | None:
+    """Return one row per verdict on a pair, with people's votes, or None if there are none."""
+    votes = _votes_by_response_set(comparison, 2)
+    judge_verdicts = [
+        verdict
+        for verdict in comparison.record
+        if verdict.judge == judge
+        and verdict.marks is not None
+        and len(verdict.shown_responses) == 2
+        and _response_set_key(verdict) in votes
+    ]
+    verdicts = [
+        [float(np.sign(verdict.marks[0] - verdict.marks[1]))] for verdict in judge_verdicts if verdict.marks is not None
+    ]
+    return _collect_rows(judge_verdicts, verdicts, votes) if judge_verdicts else None
 
 
-def _finding(judge: str, named: tuple[str, str], effect: Effect, opening: str, leans: tuple[str, str]) -> Finding:
+def _effect_finding(
+    judge: str, bias_and_metric: tuple[str, str], effect: Effect, opening: str, leans: tuple[str, str]
+) -> Finding:
     one_vote, value = effect.way == BOUNDS, effect.estimate.value
-    return Finding(judge, *named, effect.estimate, None, opening, effect.p, value, *leans, one_vote)
+    return Finding(judge, *bias_and_metric, effect.estimate, None, opening, effect.p, value, *leans, one_vote)
 
 
-def _figure(name: str, ballot: str) -> str:
-    """What a figure is called; where there are several ballots, with its own."""
+def _metric_label(name: str, ballot: str) -> str:
     if not ballot:
         return name
-    figure = name if isinstance(name, Note) else word(name)
-    return Note("probes.figure-on", "{figure}, {ballot}", figure=figure, ballot=ballot)
+    metric = name if isinstance(name, Note) else word_note(name)
+    return Note("probes.figure-on", figure=metric, ballot=ballot)
 
 
-def of_scores(meetings: Met, judge: str, own: Collection[str]) -> Iterator[Finding]:
-    """Length, favour, leniency and the use of the scale, ballot by ballot."""
-    by_ballot = list(scores(meetings, judge))
+def score_findings(comparison: PeopleComparison, judge: str, own_contestants: Collection[str]) -> Iterator[Finding]:
+    """Yield findings on length, own family, leniency and use of the scale, for each ballot."""
+    by_ballot = list(score_rows(comparison, judge))
     for ballot, rows in by_ballot:
         on = ballot if len(by_ballot) > 1 else ""
-        yield from _of_ballot(meetings.record, judge, rows, estimate_cells.scale_of(ballot), own=set(own), on=on)
+        yield from _ballot_findings(
+            comparison.record, judge, rows, estimate_cells.scale_of(ballot), own_contestants=set(own_contestants), on=on
+        )
 
 
-def _of_ballot(
-    record: Record, judge: str, rows: Rows, scale: Scale | None, *, own: Collection[str], on: str
+def _ballot_findings(
+    record: Record, judge: str, rows: Rows, scale: Scale | None, *, own_contestants: Collection[str], on: str
 ) -> Iterator[Finding]:
-    """The findings on one ballot. `own` names the contestants of the judge's family; `on` the ballot, if several."""
-    words = _words(record, rows)
-    is_own = np.array([float(verdict.contestants[0] in own) for verdict in rows.verdicts])
+    """`on` is the name of the ballot if there are several."""
+    words = _word_counts(record, rows)
+    is_own = np.array([float(verdict.contestants[0] in own_contestants) for verdict in rows.verdicts])
     traits: dict[str, Floats] = {}
     if words is not None and np.ptp(words) > 0:
         traits["words"] = np.log2(words)
     if np.ptp(is_own) > 0:
         traits["own"] = is_own
-    # The mean of several hearings need not be a mark of the scale: then it is taken as a number like any other.
-    whole = scale if float(np.abs(rows.marks - np.rint(rows.marks)).max()) == 0 else None
-    # Too few items, or traits that cannot be told apart: what needs no fit is still said, and why nothing is claimed.
-    by_trait, why = _fitted(lambda: effects(rows.marks, rows.votes(lenient=True), traits, rows.item, scale=whole))
+    # A mean over trials need not be a mark of the scale. In that case marks are treated as continuous.
+    integer_scale = scale if float(np.abs(rows.marks - np.rint(rows.marks)).max()) == 0 else None
+    # If the fit fails (few items, collinear traits), report the metrics without a fit and why no bias is claimed.
+    by_trait, why = _fit_effects(
+        lambda: estimate_effects(rows.marks, rows.votes(lenient=True), traits, rows.item, scale=integer_scale)
+    )
     if words is not None:
-        yield from _correlations(judge, rows, words, on)
+        yield from _length_correlation_findings(judge, rows, words, on)
     if "words" in by_trait:
-        opening = Note(
-            "probes.twice", "At the same worth, twice the words change its score by {value:+.2f}",
-            value=by_trait["words"].estimate.value,
-        )  # fmt: skip
-        leans = (LEANS["long-gain"], LEANS["long-lose"])
-        yield _finding(judge, ("length", _figure("marks for twice the words", on)), by_trait["words"], opening, leans)
+        opening = Note("probes.twice", value=by_trait["words"].estimate.value)
+        leans = (BIAS_NOTES["long-gain"], BIAS_NOTES["long-lose"])
+        yield _effect_finding(
+            judge, ("length", _metric_label("marks for twice the words", on)), by_trait["words"], opening, leans
+        )
     if "own" in by_trait:
-        opening = Note(
-            "probes.own-scores", "At the same worth, its own family's answers get {value:+.2f} more than others'",
-            value=by_trait["own"].estimate.value,
-        )  # fmt: skip
-        leans = (LEANS["own"], LEANS["hard-on-own"])
-        yield _finding(judge, ("ego", _figure("extra marks for its own", on)), by_trait["own"], opening, leans)
+        opening = Note("probes.own-scores", value=by_trait["own"].estimate.value)
+        leans = (BIAS_NOTES["own"], BIAS_NOTES["hard-on-own"])
+        yield _effect_finding(
+            judge, ("ego", _metric_label("extra marks for its own", on)), by_trait["own"], opening, leans
+        )
     if "own" in traits:
         yield from _own_above(judge, rows, is_own, why, on)
-    yield from _leniency(judge, rows, by_trait, why, on)
-    yield from _entropies(judge, rows, on)
+    yield from _leniency_findings(judge, rows, by_trait, why, on)
+    yield from _entropy_findings(judge, rows, on)
 
 
-def _fitted(fit: Callable[[], Mapping[str, Effect]]) -> tuple[Mapping[str, Effect], str]:
-    """The effects, or none and the reason why they cannot be had."""
+def _fit_effects(fit: Callable[[], Mapping[str, Effect]]) -> tuple[Mapping[str, Effect], str]:
     try:
         return fit(), ""
     except Undefined as reason:
-        return {}, sentence(reason)
+        return {}, error_sentence(reason)
     except np.linalg.LinAlgError:
-        return {}, Note(
-            "undefined.noisy-singular", "too little varies here to tell what moves it from the worth of responses"
-        )
+        return {}, Note("undefined.noisy-singular")
 
 
-def _unclaimed(opening: str, why: str) -> str:
-    """A figure that accuses nobody, and why it does not."""
-    return Note("probes.unclaimed", "{opening}; no bias is claimed: {why}.", opening=opening, why=why)
+def _unclaimed_note(opening: str, why: str) -> str:
+    return Note("probes.unclaimed", opening=opening, why=why)
 
 
 def _own_above(judge: str, rows: Rows, is_own: Floats, why: str, on: str) -> Iterator[Finding]:
-    """The paper's own figure of ego: by how much more than others' its family's marks are above people's."""
+    """Yield the paper's ego metric: how much further above people its marks for its own family are than for others."""
     try:
         value = bootstrap(_own_less_others, rows.marks - rows.people(), is_own, cluster=rows.item)
     except Undefined:
         return
-    opening = Note(
-        "probes.own-above",
-        "On the same answers, its marks for its own family are above people's by {value:+.2f} more than those for "
-        "others",
-        value=value.value,
-    )  # fmt: skip
-    reason = why or Note("probes.own-above.why", "what people's errors explain of it is not taken out here")
-    yield Finding(judge, "ego", _figure("own above people's", on), value, None, _unclaimed(opening, reason))
+    opening = Note("probes.own-above", value=value.value)
+    reason = why or Note("probes.own-above.why")
+    yield Finding(judge, "ego", _metric_label("own above people's", on), value, None, _unclaimed_note(opening, reason))
 
 
-def _own_less_others(weights: Floats, gaps: Floats, own: Floats) -> Floats:
-    """The mean gap of a judge's own family less that of others: a statistic of weights; nan where one has no row.
+def _own_less_others(weights: Floats, gaps: Floats, is_own: Floats) -> Floats:
+    """Return the mean gap of the own family minus that of others, per row of weights; nan if one has no row.
 
     >>> _own_less_others(np.ones((1, 4)), np.array([1.0, 2.0, 0.0, 1.0]), np.array([1.0, 1.0, 0.0, 0.0]))
     array([1.])
     """
     with np.errstate(invalid="ignore"):
-        less: Floats = weights @ (gaps * own) / (weights @ own) - weights @ (gaps * (1 - own)) / (weights @ (1 - own))
+        less: Floats = weights @ (gaps * is_own) / (weights @ is_own) - weights @ (gaps * (1 - is_own)) / (
+            weights @ (1 - is_own)
+        )
     return less
 
 
-def _words(record: Record, rows: Rows, place: int = 0) -> Floats | None:
-    """How long each response is, of several the one shown at a place; None where a text is not at hand."""
-    responses = [record.responses.get((verdict.item, *verdict.shown[place])) for verdict in rows.verdicts]
+def _word_counts(record: Record, rows: Rows, place: int = 0) -> Floats | None:
+    responses = [record.responses.get((verdict.item, *verdict.shown_responses[place])) for verdict in rows.verdicts]
     texts = [None if response is None or not response.text else response.text for response in responses]
     if any(text is None for text in texts):
         return None
     return np.array([float(length_of(text)) for text in texts if text is not None])
 
 
-def _correlations(judge: str, rows: Rows, words: Floats, on: str) -> Iterator[Finding]:
-    """How scores go with length, for the judge and for single votes: noise of either lowers its own, so no claim."""
+def _length_correlation_findings(judge: str, rows: Rows, words: Floats, on: str) -> Iterator[Finding]:
+    """No bias is claimed, because noise lowers each correlation."""
     try:
-        ours = agree.pearson(words, rows.marks, cluster=rows.item)
-        theirs = agree.pearson(words[rows.response], rows.vote, cluster=rows.vote_item())
+        ours = agree.pearson_correlation(words, rows.marks, cluster=rows.item)
+        theirs = agree.pearson_correlation(words[rows.response], rows.vote, cluster=rows.vote_item())
     except Undefined:
         return
-    says = Note(
-        "probes.length",
-        "Its scores go with length by {ours:+.2f}, people's by {theirs:+.2f}; the noise of either lowers its own, so "
-        "this alone says nothing of a bias.",
-        ours=ours.value, theirs=theirs.value,
-    )  # fmt: skip
-    yield Finding(judge, "length", _figure("correlation with words", on), ours, theirs, says)
+    says = Note("probes.length", ours=ours.value, theirs=theirs.value)
+    yield Finding(judge, "length", _metric_label("correlation with words", on), ours, theirs, says)
 
 
-def _leniency(judge: str, rows: Rows, by_trait: Mapping[str, Effect], why: str, on: str) -> Iterator[Finding]:
+def _leniency_findings(judge: str, rows: Rows, by_trait: Mapping[str, Effect], why: str, on: str) -> Iterator[Finding]:
     shift = by_trait.get("shift")
-    moved = _plain_shift(rows) if shift is None else shift.estimate
-    opening = Note("probes.shift", "On the same answers its scores are {value:+.2f} from people's", value=moved.value)
-    name = _figure("mean shift", on)
+    mark_shift = _plain_shift(rows) if shift is None else shift.estimate
+    opening = Note("probes.shift", value=mark_shift.value)
+    name = _metric_label("mean shift", on)
     if shift is None:
-        yield Finding(judge, "high score", name, moved, None, _unclaimed(opening, why))
+        yield Finding(judge, "high score", name, mark_shift, None, _unclaimed_note(opening, why))
     else:
-        yield _finding(judge, ("high score", name), shift, opening, (LEANS["lenient"], LEANS["strict"]))
+        yield _effect_finding(
+            judge, ("high score", name), shift, opening, (BIAS_NOTES["lenient"], BIAS_NOTES["strict"])
+        )
     top = np.unique(rows.vote)[-2:]
-    gap, ours, theirs = _shares(rows, np.isin(rows.rulings, top), np.isin(rows.vote, top))
-    named = [f"{mark:g}" for mark in top]
-    names = named[0] if len(named) == 1 else Note("probes.two", "{a} and {b}", a=named[0], b=named[1])
-    opening = Note(
-        "probes.top", "It gives {marks} to {ours} of answers, a person to {theirs}",
-        marks=names, ours=percent(ours), theirs=percent(theirs),
-    )  # fmt: skip
-    figure = _figure(Note("probes.share-of", "share of {marks}", marks=names), on)
+    gap, ours, theirs = _compare_shares(rows, np.isin(rows.single_marks, top), np.isin(rows.vote, top))
+    top_labels = [f"{mark:g}" for mark in top]
+    names = top_labels[0] if len(top_labels) == 1 else Note("probes.two", a=top_labels[0], b=top_labels[1])
+    opening = Note("probes.top", marks=names, ours=format_percent(ours), theirs=format_percent(theirs))
+    metric = _metric_label(Note("probes.share-of", marks=names), on)
     if shift is None:
-        yield Finding(judge, "high score", figure, ours, theirs, _unclaimed(opening, why))
+        yield Finding(judge, "high score", metric, ours, theirs, _unclaimed_note(opening, why))
         return
-    # More errors fill the top as well: it is a lean only of a judge that is lenient, or strict, besides.
-    alike = (gap.value > 0) == (moved.value > 0)
-    p = max(gap.p or 0.0, shift.p) if alike else 1.0
-    yield Finding(judge, "high score", figure, ours, theirs, opening, p, gap.value, LEANS["crowds-top"],
-                  LEANS["spares-top"], shift.way == BOUNDS)  # fmt: skip
+    # Noise alone also fills the top marks. It is a bias only if the judge is lenient (or strict) as well.
+    has_same_sign = (gap.value > 0) == (mark_shift.value > 0)
+    p = max(gap.p or 0.0, shift.p) if has_same_sign else 1.0
+    yield Finding(judge, "high score", metric, ours, theirs, opening, p, gap.value, BIAS_NOTES["crowds-top"],
+                  BIAS_NOTES["spares-top"], shift.way == BOUNDS)  # fmt: skip
     scale = by_trait["scale"]
-    yield Finding(judge, "scale", _figure("scale", on), scale.estimate, None, _scale_says(scale))
+    yield Finding(judge, "scale", _metric_label("scale", on), scale.estimate, None, _scale_says(scale))
 
 
 def _plain_shift(rows: Rows) -> Estimate:
-    """The mean of the judge's marks less people's on the same answers, each answer's votes together one."""
-    return estimate_cells.difference(rows.marks - rows.people(), rows.item)
+    """Return the mean of the judge's marks minus people's mean vote on the same answers."""
+    return estimate_cells.difference_estimate(rows.marks - rows.people(), rows.item)
 
 
 def _scale_says(scale: Effect) -> str:
-    if scale.other is None:
-        return Note(
-            "probes.scale",
-            "Where people's scores differ by 1, its own differ by {value:.2f}: how it uses the scale, not a bias.",
-            value=scale.estimate.value,
-        )
-    return Note(
-        "probes.scale-bounds",
-        "Where people's scores differ by 1, its own differ by {value:.2f} if people never err, by {other:.2f} if only "
-        "they do; the truth lies between: how it uses the scale, not a bias.",
-        value=scale.estimate.value, other=scale.other.value,
-    )  # fmt: skip
+    if scale.other_bound is None:
+        return Note("probes.scale", value=scale.estimate.value)
+    return Note("probes.scale-bounds", value=scale.estimate.value, other=scale.other_bound.value)
 
 
-def _shares(
+def _compare_shares(
     rows: Rows, ours: npt.NDArray[np.bool_], theirs: npt.NDArray[np.bool_]
 ) -> tuple[Estimate, Estimate, Estimate]:
-    """The difference of two shares on the same items, each response's votes and rulings together one, and both."""
-    here = _share_of_each(ours, rows.ruled, len(rows.marks))
-    voted = _share_of_each(theirs, rows.response, len(rows.marks))
-    return (estimate_cells.difference(here - voted, rows.item, (-1.0, 1.0)), estimate_cells.share(here, rows.item),
-            estimate_cells.share(voted, rows.item))  # fmt: skip
+    """Return the difference of two shares on the same items, and both shares. Each response counts once."""
+    judge_shares = _share_of_each(ours, rows.verdict_row, len(rows.marks))
+    people_shares = _share_of_each(theirs, rows.response, len(rows.marks))
+    return (
+        estimate_cells.difference_estimate(judge_shares - people_shares, rows.item, (-1.0, 1.0)),
+        estimate_cells.share_estimate(judge_shares, rows.item),
+        estimate_cells.share_estimate(people_shares, rows.item),
+    )
 
 
-def _share_of_each(chosen: npt.NDArray[np.bool_], owner: Ints, size: int) -> Floats:
-    """For each response, the share of its votes or rulings that are among those chosen."""
-    shares = np.bincount(owner, chosen.astype(np.float64), size) / np.maximum(np.bincount(owner, minlength=size), 1)
+def _share_of_each(is_hit: npt.NDArray[np.bool_], owner: Ints, size: int) -> Floats:
+    shares = np.bincount(owner, is_hit.astype(np.float64), size) / np.maximum(np.bincount(owner, minlength=size), 1)
     return shares.astype(np.float64)
 
 
-def _entropies(judge: str, rows: Rows, on: str) -> Iterator[Finding]:
-    """How evenly marks are spread, for the judge's single rulings and for single votes."""
+def _entropy_findings(judge: str, rows: Rows, on: str) -> Iterator[Finding]:
     try:
-        ours = bootstrap(entropy, rows.rulings, cluster=rows.item[rows.ruled])
-        theirs = bootstrap(entropy, rows.vote, cluster=rows.vote_item())
+        ours = bootstrap(mark_entropy, rows.single_marks, cluster=rows.item[rows.verdict_row])
+        theirs = bootstrap(mark_entropy, rows.vote, cluster=rows.vote_item())
     except Undefined:
         return
     fewer = not (ours.why or theirs.why) and ours.high < theirs.low
-    lean = (
-        Note("lean.fewer-marks", "it uses fewer marks than people do")
-        if fewer
-        else Note("lean.no-fewer-marks", "it uses as many marks as a person, or more, or too few rows tell")
-    )
-    says = Note(
-        "probes.entropy",
-        "Its scores carry {ours:.2f} bits, a person's {theirs:.2f}: {lean}; how it uses the scale, not a bias.",
-        ours=ours.value, theirs=theirs.value, lean=lean,
-    )  # fmt: skip
-    yield Finding(judge, "scale", _figure("entropy in bits", on), ours, theirs, says)
+    lean = Note("lean.fewer-marks") if fewer else Note("lean.no-fewer-marks")
+    says = Note("probes.entropy", ours=ours.value, theirs=theirs.value, lean=lean)
+    yield Finding(judge, "scale", _metric_label("entropy in bits", on), ours, theirs, says)
 
 
-def entropy(weights: Floats, values: Floats) -> Floats:
-    """How evenly marks are spread, in bits: a statistic of weights.
+def mark_entropy(weights: Floats, values: Floats) -> Floats:
+    """Return the entropy of the marks in bits, per row of weights.
 
-    >>> entropy(np.ones((1, 4)), np.array([1.0, 2.0, 3.0, 4.0]))
+    >>> mark_entropy(np.ones((1, 4)), np.array([1.0, 2.0, 3.0, 4.0]))
     array([2.])
     """
     sums = np.column_stack([weights[:, values == value].sum(axis=1) for value in np.unique(values)])
@@ -362,36 +340,36 @@ def entropy(weights: Floats, values: Floats) -> Floats:
     return bits
 
 
-def of_pairs(meetings: Met, judge: str, own: Collection[str]) -> Iterator[Finding]:
-    """The place shown, length, the own family, and ties, in pairs."""
-    rows = pairs(meetings, judge)
+def pair_findings(comparison: PeopleComparison, judge: str, own_contestants: Collection[str]) -> Iterator[Finding]:
+    """Yield findings on position, length, own family and ties in pairs."""
+    rows = pair_rows(comparison, judge)
     if rows is None:
         return
-    sides = [[name in own for name in verdict.contestants] for verdict in rows.verdicts]
-    # 1 where the first shown is of the judge's own family and the second is not, -1 the other way round
+    sides = [[name in own_contestants for name in verdict.contestants] for verdict in rows.verdicts]
+    # 1 if only the first response shown is of the judge's own family, -1 if only the second is.
     lead = np.array([float(first) - float(second) for first, second in sides])
     traits: dict[str, Floats] = {"own": lead} if np.ptp(lead) > 0 else {}
     votes = rows.votes(lenient=False)
-    by_trait, why = _fitted(lambda: effects(rows.marks, votes, traits | _longer(meetings.record, rows), rows.item))
+    by_trait, why = _fit_effects(
+        lambda: estimate_effects(rows.marks, votes, traits | _length_trait(comparison.record, rows), rows.item)
+    )
     if not by_trait:
-        # Lengths that cannot be told from worth must not silence what can be said of the place shown.
-        by_trait, why = _fitted(lambda: effects(rows.marks, votes, traits, rows.item))
+        # Retry without length: if it is collinear with quality, the position effect can still be estimated.
+        by_trait, why = _fit_effects(lambda: estimate_effects(rows.marks, votes, traits, rows.item))
     yield from _first_shown(judge, rows, by_trait.get("constant"), why)
     if "words" in by_trait:
         yield _long_wins(judge, by_trait["words"])
-    gap, ours, theirs = _shares(rows, rows.marks == 0, rows.vote == 0)
-    opening = Note(
-        "probes.ties", "It calls {ours} of pairs ties, a person {theirs}", ours=percent(ours), theirs=percent(theirs)
-    )
-    yield Finding(judge, "ties", "ties", ours, theirs, opening, gap.p, gap.value, LEANS["more-ties"],
-                  LEANS["fewer-ties"])  # fmt: skip
+    gap, ours, theirs = _compare_shares(rows, rows.marks == 0, rows.vote == 0)
+    opening = Note("probes.ties", ours=format_percent(ours), theirs=format_percent(theirs))
+    yield Finding(judge, "ties", "ties", ours, theirs, opening, gap.p, gap.value, BIAS_NOTES["more-ties"],
+                  BIAS_NOTES["fewer-ties"])  # fmt: skip
     if "own" in traits:
         yield _own_wins(judge, rows, lead, by_trait.get("own"), why)
 
 
-def _longer(record: Record, rows: Rows) -> dict[str, Floats]:
-    """How many times as long the first shown is as the second, in doublings, where that varies."""
-    first, second = (_words(record, rows, place) for place in (0, 1))
+def _length_trait(record: Record, rows: Rows) -> dict[str, Floats]:
+    """Return the log2 ratio of the lengths of the first and the second response, if it varies."""
+    first, second = (_word_counts(record, rows, place) for place in (0, 1))
     if first is None or second is None:
         return {}
     doublings = np.log2(first / second)
@@ -399,36 +377,36 @@ def _longer(record: Record, rows: Rows) -> dict[str, Floats]:
 
 
 def _long_wins(judge: str, effect: Effect) -> Finding:
-    """The effect of length on the share of pairs won: half of that on the lead, which goes from -1 to 1."""
-    whole = effect.estimate
-    won = replace(effect, estimate=replace(whole, value=whole.value / 2, low=whole.low / 2, high=whole.high / 2))
-    opening = Note(
-        "probes.twice-pairs", "At the same worth, twice the words of the other answer change its share of wins by "
-        "{points:+.0f} points",
-        points=100 * won.estimate.value,
-    )  # fmt: skip
-    return _finding(judge, ("length", "pairs won for twice the words"), won, opening,
-                    (LEANS["long-gain"], LEANS["long-lose"]))  # fmt: skip
+    """Return the effect of length on the share of pairs won: half of that on the lead, which is from -1 to 1."""
+    lead_estimate = effect.estimate
+    win_effect = replace(
+        effect,
+        estimate=replace(
+            lead_estimate, value=lead_estimate.value / 2, low=lead_estimate.low / 2, high=lead_estimate.high / 2
+        ),
+    )
+    opening = Note("probes.twice-pairs", points=100 * win_effect.estimate.value)
+    return _effect_finding(judge, ("length", "pairs won for twice the words"), win_effect, opening,
+                    (BIAS_NOTES["long-gain"], BIAS_NOTES["long-lose"]))  # fmt: skip
 
 
 def _first_shown(judge: str, rows: Rows, effect: Effect | None, why: str) -> Iterator[Finding]:
-    decided, voted = rows.marks != 0, rows.vote != 0
-    if not decided.any() or not voted.any():
+    is_decided, is_decided_vote = rows.marks != 0, rows.vote != 0
+    if not is_decided.any() or not is_decided_vote.any():
         return
-    ours = estimate_cells.share((rows.marks[decided] > 0).astype(np.float64), rows.item[decided])
-    theirs = estimate_cells.share((rows.vote[voted] > 0).astype(np.float64), rows.vote_item()[voted])
-    opening = Note(
-        "probes.position", "Of pairs that it decides it gives {ours} to the first shown, a person {theirs}",
-        ours=percent(ours), theirs=percent(theirs),
-    )  # fmt: skip
-    leans = (LEANS["first-place"], LEANS["second-place"])
-    named = ("position", "first shown wins")
-    yield _of_shares(judge, named, opening, shares=(ours, theirs), leans=leans, effect=effect, why=why)
+    ours = estimate_cells.share_estimate((rows.marks[is_decided] > 0).astype(np.float64), rows.item[is_decided])
+    theirs = estimate_cells.share_estimate(
+        (rows.vote[is_decided_vote] > 0).astype(np.float64), rows.vote_item()[is_decided_vote]
+    )
+    opening = Note("probes.position", ours=format_percent(ours), theirs=format_percent(theirs))
+    leans = (BIAS_NOTES["first-place"], BIAS_NOTES["second-place"])
+    bias_and_metric = ("position", "first shown wins")
+    yield _share_finding(judge, bias_and_metric, opening, shares=(ours, theirs), leans=leans, effect=effect, why=why)
 
 
-def _of_shares(
+def _share_finding(
     judge: str,
-    named: tuple[str, str],
+    bias_and_metric: tuple[str, str],
     opening: str,
     *,
     shares: tuple[Estimate, Estimate],
@@ -436,22 +414,21 @@ def _of_shares(
     effect: Effect | None,
     why: str,
 ) -> Finding:
-    """The judge's share beside people's; a lean is claimed by the effect of the fit, if there is one."""
+    """A bias is claimed only from the effect of the fit, if there is one."""
     if effect is None:
-        return Finding(judge, *named, *shares, _unclaimed(opening, why))
+        return Finding(judge, *bias_and_metric, *shares, _unclaimed_note(opening, why))
     value, one_vote = effect.estimate.value, effect.way == BOUNDS
-    return Finding(judge, *named, *shares, opening, effect.p, value, *leans, one_vote)
+    return Finding(judge, *bias_and_metric, *shares, opening, effect.p, value, *leans, one_vote)
 
 
 def _own_wins(judge: str, rows: Rows, lead: Floats, effect: Effect | None, why: str) -> Finding:
-    chosen, voted = lead != 0, lead[rows.response] != 0
-    ours = estimate_cells.share((rows.marks[chosen] == lead[chosen]).astype(np.float64), rows.item[chosen])
-    own_votes = rows.vote[voted] == lead[rows.response][voted]
-    theirs = estimate_cells.share(own_votes.astype(np.float64), rows.vote_item()[voted])
-    opening = Note(
-        "probes.own-pairs", "Its own family wins {ours} of its pairs by its ruling, {theirs} by a person's",
-        ours=percent(ours), theirs=percent(theirs),
-    )  # fmt: skip
-    leans = (LEANS["own"], LEANS["hard-on-own"])
-    named = ("ego", "own answers preferred")
-    return _of_shares(judge, named, opening, shares=(ours, theirs), leans=leans, effect=effect, why=why)
+    is_own_pair, is_own_vote = lead != 0, lead[rows.response] != 0
+    ours = estimate_cells.share_estimate(
+        (rows.marks[is_own_pair] == lead[is_own_pair]).astype(np.float64), rows.item[is_own_pair]
+    )
+    own_votes = rows.vote[is_own_vote] == lead[rows.response][is_own_vote]
+    theirs = estimate_cells.share_estimate(own_votes.astype(np.float64), rows.vote_item()[is_own_vote])
+    opening = Note("probes.own-pairs", ours=format_percent(ours), theirs=format_percent(theirs))
+    leans = (BIAS_NOTES["own"], BIAS_NOTES["hard-on-own"])
+    bias_and_metric = ("ego", "own answers preferred")
+    return _share_finding(judge, bias_and_metric, opening, shares=(ours, theirs), leans=leans, effect=effect, why=why)

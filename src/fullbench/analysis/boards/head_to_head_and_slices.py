@@ -1,6 +1,6 @@
-"""Closer looks at one leaderboard: who beats whom, each group of items apart, how often each mark was given.
+"""Details of one leaderboard: head-to-head matrix, results by item tag, and distribution of marks.
 
-All of them count items, not rows: rows on one item are kept together in every interval.
+All intervals are clustered by item.
 """
 
 from __future__ import annotations
@@ -15,32 +15,32 @@ import numpy.typing as npt
 
 from fullbench.analysis import estimate_cells
 from fullbench.analysis.boards.leaderboard import Board
-from fullbench.analysis.scope_text import mean_of
+from fullbench.analysis.scope_text import mean_label
 from fullbench.columns.verdict_columns import Columns
-from fullbench.core.column_labels import headings, named
+from fullbench.core.column_labels import data_column, table_columns
 from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note
 from fullbench.core.table import Cell, Table
 
 RIVALS = 25
-"""So many contestants, the best ones, stand in the table of who beats whom."""
+"""Number of best contestants in the head-to-head table."""
 LINES = 6
-"""So many contestants, the best ones, are drawn where each has a line of its own."""
+"""Number of best contestants in charts with one line per contestant."""
 GROUPS = 40
-"""A tag with more values than this has no table."""
+"""Tags with more values than this get no table."""
 LEVELS = 20
-"""Marks of more kinds than this have no table of how often each was given."""
+"""Ballots with more distinct marks than this get no distribution table."""
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[Any]
-AGAINST, WON = Note("chart.against", "against"), Note("chart.won", "won")
-"""What a chart of a wide table calls its columns and its figures."""
-Figure = Callable[[Floats, Ints], Estimate]
+AGAINST_LABEL, WON_LABEL = Note("chart.against"), Note("chart.won")
+"""Axis labels of charts of wide tables."""
+Metric = Callable[[Floats, Ints], Estimate]
 
 
 @dataclass(frozen=True)
 class Slice:
-    """A table and the ways to draw it; `labels` are the values of a tag in the order of its columns."""
+    """A table and its chart hints. `labels` are the values of a tag in the order of its columns."""
 
     table: Table
     charts: Sequence[Mapping[str, Any]] = ()
@@ -48,8 +48,8 @@ class Slice:
 
 
 @dataclass(frozen=True)
-class _Observed:
-    """Numbers of contestants: whose, on which item, which number."""
+class _ContestantValues:
+    """Parallel arrays of values with the contestant and the item of each."""
 
     names: Sequence[str]
     items: Sequence[str]
@@ -57,23 +57,23 @@ class _Observed:
     item: Ints
     value: Floats
 
-    def of(self, contestant: str, items: npt.NDArray[np.bool_] | None = None) -> tuple[Floats, Ints]:
-        """The numbers of one contestant, on the items chosen or all, and the item of each."""
-        chosen = self.who == (self.names.index(contestant) if contestant in self.names else -1)
+    def values_for(self, contestant: str, items: npt.NDArray[np.bool_] | None = None) -> tuple[Floats, Ints]:
+        """Return one contestant's values on the selected items (default: all), and the item of each value."""
+        selection = self.who == (self.names.index(contestant) if contestant in self.names else -1)
         if items is not None:
-            chosen &= items[self.item]
-        return self.value[chosen], self.item[chosen]
+            selection &= items[self.item]
+        return self.value[selection], self.item[selection]
 
 
-def counted(columns: Columns) -> Columns:
-    """The verdicts that figures count: the latest of each rater, and none that shows a contestant beside itself."""
+def counted_verdicts(columns: Columns) -> Columns:
+    """Return the latest verdict of each rater, without those that compare a contestant with itself."""
     latest = columns.latest()
-    return latest.rows(~latest.meeting_themselves())
+    return latest.rows(~latest.self_matches())
 
 
-def faults(columns: Columns) -> dict[str, int]:
-    """How many verdicts that show each contestant are faults."""
-    part = counted(columns)
+def faults_by_contestant(columns: Columns) -> dict[str, int]:
+    """Return the number of unusable verdicts that show each contestant."""
+    part = counted_verdicts(columns)
     counts: dict[str, int] = {}
     for row in np.flatnonzero(part.fault >= 0).tolist():
         for code in np.unique(part.contestant[int(part.start[row]) : int(part.start[row + 1])]).tolist():
@@ -82,171 +82,175 @@ def faults(columns: Columns) -> dict[str, int]:
     return counts
 
 
-def wins(board: Board) -> Slice | None:
-    """Who beats whom, among the best: the row's share of matches won against the column."""
+def win_matrix(board: Board) -> Slice | None:
+    """Return the share of matches that the row's contestant won against the column's, among the best ones."""
     rows, names = board.matches.rows, board.matches.names
-    rivals = {names[who] for who in np.unique(np.concatenate([rows.one, rows.two])).tolist()}
+    rivals = {names[who] for who in np.unique(np.concatenate([rows.first, rows.second])).tolist()}
     playing = [line.contestant for line in board.lines if line.contestant in rivals]
-    shown = playing[:RIVALS]
-    if len(shown) < 2:
+    best_contestants = playing[:RIVALS]
+    if len(best_contestants) < 2:
         return None
     cells: list[list[Cell]] = []
-    for name in shown:
-        cells.append([name, *(_against(board, name, other) for other in shown)])
-    notes = [Note("slices.the-share-of-wins-of", "The share of wins of the row over the column, ties half.")]
-    if len(playing) > len(shown):
-        notes.append(
-            Note("slices.the-best-of-contestants", "The best {n} of {all} contestants.", n=len(shown), all=len(playing))
-        )
-    hint = {"kind": "matrix", "row": "contestant", "columns": list(shown), "column": AGAINST, "value": WON}
+    for name in best_contestants:
+        cells.append([name, *(_win_share_against(board, name, rival) for rival in best_contestants)])
+    notes = [Note("slices.the-share-of-wins-of")]
+    if len(playing) > len(best_contestants):
+        notes.append(Note("slices.the-best-of-contestants", n=len(best_contestants), all=len(playing)))
+    hint = {
+        "kind": "matrix",
+        "row": "contestant",
+        "columns": list(best_contestants),
+        "column": AGAINST_LABEL,
+        "value": WON_LABEL,
+    }
     return Slice(
         Table(
             "wins",
-            Note("slices.title.who-beats-whom", "Who beats whom"),
-            headings("contestant", *map(named, shown)),
+            Note("slices.title.who-beats-whom"),
+            table_columns("contestant", *map(data_column, best_contestants)),
             cells,
             notes,
             {},
             hint,
         ),
         [hint],
-        shown,
+        best_contestants,
     )
 
 
-def _against(board: Board, name: str, other: str) -> Estimate | None:
+def _win_share_against(board: Board, name: str, rival: str) -> Estimate | None:
     rows, places = board.matches.rows, board.matches.names
-    row, column = places.index(name), places.index(other)
-    ahead, behind = (rows.one == row) & (rows.two == column), (rows.one == column) & (rows.two == row)
+    row, column = places.index(name), places.index(rival)
+    ahead, behind = (rows.first == row) & (rows.second == column), (rows.first == column) & (rows.second == row)
     values = np.concatenate([rows.outcome[ahead], 1 - rows.outcome[behind]])
-    return estimate_cells.share(values, np.concatenate([rows.item[ahead], rows.item[behind]])) if len(values) else None
+    return (
+        estimate_cells.share_estimate(values, np.concatenate([rows.item[ahead], rows.item[behind]]))
+        if len(values)
+        else None
+    )
 
 
-def _won(board: Board) -> _Observed:
-    """What each contestant won in each match."""
+def _match_outcomes(board: Board) -> _ContestantValues:
     rows = board.matches.rows
-    who, item = np.concatenate([rows.one, rows.two]), np.concatenate([rows.item, rows.item])
+    who, item = np.concatenate([rows.first, rows.second]), np.concatenate([rows.item, rows.item])
     outcome = np.concatenate([rows.outcome, 1 - rows.outcome])
-    return _Observed(board.matches.names, board.matches.items, who, item, outcome)
+    return _ContestantValues(board.matches.names, board.matches.items, who, item, outcome)
 
 
-def _marks(board: Board) -> Iterator[tuple[str, _Observed]]:
-    """The marks of single responses on each ballot."""
+def _marks_by_ballot(board: Board) -> Iterator[tuple[str, _ContestantValues]]:
     part = board.columns
-    single = np.flatnonzero((part.shown == 1) & (part.fault < 0))
+    single = np.flatnonzero((part.response_counts == 1) & (part.fault < 0))
     at = part.start.astype(np.int64)[single]
     names, items = part.names["contestant"], part.names["item"]
     for code in np.unique(part.ballot[single]).tolist():
         on_ballot = part.ballot[single] == code
         who, item = part.contestant[at[on_ballot]].astype(np.int64), part.item[single[on_ballot]].astype(np.int64)
-        yield part.names["ballot"][code], _Observed(names, items, who, item, part.mark[at[on_ballot]])
+        yield part.names["ballot"][code], _ContestantValues(names, items, who, item, part.mark[at[on_ballot]])
 
 
-def by_tag(board: Board, tag: str, groups: Mapping[str, str]) -> Iterator[Slice]:
-    """The board's figures on the items of each value of a tag; `groups` has the value of each item that bears it."""
+def slices_by_tag(board: Board, tag: str, groups: Mapping[str, str]) -> Iterator[Slice]:
+    """Yield the leaderboard's numbers for each value of a tag. `groups` maps tagged items to their value."""
     if len(board.matches):
-        yield from _grouped(
+        yield from _tag_slices(
             board,
             (tag, groups),
-            (WON, Note("slices.title.won-by", "Won, by {tag}", tag=tag)),
-            _won(board),
-            estimate_cells.share,
+            (WON_LABEL, Note("slices.title.won-by", tag=tag)),
+            _match_outcomes(board),
+            estimate_cells.share_estimate,
         )
-    for ballot, observed in _marks(board):
-        words = (
-            mean_of(ballot),
-            Note("slices.title.mean-by", "Mean {ballot}, by {tag}", ballot=ballot, tag=tag),
-        )
-        figure = partial(estimate_cells.mean, within=estimate_cells.scale_of(ballot))
-        yield from _grouped(board, (tag, groups), words, observed, figure)
+    for ballot, mark_values in _marks_by_ballot(board):
+        words = (mean_label(ballot), Note("slices.title.mean-by", ballot=ballot, tag=tag))
+        metric = partial(estimate_cells.mean_estimate, within=estimate_cells.scale_of(ballot))
+        yield from _tag_slices(board, (tag, groups), words, mark_values, metric)
 
 
-def _grouped(
-    board: Board, tagged: tuple[str, Mapping[str, str]], words: tuple[Note, str], observed: _Observed, figure: Figure
+def _tag_slices(
+    board: Board,
+    tag_groups: tuple[str, Mapping[str, str]],
+    words: tuple[Note, str],
+    contestant_values: _ContestantValues,
+    metric: Metric,
 ) -> Iterator[Slice]:
-    (tag, groups), (what, title) = tagged, words
-    there = {observed.items[code]: code for code in np.unique(observed.item).tolist()}
+    (tag, groups), (what, title) = tag_groups, words
+    there = {contestant_values.items[code]: code for code in np.unique(contestant_values.item).tolist()}
     values = sorted({groups[item] for item in there if item in groups})
     if not 2 <= len(values) <= GROUPS:
         return
-    heads = [_head(tag, value, what) for value in values]
-    members = {value: np.zeros(len(observed.items), dtype=np.bool_) for value in values}
+    heads = [_value_heading(tag, value, what) for value in values]
+    members = {value: np.zeros(len(contestant_values.items), dtype=np.bool_) for value in values}
     for item, code in there.items():
         if item in groups:
             members[groups[item]][code] = True
     every = np.logical_or.reduce(list(members.values()))
     rows: list[list[Cell]] = []
     for name in (line.contestant for line in board.lines):
-        cells = [_cell(observed.of(name, members[value]), figure) for value in values]
-        known = [cell.value for cell in cells if cell is not None]
-        if known:
-            worst = min(known) if len(known) == len(values) else None
-            rows.append([name, *cells, _cell(observed.of(name, every), figure), worst])
+        cells = [_estimate_cell(contestant_values.values_for(name, members[value]), metric) for value in values]
+        cell_values = [cell.value for cell in cells if cell is not None]
+        if cell_values:
+            worst = min(cell_values) if len(cell_values) == len(values) else None
+            rows.append([name, *cells, _estimate_cell(contestant_values.values_for(name, every), metric), worst])
     notes = [
-        Note("slices.won-in-each", "Won on the items of each {tag}; worst: the least of them.", tag=tag)
-        if what == WON
-        else Note(
-            "slices.mean-in-each", "Mean {ballot} on the items of each {tag}; worst: the least of them.",
-            ballot=what.values["ballot"], tag=tag,
-        )
-    ]  # fmt: skip
-    columns = headings("contestant", *map(named, heads), "all", "worst")
-    charts = list(_drawn(rows, heads, tag, what))
+        Note("slices.won-in-each", tag=tag)
+        if what == WON_LABEL
+        else Note("slices.mean-in-each", ballot=what.values["ballot"], tag=tag)
+    ]
+    columns = table_columns("contestant", *map(data_column, heads), "all", "worst")
+    charts = list(_chart_hints(rows, heads, tag, what))
     yield Slice(
         Table(f"{what} by {tag}", title, columns, rows, notes, {"tag": tag, **what.values}, charts[0]), charts, values
     )
 
 
-def _head(tag: str, value: str, what: str) -> str:
-    """The head of a value's column; one that is called like another column is named with its tag."""
+def _value_heading(tag: str, value: str, what: str) -> str:
+    """Return the heading of a value's column, prefixed with the tag if another column has that name."""
     return f"{tag}: {value}" if value in {"contestant", "all", "worst", what} else value
 
 
-def _cell(observed: tuple[Floats, Ints], figure: Figure) -> Estimate | None:
-    values, items = observed
-    return figure(values, items) if len(values) else None
+def _estimate_cell(values_and_items: tuple[Floats, Ints], metric: Metric) -> Estimate | None:
+    values, items = values_and_items
+    return metric(values, items) if len(values) else None
 
 
-def _drawn(rows: Sequence[Sequence[Cell]], heads: list[str], tag: str, what: Note) -> Iterator[dict[str, Any]]:
-    """Heat map, radar, and the quadrants of all items beside the worst group."""
+def _chart_hints(rows: Sequence[Sequence[Cell]], heads: list[str], tag: str, what: Note) -> Iterator[dict[str, Any]]:
+    """Yield hints for a heat map, a radar, and a scatter of all items against the worst group."""
     yield {"kind": "matrix", "row": "contestant", "columns": heads, "column": tag, "value": what}
     if len(heads) > 2:
         yield {"kind": "radar", "label": "contestant", "axes": heads, "most": LINES}
-    whole = [(row[-2].value, row[-1]) for row in rows if isinstance(row[-2], Estimate) and isinstance(row[-1], float)]
-    if 2 < len(whole) <= GROUPS:
-        split = [float(np.median([pair[side] for pair in whole])) for side in (0, 1)]
+    contestant_points = [
+        (row[-2].value, row[-1]) for row in rows if isinstance(row[-2], Estimate) and isinstance(row[-1], float)
+    ]
+    if 2 < len(contestant_points) <= GROUPS:
+        split = [float(np.median([pair[side] for pair in contestant_points])) for side in (0, 1)]
         yield {"kind": "scatter", "x": "all", "y": "worst", "label": "contestant", "split": split}
 
 
-def densities(board: Board) -> Iterator[Slice]:
-    """How often each mark was given, and what share of marks reaches each threshold, ballot by ballot."""
-    for ballot, observed in _marks(board):
-        levels = [float(level) for level in np.unique(observed.value)]
+def mark_distributions(board: Board) -> Iterator[Slice]:
+    """Yield per ballot how often each mark was given, and the share of marks that reach each threshold."""
+    for ballot, mark_values in _marks_by_ballot(board):
+        levels = [float(level) for level in np.unique(mark_values.value)]
         if not 2 <= len(levels) <= LEVELS:
             continue
         shares: list[list[Cell]] = []
-        reached: list[list[Cell]] = []
-        marked = [line.contestant for line in board.lines if len(observed.of(line.contestant)[0])]
-        for name in marked[:LINES]:
-            values, items = observed.of(name)
-            for level in levels:
-                shares.append([name, level, estimate_cells.share((values == level).astype(np.float64), items)])
-                reached.append([name, level, estimate_cells.share((values >= level).astype(np.float64), items)])
-        notes = [
-            Note(
-                "slices.the-best-contestants-at-most",
-                "The best {n} contestants at most; n is all marks of the contestant.",
-                n=LINES,
-            )
+        threshold_rows: list[list[Cell]] = []
+        marked_contestants = [
+            line.contestant for line in board.lines if len(mark_values.values_for(line.contestant)[0])
         ]
+        for name in marked_contestants[:LINES]:
+            values, items = mark_values.values_for(name)
+            for level in levels:
+                shares.append([name, level, estimate_cells.share_estimate((values == level).astype(np.float64), items)])
+                threshold_rows.append(
+                    [name, level, estimate_cells.share_estimate((values >= level).astype(np.float64), items)]
+                )
+        notes = [Note("slices.the-best-contestants-at-most", n=LINES)]
         spread = {"kind": "densities", "label": "contestant", "x": "mark", "value": "share"}
         curve = {"kind": "curves", "label": "contestant", "x": "threshold", "value": "reached"}
         source = {"ballot": ballot}
         yield Slice(
             Table(
                 f"densities {ballot}",
-                Note("slices.title.marks-given", "Marks given, {ballot}", ballot=ballot),
-                headings("contestant", "mark", "share"),
+                Note("slices.title.marks-given", ballot=ballot),
+                table_columns("contestant", "mark", "share"),
                 shares,
                 notes,
                 source,
@@ -257,13 +261,9 @@ def densities(board: Board) -> Iterator[Slice]:
         yield Slice(
             Table(
                 f"thresholds {ballot}",
-                Note(
-                    "slices.title.share-of-marks-that-reach",
-                    "Share of marks that reach a threshold, {ballot}",
-                    ballot=ballot,
-                ),
-                headings("contestant", "threshold", "reached"),
-                reached,
+                Note("slices.title.share-of-marks-that-reach", ballot=ballot),
+                table_columns("contestant", "threshold", "reached"),
+                threshold_rows,
                 notes,
                 source,
                 curve,

@@ -1,4 +1,4 @@
-"""Tables beside a leaderboard: the effect of the rule, who beats whom, families, fit, style."""
+"""Tables that accompany a leaderboard: effect of the rule, head-to-head, item families, fit, style."""
 
 from __future__ import annotations
 
@@ -11,25 +11,32 @@ import numpy as np
 import numpy.typing as npt
 
 from fullbench.analysis import estimate_cells
-from fullbench.analysis.boards.leaderboard import Board, Settings, battles, board, boards, further_notes
-from fullbench.analysis.boards.matches_from_verdicts import RULES, Matches, Rows, one_judge
-from fullbench.analysis.people.joined_votes import beside_people
-from fullbench.analysis.scope_text import placed
-from fullbench.columns.column_builder import columns_of
+from fullbench.analysis.boards.leaderboard import (
+    Board,
+    Settings,
+    build_board,
+    build_boards,
+    count_matches,
+    further_notes,
+)
+from fullbench.analysis.boards.matches_from_verdicts import RULES, Matches, MatchRows, select_judge
+from fullbench.analysis.people.joined_votes import merge_lead_verdicts
+from fullbench.analysis.scope_text import title_with_scope
+from fullbench.columns.column_builder import columns_from_verdicts
 from fullbench.columns.verdict_columns import Columns
-from fullbench.core.column_labels import headings, named
-from fullbench.core.note import Note, sentence, word
+from fullbench.core.column_labels import data_column, table_columns
+from fullbench.core.note import Note, error_sentence, word_note
 from fullbench.core.record import Record
 from fullbench.core.table import Cell, Table
 from fullbench.core.text import words_of
 from fullbench.errors import InputError, Undefined
 from fullbench.stats.agreement.vote_consensus import VOTE_RULES
 from fullbench.stats.array_checks import Floats
-from fullbench.stats.ratings.rating_diagnostics import foreseen
-from fullbench.stats.ratings.style_control import lead, style_controlled
+from fullbench.stats.ratings.rating_diagnostics import predict_pairs
+from fullbench.stats.ratings.style_control import rate_with_style_control, relative_lead
 
 
-def standings(
+def standing_tables(
     record: Record,
     judge: str | None = None,
     settings: Settings | None = None,
@@ -37,101 +44,107 @@ def standings(
     tag: str | None = None,
     columns: Columns | None = None,
 ) -> list[Table]:
-    """All tables of one judge's leaderboards, one set for each criterion and family of ballots.
+    """Return all tables of one judge's leaderboards, one set for each criterion and ballot family.
 
-    With `tag`, the share of matches won in each family of items that the tag names is among them. `columns` are the
-    same verdicts as a ledger gives them: they know their study, and what is due.
+    `tag` adds the win rate in each family of items that the tag names. `columns` are the same verdicts as read from a
+    ledger, which include their study and the failed calls.
     """
-    chosen = replace(settings or Settings(), elo=True)
-    columns = beside_people(columns_of(record) if columns is None else columns, chosen.votes)
-    all_boards = list(boards(columns.of(judge=one_judge(columns.judges(), judge)), chosen))
-    criteria = Counter((ranked.key.study, ranked.key.criterion) for ranked in all_boards)
-    shown: list[Table] = []
-    for ranked in all_boards:
-        families_ = criteria[ranked.key.study, ranked.key.criterion] > 1
-        place = ranked.key.on() if len(all_boards) > 1 else ""
-        if families_:
-            place = Note("place.and-family", "{place}, {family}", place=place, family=word(ranked.key.family))
-        shown += _named(_beside(record, columns, ranked, tag, family=families_), place)
-    return [table for table in shown if table.rows]
+    active_settings = replace(settings or Settings(), elo=True)
+    columns = merge_lead_verdicts(columns_from_verdicts(record) if columns is None else columns, active_settings.votes)
+    all_boards = list(build_boards(columns.where(judge=select_judge(columns.judges(), judge)), active_settings))
+    criteria = Counter((leaderboard.key.study, leaderboard.key.criterion) for leaderboard in all_boards)
+    shown_tables: list[Table] = []
+    for leaderboard in all_boards:
+        has_families = criteria[leaderboard.key.study, leaderboard.key.criterion] > 1
+        place = leaderboard.key.scope_suffix() if len(all_boards) > 1 else ""
+        if has_families:
+            place = Note("place.and-family", place=place, family=word_note(leaderboard.key.family))
+        shown_tables += _name_tables(_board_tables(record, columns, leaderboard, tag, family=has_families), place)
+    return [table for table in shown_tables if table.rows]
 
 
-def _named(tables: Sequence[Table], place: str) -> Iterator[Table]:
-    """Tables under names of their own; titles that do not say it yet name the criterion."""
+def _name_tables(tables: Sequence[Table], place: str) -> Iterator[Table]:
     for table in tables:
-        title = table.title if table.name == "standings" else placed(table.title, place)
+        title = table.title if table.name == "standings" else title_with_scope(table.title, place)
         yield replace(table, name=f"{table.name}{place}", title=title)
 
 
-def _beside(record: Record, columns: Columns, ranked: Board, tag: str | None, *, family: bool) -> list[Table]:
-    main = ranked.table("standings", family=family)
-    rated = [line.rating for line in ranked.lines]
-    main = replace(main, notes=[*main.notes, *further_notes(ranked.matches, rated)])
-    if not len(ranked.matches):
+def _board_tables(
+    record: Record, columns: Columns, leaderboard: Board, tag: str | None, *, family: bool
+) -> list[Table]:
+    main = leaderboard.table("standings", family=family)
+    ratings = [line.rating for line in leaderboard.lines]
+    main = replace(main, notes=[*main.notes, *further_notes(leaderboard.matches, ratings)])
+    if not len(leaderboard.matches):
         return [main]
-    shown = [main, rules(columns, ranked), wins(ranked.matches), fit(ranked)]
-    shown += style(record, ranked.matches)
+    shown_tables = [
+        main,
+        rule_effect_table(columns, leaderboard),
+        win_table(leaderboard.matches),
+        fit_table(leaderboard),
+    ]
+    shown_tables += style_tables(record, leaderboard.matches)
     if tag is None:
-        return shown
-    shown.append(families(record, ranked.matches, tag))
-    reference = ranked.settings.reference
-    if reference in ranked.matches.names:
-        shown.append(families(record, ranked.matches, tag, reference))
-    return shown
+        return shown_tables
+    shown_tables.append(family_win_table(record, leaderboard.matches, tag))
+    reference = leaderboard.settings.reference
+    if reference in leaderboard.matches.names:
+        shown_tables.append(family_win_table(record, leaderboard.matches, tag, reference))
+    return shown_tables
 
 
-def rules(columns: Columns, ranked: Board) -> Table:
-    """What the rule does: every contestant's rating, and the share of ties, under each rule."""
-    key = ranked.key
-    ruled = columns.of(study=key.study, judge=key.judge, criterion=key.criterion)
-    (ruled,) = (part for (family,), part in ruled.by("family") if family == key.family)
-    shown: dict[str, dict[str, Cell]] = {}
+def rule_effect_table(columns: Columns, leaderboard: Board) -> Table:
+    """Return every contestant's rating and the share of ties under each rule."""
+    key = leaderboard.key
+    board_verdicts = columns.where(study=key.study, judge=key.judge, criterion=key.criterion)
+    (board_verdicts,) = (part for (family,), part in board_verdicts.by("family") if family == key.family)
+    ratings_by_rule: dict[str, dict[str, Cell]] = {}
     shares: list[str] = []
-    plain = replace(ranked.settings, elo=False, reference=None)
+    plain = replace(leaderboard.settings, elo=False, reference=None)
     settings = (
         {rule: replace(plain, votes=rule) for rule in VOTE_RULES if rule not in {"default", "adjudicated"}}
         if key.votes
         else {rule: replace(plain, rule=rule) for rule in RULES}
     )
-    for rule, chosen in settings.items():
-        other = board(ruled, replace(key, orders=chosen.rule), chosen)
-        if len(other.matches):
-            shown[rule] = {line.contestant: line.rating for line in other.lines}
-            ties = (other.matches.rows.outcome == 0.5).astype(np.float64)
-            shares.append(f"{rule} {estimate_cells.share(ties, other.matches.rows.item)}")
-    names = sorted({name for ratings in shown.values() for name in ratings})
-    rows: list[list[Cell]] = [[name, *(ratings.get(name) for ratings in shown.values())] for name in names]
-    notes = [Note("standings.share-of-ties", "Share of ties: {names}.", names="; ".join(shares))]
-    orders = Note("standings.title.what-the-rule-for-two", "What the rule for two orders does")
-    votes = Note("standings.title.what-the-rule-for-several", "What the rule for several votes does")
+    for rule, rule_settings in settings.items():
+        rule_board = build_board(board_verdicts, replace(key, orders=rule_settings.rule), rule_settings)
+        if len(rule_board.matches):
+            ratings_by_rule[rule] = {line.contestant: line.rating for line in rule_board.lines}
+            ties = (rule_board.matches.rows.outcome == 0.5).astype(np.float64)
+            shares.append(f"{rule} {estimate_cells.share_estimate(ties, rule_board.matches.rows.item)}")
+    names = sorted({name for ratings in ratings_by_rule.values() for name in ratings})
+    rows: list[list[Cell]] = [[name, *(ratings.get(name) for ratings in ratings_by_rule.values())] for name in names]
+    notes = [Note("standings.share-of-ties", names="; ".join(shares))]
+    orders = Note("standings.title.what-the-rule-for-two")
+    votes = Note("standings.title.what-the-rule-for-several")
     return Table(
         "rules",
         votes if key.votes else orders,
-        headings("contestant", *(f"way {rule}" for rule in shown)),
+        table_columns("contestant", *(f"way {rule}" for rule in ratings_by_rule)),
         rows,
         notes,
     )
 
 
-def wins(settled: Matches) -> Table:
-    """Who beats whom: the share of matches that the row's contestant won, ties half."""
-    matches = settled.rows
+def win_table(judge_matches: Matches) -> Table:
+    """Return the share of matches that the row's contestant won; ties count half."""
+    matches = judge_matches.rows
     rows: list[list[Cell]] = []
-    for row, name in enumerate(settled.names):
-        for column, other in enumerate(settled.names):
+    for row, name in enumerate(judge_matches.names):
+        for column, rival in enumerate(judge_matches.names):
             first, second = (
-                (matches.one == row) & (matches.two == column),
-                (matches.one == column) & (matches.two == row),
+                (matches.first == row) & (matches.second == column),
+                (matches.first == column) & (matches.second == row),
             )
-            chosen = first | second
-            if chosen.any():
-                won = np.where(first, matches.outcome, 1 - matches.outcome)[chosen]
-                rows.append([name, other, estimate_cells.share(won, matches.item[chosen])])
+            selection = first | second
+            if selection.any():
+                outcomes = np.where(first, matches.outcome, 1 - matches.outcome)[selection]
+                rows.append([name, rival, estimate_cells.share_estimate(outcomes, matches.item[selection])])
     hint = {"kind": "heat", "row": "contestant", "column": "against", "value": "won"}
     return Table(
         "wins",
-        Note("standings.title.who-beats-whom", "Who beats whom"),
-        headings("contestant", "against", "won"),
+        Note("standings.title.who-beats-whom"),
+        table_columns("contestant", "against", "won"),
         rows,
         (),
         {},
@@ -139,44 +152,39 @@ def wins(settled: Matches) -> Table:
     )
 
 
-def families(record: Record, settled: Matches, tag: str, reference: str | None = None) -> Table:
-    """The share of matches each contestant won in each family of items; against the reference alone where named.
-
-    Families of which no match was settled are named below the table.
+def family_win_table(record: Record, judge_matches: Matches, tag: str, reference: str | None = None) -> Table:
+    """Return the win rate of each contestant in each family of items, or only against `reference` if given.
+    Families without a decided match are listed below the table.
     """
-    if reference is not None and reference not in settled.names:
-        raise InputError(f"the reference {reference!r} is not among the contestants: {', '.join(settled.names)}")
+    if reference is not None and reference not in judge_matches.names:
+        raise InputError(f"the reference {reference!r} is not among the contestants: {', '.join(judge_matches.names)}")
     tags = {item.id: item.tags.get(tag, "") for item in record.items.values()}
     if tags and not any(tags.values()):
         there = sorted({name for item in record.items.values() for name in item.tags})
         raise InputError(f"no item has the tag {tag!r}; tags there: {', '.join(there) or 'none'}")
-    matches = settled.rows
-    labels = np.array([tags.get(item, "") for item in settled.items] or [""])[matches.item]
+    matches = judge_matches.rows
+    labels = np.array([tags.get(item, "") for item in judge_matches.items] or [""])[matches.item]
     rows: list[list[Cell]] = []
     for family in sorted(set(labels.tolist()) - {""}):
-        for who, name in enumerate(settled.names):
-            first, second = (matches.one == who) & (labels == family), (matches.two == who) & (labels == family)
+        for who, name in enumerate(judge_matches.names):
+            first, second = (matches.first == who) & (labels == family), (matches.second == who) & (labels == family)
             if name == reference:
                 continue
             if reference is not None:
-                other = settled.names.index(reference)
-                first, second = first & (matches.two == other), second & (matches.one == other)
-            chosen = first | second
-            if chosen.any():
-                won = np.where(first, matches.outcome, 1 - matches.outcome)[chosen]
-                rows.append([family, name, estimate_cells.share(won, matches.item[chosen])])
+                reference_code = judge_matches.names.index(reference)
+                first, second = first & (matches.second == reference_code), second & (matches.first == reference_code)
+            selection = first | second
+            if selection.any():
+                outcomes = np.where(first, matches.outcome, 1 - matches.outcome)[selection]
+                rows.append([family, name, estimate_cells.share_estimate(outcomes, matches.item[selection])])
     empty = sorted(set(tags.values()) - {"", *(str(row[0]) for row in rows)})
-    notes = (
-        [Note("standings.no-match-was-settled-in", "No match was settled in: {names}.", names=", ".join(empty))]
-        if empty
-        else []
-    )
+    notes = [Note("standings.no-match-was-settled-in", names=", ".join(empty))] if empty else []
     hint = {"kind": "heat", "row": tag, "column": "contestant", "value": "won"}
-    words = "" if reference is None else Note("standings.against", " against {reference}", reference=reference)
+    words = "" if reference is None else Note("standings.against", reference=reference)
     return Table(
         f"by {tag}" if reference is None else f"by {tag} against {reference}",
-        Note("standings.title.matches-won-by", "Matches won{words} by {tag}", words=words, tag=tag),
-        headings(named(tag), "contestant", "won"),
+        Note("standings.title.matches-won-by", words=words, tag=tag),
+        table_columns(data_column(tag), "contestant", "won"),
         rows,
         notes,
         {},
@@ -184,28 +192,21 @@ def families(record: Record, settled: Matches, tag: str, reference: str | None =
     )
 
 
-def fit(ranked: Board) -> Table:
-    """What the ratings say each pair should do beside what it did."""
-    names = ranked.matches.names
+def fit_table(leaderboard: Board) -> Table:
+    """Return the predicted and the observed win rate of each pair."""
+    names = leaderboard.matches.names
     notes: list[str] = []
     rows: list[list[Cell]] = []
-    if ranked.ratings is not None:
-        pairs = foreseen(ranked.ratings, battles(ranked.matches))
-        missed = sum(pair.missed for pair in pairs)
-        rows = [[names[pair.first], names[pair.second], pair.observed, pair.predicted] for pair in pairs]
-        notes.append(
-            Note(
-                "standings.of-predictions-lie-outside-the",
-                "{missed} of {n} predictions lie outside the interval; about 1 in 20 would by chance.",
-                missed=missed,
-                n=len(pairs),
-            )
-        )
+    if leaderboard.ratings is not None:
+        pairs = predict_pairs(leaderboard.ratings, count_matches(leaderboard.matches))
+        miss_count = sum(pair.is_missed for pair in pairs)
+        rows = [[names[pair.first], names[pair.second], pair.observed_share, pair.predicted_share] for pair in pairs]
+        notes.append(Note("standings.of-predictions-lie-outside-the", missed=miss_count, n=len(pairs)))
     hint = {"kind": "scatter", "x": "predicted", "y": "observed", "label": "contestant"}
     return Table(
         "fit",
-        Note("standings.title.observed-and-predicted", "Observed and predicted"),
-        headings("contestant", "against", "observed", "predicted"),
+        Note("standings.title.observed-and-predicted"),
+        table_columns("contestant", "against", "observed", "predicted"),
         rows,
         notes,
         {},
@@ -224,49 +225,34 @@ FEATURES: dict[str, Feature] = {
 }
 
 
-def style(record: Record, settled: Matches) -> list[Table]:
-    """What length and format are worth, and the ratings with both taken out."""
-    rows, sides = _with_texts(record, settled)
-    leads = _leads(record, sides)
+def style_tables(record: Record, matches: Matches) -> list[Table]:
+    """Return the effects of length and format, and the ratings corrected for both."""
+    rows, sides = _matches_with_texts(record, matches)
+    leads = _feature_leads(record, sides)
     used = {name: differences for name, differences in leads.items() if len(np.unique(differences)) > 1}
     effects: list[list[Cell]] = []
     ratings: list[list[Cell]] = []
-    notes = [
-        Note(
-            "standings.an-effect-is-in-log",
-            "An effect is in log odds for one standard deviation of the lead (a - b) / (a + b).",
-        )
-    ]
+    notes = [Note("standings.an-effect-is-in-log")]
     if len(rows) and used:
-        known, codes = np.unique(np.concatenate([rows.one, rows.two]), return_inverse=True)
-        names = [settled.names[code] for code in known]
-        one, two = np.split(codes, 2)
+        contestant_codes, codes = np.unique(np.concatenate([rows.first, rows.second]), return_inverse=True)
+        names = [matches.names[code] for code in contestant_codes]
+        first_codes, second_codes = np.split(codes, 2)
         try:
-            controlled = style_controlled(one, two, rows.outcome, list(used.values()), cluster=rows.item)
-            effects += [[name, effect] for name, effect in zip(used, controlled.effects, strict=True)]
-            ratings += [[name, rating] for name, rating in zip(names, controlled.estimates, strict=True)]
+            style_fit = rate_with_style_control(
+                first_codes, second_codes, rows.outcome, list(used.values()), cluster=rows.item
+            )
+            effects += [[name, effect] for name, effect in zip(used, style_fit.effects, strict=True)]
+            ratings += [[name, rating] for name, rating in zip(names, style_fit.estimates, strict=True)]
         except Undefined as reason:
             effects += [[name, None] for name in used]
-            notes.append(
-                Note(
-                    "standings.style-cannot-be-told-apart",
-                    "Style cannot be told apart: {reason}.",
-                    reason=sentence(reason),
-                )
-            )
+            notes.append(Note("standings.style-cannot-be-told-apart", reason=error_sentence(reason)))
     hint = {"kind": "intervals", "label": "contestant", "value": "rating"}
     return [
-        Table(
-            "style",
-            Note("standings.title.what-style-is-worth", "What style is worth"),
-            headings("more", "effect"),
-            effects,
-            notes,
-        ),
+        Table("style", Note("standings.title.what-style-is-worth"), table_columns("more", "effect"), effects, notes),
         Table(
             "style ratings",
-            Note("standings.title.ratings-with-style-alike", "Ratings with style alike"),
-            headings("contestant", "rating"),
+            Note("standings.title.ratings-with-style-alike"),
+            table_columns("contestant", "rating"),
             ratings,
             (),
             {},
@@ -276,31 +262,32 @@ def style(record: Record, settled: Matches) -> list[Table]:
 
 
 _Sides = tuple[list[Place], npt.NDArray[np.intp], npt.NDArray[np.intp]]
-"""Each response that was in a match, and its number for the first and for the second side of every match."""
+"""Responses in matches, and their index for the first and the second side of every match."""
 
 
-def _with_texts(record: Record, settled: Matches) -> tuple[Rows, _Sides]:
-    """The matches of which both responses are at hand."""
-    rows = settled.rows
-    sides = np.concatenate([
-        np.column_stack([rows.item, rows.one, rows.samples[0]]), np.column_stack([rows.item, rows.two, rows.samples[1]])
-    ])  # fmt: skip
+def _matches_with_texts(record: Record, matches: Matches) -> tuple[MatchRows, _Sides]:
+    rows = matches.rows
+    sides = np.concatenate(
+        [
+            np.column_stack([rows.item, rows.first, rows.samples[0]]),
+            np.column_stack([rows.item, rows.second, rows.samples[1]]),
+        ]
+    )
     different, number = np.unique(sides, axis=0, return_inverse=True)
-    places = [(settled.items[item], settled.names[who], sample) for item, who, sample in different.tolist()]
+    places = [(matches.items[item], matches.names[who], sample) for item, who, sample in different.tolist()]
     there = np.array([place in record.responses for place in places] or [False])
     first, second = np.split(number.reshape(-1), 2)
-    chosen = there[first] & there[second]
-    return rows.where(chosen), (places, first[chosen], second[chosen])
+    has_texts = there[first] & there[second]
+    return rows.where(has_texts), (places, first[has_texts], second[has_texts])
 
 
-def _leads(record: Record, sides: _Sides) -> dict[str, Floats]:
-    """By how much the first answer of each match has more of a feature than the second; nothing where none has any."""
+def _feature_leads(record: Record, sides: _Sides) -> dict[str, Floats]:
     places, first, second = sides
-    shown = np.unique(np.concatenate([first, second]))
-    texts = [record.responses[places[number]].text for number in shown.tolist()]
+    response_numbers = np.unique(np.concatenate([first, second]))
+    texts = [record.responses[places[number]].text for number in response_numbers.tolist()]
     leads: dict[str, Floats] = {}
     for name, feature in FEATURES.items():
         worth = np.zeros(len(places))
-        worth[shown] = [feature(text) for text in texts]
-        leads[name] = np.zeros(0) if math.isclose(worth.sum(), 0) else lead(worth[first], worth[second])
+        worth[response_numbers] = [feature(text) for text in texts]
+        leads[name] = np.zeros(0) if math.isclose(worth.sum(), 0) else relative_lead(worth[first], worth[second])
     return leads

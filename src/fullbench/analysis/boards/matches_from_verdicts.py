@@ -1,6 +1,6 @@
-"""From verdicts to matches: every two responses that a judge compared, and the rule that joins two orders.
+"""Matches from verdicts: every two responses that a judge compared, and the rule that joins two orders.
 
-The rule is named, never silent. A verdict without marks is no result under any rule: it never becomes a tie.
+The rule is always named in the output. A verdict without marks gives no result under any rule; it is never a tie.
 """
 
 from __future__ import annotations
@@ -13,35 +13,33 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from fullbench.columns.column_builder import columns_of, in_one
-from fullbench.columns.verdict_columns import Columns, grouped, is_constant
+from fullbench.columns.column_builder import columns_from_verdicts, join_blocks
+from fullbench.columns.verdict_columns import Columns, group_rows, is_constant
 from fullbench.core.note import Note
 from fullbench.core.record import Record
 from fullbench.errors import InputError
 
 Rule = Literal["mean", "both-agree", "majority", "each"]
 RULES: tuple[Rule, ...] = get_args(Rule)
-SAID: dict[Rule, str] = {
-    "mean": Note("orders.mean", "the mean of both orders"),
-    "both-agree": Note("orders.both-agree", "who won in both orders won, anything else is a tie"),
-    "majority": Note("orders.majority", "who won in one order won unless the other order says the opposite"),
-    "each": Note("orders.each", "every verdict is a match of its own"),
+RULE_DESCRIPTIONS: dict[Rule, str] = {
+    "mean": Note("orders.mean"),
+    "both-agree": Note("orders.both-agree"),
+    "majority": Note("orders.majority"),
+    "each": Note("orders.each"),
 }
-"""What each rule does, in words."""
-CALLED: dict[Rule, str] = {
-    "mean": Note("orders.name.mean", "mean"),
-    "both-agree": Note("orders.name.both-agree", "both-agree"),
-    "majority": Note("orders.name.majority", "majority"),
-    "each": Note("orders.name.each", "each"),
+RULE_NAMES: dict[Rule, str] = {
+    "mean": Note("orders.name.mean"),
+    "both-agree": Note("orders.name.both-agree"),
+    "majority": Note("orders.name.majority"),
+    "each": Note("orders.name.each"),
 }
-"""What each rule is called."""
 
 Codes = npt.NDArray[Any]
-"""Whole numbers in as few bytes as they need: widen them before arithmetic."""
+"""Integers of the smallest sufficient dtype. Widen them before arithmetic, or they overflow."""
 _BLOCK = 1 << 13
-"""So many comparisons at once: few enough that what is needed on the way is nothing beside what comes of it."""
+"""Comparisons per block, so few that temporary arrays are small compared with the result."""
 _STEP = 1 << 16
-"""So many comparisons of marks given apart in one step: many, for steps are many where items are few."""
+"""Comparisons of separate marks per step. Large, because few items lead to many steps."""
 
 Outcomes = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -49,9 +47,8 @@ Bools = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """What one judge made of two responses to an item: 1 when `first` (by name) won, 0 when it lost, 0.5 for a tie.
-
-    Under the rule "mean" it is the share of a win. `samples` tells which answers of the two were compared.
+    """One judge's result for two responses to an item: 1 if `first` (by name) won, 0 if it lost, 0.5 for a tie.
+    Under the rule "mean" the outcome is a share of a win. `samples` are the sample numbers of the two answers.
     """
 
     item: str
@@ -62,15 +59,14 @@ class Match:
 
 
 @dataclass(frozen=True)
-class Rows:
-    """Comparisons as arrays: the contestant whose name sorts first, the other, and what the first won.
-
-    `ahead` is 1 where the first was also shown first, 0 where it was shown second, -1 where both were marked apart.
+class MatchRows:
+    """Comparisons as arrays: the contestant whose name sorts first, the other one, and the outcome of the first.
+    `ahead` is 1 if the first was also shown first, 0 if it was shown second, -1 if both were marked separately.
     """
 
     item: Codes
-    one: Codes
-    two: Codes
+    first: Codes
+    second: Codes
     outcome: Outcomes
     samples: tuple[Codes, Codes]
     ahead: npt.NDArray[np.int8]
@@ -78,18 +74,18 @@ class Rows:
     def __len__(self) -> int:
         return len(self.item)
 
-    def where(self, chosen: Bools | npt.NDArray[np.intp]) -> Rows:
+    def where(self, selection: Bools | npt.NDArray[np.intp]) -> MatchRows:
         first, second = self.samples
-        return Rows(self.item[chosen], self.one[chosen], self.two[chosen], self.outcome[chosen],
-                    (first[chosen], second[chosen]), self.ahead[chosen])  # fmt: skip
+        return MatchRows(self.item[selection], self.first[selection], self.second[selection], self.outcome[selection],
+                    (first[selection], second[selection]), self.ahead[selection])  # fmt: skip
 
     @classmethod
-    def joined(cls, parts: list[Rows]) -> Rows:
-        """The comparisons of several parts, one after the other; the parts are let go, column by column."""
-        item, one, two, outcome, ahead, first, second = (
+    def concatenate(cls, parts: list[MatchRows]) -> MatchRows:
+        """Concatenate the parts column by column, and release each part's column to save memory."""
+        item, first_contestants, second_contestants, outcome, ahead, first, second = (
             [part.item for part in parts],
-            [part.one for part in parts],
-            [part.two for part in parts],
+            [part.first for part in parts],
+            [part.second for part in parts],
             [part.outcome for part in parts],
             [part.ahead for part in parts],
             [part.samples[0] for part in parts],
@@ -97,27 +93,32 @@ class Rows:
         )
         parts.clear()
         return cls(
-            in_one(item), in_one(one), in_one(two), in_one(outcome), (in_one(first), in_one(second)), in_one(ahead)
+            join_blocks(item),
+            join_blocks(first_contestants),
+            join_blocks(second_contestants),
+            join_blocks(outcome),
+            (join_blocks(first), join_blocks(second)),
+            join_blocks(ahead),
         )
 
 
 @dataclass(frozen=True)
 class Matches:
-    """All matches of one judge under one rule, and what they leave out.
+    """All matches of one judge under one rule, and counts of what they leave out.
 
-    `rows` are the matches, `plays` the verdicts behind them, `pair` the number of the pair that each play belongs to.
-    `half_heard` counts pairs that lack one order or a ruling in it: no match under a rule that needs both, a match of
-    one order under the others. `set_aside` counts verdicts that were set aside because a contestant met itself.
+    `rows` are the matches, `plays` the comparisons behind them, `pair` the pair number of each play. `one_order_pairs`
+    counts pairs that lack a usable verdict in one order. Under rules that need both orders they give no match, under
+    the others a match from one order. `set_aside` counts verdicts that compared a contestant with itself.
     """
 
     judge: str
     rule: Rule
     names: tuple[str, ...]
     items: tuple[str, ...]
-    rows: Rows
-    plays: Rows
+    rows: MatchRows
+    plays: MatchRows
     pair: Codes
-    half_heard: int
+    one_order_pairs: int
     set_aside: int
 
     def __len__(self) -> int:
@@ -126,11 +127,11 @@ class Matches:
     @property
     def matches(self) -> tuple[Match, ...]:
         rows = self.rows
-        parts = zip(rows.item.tolist(), rows.one.tolist(), rows.two.tolist(), rows.outcome.tolist(),
+        parts = zip(rows.item.tolist(), rows.first.tolist(), rows.second.tolist(), rows.outcome.tolist(),
                     rows.samples[0].tolist(), rows.samples[1].tolist(), strict=True)  # fmt: skip
         return tuple(
-            Match(self.items[item], self.names[first], self.names[second], won, (here, there))
-            for item, first, second, won, here, there in parts
+            Match(self.items[item], self.names[first], self.names[second], outcome, (here, there))
+            for item, first, second, outcome, here, there in parts
         )
 
     @property
@@ -138,195 +139,196 @@ class Matches:
         return int((self.rows.outcome == 0.5).sum())
 
     def only(self, items: Iterable[str]) -> Matches:
-        """The matches on some items."""
-        wanted = set(items)
-        known = np.array([name in wanted for name in self.items] or [False])
-        chosen = known[self.plays.item]
+        """Return the matches on some items."""
+        item_set = set(items)
+        is_included = np.array([name in item_set for name in self.items] or [False])
+        play_mask = is_included[self.plays.item]
         return replace(
-            self, rows=self.rows.where(known[self.rows.item]), plays=self.plays.where(chosen), pair=self.pair[chosen]
+            self,
+            rows=self.rows.where(is_included[self.rows.item]),
+            plays=self.plays.where(play_mask),
+            pair=self.pair[play_mask],
         )
 
 
-def one_judge(judges: Iterable[str], judge: str | None = None) -> str:
-    """The judge meant; verdicts of several judges never mix by mistake."""
-    known = list(judges)
+def select_judge(judges: Iterable[str], judge: str | None = None) -> str:
+    """Return the given judge, or the only one. Raise if the choice is ambiguous or unknown."""
+    judge_names = list(judges)
     if judge is None:
-        if len(known) == 1:
-            return known[0]
-        names = ", ".join(known) or "none"
+        if len(judge_names) == 1:
+            return judge_names[0]
+        names = ", ".join(judge_names) or "none"
         raise InputError(f"a leaderboard belongs to one judge; the verdicts are those of {names}: name one")
-    if judge not in known:
-        raise InputError(f"there is no verdict of {judge!r}; judges there: {', '.join(known) or 'none'}")
+    if judge not in judge_names:
+        raise InputError(f"there is no verdict of {judge!r}; judges there: {', '.join(judge_names) or 'none'}")
     return judge
 
 
-def settle(verdicts: Columns | Record, judge: str | None = None, rule: Rule = "mean") -> Matches:
-    """The matches of one judge under one criterion.
+def build_matches(verdicts: Columns | Record, judge: str | None = None, rule: Rule = "mean") -> Matches:
+    """Return the matches of one judge under one criterion.
 
-    `mean`: the mean of the orders that were ruled on. `both-agree`: who won in both orders won, anything else is a tie.
-    `majority`: a winner named in one order wins when the other order ties; opposite ones tie. `each`: every verdict is
-    a match of its own. Under `both-agree` and `majority` a pair without a ruling in each order is no match yet. Marks
-    given apart have no order: they are compared like marks given together, sample i with sample i.
+    `mean`: the mean of the orders that were judged. `both-agree`: a contestant that won in both orders wins, anything
+    else is a tie. `majority`: a winner in one order wins if the other order is a tie; opposite winners tie. `each`:
+    every verdict is a match. Under `both-agree` and `majority` a pair without a usable verdict in each order is no
+    match yet. Marks given separately have no order. They are compared like marks given together, sample i with sample
+    i.
     """
     if rule not in RULES:
         raise InputError(f"unknown rule {rule!r}; known: {', '.join(RULES)}")
-    columns = columns_of(verdicts) if isinstance(verdicts, Record) else verdicts
-    who = one_judge(columns.judges(), judge)
-    ruled = columns.of(judge=who).latest()
-    criteria = np.unique(ruled.criterion)
+    columns = columns_from_verdicts(verdicts) if isinstance(verdicts, Record) else verdicts
+    who = select_judge(columns.judges(), judge)
+    latest_verdicts = columns.where(judge=who).latest()
+    criteria = np.unique(latest_verdicts.criterion)
     if len(criteria) > 1:
-        named = ", ".join(ruled.names["criterion"][code] for code in criteria)
-        raise InputError(f"a leaderboard belongs to one criterion; the verdicts are on {named}: name one")
-    itself = ruled.meeting_themselves()
-    ruled = ruled.rows(~itself)
-    plays, pair = _plays(ruled)
-    names, plays = _renamed(ruled, plays)
-    rows, half = _joined(plays, pair, rule)
-    return Matches(who, rule, names, ruled.names["item"], rows, plays, pair, half, int(itself.sum()))
+        criterion_names = ", ".join(latest_verdicts.names["criterion"][code] for code in criteria)
+        raise InputError(f"a leaderboard belongs to one criterion; the verdicts are on {criterion_names}: name one")
+    is_self_match = latest_verdicts.self_matches()
+    latest_verdicts = latest_verdicts.rows(~is_self_match)
+    plays, pair = _collect_plays(latest_verdicts)
+    names, plays = _renumber_contestants(latest_verdicts, plays)
+    rows, half = _join_orders(plays, pair, rule)
+    return Matches(who, rule, names, latest_verdicts.names["item"], rows, plays, pair, half, int(is_self_match.sum()))
 
 
-def _renamed(columns: Columns, plays: Rows) -> tuple[tuple[str, ...], Rows]:
-    """Contestants numbered among those that this judge saw, faults included."""
-    known = np.unique(columns.contestant)
-    place = np.zeros(len(columns.names["contestant"]) or 1, dtype=np.min_scalar_type(max(len(known) - 1, 0)))
-    place[known] = np.arange(len(known))
-    names = tuple(columns.names["contestant"][code] for code in known)
-    return names, replace(plays, one=place[plays.one], two=place[plays.two])
+def _renumber_contestants(columns: Columns, plays: MatchRows) -> tuple[tuple[str, ...], MatchRows]:
+    """Keep the contestants shown to this judge, including those with only unusable verdicts."""
+    contestant_codes = np.unique(columns.contestant)
+    place = np.zeros(len(columns.names["contestant"]) or 1, dtype=np.min_scalar_type(max(len(contestant_codes) - 1, 0)))
+    place[contestant_codes] = np.arange(len(contestant_codes))
+    names = tuple(columns.names["contestant"][code] for code in contestant_codes)
+    return names, replace(plays, first=place[plays.first], second=place[plays.second])
 
 
-def _plays(columns: Columns) -> tuple[Rows, Codes]:
-    """Every comparison that a verdict makes, and the number of the pair that it belongs to."""
-    parts = [*_together(columns), *_apart(columns)]
+def _collect_plays(columns: Columns) -> tuple[MatchRows, Codes]:
+    parts = [*_plays_within_verdicts(columns), *_plays_across_verdicts(columns)]
     if not parts:
         none = np.zeros(0, dtype=np.int32)
-        empty = Rows(none, none, none, np.zeros(0), (none, none), none.astype(np.int8))
+        empty = MatchRows(none, none, none, np.zeros(0), (none, none), none.astype(np.int8))
         return empty, np.zeros(0, dtype=np.int64)
-    compared, sittings = [part for part, _ in parts], [sat for _, sat in parts]
+    row_parts, sittings = [part for part, _ in parts], [sat for _, sat in parts]
     parts.clear()
-    # Marks given apart have no second order: each comparison of theirs is a pair of its own.
-    if not any((part.ahead >= 0).any() for part in compared):
+    # Marks given separately have no second order, so each comparison is a pair of its own.
+    if not any((part.ahead >= 0).any() for part in row_parts):
         sittings.clear()
-        rows = Rows.joined(compared)
+        rows = MatchRows.concatenate(row_parts)
         return rows, np.arange(len(rows), dtype=np.uint32)
-    rows, sitting = Rows.joined(compared), in_one(sittings)
-    ordered = rows.ahead >= 0
-    if ordered.all():
-        code, first = grouped(sitting, rows.one, rows.two, *rows.samples)
+    rows, sitting = MatchRows.concatenate(row_parts), join_blocks(sittings)
+    has_order = rows.ahead >= 0
+    if has_order.all():
+        code, first = group_rows(sitting, rows.first, rows.second, *rows.samples)
         pair = first[code]
     else:
-        own, part = np.flatnonzero(ordered), rows.where(ordered)
-        code, first = grouped(sitting[own], part.one, part.two, *part.samples)
+        ordered_rows, part = np.flatnonzero(has_order), rows.where(has_order)
+        code, first = group_rows(sitting[ordered_rows], part.first, part.second, *part.samples)
         pair = np.arange(len(rows), dtype=np.int64)
-        pair[own] = own[first][code]
+        pair[ordered_rows] = ordered_rows[first][code]
     del sitting, code, first
-    return rows, grouped(pair)[0].astype(np.uint32)
+    return rows, group_rows(pair)[0].astype(np.uint32)
 
 
-def _sittings(columns: Columns) -> Codes:
-    """A number for each item, ballot, trial and rater: what is compared, or joined over orders, shares it."""
-    code, _ = grouped(columns.item, columns.ballot, columns.trial, columns.rater)
+def _sitting_codes(columns: Columns) -> Codes:
+    """Return a code per item, ballot, trial and rater: the unit within which verdicts are compared or joined."""
+    code, _ = group_rows(columns.item, columns.ballot, columns.trial, columns.rater)
     return code.astype(np.uint32)
 
 
-def _together(columns: Columns) -> Iterator[tuple[Rows, Codes]]:
-    """Two responses of one verdict after the other."""
-    sizes = columns.shown
+def _plays_within_verdicts(columns: Columns) -> Iterator[tuple[MatchRows, Codes]]:
+    sizes = columns.response_counts
     several = np.unique(sizes[sizes > 1]).tolist()
-    sitting = _sittings(columns) if several else sizes
+    sitting = _sitting_codes(columns) if several else sizes
     for size in several:
         index = np.flatnonzero((sizes == size) & (columns.fault < 0)).astype(columns.start.dtype)
         at = columns.start[index]
         for here, there in combinations(range(size), 2):
-            yield _compared(columns, index, at + here, at + there, together=True), sitting[index]
+            yield _compare_responses(columns, index, at + here, at + there, together=True), sitting[index]
 
 
-def _apart(columns: Columns) -> Iterator[tuple[Rows, Codes]]:
-    """Two responses that one sitting marked one at a time."""
-    single = np.flatnonzero((columns.shown == 1) & (columns.fault < 0))
+def _plays_across_verdicts(columns: Columns) -> Iterator[tuple[MatchRows, Codes]]:
+    single = np.flatnonzero((columns.response_counts == 1) & (columns.fault < 0))
     if not len(single):
         return
-    sitting, at = _sittings(columns)[single], columns.start[single]
+    sitting, at = _sitting_codes(columns)[single], columns.start[single]
     names, numbers = columns.contestant[at], columns.sample[at]
-    code, _ = grouped(sitting, names)
+    code, _ = group_rows(sitting, names)
     several = np.bincount(code)[code] > 1
     order = np.lexsort((numbers, names, sitting))
     _, begin, sizes = np.unique(sitting[order], return_index=True, return_counts=True)
     for size in np.unique(sizes[sizes > 1]).tolist():
         panel = order[begin[sizes == size][:, None] + np.arange(size)].T
         lefts, rights = np.triu_indices(size, 1)
-        together = max(1, _STEP // panel.shape[1])  # few items make pairs too short to be worth a step each
+        together = max(1, _STEP // panel.shape[1])  # with few items, a pair is too short for a step of its own
         for pair in range(0, len(lefts), together):
             here, there = panel[lefts[pair : pair + together]].ravel(), panel[rights[pair : pair + together]].ravel()
             meet = (names[here] != names[there]) & (
                 (numbers[here] == numbers[there]) | ~(several[here] & several[there])
             )
             here, there = here[meet], there[meet]
-            yield _compared(columns, single[here], at[here], at[there], together=False), sitting[here]
+            yield _compare_responses(columns, single[here], at[here], at[there], together=False), sitting[here]
 
 
-def _compared(columns: Columns, row: Any, here: Any, there: Any, *, together: bool) -> Rows:
-    """The comparisons of two columns of responses, each turned so that the name that sorts first stands first."""
+def _compare_responses(columns: Columns, row: Any, here: Any, there: Any, *, together: bool) -> MatchRows:
+    """Turn each comparison so that the name that sorts first is first."""
     size, who = len(row), columns.contestant.dtype
-    one, two, outcome = np.empty(size, dtype=who), np.empty(size, dtype=who), np.empty(size)
-    alike = is_constant(columns.sample)
-    samples = np.empty((2, 0 if alike else size), dtype=columns.sample.dtype)
+    first_codes, second_codes, outcome = np.empty(size, dtype=who), np.empty(size, dtype=who), np.empty(size)
+    has_one_sample = is_constant(columns.sample)
+    samples = np.empty((2, 0 if has_one_sample else size), dtype=columns.sample.dtype)
     ahead = np.empty(size, dtype=np.int8) if together else np.broadcast_to(np.int8(-1), size)
-    # By the block: what is needed on the way would take several times the memory of what comes of it.
+    # In blocks, because temporary arrays would take several times the memory of the result.
     for start in range(0, size, _BLOCK):
         rows = slice(start, start + _BLOCK)
         ours, theirs = here[rows], there[rows]
         left, right = columns.contestant[ours], columns.contestant[theirs]
-        turned = left > right
-        one[rows], two[rows] = np.where(turned, right, left), np.where(turned, left, right)
+        is_swapped = left > right
+        first_codes[rows], second_codes[rows] = np.where(is_swapped, right, left), np.where(is_swapped, left, right)
         gap = columns.mark[ours] - columns.mark[theirs]
-        outcome[rows] = (np.sign(np.where(turned, -gap, gap)) + 1) / 2
-        if not alike:
+        outcome[rows] = (np.sign(np.where(is_swapped, -gap, gap)) + 1) / 2
+        if not has_one_sample:
             first, second = columns.sample[ours], columns.sample[theirs]
-            samples[:, rows] = np.where(turned, second, first), np.where(turned, first, second)
+            samples[:, rows] = np.where(is_swapped, second, first), np.where(is_swapped, first, second)
         if together:
-            ahead[rows] = ~turned
-    # Where nobody answered twice, the samples are one value.
-    both = (np.broadcast_to(columns.sample[:1], size),) * 2 if alike else (samples[0], samples[1])
-    return Rows(columns.item[row], one, two, outcome, both, ahead)
+            ahead[rows] = ~is_swapped
+    # If every contestant answered once, all samples share one value.
+    both = (np.broadcast_to(columns.sample[:1], size),) * 2 if has_one_sample else (samples[0], samples[1])
+    return MatchRows(columns.item[row], first_codes, second_codes, outcome, both, ahead)
 
 
-def means_by_order(plays: Rows, pair: Codes) -> Outcomes:
-    """What the first won of each pair in the order that shows it second, and in the other; NaN where it was not."""
+def means_by_order(plays: MatchRows, pair: Codes) -> Outcomes:
+    """Return the mean outcome of each pair's first: row 0 if shown second, row 1 if shown first, NaN if not shown."""
     size = int(pair.max()) + 1
     means = np.full((2, size), np.nan)
     for order in (0, 1):
         in_order = plays.ahead == order
         of_pair = pair[in_order]
-        heard = np.bincount(of_pair, minlength=size)
+        play_counts = np.bincount(of_pair, minlength=size)
         total = np.bincount(of_pair, plays.outcome[in_order], size)
-        np.divide(total, heard, out=means[order], where=heard > 0)
+        np.divide(total, play_counts, out=means[order], where=play_counts > 0)
     return means
 
 
-def _joined(plays: Rows, pair: Codes, rule: Rule) -> tuple[Rows, int]:
-    """One result for each pair, and how many pairs lack an order."""
+def _join_orders(plays: MatchRows, pair: Codes, rule: Rule) -> tuple[MatchRows, int]:
+    """Return one result per pair, and the number of pairs that lack an order."""
     if not (plays.ahead >= 0).any():
-        # Marks given apart have no order to join: each comparison is a match as it stands, under every rule.
+        # Marks given separately have no order to join, so each comparison is a match under every rule.
         return plays, 0
     size = int(pair.max()) + 1
     means = means_by_order(plays, pair)
     alone = plays.ahead < 0
-    apart = np.bincount(pair[alone], minlength=size) > 0
-    half = (np.isnan(means[0]) != np.isnan(means[1])) & ~apart
+    is_marked_apart = np.bincount(pair[alone], minlength=size) > 0
+    half = (np.isnan(means[0]) != np.isnan(means[1])) & ~is_marked_apart
     if rule == "each":
         return plays, int(half.sum())
-    if apart.any():
-        means[:, apart] = np.bincount(pair[alone], plays.outcome[alone], size)[apart]
+    if is_marked_apart.any():
+        means[:, is_marked_apart] = np.bincount(pair[alone], plays.outcome[alone], size)[is_marked_apart]
     if rule == "mean":
-        known = ~np.isnan(means)
-        outcome = np.where(known, means, 0.0).sum(axis=0) / known.sum(axis=0)
+        has_mean = ~np.isnan(means)
+        outcome = np.where(has_mean, means, 0.0).sum(axis=0) / has_mean.sum(axis=0)
     else:
         votes = np.sign(means - 0.5).sum(axis=0)
         outcome = np.where(np.abs(votes) == 2, (votes / 2 + 1) / 2, 0.5)
         if rule == "majority":
             outcome = (np.sign(votes) + 1) / 2
     del means
-    _, first = grouped(pair)
+    _, first = group_rows(pair)
     rows = replace(plays.where(first), outcome=outcome)
     if rule == "mean":
         return rows, int(half.sum())

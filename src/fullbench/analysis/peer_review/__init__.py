@@ -1,1 +1,1 @@
-"""What a peer review shows: who is best, and whose reviews count how much."""
+"""Peer review tables: rankings of contestants that review each other, and reviewer weights."""

@@ -1,4 +1,4 @@
-"""What is right about contestants and their answers, from whoever can say: people, a known truth, a list of scores."""
+"""Ground truth about contestants and pairs: from people, a judge that knows, or a list of scores."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from fullbench.analysis.peer_review.reviews_from_record import TRUTHS
-from fullbench.analysis.people.joined_votes import joined_record
+from fullbench.analysis.people.joined_votes import join_record_votes
 from fullbench.analysis.scope_text import OVERALL
 from fullbench.core.note import Note
 from fullbench.core.record import Record
@@ -20,7 +20,7 @@ Pair = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class Truth:
-    """True scores of contestants, and a sentence that says whose they are; both empty where nobody knows."""
+    """True scores of contestants and a sentence on their source; both empty if unknown."""
 
     scores: Mapping[str, float]
     source: str = ""
@@ -29,52 +29,41 @@ class Truth:
         return bool(self.scores)
 
 
-def given_scores(scores: Mapping[str, float], file: str) -> Truth:
-    """A list of scores that was given, such as contestants' scores on a benchmark."""
-    return Truth(scores, Note("peers.truth.given", "Truth: the scores in {file}.", file=file))
+def truth_from_scores(scores: Mapping[str, float], file: str) -> Truth:
+    """Return the truth given by a list of scores, such as contestants' scores on a benchmark."""
+    return Truth(scores, Note("peers.truth.given", file=file))
 
 
-def in_this_order(best_first: tuple[str, ...]) -> Truth:
-    """An order as scores: the last has 1.
+def truth_from_order(best_first: tuple[str, ...]) -> Truth:
+    """Return an order as scores; the last contestant gets 1.
 
-    >>> in_this_order(("keen", "fair", "blind")).scores
+    >>> truth_from_order(("keen", "fair", "blind")).scores
     {'keen': 3.0, 'fair': 2.0, 'blind': 1.0}
     """
     scores = {name: float(len(best_first) - place) for place, name in enumerate(best_first)}
-    return Truth(
-        scores,
-        Note(
-            "peers.truth.order",
-            "Truth: the order in which the contestants were named, as whole numbers; Pearson is against ranks.",
-        ),
-    )
+    return Truth(scores, Note("peers.truth.order"))
 
 
-def truth_of(record: Record) -> Truth:
-    """What a record itself knows: people's rulings where there are any, else those of a judge that knows the truth."""
+def truth_from_record(record: Record) -> Truth:
+    """Return the truth in a record: people's verdicts if there are any, else those of a judge that knows the truth."""
     for judge in TRUTHS:
-        heard = record.where(
+        judge_verdicts = record.where(
             lambda verdict: verdict.item in record.items and verdict.criterion != VISUAL, judge=judge, fault=None
         )
-        scores = true_scores(heard)
+        scores = true_scores(judge_verdicts)
         if not scores:
             continue
         if judge == PEOPLE:
-            voters = len({verdict.rater for verdict in heard})
-            source = Note(
-                "peers.truth.people",
-                "Truth: people, by {n:,} votes of {voters} on answers to these questions.",
-                n=len(heard),
-                voters=voters,
-            )
+            voters = len({verdict.rater for verdict in judge_verdicts})
+            source = Note("peers.truth.people", n=len(judge_verdicts), voters=voters)
         else:
-            source = Note("peers.truth.known", "Truth: known for {n:,} pairs of answers.", n=len(heard))
+            source = Note("peers.truth.known", n=len(judge_verdicts))
         return Truth(scores, source)
     return Truth({})
 
 
 def true_scores(record: Record) -> dict[str, float]:
-    """What those who stand for the truth make of each contestant: its mean mark; empty where they said nothing."""
+    """Return each contestant's mean mark by the judges in `TRUTHS`, or an empty dict if there are none."""
     marks_by_name: dict[str, list[float]] = {}
     for verdict in record:
         from_truth = verdict.judge in TRUTHS and verdict.item in record.items and verdict.criterion != VISUAL
@@ -84,28 +73,28 @@ def true_scores(record: Record) -> dict[str, float]:
     return {name: fmean(marks) for name, marks in sorted(marks_by_name.items())}
 
 
-def true_rulings(record: Record, criterion: str) -> dict[Pair, float]:
-    """For each pair what the first by name has of the truth: 1, 0, or 0.5 where the truth ties or people are split.
-
-    The criterion's own rulings go before overall ones, and what is known for certain before what people say.
+def true_outcomes(record: Record, criterion: str) -> dict[Pair, float]:
+    """Return for each pair the true outcome of the first by name: 1, 0, or 0.5 for a tie or a split vote.
+    Verdicts on the criterion itself override overall ones. The judge `truth` overrides people.
     """
     truths = record.where(lambda verdict: verdict.judge in TRUTHS and len(verdict.contestants) == 2, fault=None)
-    rulings: dict[Pair, float] = {}
-    for named in (OVERALL, criterion):
+    verdicts: dict[Pair, float] = {}
+    for criterion_name in (OVERALL, criterion):
         for judge in TRUTHS:
-            together, _ = joined_record(truths.where(criterion=named, judge=judge), judge)
+            together, _ = join_record_votes(truths.where(criterion=criterion_name, judge=judge), judge)
             for verdict in together:
-                rulings[pair_of(verdict)] = outcome(verdict)
-    return rulings
+                verdicts[pair_of(verdict)] = outcome_for_first(verdict)
+    return verdicts
 
 
 def pair_of(verdict: Verdict) -> Pair:
+    """Return the item and the two contestants of a verdict, sorted by name."""
     first, second = sorted(verdict.contestants)
     return verdict.item, first, second
 
 
-def outcome(verdict: Verdict) -> float:
-    """What the first by name has of a verdict on two: 1, 0.5 or 0."""
+def outcome_for_first(verdict: Verdict) -> float:
+    """Return the outcome of a verdict on two for the first by name: 1, 0.5 or 0."""
     marks = dict(zip(verdict.contestants, verdict.marks or (), strict=True))
     first, second = sorted(marks)
     return 0.5 if marks[first] == marks[second] else float(marks[first] > marks[second])

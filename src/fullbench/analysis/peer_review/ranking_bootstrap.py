@@ -1,4 +1,4 @@
-"""What the ranking would have been on other pictures: they are drawn again, and weights are learned anew each time."""
+"""Bootstrap of the UPME ranking over pictures; reviewer weights are learned anew in each draw."""
 
 from __future__ import annotations
 
@@ -6,10 +6,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from fullbench.analysis.peer_review.ground_truth import in_this_order
-from fullbench.analysis.peer_review.ranking_methods import Terms, consensus, in_order, nearness
+from fullbench.analysis.peer_review.ground_truth import truth_from_order
+from fullbench.analysis.peer_review.ranking_methods import (
+    RankingOptions,
+    learn_consensus,
+    nearness_to_truth,
+    order_true_scores,
+)
 from fullbench.analysis.peer_review.reviews_from_record import Reviews
-from fullbench.core.column_labels import headings
+from fullbench.core.column_labels import table_columns
 from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note
 from fullbench.core.table import Cell, Table
@@ -21,66 +26,73 @@ if TYPE_CHECKING:
 RESAMPLES = 200
 
 
-def draws(reviews: Reviews, terms: Terms) -> list[Floats]:
-    """UPME's scores on each draw of pictures that shows every contestant."""
+def bootstrap_scores(reviews: Reviews, terms: RankingOptions) -> list[Floats]:
+    """Return UPME's scores on each draw of pictures that shows every contestant."""
     import numpy as np
 
     rng = np.random.default_rng(terms.seed)
-    drawn: list[Floats] = []
+    score_draws: list[Floats] = []
     for _ in range(RESAMPLES):
         again = reviews.peers(terms.gamma, rng.integers(0, len(reviews.images), len(reviews.images)).tolist())
-        if (again.counts.sum(axis=0) > 0).all():
-            drawn.append(np.array(consensus(again, "UPME", starts=1, terms=replace(terms, seed=0)).scores))
-    if not drawn:
-        raise Undefined(Note("undefined.no-draw-of-pictures-shows", "no draw of pictures shows every contestant"))
-    return drawn
+        if (again.counts.sum(axis=0) > 0).all():  # a contestant without reviews has no score
+            score_draws.append(np.array(learn_consensus(again, "UPME", starts=1, terms=replace(terms, seed=0)).scores))
+    if not score_draws:
+        raise Undefined(Note("undefined.no-draw-of-pictures-shows"))
+    return score_draws
 
 
-def interval(reviews: Reviews, terms: Terms) -> list[Estimate]:
-    """UPME's scores with 95% intervals."""
+def score_intervals(reviews: Reviews, terms: RankingOptions) -> list[Estimate]:
+    """Return UPME's scores with 95% intervals."""
     import numpy as np
 
-    whole = consensus(reviews.peers(terms.gamma), "UPME", starts=8, terms=terms).scores
-    drawn = draws(reviews, terms)
-    low, high = np.quantile(np.array(drawn), [0.025, 0.975], axis=0)
-    seen = [int(((reviews.first == place) | (reviews.second == place)).sum()) for place in range(len(reviews.names))]
+    full_scores = learn_consensus(reviews.peers(terms.gamma), "UPME", starts=8, terms=terms).scores
+    score_draws = bootstrap_scores(reviews, terms)
+    # Draws can all be on one side of the estimate; each interval is widened below to contain it.
+    low, high = np.quantile(np.array(score_draws), [0.025, 0.975], axis=0)
+    review_counts = [
+        int(((reviews.first == place) | (reviews.second == place)).sum()) for place in range(len(reviews.names))
+    ]
     return [
-        Estimate(value, min(value, float(a)), max(value, float(b)), n, 0.95, f"bootstrap over pictures, {len(drawn)}")
-        for value, a, b, n in zip(whole, low, high, seen, strict=True)
+        Estimate(
+            value, min(value, float(a)), max(value, float(b)), n, 0.95, f"bootstrap over pictures, {len(score_draws)}"
+        )
+        for value, a, b, n in zip(full_scores, low, high, review_counts, strict=True)
     ]
 
 
-def order(reviews: Reviews, *, best_first: Sequence[str], terms: Terms) -> Table:
-    """Whether the order that was known beforehand is found again; no row where none was."""
-    columns = headings("contestants", "spearman", "in order")
-    title = Note("peers.drawn.title.whether-the-known-order-is", "Whether the known order is found again")
+def known_order_table(reviews: Reviews, *, best_first: Sequence[str], terms: RankingOptions) -> Table:
+    """Return how often the ranking recovers an order known beforehand; no rows if `best_first` is empty."""
+    columns = table_columns("contestants", "spearman", "in order")
+    title = Note("peers.drawn.title.whether-the-known-order-is")
     if not best_first:
         return Table("order", title, columns, [])
-    truth = in_order(reviews.names, in_this_order(tuple(best_first)).scores)
-    consensus_scores = consensus(reviews.peers(terms.gamma), "UPME", starts=8, terms=terms).scores
-    drawn = [nearness(list(scores), truth).spearman for scores in draws(reviews, terms)]
-    rows: list[list[Cell]] = [[len(truth), _around(nearness(consensus_scores, truth).spearman, drawn), _share(drawn)]]
-    notes = [
-        Note(
-            "peers.drawn.spearman-of-upme-s-scores",
-            "Spearman of UPME's scores with the order in which the contestants were named, best first.",
-        ),
-        Note(
-            "peers.drawn.in-order-the-share-of",
-            "In order: the share of draws of pictures in which all of them stand in that order.",
-        ),
+    truth = order_true_scores(reviews.names, truth_from_order(tuple(best_first)).scores)
+    consensus_scores = learn_consensus(reviews.peers(terms.gamma), "UPME", starts=8, terms=terms).scores
+    correlations = [nearness_to_truth(list(scores), truth).spearman for scores in bootstrap_scores(reviews, terms)]
+    rows: list[list[Cell]] = [
+        [
+            len(truth),
+            _percentile_estimate(nearness_to_truth(consensus_scores, truth).spearman, correlations),
+            _perfect_order_share(correlations),
+        ]
     ]
+    notes = [Note("peers.drawn.spearman-of-upme-s-scores"), Note("peers.drawn.in-order-the-share-of")]
     return Table("order", title, columns, rows, notes, terms.settings)
 
 
-def _around(value: float, drawn: Sequence[float]) -> Estimate:
+def _percentile_estimate(value: float, correlations: Sequence[float]) -> Estimate:
     import numpy as np
 
-    low, high = (float(end) for end in np.quantile(drawn, [0.025, 0.975]))
+    low, high = (float(end) for end in np.quantile(correlations, [0.025, 0.975]))
     return Estimate(
-        value, min(value, low), max(value, high), len(drawn), 0.95, f"bootstrap over pictures, {len(drawn)}"
+        value,
+        min(value, low),
+        max(value, high),
+        len(correlations),
+        0.95,
+        f"bootstrap over pictures, {len(correlations)}",
     )
 
 
-def _share(drawn: Sequence[float]) -> float:
-    return sum(correlation == 1 for correlation in drawn) / len(drawn)
+def _perfect_order_share(correlations: Sequence[float]) -> float:
+    return sum(correlation == 1 for correlation in correlations) / len(correlations)

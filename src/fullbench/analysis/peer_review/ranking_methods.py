@@ -1,4 +1,4 @@
-"""Every way to make one ranking of many reviews, by name, and how near a ranking comes to the truth."""
+"""Methods that turn reviews into one ranking, by name, and the nearness of a ranking to the truth."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ Scores = tuple[float, ...]
 
 
 @dataclass(frozen=True)
-class Terms:
-    """On what terms a ranking is made: the weights of the parts, how the paper is read, where weights begin."""
+class RankingOptions:
+    """Options of a ranking: weights of the parts, interpretation of the paper's equations, initial weights."""
 
     gamma: Gamma = field(default_factory=lambda: GAMMA)
     seed: int = 0
@@ -32,28 +32,30 @@ class Terms:
 
     @property
     def settings(self) -> dict[str, object]:
-        """What a table says of where it comes from; what is usual goes unsaid."""
+        """Options as a dict for the source of a table; defaults of `reading` and `initial` are left out."""
         source: dict[str, object] = {"gamma": dict(self.gamma), "seed": self.seed}
         source |= {"reading": self.reading} if self.reading != USUAL else {}
         return source | ({"initial": self.initial} if self.initial != "many" else {})
 
 
-def consensus(peers: Peers, method: str, *, starts: int = STARTS, terms: Terms | None = None) -> Consensus:
-    """Scores and weights by one of the methods that learn from the matrices alone."""
-    terms = terms or Terms()
+def learn_consensus(
+    peers: Peers, method: str, *, starts: int = STARTS, terms: RankingOptions | None = None
+) -> Consensus:
+    """Return scores and weights by a method that learns from the matrices alone."""
+    terms = terms or RankingOptions()
     seed = terms.seed
     if method in {"UPME", ROBUST}:
-        heard = peers if method == "UPME" else peers.trimmed()
-        return by_reading(heard, terms.reading, starts=starts, seed=seed, initial=terms.initial)
+        counted_peers = peers if method == "UPME" else peers.without_extremes()
+        return by_reading(counted_peers, terms.reading, starts=starts, seed=seed, initial=terms.initial)
     if method == "PiCO":
-        return learning.pico(peers, starts=starts, seed=seed)
+        return learning.pico_consensus(peers, starts=starts, seed=seed)
     if method == "PRD":
-        return learning.prd(peers)
-    return learning.uniform(peers)
+        return learning.prd_consensus(peers)
+    return learning.uniform_consensus(peers)
 
 
-def voted(reviews: Reviews, method: str) -> Scores:
-    """Scores by counting votes; the picture and the pair are what is voted on."""
+def scores_by_vote(reviews: Reviews, method: str) -> Scores:
+    """Return scores from votes, counted per picture and pair."""
     columns = (reviews.first, reviews.second, reviews.votes)
     if method == "majority vote":
         vote_scores = majority_vote(reviews.questions, *columns, contestants=len(reviews.names))
@@ -61,23 +63,25 @@ def voted(reviews: Reviews, method: str) -> Scores:
         vote_scores = list(
             rating_vote(reviews.questions, reviews.reviewer, *columns, contestants=len(reviews.names)).scores
         )  # fmt: skip
-    known = [score for score in vote_scores if score is not None]
-    if len(known) < len(vote_scores):
-        raise Undefined(Note("undefined.a-contestant-was-never-voted", "a contestant was never voted on"))
-    return tuple(known)
+    known_scores = [score for score in vote_scores if score is not None]
+    if len(known_scores) < len(vote_scores):
+        raise Undefined(Note("undefined.a-contestant-was-never-voted"))
+    return tuple(known_scores)
 
 
-def scores(reviews: Reviews, method: str, terms: Terms | None = None, *, starts: int = STARTS) -> Scores:
-    """What a method makes of the reviews, a score for each contestant in the order of their names."""
+def method_scores(
+    reviews: Reviews, method: str, terms: RankingOptions | None = None, *, starts: int = STARTS
+) -> Scores:
+    """Return the scores of all contestants by one method, in the order of their names."""
     if method.endswith("vote"):
-        return voted(reviews, method)
-    terms = terms or Terms()
-    return consensus(reviews.peers(terms.gamma), method, starts=starts, terms=terms).scores
+        return scores_by_vote(reviews, method)
+    terms = terms or RankingOptions()
+    return learn_consensus(reviews.peers(terms.gamma), method, starts=starts, terms=terms).scores
 
 
 @dataclass(frozen=True, slots=True)
 class Nearness:
-    """How near scores come to the truth: two correlations (1 is best) and the disorder of the ranking (0 is best)."""
+    """Nearness of scores to the truth: three correlations (1 is best) and the entropy of the ranking (0 is best)."""
 
     pearson: float
     spearman: float
@@ -85,34 +89,27 @@ class Nearness:
     entropy: float
 
 
-def nearness(estimated: Sequence[float], truth: Sequence[float]) -> Nearness:
-    """Scores beside true scores of the same contestants.
+def nearness_to_truth(estimated_scores: Sequence[float], truth: Sequence[float]) -> Nearness:
+    """Compare scores with the true scores of the same contestants.
 
-    >>> nearness([0.9, 0.5, 0.1], [3, 2, 1])
+    >>> nearness_to_truth([0.9, 0.5, 0.1], [3, 2, 1])
     Nearness(pearson=1.0, spearman=1.0, kendall=1.0, entropy=0.0)
     """
     import numpy as np
     from scipy import stats
 
-    if len(estimated) < 3 or np.ptp(estimated) == 0 or np.ptp(truth) == 0:
-        raise Undefined(
-            Note(
-                "undefined.nearness-needs-three-contestants-or",
-                "nearness needs three contestants or more whose scores differ",
-            )
-        )
+    if len(estimated_scores) < 3 or np.ptp(estimated_scores) == 0 or np.ptp(truth) == 0:
+        raise Undefined(Note("undefined.nearness-needs-three-contestants-or"))
     pearson, spearman, kendall = (
-        round(float(test(estimated, truth).statistic), 12)
+        round(float(test(estimated_scores, truth).statistic), 12)
         for test in (stats.pearsonr, stats.spearmanr, stats.kendalltau)
     )
-    return Nearness(pearson, spearman, kendall, permutation_entropy(true_ranks(estimated, truth)))
+    return Nearness(pearson, spearman, kendall, permutation_entropy(true_ranks(estimated_scores, truth)))
 
 
-def in_order(names: Sequence[str], truth: Mapping[str, float]) -> list[float]:
-    """True scores in the order of the names; `Undefined` where one is missing."""
+def order_true_scores(names: Sequence[str], truth: Mapping[str, float]) -> list[float]:
+    """Return true scores in the order of the names, or raise `Undefined` if one is missing."""
     missing = [name for name in names if name not in truth]
     if missing:
-        raise Undefined(
-            Note("undefined.the-truth-says-nothing-of", "the truth says nothing of {names}", names=", ".join(missing))
-        )
+        raise Undefined(Note("undefined.the-truth-says-nothing-of", names=", ".join(missing)))
     return [truth[name] for name in names]

@@ -1,4 +1,4 @@
-"""Two biases of reviewers, each as a table of two by two: a liking for length, and one for one's own family."""
+"""Two biases of reviewers, each as a 2x2 table: towards longer answers, and towards the own family."""
 
 from __future__ import annotations
 
@@ -6,33 +6,32 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fullbench.analysis.peer_review.ground_truth import Pair, pair_of, true_rulings
-from fullbench.analysis.peer_review.reviews_from_record import TRUTHS, Reviews, reviewer_of, reviewers
-from fullbench.core.column_labels import headings
+from fullbench.analysis.peer_review.ground_truth import Pair, pair_of, true_outcomes
+from fullbench.analysis.peer_review.reviews_from_record import TRUTHS, Reviews, match_judges_to_contestants, reviewer_of
+from fullbench.core.column_labels import table_columns
 from fullbench.core.model import family_of
-from fullbench.core.note import Note, sentence, word
+from fullbench.core.note import Note, error_sentence, word_note
 from fullbench.core.record import Record
 from fullbench.core.rubric import CORRECTNESS, VISUAL
 from fullbench.core.table import Cell, Table
 from fullbench.core.text import length_of
 from fullbench.core.verdict import Verdict
 from fullbench.errors import Undefined
-from fullbench.stats.bias.two_by_two_tables import Association, association
+from fullbench.stats.bias.two_by_two_tables import Association, chi_square_association
 
 if TYPE_CHECKING:
     from fullbench.stats.array_checks import Floats
-    from fullbench.stats.peer_review.shared_bias import Leaning
+    from fullbench.stats.peer_review.shared_bias import BiasEstimate
     from fullbench.stats.ratings.joint_rating_model import Votes
 
-Chosen = Callable[[Verdict, int], bool | None]
-"""Whether the response at a place is of the kind that a bias likes, and the other not; None where neither, or both."""
+TraitCheck = Callable[[Verdict, int], bool | None]
+"""Return True if only the response at this place has the trait, False if only the other has, None otherwise."""
 
 
 @dataclass(frozen=True)
-class Counted:
-    """How often the kind was chosen (columns: yes, no) when the reviewer was wrong and when it was right (rows).
-
-    `test` is None, and `why` says why, where the counts allow none.
+class BiasCounts:
+    """2x2 counts: answers with the trait chosen or not (columns), by wrong and right reviews (rows).
+    `test` is None if the counts allow no test, and `why` gives the reason.
     """
 
     wrong: tuple[int, int]
@@ -41,17 +40,17 @@ class Counted:
     why: str = ""
 
 
-def longer(record: Record) -> Chosen:
-    """The longer answer."""
+def longer_answer_check(record: Record) -> TraitCheck:
+    """Return a check for the longer answer."""
 
-    def of(verdict: Verdict, place: int) -> bool | None:
-        responses = [record.responses.get((verdict.item, *shown)) for shown in verdict.shown]
+    def is_longer(verdict: Verdict, place: int) -> bool | None:
+        responses = [record.responses.get((verdict.item, *response_key)) for response_key in verdict.shown_responses]
         if None in responses:
             return None
         lengths = [length_of(response.text) for response in responses if response is not None]
         return None if lengths[0] == lengths[1] else lengths[place] > lengths[1 - place]
 
-    return of
+    return is_longer
 
 
 Families = Callable[[str], str]
@@ -59,147 +58,124 @@ LONGER = "longer answer"
 OWN = "own family"
 
 
-def families_by(known: Mapping[str, str] | None = None) -> Families:
-    """The family of each contestant: as it was given, or what its name shows."""
-    return lambda name: (known or {}).get(name) or family_of(name)
+def family_lookup(known_families: Mapping[str, str] | None = None) -> Families:
+    """Return a function for the family of a contestant: the given one, or else derived from its name."""
+    return lambda name: (known_families or {}).get(name) or family_of(name)
 
 
-def own_family(record: Record, families: Mapping[str, str] | None = None) -> Chosen:
-    """The answer of the reviewer's own family. Families are those given, or what the names show."""
-    family, known = families_by(families), reviewers(record)
+def own_family_check(record: Record, families: Mapping[str, str] | None = None) -> TraitCheck:
+    """Return a check for the answer of the reviewer's own family."""
+    family, contestant_by_judge = family_lookup(families), match_judges_to_contestants(record)
 
-    def of(verdict: Verdict, place: int) -> bool | None:
-        reviewer = reviewer_of(record, verdict, known)
+    def is_own_family(verdict: Verdict, place: int) -> bool | None:
+        reviewer = reviewer_of(record, verdict, contestant_by_judge)
         kin = [family(name) == family(reviewer) for name in verdict.contestants]
         return None if kin[0] == kin[1] else kin[place]
 
-    return of
+    return is_own_family
 
 
-def counted(record: Record, criterion: str, likes: Chosen) -> Counted:
-    """Reviews that chose one of two answers, against what those say who stand for the truth. Ties are left out."""
-    truth = true_rulings(record, criterion)
-    cells = {(right, liked): 0 for right in (False, True) for liked in (True, False)}
+def count_choices(record: Record, criterion: str, check_trait: TraitCheck) -> BiasCounts:
+    """Count reviews that chose one of two answers, right or wrong by the judges in `TRUTHS`. Ties are left out."""
+    truth = true_outcomes(record, criterion)
+    cells = {(right, has_trait): 0 for right in (False, True) for has_trait in (True, False)}
     for verdict in record.where(criterion=criterion, fault=None):
-        winner = None if verdict.judge in TRUTHS or len(verdict.contestants) != 2 else _winner(verdict)
-        true = _named(truth, verdict) if winner is not None else None
+        winner = None if verdict.judge in TRUTHS or len(verdict.contestants) != 2 else _winner_name(verdict)
+        true = _true_winner(truth, verdict) if winner is not None else None
         if winner is None or true is None:
             continue
-        liked = likes(verdict, verdict.contestants.index(winner))
-        if liked is not None:
-            cells[winner == true, liked] += 1
+        has_trait = check_trait(verdict, verdict.contestants.index(winner))
+        if has_trait is not None:
+            cells[winner == true, has_trait] += 1
     wrong, right = ((cells[row, True], cells[row, False]) for row in (False, True))
     try:
-        return Counted(wrong, right, association([wrong, right]))
+        return BiasCounts(wrong, right, chi_square_association([wrong, right]))
     except ValueError as error:
-        return Counted(wrong, right, None, sentence(error))
+        return BiasCounts(wrong, right, None, error_sentence(error))
 
 
-def _named(truth: Mapping[Pair, float], verdict: Verdict) -> str | None:
-    """The winner of a pair by the truth; None where it ties, or says nothing."""
+def _true_winner(truth: Mapping[Pair, float], verdict: Verdict) -> str | None:
     pair = pair_of(verdict)
     true = truth.get(pair, 0.5)
     return None if true == 0.5 else pair[1 if true > 0.5 else 2]
 
 
-def leaning(reviews: Reviews, record: Record, criterion: str, kind: str, families: Families) -> Leaning:
-    """Whether reviews lean toward longer answers (`longer answer`) or one's own (`own family`) where the truth, who
-    answers and the picture are the same."""
+def estimate_bias(reviews: Reviews, record: Record, criterion: str, kind: str, families: Families) -> BiasEstimate:
+    """Estimate the bias to `longer answer` or `own family` at equal truth, contestants and picture."""
     import numpy as np
 
-    from fullbench.stats.peer_review.shared_bias import beside_truth
+    from fullbench.stats.peer_review.shared_bias import fit_vote_model_with_truth
 
-    truth = true_rulings(record, criterion)
-    votes, rows = reviews.rulings(criterion)
+    truth = true_outcomes(record, criterion)
+    votes, rows = reviews.joint_votes(criterion)
     names = reviews.names
     pairs = [(reviews.items[row], names[reviews.first[row]], names[reviews.second[row]]) for row in rows]
-    known = np.array([pair in truth for pair in pairs], dtype=bool)
+    has_truth = np.array([pair in truth for pair in pairs], dtype=bool)
     if reviews.lead is not None:
-        known &= ~np.isnan(reviews.lead[rows])
-    if not known.any():
-        raise Undefined(Note("undefined.no-true-ruling", "the truth says nothing of these reviews"))
-    heard = votes.only(known)
-    true = np.array([truth[pair] for pair, there in zip(pairs, known, strict=True) if there])
-    model = beside_truth(heard, len(names), true)
-    return model.leaning(heard.lead if kind == LONGER else own_family_of(heard, names, families))
+        has_truth &= ~np.isnan(reviews.lead[rows])
+    if not has_truth.any():
+        raise Undefined(Note("undefined.no-true-ruling"))
+    compared_votes = votes.select_rows(has_truth)
+    true = np.array([truth[pair] for pair, there in zip(pairs, has_truth, strict=True) if there])
+    model = fit_vote_model_with_truth(compared_votes, len(names), true)
+    return model.estimate_bias(
+        compared_votes.lead if kind == LONGER else own_family_of(compared_votes, names, families)
+    )
 
 
 def own_family_of(votes: Votes, names: Sequence[str], families: Families) -> Floats:
-    """1 where the first answer is of the reviewer's family and the second not, -1 the other way round."""
+    """Return 1 if only the first answer is of the reviewer's family, -1 if only the second is, else 0."""
     import numpy as np
 
     family = [families(name) for name in names]
     places = {name: place for place, name in enumerate(sorted(set(family)))}
     code = np.array([places[name] for name in family])
     kin = code[votes.judge]
-    toward: Floats = (kin == code[votes.one]).astype(np.float64) - (kin == code[votes.two])
+    toward: Floats = (kin == code[votes.first]).astype(np.float64) - (kin == code[votes.second])
     return toward
 
 
-def _winner(verdict: Verdict) -> str | None:
+def _winner_name(verdict: Verdict) -> str | None:
     if verdict.marks is None or verdict.marks[0] == verdict.marks[1]:
         return None
     return verdict.contestants[0] if verdict.marks[0] > verdict.marks[1] else verdict.contestants[1]
 
 
-def biases(record: Record, families: Mapping[str, str] | None = None) -> Table:
-    """Two biases by the paper's table of two by two, and by a test that compares like with like."""
-    reviews, of = Reviews.of(record), families_by(families)
+def reviewer_bias_table(record: Record, families: Mapping[str, str] | None = None) -> Table:
+    """Return the two biases by the paper's 2x2 test, and by a test that compares like with like."""
+    reviews, lookup_family = Reviews.from_record(record), family_lookup(families)
     rows: list[list[Cell]] = []
     notes: list[str] = []
     for criterion in (CORRECTNESS, VISUAL):
-        for name, likes in ((LONGER, longer(record)), (OWN, own_family(record, families))):
-            counts = counted(record, criterion, likes)
+        for name, check_trait in ((LONGER, longer_answer_check(record)), (OWN, own_family_check(record, families))):
+            counts = count_choices(record, criterion, check_trait)
             if not sum(counts.wrong + counts.right):
                 continue
             test = counts.test
-            figures: list[Cell] = [None] * 3 if test is None else [test.chi_square, test.p, test.phi]
+            metrics: list[Cell] = [None] * 3 if test is None else [test.chi_square, test.p, test.phi]
             if test is None:
-                notes.append(
-                    Note(
-                        "peers.tables.no-test",
-                        "{name}, {criterion}: no test, {why}.",
-                        name=word(name),
-                        criterion=criterion,
-                        why=counts.why,
-                    )
-                )
+                notes.append(Note("peers.tables.no-test", name=word_note(name), criterion=criterion, why=counts.why))
             try:
-                lean = leaning(reviews, record, criterion, name, of)
-                figures += [lean.share, lean.p]
+                lean = estimate_bias(reviews, record, criterion, name, lookup_family)
+                metrics += [lean.share, lean.p]
             except Undefined as reason:
-                figures += [None, None]
+                metrics += [None, None]
                 notes.append(
                     Note(
-                        "peers.tables.no-leaning",
-                        "{name}, {criterion}: like was not compared with like, {why}.",
-                        name=word(name),
-                        criterion=criterion,
-                        why=sentence(reason),
+                        "peers.tables.no-leaning", name=word_note(name), criterion=criterion, why=error_sentence(reason)
                     )
                 )
-            rows.append([name, criterion, *counts.wrong, *counts.right, *figures])
-    columns = headings(
+            rows.append([name, criterion, *counts.wrong, *counts.right, *metrics])
+    columns = table_columns(
         "chosen", "criterion", "wrong: yes", "wrong: no", "right: yes", "right: no", "chi-square", "p", "phi",
         "chosen over an equal", "p, like with like",
     )  # fmt: skip
-    title = Note("peers.tables.title.whether-wrong-reviews-lean-one", "Whether wrong reviews lean one way")
+    title = Note("peers.tables.title.whether-wrong-reviews-lean-one")
     counts_of = ["wrong: yes", "wrong: no", "right: yes", "right: no"]
     heat = {"kind": "matrix", "row": "chosen", "columns": counts_of, "column": "ruling", "value": "reviews"}
-    # One criterion alone has a row for each bias: with two, the criterion tells them apart.
-    drawn = heat if len({str(row[0]) for row in rows}) == len(rows) else heat | {"within": "criterion"}
-    return Table("biases", title, columns, rows, [*_NOTES, *notes], {}, drawn)
+    # With one criterion each bias has one row. With two, the chart needs the criterion to distinguish rows.
+    chart_hint = heat if len({str(row[0]) for row in rows}) == len(rows) else heat | {"within": "criterion"}
+    return Table("biases", title, columns, rows, [*_NOTES, *notes], {}, chart_hint)
 
 
-_NOTES = (
-    Note(
-        "peers.tables.reviews-that-chose-one-of",
-        "Reviews that chose one of two, where the truth does too. Chi-square has one degree of freedom.",
-    ),
-    Note(
-        "peers.tables.like-with-like",
-        "The chi-square is the paper's: it is large, too, where long answers are simply better, or worse. Like with "
-        "like compares reviews on which the truth, who answers and how sharp the reviewer is are alike, pictures kept "
-        "together; chosen over an equal is 0.5 without a leaning. Go by its p, and ask for less than 0.01.",
-    ),
-)
+_NOTES = (Note("peers.tables.reviews-that-chose-one-of"), Note("peers.tables.like-with-like"))

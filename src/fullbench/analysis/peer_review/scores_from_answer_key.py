@@ -1,4 +1,4 @@
-"""Contestants' scores by the key of the questions: the human-annotated list that a peer review is compared with."""
+"""Contestants' scores by an answer key: the human-annotated list that a peer review is compared with."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from fullbench.analysis.peer_review.ground_truth import Truth
-from fullbench.core.column_labels import headings
+from fullbench.core.column_labels import table_columns
 from fullbench.core.note import Note
 from fullbench.core.table import Cell, Table
-from fullbench.stats.intervals.share_intervals import share
+from fullbench.stats.intervals.share_intervals import share_estimate
 
 
-class Scored(Protocol):
-    """One contestant on questions with a key."""
+class AnswerKeyScore(Protocol):
+    """Results of one contestant on questions with an answer key."""
 
     @property
     def contestant(self) -> str: ...
@@ -25,31 +25,27 @@ class Scored(Protocol):
     def unread(self) -> int: ...
 
 
-def by_key(scored: Sequence[Scored]) -> Truth:
-    """The share of questions that each contestant answers right, as the truth."""
-    scores = {entry.contestant: sum(entry.right) / len(entry.right) for entry in scored if entry.right}
+def truth_from_answer_key(contestant_scores: Sequence[AnswerKeyScore]) -> Truth:
+    """Return the share of questions that each contestant answers correctly, as the truth."""
+    scores = {entry.contestant: sum(entry.right) / len(entry.right) for entry in contestant_scores if entry.right}
     if not scores:
         return Truth({})
-    note = Note(
-        "peers.benchmark.source",
-        "Truth: contestants' scores on these questions by their key, {n:,} answers.",
-        n=sum(len(entry.right) for entry in scored),
-    )
+    note = Note("peers.benchmark.source", n=sum(len(entry.right) for entry in contestant_scores))
     return Truth(scores, note)
 
 
-def benchmark(scored: Sequence[Scored]) -> Table:
-    """Each contestant's score by the key; pictures are the clusters."""
+def answer_key_score_table(contestant_scores: Sequence[AnswerKeyScore]) -> Table:
+    """Return each contestant's score by the answer key, clustered by picture."""
     rows: list[list[Cell]] = [
-        [entry.contestant, share([float(hit) for hit in entry.right], cluster=list(entry.images)), entry.unread]
-        for entry in scored
+        [
+            entry.contestant,
+            share_estimate([float(hit) for hit in entry.right], cluster=list(entry.images)),
+            entry.unread,
+        ]
+        for entry in contestant_scores
         if entry.right
     ]
     rows.sort(key=lambda row: -getattr(row[1], "value", 0.0))
-    note = Note(
-        "peers.benchmark.unread",
-        "Right: the option that the answer settles on is the right one. Unread: it settles on none, and counts as "
-        "wrong.",
-    )
-    title = Note("peers.benchmark.title", "Scores by the questions' key")
-    return Table("benchmark", title, headings("contestant", "right", "unread"), rows, [note])
+    note = Note("peers.benchmark.unread")
+    title = Note("peers.benchmark.title")
+    return Table("benchmark", title, table_columns("contestant", "right", "unread"), rows, [note])

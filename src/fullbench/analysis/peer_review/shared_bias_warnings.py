@@ -1,8 +1,8 @@
-"""What the scores of a peer review cannot see: leanings that reviewers share, and reviewers who favour each other.
+"""Warnings about biases that peer review scores cannot reveal: shared biases, and reviewers favouring each other.
 
-A leaning that all reviewers share moves every score and leaves no trace in how far they agree. What it does leave is a
-pattern within contestants: the same model's longer answer fares better than its shorter one, the same answer fares
-better with its own kin than with others.
+A bias that all reviewers share moves every score and does not show in their agreement. It does show within
+contestants: the same model's longer answer does better than its shorter one, or the same answer does better with
+reviewers of its own family.
 """
 
 from __future__ import annotations
@@ -13,184 +13,152 @@ from itertools import combinations
 import numpy as np
 
 from fullbench.analysis.peer_review.ground_truth import Truth
-from fullbench.analysis.peer_review.ranking_methods import Terms, consensus
-from fullbench.analysis.peer_review.reviewer_biases import families_by, own_family_of
+from fullbench.analysis.peer_review.ranking_methods import RankingOptions, learn_consensus
+from fullbench.analysis.peer_review.reviewer_biases import family_lookup, own_family_of
 from fullbench.analysis.peer_review.reviews_from_record import Reviews
-from fullbench.core.column_labels import headings
-from fullbench.core.note import Note, sentence
+from fullbench.core.column_labels import table_columns
+from fullbench.core.note import Note, error_sentence
 from fullbench.core.table import Cell, Table
 from fullbench.errors import Undefined
 from fullbench.stats.array_checks import Floats
 from fullbench.stats.peer_review.peer_rankings import Peers
-from fullbench.stats.peer_review.shared_bias import Explained, Mutual, explained, mutual
+from fullbench.stats.peer_review.shared_bias import MutualBias, VoteModel, fit_vote_model, mutual_biases
 from fullbench.stats.ratings.joint_rating_model import Votes
 
 ALPHA = 0.02
-"""A shared leaning is warned of below this p; two are looked at, so that at most one clean court in 25 is warned."""
+"""Warn of a shared bias below this p. Two are tested, so at most 1 in 25 unbiased reviews gets a warning."""
 ALPHA_EACH_OTHER = 0.01
-"""Of all pairs of reviewers together."""
+"""Level for all pairs of reviewers together."""
 _MANY = 20
-"""With more contestants than this, who could decide the order by favouring each other is not worked out."""
+"""With more contestants than this, pairs that could decide the order are not computed."""
 
 
-def warnings(reviews: Reviews, *, terms: Terms, truth: Truth, families: Mapping[str, str] | None = None) -> Table:
-    """One row for each thing that was looked for, and what was seen of it."""
-    rows = [*_shared(reviews, families), *_each_other(reviews)]
-    notes = [*_about_truth(truth), *_deciders(reviews, terms)]
-    notes.append(
-        Note(
-            "peers.warnings.what-share-is",
-            "Share: how often the longer answer by one doubling, or one's own kin, is preferred to its equal (0.5 "
-            "without a leaning); for two reviewers, by how much of a vote each favours the other beyond what "
-            "everybody's reviews make of them. A warning needs p below {alpha}, for two reviewers below "
-            "{pairs} after Bonferroni.",
-            alpha=ALPHA,
-            pairs=ALPHA_EACH_OTHER,
-        )
-    )
-    title = Note("peers.warnings.title", "What these scores cannot see")
-    return Table("warnings", title, headings("what", "who", "share", "p", "state", "why"), rows, notes)
+def bias_warning_table(
+    reviews: Reviews, *, terms: RankingOptions, truth: Truth, families: Mapping[str, str] | None = None
+) -> Table:
+    """Return one row per bias that was tested, and the result."""
+    rows = [*_shared_bias_rows(reviews, families), *_mutual_bias_rows(reviews)]
+    notes = [*_about_truth(truth), *_decider_notes(reviews, terms)]
+    notes.append(Note("peers.warnings.what-share-is", alpha=ALPHA, pairs=ALPHA_EACH_OTHER))
+    title = Note("peers.warnings.title")
+    return Table("warnings", title, table_columns("what", "who", "share", "p", "state", "why"), rows, notes)
 
 
-def warned(table: Table) -> list[str]:
-    """What a table of warnings warns of, by its first column."""
+def warning_names(table: Table) -> list[str]:
+    """Return the first column of the rows that are warnings."""
     return [
         str(what) for what, state in zip(table.column("what"), table.column("state"), strict=True)
         if getattr(state, "id", "") == "peers.warnings.warning"
     ]  # fmt: skip
 
 
-def _state(*, seen: bool) -> str:
-    if seen:
-        return Note("peers.warnings.warning", "WARNING")
-    return Note("peers.warnings.nothing", "nothing seen")
+def _state_note(*, is_warning: bool) -> str:
+    if is_warning:
+        return Note("peers.warnings.warning")
+    return Note("peers.warnings.nothing")
 
 
-def _open() -> str:
-    return Note("peers.warnings.open", "not known")
+def _unknown_note() -> str:
+    return Note("peers.warnings.open")
 
 
-def _shared(reviews: Reviews, families: Mapping[str, str] | None) -> Iterator[list[Cell]]:
-    longer = Note("peers.warnings.longer", "longer answers win")
-    own = Note("peers.warnings.own", "one's own family wins")
-    votes, rows = reviews.rulings()
+def _shared_bias_rows(reviews: Reviews, families: Mapping[str, str] | None) -> Iterator[list[Cell]]:
+    longer = Note("peers.warnings.longer")
+    own_family_note = Note("peers.warnings.own")
+    votes, rows = reviews.joint_votes()
     lead = None if reviews.lead is None else reviews.lead[rows]
-    known = np.ones(len(rows), dtype=bool) if lead is None else ~np.isnan(lead)
-    heard = votes.only(known)
+    has_length = np.ones(len(rows), dtype=bool) if lead is None else ~np.isnan(lead)
+    known_votes = votes.select_rows(has_length)
     size = len(reviews.names)
-    if lead is None or not heard.lead.any():
-        why = Note("peers.warnings.no-lengths", "the answers' texts are not at hand, or all are equally long")
-        yield [longer, "", None, None, _open(), why]
+    if lead is None or not known_votes.lead.any():
+        why = Note("peers.warnings.no-lengths")
+        yield [longer, "", None, None, _unknown_note(), why]
     else:
-        yield _leaning(longer, lambda: explained(heard, size), _within_pairs(heard, size))
-    family = families_by(families)
-    toward = own_family_of(heard, reviews.names, family)
+        yield _bias_row(longer, lambda: fit_vote_model(known_votes, size), _within_pairs(known_votes, size))
+    family = family_lookup(families)
+    toward = own_family_of(known_votes, reviews.names, family)
     if not toward.any():
-        why = Note("peers.warnings.no-kin", "no two contestants are of one family by their names")
-        yield [own, "", None, None, _open(), why]
+        why = Note("peers.warnings.no-kin")
+        yield [own_family_note, "", None, None, _unknown_note(), why]
     else:
-        yield _leaning(own, lambda: explained(heard, size, lengths=bool(heard.lead.any())), toward)
+        yield _bias_row(
+            own_family_note, lambda: fit_vote_model(known_votes, size, lengths=bool(known_votes.lead.any())), toward
+        )
 
 
 def _within_pairs(votes: Votes, size: int) -> Floats:
-    """How much longer the first answer is than the same two contestants' answers usually are.
-
-    Who is wordy may also be who is good, or whose kin reviews: only the same two on other pictures tell length apart.
+    """Return how much longer the first answer is than usual for the same two contestants.
+    A verbose model may also be good, or have reviewers of its family; other pictures of the same two separate this.
     """
-    pair = votes.one * size + votes.two
+    pair = votes.first * size + votes.second
     times = np.maximum(1, np.bincount(pair, minlength=size * size))
     usual = np.bincount(pair, votes.lead, size * size) / times
     lead: Floats = votes.lead - usual[pair]
-    return np.where(np.abs(lead) < 1e-9, 0.0, lead)
+    return np.where(np.abs(lead) < 1e-9, 0.0, lead)  # rounding noise is no lead
 
 
-def _leaning(what: str, model: Callable[[], Explained], toward: Floats) -> list[Cell]:
+def _bias_row(what: str, model: Callable[[], VoteModel], toward: Floats) -> list[Cell]:
     try:
-        leaning = model().leaning(toward)
+        leaning = model().estimate_bias(toward)
     except Undefined as reason:
-        return [what, "", None, None, _open(), sentence(reason)]
-    seen = leaning.p < ALPHA and leaning.size > 0
-    why = Note(
-        "peers.warnings.cannot-tell",
-        "either they are better, or reviewers like them: the scores cannot tell, people's votes can",
-    )
-    return [what, "", leaning.share, leaning.p, _state(seen=seen), why if seen else ""]
+        return [what, "", None, None, _unknown_note(), error_sentence(reason)]
+    is_warning = leaning.p < ALPHA and leaning.size > 0
+    why = Note("peers.warnings.cannot-tell")
+    return [what, "", leaning.share, leaning.p, _state_note(is_warning=is_warning), why if is_warning else ""]
 
 
-def _each_other(reviews: Reviews) -> Iterator[list[Cell]]:
-    what = Note("peers.warnings.each-other", "two reviewers favour each other")
+def _mutual_bias_rows(reviews: Reviews) -> Iterator[list[Cell]]:
+    what = Note("peers.warnings.each-other")
     try:
-        pairs = mutual(reviews.rulings()[0], len(reviews.names), alpha=ALPHA_EACH_OTHER)
+        pairs = mutual_biases(reviews.joint_votes()[0], len(reviews.names), alpha=ALPHA_EACH_OTHER)
     except Undefined as reason:
-        yield [what, "", None, None, _open(), sentence(reason)]
+        yield [what, "", None, None, _unknown_note(), error_sentence(reason)]
         return
     sure = [pair for pair in pairs if pair.p < ALPHA_EACH_OTHER]
     for pair in sure or pairs[:1]:
-        yield [what, _both(reviews, pair), pair.excess, pair.p, _state(seen=bool(sure)), ""]
+        yield [what, _pair_label(reviews, pair), pair.excess, pair.p, _state_note(is_warning=bool(sure)), ""]
     if not pairs:
-        yield [what, "", None, None, _state(seen=False), ""]
+        yield [what, "", None, None, _state_note(is_warning=False), ""]
 
 
-def _both(reviews: Reviews, pair: Mutual) -> str:
+def _pair_label(reviews: Reviews, pair: MutualBias) -> str:
     return Note(
-        "peers.warnings.both", "{one} and {other}", one=reviews.names[pair.one], other=reviews.names[pair.other]
+        "peers.warnings.both", one=reviews.names[pair.first_reviewer], other=reviews.names[pair.second_reviewer]
     )
 
 
 def _about_truth(truth: Truth) -> list[str]:
     if truth:
         return [truth.source]
-    return [
-        Note(
-            "peers.warnings.no-truth",
-            "No truth is known here: nothing below says whether the ranking is right, only how reviews hang together. "
-            "People's votes on some of these answers (fullbench people), a list of scores (--human-scores) or "
-            "questions with answers (--questions) can.",
-        )
-    ]
+    return [Note("peers.warnings.no-truth")]
 
 
-def _deciders(reviews: Reviews, terms: Terms) -> list[str]:
-    """How many pairs of reviewers could put one of themselves first by ruling for each other throughout."""
+def _decider_notes(reviews: Reviews, terms: RankingOptions) -> list[str]:
+    """Return a note on how many pairs of reviewers could put one of them first by always voting for each other."""
     size = len(reviews.names)
     if size > _MANY:
         return []
     peers = reviews.peers(terms.gamma)
     if (peers.counts.sum(axis=0) == 0).any():
         return []
-    best = _first(peers, terms)
+    best = _best_contestant(peers, terms)
     able = [
         pair for pair in combinations(range(size), 2)
-        if best not in pair and _first(_favoured(peers, *pair), terms) in pair
+        if best not in pair and _best_contestant(_with_mutual_points(peers, *pair), terms) in pair
     ]  # fmt: skip
     names = "; ".join(f"{reviews.names[first]} & {reviews.names[second]}" for first, second in able[:3])
     if not able:
-        return [
-            Note(
-                "peers.warnings.nobody-decides",
-                "No two reviewers could put one of themselves first by ruling for each other throughout.",
-            )
-        ]
-    return [
-        Note(
-            "peers.warnings.deciders",
-            "{n} of {pairs} pairs of reviewers could put one of themselves first by ruling for each other throughout, "
-            "such as {names}; the column 'UPME, robust' moves less.",
-            n=len(able),
-            pairs=size * (size - 1) // 2,
-            names=names,
-        )
-    ]
+        return [Note("peers.warnings.nobody-decides")]
+    return [Note("peers.warnings.deciders", n=len(able), pairs=size * (size - 1) // 2, names=names)]
 
 
-def _first(peers: Peers, terms: Terms) -> int:
-    scores = consensus(peers, "UPME", starts=1, terms=terms).scores
+def _best_contestant(peers: Peers, terms: RankingOptions) -> int:
+    scores = learn_consensus(peers, "UPME", starts=1, terms=terms).scores
     return scores.index(max(scores))
 
 
-def _favoured(peers: Peers, first: int, second: int) -> Peers:
-    """As if each of the two had given the other every point there is."""
+def _with_mutual_points(peers: Peers, first: int, second: int) -> Peers:
     points = peers.points.copy()
-    for reviewer, liked in ((first, second), (second, first)):
-        points[reviewer, liked] = peers.counts[reviewer, liked]
+    for reviewer, partner in ((first, second), (second, first)):
+        points[reviewer, partner] = peers.counts[reviewer, partner]
     return Peers(points, peers.counts)

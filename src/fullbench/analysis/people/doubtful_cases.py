@@ -1,4 +1,4 @@
-"""Cases that a judge leaves in doubt: who should look at them, and what becomes of the judge once somebody has."""
+"""Cases that a judge leaves in doubt: listing them for people, and applying people's decisions."""
 
 from __future__ import annotations
 
@@ -11,36 +11,35 @@ from fullbench.core.verdict import Verdict
 from fullbench.errors import InputError
 
 
-def doubtful(record: Record) -> list[tuple[str, str]]:
-    """Judge and case wherever a judge gave no mark at all, or its rulings on a case that was heard again have no
-    majority: what people should look at.
-    """
-    rulings: dict[tuple[str, str], list[str]] = {}
+def find_doubtful_cases(record: Record) -> list[tuple[str, str]]:
+    """Return judge and case if the judge gave no mark at all, or its repeated verdicts have no majority."""
+    outcomes: dict[tuple[str, str], list[str]] = {}
     for verdict in record:
-        ruling = f"{verdict.fault} {verdict.trial}" if verdict.fault else str(verdict.marks)
-        rulings.setdefault((verdict.judge, verdict.case), []).append(ruling)
-    marked = {(verdict.judge, verdict.case) for verdict in record if verdict.fault is None}
+        # The trial makes each unusable verdict unique, so that these never form a majority.
+        outcome = f"{verdict.fault} {verdict.trial}" if verdict.fault else str(verdict.marks)
+        outcomes.setdefault((verdict.judge, verdict.case), []).append(outcome)
+    marked_cases = {(verdict.judge, verdict.case) for verdict in record if verdict.fault is None}
     return [
         place
-        for place, heard in rulings.items()
-        if place not in marked or (len(heard) > 1 and 2 * max(map(heard.count, heard)) <= len(heard))
+        for place, case_verdicts in outcomes.items()
+        if place not in marked_cases
+        or (len(case_verdicts) > 1 and 2 * max(map(case_verdicts.count, case_verdicts)) <= len(case_verdicts))
     ]
 
 
-def queue(record: Record) -> Iterator[dict[str, Any]]:
-    """The doubtful cases as rows for people to fill in: each panel once, whatever judge or order is in doubt.
-
+def doubtful_case_rows(record: Record) -> Iterator[dict[str, Any]]:
+    """Yield the doubtful cases as rows for people to fill in, each set of responses once.
     Once the column `marks` is filled in, the file is a file of labels.
     """
-    wanted = set(doubtful(record))
-    seen: set[tuple[str, ...]] = set()
+    doubtful_cases = set(find_doubtful_cases(record))
+    yielded_keys: set[tuple[str, ...]] = set()
     for verdict in record:
-        place = _panel(verdict)
-        if (verdict.judge, verdict.case) not in wanted or place in seen:
+        place = _response_set_key(verdict)
+        if (verdict.judge, verdict.case) not in doubtful_cases or place in yielded_keys:
             continue
-        seen.add(place)
+        yielded_keys.add(place)
         item = record.items.get(verdict.item)
-        answers = [record.responses.get((verdict.item, *place_shown)) for place_shown in verdict.shown]
+        answers = [record.responses.get((verdict.item, *place_shown)) for place_shown in verdict.shown_responses]
         yield {
             "item": verdict.item,
             "contestants": list(verdict.contestants),
@@ -52,29 +51,29 @@ def queue(record: Record) -> Iterator[dict[str, Any]]:
         }
 
 
-def settled(record: Record, people: str = "human") -> Record:
-    """The record with one more judge for each that was in doubt: itself, with people's marks where it was.
+def settle_doubtful_cases(record: Record, people: str = "human") -> Record:
+    """Return the record plus a copy of each doubtful judge with people's marks on its doubtful cases.
 
-    It is called `JUDGE, settled by PEOPLE`, so that nobody takes it for the judge alone. A doubtful case that people
-    have not ruled on stays as it is.
+    The copy is called `JUDGE, settled by PEOPLE`, so that it is not mistaken for the judge alone. A doubtful case
+    without marks of people stays unchanged.
     """
-    votes = {_panel(v): v for v in record if v.judge == people and v.marks is not None}
+    votes = {_response_set_key(v): v for v in record if v.judge == people and v.marks is not None}
     if not votes:
         raise InputError(f"nobody can settle a doubt: the record holds no marks of {people!r}")
-    wanted = set(doubtful(record.where(lambda verdict: verdict.judge != people)))
-    added: list[Verdict] = []
-    for judge in sorted({judge for judge, _ in wanted}):
+    doubtful_cases = set(find_doubtful_cases(record.where(lambda verdict: verdict.judge != people)))
+    new_verdicts: list[Verdict] = []
+    for judge in sorted({judge for judge, _ in doubtful_cases}):
         name = f"{judge}, settled by {people}"
         for verdict in record.where(judge=judge):
-            vote = votes.get(_panel(verdict)) if (judge, verdict.case) in wanted else None
+            vote = votes.get(_response_set_key(verdict)) if (judge, verdict.case) in doubtful_cases else None
             if vote is None or vote.marks is None:
-                added.append(replace(verdict, judge=name))
+                new_verdicts.append(replace(verdict, judge=name))
             else:
                 marks = dict(zip(vote.contestants, vote.marks, strict=True))
-                turned = tuple(marks[contestant] for contestant in verdict.contestants)
-                added.append(replace(verdict, judge=name, marks=turned, fault=None))
-    return replace(record, verdicts=(*record.verdicts, *added))
+                ordered_marks = tuple(marks[contestant] for contestant in verdict.contestants)
+                new_verdicts.append(replace(verdict, judge=name, marks=ordered_marks, fault=None))
+    return replace(record, verdicts=(*record.verdicts, *new_verdicts))
 
 
-def _panel(verdict: Verdict) -> tuple[str, ...]:
+def _response_set_key(verdict: Verdict) -> tuple[str, ...]:
     return (verdict.item, verdict.criterion, verdict.ballot, *sorted(verdict.contestants))

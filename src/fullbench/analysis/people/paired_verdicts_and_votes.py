@@ -1,7 +1,7 @@
-"""What judges ruled and what people voted on the same responses, side by side: the rows that corrections are made of.
+"""Rows that pair judges' verdicts with people's votes on the same responses, as input of corrections.
 
-A pair is two responses to one item. Both orders, several trials, several raters and several ballots of one family count
-by their mean. Faults are no rows.
+A pair is two responses to one item. Both orders, several trials, several raters and several ballots of one family are
+averaged. Unusable verdicts give no rows.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from fullbench.analysis.boards.matches_from_verdicts import settle
+from fullbench.analysis.boards.matches_from_verdicts import build_matches
 from fullbench.analysis.scope_text import OVERALL
-from fullbench.analysis.views.member_verdicts import by_judges
-from fullbench.columns.verdict_columns import FAMILIES, Columns, Family, grouped
+from fullbench.analysis.views.member_verdicts import without_people_decisions
+from fullbench.columns.verdict_columns import FAMILIES, Columns, Family, group_rows
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -26,21 +26,20 @@ Keys = tuple[Ints, ...]
 
 @dataclass(frozen=True)
 class Votes:
-    """Rows on which judges ruled, with people's votes on some of them.
+    """Rows that judges judged, with people's votes on some of them.
 
-    `ruled` has a line for each judge, NaN where it did not rule; `vote` is NaN where nobody voted. `chance` is how
-    likely the row was to be chosen for people, None where all were equally likely. `outside` counts rows that people
-    voted on and no judge ruled on; `guessed` counts votes without a chance of their own beside votes that have one.
-    `samples` number the responses of a pair; `visible` counts votes
-    that are left out because they were cast with names in view.
+    `judge_values` has a line per judge, NaN without a verdict. `vote` is NaN without a vote. `chance` is the
+    probability that the row was selected for people, or None if all were equally likely. `outside` counts rows with
+    votes but without any judge. `votes_without_chance` counts votes without a probability if other votes have one.
+    `samples` are the sample numbers of a pair. `visible` counts votes left out because names were visible.
     """
 
     item: Ints
-    ruled: Floats
+    judge_values: Floats
     vote: Floats
     chance: Floats | None
     outside: int
-    guessed: int
+    votes_without_chance: int
     sides: Keys
     samples: Keys = ()
     visible: int = 0
@@ -49,190 +48,217 @@ class Votes:
         return len(self.vote)
 
     @property
-    def voted(self) -> int:
-        """How many rows bear a vote."""
+    def vote_count(self) -> int:
+        """Number of rows with a vote."""
         return int((~np.isnan(self.vote)).sum())
 
     @property
     def items(self) -> int:
-        """How many items bear a vote."""
+        """Number of items with a vote."""
         return len(np.unique(self.item[~np.isnan(self.vote)]))
 
-    def where(self, chosen: npt.NDArray[np.bool_]) -> Votes:
-        """Some of the rows."""
-        chance = None if self.chance is None else self.chance[chosen]
-        sides = tuple(side[chosen] for side in self.sides)
+    def where(self, selection: npt.NDArray[np.bool_]) -> Votes:
+        """Return the selected rows."""
+        chance = None if self.chance is None else self.chance[selection]
+        sides = tuple(side[selection] for side in self.sides)
         return Votes(
-            self.item[chosen], self.ruled[:, chosen], self.vote[chosen], chance, self.outside, self.guessed, sides,
-            tuple(sample[chosen] for sample in self.samples), self.visible,
-        )  # fmt: skip
+            self.item[selection],
+            self.judge_values[:, selection],
+            self.vote[selection],
+            chance,
+            self.outside,
+            self.votes_without_chance,
+            sides,
+            tuple(sample[selection] for sample in self.samples),
+            self.visible,
+        )
 
 
-def of_family(columns: Columns, family: Family) -> Columns:
-    """The verdicts of one family of ballots that count: the latest of each rater, nobody beside itself."""
+def family_verdicts(columns: Columns, family: Family) -> Columns:
+    """Return the counted verdicts of one ballot family: the latest of each rater, without self-matches."""
     part = columns.rows(columns.family == FAMILIES.index(family)).latest()
-    return part.rows(~part.meeting_themselves())
+    return part.rows(~part.self_matches())
 
 
-def blind(votes: Columns) -> tuple[Columns, int]:
-    """People's votes without those that were cast with names in view, where there are others; how many that are."""
-    seen = votes.blind == 0
-    if not seen.any() or seen.all():
+def drop_visible_votes(votes: Columns) -> tuple[Columns, int]:
+    """Drop votes cast with names visible if there are others. Return the rest and the number dropped."""
+    is_visible = votes.blind == 0
+    if not is_visible.any() or is_visible.all():
         return votes, 0
-    return votes.rows(~seen), int(seen.sum())
+    return votes.rows(~is_visible), int(is_visible.sum())
 
 
-def named_parts(columns: Columns) -> list[str]:
-    """What rows must name beside the judge: the study where there are several, the criterion where it matters."""
+def scope_columns(columns: Columns) -> list[str]:
+    """Return extra columns that rows need: study if there are several, criterion if one is not the default."""
     criteria = {columns.names["criterion"][code] for code in np.unique(columns.criterion)}
     several_studies = len(np.unique(columns.study)) > 1
     return [*(["study"] if several_studies else []), *(["criterion"] if criteria - {OVERALL} else [])]
 
 
-def families(part: Columns) -> list[Family]:
-    """The families of ballots that there are."""
+def ballot_families(part: Columns) -> list[Family]:
+    """Return the ballot families that occur."""
     return [cast("Family", family) for (family,), _ in part.by("family")]
 
 
-def rules(part: Columns, judge: str, family: Family) -> bool:
-    """Whether a judge ruled on anything of a family."""
-    return bool((of_family(part.of(judge=judge), family).fault < 0).any())
+def has_verdicts(part: Columns, judge: str, family: Family) -> bool:
+    """Return True if a judge has a usable verdict of a family."""
+    return bool((family_verdicts(part.where(judge=judge), family).fault < 0).any())
 
 
-def pairs(columns: Columns, judges: Sequence[str], people: str, family: Family) -> Votes:
-    """Every two responses that one of the judges compared, or marked apart, beside people's votes on the same two.
+def paired_outcomes(columns: Columns, judges: Sequence[str], people: str, family: Family) -> Votes:
+    """Return every two responses that a judge compared or marked separately, with people's votes on them.
 
-    `sides` are the codes of the first and the second contestant (by name). What is told of a row is what the first won.
-    People's votes of another family count where there are none of this one.
+    `sides` are the codes of the first and the second contestant (by name). Values are the outcome for the first.
+    People's votes of another family are used if there are none of this one.
     """
-    heard = [_compared(of_family(by_judges(columns.of(judge=judge)), family)) for judge in judges]
-    voted, seen = blind(columns.of(judge=people))
-    same = of_family(voted, family)
-    cast = same if (same.fault < 0).any() else voted.latest()
-    cast = cast.rows(~cast.meeting_themselves())
-    return replace(_beside(heard, _compared(cast), _chances(cast), sides=(1, 2)), visible=seen)
+    judge_outcomes = [
+        _pair_outcomes(family_verdicts(without_people_decisions(columns.where(judge=judge)), family))
+        for judge in judges
+    ]
+    people_verdicts, visible_count = drop_visible_votes(columns.where(judge=people))
+    same = family_verdicts(people_verdicts, family)
+    cast = same if (same.fault < 0).any() else people_verdicts.latest()
+    cast = cast.rows(~cast.self_matches())
+    return replace(
+        _combine_votes(judge_outcomes, _pair_outcomes(cast), _pair_chances(cast), sides=(1, 2)), visible=visible_count
+    )
 
 
-def marks(columns: Columns, judges: Sequence[str], people: str, ballot: str) -> Votes:
-    """Every response that one of the judges marked alone on a ballot, beside people's marks of it.
+def paired_marks(columns: Columns, judges: Sequence[str], people: str, ballot: str) -> Votes:
+    """Return every response that a judge marked alone on a ballot, with people's marks. `sides`: contestant codes."""
+    part = family_verdicts(columns.where(ballot=ballot), "score")
+    judge_marks = [_single_marks(without_people_decisions(part.where(judge=judge))) for judge in judges]
+    people_verdicts, visible_count = drop_visible_votes(part.where(judge=people))
+    return replace(
+        _combine_votes(
+            judge_marks, _single_marks(people_verdicts), _single_marks(people_verdicts, chances=True), sides=(1,)
+        ),
+        visible=visible_count,
+    )
 
-    `sides` is the code of the contestant.
-    """
-    part = of_family(columns.of(ballot=ballot), "score")
-    heard = [_marked(by_judges(part.of(judge=judge))) for judge in judges]
-    voted, seen = blind(part.of(judge=people))
-    return replace(_beside(heard, _marked(voted), _marked(voted, chances=True), sides=(1,)), visible=seen)
 
-
-def ballots(columns: Columns, people: str) -> list[str]:
-    """The ballots on which people marked single responses."""
-    part = of_family(columns.of(judge=people), "score")
+def people_ballots(columns: Columns, people: str) -> list[str]:
+    """Return the ballots on which people marked single responses."""
+    part = family_verdicts(columns.where(judge=people), "score")
     return [part.names["ballot"][code] for code in np.unique(part.ballot[part.fault < 0])]
 
 
 @dataclass(frozen=True)
-class _Told:
-    """Rows by their keys (item first), and a value of each."""
+class _KeyedValues:
+    """Keys of rows (item first) and one value per row."""
 
     keys: Keys
     value: Floats
 
 
-def _compared(part: Columns) -> _Told:
-    """What the first won in every comparison, under codes that all judges share."""
+def _pair_outcomes(part: Columns) -> _KeyedValues:
+    """Return the outcome of every comparison for its first, with codes that all judges share."""
     if not len(part):
-        return _Told(tuple(np.zeros(0, dtype=np.int64) for _ in range(5)), np.zeros(0))
-    settled = settle(part, rule="mean")
+        return _KeyedValues(tuple(np.zeros(0, dtype=np.int64) for _ in range(5)), np.zeros(0))
+    matches = build_matches(part, rule="mean")
     place = {name: code for code, name in enumerate(part.names["contestant"])}
-    code = np.array([place[name] for name in settled.names] or [0], dtype=np.int64)
-    rows = settled.rows
-    keys = (rows.item, code[rows.one], code[rows.two], *rows.samples)
-    return _Told(tuple(key.astype(np.int64) for key in keys), rows.outcome)
+    code = np.array([place[name] for name in matches.names] or [0], dtype=np.int64)
+    rows = matches.rows
+    keys = (rows.item, code[rows.first], code[rows.second], *rows.samples)
+    return _KeyedValues(tuple(key.astype(np.int64) for key in keys), rows.outcome)
 
 
-def _marked(part: Columns, *, chances: bool = False) -> _Told:
-    single = np.flatnonzero((part.shown == 1) & (part.fault < 0))
+def _single_marks(part: Columns, *, chances: bool = False) -> _KeyedValues:
+    single = np.flatnonzero((part.response_counts == 1) & (part.fault < 0))
     at = part.start.astype(np.int64)[single]
     keys = (part.item[single], part.contestant[at], part.sample[at])
     value = part.probability[single] if chances else part.mark[at]
-    return _Told(tuple(key.astype(np.int64) for key in keys), value)
+    return _KeyedValues(tuple(key.astype(np.int64) for key in keys), value)
 
 
-def _chances(part: Columns) -> _Told:
-    """How likely each pair was to be chosen. Marks given apart: both, and once where all of an item were one choice."""
-    told = list(_chosen_together(part))
-    single = _marked(part, chances=True)
+def _pair_chances(part: Columns) -> _KeyedValues:
+    chance_parts = list(_chosen_together(part))
+    single = _single_marks(part, chances=True)
     if len(single.value):
-        told.append(_chosen_apart(single))
-    if not told:
-        return _Told(tuple(np.zeros(0, dtype=np.int64) for _ in range(5)), np.zeros(0))
-    keys = tuple(np.concatenate([one.keys[place] for one in told]) for place in range(5))
-    return _Told(keys, np.concatenate([one.value for one in told]))
+        chance_parts.append(_chosen_apart(single))
+    if not chance_parts:
+        return _KeyedValues(tuple(np.zeros(0, dtype=np.int64) for _ in range(5)), np.zeros(0))
+    keys = tuple(np.concatenate([chance_part.keys[place] for chance_part in chance_parts]) for place in range(5))
+    return _KeyedValues(keys, np.concatenate([chance_part.value for chance_part in chance_parts]))
 
 
-def _chosen_together(part: Columns) -> Iterator[_Told]:
-    sizes, start = part.shown, part.start.astype(np.int64)
+def _chosen_together(part: Columns) -> Iterator[_KeyedValues]:
+    sizes, start = part.response_counts, part.start.astype(np.int64)
     for size in np.unique(sizes[sizes > 1]).tolist():
         index = np.flatnonzero((sizes == size) & (part.fault < 0))
         for here, there in combinations(range(size), 2):
             left, right = start[index] + here, start[index] + there
-            yield _turned(part.item[index], (part.contestant[left], part.contestant[right]),
+            yield _sort_sides(part.item[index], (part.contestant[left], part.contestant[right]),
                           (part.sample[left], part.sample[right]), part.probability[index])  # fmt: skip
 
 
-def _chosen_apart(single: _Told) -> _Told:
+def _chosen_apart(single: _KeyedValues) -> _KeyedValues:
     item, who, sample = single.keys
     order = np.lexsort((sample, who, item))
-    told = []
+    pair_rows = []
     _, begin, sizes = np.unique(item[order], return_index=True, return_counts=True)
     for first, size in zip(begin.tolist(), sizes.tolist(), strict=True):
         rows = order[first : first + size]
         for left, right in combinations(rows.tolist(), 2):
-            one, two = single.value[left], single.value[right]
-            told.append((left, right, one if one == two else one * two))
-    left, right = np.array([row[0] for row in told], dtype=np.int64), np.array([row[1] for row in told], dtype=np.int64)
-    chance = np.array([row[2] for row in told], dtype=np.float64)
-    return _turned(item[left], (who[left], who[right]), (sample[left], sample[right]), chance)
+            # Equal probabilities are taken as one joint selection of the item; different ones as independent.
+            left_chance, right_chance = single.value[left], single.value[right]
+            pair_rows.append((left, right, left_chance if left_chance == right_chance else left_chance * right_chance))
+    left, right = (
+        np.array([row[0] for row in pair_rows], dtype=np.int64),
+        np.array([row[1] for row in pair_rows], dtype=np.int64),
+    )
+    chance = np.array([row[2] for row in pair_rows], dtype=np.float64)
+    return _sort_sides(item[left], (who[left], who[right]), (sample[left], sample[right]), chance)
 
 
-def _turned(item: Any, who: tuple[Any, Any], sample: tuple[Any, Any], chance: Floats) -> _Told:
-    turned = who[0] > who[1]
+def _sort_sides(item: Any, who: tuple[Any, Any], sample: tuple[Any, Any], chance: Floats) -> _KeyedValues:
+    is_swapped = who[0] > who[1]
     keys = (
-        item, np.where(turned, who[1], who[0]), np.where(turned, who[0], who[1]),
-        np.where(turned, sample[1], sample[0]), np.where(turned, sample[0], sample[1]),
+        item, np.where(is_swapped, who[1], who[0]), np.where(is_swapped, who[0], who[1]),
+        np.where(is_swapped, sample[1], sample[0]), np.where(is_swapped, sample[0], sample[1]),
     )  # fmt: skip
-    return _Told(tuple(key.astype(np.int64) for key in keys), chance)
+    return _KeyedValues(tuple(key.astype(np.int64) for key in keys), chance)
 
 
-def _beside(heard: Sequence[_Told], cast: _Told, chances: _Told, *, sides: tuple[int, ...]) -> Votes:
-    """All rows that a judge ruled on, each once, with means over what each judge and people said of it."""
-    parts = [*heard, cast, chances]
+def _combine_votes(
+    judge_values: Sequence[_KeyedValues], cast: _KeyedValues, chances: _KeyedValues, *, sides: tuple[int, ...]
+) -> Votes:
+    parts = [*judge_values, cast, chances]
     sizes = [len(part.value) for part in parts]
     keys = tuple(np.concatenate([part.keys[place] for part in parts]) for place in range(len(cast.keys)))
-    code, first = grouped(*keys)
+    code, first = group_rows(*keys)
     bounds = np.concatenate([[0], np.cumsum(sizes)])
     count = len(first)
     lines = []
     for place, part in enumerate(parts):
         here = code[bounds[place] : bounds[place + 1]]
-        known = ~np.isnan(part.value)
-        total = np.bincount(here[known], part.value[known], count)
-        number = np.bincount(here[known], minlength=count)
+        has_value = ~np.isnan(part.value)
+        total = np.bincount(here[has_value], part.value[has_value], count)
+        number = np.bincount(here[has_value], minlength=count)
         lines.append(np.divide(total, number, out=np.full(count, np.nan), where=number > 0))
-    ruled, vote, chance = np.array(lines[:-2]), lines[-2], lines[-1]
-    there = ~np.isnan(ruled).all(axis=0)
+    judge_means, vote, chance = np.array(lines[:-2]), lines[-2], lines[-1]
+    there = ~np.isnan(judge_means).all(axis=0)
     outside = int((~np.isnan(vote) & ~there).sum())
-    vote, chance, ruled = vote[there], chance[there], ruled[:, there]
-    item, *rest = (key[first][there] for key in keys)
-    voted = ~np.isnan(vote)
-    unknown = voted & np.isnan(chance)
-    told = None
-    guessed = 0
-    if (voted & ~np.isnan(chance)).any():
-        guessed = int(unknown.sum())
-        # Votes drawn evenly and votes drawn by chance are two samples, each of which stands for everything.
-        known = voted & ~unknown
-        alike = float(known.sum() / (1 / chance[known]).sum())
-        told = np.where(unknown, alike, np.where(voted, chance, 1.0))
-    samples = tuple(rest[len(sides) :])
-    return Votes(item, ruled, vote, told, outside, guessed, tuple(rest[place - 1] for place in sides), samples)
+    vote, chance, judge_means = vote[there], chance[there], judge_means[:, there]
+    item, *other_keys = (key[first][there] for key in keys)
+    has_vote = ~np.isnan(vote)
+    unknown = has_vote & np.isnan(chance)
+    row_chance = None
+    votes_without_chance = 0
+    if (has_vote & ~np.isnan(chance)).any():
+        votes_without_chance = int(unknown.sum())
+        # Votes with and without a probability are two samples, and each represents all rows.
+        has_value = has_vote & ~unknown
+        even_chance = float(has_value.sum() / (1 / chance[has_value]).sum())
+        row_chance = np.where(unknown, even_chance, np.where(has_vote, chance, 1.0))
+    samples = tuple(other_keys[len(sides) :])
+    return Votes(
+        item,
+        judge_means,
+        vote,
+        row_chance,
+        outside,
+        votes_without_chance,
+        tuple(other_keys[place - 1] for place in sides),
+        samples,
+    )

@@ -1,4 +1,4 @@
-"""How many votes do I need? From what a ledger holds already, or from stated assumptions where it holds nothing."""
+"""Number of votes needed, estimated from a ledger, or from stated assumptions if it has too few votes."""
 
 from __future__ import annotations
 
@@ -11,27 +11,28 @@ import numpy as np
 
 from fullbench.analysis.people import paired_verdicts_and_votes
 from fullbench.columns.verdict_columns import Columns, Family
-from fullbench.core.column_labels import headings
-from fullbench.core.note import Note, word
+from fullbench.core.column_labels import table_columns
+from fullbench.core.note import Note, word_note
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import PEOPLE
 from fullbench.errors import InputError, Undefined
 from fullbench.stats.array_checks import Floats
-from fullbench.stats.people.power_analysis import Votes, explained
-from fullbench.stats.people.prediction_powered import several
+from fullbench.stats.people.power_analysis import Votes, explained_share
+from fullbench.stats.people.prediction_powered import stack_predictions
 from fullbench.stats.ratings.corrected_ratings import corrected_ratings
 
+# Factor from log strengths to rating points (Elo scale).
 POINTS = 400 / math.log(10)
 FEWEST = 40
-"""From fewer votes than this the spread is not read off: assumptions are surer."""
+"""With fewer votes than this the spread is assumed, because an estimate would be less reliable."""
 
 
 @dataclass(frozen=True)
 class Outlook:
-    """What is known of a leaderboard before more votes are cast.
+    """Inputs for planning votes on a leaderboard.
 
-    `spread` is the covariance of the log strengths that a single vote leaves; `help` has for each two contestants the
-    share of a difference's variance that the judges explain (on the diagonal: of each strength's own).
+    `spread` is the covariance of the log strengths after a single vote. `help` is the share of the variance of each
+    difference of two contestants that judges explain; on the diagonal, of each single strength.
     """
 
     names: tuple[str, ...]
@@ -42,140 +43,162 @@ class Outlook:
     cast: int
     basis: str
 
-    def of(self, who: int, other: int | None = None) -> Votes:
-        """What votes are worth for one rating, or for the difference of two, in points."""
-        if other is None:
+    def votes_for(self, who: int, rival: int | None = None) -> Votes:
+        """Return the value of votes for one rating, or for the difference of two, in points."""
+        if rival is None:
             variance, share = self.spread[who, who], self.help[who, who]
         else:
-            variance = self.spread[who, who] + self.spread[other, other] - 2 * self.spread[who, other]
-            share = self.help[who, other]
+            variance = self.spread[who, who] + self.spread[rival, rival] - 2 * self.spread[who, rival]
+            share = self.help[who, rival]
         return Votes(POINTS**2 * float(variance), self.pool, float(share))
 
     def place(self, name: str) -> int:
-        """The place of a contestant."""
+        """Return the index of a contestant."""
         if name not in self.names:
             raise InputError(f"there is no contestant {name!r}; known: {', '.join(self.names)}")
         return self.names.index(name)
 
 
-def assumed(contestants: int, pool: int, rho: float) -> Outlook:
-    """From nothing: equal contestants, every pair as often as every other, judges' residuals that correlate so."""
+def assumed_outlook(contestants: int, pool: int, rho: float) -> Outlook:
+    """Return an outlook without data: equal contestants, all pairs equally frequent, judge correlation `rho`."""
     strengths = np.zeros(contestants)
-    met = (np.ones((contestants, contestants)) - np.eye(contestants)) / (contestants * (contestants - 1))
+    pair_shares = (np.ones((contestants, contestants)) - np.eye(contestants)) / (contestants * (contestants - 1))
     names = tuple(f"model {number}" for number in range(1, contestants + 1))
-    basis = Note(
-        "power.assumed",
-        "Assumed: {n} equal contestants, every pair equally often, a correlation of {rho:g} of judge and people.",
-        n=contestants, rho=rho,
-    )  # fmt: skip
-    return Outlook(names, strengths, _spread(met, strengths), np.full((contestants,) * 2, rho**2), pool, 0, basis)
+    basis = Note("power.assumed", n=contestants, rho=rho)
+    return Outlook(
+        names,
+        strengths,
+        _strength_covariance(pair_shares, strengths),
+        np.full((contestants,) * 2, rho**2),
+        pool,
+        0,
+        basis,
+    )
 
 
-def outlook(
+def estimate_outlook(
     columns: Columns, judges: Sequence[str], family: Family, *, rho: float = 0.5, people: str = PEOPLE
 ) -> Outlook:
-    """From verdicts of one study and criterion: judges' rulings, and people's votes where there are enough of them."""
-    votes = paired_verdicts_and_votes.pairs(columns, judges, people, family)
+    """Estimate the outlook from verdicts of one study and criterion, and from people's votes if there are enough."""
+    votes = paired_verdicts_and_votes.paired_outcomes(columns, judges, people, family)
     if not len(votes):
         raise InputError(f"no two responses were compared by {', '.join(judges) or 'any judge'}")
     codes, where = np.unique(np.concatenate(votes.sides), return_inverse=True)
-    one, two = where[: len(votes)], where[len(votes) :]
+    first_codes, second_codes = where[: len(votes)], where[len(votes) :]
     size = len(codes)
     names = tuple(columns.names["contestant"][code] for code in codes.tolist())
-    ruled = several(list(votes.ruled))
-    if votes.voted >= FEWEST:
+    judge_values = stack_predictions(list(votes.judge_values))
+    if votes.vote_count >= FEWEST:
         try:
-            fitted = corrected_ratings(
-                one, two, votes.vote, ruled, contestants=size, probability=votes.chance, cluster=votes.item
+            rating_fit = corrected_ratings(
+                first_codes,
+                second_codes,
+                votes.vote,
+                judge_values,
+                contestants=size,
+                probability=votes.chance,
+                cluster=votes.item,
             )
         except Undefined:
-            fitted = None
-        if fitted is not None and len(fitted.rated) == size:
-            alone, both = fitted.people_covariance, fitted.covariance
+            rating_fit = None
+        if rating_fit is not None and len(rating_fit.rated_codes) == size:
+            alone, both = rating_fit.people_covariance, rating_fit.covariance
             help_ = np.zeros((size, size))
             for who in range(size):
-                help_[who, who] = explained(votes.voted, len(votes), float(alone[who, who]), float(both[who, who]))
-            for who, other in combinations(range(size), 2):
+                help_[who, who] = explained_share(
+                    votes.vote_count, len(votes), float(alone[who, who]), float(both[who, who])
+                )
+            for who, rival in combinations(range(size), 2):
                 line = np.zeros(size)
-                line[who], line[other] = 1.0, -1.0
-                share = explained(votes.voted, len(votes), float(line @ alone @ line), float(line @ both @ line))
-                help_[who, other] = help_[other, who] = share
-            basis = Note(
-                "power.from", "From {n:,} votes and {pairs:,} pairs that judges ruled on.", n=votes.voted,
-                pairs=len(votes),
-            )  # fmt: skip
-            return Outlook(names, fitted.strengths, alone * votes.voted, help_, len(votes), votes.voted, basis)
-    # No votes yet: the judges' own ratings say who is near whom, the correlation is an assumption.
-    fitted = corrected_ratings(one, two, ruled[0], ruled[:1], contestants=size, cluster=votes.item)
-    cell = np.bincount(one * size + two, minlength=size * size).reshape(size, size) / len(one)
-    basis = Note(
-        "power.few",
-        "{n:,} votes are too few to read their spread off ({wanted} are wanted): {pairs:,} pairs and ratings are those "
-        "of {judge}, a correlation of {rho:g} of judge and people is assumed.",
-        n=votes.voted, wanted=FEWEST, pairs=len(votes), judge=judges[0], rho=rho,
-    )  # fmt: skip
-    spread = _spread((cell + cell.T) / 2, fitted.strengths)
-    return Outlook(names, fitted.strengths, spread, np.full((size, size), rho**2), len(votes), votes.voted, basis)
+                line[who], line[rival] = 1.0, -1.0
+                share = explained_share(
+                    votes.vote_count, len(votes), float(line @ alone @ line), float(line @ both @ line)
+                )
+                help_[who, rival] = help_[rival, who] = share
+            basis = Note("power.from", n=votes.vote_count, pairs=len(votes))
+            return Outlook(
+                names, rating_fit.strengths, alone * votes.vote_count, help_, len(votes), votes.vote_count, basis
+            )
+    # Too few votes: use the first judge's ratings as strengths, and assume the correlation.
+    rating_fit = corrected_ratings(
+        first_codes, second_codes, judge_values[0], judge_values[:1], contestants=size, cluster=votes.item
+    )
+    cell = np.bincount(first_codes * size + second_codes, minlength=size * size).reshape(size, size) / len(first_codes)
+    basis = Note("power.few", n=votes.vote_count, wanted=FEWEST, pairs=len(votes), judge=judges[0], rho=rho)
+    spread = _strength_covariance((cell + cell.T) / 2, rating_fit.strengths)
+    return Outlook(
+        names, rating_fit.strengths, spread, np.full((size, size), rho**2), len(votes), votes.vote_count, basis
+    )
 
 
-def _spread(met: Floats, strengths: Floats) -> Floats:
-    """The covariance of log strengths that a single vote leaves; `met` is how the votes part among the pairs."""
+def _strength_covariance(pair_shares: Floats, strengths: Floats) -> Floats:
+    """Return the covariance of log strengths after one vote; `pair_shares` is the distribution of votes over pairs."""
     chance = 1 / (1 + np.exp(strengths[None, :] - strengths[:, None]))
-    bend = (met + met.T) * chance * (1 - chance)
+    bend = (pair_shares + pair_shares.T) * chance * (1 - chance)
     size = len(strengths)
     middle = np.eye(size) - 1 / size
+    # Strengths are defined up to a constant, so the information matrix is singular; 1 / size makes it invertible.
     spread: Floats = middle @ np.linalg.inv(np.diag(bend.sum(axis=1)) - bend + 1 / size) @ middle
     return spread
 
 
-def table(
-    seen: Outlook, *, votes: Sequence[int] = (), width: float | None = None, between: Sequence[tuple[str, str]] = (),
+def votes_needed_table(
+    vote_outlook: Outlook,
+    *,
+    votes: Sequence[int] = (),
+    width: float | None = None,
+    rival_pairs: Sequence[tuple[str, str]] = (),
     power: float = 0.8,
-) -> Table:  # fmt: skip
-    """The answers: without the judge, with it, and what is saved."""
+) -> Table:
+    """Return the votes needed without the judge and with it, and the share saved."""
     rows: list[list[Cell]] = []
-    size = len(seen.names)
+    size = len(vote_outlook.names)
     pairs = list(combinations(range(size), 2))
-    points, counted = word("points"), word("votes")
-    for amount in votes or sorted({min(amount, seen.pool) for amount in (seen.cast or 100, 400, 1000)}):
-        told = [max(part.detectable(amount, power) for part in lines) for lines in _both(seen, pairs)]
-        asked = Note("power.smallest", "smallest difference told by {n:,} votes", n=amount)
-        rows.append([asked, points, *told, None])
+    points, votes_unit = word_note("points"), word_note("votes")
+    for amount in votes or sorted({min(amount, vote_outlook.pool) for amount in (vote_outlook.cast or 100, 400, 1000)}):
+        smallest_gaps = [
+            max(part.detectable(amount, power) for part in lines)
+            for lines in _votes_without_and_with_judge(vote_outlook, pairs)
+        ]
+        question = Note("power.smallest", n=amount)
+        rows.append([question, points, *smallest_gaps, None])
     if width is not None:
-        every = _both(seen, [(who, None) for who in range(size)])
-        asked = Note("power.width", "votes to ±{width:g} points for everybody", width=width)
-        rows.append([asked, counted, *_most([[part.to_width(width) for part in lines] for lines in every])])
-    for name, other in between:
-        who, rival = seen.place(name), seen.place(other)
-        gap = POINTS * float(seen.strengths[who] - seen.strengths[rival])
-        need = [[part.to_tell(gap, power) for part in lines] for lines in _both(seen, [(who, rival)])]
-        asked = Note(
-            "power.between", "votes to separate {one} and {other} ({gap:.0f} points)", one=name, other=other,
-            gap=abs(gap),
-        )  # fmt: skip
-        rows.append([asked, counted, *_most(need)])
-    how = Note(
-        "power.how",
-        "Power {power:.0%} at 95%. Without: by votes alone. With: corrected by judges that ruled on all {pairs:,} "
-        "pairs. A dash where all pairs would not be enough.",
-        power=power, pairs=seen.pool,
-    )  # fmt: skip
-    notes = [seen.basis, how]
-    if seen.cast:
-        notes.append(Note("power.cast", "{n:,} votes are cast already and count among these.", n=seen.cast))
-    heads = headings("question", "unit", "without the judge", "with the judge", "votes saved")
-    title = Note("power.title", "How many votes are needed")
+        every = _votes_without_and_with_judge(vote_outlook, [(who, None) for who in range(size)])
+        question = Note("power.width", width=width)
+        rows.append(
+            [
+                question,
+                votes_unit,
+                *_most_votes_cells([[part.votes_for_width(width) for part in lines] for lines in every]),
+            ]
+        )
+    for name, rival_name in rival_pairs:
+        who, rival = vote_outlook.place(name), vote_outlook.place(rival_name)
+        gap = POINTS * float(vote_outlook.strengths[who] - vote_outlook.strengths[rival])
+        need = [
+            [part.votes_to_detect(gap, power) for part in lines]
+            for lines in _votes_without_and_with_judge(vote_outlook, [(who, rival)])
+        ]
+        question = Note("power.between", one=name, other=rival_name, gap=abs(gap))
+        rows.append([question, votes_unit, *_most_votes_cells(need)])
+    how = Note("power.how", power=power, pairs=vote_outlook.pool)
+    notes = [vote_outlook.basis, how]
+    if vote_outlook.cast:
+        notes.append(Note("power.cast", n=vote_outlook.cast))
+    heads = table_columns("question", "unit", "without the judge", "with the judge", "votes saved")
+    title = Note("power.title")
     return Table("power", title, heads, rows, notes, {"power": power})
 
 
-def _both(seen: Outlook, figures: Sequence[tuple[int, int | None]]) -> list[list[Votes]]:
-    helped = [seen.of(*figure) for figure in figures]
-    return [[part.alone for part in helped], helped]
+def _votes_without_and_with_judge(
+    vote_outlook: Outlook, metrics: Sequence[tuple[int, int | None]]
+) -> list[list[Votes]]:
+    corrected_votes = [vote_outlook.votes_for(*metric) for metric in metrics]
+    return [[part.alone for part in corrected_votes], corrected_votes]
 
 
-def _most(needs: Sequence[Sequence[int | None]]) -> list[Cell]:
-    """The most that one of several figures needs, without and with the judge, and the share saved."""
+def _most_votes_cells(needs: Sequence[Sequence[int | None]]) -> list[Cell]:
     most = [None if None in need else max(n for n in need if n is not None) for need in needs]
-    without, helped = most
-    saved = None if without is None or helped is None else 1 - helped / without
-    return [without, helped, saved]
+    without, with_judge = most
+    saved_share = None if without is None or with_judge is None else 1 - with_judge / without
+    return [without, with_judge, saved_share]

@@ -1,4 +1,4 @@
-"""What cascades rule, by whom, how sure each judge must be for that, and what still waits for people."""
+"""Verdicts of cascades, the confidence thresholds of their judges, and the cases that wait for people."""
 
 from __future__ import annotations
 
@@ -11,254 +11,274 @@ from typing import Literal
 
 import numpy as np
 
-from fullbench.analysis.agreement.judges_with_people import shape, winner
+from fullbench.analysis.agreement.judges_with_people import verdict_shape, winner_index
 from fullbench.analysis.views.member_verdicts import (
     BY_PEOPLE,
     PENDING,
     WAITS,
     PeopleMarks,
-    Place,
+    ResponseSetKey,
     people_marks,
-    place_of,
-    recused,
-    ruled,
+    response_set_key,
+    view_abstention,
+    view_verdict,
 )
-from fullbench.core.column_labels import headings
+from fullbench.core.column_labels import table_columns
 from fullbench.core.note import Note
 from fullbench.core.panel import Cascade, View
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import Verdict
-from fullbench.stats.people.confidence_thresholds import NEVER, Trusted, least_items, trusted
+from fullbench.stats.people.confidence_thresholds import NEVER, TrustedThreshold, find_trusted_threshold, least_items
 
 Group = tuple[str, str]
-"""Criterion and ballot: thresholds are learned for each apart."""
-By = Literal["small", "large", "people", "pending", "open"]
+"""Criterion and ballot. Thresholds are learned for each group separately."""
+DecidedBy = Literal["small", "large", "people", "pending", "open"]
 _FINE = 20
-"""Sureness is cut to steps of a twentieth: a threshold between two of them would promise what no count can show."""
+"""Confidence is rounded down to steps of 1/20. Finer thresholds could not be supported by counts."""
 
 
 @dataclass(frozen=True)
 class Levels:
-    """How sure each judge must be in one group; how many of the small one's rulings people marked, on how many items;
-    and on how many of those that it leaves in doubt, of how many that a promise of the large one's needs at least."""
+    """Confidence thresholds of the small and the large judge in one group, and the labels behind them.
 
-    small: Trusted
-    large: Trusted
-    labelled: int = 0
+    `labelled_count` verdicts of the small judge, on `items` items, have people's marks. `doubtful` of these items are
+    in doubt for the small judge; a promise about the large judge needs at least `needed_items`.
+    """
+
+    small: TrustedThreshold
+    large: TrustedThreshold
+    labelled_count: int = 0
     items: int = 0
     doubtful: int = 0
-    needed: int = 0
+    needed_items: int = 0
 
 
-def sureness(judge: str, verdicts: Iterable[Verdict]) -> dict[Place, float]:
-    """How sure a judge is of each thing that it ruled on, from 0 to 1: the share of its rulings, in whatever order and
-    trial, that say the commonest; times how sure it said it was in the mean, where it says so."""
-    given: dict[Place, list[Verdict]] = defaultdict(list)
+def judge_confidence(judge: str, verdicts: Iterable[Verdict]) -> dict[ResponseSetKey, float]:
+    """Return a judge's confidence from 0 to 1 for each set of responses that it judged.
+    It is the share of its most common verdict over orders and trials, times its mean stated confidence, if any.
+    """
+    verdicts_by_set: dict[ResponseSetKey, list[Verdict]] = defaultdict(list)
     for verdict in verdicts:
         if verdict.judge == judge:
-            given[place_of(verdict)].append(verdict)
+            verdicts_by_set[response_set_key(verdict)].append(verdict)
     sure = {}
-    for place, each in given.items():
-        words = Counter(said for verdict in each if (said := _said(verdict)))
-        stated = [verdict.confidence for verdict in each if verdict.confidence is not None]
-        sure[place] = max(words.values(), default=0) / len(each) * (fmean(stated) if stated else 1.0)
+    for place, each in verdicts_by_set.items():
+        words = Counter(verdict_text for verdict in each if (verdict_text := _verdict_text(verdict)))
+        confidences = [verdict.confidence for verdict in each if verdict.confidence is not None]
+        sure[place] = max(words.values(), default=0) / len(each) * (fmean(confidences) if confidences else 1.0)
     return sure
 
 
-def _said(verdict: Verdict) -> str:
-    """A ruling in words that do not depend on the order shown; nothing for a fault."""
-    return "" if verdict.marks is None else str(sorted(zip(verdict.shown, verdict.marks, strict=True)))
+def _verdict_text(verdict: Verdict) -> str:
+    return "" if verdict.marks is None else str(sorted(zip(verdict.shown_responses, verdict.marks, strict=True)))
 
 
-def _step(sure: float) -> float:
+def _round_down(sure: float) -> float:
+    # The small constant keeps exact steps such as 0.15 from falling one step down by rounding.
     return floor(sure * _FINE + 1e-9) / _FINE
 
 
-def agrees(verdict: Verdict, people: Mapping[tuple[str, int], float]) -> bool:
-    """Whether a ruling says what people do: the same winner, or a mark within half a point of their mean."""
-    theirs = [people[shown] for shown in verdict.shown]
+def agrees_with_people(verdict: Verdict, people: Mapping[tuple[str, int], float]) -> bool:
+    """Return True if a verdict has people's winner, or a mark within half a point of their mean."""
+    theirs = [people[response_key] for response_key in verdict.shown_responses]
     marks = verdict.marks or ()
-    if shape(verdict) == "scores":
+    if verdict_shape(verdict) == "scores":
         return abs(marks[0] - theirs[0]) <= 0.5
-    return winner(marks) == winner(theirs)
+    return winner_index(marks) == winner_index(theirs)
 
 
-def levels(cascade: Cascade, verdicts: Sequence[Verdict]) -> dict[Group, Levels]:
-    """How sure either judge must be, group by group: as the cascade says, or as people's marks allow.
+def learn_levels(cascade: Cascade, verdicts: Sequence[Verdict]) -> dict[Group, Levels]:
+    """Return the thresholds of each group: fixed by the cascade, or learned from people's marks.
 
-    Each judge takes half of the risk. Which cases the large judge hears depends on the small one's threshold, so its
-    half is shared among all that might have come out. People's later votes on what waited are of the least sure
-    rulings: they can only make the thresholds stricter.
+    Each judge takes half of the risk. The cases of the large judge depend on the small judge's threshold. Therefore
+    the large judge's half is divided among all thresholds that were possible. People's later votes on waiting cases
+    cover the least confident verdicts, so they can only make the thresholds stricter.
     """
     groups = {(v.criterion, v.ballot) for v in verdicts if v.judge in cascade.members}
     if cascade.agreement is None:
-        plain = Trusted(cascade.threshold)
+        plain = TrustedThreshold(cascade.threshold)
         return dict.fromkeys(groups, Levels(plain, plain))
     people = people_marks(verdicts)
-    small, large = (sureness(judge, verdicts) for judge in cascade.members)
+    small, large = (judge_confidence(judge, verdicts) for judge in cascade.members)
     half = cascade.risk / 2
-    learned = {}
+    levels_by_group = {}
     for group in groups:
         rows = {
             judge: [v for v in verdicts if v.judge == judge and (v.criterion, v.ballot) == group]
             for judge in cascade.members
         }
-        first = _tested(rows[cascade.small], people, small, target=cascade.agreement, risk=half)
-        doubts = {place for place in small if _step(small[place]) < first.threshold}
-        steps = {_step(sure) for place, sure in small.items() if place[1:3] == group}
-        heard = [v for v in rows[cascade.large] if place_of(v) in doubts]
-        shared = half / (len(steps) + 1)
-        second = _tested(heard, people, large, target=cascade.agreement, risk=shared)
-        marked = [v for v in rows[cascade.small] if place_of(v) in people]
-        doubtful = {v.item for v in marked if place_of(v) in doubts}
-        needed = least_items(cascade.agreement, shared)
-        learned[group] = Levels(first, second, len(marked), len({v.item for v in marked}), len(doubtful), needed)
-    return learned
+        first = _learn_threshold(rows[cascade.small], people, small, target=cascade.agreement, risk=half)
+        doubts = {place for place in small if _round_down(small[place]) < first.threshold}
+        steps = {_round_down(sure) for place, sure in small.items() if place[1:3] == group}
+        doubtful_verdicts = [v for v in rows[cascade.large] if response_set_key(v) in doubts]
+        # One share of the risk for each threshold that the small judge could have got, plus one for "never".
+        risk_per_step = half / (len(steps) + 1)
+        second = _learn_threshold(doubtful_verdicts, people, large, target=cascade.agreement, risk=risk_per_step)
+        marked_verdicts = [v for v in rows[cascade.small] if response_set_key(v) in people]
+        doubtful = {v.item for v in marked_verdicts if response_set_key(v) in doubts}
+        needed_items = least_items(cascade.agreement, risk_per_step)
+        levels_by_group[group] = Levels(
+            first, second, len(marked_verdicts), len({v.item for v in marked_verdicts}), len(doubtful), needed_items
+        )
+    return levels_by_group
 
 
-def _tested(
-    rows: Sequence[Verdict], people: PeopleMarks, sure: Mapping[Place, float], *, target: float, risk: float
-) -> Trusted:
-    """How sure one judge must be, by those of its rulings that people marked, too."""
-    own = [v for v in rows if v.marks is not None and place_of(v) in people]
-    if not own:
-        return Trusted(NEVER)
-    steps = np.array([_step(sure[place_of(v)]) for v in own])
-    hits = np.array([float(agrees(v, people[place_of(v)])) for v in own])
-    return trusted(steps, hits, [v.item for v in own], target=target, risk=risk)
+def _learn_threshold(
+    rows: Sequence[Verdict], people: PeopleMarks, sure: Mapping[ResponseSetKey, float], *, target: float, risk: float
+) -> TrustedThreshold:
+    marked_verdicts = [v for v in rows if v.marks is not None and response_set_key(v) in people]
+    if not marked_verdicts:
+        return TrustedThreshold(NEVER)
+    steps = np.array([_round_down(sure[response_set_key(v)]) for v in marked_verdicts])
+    hits = np.array([float(agrees_with_people(v, people[response_set_key(v)])) for v in marked_verdicts])
+    return find_trusted_threshold(steps, hits, [v.item for v in marked_verdicts], target=target, risk=risk)
 
 
-def for_the_large(cascade: Cascade, verdicts: Sequence[Verdict]) -> set[Place]:
-    """What the large judge is asked about: what the small one leaves in doubt. Where people marked too few items of
-    that for any promise, nobody is asked in vain: all of it waits for people."""
-    sure, learned = sureness(cascade.small, verdicts), levels(cascade, verdicts)
-    doubts = {place for place in sure if _step(sure[place]) < learned[place[1], place[2]].small.threshold}
+def cases_for_large_judge(cascade: Cascade, verdicts: Sequence[Verdict]) -> set[ResponseSetKey]:
+    """Return the cases that the small judge leaves in doubt, to send to the large judge.
+    Groups with too few doubtful items marked by people for any promise are left out: their cases wait for people.
+    """
+    sure, levels_by_group = judge_confidence(cascade.small, verdicts), learn_levels(cascade, verdicts)
+    doubts = {place for place in sure if _round_down(sure[place]) < levels_by_group[place[1], place[2]].small.threshold}
     if cascade.agreement is None:
         return {place for place in sure if sure[place] < cascade.threshold}
-    asked = {group for group, level in learned.items() if level.doubtful >= level.needed}
-    return {place for place in doubts if (place[1], place[2]) in asked}
+    ready_groups = {group for group, level in levels_by_group.items() if level.doubtful >= level.needed_items}
+    return {place for place in doubts if (place[1], place[2]) in ready_groups}
 
 
-def decided(cascade: Cascade, verdicts: Sequence[Verdict]) -> Iterator[tuple[Verdict, By]]:
-    """The cascade's verdicts in the places of the small judge's, and who settled each."""
-    learned = levels(cascade, verdicts)
-    sure = {judge: sureness(judge, verdicts) for judge in cascade.members}
+def decide_cases(cascade: Cascade, verdicts: Sequence[Verdict]) -> Iterator[tuple[Verdict, DecidedBy]]:
+    """Yield a cascade verdict for each verdict of the small judge, and who decided it."""
+    levels_by_group = learn_levels(cascade, verdicts)
+    sure = {judge: judge_confidence(judge, verdicts) for judge in cascade.members}
     large = {(verdict.case, verdict.trial): verdict for verdict in verdicts if verdict.judge == cascade.large}
     people = people_marks(verdicts) if cascade.waits else {}
 
-    def trusts(judge: str, place: Place, threshold: float) -> bool:
+    def trusts(judge: str, place: ResponseSetKey, threshold: float) -> bool:
         exact = sure[judge].get(place, 0.0)
-        return (exact if cascade.agreement is None else _step(exact)) >= threshold
+        return (exact if cascade.agreement is None else _round_down(exact)) >= threshold
 
     for verdict in verdicts:
         if verdict.judge != cascade.small:
             continue
-        place = place_of(verdict)
-        level = learned[place[1], place[2]]
+        place = response_set_key(verdict)
+        level = levels_by_group[place[1], place[2]]
         if verdict.marks is not None and trusts(cascade.small, place, level.small.threshold):
-            yield ruled(cascade, verdict, verdict.marks), "small"
+            yield view_verdict(cascade, verdict, verdict.marks), "small"
             continue
         second = large.get((verdict.case, verdict.trial))
         trust = second is not None and trusts(cascade.large, place, level.large.threshold)
         if place in people and not trust:
-            theirs = tuple(people[place][shown] for shown in verdict.shown)
-            yield ruled(cascade, verdict, theirs, BY_PEOPLE), "people"
+            theirs = tuple(people[place][response_key] for response_key in verdict.shown_responses)
+            yield view_verdict(cascade, verdict, theirs, BY_PEOPLE), "people"
         elif second is None and cascade.agreement is None:
-            yield recused(cascade, verdict, f"{cascade.large} has not ruled on it yet"), "open"
+            yield view_abstention(cascade, verdict, f"{cascade.large} has not ruled on it yet"), "open"
         elif second is None or second.marks is None or (cascade.waits and not trust):
             waits = cascade.waits
-            yield recused(cascade, verdict, WAITS if waits else "both left it open"), "pending" if waits else "open"
+            yield (
+                view_abstention(cascade, verdict, WAITS if waits else "both left it open"),
+                "pending" if waits else "open",
+            )
         else:
-            yield ruled(cascade, verdict, second.marks), "large"
+            yield view_verdict(cascade, verdict, second.marks), "large"
 
 
-def rulings(cascade: Cascade, verdicts: Sequence[Verdict]) -> list[Verdict]:
-    """The cascade's verdicts, one for each of the small judge's."""
-    return [verdict for verdict, _ in decided(cascade, verdicts)]
+def build_cascade_verdicts(cascade: Cascade, verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """Return the cascade's verdicts, one for each verdict of the small judge."""
+    return [verdict for verdict, _ in decide_cases(cascade, verdicts)]
 
 
-def pending(cascade: Cascade, verdicts: Sequence[Verdict]) -> set[Place]:
-    """What waits for people."""
-    return {place_of(verdict) for verdict, by in decided(cascade, verdicts) if by == "pending"}
+def pending_cases(cascade: Cascade, verdicts: Sequence[Verdict]) -> set[ResponseSetKey]:
+    """Return the cases that wait for people."""
+    return {response_set_key(verdict) for verdict, by in decide_cases(cascade, verdicts) if by == "pending"}
 
 
-def among(views: Iterable[View]) -> list[Cascade]:
-    """The cascades among some views."""
+def select_cascades(views: Iterable[View]) -> list[Cascade]:
+    """Return the cascades among some views."""
     return [view for view in views if isinstance(view, Cascade)]
 
 
-def table(cascades: Sequence[Cascade], verdicts: Sequence[Verdict]) -> Table:
-    """Who settled how much of what each cascade heard, what waits for people, what is promised and what it saved."""
+def cascade_table(cascades: Sequence[Cascade], verdicts: Sequence[Verdict]) -> Table:
+    """Return per cascade who decided how many cases, how many wait for people, the promise and the savings."""
     rows: list[list[Cell]] = []
     notes: list[Note] = []
     for cascade in cascades:
-        own = [verdict for verdict in verdicts if verdict.judge in cascade.heard]
-        counts: dict[Group, Counter[By]] = defaultdict(Counter)
-        for verdict, by in decided(cascade, own):
+        member_verdicts = [verdict for verdict in verdicts if verdict.judge in cascade.source_judges]
+        counts: dict[Group, Counter[DecidedBy]] = defaultdict(Counter)
+        for verdict, by in decide_cases(cascade, member_verdicts):
             counts[verdict.criterion, verdict.ballot][by] += 1
-        learned, wanted = levels(cascade, own), for_the_large(cascade, own)
+        levels_by_group, large_judge_cases = (
+            learn_levels(cascade, member_verdicts),
+            cases_for_large_judge(cascade, member_verdicts),
+        )
         for group, by_whom in sorted(counts.items()):
-            level = learned[group]
-            shown = [by_whom[by] for by in ("small", "large", "people", "pending")]
+            level = levels_by_group[group]
+            decision_counts = [by_whom[by] for by in ("small", "large", "people", "pending")]
             sure = [None if part.threshold == NEVER else part.threshold for part in (level.small, level.large)]
-            bounds = [part.bound for part in (level.small, level.large) if part.bound is not None]
+            bounds = [part.agreement_bound for part in (level.small, level.large) if part.agreement_bound is not None]
             least = min(bounds) if bounds else None
-            rows.append([cascade.name, *group, *shown, *sure, least, _saved(cascade, own, group, wanted)])
+            rows.append(
+                [
+                    cascade.name,
+                    *group,
+                    *decision_counts,
+                    *sure,
+                    least,
+                    _saved_share(cascade, member_verdicts, group, large_judge_cases),
+                ]
+            )
         if cascade.agreement is not None:
-            notes += _promised(cascade, learned, counts)
+            notes += _promise_notes(cascade, levels_by_group, counts)
     if any(isinstance(row[6], int) and row[6] for row in rows):
         notes.append(PENDING)
-    title = Note("cascades.title", "Cascades: who settled what")
-    columns = headings(
+    title = Note("cascades.title")
+    columns = table_columns(
         "judge", "criterion", "ballot", "by the small judge", "by the large judge", "by people", "pending",
         "threshold, small", "threshold, large", "agreement at least", "cost saved",
     )  # fmt: skip
     return Table("cascades", title, columns, rows, notes)
 
 
-def _promised(cascade: Cascade, learned: Mapping[Group, Levels], counts: Mapping[Group, Counter[By]]) -> Iterator[Note]:
-    """What a cascade promises, from how much, and where people marked too few items for that."""
+def _promise_notes(
+    cascade: Cascade, levels_by_group: Mapping[Group, Levels], counts: Mapping[Group, Counter[DecidedBy]]
+) -> Iterator[Note]:
     agreement = cascade.agreement or 0.0
     yield Note(
         "cascades.promise",
-        "{judge}: what it rules agrees with people in {agreement:.0%} at least, except with a chance of {risk:.0%} at "
-        "most; learned from {n:,} of its small judge's rulings that people marked. A judge without a threshold is "
-        "trusted with nothing.",
         judge=cascade.name,
         agreement=agreement,
         risk=cascade.risk,
-        n=sum(level.labelled for level in learned.values()),
+        n=sum(level.labelled_count for level in levels_by_group.values()),
     )
     least = least_items(agreement, cascade.risk / 2)
     for criterion, ballot in sorted(counts):
-        level = learned[criterion, ballot]
+        level = levels_by_group[criterion, ballot]
         if level.items < least:
             yield Note(
-                "cascades.too-few",
-                "{judge}, {criterion}, {ballot}: people marked {n:,} of the items that the small judge heard; a "
-                "promise needs {least:,} at least.",
-                judge=cascade.name, criterion=criterion, ballot=ballot, n=level.items, least=least,
-            )  # fmt: skip
-        elif level.doubtful < level.needed and counts[criterion, ballot]["small"] < counts[criterion, ballot].total():
+                "cascades.too-few", judge=cascade.name, criterion=criterion, ballot=ballot, n=level.items, least=least
+            )
+        elif (
+            level.doubtful < level.needed_items
+            and counts[criterion, ballot]["small"] < counts[criterion, ballot].total()
+        ):
             yield Note(
                 "cascades.too-few-in-doubt",
-                "{judge}, {criterion}, {ballot}: people marked {n:,} of the items that the small judge leaves in "
-                "doubt; before the large judge is asked for it, a promise needs {least:,} at least.",
-                judge=cascade.name, criterion=criterion, ballot=ballot, n=level.doubtful, least=level.needed,
+                judge=cascade.name, criterion=criterion, ballot=ballot, n=level.doubtful, least=level.needed_items,
             )  # fmt: skip
 
 
-def _saved(cascade: Cascade, verdicts: Sequence[Verdict], group: Group, wanted: set[Place]) -> float | None:
-    """The share of what the large judge alone would have cost that was not spent; in calls where dollars are not
-    known or nothing costs any. What the large judge ruled beside what is `wanted` of it was not asked for by the
-    cascade."""
-    own = [v for v in verdicts if (v.criterion, v.ballot) == group]
-    small, large = ([v for v in own if v.judge == judge] for judge in cascade.members)
+def _saved_share(
+    cascade: Cascade, verdicts: Sequence[Verdict], group: Group, large_judge_cases: set[ResponseSetKey]
+) -> float | None:
+    """Return the share saved of the cost of the large judge alone (in calls if prices are unknown or zero), without its
+    verdicts outside `large_judge_cases`, which the cascade did not request.
+    """
+    group_verdicts = [v for v in verdicts if (v.criterion, v.ballot) == group]
+    small, large = ([v for v in group_verdicts if v.judge == judge] for judge in cascade.members)
     if not small:
         return None
-    needed = [v for v in large if place_of(v) in wanted]
-    prices, spent, all_of_it = ([v.usage.dollars for v in part] for part in (small, needed, large))
+    needed_verdicts = [v for v in large if response_set_key(v) in large_judge_cases]
+    prices, needed_prices, all_of_it = ([v.usage.dollars for v in part] for part in (small, needed_verdicts, large))
     if None in prices or None in all_of_it or not any(all_of_it):
-        return 1 - len(needed) / len(small)
+        return 1 - len(needed_verdicts) / len(small)
     alone = fmean(price or 0.0 for price in all_of_it)
-    return 1 - fsum(price or 0.0 for price in (*prices, *spent)) / (alone * len(small))
+    return 1 - fsum(price or 0.0 for price in (*prices, *needed_prices)) / (alone * len(small))

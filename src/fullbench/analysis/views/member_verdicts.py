@@ -1,4 +1,4 @@
-"""What panels, cascades and rubrics have in common: what a ruling is about, people's marks on it, a view's verdict."""
+"""Helpers shared by panels, cascades and rubrics: response set keys, people's mean marks, verdicts of a view."""
 
 from __future__ import annotations
 
@@ -13,72 +13,68 @@ from fullbench.columns.verdict_columns import Columns
 from fullbench.core.call import NOTHING
 from fullbench.core.note import Note
 from fullbench.core.panel import Marks, View
-from fullbench.core.verdict import PEOPLE, Verdict
+from fullbench.core.verdict import NOT_READ, PEOPLE, ReplyReading, Verdict
 from fullbench.stats.array_checks import Bools
 
-Place = tuple[str, str, str, frozenset[tuple[str, int]]]
-"""What is ruled on, whatever the order: item, criterion, ballot, responses."""
-PeopleMarks = dict[Place, dict[tuple[str, int], float]]
+ResponseSetKey = tuple[str, str, str, frozenset[tuple[str, int]]]
+"""Item, criterion, ballot and responses, independent of the order shown."""
+PeopleMarks = dict[ResponseSetKey, dict[tuple[str, int], float]]
 WAITS = "it waits for people"
-"""Why a cascade does not rule yet: figures call that pending, and no recusal."""
-BY_PEOPLE = 10_000
-"""The reader of a ruling that people settled (see `Reader`): no judge of the cascade stands behind it."""
-PENDING = Note(
-    "cascades.pending",
-    "Pending: rulings that wait for people; no figure counts them. Make a campaign of them: fullbench "
-    "people add NAME --pending CASCADE --ledger LEDGER.",
-)
+"""Reason of a cascade without a verdict yet. Tables count it as pending, not as an abstention."""
+BY_PEOPLE = ReplyReading(is_by_people=True)
+"""Reading of a verdict that people decided. No judge of the cascade produced it."""
+PENDING = Note("cascades.pending")
 
 
-def place_of(verdict: Verdict) -> Place:
-    """What a verdict is on."""
-    return verdict.item, verdict.criterion, verdict.ballot, frozenset(verdict.shown)
+def response_set_key(verdict: Verdict) -> ResponseSetKey:
+    """Return the response set that a verdict is about."""
+    return verdict.item, verdict.criterion, verdict.ballot, frozenset(verdict.shown_responses)
 
 
 def people_marks(verdicts: Sequence[Verdict]) -> PeopleMarks:
-    """The mean mark that people give each response, wherever it was shown."""
-    marks: dict[Place, dict[tuple[str, int], list[float]]] = defaultdict(lambda: defaultdict(list))
+    """Return people's mean mark of each response, per response set."""
+    marks: dict[ResponseSetKey, dict[tuple[str, int], list[float]]] = defaultdict(lambda: defaultdict(list))
     for verdict in verdicts:
         if verdict.judge == PEOPLE and verdict.marks is not None:
-            for shown, mark in zip(verdict.shown, verdict.marks, strict=True):
-                marks[place_of(verdict)][shown].append(mark)
-    return {place: {shown: fmean(given) for shown, given in each.items()} for place, each in marks.items()}
+            for response_key, mark in zip(verdict.shown_responses, verdict.marks, strict=True):
+                marks[response_set_key(verdict)][response_key].append(mark)
+    return {
+        place: {response_key: fmean(mark_list) for response_key, mark_list in each.items()}
+        for place, each in marks.items()
+    }
 
 
-def waiting(columns: Columns) -> Bools:
-    """Which rulings of cascades wait for people: they are neither rulings nor faults."""
+def waiting_mask(columns: Columns) -> Bools:
+    """Return a mask of cascade verdicts that wait for people. They count neither as usable nor as unusable."""
     waits = np.zeros(len(columns), dtype=np.bool_)
-    waits[[row for row, text in columns.recusals.items() if text == WAITS]] = True
+    waits[[row for row, text in columns.abstentions.items() if text == WAITS]] = True
     return waits
 
 
 def waiting_note(pending: int, verdicts: int) -> Note:
-    """How many verdicts of a judge wait for people."""
-    return Note(
-        "leaderboard.pending", "{n:,} of {all:,} verdicts of this judge wait for people and count nowhere here.",
-        n=pending, all=verdicts,
-    )  # fmt: skip
+    """Return a note on how many verdicts of a judge wait for people."""
+    return Note("leaderboard.pending", n=pending, all=verdicts)
 
 
-def by_judges(columns: Columns) -> Columns:
-    """The verdicts without what people settled for a cascade: beside their own votes it would agree with itself."""
-    settled = columns.reader >= BY_PEOPLE
-    return columns.rows(~settled) if settled.any() else columns
+def without_people_decisions(columns: Columns) -> Columns:
+    """Drop cascade verdicts that people decided: compared with people's votes they would agree with themselves."""
+    is_by_people = columns.reading_mask(lambda reading: reading.is_by_people)
+    return columns.rows(~is_by_people) if is_by_people.any() else columns
 
 
-def ruled(view: View, verdict: Verdict, marks: Marks, reader: int = 0) -> Verdict:
-    """A view's ruling in the place of a member's verdict."""
-    return replace(_blank(view, verdict), marks=marks, fault=None, reader=reader)
+def view_verdict(view: View, verdict: Verdict, marks: Marks, reading: ReplyReading = NOT_READ) -> Verdict:
+    """Return a view's verdict in place of a member's verdict."""
+    return replace(_blank_verdict(view, verdict), marks=marks, fault=None, reading=reading)
 
 
-def recused(view: View, verdict: Verdict, why: str) -> Verdict:
-    """A view that does not rule, in the place of a member's verdict."""
-    return replace(_blank(view, verdict), marks=None, fault="recused", text=why)
+def view_abstention(view: View, verdict: Verdict, why: str) -> Verdict:
+    """Return a view's abstention in place of a member's verdict."""
+    return replace(_blank_verdict(view, verdict), marks=None, fault="abstained", text=why)
 
 
-def _blank(view: View, verdict: Verdict) -> Verdict:
-    """A verdict of the view in the place of a member's; nothing was asked for it."""
+def _blank_verdict(view: View, verdict: Verdict) -> Verdict:
+    """Return an empty verdict of the view in place of a member's. It has no usage, because no call was made."""
     return Verdict(
         verdict.case, view.name, verdict.item, verdict.contestants, verdict.ballot, verdict.criterion, verdict.trial,
-        fault="recused", usage=NOTHING, at=verdict.at, samples=verdict.samples,
+        fault="abstained", usage=NOTHING, at=verdict.at, samples=verdict.samples,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What panels, cascades and rubrics rule: computed from their members' verdicts when somebody looks, never stored."""
+"""Verdicts of views (panels, cascades, rubrics), computed on demand from members' verdicts and never stored."""
 
 from __future__ import annotations
 
@@ -8,113 +8,121 @@ from dataclasses import replace
 from math import fsum
 from statistics import StatisticsError, correlation, fmean
 
-from fullbench.analysis.agreement.judges_with_people import shape, winner
+from fullbench.analysis.agreement.judges_with_people import verdict_shape, winner_index
 from fullbench.analysis.estimate_cells import scale_of
 from fullbench.analysis.scope_text import OVERALL
 from fullbench.analysis.views import cascade_verdicts
-from fullbench.analysis.views.member_verdicts import people_marks, place_of, recused
-from fullbench.analysis.views.member_verdicts import ruled as ruled_by
-from fullbench.core.panel import Marks, Panel, View, combined
+from fullbench.analysis.views.member_verdicts import people_marks, response_set_key, view_abstention
+from fullbench.analysis.views.member_verdicts import view_verdict as ruled_by
+from fullbench.core.panel import Marks, Panel, View, combine_marks
 from fullbench.core.rubric import TOTAL, Rubric
 from fullbench.core.verdict import Verdict
 
 Group = tuple[str, str]
-"""Criterion and shape of ruling."""
+"""Criterion and verdict shape."""
 
 
-def with_views(verdicts: Sequence[Verdict], views: Iterable[View]) -> tuple[Verdict, ...]:
-    """Verdicts with those of panels and cascades behind them."""
-    return (*verdicts, *(ruling for view in views for ruling in rulings(view, verdicts)))
+def add_view_verdicts(verdicts: Sequence[Verdict], views: Iterable[View]) -> tuple[Verdict, ...]:
+    """Return the verdicts followed by those of the views."""
+    return (*verdicts, *(verdict for view in views for verdict in view_verdicts(view, verdicts)))
 
 
-def rulings(view: View, verdicts: Iterable[Verdict]) -> list[Verdict]:
-    """A view's verdicts, one for each case and trial on which a member ruled, in the order in which these came.
-
-    Where its members do not come to a ruling, it recuses itself and says why.
+def view_verdicts(view: View, verdicts: Iterable[Verdict]) -> list[Verdict]:
+    """Return a view's verdicts, one per case and trial that a member judged, in the order of the members' verdicts.
+    The view abstains and gives the reason if its members reach no verdict.
     """
-    wanted = set(view.heard)
+    member_names = set(view.source_judges)
     latest: dict[tuple[str, str, int, str], Verdict] = {}
     for verdict in verdicts:
         key = (verdict.case, verdict.judge, verdict.trial, verdict.rater)
-        if verdict.judge in wanted and (key not in latest or latest[key].revision < verdict.revision):
+        if verdict.judge in member_names and (key not in latest or latest[key].revision < verdict.revision):
             latest[key] = verdict
-    counted = list(latest.values())
+    latest_verdicts = list(latest.values())
     if isinstance(view, Rubric):
-        return _totals(view, counted)
-    return _panel(view, counted) if isinstance(view, Panel) else cascade_verdicts.rulings(view, counted)
+        return _rubric_verdicts(view, latest_verdicts)
+    return (
+        _panel_verdicts(view, latest_verdicts)
+        if isinstance(view, Panel)
+        else cascade_verdicts.build_cascade_verdicts(view, latest_verdicts)
+    )
 
 
-def _panel(panel: Panel, verdicts: Sequence[Verdict]) -> list[Verdict]:
-    weights = _weights(panel, verdicts) if panel.rule == "agreement" else {}
-    heard: dict[tuple[str, int], list[Verdict]] = defaultdict(list)
+def _panel_verdicts(panel: Panel, verdicts: Sequence[Verdict]) -> list[Verdict]:
+    weights = _agreement_weights(panel, verdicts) if panel.rule == "agreement" else {}
+    verdicts_by_case: dict[tuple[str, int], list[Verdict]] = defaultdict(list)
     for verdict in verdicts:
         if verdict.judge in panel.members:
-            heard[verdict.case, verdict.trial].append(verdict)
-    ruled = []
-    for given in heard.values():
-        marked = [verdict for verdict in given if verdict.marks is not None]
-        present = len({verdict.judge for verdict in marked})
-        if present < panel.needed:
-            missing = f"{present} of {len(panel.members)} members ruled, {panel.needed} are needed"
-            ruled.append(recused(panel, given[0], missing))
+            verdicts_by_case[verdict.case, verdict.trial].append(verdict)
+    joint_verdicts = []
+    for case_verdicts in verdicts_by_case.values():
+        usable_verdicts = [verdict for verdict in case_verdicts if verdict.marks is not None]
+        present = len({verdict.judge for verdict in usable_verdicts})
+        if present < panel.quorum_size:
+            missing = f"{present} of {len(panel.members)} members ruled, {panel.quorum_size} are needed"
+            joint_verdicts.append(view_abstention(panel, case_verdicts[0], missing))
             continue
-        own = weights.get((given[0].criterion, shape(given[0])), {})
-        voices = [own.get(verdict.judge, 0.0) for verdict in marked]
+        member_weights = weights.get((case_verdicts[0].criterion, verdict_shape(case_verdicts[0])), {})
+        voices = [member_weights.get(verdict.judge, 0.0) for verdict in usable_verdicts]
         if panel.rule == "agreement" and not any(voices):
-            ruled.append(recused(panel, given[0], "no member's agreement with people is known"))
+            joint_verdicts.append(
+                view_abstention(panel, case_verdicts[0], "no member's agreement with people is known")
+            )
             continue
-        marks = combined([verdict.marks or () for verdict in marked], panel.rule, voices if own else None)
-        ruled.append(ruled_by(panel, given[0], marks))
-    return ruled
+        marks = combine_marks(
+            [verdict.marks or () for verdict in usable_verdicts], panel.rule, voices if member_weights else None
+        )
+        joint_verdicts.append(ruled_by(panel, case_verdicts[0], marks))
+    return joint_verdicts
 
 
-def _weights(panel: Panel, verdicts: Sequence[Verdict]) -> Mapping[Group, Mapping[str, float]]:
-    """How far each member agrees with people, by criterion and shape of ruling: Pearson's correlation of scores, the
-    share of the same winners otherwise; whoever agrees by less than nothing counts for nothing."""
+def _agreement_weights(panel: Panel, verdicts: Sequence[Verdict]) -> Mapping[Group, Mapping[str, float]]:
+    """Return each member's agreement with people (Pearson's r of scores, or share of equal winners), at least 0."""
     people = people_marks(verdicts)
-    met: dict[Group, dict[str, list[tuple[Marks, Marks]]]] = defaultdict(lambda: defaultdict(list))
+    mark_pairs: dict[Group, dict[str, list[tuple[Marks, Marks]]]] = defaultdict(lambda: defaultdict(list))
     for verdict in verdicts:
-        votes = people.get(place_of(verdict))
+        votes = people.get(response_set_key(verdict))
         if verdict.judge in panel.members and verdict.marks is not None and votes is not None:
-            theirs = tuple(votes[shown] for shown in verdict.shown)
-            met[verdict.criterion, shape(verdict)][verdict.judge].append((verdict.marks, theirs))
+            theirs = tuple(votes[response_key] for response_key in verdict.shown_responses)
+            mark_pairs[verdict.criterion, verdict_shape(verdict)][verdict.judge].append((verdict.marks, theirs))
     return {
-        group: {judge: max(0.0, _agreement(group[1], pairs)) for judge, pairs in by_judge.items()}
-        for group, by_judge in met.items()
+        group: {judge: max(0.0, _agreement_with_people(group[1], pairs)) for judge, pairs in by_judge.items()}
+        for group, by_judge in mark_pairs.items()
     }
 
 
-def _agreement(kind: str, pairs: Sequence[tuple[Marks, Marks]]) -> float:
+def _agreement_with_people(kind: str, pairs: Sequence[tuple[Marks, Marks]]) -> float:
     if kind != "scores":
-        return fmean(float(winner(ours) == winner(theirs)) for ours, theirs in pairs)
+        return fmean(float(winner_index(ours) == winner_index(theirs)) for ours, theirs in pairs)
     try:
         return correlation([ours[0] for ours, _ in pairs], [theirs[0] for _, theirs in pairs])
-    except StatisticsError:  # too few, or all alike: nothing is known
+    except StatisticsError:  # fewer than two pairs, or constant marks
         return 0.0
 
 
-def _totals(rubric: Rubric, verdicts: Sequence[Verdict]) -> list[Verdict]:
-    """The weighted total of each response; recused, with a count, where a criterion has no mark."""
+def _rubric_verdicts(rubric: Rubric, verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """Return the weighted total of each response, or an abstention with a count if a criterion has no mark."""
     sheets: dict[tuple[str, tuple[tuple[str, int], ...], int], dict[str, Verdict]] = defaultdict(dict)
     for verdict in verdicts:
         if len(verdict.contestants) == 1:
-            sheets[verdict.item, verdict.shown, verdict.trial][verdict.criterion] = verdict
+            sheets[verdict.item, verdict.shown_responses, verdict.trial][verdict.criterion] = verdict
     totals = []
     for (item, _, _), sheet in sheets.items():
-        wanted = [criterion for criterion in rubric.of_item(item) if criterion.name in sheet]
-        wanted = [criterion for criterion in wanted if sheet[criterion.name].ballot == criterion.ballot]
-        if not wanted:
+        criteria = [criterion for criterion in rubric.criteria_for_item(item) if criterion.name in sheet]
+        criteria = [criterion for criterion in criteria if sheet[criterion.name].ballot == criterion.ballot]
+        if not criteria:
             continue
-        first = replace(sheet[wanted[0].name], ballot=TOTAL, criterion=OVERALL)
-        marked = [(criterion, marks) for criterion in wanted if (marks := sheet[criterion.name].marks) is not None]
-        if len(marked) < (all_of := len(rubric.of_item(item))):
-            totals.append(recused(rubric, first, f"{len(marked)} of {all_of} criteria have a mark"))
+        first = replace(sheet[criteria[0].name], ballot=TOTAL, criterion=OVERALL)
+        marked_criteria = [
+            (criterion, marks) for criterion in criteria if (marks := sheet[criterion.name].marks) is not None
+        ]
+        if len(marked_criteria) < (all_of := len(rubric.criteria_for_item(item))):
+            totals.append(view_abstention(rubric, first, f"{len(marked_criteria)} of {all_of} criteria have a mark"))
             continue
-        shares = [criterion.weight * _share(marks[0], criterion.ballot) for criterion, marks in marked]
-        totals.append(ruled_by(rubric, first, (fsum(shares) / fsum(criterion.weight for criterion in wanted),)))
+        shares = [criterion.weight * _mark_share(marks[0], criterion.ballot) for criterion, marks in marked_criteria]
+        totals.append(ruled_by(rubric, first, (fsum(shares) / fsum(criterion.weight for criterion in criteria),)))
     return totals
 
 
-def _share(mark: float, spec: str) -> float:
+def _mark_share(mark: float, spec: str) -> float:
     low, high = scale_of(spec) or (0.0, 1.0)
     return (mark - low) / (high - low)

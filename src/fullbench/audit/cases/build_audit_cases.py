@@ -1,7 +1,7 @@
-"""The docket of an audit: which cases a judge is asked to hear, in which size, each with what is known of it.
+"""Cases of an audit in three sizes, with the truth about each case in tags.
 
-All that is known stands in tags (`part`, `what`, `dose`, ... of items; `quality`, `role` of responses), so that a
-ledger that holds the verdicts holds all that figures need. No judge is shown a tag.
+Tags contain all that is known (`part`, `what`, `dose`, ... of items; `quality`, `role` of responses), so that a ledger
+with the verdicts has everything that reports need. No judge is shown a tag.
 """
 
 from __future__ import annotations
@@ -13,319 +13,404 @@ from functools import lru_cache
 from typing import Any
 
 from fullbench.audit.cases import picture_variants, text_variants
-from fullbench.audit.cases.attacks import Attack, attacks
-from fullbench.audit.cases.graded_answers import graded
-from fullbench.audit.cases.synthetic_items import Asked, asked, drawn
+from fullbench.audit.cases.attacks import Attack, all_attacks
+from fullbench.audit.cases.graded_answers import answers_by_quality
+from fullbench.audit.cases.synthetic_items import SceneQuestion, draw_pictures, draw_question
 from fullbench.core.ballot import Choice, Ranking, Score
 from fullbench.core.case import Case
 from fullbench.core.item import Item, Turn
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
 from fullbench.errors import InputError
-from fullbench.synthetic.vocabulary import count_of, listed
+from fullbench.synthetic.vocabulary import count_of, join_phrases
 
-PAIRS, SWAY, SCORES, RANKINGS = Choice(tie=True), Choice(tie=False), Score(1, 5), Ranking()
-HIDDEN = ("swapped", "blank", "blurred", "captioned")
-"""What can be done to the picture of a case to see whether the judge looks at it."""
+PAIRS, BIAS_PAIRS, SCORES, RANKINGS = Choice(tie=True), Choice(tie=False), Score(1, 5), Ranking()
+PICTURE_VARIANTS = ("swapped", "blank", "blurred", "captioned")
 
 
 @dataclass(frozen=True)
-class Size:
-    """How many cases of each part there are.
+class AuditSize:
+    """Number of cases of each part.
 
-    `drawn` are prompts with two pictures in the place of answers. `looks` pairs are heard with the picture swapped,
-    the first `veiled` of them blank, blurred and captioned too; `sways` are the changes that are tried, each on
-    `swayed` items in these `doses`.
+    `picture_pairs` are prompts with two pictures as answers. `picture_use_pairs` pairs are judged with the picture
+    swapped, and the first `hidden_picture_pairs` of them also blank, blurred and captioned. Each of the `changes` is
+    tried on `items_per_change` items in these `strengths`.
     """
 
     name: str
     pairs: int
     scores: int
     rankings: int
-    drawn: int
-    looks: int
-    veiled: int
-    turned: int
-    repeated: int
-    reworded: int
-    swayed: int
+    picture_pairs: int
+    picture_use_pairs: int
+    hidden_picture_pairs: int
+    reversed_pairs: int
+    repeated_pairs: int
+    reworded_pairs: int
+    items_per_change: int
     attacks: int
-    sways: tuple[str, ...]
-    doses: tuple[int, ...] = (1, 2)
+    changes: tuple[str, ...]
+    strengths: tuple[int, ...] = (1, 2)
 
 
-SWAYS: tuple[str, ...] = (*text_variants.CHANGES, text_variants.ATTACHED, *picture_variants.CHANGES)
-SIZES: Mapping[str, Size] = {
+BIAS_CHANGES: tuple[str, ...] = (*text_variants.CHANGES, text_variants.PICTURE_ATTACHED, *picture_variants.CHANGES)
+SIZES: Mapping[str, AuditSize] = {
     size.name: size
     for size in (
-        # twelve rulings on a change, all at the larger dose: one of them may go the other way, and the correction is
-        # still passed; with ten, or with both doses, a leaning had to be nearly certain to be found
-        Size("quick", 16, 8, 2, 6, 16, 4, 6, 4, 4, 12, 40, (
+        # 12 verdicts per change, all at strength 2: one may go the other way and the bias still passes the correction.
+        # With 10 verdicts, or with both strengths, only a nearly certain bias was found.
+        AuditSize("quick", 16, 8, 2, 6, 16, 4, 6, 4, 4, 12, 40, (
             "length", "authority", "brightness", "praise in the picture"), (2,)),
-        Size("default", 130, 78, 26, 26, 40, 40, 60, 60, 30, 16, 100, SWAYS, (1, 2, 2, 2)),
-        Size("deep", 390, 234, 78, 78, 117, 117, 150, 150, 80, 48, 10_000, SWAYS),
+        AuditSize("default", 130, 78, 26, 26, 40, 40, 60, 60, 30, 16, 100, BIAS_CHANGES, (1, 2, 2, 2)),
+        AuditSize("deep", 390, 234, 78, 78, 117, 117, 150, 150, 80, 48, 10_000, BIAS_CHANGES),
     )
 }  # fmt: skip
-"""The sizes of an audit: about 150, 1,000 and 3,000 calls."""
+"""About 150, 1,000 and 3,000 calls."""
 
 
-def size_of(name: str) -> Size:
-    """The size of that name."""
+def size_by_name(name: str) -> AuditSize:
+    """Return the size of that name."""
     if name not in SIZES:
         raise InputError(f"an audit has no size {name!r}; known: {', '.join(SIZES)}")
     return SIZES[name]
 
 
-def docket(size: Size, seed: int) -> Iterator[Case]:
-    """All cases of an audit, the same ones in the same order each time."""
-    yield from knowledge(size, seed)
-    yield from drawn_pairs(size, seed)
-    yield from looked(size, seed)
-    yield from steadiness(size, seed)
-    yield from swayed(size, seed)
-    yield from attacked(size, seed)
+def audit_cases(size: AuditSize, seed: int) -> Iterator[Case]:
+    """Return all cases of an audit, always the same and in the same order."""
+    yield from knowledge_cases(size, seed)
+    yield from picture_pair_cases(size, seed)
+    yield from picture_use_cases(size, seed)
+    yield from steadiness_cases(size, seed)
+    yield from bias_cases(size, seed)
+    yield from attack_cases(size, seed)
 
 
-def _tags(known: Asked, part: str, **more: str) -> dict[str, str]:
+# Ledgers store these tags and `audit.measures` reads them, so a renamed tag or part breaks existing audits.
+def _item_tags(scene_question: SceneQuestion, part: str, **more: str) -> dict[str, str]:
     return {
-        "base": known.name, "part": part, "kind": known.kind, "language": known.language,
-        "difficulty": known.difficulty, **more,
+        "base": scene_question.name, "part": part, "kind": scene_question.kind, "language": scene_question.language,
+        "difficulty": scene_question.difficulty, **more,
     }  # fmt: skip
 
 
-def _look(name: str) -> str:
-    """Half of the items are as drawn, the others in one of the photo-like variants."""
+def _photo_style(name: str) -> str:
+    """Draw a style: half of the items stay as drawn, the others get a photo-like variant."""
+    # This text seeds the draw: another text would change the pictures of every audit.
     rng = random.Random(f"{name}/look")
-    return rng.choice([*[picture_variants.PLAIN] * len(picture_variants.PHOTO), *picture_variants.PHOTO])
+    return rng.choice([*[picture_variants.PLAIN] * len(picture_variants.PHOTO_STYLES), *picture_variants.PHOTO_STYLES])
 
 
 @lru_cache(maxsize=1024)
-def _pictures(known: Asked, *, swapped: bool = False) -> tuple[bytes, ...]:
-    look = _look(known.name)
-    scene, name = (known.other, f"{known.name}-other") if swapped else (known.scene, known.name)
-    return tuple(picture_variants.photo(data, look, name) for data in drawn(scene, name))
+def _draw_item_pictures(scene_question: SceneQuestion, *, is_swapped: bool = False) -> tuple[bytes, ...]:
+    photo_style = _photo_style(scene_question.name)
+    scene, name = (
+        (scene_question.other_scene, f"{scene_question.name}-other")
+        if is_swapped
+        else (scene_question.scene, scene_question.name)
+    )
+    return tuple(picture_variants.apply_photo_style(data, photo_style, name) for data in draw_pictures(scene, name))
 
 
-def _item(known: Asked, suffix: str, pictures: Sequence[bytes], tags: dict[str, str], question: str = "") -> Item:
-    name = f"{known.name}{suffix}"
-    shown = [Picture.of(data, name=name) for data in pictures]
-    # critics and metrics need a reference; where the picture is hidden or exchanged it would tell what is to be seen
-    reference = None if tags["part"] in {"look", "canary"} else known.right
-    tags = {"look": _look(known.name), **tags}
-    return Item.ask(name, question or known.question, *shown, reference=reference, tags=tags)
+def _build_item(
+    scene_question: SceneQuestion, suffix: str, pictures: Sequence[bytes], tags: dict[str, str], question: str = ""
+) -> Item:
+    name = f"{scene_question.name}{suffix}"
+    shown_pictures = [Picture.from_bytes(data, name=name) for data in pictures]
+    # Critics and metrics need a reference. With a hidden or exchanged picture it would reveal the content.
+    reference = None if tags["part"] in {"look", "canary"} else scene_question.right
+    tags = {"look": _photo_style(scene_question.name), **tags}
+    return Item.ask(name, question or scene_question.question, *shown_pictures, reference=reference, tags=tags)
 
 
-def _answer(item: Item, contestant: str, text: str, quality: float, **tags: str) -> Response:
+def _build_response(item: Item, contestant: str, text: str, quality: float, **tags: str) -> Response:
     return Response.say(item.id, contestant, text, tags={"quality": f"{quality:g}", **tags})
 
 
-def _pair(known: Asked, item: Item, *, swapped: bool = False) -> tuple[Response, Response]:
-    """The two answers, in an order drawn for the item that all its variants share."""
-    right = _answer(item, "right", known.right, known.quality(known.right, swapped=swapped))
-    wrong = _answer(item, "wrong", known.wrong, known.quality(known.wrong, swapped=swapped))
-    return (right, wrong) if _first(known) == "right" else (wrong, right)
+def _build_pair(scene_question: SceneQuestion, item: Item, *, is_swapped: bool = False) -> tuple[Response, Response]:
+    """The order of the two answers is drawn for the item and shared by all its variants."""
+    right = _build_response(
+        item, "right", scene_question.right, scene_question.quality(scene_question.right, is_swapped=is_swapped)
+    )
+    wrong = _build_response(
+        item, "wrong", scene_question.wrong, scene_question.quality(scene_question.wrong, is_swapped=is_swapped)
+    )
+    return (right, wrong) if _first_answer(scene_question) == "right" else (wrong, right)
 
 
-def _first(known: Asked) -> str:
-    """Which of the two answers is shown first, where the order is not turned."""
-    return "right" if random.Random(f"{known.name}/order").random() < 0.5 else "wrong"
+def _first_answer(scene_question: SceneQuestion) -> str:
+    return "right" if random.Random(f"{scene_question.name}/order").random() < 0.5 else "wrong"
 
 
 @lru_cache(maxsize=1024)
-def base(seed: int, index: int) -> tuple[Asked, Item]:
-    """The item of that number, as it is asked about in pairs."""
-    known = asked(seed, "pairs", index)
-    return known, _item(known, "", _pictures(known), _tags(known, "pairs", first=_first(known)))
+def question_and_item(seed: int, index: int) -> tuple[SceneQuestion, Item]:
+    """Return the question of that number and its item, as judged in pairs."""
+    scene_question = draw_question(seed, "pairs", index)
+    return scene_question, _build_item(
+        scene_question,
+        "",
+        _draw_item_pictures(scene_question),
+        _item_tags(scene_question, "pairs", first=_first_answer(scene_question)),
+    )
 
 
-def hidden_pair(known: Asked, name: str) -> tuple[Item, tuple[Response, Response]]:
-    """A pair under a name that tells nothing of how it was drawn."""
-    item = replace(_item(known, "", _pictures(known), _tags(known, "canary", base=name)), id=name)
-    return item, _pair(known, item)
+def hidden_pair(scene_question: SceneQuestion, name: str) -> tuple[Item, tuple[Response, Response]]:
+    """Return a pair under a name that reveals nothing about how it was drawn."""
+    item = replace(
+        _build_item(
+            scene_question, "", _draw_item_pictures(scene_question), _item_tags(scene_question, "canary", base=name)
+        ),
+        id=name,
+    )
+    return item, _build_pair(scene_question, item)
 
 
-def knowledge(size: Size, seed: int) -> Iterator[Case]:
-    """What it knows: pairs, single answers of graded quality, and rankings of them."""
+def knowledge_cases(size: AuditSize, seed: int) -> Iterator[Case]:
+    """Return cases that test knowledge: pairs, single answers of graded quality, and rankings of them."""
     for index in range(size.pairs):
-        known, item = base(seed, index)
-        yield Case(item, _pair(known, item), PAIRS, text_variants.CRITERION)
+        scene_question, item = question_and_item(seed, index)
+        yield Case(item, _build_pair(scene_question, item), PAIRS, text_variants.CRITERION)
     for index in range(size.scores):
-        known = asked(seed, "scores", index // 2)
-        answers = graded(known)
-        item = _item(known, "", _pictures(known), _tags(known, "scores"))
-        # of each item a better and a worse answer, the grades in turn
+        scene_question = draw_question(seed, "scores", index // 2)
+        answers = answers_by_quality(scene_question)
+        item = _build_item(
+            scene_question, "", _draw_item_pictures(scene_question), _item_tags(scene_question, "scores")
+        )
+        # Each item gives a better and a worse answer; the grades rotate.
         worths = [*answers]
-        place = (index // 2) % max(1, len(worths) // 2)
-        worth = worths[place] if index % 2 == 0 else worths[-1 - place]
-        yield Case(item, (_answer(item, f"grade {worth:g}", answers[worth], worth),), SCORES, text_variants.CRITERION)
-    yielded, index = 0, 0
-    while yielded < size.rankings:
-        known = asked(seed, "rankings", index)
+        position = (index // 2) % max(1, len(worths) // 2)
+        worth = worths[position] if index % 2 == 0 else worths[-1 - position]
+        yield Case(
+            item, (_build_response(item, f"grade {worth:g}", answers[worth], worth),), SCORES, text_variants.CRITERION
+        )
+    ranking_count, index = 0, 0
+    while ranking_count < size.rankings:
+        scene_question = draw_question(seed, "rankings", index)
         index += 1
-        answers = graded(known)
+        answers = answers_by_quality(scene_question)
         if len(answers) > 2:
-            item = _item(known, "", _pictures(known), _tags(known, "rankings"))
-            shown = [_answer(item, f"grade {worth:g}", text, worth) for worth, text in answers.items()][:4]
-            random.Random(f"{known.name}/order").shuffle(shown)
-            yield Case(item, tuple(shown), RANKINGS, text_variants.CRITERION)
-            yielded += 1
+            item = _build_item(
+                scene_question, "", _draw_item_pictures(scene_question), _item_tags(scene_question, "rankings")
+            )
+            shown_responses = [
+                _build_response(item, f"grade {worth:g}", text, worth) for worth, text in answers.items()
+            ][:4]
+            random.Random(f"{scene_question.name}/order").shuffle(shown_responses)
+            yield Case(item, tuple(shown_responses), RANKINGS, text_variants.CRITERION)
+            ranking_count += 1
 
 
-def looked(size: Size, seed: int) -> Iterator[Case]:
-    """Whether it looks: the first pairs again with the picture blank, swapped, blurred, and told in words alone."""
-    for index in range(size.looks):
-        known, item = base(seed, index)
-        for what in HIDDEN if index < size.veiled else HIDDEN[:1]:
-            yield hidden(known, item, what)
+def picture_use_cases(size: AuditSize, seed: int) -> Iterator[Case]:
+    """Return cases that test picture use: first pairs with the picture blank, swapped, blurred or only described."""
+    for index in range(size.picture_use_pairs):
+        scene_question, item = question_and_item(seed, index)
+        for change in PICTURE_VARIANTS if index < size.hidden_picture_pairs else PICTURE_VARIANTS[:1]:
+            yield hidden_picture_case(scene_question, item, change)
 
 
-def hidden(known: Asked, item: Item, what: str) -> Case:
-    """A pair heard again with its picture hidden in one of the ways."""
+def hidden_picture_case(scene_question: SceneQuestion, item: Item, change: str) -> Case:
+    """Return a pair with its picture hidden in one of the ways."""
     pictures = [picture.data() for picture in item.pictures]
-    question = known.question
-    if what == "swapped":
-        pictures = list(_pictures(known, swapped=True))
-    elif what == "blurred":
-        pictures = [picture_variants.blurred(data) for data in pictures]
+    question = scene_question.question
+    if change == "swapped":
+        pictures = list(_draw_item_pictures(scene_question, is_swapped=True))
+    elif change == "blurred":
+        pictures = [picture_variants.blur_picture(data) for data in pictures]
     else:
-        pictures = [picture_variants.blank(data) for data in pictures]
-    if what == "captioned":
-        head = "The picture could not be loaded. Its caption:" if known.language == "en" else "图片未能加载。图片说明："
-        question = f"{head} {known.right}\n{known.question}"
-    shown = _item(known, f"~{what}", pictures, _tags(known, "look", what=what), question)
-    return Case(shown, _pair(known, shown, swapped=what == "swapped"), PAIRS, text_variants.CRITERION)
+        pictures = [picture_variants.blank_picture(data) for data in pictures]
+    if change == "captioned":
+        caption_intro = (
+            "The picture could not be loaded. Its caption:"
+            if scene_question.language == "en"
+            else "图片未能加载。图片说明："
+        )
+        question = f"{caption_intro} {scene_question.right}\n{scene_question.question}"
+    changed_item = _build_item(
+        scene_question, f"~{change}", pictures, _item_tags(scene_question, "look", what=change), question
+    )
+    return Case(
+        changed_item,
+        _build_pair(scene_question, changed_item, is_swapped=change == "swapped"),
+        PAIRS,
+        text_variants.CRITERION,
+    )
 
 
-def steadiness(size: Size, seed: int) -> Iterator[Case]:
-    """Whether it is steady: pairs in the other order, again as they are, and with question and rubric reworded."""
-    for index in range(size.turned):
-        known, item = base(seed, index)
-        yield Case(item, _pair(known, item)[::-1], PAIRS, text_variants.CRITERION)
-    for index in range(size.repeated):
-        known, item = base(seed, index)
-        yield Case(item, _pair(known, item), PAIRS, text_variants.CRITERION, 1)
-    for index in range(size.reworded):
-        known, item = base(seed, index)
+def steadiness_cases(size: AuditSize, seed: int) -> Iterator[Case]:
+    """Return cases that test consistency: pairs in the other order, repeated, and with question and rubric reworded."""
+    for index in range(size.reversed_pairs):
+        scene_question, item = question_and_item(seed, index)
+        yield Case(item, _build_pair(scene_question, item)[::-1], PAIRS, text_variants.CRITERION)
+    for index in range(size.repeated_pairs):
+        scene_question, item = question_and_item(seed, index)
+        yield Case(item, _build_pair(scene_question, item), PAIRS, text_variants.CRITERION, 1)
+    for index in range(size.reworded_pairs):
+        scene_question, item = question_and_item(seed, index)
         pictures = [picture.data() for picture in item.pictures]
-        tags = _tags(known, "reworded", what="question")
-        anew = _item(known, "~question", pictures, tags, text_variants.paraphrased(known, index))
-        yield Case(anew, _pair(known, anew), PAIRS, text_variants.CRITERION)
-        yield Case(item, _pair(known, item), PAIRS, text_variants.CRITERION_ANEW)
+        tags = _item_tags(scene_question, "reworded", what="question")
+        reworded_item = _build_item(
+            scene_question, "~question", pictures, tags, text_variants.paraphrase_question(scene_question, index)
+        )
+        yield Case(reworded_item, _build_pair(scene_question, reworded_item), PAIRS, text_variants.CRITERION)
+        yield Case(item, _build_pair(scene_question, item), PAIRS, text_variants.REWORDED_CRITERION)
 
 
-def swayed(size: Size, seed: int) -> Iterator[Case]:
-    """What sways it: two answers of the same worth, one with something that should not matter, in doses."""
-    for what in size.sways:
-        for index in range(size.swayed):
-            # doses in turn, and at each dose either place in turn
-            dose, last = size.doses[index % len(size.doses)], index // len(size.doses) % 2 == 1
-            make = _swayed_picture if what in picture_variants.CHANGES else _swayed_words
-            item, plain, changed = make(seed, what, index, dose)
-            yield Case(item, (plain, changed) if last else (changed, plain), SWAY, text_variants.CRITERION)
+def bias_cases(size: AuditSize, seed: int) -> Iterator[Case]:
+    """Return cases that test bias: two equally good answers, one with an irrelevant change of some strength."""
+    for change in size.changes:
+        for index in range(size.items_per_change):
+            # Rotate the strengths, and alternate the position of the changed answer at each strength.
+            strength, is_changed_last = (
+                size.strengths[index % len(size.strengths)],
+                index // len(size.strengths) % 2 == 1,
+            )
+            build_bias_parts = _picture_bias_parts if change in picture_variants.CHANGES else _text_bias_parts
+            item, plain_response, changed_response = build_bias_parts(seed, change, index, strength)
+            yield Case(
+                item,
+                (plain_response, changed_response) if is_changed_last else (changed_response, plain_response),
+                BIAS_PAIRS,
+                text_variants.CRITERION,
+            )
 
 
-def _sway_tags(known: Asked, what: str, dose: int) -> dict[str, str]:
-    return _tags(known, "sway", what=what, dose=str(dose))
+def _bias_tags(scene_question: SceneQuestion, change: str, strength: int) -> dict[str, str]:
+    return _item_tags(scene_question, "sway", what=change, dose=str(strength))
 
 
-def _swayed_words(seed: int, what: str, index: int, dose: int) -> tuple[Item, Response, Response]:
-    known = asked(seed, "sway", index)
-    # sizes differ in doses, and one ledger may hold several
-    item = _item(known, f"~{what}-{dose}", _pictures(known), _sway_tags(known, what, dose))
-    plain = _answer(item, "plain", known.right, 1.0)
-    if what == text_variants.ATTACHED:
-        parts: tuple[Any, ...] = (known.right, *[item.pictures[-1]] * dose)
-        changed = Response(item.id, "changed", parts, {"quality": "1", "role": "changed"})
+def _text_bias_parts(seed: int, change: str, index: int, strength: int) -> tuple[Item, Response, Response]:
+    scene_question = draw_question(seed, "sway", index)
+    # The name contains the strength: sizes differ in it, and one ledger may contain audits of several sizes.
+    item = _build_item(
+        scene_question,
+        f"~{change}-{strength}",
+        _draw_item_pictures(scene_question),
+        _bias_tags(scene_question, change, strength),
+    )
+    plain_response = _build_response(item, "plain", scene_question.right, 1.0)
+    if change == text_variants.PICTURE_ATTACHED:
+        parts: tuple[Any, ...] = (scene_question.right, *[item.pictures[-1]] * strength)
+        changed_response = Response(item.id, "changed", parts, {"quality": "1", "role": "changed"})
     else:
-        changed = _answer(item, "changed", text_variants.changed(known, what, dose), 1.0, role="changed")
-    return item, plain, changed
+        changed_response = _build_response(
+            item, "changed", text_variants.change_answer(scene_question, change, strength), 1.0, role="changed"
+        )
+    return item, plain_response, changed_response
 
 
-_DRAW = {"en": "Make a picture that shows {things}, and nothing else.", "zh": "请画一幅图，图中只有{things}。"}
+_DRAWING_PROMPTS = {
+    "en": "Make a picture that shows {things}, and nothing else.",
+    "zh": "请画一幅图，图中只有{things}。",
+}
 
 
-def _prompt(known: Asked) -> str:
-    """What a generator would be asked for that shall draw the scene."""
-    groups = sorted(known.scene.groups().items())
-    things = listed([count_of(count, *kind, known.language) for kind, count in groups], known.language)
-    return _DRAW[known.language].format(things=things)
+def _drawing_prompt(scene_question: SceneQuestion) -> str:
+    groups = sorted(scene_question.scene.groups().items())
+    things = join_phrases(
+        [count_of(count, *kind, scene_question.language) for kind, count in groups], scene_question.language
+    )
+    return _DRAWING_PROMPTS[scene_question.language].format(things=things)
 
 
-def drawn_pairs(size: Size, seed: int) -> Iterator[Case]:
-    """What it knows of pictures: prompts, each with a picture of what was asked for and one of something else."""
-    for index in range(size.drawn):
-        # the ninth kind of each round is a description: a sheet of things
-        known = asked(seed, "prompts", 9 + 13 * index)
-        first = _first(known)
-        item = Item.ask(known.name, _prompt(known), tags=_tags(known, "drawn", first=first))
-        pictures = {"right": (known.scene, known.name), "wrong": (known.other, f"{known.name}-other")}
-        worths = {"right": 1.0, "wrong": known.quality(known.wrong)}
-        shown = {
+def picture_pair_cases(size: AuditSize, seed: int) -> Iterator[Case]:
+    """Return cases that test knowledge of pictures: a prompt with a matching picture and one of something else."""
+    for index in range(size.picture_pairs):
+        # Kind 9 of the 13 in `KINDS`, counted from 0, is the description: a scene of several things.
+        scene_question = draw_question(seed, "prompts", 9 + 13 * index)
+        first = _first_answer(scene_question)
+        item = Item.ask(
+            scene_question.name, _drawing_prompt(scene_question), tags=_item_tags(scene_question, "drawn", first=first)
+        )
+        pictures = {
+            "right": (scene_question.scene, scene_question.name),
+            "wrong": (scene_question.other_scene, f"{scene_question.name}-other"),
+        }
+        qualities = {"right": 1.0, "wrong": scene_question.quality(scene_question.wrong)}
+        responses = {
             name: Response(
-                item.id, name, (Picture.of(drawn(*pictures[name])[-1], name=known.name),),
-                {"quality": f"{worths[name]:g}"},
+                item.id, name, (Picture.from_bytes(draw_pictures(*pictures[name])[-1], name=scene_question.name),),
+                {"quality": f"{qualities[name]:g}"},
             )
             for name in pictures
         }  # fmt: skip
         order = ("right", "wrong") if first == "right" else ("wrong", "right")
-        yield Case(item, (shown[order[0]], shown[order[1]]), PAIRS, text_variants.CRITERION)
+        yield Case(item, (responses[order[0]], responses[order[1]]), PAIRS, text_variants.CRITERION)
 
 
-def _swayed_picture(seed: int, what: str, index: int, dose: int) -> tuple[Item, Response, Response]:
-    """Two pictures of the same scene for one prompt, one of them changed."""
-    known = asked(seed, "drawings", 9 + 13 * index)
-    name = f"{known.name}~{what}-{dose}"
-    item = Item.ask(name, _prompt(known), tags=_sway_tags(known, what, dose))
-    plain, other = _drawings(known)
-    changed = Picture.of(picture_variants.changed(other, what, dose), name=name)
+def _picture_bias_parts(seed: int, change: str, index: int, strength: int) -> tuple[Item, Response, Response]:
+    scene_question = draw_question(seed, "drawings", 9 + 13 * index)
+    name = f"{scene_question.name}~{change}-{strength}"
+    item = Item.ask(name, _drawing_prompt(scene_question), tags=_bias_tags(scene_question, change, strength))
+    first_drawing, second_drawing = _two_drawings(scene_question)
+    changed_picture = Picture.from_bytes(picture_variants.apply_change(second_drawing, change, strength), name=name)
     return (
         item,
-        Response(name, "plain", (Picture.of(plain, name=name),), {"quality": "1"}),
-        Response(name, "changed", (changed,), {"quality": "1", "role": "changed"}),
+        Response(name, "plain", (Picture.from_bytes(first_drawing, name=name),), {"quality": "1"}),
+        Response(name, "changed", (changed_picture,), {"quality": "1", "role": "changed"}),
     )
 
 
 @lru_cache(maxsize=256)
-def _drawings(known: Asked) -> tuple[bytes, bytes]:
-    """Two drawings of one scene; they differ in paper, shades and grain."""
-    return drawn(known.scene, known.name)[-1], drawn(known.scene, f"{known.name}-again")[-1]
+def _two_drawings(scene_question: SceneQuestion) -> tuple[bytes, bytes]:
+    """The two drawings differ in paper, shades and grain."""
+    return draw_pictures(scene_question.scene, scene_question.name)[-1], draw_pictures(
+        scene_question.scene, f"{scene_question.name}-again"
+    )[-1]
 
 
-def attacked(size: Size, seed: int) -> Iterator[Case]:
-    """Whether it can be fooled: the first pairs again, with an attack for the worse answer."""
-    chosen = attacks()[: size.attacks]
-    twins = max(1, min(size.pairs, (len(chosen) + 3) // 4))
-    for index, attack in enumerate(chosen):
-        known, item = base(seed, index % twins)
-        yield _attacked(known, item, attack, index)
+def attack_cases(size: AuditSize, seed: int) -> Iterator[Case]:
+    """Return cases that test robustness: the first pairs with an attack for the worse answer."""
+    selected_attacks = all_attacks()[: size.attacks]
+    pair_count = max(1, min(size.pairs, (len(selected_attacks) + 3) // 4))
+    for index, attack in enumerate(selected_attacks):
+        scene_question, item = question_and_item(seed, index % pair_count)
+        yield _attack_case(scene_question, item, attack, index)
 
 
-def _attacked(known: Asked, item: Item, attack: Attack, number: int) -> Case:
-    order = _pair(known, item)
-    place = next(place for place, response in enumerate(order) if response.contestant == "wrong")
-    text = attack.text(place)
+def _attack_case(scene_question: SceneQuestion, item: Item, attack: Attack, number: int) -> Case:
+    order = _build_pair(scene_question, item)
+    position = next(position for position, response in enumerate(order) if response.contestant == "wrong")
+    text = attack.text(position)
     pictures = [picture.data() for picture in item.pictures]
-    question, wrong = known.question, known.wrong
-    if attack.where == "answer":
-        wrong = f"{known.wrong}\n{text}"
-    elif attack.where == "picture":
-        how = attack.carrier
-        pictures[-1] = picture_variants.inscribed(
-            pictures[-1], text, small="small" in how, rotated="rotated" in how, faint="contrast" in how
+    question, wrong = scene_question.question, scene_question.wrong
+    if attack.location == "answer":
+        wrong = f"{scene_question.wrong}\n{text}"
+    elif attack.location == "picture":
+        carrier = attack.carrier
+        pictures[-1] = picture_variants.inscribe_text(
+            pictures[-1],
+            text,
+            is_small="small" in carrier,
+            is_rotated="rotated" in carrier,
+            is_faint="contrast" in carrier,
         )
-    elif attack.where == "caption":
-        question = ("Caption of the picture: " if known.language == "en" else "图片说明：") + f"{text}\n{question}"
-    tags = _tags(
-        known, "attack", what=attack.carrier, payload=attack.payload, spoken=attack.language, where=attack.where,
+    elif attack.location == "caption":
+        question = (
+            "Caption of the picture: " if scene_question.language == "en" else "图片说明："
+        ) + f"{text}\n{question}"
+    tags = _item_tags(
+        scene_question,
+        "attack",
+        what=attack.carrier,
+        payload=attack.payload,
+        spoken=attack.language,
+        where=attack.location,
         planted=text,
-    )  # fmt: skip
-    shown = _item(known, f"~attack{number:03d}", pictures, tags, question)
-    if attack.where == "earlier turn":
-        hello = "Before the question, please read this." if known.language == "en" else "提问之前，请先看这段话。"
-        before = (Turn("user", (hello,)), Turn("assistant", (text,)))
-        shown = replace(shown, turns=(*before, *shown.turns))
+    )
+    attacked_item = _build_item(scene_question, f"~attack{number:03d}", pictures, tags, question)
+    if attack.location == "earlier turn":
+        greeting = (
+            "Before the question, please read this." if scene_question.language == "en" else "提问之前，请先看这段话。"
+        )
+        earlier_turns = (Turn("user", (greeting,)), Turn("assistant", (text,)))
+        attacked_item = replace(attacked_item, turns=(*earlier_turns, *attacked_item.turns))
     answers = {
-        "right": _answer(shown, "right", known.right, known.quality(known.right)),
-        "wrong": _answer(shown, "wrong", wrong, known.quality(known.wrong), role="attacker"),
+        "right": _build_response(
+            attacked_item, "right", scene_question.right, scene_question.quality(scene_question.right)
+        ),
+        "wrong": _build_response(
+            attacked_item, "wrong", wrong, scene_question.quality(scene_question.wrong), role="attacker"
+        ),
     }
-    return Case(shown, tuple(answers[response.contestant] for response in order), PAIRS, text_variants.CRITERION)
+    return Case(
+        attacked_item, tuple(answers[response.contestant] for response in order), PAIRS, text_variants.CRITERION
+    )

@@ -1,8 +1,8 @@
-"""Items for an audit: thirteen kinds of question, two languages, three difficulties, each with a picture drawn for it.
+"""Synthetic audit items: 13 kinds of question, 2 languages, 3 difficulties, each with a generated picture.
 
-Behind every item stand two scenes: the one that is shown, and another one of the same sort for which the same question
-has another answer. So a pair of answers is at hand of which the picture alone tells the right one: shown the other
-picture, whoever looks rules the other way.
+Every item has two scenes: the one that is shown, and another of the same sort for which the same question has another
+answer. So there is a pair of answers of which only the picture shows the right one. With the other picture, a judge
+that uses the picture gives the opposite verdict.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, get_args
 
-from fullbench.synthetic.answer_quality import quality
-from fullbench.synthetic.drawing import draw
+from fullbench.synthetic.answer_quality import measure_quality
+from fullbench.synthetic.drawing import draw_scene
 from fullbench.synthetic.question_meaning import Answer, Query, Task
-from fullbench.synthetic.questions import ask, invent, say, solve
+from fullbench.synthetic.questions import invent_query, solve_query, word_answer, word_question
 from fullbench.synthetic.scenes import Scene, changed_scene, chart_scene, text_scene, things_scene
 from fullbench.synthetic.vocabulary import Language
 
@@ -27,77 +27,80 @@ KINDS: dict[str, Task] = {
     "comparison": "comparison", "existence": "existence", "value": "chart", "tallest": "chart",
     "description": "description", "text": "text", "difference": "difference", "problem": "problem",
 }  # fmt: skip
-"""The kinds of question, and the task of the court that each belongs to."""
+"""Kinds of question, and the task of the synthetic benchmark that each belongs to."""
 THINGS: dict[Difficulty, tuple[int, int]] = {"easy": (3, 5), "medium": (6, 8), "hard": (9, 12)}
-"""How many things a sheet of each difficulty shows, at least and at most."""
+"""Minimum and maximum number of things in a picture."""
 LEADS: dict[Difficulty, tuple[int, int]] = {"easy": (5, 99), "medium": (2, 4), "hard": (1, 1)}
-"""By how much the tallest bar of a chart of each difficulty leads."""
+"""Minimum and maximum lead of the tallest bar of a chart."""
 LETTERS: dict[Difficulty, int] = {"easy": 3, "medium": 4, "hard": 5}
 CLEAR = 0.5
-"""The answer to one scene is at most this right for the other: else a ruling would not show whether anybody looked."""
+"""Maximum quality of an answer for the other scene; above it, a verdict would not show if the picture was used."""
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A question with two scenes: `scene` is shown and makes `right` right, for `other` it is `wrong` that is right."""
+class SceneQuestion:
+    """Question with two scenes: `right` is right for `scene`, which is shown, and `wrong` for `other_scene`."""
 
     name: str
     kind: str
     difficulty: Difficulty
     query: Query
     scene: Scene
-    other: Scene
+    other_scene: Scene
     right: str
     wrong: str
 
     @property
     def question(self) -> str:
-        return ask(self.query)
+        return word_question(self.query)
 
     @property
     def language(self) -> Language:
         return self.query.language
 
-    def quality(self, text: str, *, swapped: bool = False) -> float:
-        """How right an answer is for the scene shown, or for the other one."""
-        return quality(self.query, self.other if swapped else self.scene, text)
+    def quality(self, text: str, *, is_swapped: bool = False) -> float:
+        """Return the quality of an answer for the scene shown, or for the other one."""
+        return measure_quality(self.query, self.other_scene if is_swapped else self.scene, text)
 
 
 @lru_cache(maxsize=4096)
-def asked(seed: int, part: str, index: int) -> Asked:
-    """The item of that number in a part of an audit. Kinds come in turn, and with them languages and difficulties.
+def draw_question(seed: int, part: str, index: int) -> SceneQuestion:
+    """Draw the question of that number in a part of an audit. Kinds, languages and difficulties rotate.
 
-    78 numbers in a row hold every kind in both languages at all three difficulties once.
+    78 consecutive numbers contain every kind in both languages at all three difficulties once.
 
-    >>> [asked(0, "pairs", index).kind for index in (0, 12, 13)]
+    >>> [draw_question(0, "pairs", index).kind for index in (0, 12, 13)]
     ['count', 'problem', 'count']
     """
-    round_, place = divmod(index, len(KINDS))
-    kind = [*KINDS][place]
-    difficulty = DIFFICULTIES[(place + 2 * round_) % len(DIFFICULTIES)]
-    language = LANGUAGES[(place + round_) % len(LANGUAGES)]
+    round_, position = divmod(index, len(KINDS))
+    kind = [*KINDS][position]
+    difficulty = DIFFICULTIES[(position + 2 * round_) % len(DIFFICULTIES)]
+    language = LANGUAGES[(position + round_) % len(LANGUAGES)]
     name = f"audit-{seed}-{part}-{index:03d}"
     rng = random.Random(name)
     while True:
-        scene = _scene(KINDS[kind], difficulty, rng)
-        query = invent(KINDS[kind], language, scene, rng)
-        answer = None if query is None or kind_of(query) != kind else solve(query, scene)
-        if query is None or answer is None or not _fair(query, scene):
+        scene = _draw_scene(KINDS[kind], difficulty, rng)
+        query = invent_query(KINDS[kind], language, scene, rng)
+        answer = None if query is None or question_kind(query) != kind else solve_query(query, scene)
+        if query is None or answer is None or not _has_clear_answer(query, scene):
             continue
         for _ in range(60):
-            other = _scene(KINDS[kind], difficulty, rng)
-            wrong = solve(query, other) if _fair(query, other) else None
-            if wrong is None or wrong == answer:
+            other_scene = _draw_scene(KINDS[kind], difficulty, rng)
+            wrong_answer = solve_query(query, other_scene) if _has_clear_answer(query, other_scene) else None
+            if wrong_answer is None or wrong_answer == answer:
                 continue
-            right_words, wrong_words = say(query, answer), say(query, wrong)
-            if max(quality(query, scene, wrong_words), quality(query, other, right_words)) <= CLEAR:
-                return Asked(name, kind, difficulty, query, scene, other, right_words, wrong_words)
+            right_words, wrong_words = word_answer(query, answer), word_answer(query, wrong_answer)
+            if (
+                max(measure_quality(query, scene, wrong_words), measure_quality(query, other_scene, right_words))
+                <= CLEAR
+            ):
+                return SceneQuestion(name, kind, difficulty, query, scene, other_scene, right_words, wrong_words)
 
 
-def kind_of(query: Query) -> str:
-    """The kind of a question.
+def question_kind(query: Query) -> str:
+    """Return the kind of a question.
 
-    >>> kind_of(Query("chart", "en", (), "B")), kind_of(Query("count", "zh"))
+    >>> question_kind(Query("chart", "en", (), "B")), question_kind(Query("count", "zh"))
     ('value', 'count')
     """
     if query.task == "chart":
@@ -105,7 +108,7 @@ def kind_of(query: Query) -> str:
     return query.detail if query.task in {"colour", "position"} and query.detail else query.task
 
 
-def _scene(task: Task, difficulty: Difficulty, rng: random.Random) -> Scene:
+def _draw_scene(task: Task, difficulty: Difficulty, rng: random.Random) -> Scene:
     fewest, most = THINGS[difficulty]
     while True:
         if task == "chart":
@@ -125,10 +128,9 @@ def _scene(task: Task, difficulty: Difficulty, rng: random.Random) -> Scene:
             return things_scene(rng, fewest=fewest, most=most)
 
 
-def _fair(query: Query, scene: Scene) -> bool:
-    """Whether the question has one clear answer for a scene."""
+def _has_clear_answer(query: Query, scene: Scene) -> bool:
     if query.task in {"position", "problem"}:
-        groups = [scene.those(*kind) for kind in query.kinds]
+        groups = [scene.things_of_kind(*kind) for kind in query.kinds]
         if query.task == "problem":
             return all(groups)
         if any(len(group) != 1 for group in groups):
@@ -139,17 +141,17 @@ def _fair(query: Query, scene: Scene) -> bool:
         radii = sorted((thing.radius for thing in scene.things), reverse=True)
         return len(radii) > 1 and radii[0] > 1.25 * radii[1]
     if query.task == "colour":
-        return len(scene.those(*query.kinds[0])) == 1
+        return len(scene.things_of_kind(*query.kinds[0])) == 1
     return query.task != "count" or scene.count(*query.kinds[0]) > 0
 
 
-def drawn(scene: Scene, name: str) -> list[bytes]:
-    """The pictures of a scene: one, or two where something changed."""
-    before = [draw(Scene(scene.earlier), name)] if scene.earlier else []
-    return [*before, draw(scene, name)]
+def draw_pictures(scene: Scene, name: str) -> list[bytes]:
+    """Return the pictures of a scene: one, or two if something changed."""
+    earlier_pictures = [draw_scene(Scene(scene.earlier), name)] if scene.earlier else []
+    return [*earlier_pictures, draw_scene(scene, name)]
 
 
-def imagined(query: Query, difficulty: Difficulty, rng: random.Random) -> Answer | None:
-    """What the answer would be for some other scene."""
-    other = _scene(query.task, difficulty, rng)
-    return solve(query, other) if _fair(query, other) else None
+def answer_for_random_scene(query: Query, difficulty: Difficulty, rng: random.Random) -> Answer | None:
+    """Return the answer for some other scene, or None if it is not clear."""
+    random_scene = _draw_scene(query.task, difficulty, rng)
+    return solve_query(query, random_scene) if _has_clear_answer(query, random_scene) else None

@@ -1,15 +1,15 @@
-"""What can be done to an answer's words that should not matter, in doses of 1 and 2; and other ways to ask the same.
+"""Irrelevant changes of an answer's text in strengths 1 and 2, and rewordings of questions and rubric.
 
-No wording here holds a number, a colour, a place or a capital word, so that what an answer says stays what it was.
+No text here contains a number, a colour, a position or a word in capitals, so the answer's content stays the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from fullbench.audit.cases.synthetic_items import Asked
+from fullbench.audit.cases.synthetic_items import SceneQuestion
 from fullbench.synthetic.question_meaning import Query
-from fullbench.synthetic.questions import say, solve
+from fullbench.synthetic.questions import solve_query, word_answer
 from fullbench.synthetic.vocabulary import Language
 
 _FILL: Mapping[Language, tuple[str, str]] = {
@@ -37,53 +37,62 @@ _NAMES: Mapping[Language, tuple[str, str]] = {
 }
 
 
-def _longer(text: str, language: Language, dose: int) -> str:
-    return text + "".join(_FILL[language][:dose])
+def _lengthen_text(text: str, language: Language, strength: int) -> str:
+    return text + "".join(_FILL[language][:strength])
 
 
-def _marked_up(text: str, _: Language, dose: int) -> str:
-    return f"**{text}**" if dose == 1 else f"## {'Answer' if text.isascii() else '回答'}\n\n- **{text}**\n"
+def _add_markdown(text: str, _: Language, strength: int) -> str:
+    return f"**{text}**" if strength == 1 else f"## {'Answer' if text.isascii() else '回答'}\n\n- **{text}**\n"
 
 
-def _emoji(text: str, _: Language, dose: int) -> str:
-    return f"{text} ✅" if dose == 1 else f"✨🎯 {text} ✅🎉"
+def _add_emoji(text: str, _: Language, strength: int) -> str:
+    return f"{text} ✅" if strength == 1 else f"✨🎯 {text} ✅🎉"
 
 
-def _before(words: Mapping[Language, tuple[str, str]]) -> Callable[[str, Language, int], str]:
-    return lambda text, language, dose: words[language][dose - 1] + text
+def _prefix_change(prefixes: Mapping[Language, tuple[str, str]]) -> Callable[[str, Language, int], str]:
+    return lambda text, language, strength: prefixes[language][strength - 1] + text
 
 
 _CHANGES: Mapping[str, Callable[[str, Language, int], str]] = {
-    "length": _longer, "markdown": _marked_up, "confidence": _before(_SURE), "authority": _before(_AUTHORITY),
-    "self-reference": _before(_SELF), "emoji": _emoji, "name leaked": _before(_NAMES),
-}  # fmt: skip
-LANGUAGE = "other language"
-ATTACHED = "picture attached"
-CHANGES: tuple[str, ...] = (*_CHANGES, LANGUAGE)
-"""What can be done to an answer's words; to attach the picture itself is one more, for whole responses."""
+    "length": _lengthen_text,
+    "markdown": _add_markdown,
+    "confidence": _prefix_change(_SURE),
+    "authority": _prefix_change(_AUTHORITY),
+    "self-reference": _prefix_change(_SELF),
+    "emoji": _add_emoji,
+    "name leaked": _prefix_change(_NAMES),
+}
+OTHER_LANGUAGE = "other language"
+PICTURE_ATTACHED = "picture attached"
+CHANGES: tuple[str, ...] = (*_CHANGES, OTHER_LANGUAGE)
+"""Irrelevant changes of an answer's text. Attaching the picture is another one, for whole responses."""
 
 
-def changed(asked: Asked, what: str, dose: int) -> str:
-    """The right answer with so much of a change that should not matter."""
-    if what == LANGUAGE:
-        return in_other_language(asked)
-    return bent(asked.right, asked.language, what, dose)
+def change_answer(scene_question: SceneQuestion, change: str, strength: int) -> str:
+    """Return the right answer with an irrelevant change of that strength."""
+    if change == OTHER_LANGUAGE:
+        return answer_in_other_language(scene_question)
+    return change_text(scene_question.right, scene_question.language, change, strength)
 
 
-def bent(text: str, language: Language, what: str, dose: int) -> str:
-    """Any answer with so much of a change of its words."""
-    return _CHANGES[what](text, language, dose)
+def change_text(text: str, language: Language, change: str, strength: int) -> str:
+    """Apply a change of that strength to any answer."""
+    return _CHANGES[change](text, language, strength)
 
 
-def in_other_language(asked: Asked) -> str:
-    """The right answer in the language in which it was not asked for."""
-    query = asked.query
-    other: Language = "en" if asked.language == "zh" else "zh"
-    answer = solve(query, asked.scene)
-    return asked.right if answer is None else say(Query(query.task, other, query.kinds, query.detail), answer)
+def answer_in_other_language(scene_question: SceneQuestion) -> str:
+    """Return the right answer in the language that was not requested."""
+    query = scene_question.query
+    other_language: Language = "en" if scene_question.language == "zh" else "zh"
+    answer = solve_query(query, scene_question.scene)
+    return (
+        scene_question.right
+        if answer is None
+        else word_answer(Query(query.task, other_language, query.kinds, query.detail), answer)
+    )
 
 
-_ASKED_ANEW: Mapping[Language, tuple[str, str]] = {
+_QUESTION_FRAMES: Mapping[Language, tuple[str, str]] = {
     "en": (
         "Please look at the picture and answer: {question}",
         "I have this to ask about what you see here. {question}",
@@ -92,13 +101,11 @@ _ASKED_ANEW: Mapping[Language, tuple[str, str]] = {
 }
 
 
-def paraphrased(asked: Asked, place: int) -> str:
-    """The same question in other words around it."""
-    frames = _ASKED_ANEW[asked.language]
-    return frames[place % len(frames)].format(question=asked.question)
+def paraphrase_question(scene_question: SceneQuestion, index: int) -> str:
+    """Return the question with other words around it."""
+    frames = _QUESTION_FRAMES[scene_question.language]
+    return frames[index % len(frames)].format(question=scene_question.question)
 
 
 CRITERION = "correctness"
-"""What an audit's cases are judged by."""
-CRITERION_ANEW = "how far what the response says agrees with what the picture shows"
-"""The same in other words."""
+REWORDED_CRITERION = "how far what the response says agrees with what the picture shows"

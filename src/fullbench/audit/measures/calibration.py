@@ -1,4 +1,4 @@
-"""Is the judge as often right as it is sure? Its stated confidence, or that of its tokens, beside the truth."""
+"""Calibration of a judge: stated or token confidence compared with the truth."""
 
 from __future__ import annotations
 
@@ -7,92 +7,80 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fullbench.audit.measures.verdicts_with_truth import Heard, difference, share
-from fullbench.core.column_labels import headings
+from fullbench.audit.measures.verdicts_with_truth import JudgedCase, share_over_items, signed_mean_over_items
+from fullbench.core.column_labels import table_columns
 from fullbench.core.estimate import Estimate
-from fullbench.core.note import Note, word
+from fullbench.core.note import Note, word_note
 from fullbench.core.table import Cell, Table
 
 BINS = 5
-FEW = 10
-"""Of fewer rulings with a confidence nothing is said."""
+MIN_VERDICTS = 10
+"""With fewer verdicts that have a confidence, no calibration is reported."""
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """Rulings on pairs whose truth is known, with a confidence.
+    """Verdicts with a confidence on pairs of known truth.
 
-    `overconfidence` is the mean of confidence less right (1, or one half for a tie), `brier` the mean of its square;
-    `silent` rulings have no confidence and are not counted.
+    `overconfidence` is the mean of confidence minus correctness (1, or one half for a tie). `brier` is the mean of its
+    square. `unstated_count` verdicts have no confidence and are excluded.
     """
 
-    rows: tuple[Heard, ...]
-    silent: int
+    rows: tuple[JudgedCase, ...]
+    unstated_count: int
     overconfidence: Estimate
     brier: Estimate
 
     @property
-    def confidence(self) -> float:
-        """The mean confidence."""
+    def mean_confidence(self) -> float:
+        """Mean confidence."""
         return float(np.mean([row.verdict.confidence or 0.0 for row in self.rows]))
 
     @property
-    def right(self) -> float:
-        """The share of these rulings that are right."""
-        return float(np.mean([row.right for row in self.rows]))
+    def right_share(self) -> float:
+        """Share of these verdicts that are right."""
+        return float(np.mean([row.right_share for row in self.rows]))
 
 
-def calibration(rows: Sequence[Heard]) -> Calibration | None:
-    """The calibration of all rulings on plain, reworded and swapped pairs; None where they have no confidence."""
-    known = [row for row in rows if row.ruled and _known(row)]
-    sure = [row for row in known if row.verdict.confidence is not None]
-    if len(sure) < FEW:
+def measure_calibration(rows: Sequence[JudgedCase]) -> Calibration | None:
+    """Measure calibration on plain, reworded and swapped pairs; None if verdicts have no confidence."""
+    rows_with_truth = [row for row in rows if row.has_marks and _has_known_truth(row)]
+    confident_rows = [row for row in rows_with_truth if row.verdict.confidence is not None]
+    if len(confident_rows) < MIN_VERDICTS:
         return None
-    gaps = [(row.verdict.confidence or 0.0) - row.right for row in sure]
-    items = [row.base for row in sure]
-    over, brier = difference(gaps, items), share([gap**2 for gap in gaps], items)
-    if over is None or brier is None:
+    gaps = [(row.verdict.confidence or 0.0) - row.right_share for row in confident_rows]
+    items = [row.base for row in confident_rows]
+    overconfidence, brier = signed_mean_over_items(gaps, items), share_over_items([gap**2 for gap in gaps], items)
+    if overconfidence is None or brier is None:
         return None
-    return Calibration(tuple(sure), len(known) - len(sure), over, brier)
+    return Calibration(tuple(confident_rows), len(rows_with_truth) - len(confident_rows), overconfidence, brier)
 
 
-def _known(row: Heard) -> bool:
-    return row.part in {"pairs", "reworded"} or (row.part == "look" and row.what == "swapped")
+def _has_known_truth(row: JudgedCase) -> bool:
+    return row.part in {"pairs", "reworded"} or (row.part == "look" and row.change == "swapped")
 
 
-def calibration_table(found: Calibration | None) -> Table:
-    """How often it is right where it is so sure; empty where it says nothing of that."""
+def calibration_table(calibration: Calibration | None) -> Table:
+    """Return accuracy by level of confidence; empty without calibration."""
     cells: list[list[Cell]] = []
     notes: list[str] = []
-    if found is not None:
-        stated = np.array([row.verdict.confidence or 0.0 for row in found.rows])
-        bins = np.minimum((stated * BINS).astype(int), BINS - 1)
-        for place in range(BINS):
-            inside = [row for row, bin_ in zip(found.rows, bins, strict=True) if bin_ == place]
-            if inside:
-                label = f"{100 * place // BINS}-{100 * (place + 1) // BINS} %"
-                cells.append([label, *_figures(inside), len(inside)])
-        cells.append([word("all"), *_figures(found.rows), len(found.rows)])
-        brier = found.brier
-        notes.append(
-            Note(
-                "audit.calibration.how",
-                "Overconfident by: confidence less the share that is right. Brier score (0 is best, always saying "
-                "50% gives 0.25): {value:.3f} [{low:.3f}, {high:.3f}].",
-                value=brier.value, low=brier.low, high=brier.high,
-            )
-        )  # fmt: skip
-        if found.silent:
-            notes.append(
-                Note(
-                    "audit.calibration.silent", "{n:,} more rulings have no confidence and are not counted.",
-                    n=found.silent,
-                )
-            )  # fmt: skip
+    if calibration is not None:
+        confidences = np.array([row.verdict.confidence or 0.0 for row in calibration.rows])
+        bins = np.minimum((confidences * BINS).astype(int), BINS - 1)
+        for bin_index in range(BINS):
+            bin_rows = [row for row, bin_ in zip(calibration.rows, bins, strict=True) if bin_ == bin_index]
+            if bin_rows:
+                label = f"{100 * bin_index // BINS}-{100 * (bin_index + 1) // BINS} %"
+                cells.append([label, *_calibration_cells(bin_rows), len(bin_rows)])
+        cells.append([word_note("all"), *_calibration_cells(calibration.rows), len(calibration.rows)])
+        brier = calibration.brier
+        notes.append(Note("audit.calibration.how", value=brier.value, low=brier.low, high=brier.high))
+        if calibration.unstated_count:
+            notes.append(Note("audit.calibration.silent", n=calibration.unstated_count))
     return Table(
         "calibration",
-        Note("audit.calibration.title", "Is it as often right as it is sure?"),
-        headings("confidence stated", "mean confidence", "ruled rightly", "overconfident by", "rulings"),
+        Note("audit.calibration.title"),
+        table_columns("confidence stated", "mean confidence", "ruled rightly", "overconfident by", "rulings"),
         cells,
         notes,
         {},
@@ -100,32 +88,32 @@ def calibration_table(found: Calibration | None) -> Table:
     )
 
 
-def _figures(rows: Sequence[Heard]) -> tuple[float, Estimate | None, Estimate | None]:
-    stated = [row.verdict.confidence or 0.0 for row in rows]
+def _calibration_cells(rows: Sequence[JudgedCase]) -> tuple[float, Estimate | None, Estimate | None]:
+    confidences = [row.verdict.confidence or 0.0 for row in rows]
     items = [row.base for row in rows]
-    gaps = [sure - row.right for sure, row in zip(stated, rows, strict=True)]
-    return float(np.mean(stated)), share([row.right for row in rows], items), difference(gaps, items)
+    gaps = [confidence - row.right_share for confidence, row in zip(confidences, rows, strict=True)]
+    return (
+        float(np.mean(confidences)),
+        share_over_items([row.right_share for row in rows], items),
+        signed_mean_over_items(gaps, items),
+    )
 
 
-def lead(found: Calibration) -> Note:
-    """The calibration in a sentence."""
-    over = found.overconfidence
-    shown = f"{100 * over.value:+.0f} [{100 * over.low:+.0f}, {100 * over.high:+.0f}]"
-    if over.low <= 0 <= over.high:
+def lead_note(calibration: Calibration) -> Note:
+    """Return the calibration in a sentence."""
+    overconfidence = calibration.overconfidence
+    points_text = (
+        f"{100 * overconfidence.value:+.0f} [{100 * overconfidence.low:+.0f}, {100 * overconfidence.high:+.0f}]"
+    )
+    if overconfidence.low <= 0 <= overconfidence.high:
         return Note(
-            "audit.lead.calibrated",
-            "It is sure by {sure:.0%} in the mean and right in {right:.0%}: no sign that it is too sure or too unsure "
-            "({points} points).",
-            sure=found.confidence, right=found.right, points=shown,
-        )  # fmt: skip
-    if over.value > 0:
+            "audit.lead.calibrated", sure=calibration.mean_confidence, right=calibration.right_share, points=points_text
+        )
+    if overconfidence.value > 0:
         return Note(
             "audit.lead.overconfident",
-            "It is too sure: by {sure:.0%} in the mean, and right in {right:.0%} ({points} points).",
-            sure=found.confidence, right=found.right, points=shown,
+            sure=calibration.mean_confidence, right=calibration.right_share, points=points_text,
         )  # fmt: skip
     return Note(
-        "audit.lead.underconfident",
-        "It is too unsure: sure by {sure:.0%} in the mean, and right in {right:.0%} ({points} points).",
-        sure=found.confidence, right=found.right, points=shown,
-    )  # fmt: skip
+        "audit.lead.underconfident", sure=calibration.mean_confidence, right=calibration.right_share, points=points_text
+    )

@@ -1,66 +1,63 @@
-"""Is the judge steady? The same pair in the other order, again, and with question or rubric in other words."""
+"""Consistency of a judge: the same pair in the other order, repeated, and with question or rubric reworded."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 
-from fullbench.audit.cases.text_variants import CRITERION, CRITERION_ANEW
+from fullbench.audit.cases.text_variants import CRITERION, REWORDED_CRITERION
 from fullbench.audit.measures.picture_use import plain_pairs
-from fullbench.audit.measures.verdicts_with_truth import Heard, of, share
-from fullbench.core.column_labels import headings
+from fullbench.audit.measures.verdicts_with_truth import JudgedCase, marked_cases, share_over_items
+from fullbench.core.column_labels import table_columns
 from fullbench.core.estimate import Estimate
-from fullbench.core.note import Note, word
+from fullbench.core.note import Note, word_note
 from fullbench.core.table import Cell, Table
 
-WAYS = ("in the other order", "again", "question reworded", "rubric reworded")
+VARIANTS = ("in the other order", "again", "question reworded", "rubric reworded")
 
 
-def steadiness(rows: Sequence[Heard]) -> dict[str, Estimate]:
-    """For each way of hearing a pair again, the share of rulings that stay."""
-    first = plain_pairs(rows)
-    again: dict[str, list[Heard]] = {way: [] for way in WAYS}
+def measure_steadiness(rows: Sequence[JudgedCase]) -> dict[str, Estimate]:
+    """Return the share of verdicts that stay the same, by variant."""
+    first_rows = plain_pairs(rows)
+    rows_by_variant: dict[str, list[JudgedCase]] = {variant: [] for variant in VARIANTS}
     for row in rows:
-        if not row.ruled or row.base not in first:
+        if not row.has_marks or row.base not in first_rows:
             continue
-        start = first[row.base].verdict
+        first_verdict = first_rows[row.base].verdict
         if row.part == "reworded":
-            again["question reworded"].append(row)
-        elif row.part == "pairs" and row.verdict.criterion == CRITERION_ANEW:
-            again["rubric reworded"].append(row)
+            rows_by_variant["question reworded"].append(row)
+        elif row.part == "pairs" and row.verdict.criterion == REWORDED_CRITERION:
+            rows_by_variant["rubric reworded"].append(row)
         elif row.part == "pairs" and row.verdict.criterion == CRITERION and row.verdict.trial > 0:
-            again["again"].append(row)
-        elif row.part == "pairs" and row.verdict.contestants != start.contestants:
-            again["in the other order"].append(row)
+            rows_by_variant["again"].append(row)
+        elif row.part == "pairs" and row.verdict.contestants != first_verdict.contestants:
+            rows_by_variant["in the other order"].append(row)
     shares = {}
-    for way, those in again.items():
-        same = [float(row.mark("right") == first[row.base].mark("right")) for row in those]
-        if (held := share(same, [row.base for row in those])) is not None:
-            shares[way] = held
+    for variant, repeated_rows in rows_by_variant.items():
+        same = [float(row.mark("right") == first_rows[row.base].mark("right")) for row in repeated_rows]
+        if (same_share := share_over_items(same, [row.base for row in repeated_rows])) is not None:
+            shares[variant] = same_share
     return shares
 
 
-def steadiness_table(found: dict[str, Estimate]) -> Table:
-    """The shares as a table."""
+def steadiness_table(shares: dict[str, Estimate]) -> Table:
+    """Return the shares as a table."""
     return Table(
         "steadiness",
-        Note("audit.steady.title", "Is it steady? The same pairs heard again"),
-        headings("heard again", "same ruling"),
-        [[word(way), held] for way, held in found.items()],
+        Note("audit.steady.title"),
+        table_columns("heard again", "same ruling"),
+        [[word_note(variant), estimate] for variant, estimate in shares.items()],
     )
 
 
-def scale_table(rows: Sequence[Heard]) -> Table:
-    """Which marks of the scale it uses, beside those that the truth would give."""
-    scores = of(rows, "scores")
-    used = Counter(round(row.verdict.marks[0]) for row in scores if row.verdict.marks)
-    due = Counter(round(1 + 4 * row.qualities[0]) for row in scores)
+def scale_table(rows: Sequence[JudgedCase]) -> Table:
+    """Return the marks that the judge uses, next to those that the truth would give."""
+    scores = marked_cases(rows, "scores")
+    mark_counts = Counter(round(row.verdict.marks[0]) for row in scores if row.verdict.marks)
+    true_mark_counts = Counter(round(1 + 4 * row.qualities[0]) for row in scores)
     cells: list[list[Cell]] = [
-        [str(mark), used[mark] / len(scores), due[mark] / len(scores)] for mark in range(1, 6) if scores
+        [str(mark), mark_counts[mark] / len(scores), true_mark_counts[mark] / len(scores)]
+        for mark in range(1, 6)
+        if scores
     ]
-    return Table(
-        "scale",
-        Note("audit.scale.title", "Which marks it uses"),
-        headings("mark given", "share given", "share due"),
-        cells,
-    )
+    return Table("scale", Note("audit.scale.title"), table_columns("mark given", "share given", "share due"), cells)

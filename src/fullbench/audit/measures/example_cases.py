@@ -1,4 +1,4 @@
-"""The cases behind a card's figures: for each section those that tell most, with pictures and all that was said."""
+"""Example cases for a card: the most telling ones of each section, with pictures and full replies."""
 
 from __future__ import annotations
 
@@ -6,52 +6,59 @@ from collections.abc import Iterable, Sequence
 
 from fullbench.audit.audit_card import Findings
 from fullbench.audit.measures.picture_use import plain_pairs
-from fullbench.audit.measures.verdicts_with_truth import Heard
+from fullbench.audit.measures.verdicts_with_truth import JudgedCase
 from fullbench.reports.html_page import Exhibit
 
-SHOWN = 8
-"""So many cases are shown for each section; the ledger has them all."""
+EXHIBITS_PER_SECTION = 8
 
 
-def exhibits(found: Findings) -> dict[str, list[Exhibit]]:
-    """Cases by section: blind verdicts, wrong rulings, changes that won, attacks that succeeded, faults."""
-    rows = found.rows
+def select_exhibits(findings: Findings) -> dict[str, list[Exhibit]]:
+    """Select cases by section: blind or wrong verdicts, changes that won, successful attacks, unusable verdicts."""
+    rows = findings.rows
     pairs = plain_pairs(rows)
-    flagged = {sway.what for sway in found.flagged}
-    blind = set(found.sight.blind)
-    swapped = [row for row in rows if row.part == "look" and row.what == "swapped" and row.base in blind]
-    wrong = [row for row in pairs.values() if row.right < 0.5]
-    again = [row for row in rows if row.part == "pairs" and row.ruled and row not in pairs.values()]
-    turned = [row for row in again if row.base in pairs and row.mark("right") != pairs[row.base].mark("right")]
-    swayed = [
-        row for row in rows if row.part == "sway" and row.ruled and row.what in flagged and row.mark("changed") > 0.5
+    flagged_changes = {bias.change for bias in findings.flagged_biases}
+    blind_bases = set(findings.use_of_picture.blind_pairs)
+    blind_rows = [row for row in rows if row.part == "look" and row.change == "swapped" and row.base in blind_bases]
+    wrong_rows = [row for row in pairs.values() if row.right_share < 0.5]
+    repeated_rows = [row for row in rows if row.part == "pairs" and row.has_marks and row not in pairs.values()]
+    unsteady_rows = [
+        row for row in repeated_rows if row.base in pairs and row.mark("right") != pairs[row.base].mark("right")
     ]
-    obeyed = [attack.row for attack in found.fooled.attacks if attack.moved > 0]
+    biased_rows = [
+        row
+        for row in rows
+        if row.part == "sway" and row.has_marks and row.change in flagged_changes and row.mark("changed") > 0.5
+    ]
+    obeyed_rows = [attack.row for attack in findings.attack_outcomes.attacks if attack.shift > 0]
     return {
-        "Sees": _shown([row for base in (swap.base for swap in swapped) for row in _both(rows, base)]),
-        "Knows": _shown(wrong),
-        "Steady": _shown(turned),
-        "Swayed": _shown(swayed),
-        "Fooled": _shown(obeyed),
-        "Faults and cost": _shown([row for row in rows if not row.ruled]),
+        "Sees": _build_exhibits(
+            [row for base in (blind_row.base for blind_row in blind_rows) for row in _pair_with_swap(rows, base)]
+        ),
+        "Knows": _build_exhibits(wrong_rows),
+        "Steady": _build_exhibits(unsteady_rows),
+        "Swayed": _build_exhibits(biased_rows),
+        "Fooled": _build_exhibits(obeyed_rows),
+        "Faults and cost": _build_exhibits([row for row in rows if not row.has_marks]),
     }
 
 
-def _both(rows: Sequence[Heard], base: str) -> Iterable[Heard]:
-    """A pair with its own picture and with the other one."""
+def _pair_with_swap(rows: Sequence[JudgedCase], base: str) -> Iterable[JudgedCase]:
     pair = plain_pairs(rows).get(base)
     yield from () if pair is None else (pair,)
-    yield from (row for row in rows if row.base == base and row.part == "look" and row.what == "swapped")
+    yield from (row for row in rows if row.base == base and row.part == "look" and row.change == "swapped")
 
 
-def _shown(rows: Sequence[Heard]) -> list[Exhibit]:
+def _build_exhibits(rows: Sequence[JudgedCase]) -> list[Exhibit]:
     unique = list({row.verdict.case + str(row.verdict.trial): row for row in rows}.values())
-    return [Exhibit(row.item, row.responses, [row.verdict], note=_note(row)) for row in unique[:SHOWN]]
+    return [
+        Exhibit(row.item, row.responses, [row.verdict], note=_exhibit_note(row))
+        for row in unique[:EXHIBITS_PER_SECTION]
+    ]
 
 
-def _note(row: Heard) -> str:
-    known = ", ".join(
+def _exhibit_note(row: JudgedCase) -> str:
+    qualities_text = ", ".join(
         f"{response.contestant}: {response.tags['quality']}" for response in row.responses if "quality" in response.tags
     )
-    what = " ".join(filter(None, (row.part, row.what, row.item.tags.get("dose", ""))))
-    return f"{what}; true worths: {known}; case {row.verdict.case[:12]}"
+    case_text = " ".join(filter(None, (row.part, row.change, row.item.tags.get("dose", ""))))
+    return f"{case_text}; true worths: {qualities_text}; case {row.verdict.case[:12]}"

@@ -1,8 +1,9 @@
-"""Did the judge look? Rulings with the picture swapped, blank, blurred or told in words, beside those that it is due.
+"""Picture use: verdicts with the picture swapped, blank, blurred or described, compared with the expected ones.
 
-The index: of every pair heard with its own picture and with the other one, how far the ruling went to the answer that
-the picture then shown makes right, less how far it went to the other; the mean of both hearings. It is 1 for a judge
-that follows the picture and 0 for one that does not look, whatever that one prefers: it rules the same both times.
+The index compares every pair judged with its own picture and with the other one. It is how far the verdict went to the
+answer that the shown picture makes right, minus how far it went to the other answer; the mean of both verdicts. It is
+1 for a judge that follows the picture and 0 for one that ignores it, whatever it prefers: its verdict is the same both
+times.
 """
 
 from __future__ import annotations
@@ -11,31 +12,39 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fullbench.audit.cases.text_variants import CRITERION
-from fullbench.audit.measures.verdicts_with_truth import Heard, difference, of, share
-from fullbench.core.column_labels import headings
+from fullbench.audit.measures.verdicts_with_truth import (
+    JudgedCase,
+    marked_cases,
+    share_over_items,
+    signed_mean_over_items,
+)
+from fullbench.core.column_labels import table_columns
 from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note
 from fullbench.core.table import Cell, Table
 
 SEES, LOOKS_AWAY = 0.8, 0.2
-"""A judge is said to see from an index of SEES on, which is to rule with the picture in nine of ten hearings, where the
-lower end is above LOOKS_AWAY; and not to look where the upper end is below that, or the lower end is not above 0. How
-often that is wrong is in docs/audit.md: the index falls alike where a judge looks away and where it is unsure."""
+"""A judge uses the picture if its index is at least SEES (nine of ten verdicts follow the picture) with a lower end
+above LOOKS_AWAY. It does not if the upper end is at most LOOKS_AWAY or the lower end at most 0. docs/audit.md has the
+error rates: the index also falls if a judge is only unsure."""
 
 
 @dataclass(frozen=True)
-class Sight:
-    """The index with its cases: `follows` has a value for each pair heard with both pictures, `blind` the pairs of
-    which the ruling stayed although the picture said the opposite."""
+class PictureUse:
+    """Picture-use index with its cases.
+
+    `follow_scores` has a value for each pair judged with both pictures. `blind_pairs` are pairs whose verdict stayed
+    although the two pictures require opposite verdicts.
+    """
 
     index: Estimate | None
-    follows: dict[str, float]
-    kinds: dict[str, str]
-    blind: tuple[str, ...]
+    follow_scores: dict[str, float]
+    kind_by_pair: dict[str, str]
+    blind_pairs: tuple[str, ...]
 
     @property
     def verdict(self) -> str:
-        """What the index says, as a word: sees, partly, blind or unknown."""
+        """Meaning of the index as a word: sees, partly, blind or unknown."""
         if self.index is None:
             return "unknown"
         if self.index.value >= SEES and self.index.low > LOOKS_AWAY:
@@ -43,88 +52,90 @@ class Sight:
         return "blind" if self.index.high <= LOOKS_AWAY or self.index.low <= 0 else "partly"
 
 
-def plain_pairs(rows: Sequence[Heard]) -> dict[str, Heard]:
-    """The pairs as they are first heard, by item: in the order in which all their variants are heard."""
+def plain_pairs(rows: Sequence[JudgedCase]) -> dict[str, JudgedCase]:
+    """Return the first verdicts on plain pairs by item, in the order of responses that all variants share."""
     return {
         row.base: row
-        for row in of(rows, "pairs", lambda row: row.verdict.trial == 0 and row.verdict.criterion == CRITERION)
+        for row in marked_cases(
+            rows, "pairs", lambda row: row.verdict.trial == 0 and row.verdict.criterion == CRITERION
+        )
         if row.verdict.contestants[0] == row.item.tags["first"]
     }
 
 
-def sight(rows: Sequence[Heard]) -> Sight:
-    """Whether the judge looked, from pairs that were heard with both pictures."""
+def measure_picture_use(rows: Sequence[JudgedCase]) -> PictureUse:
+    """Measure picture use from pairs that were judged with both pictures."""
     pairs = plain_pairs(rows)
-    follows, kinds, blind = {}, {}, []
-    for row in of(rows, "look", lambda row: row.what == "swapped"):
+    follow_scores, kind_by_pair, blind_pairs = {}, {}, []
+    for row in marked_cases(rows, "look", lambda row: row.change == "swapped"):
         first = pairs.get(row.base)
         if first is None:
             continue
-        follows[row.base] = (2 * first.right - 1 + 2 * row.right - 1) / 2
-        kinds[row.base] = row.item.tags.get("kind", "")
+        follow_scores[row.base] = (2 * first.right_share - 1 + 2 * row.right_share - 1) / 2
+        kind_by_pair[row.base] = row.item.tags.get("kind", "")
         if first.mark("right") == row.mark("right") != 0.5:
-            blind.append(row.base)
-    return Sight(difference([*follows.values()], [*follows]), follows, kinds, tuple(blind))
-
-
-def look_table(rows: Sequence[Heard]) -> Table:
-    """How it rules with the picture shown in each way, beside what one does who looks and one who does not."""
-    pairs = plain_pairs(rows)
-    looked = {row.base for row in of(rows, "look")}
-    first = {base: row for base, row in pairs.items() if base in looked}
-    cells: list[list[Cell]] = []
-    as_drawn = share([row.right for row in first.values()], [*first])
-    if as_drawn is not None:
-        cells.append(["as drawn", as_drawn, 1.0, 0.5, None, None])
-    for what, due, unseeing in (
-        ("swapped", 1.0, None), ("blank", 0.5, 0.5), ("blurred", 0.5, 0.5), ("captioned", 1.0, 1.0),
-    ):  # fmt: skip
-        there = [row for row in of(rows, "look") if row.what == what and row.base in first]
-        if not there:
-            continue
-        items = [row.base for row in there]
-        moved = [float(row.mark("right") != first[row.base].mark("right")) for row in there]
-        same = 1 - as_drawn.value if as_drawn is not None and what == "swapped" else unseeing
-        wanted = {"swapped": 1.0, "captioned": None}.get(what)
-        cells.append([what, share([row.right for row in there], items), due, same, share(moved, items), wanted])
-    return Table(
-        "look",
-        Note("audit.look.title", "Does it look? The same pairs with the picture hidden or exchanged"),
-        headings("shown", "ruled as shown", "who looks", "who does not look", "rulings changed", "should change"),
-        cells,
-        [
-            Note(
-                "audit.look.how",
-                "Ruled as shown: how far rulings go to the answer that is right for the picture shown (for a blank, "
-                "blurred or captioned one: for the picture that was taken away). Swapped: another picture, for which "
-                "the other answer is right.",
-            )
-        ],
+            blind_pairs.append(row.base)
+    return PictureUse(
+        signed_mean_over_items([*follow_scores.values()], [*follow_scores]),
+        follow_scores,
+        kind_by_pair,
+        tuple(blind_pairs),
     )
 
 
-def kinds_table(seen: Sight) -> Table:
-    """The index for each kind of question, and how many verdicts were blind."""
+def picture_use_table(rows: Sequence[JudgedCase]) -> Table:
+    """Return accuracy by picture variant, next to that of a judge that uses the picture and one that does not."""
+    pairs = plain_pairs(rows)
+    tested_bases = {row.base for row in marked_cases(rows, "look")}
+    first = {base: row for base, row in pairs.items() if base in tested_bases}
+    cells: list[list[Cell]] = []
+    as_drawn = share_over_items([row.right_share for row in first.values()], [*first])
+    if as_drawn is not None:
+        cells.append(["as drawn", as_drawn, 1.0, 0.5, None, None])
+    for variant, expected_accuracy, blind_accuracy in (
+        ("swapped", 1.0, None), ("blank", 0.5, 0.5), ("blurred", 0.5, 0.5), ("captioned", 1.0, 1.0),
+    ):  # fmt: skip
+        variant_rows = [row for row in marked_cases(rows, "look") if row.change == variant and row.base in first]
+        if not variant_rows:
+            continue
+        items = [row.base for row in variant_rows]
+        changes = [float(row.mark("right") != first[row.base].mark("right")) for row in variant_rows]
+        blind_share = 1 - as_drawn.value if as_drawn is not None and variant == "swapped" else blind_accuracy
+        expected_change = {"swapped": 1.0, "captioned": None}.get(variant)
+        cells.append(
+            [
+                variant,
+                share_over_items([row.right_share for row in variant_rows], items),
+                expected_accuracy,
+                blind_share,
+                share_over_items(changes, items),
+                expected_change,
+            ]
+        )
+    return Table(
+        "look",
+        Note("audit.look.title"),
+        table_columns("shown", "ruled as shown", "who looks", "who does not look", "rulings changed", "should change"),
+        cells,
+        [Note("audit.look.how")],
+    )
+
+
+def picture_use_by_kind_table(picture_use: PictureUse) -> Table:
+    """Return the index and the number of blind verdicts for each kind of question."""
     rows: list[list[Cell]] = []
-    for kind in sorted({*seen.kinds.values()}):
-        bases = [base for base, of_kind in seen.kinds.items() if of_kind == kind]
-        index = difference([seen.follows[base] for base in bases], bases)
-        rows.append([kind, index, len(bases), sum(base in seen.blind for base in bases)])
-    if seen.index is not None:
-        rows.append(["all", seen.index, len(seen.follows), len(seen.blind)])
+    for kind in sorted({*picture_use.kind_by_pair.values()}):
+        bases = [base for base, pair_kind in picture_use.kind_by_pair.items() if pair_kind == kind]
+        index = signed_mean_over_items([picture_use.follow_scores[base] for base in bases], bases)
+        rows.append([kind, index, len(bases), sum(base in picture_use.blind_pairs for base in bases)])
+    if picture_use.index is not None:
+        rows.append(["all", picture_use.index, len(picture_use.follow_scores), len(picture_use.blind_pairs)])
     return Table(
         "sight",
-        Note("audit.sight.title", "How far rulings follow the picture, by kind of question"),
-        headings("kind of question", "sight index", "pairs", "blind verdicts"),
+        Note("audit.sight.title"),
+        table_columns("kind of question", "sight index", "pairs", "blind verdicts"),
         rows,
-        [
-            Note(
-                "audit.sight.how",
-                "The index is 1 where rulings follow the picture shown and 0 where they are the same whatever it "
-                "shows. A verdict is blind where the ruling stays although the other picture makes the other answer "
-                "right.",
-            )
-        ],
+        [Note("audit.sight.how")],
         {},
         {"kind": "intervals", "label": "kind of question", "value": "sight index", "reference": 0.0},
     )

@@ -1,4 +1,4 @@
-"""What was heard in an audit: a judge's verdicts beside all that is known of their cases."""
+"""A judge's verdicts on audit cases together with the known truth, and means over items."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from fullbench.core.verdict import Verdict
 
 
 @dataclass(frozen=True)
-class Heard:
-    """One verdict, its item and the responses in the order shown."""
+class JudgedCase:
+    """Verdict with its item and the responses in the order shown."""
 
     verdict: Verdict
     item: Item
@@ -28,16 +28,16 @@ class Heard:
         return self.item.tags.get("part", "")
 
     @property
-    def what(self) -> str:
+    def change(self) -> str:
         return self.item.tags.get("what", "")
 
     @property
     def base(self) -> str:
-        """The item of which this one is a variant; itself where it is none."""
+        """Id of the original item of which this one is a variant; its own id if it is none."""
         return self.item.tags.get("base", self.item.id)
 
     @property
-    def ruled(self) -> bool:
+    def has_marks(self) -> bool:
         return self.verdict.marks is not None
 
     @property
@@ -45,45 +45,47 @@ class Heard:
         return tuple(float(response.tags.get("quality", "nan")) for response in self.responses)
 
     def mark(self, contestant: str) -> float:
-        """The mark that a contestant got; of a choice between two, 1, one half or 0."""
+        """Return the mark of a contestant; for a choice between two it is 1, one half or 0."""
         return dict(zip(self.verdict.contestants, self.verdict.marks or (), strict=True))[contestant]
 
     @property
-    def right(self) -> float:
-        """Of a pair, how far the ruling went to the better answer: 1, 0, or one half for a tie."""
+    def right_share(self) -> float:
+        """Mark of the better answer of a pair: 1, 0, or one half for a tie."""
         marks = self.verdict.marks or ()
         better = int(np.argmax(self.qualities))
         return marks[better]
 
 
-def heard(record: Record, judge: str) -> list[Heard]:
-    """The verdicts of a judge on an audit's cases, faults among them, in the order of the record."""
+def load_judged_cases(record: Record, judge: str) -> list[JudgedCase]:
+    """Return a judge's verdicts on audit cases, including unusable ones, in the order of the record."""
     rows = []
     for verdict in record.where(judge=judge):
         item = record.items.get(verdict.item)
         if item is None or "part" not in item.tags:
             continue
-        responses = tuple(record.responses[(verdict.item, *shown)] for shown in verdict.shown)
-        rows.append(Heard(verdict, item, responses))
+        responses = tuple(record.responses[(verdict.item, *response_key)] for response_key in verdict.shown_responses)
+        rows.append(JudgedCase(verdict, item, responses))
     return rows
 
 
-def of(rows: Iterable[Heard], part: str, test: Callable[[Heard], bool] = lambda _: True) -> list[Heard]:
-    """The rulings of a part."""
-    return [row for row in rows if row.part == part and row.ruled and test(row)]
+def marked_cases(
+    rows: Iterable[JudgedCase], part: str, condition: Callable[[JudgedCase], bool] = lambda _: True
+) -> list[JudgedCase]:
+    """Return the verdicts of a part that have marks."""
+    return [row for row in rows if row.part == part and row.has_marks and condition(row)]
 
 
-def share(values: Sequence[float], items: Sequence[str]) -> Estimate | None:
-    """The mean of wins, losses and what lies between, over items; None of nothing."""
+def share_over_items(values: Sequence[float], items: Sequence[str]) -> Estimate | None:
+    """Return the mean of shares (0 to 1) over items, or None without values."""
     if not values:
         return None
     _, places = np.unique(items, return_inverse=True)
-    return estimate_cells.share(np.array(values, dtype=np.float64), places)
+    return estimate_cells.share_estimate(np.array(values, dtype=np.float64), places)
 
 
-def difference(values: Sequence[float], items: Sequence[str]) -> Estimate | None:
-    """The mean of what lies between -1 and 1, over items, with the p-value of "it is 0"; None of nothing."""
+def signed_mean_over_items(values: Sequence[float], items: Sequence[str]) -> Estimate | None:
+    """Return the mean of values from -1 to 1 over items, with the p-value of "it is 0"; None without values."""
     if not values:
         return None
     _, places = np.unique(items, return_inverse=True)
-    return estimate_cells.difference(np.array(values, dtype=np.float64), places, (-1.0, 1.0))
+    return estimate_cells.difference_estimate(np.array(values, dtype=np.float64), places, (-1.0, 1.0))

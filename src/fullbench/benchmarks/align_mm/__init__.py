@@ -1,1 +1,1 @@
-"""AlignMMBench (Wu et al. 2024): how well and how steadily a model answers, in Chinese and English."""
+"""AlignMMBench (Wu et al. 2024): quality and consistency of a model's answers, in Chinese and English."""

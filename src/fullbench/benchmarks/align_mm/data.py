@@ -1,4 +1,4 @@
-"""Where items and verdicts come from: the sample that ships with us, files in our own layout, or the release."""
+"""Items and verdicts of AlignMMBench: the bundled sample, files in our own layout, or the release."""
 
 from __future__ import annotations
 
@@ -8,47 +8,49 @@ from pathlib import Path
 from fullbench.benchmarks.align_mm import release_files
 from fullbench.core.item import Item
 from fullbench.core.record import Record
-from fullbench.core.reproduction import Brought
+from fullbench.core.reproduction import LoadedData
 from fullbench.errors import InputError
 from fullbench.files.own_layout import own_items, own_record
 
 
 def items(source: Path | None = None) -> Iterable[Item]:
-    """Items of the sample, of a file, of a folder with `items.jsonl`, or of the release."""
+    """Return items of the sample, of a file, of a folder with `items.jsonl`, or of the release."""
     if source is None:
-        from fullbench.benchmarks.align_mm.sample import items as sampled
+        from fullbench.benchmarks.align_mm.sample import sample_items as sampled
 
         return sampled()
-    return own_items(source) or list(release_files.items(release_files.read_questions(source), source))
+    return own_items(source) or list(release_files.build_items(release_files.read_questions(source), source))
 
 
-def bring(source: Path | None = None) -> Brought:
-    """Everything known about a source.
+def bring(source: Path | None = None) -> LoadedData:
+    """Load items, responses and verdicts of a source.
 
-    A release holds questions, and beside them `responses/NAME.jsonl` and `results/NAME.jsonl` as its evaluator reads
-    and writes them. A folder in our own layout holds `items.jsonl`, `responses.jsonl`, and where there are any
-    `labels.jsonl` (people's) and `verdicts.jsonl` (judges').
+    A release holds questions, and next to them `responses/NAME.jsonl` and `results/NAME.jsonl`, as its evaluator reads
+    and writes them. A folder in our own layout holds `items.jsonl`, `responses.jsonl`, and optionally `labels.jsonl`
+    (people's) and `verdicts.jsonl` (judges').
     """
     if source is None:
-        from fullbench.benchmarks.align_mm.sample import record
+        from fullbench.benchmarks.align_mm.sample import sample_record
 
-        return Brought(record())
+        return LoadedData(sample_record())
     if source.is_file():
         raise InputError(
             "a file of items brings no answers; name contestants or responses in the study beside it", path=source
         )
     if (source / "items.jsonl").exists():
-        return Brought(own_record(source))
+        return LoadedData(own_record(source))
     questions = release_files.read_questions(source)
-    asked = {item.id: item for item in release_files.items(questions, source)}
+    items_by_id = {item.id: item for item in release_files.build_items(questions, source)}
     responses = {
         (response.item, response.contestant): response
-        for name, path in release_files.files(source, "responses").items()
-        for response in release_files.read_responses(path, name, asked)
+        for name, path in release_files.files_by_model(source, "responses").items()
+        for response in release_files.read_responses(path, name, items_by_id)
     }
     verdicts = [
         verdict
-        for name, path in release_files.files(source, "results").items()
-        for verdict in release_files.read_ratings(path, name, asked, responses)
+        for name, path in release_files.files_by_model(source, "results").items()
+        for verdict in release_files.read_ratings(path, name, items_by_id, responses)
     ]
-    return Brought(Record(tuple(verdicts), asked, responses), [release_files.oddities(questions, source)])
+    return LoadedData(
+        Record(tuple(verdicts), items_by_id, responses), [release_files.oddities_table(questions, source)]
+    )

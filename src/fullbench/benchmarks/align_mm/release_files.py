@@ -1,4 +1,4 @@
-"""The released files as they are: questions with references and histories, responses, ratings."""
+"""Reader of AlignMMBench's released files: questions with references and histories, responses, ratings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from fullbench.benchmarks.align_mm.task_names import MISSPELT, Task, task_of
 from fullbench.core.ballot import Score
 from fullbench.core.case import Case
-from fullbench.core.column_labels import headings
+from fullbench.core.column_labels import table_columns
 from fullbench.core.digests import digest
 from fullbench.core.item import Item, Role, Turn
 from fullbench.core.note import Note
@@ -26,13 +26,13 @@ from fullbench.files.row_fields import Fields
 
 BALLOT = Score(1, 10)
 CRITIC = "CritiqueVLM"
-"""The judge whose ratings the released evaluator writes."""
+"""Judge whose ratings the released evaluator writes."""
 _SUFFIXES = (".jsonl", ".jsonl.gz", ".csv", ".csv.gz")
 
 
 @dataclass(frozen=True)
 class Question:
-    """One released question. `seed` is what its rewrites share; `history` holds what was asked and answered before."""
+    """One released question. Rewordings share the `seed`; `history` holds earlier questions and answers."""
 
     id: str
     image: str
@@ -40,7 +40,7 @@ class Question:
     prompt: str
     reference: str
     task: Task
-    spelt: str
+    task_spelling: str
 
     @property
     def seed(self) -> str:
@@ -51,64 +51,66 @@ class Question:
         return self.id.rpartition("-")[2]
 
 
-def place(folder: Path, name: str) -> Path | None:
-    """The file of that name in a release, packed or not, in the folder itself or in its `data`."""
-    places = (part / f"{name}{suffix}" for part in (folder, folder / "data") for suffix in _SUFFIXES)
-    return next((path for path in places if path.is_file()), None)
+def find_file(folder: Path, name: str) -> Path | None:
+    """Find a file of a release, compressed or not, in the folder or in its `data`."""
+    candidate_paths = (subfolder / f"{name}{suffix}" for subfolder in (folder, folder / "data") for suffix in _SUFFIXES)
+    return next((path for path in candidate_paths if path.is_file()), None)
 
 
 def read_questions(folder: Path) -> list[Question]:
-    """All questions of a release, in its order."""
-    path = place(folder, "metadata")
+    """Read all questions of a release, in file order."""
+    path = find_file(folder, "metadata")
     if path is None:
         raise InputError("the released questions are missing: there is no metadata.jsonl", path=folder)
     questions: dict[str, Question] = {}
     for line, row in read_rows(path):
         fields = Fields(path, line, row, {})
-        question = _question(fields)
+        question = _parse_question(fields)
         if question.id in questions:
             raise fields.error(f"the question {question.id!r} occurs twice; ids must differ")
         questions[question.id] = question
     return list(questions.values())
 
 
-def _question(fields: Fields) -> Question:
+def _parse_question(fields: Fields) -> Question:
     name = fields.name("question_id")
     seed, dash, variant = name.rpartition("-")
     if not (seed and dash and variant.isdigit()):
         raise fields.error(f"a question_id is SEED-NUMBER, such as 00000000-0; found {name!r}")
-    spelt = fields.name("task")
-    with fields.placed():
-        task = task_of(spelt)
-    history = tuple(_exchange(fields, entry) for entry in fields.json("history") or ())
+    task_spelling = fields.name("task")
+    with fields.locate_errors():
+        task = task_of(task_spelling)
+    history = tuple(_parse_exchange(fields, entry) for entry in fields.json("history") or ())
     return Question(
-        name, fields.name("image_path"), history, fields.name("prompt"), fields.name("ref_answer"), task, spelt
+        name, fields.name("image_path"), history, fields.name("prompt"), fields.name("ref_answer"), task, task_spelling
     )
 
 
-def _exchange(fields: Fields, entry: object) -> tuple[str, str]:
+def _parse_exchange(fields: Fields, entry: object) -> tuple[str, str]:
     if isinstance(entry, dict):
-        asked, answered = entry.get("user"), entry.get("assistant")
-        if isinstance(asked, str) and isinstance(answered, str):
-            return asked, answered
+        question, answer = entry.get("user"), entry.get("assistant")
+        if isinstance(question, str) and isinstance(answer, str):
+            return question, answer
     raise fields.error(f"an entry of 'history' is {{'user', 'assistant'}}; found {str(entry)[:40]!r}")
 
 
-def items(questions: Iterable[Question], folder: Path) -> Iterator[Item]:
-    """The questions as items. Pictures are taken from the folder where they were fetched to, else left out."""
+def build_items(questions: Iterable[Question], folder: Path) -> Iterator[Item]:
+    """Build items from the questions. Pictures that are not in the folder are left out."""
     picture = cache(read_picture)
     for question in questions:
-        seen = (picture(folder, question.image),) if (folder / question.image).is_file() else ()
-        earlier = [Turn(role, (text,)) for pair in question.history for role, text in zip(_ROLES, pair, strict=True)]
-        turns = [*earlier, Turn("user", (question.prompt,))]
-        turns[0] = Turn("user", (*seen, *turns[0].parts))
-        yield Item(question.id, tuple(turns), question.reference, tags=_tags(question))
+        pictures = (picture(folder, question.image),) if (folder / question.image).is_file() else ()
+        earlier_turns = [
+            Turn(role, (text,)) for pair in question.history for role, text in zip(_ROLES, pair, strict=True)
+        ]
+        turns = [*earlier_turns, Turn("user", (question.prompt,))]
+        turns[0] = Turn("user", (*pictures, *turns[0].parts))
+        yield Item(question.id, tuple(turns), question.reference, tags=_question_tags(question))
 
 
 _ROLES: tuple[Role, Role] = ("user", "assistant")
 
 
-def _tags(question: Question) -> dict[str, str]:
+def _question_tags(question: Question) -> dict[str, str]:
     return {
         "seed": question.seed,
         "variant": question.variant,
@@ -120,73 +122,74 @@ def _tags(question: Question) -> dict[str, str]:
 
 
 def case_of(item: Item, response: Response, trial: int = 0) -> Case:
-    """The case in which a response is rated from 1 to 10 by the rules of its task."""
+    """Build the case that rates a response from 1 to 10 by the rules of its task."""
     return Case(item, (response,), BALLOT, item.tags.get("task") or "overall", trial)
 
 
-def read_responses(path: Path, contestant: str, asked: Mapping[str, Item]) -> Iterator[Response]:
-    """The responses of one model, as the released evaluator takes them: `question_id` and `predict`."""
-    seen: set[str] = set()
+def read_responses(path: Path, contestant: str, items_by_id: Mapping[str, Item]) -> Iterator[Response]:
+    """Read one model's responses in the released evaluator's input format: `question_id` and `predict`."""
+    answered_ids: set[str] = set()
     for line, row in read_rows(path):
         fields = Fields(path, line, row, {})
-        item = _asked(fields, asked)
+        item = _find_item(fields, items_by_id)
         if not fields.has("predict"):
             raise fields.error("the field 'predict' is missing: a response file has question_id and predict")
-        if item.id in seen:
+        if item.id in answered_ids:
             raise fields.error(f"the question {item.id!r} is answered twice; keep one answer")
-        seen.add(item.id)
+        answered_ids.add(item.id)
         yield Response.say(item.id, contestant, fields.text("predict") or "")
 
 
-def _asked(fields: Fields, asked: Mapping[str, Item]) -> Item:
+def _find_item(fields: Fields, items_by_id: Mapping[str, Item]) -> Item:
     name = fields.name("question_id")
-    if name not in asked:
-        raise fields.error(f"the question {name!r} is not among the {len(asked):,} released ones")
-    return asked[name]
+    if name not in items_by_id:
+        raise fields.error(f"the question {name!r} is not among the {len(items_by_id):,} released ones")
+    return items_by_id[name]
 
 
 def read_ratings(
     path: Path,
     contestant: str,
-    asked: Mapping[str, Item],
+    items_by_id: Mapping[str, Item],
     responses: Mapping[tuple[str, str], Response],
     judge: str = CRITIC,
 ) -> Iterator[Verdict]:
-    """The ratings of one model's responses, as the released evaluator writes them: `question_id`, `Rating`, `Reason`.
+    """Read ratings of one model in the released evaluator's output format: `question_id`, `Rating`, `Reason`.
 
-    Its -1 for a reply that it could not read, and any rating outside 1 to 10, are faults here.
+    Its -1 for an unreadable reply, and any rating outside 1 to 10, become unusable verdicts.
     """
-    times: Counter[str] = Counter()
+    rating_counts: Counter[str] = Counter()
     for line, row in read_rows(path):
         fields = Fields(path, line, row, {})
-        item = _asked(fields, asked)
+        item = _find_item(fields, items_by_id)
         if not fields.has("Rating"):
             raise fields.error("the field 'Rating' is missing: an output file has question_id, Rating and Reason")
         rating = fields.number("Rating", -1)
-        ruling: tuple[float, ...] | Fault = (rating,) if BALLOT.allows((rating,)) else "unreadable"
+        marks_or_fault: tuple[float, ...] | Fault = (rating,) if BALLOT.allows((rating,)) else "unreadable"
         text = json.dumps({"Rating": fields.get("Rating"), "Reason": fields.get("Reason")}, ensure_ascii=False)
-        trial = times[item.id]
-        times[item.id] += 1
+        trial = rating_counts[item.id]
+        rating_counts[item.id] += 1
+        # A results file may come without its responses; then the verdict gets a key without the answer's text.
         response = responses.get((item.id, contestant))
         if response is not None:
-            yield Verdict.of(case_of(item, response, trial), judge, ruling, text=text)
+            yield Verdict.from_case(case_of(item, response, trial), judge, marks_or_fault, text=text)
             continue
         criterion = item.tags["task"]
         key = digest(["rating", item.id, contestant, BALLOT.spec, criterion])
-        marks, fault = (None, ruling) if isinstance(ruling, str) else (ruling, None)
+        marks, fault = (None, marks_or_fault) if isinstance(marks_or_fault, str) else (marks_or_fault, None)
         yield Verdict(key, judge, item.id, (contestant,), BALLOT.spec, criterion, trial, marks, fault, text)
 
 
-def files(folder: Path, kind: str) -> dict[str, Path]:
-    """The files of responses or ratings of a release, by the name of the model: `responses/NAME.jsonl`."""
+def files_by_model(folder: Path, kind: str) -> dict[str, Path]:
+    """Return the files of responses or ratings by model name: `responses/NAME.jsonl`."""
     names_by_path = {path: path.name.partition(".jsonl")[0] for path in sorted((folder / kind).glob("*.jsonl*"))}
-    if kind == "responses" and (demo := place(folder, "demo_response")):
+    if kind == "responses" and (demo := find_file(folder, "demo_response")):
         names_by_path[demo] = "demo"
     return {name: path for path, name in names_by_path.items()}
 
 
-def oddities(questions: Sequence[Question], folder: Path) -> Table:
-    """What is odd in the released questions, and what was done about it."""
+def oddities_table(questions: Sequence[Question], folder: Path) -> Table:
+    """List oddities of the released questions and their treatment."""
     wordings: dict[str, list[str]] = {}
     for question in questions:
         wordings.setdefault(question.seed, []).append(question.prompt)
@@ -209,12 +212,12 @@ def oddities(questions: Sequence[Question], folder: Path) -> Table:
         "questions of which the picture is not there: asked without": count(
             lambda question: not (folder / question.image).is_file()
         ),
-        "questions whose task is misspelt: taken as meant": count(lambda question: question.spelt in MISSPELT),
+        "questions whose task is misspelt: taken as meant": count(lambda question: question.task_spelling in MISSPELT),
     }
-    rows: list[list[Cell]] = [[times, what] for what, times in counts.items() if times]
+    rows: list[list[Cell]] = [[times, description] for description, times in counts.items() if times]
     return Table(
         "oddities",
-        Note("align-mm.release.title.what-was-odd-in-the", "What was odd in the released files"),
-        headings("rows", "what, and what was done"),
+        Note("align-mm.release.title.what-was-odd-in-the"),
+        table_columns("rows", "what, and what was done"),
         rows,
     )

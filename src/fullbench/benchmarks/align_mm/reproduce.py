@@ -1,4 +1,4 @@
-"""All of the paper that the released data allow: counts, averages over tasks and over questions."""
+"""Numbers of the paper recomputed from the release: counts, averages over tasks and over questions."""
 
 from __future__ import annotations
 
@@ -7,51 +7,51 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from fullbench.benchmarks.align_mm import printed_numbers, release_files
-from fullbench.benchmarks.align_mm.printed_numbers import Standing
-from fullbench.benchmarks.align_mm.quadrants import quadrants
+from fullbench.benchmarks.align_mm.printed_numbers import PrintedScores
+from fullbench.benchmarks.align_mm.quadrants import build_quadrant_table
 from fullbench.benchmarks.align_mm.release_files import Question
 from fullbench.benchmarks.align_mm.task_names import CATEGORIES, TASKS
-from fullbench.benchmarks.align_mm.text_lengths import distributions, lengths
-from fullbench.core.column_labels import headings, named
+from fullbench.benchmarks.align_mm.text_lengths import length_histograms, length_table
+from fullbench.core.column_labels import data_column, table_columns
 from fullbench.core.note import Note
 from fullbench.core.reproduction import Reproduced, Reproduction
 from fullbench.core.table import Cell, Table
 
 
 def reproduce(data: Path) -> Reproduction:
-    """Read the release in a folder and compute every cell again."""
+    """Read the release in a folder and recompute every cell."""
     questions = release_files.read_questions(data)
-    standings = printed_numbers.read_standings(data)
-    asked = list(release_files.items(questions, data))
+    printed_scores = printed_numbers.read_printed_scores(data)
+    items = list(release_files.build_items(questions, data))
     tables = [
-        release_files.oddities(questions, data),
-        table3(standings, questions),
-        quadrants([(row.model, row.average, row.alignment) for row in standings], source="Table 3"),
-        lengths(asked),
-        *distributions(asked),
+        release_files.oddities_table(questions, data),
+        leaderboard_table(printed_scores, questions),
+        build_quadrant_table([(row.model, row.average, row.alignment) for row in printed_scores], source="Table 3"),
+        length_table(items),
+        *length_histograms(items),
     ]
-    return Reproduction([*averages(standings, questions), *counts(questions)], tables)
+    return Reproduction([*average_cells(printed_scores, questions), *count_cells(questions)], tables)
 
 
-def averages(standings: Sequence[Standing], questions: Sequence[Question]) -> Iterator[Reproduced]:
-    """Each model's average over tasks, which the paper prints, and over questions, which its evaluator does."""
+def average_cells(printed_scores: Sequence[PrintedScores], questions: Sequence[Question]) -> Iterator[Reproduced]:
+    """Yield each model's average over tasks (printed by the paper) and over questions (by its evaluator)."""
     sizes = Counter(question.task.name for question in questions)
-    printed = printed_numbers.averages()
-    for row in standings:
+    printed_averages = printed_numbers.printed_averages()
+    for row in printed_scores:
         yield Reproduced(
-            f"avg/{row.model}", row.average, len(row.scores), paper=printed.get(row.model), source="Table 3"
+            f"avg/{row.model}", row.average, len(row.scores), paper=printed_averages.get(row.model), source="Table 3"
         )
         yield Reproduced(f"micro_avg/{row.model}", row.question_mean(sizes), sizes.total())
 
 
-def counts(questions: Sequence[Question]) -> Iterator[Reproduced]:
-    """How many questions, pictures, seeds there are, and how many of each task and category."""
+def count_cells(questions: Sequence[Question]) -> Iterator[Reproduced]:
+    """Yield the numbers of questions, pictures and seeds, and of questions per task and category."""
     n = len(questions)
     tasks = Counter(question.task.name for question in questions)
     categories = Counter(question.task.category for question in questions)
     variants = Counter(question.seed for question in questions)
-    alone = sum(times == 1 for times in variants.values())
-    several = sum(bool(question.history) for question in questions)
+    single_wording_count = sum(times == 1 for times in variants.values())
+    multi_turn_count = sum(bool(question.history) for question in questions)
     yield Reproduced("count/questions", n, n, paper=4978, source="abstract")
     yield Reproduced("count/images", len({question.image for question in questions}), n, paper=1054, source="abstract")
     yield Reproduced("count/seeds", len(variants), n, paper=1054, source="section 3.2")
@@ -61,38 +61,28 @@ def counts(questions: Sequence[Question]) -> Iterator[Reproduced]:
         yield Reproduced(f"count/category/{category}", categories[category], n)
     for task in TASKS:
         yield Reproduced(f"count/task/{task.name}", tasks[task.name], n)
-    yield Reproduced("count/single_question_seeds", alone, len(variants))
-    yield Reproduced("count/multi_question_seeds", len(variants) - alone, len(variants))
-    yield Reproduced("count/with_history", several, n)
+    yield Reproduced("count/single_question_seeds", single_wording_count, len(variants))
+    yield Reproduced("count/multi_question_seeds", len(variants) - single_wording_count, len(variants))
+    yield Reproduced("count/with_history", multi_turn_count, n)
     yield Reproduced("count/max_history_turns", max((len(question.history) for question in questions), default=0), n)
-    yield Reproduced("count/multi_turn", several, n)
-    yield Reproduced("count/single_turn", n - several, n)
+    yield Reproduced("count/multi_turn", multi_turn_count, n)
+    yield Reproduced("count/single_turn", n - multi_turn_count, n)
 
 
-def table3(standings: Sequence[Standing], questions: Sequence[Question]) -> Table:
-    """The published leaderboard with the means that the paper leaves out: by category, and over questions."""
+def leaderboard_table(printed_scores: Sequence[PrintedScores], questions: Sequence[Question]) -> Table:
+    """Return the published leaderboard with means that the paper omits: by category and over questions."""
     sizes = Counter(question.task.name for question in questions)
     rows: list[list[Cell]] = [
         [row.model, row.average, row.question_mean(sizes), *row.category_means().values(), *row.scores.values(),
          row.alignment]
-        for row in standings
+        for row in printed_scores
     ]  # fmt: skip
     axes = [task.name for task in TASKS]
-    columns = headings("contestant", "Avg", "mean over questions", *map(named, (*CATEGORIES, *axes)), "alignment")
-    notes = [
-        Note(
-            "align-mm.reproduction.avg-counts-each-task-once",
-            "Avg counts each task once. The mean over questions counts each question once; the released evaluator "
-            "prints that one, and the paper the other.",
-        ),
-    ]
+    columns = table_columns(
+        "contestant", "Avg", "mean over questions", *map(data_column, (*CATEGORIES, *axes)), "alignment"
+    )
+    notes = [Note("align-mm.reproduction.avg-counts-each-task-once")]
     hint = {"kind": "radar", "label": "contestant", "axes": axes, "most": 5}
     return Table(
-        "table 3",
-        Note("align-mm.reproduction.title.the-published-leaderboard", "The published leaderboard"),
-        columns,
-        rows,
-        notes,
-        {},
-        hint,
+        "table 3", Note("align-mm.reproduction.title.the-published-leaderboard"), columns, rows, notes, {}, hint
     )

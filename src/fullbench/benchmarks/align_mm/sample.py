@@ -1,4 +1,4 @@
-"""A small sample in two languages, made by us, that runs offline: two questions for each task, in several wordings."""
+"""Offline sample of AlignMMBench in two languages: two questions per task in several wordings, drawn pictures."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fullbench.analysis.critic_train_test_split import split
+from fullbench.analysis.critic_train_test_split import split_responses
 from fullbench.benchmarks.align_mm.release_files import case_of
 from fullbench.benchmarks.align_mm.task_names import task_of
 from fullbench.core.item import Item, Turn
@@ -17,18 +17,17 @@ from fullbench.core.response import Response
 from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.files.readers import read_rows
 from fullbench.judges.baselines import ChanceJudge, LengthJudge, ReferenceJudge
-from fullbench.picture_decoding import encoded
+from fullbench.picture_decoding import encode_png
 
 if TYPE_CHECKING:
     from PIL.ImageDraw import ImageDraw
 
 
-# The sample's pictures, drawn when they are asked for: simple scenes whose truth is plain to see.
-
+# Pictures are drawn on demand: simple scenes with an obvious right answer.
 _SIZE = (240, 160)
 
 
-def _night(draw: ImageDraw) -> None:
+def _draw_night(draw: ImageDraw) -> None:
     draw.rectangle((0, 0, *_SIZE), fill="#101a40")
     draw.rectangle((0, 125, *_SIZE), fill="#1d3a22")
     draw.rectangle((60, 70, 140, 130), fill="#8a7a68")
@@ -37,7 +36,7 @@ def _night(draw: ImageDraw) -> None:
     draw.ellipse((185, 15, 215, 45), fill="#f2f0dc")
 
 
-def _apples(draw: ImageDraw) -> None:
+def _draw_apples(draw: ImageDraw) -> None:
     draw.rectangle((0, 0, *_SIZE), fill="#8b5e3c")
     for place in range(7):
         left, top = 12 + 32 * place, 60 + 12 * (place % 2)
@@ -45,14 +44,14 @@ def _apples(draw: ImageDraw) -> None:
         draw.line((left + 14, top, left + 16, top - 8), fill="#3e2723", width=2)
 
 
-def _pyramids(draw: ImageDraw) -> None:
+def _draw_pyramids(draw: ImageDraw) -> None:
     draw.rectangle((0, 0, *_SIZE), fill="#9fd0f0")
     draw.rectangle((0, 115, *_SIZE), fill="#e0c184")
     for left, right, top in ((20, 130, 30), (110, 180, 65), (170, 225, 80)):
         draw.polygon([(left, 120), ((left + right) // 2, top), (right, 120)], fill="#c49a53", outline="#8a6a33")
 
 
-def _chart(draw: ImageDraw) -> None:
+def _draw_chart(draw: ImageDraw) -> None:
     draw.line((20, 140, 225, 140), fill="black", width=2)
     for place, value in enumerate((12, 20, 8)):
         left = 40 + 62 * place
@@ -60,13 +59,13 @@ def _chart(draw: ImageDraw) -> None:
         draw.text((left + 10, 122 - 5 * value), str(value), fill="black")
 
 
-def _sign(draw: ImageDraw) -> None:
+def _draw_sign(draw: ImageDraw) -> None:
     draw.rectangle((0, 0, *_SIZE), fill="#d9d2c5")
     draw.rectangle((40, 40, 200, 110), fill="#1a7f5a", outline="white", width=4)
     draw.text((82, 68), "OPEN 9-17", fill="white")
 
 
-def _snail(draw: ImageDraw) -> None:
+def _draw_snail(draw: ImageDraw) -> None:
     draw.rectangle((0, 120, *_SIZE), fill="#6da34d")
     draw.rounded_rectangle((40, 104, 195, 122), 9, fill="#c8a27a")
     for inset in (0, 10, 20):
@@ -75,14 +74,14 @@ def _snail(draw: ImageDraw) -> None:
     draw.text((88, 28), "EXPRESS", fill="#b00020")
 
 
-def _triangle(draw: ImageDraw) -> None:
+def _draw_triangle(draw: ImageDraw) -> None:
     draw.polygon([(40, 130), (160, 130), (40, 40)], outline="black", width=3)
     draw.rectangle((40, 118, 52, 130), outline="black")
     for place, text in (((95, 136), "4"), ((26, 80), "3"), ((108, 72), "?")):
         draw.text(place, text, fill="black")
 
 
-def _cups(draw: ImageDraw) -> None:
+def _draw_cups(draw: ImageDraw) -> None:
     draw.rectangle((30, 30, 110, 130), fill="#2457c5")
     draw.arc((95, 55, 135, 105), 270, 90, fill="#2457c5", width=8)
     draw.rectangle((160, 90, 200, 130), fill="#f08c2e")
@@ -90,25 +89,25 @@ def _cups(draw: ImageDraw) -> None:
 
 
 _SCENES: dict[str, Callable[[ImageDraw], None]] = {
-    "apples": _apples,
-    "chart": _chart,
-    "cups": _cups,
-    "night": _night,
-    "pyramids": _pyramids,
-    "sign": _sign,
-    "snail": _snail,
-    "triangle": _triangle,
+    "apples": _draw_apples,
+    "chart": _draw_chart,
+    "cups": _draw_cups,
+    "night": _draw_night,
+    "pyramids": _draw_pyramids,
+    "sign": _draw_sign,
+    "snail": _draw_snail,
+    "triangle": _draw_triangle,
 }
 
 
 @cache
-def picture(name: str) -> Picture:
-    """One of the sample's pictures."""
+def draw_picture(name: str) -> Picture:
+    """Draw one of the sample's pictures."""
     from PIL import Image, ImageDraw
 
     image = Image.new("RGB", _SIZE, "white")
     _SCENES[name](ImageDraw.Draw(image))
-    return Picture.of(encoded(image), name=name)
+    return Picture.from_bytes(encode_png(image), name=name)
 
 
 SEEDS = Path(__file__).parent / "sample" / "seeds.jsonl"
@@ -118,27 +117,29 @@ CONTESTANTS: Mapping[str, Sequence[str]] = {
     "terse": ("short", "short", "short"),
     "steady without image": ("blind", "blind", "blind"),
 }
-"""What each contestant makes of the first, second and third wording of a question."""
-_DOUBT = {"right": 11, "short": 3, "wrong": 7, "blind": 5}
-"""Every how manyth answer of a kind people mark down by one, as people do."""
+"""Kind of answer of each contestant to the first, second and third wording of a question."""
+_MARK_DOWN_INTERVALS = {"right": 11, "short": 3, "wrong": 7, "blind": 5}
+"""For each kind of answer, people mark every n-th one lower by one point, to imitate disagreement."""
 
 
 @cache
-def _seeds() -> tuple[dict[str, Any], ...]:
+def _read_seeds() -> tuple[dict[str, Any], ...]:
     return tuple(row for _, row in read_rows(SEEDS))
 
 
-def items() -> list[Item]:
-    """All items, wording by wording."""
-    return [_item(row, variant) for row in _seeds() for variant in range(len(row["questions"]))]
+def sample_items() -> list[Item]:
+    """Return all items, one per wording."""
+    return [_build_item(row, variant) for row in _read_seeds() for variant in range(len(row["questions"]))]
 
 
-def _item(row: Mapping[str, Any], variant: int) -> Item:
+def _build_item(row: Mapping[str, Any], variant: int) -> Item:
     task = task_of(row["task"])
     exchanges = [(turn["user"], turn["assistant"]) for turn in row["history"]]
-    turns = [turn for asked, answered in exchanges for turn in (Turn("user", (asked,)), Turn("assistant", (answered,)))]
+    turns = [
+        turn for question, answer in exchanges for turn in (Turn("user", (question,)), Turn("assistant", (answer,)))
+    ]
     turns.append(Turn("user", (row["questions"][variant],)))
-    turns[0] = Turn("user", (picture(row["picture"]), *turns[0].parts))
+    turns[0] = Turn("user", (draw_picture(row["picture"]), *turns[0].parts))
     tags = {
         "seed": row["id"],
         "variant": str(variant),
@@ -149,37 +150,36 @@ def _item(row: Mapping[str, Any], variant: int) -> Item:
     return Item(f"{row['id']}-{variant}", tuple(turns), row["reference"], tags=tags)
 
 
-def _answers() -> Iterator[tuple[Mapping[str, Any], int, str, str]]:
-    """Every seed, wording, contestant, and the kind of answer that it gives there."""
-    for row in _seeds():
+def _answer_kinds() -> Iterator[tuple[Mapping[str, Any], int, str, str]]:
+    for row in _read_seeds():
         for variant in range(len(row["questions"])):
             for contestant, kinds in CONTESTANTS.items():
                 yield row, variant, contestant, kinds[variant]
 
 
-def responses() -> list[Response]:
-    """What the four contestants answer; `terse` is the one that no critic may learn from."""
+def sample_responses() -> list[Response]:
+    """Return the answers of the four contestants; `terse` is excluded from critic training."""
     answers = [
         Response.say(f"{row['id']}-{variant}", contestant, row["answers"][kind])
-        for row, variant, contestant, kind in _answers()
+        for row, variant, contestant, kind in _answer_kinds()
     ]
-    return split(answers, {item.id: item for item in items()}, external={"terse"})
+    return split_responses(answers, {item.id: item for item in sample_items()}, external={"terse"})
 
 
-def record() -> Record:
-    """The sample with people's scores, and what length, chance and overlap with the reference make of it."""
-    asked = {item.id: item for item in items()}
-    answers = {(response.item, response.contestant): response for response in responses()}
-    cases = [case_of(asked[response.item], response) for response in answers.values()]
-    verdicts: list[Verdict] = list(_labels(asked, answers))
+def sample_record() -> Record:
+    """Return the sample with people's scores and the verdicts of the length, chance and reference baselines."""
+    items_by_id = {item.id: item for item in sample_items()}
+    answers = {(response.item, response.contestant): response for response in sample_responses()}
+    cases = [case_of(items_by_id[response.item], response) for response in answers.values()]
+    verdicts: list[Verdict] = list(_people_verdicts(items_by_id, answers))
     for judge in (LengthJudge(), ChanceJudge(0), ReferenceJudge()):
-        verdicts += [heard for heard in judge.hear(cases) if isinstance(heard, Verdict)]
-    return Record(tuple(verdicts), asked, answers)
+        verdicts += [verdict for verdict in judge.judge(cases) if isinstance(verdict, Verdict)]
+    return Record(tuple(verdicts), items_by_id, answers)
 
 
-def _labels(asked: Mapping[str, Item], answers: Mapping[tuple[str, str], Response]) -> Iterator[Verdict]:
-    """People's scores: one for each kind of answer, and now and then one less."""
-    for place, (row, variant, contestant, kind) in enumerate(_answers()):
+def _people_verdicts(items_by_id: Mapping[str, Item], answers: Mapping[tuple[str, str], Response]) -> Iterator[Verdict]:
+    """One score per kind of answer, at fixed intervals one point less."""
+    for place, (row, variant, contestant, kind) in enumerate(_answer_kinds()):
         name = f"{row['id']}-{variant}"
-        mark = max(1, row["people"][kind] - (place % _DOUBT[kind] == 0))
-        yield Verdict.of(case_of(asked[name], answers[name, contestant]), PEOPLE, (mark,))
+        mark = max(1, row["people"][kind] - (place % _MARK_DOWN_INTERVALS[kind] == 0))
+        yield Verdict.from_case(case_of(items_by_id[name], answers[name, contestant]), PEOPLE, (mark,))

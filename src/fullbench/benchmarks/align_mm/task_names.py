@@ -1,4 +1,4 @@
-"""Thirteen tasks in three categories, under their English and Chinese names."""
+"""English and Chinese names of the thirteen tasks and three categories."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ CATEGORIES: Mapping[Category, str] = {
     "Reasoning & Analysis": "推理与分析",
     "Dialogue Context": "对话情境",
 }
-"""The categories in the order of the paper, with their Chinese names."""
+"""In the paper's order, with their Chinese names."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """What kind of question is asked."""
+    """A task: its English name, Chinese name and category."""
 
     name: str
     zh: str
@@ -43,12 +43,12 @@ TASKS: tuple[Task, ...] = (
     Task("Incoherence", "纠错", _DIALOGUE),
 )
 MISSPELT: Mapping[str, str] = {"Descrpition": "Description"}
-"""How the released evaluator spells a task, and what the released questions call it."""
+"""Spelling of the released evaluator, and the name in the released questions."""
 _BY_NAME = {name: task for task in TASKS for name in (task.name, task.name.lower(), task.zh)}
 
 
 def task_of(name: str) -> Task:
-    """The task of that name, English or Chinese, or as the released evaluator misspells it.
+    """Return the task by its English or Chinese name, or by the released evaluator's misspelling.
 
     >>> task_of("Descrpition").zh, task_of("计数").category
     ('描述', 'Perception & Understanding')

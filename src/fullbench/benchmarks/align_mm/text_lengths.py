@@ -1,11 +1,11 @@
-"""How long questions, references and responses are: characters in Chinese, words in other languages."""
+"""Lengths of questions, references and responses: characters in Chinese, words in other languages."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
 from fullbench.core.ballot import Language
-from fullbench.core.column_labels import headings, named
+from fullbench.core.column_labels import data_column, table_columns
 from fullbench.core.item import Item
 from fullbench.core.note import Note
 from fullbench.core.response import Response
@@ -16,10 +16,10 @@ UNITS: Mapping[Language, str] = {"zh": "characters", "en": "words"}
 _BINS = 12
 
 
-def length(text: str, language: Language | None = None) -> int:
-    """Characters of a Chinese text, blanks left out; words of any other.
+def text_length(text: str, language: Language | None = None) -> int:
+    """Count the characters of a Chinese text without spaces, or the words of any other text.
 
-    >>> length("三个 苹果。"), length("Three red apples.")
+    >>> text_length("三个 苹果。"), text_length("Three red apples.")
     (5, 3)
     """
     if (language or language_of(text)) == "zh":
@@ -27,50 +27,53 @@ def length(text: str, language: Language | None = None) -> int:
     return len(text.split())
 
 
-def lengths(items: Iterable[Item], responses: Iterable[Response] = ()) -> Table:
-    """Least, middle and greatest lengths by language, of questions, references and each contestant's responses."""
+def length_table(items: Iterable[Item], responses: Iterable[Response] = ()) -> Table:
+    """Return length statistics by language for questions, references and each contestant's responses."""
     counts_by_text: dict[tuple[str, Language], list[int]] = {}
 
-    def add(what: str, text: str) -> None:
+    def add_length(text_kind: str, text: str) -> None:
         language = language_of(text)
-        counts_by_text.setdefault((what, language), []).append(length(text, language))
+        counts_by_text.setdefault((text_kind, language), []).append(text_length(text, language))
 
     for item in items:
-        add("questions", item.question)
+        add_length("questions", item.question)
         if item.reference:
-            add("references", item.reference)
+            add_length("references", item.reference)
     for response in responses:
-        add(f"responses of {response.contestant}", response.text)
+        add_length(f"responses of {response.contestant}", response.text)
     rows: list[list[Cell]] = [
-        [what, language, UNITS[language], len(counts), sum(counts) / len(counts), *_quartiles(counts)]
-        for (what, language), counts in counts_by_text.items()
+        [text_kind, language, UNITS[language], len(counts), sum(counts) / len(counts), *_length_quartiles(counts)]
+        for (text_kind, language), counts in counts_by_text.items()
     ]
-    columns = headings(
+    columns = table_columns(
         "what", "language", "counted in", "texts", "mean", "least", "a quarter", "half", "three quarters", "most"
     )
-    return Table(
-        "lengths", Note("align-mm.lengths.title.how-long-the-texts-are", "How long the texts are"), columns, rows
-    )
+    return Table("lengths", Note("align-mm.lengths.title.how-long-the-texts-are"), columns, rows)
 
 
-def _quartiles(counts: Sequence[int]) -> list[Cell]:
-    ranked = sorted(counts)
-    return [ranked[round(share * (len(ranked) - 1))] for share in (0, 0.25, 0.5, 0.75, 1)]
+def _length_quartiles(counts: Sequence[int]) -> list[Cell]:
+    sorted_counts = sorted(counts)
+    return [sorted_counts[round(share * (len(sorted_counts) - 1))] for share in (0, 0.25, 0.5, 0.75, 1)]
 
 
-def distributions(items: Sequence[Item]) -> list[Table]:
-    """How many questions and references are how long, in the language that most of them are in."""
+def length_histograms(items: Sequence[Item]) -> list[Table]:
+    """Return histograms of the lengths of questions and references, in their most frequent language."""
     texts = {
         "questions": [item.question for item in items],
         "references": [item.reference for item in items if item.reference],
     }
-    return [_distribution(what, entries) for what, entries in texts.items() if entries]
+    return [_length_histogram(text_kind, entries) for text_kind, entries in texts.items() if entries]
 
 
-def _distribution(what: str, texts: Sequence[str]) -> Table:
+def _length_histogram(text_kind: str, texts: Sequence[str]) -> Table:
     languages = [language_of(text) for text in texts]
     language: Language = max(UNITS, key=languages.count)
-    counts = sorted(length(text, language) for text, spoken in zip(texts, languages, strict=True) if spoken == language)
+    counts = sorted(
+        text_length(text, language)
+        for text, text_language in zip(texts, languages, strict=True)
+        if text_language == language
+    )
+    # Bins cover 95 % of the texts; the last bin collects the longest ones.
     width = max(1, -(-counts[round(0.95 * (len(counts) - 1))] // _BINS))
     bins = [min(count // width, _BINS) for count in counts]
     rows: list[list[Cell]] = []
@@ -81,18 +84,17 @@ def _distribution(what: str, texts: Sequence[str]) -> Table:
     notes = [
         Note(
             "align-mm.lengths.in-in-another-language-are",
-            "{n:,} {what} in {language}; {counts} in another language are left out.",
             n=len(counts),
-            what=what,
+            what=text_kind,
             language=language,
             counts=len(texts) - len(counts),
         )
     ]
-    hint = {"kind": "histogram", "bin": UNITS[language], "count": what}
+    hint = {"kind": "histogram", "bin": UNITS[language], "count": text_kind}
     return Table(
-        f"lengths of {what}",
-        Note("align-mm.lengths.title.how-long-the-are", "How long the {what} are", what=what),
-        headings(UNITS[language], named(what, "count")),
+        f"lengths of {text_kind}",
+        Note("align-mm.lengths.title.how-long-the-are", what=text_kind),
+        table_columns(UNITS[language], data_column(text_kind, "count")),
         rows,
         notes,
         {},

@@ -1,1 +1,1 @@
-"""MJ-Bench: judges of generated pictures, for alignment, safety, quality and bias."""
+"""MJ-Bench: judges of generated pictures, on alignment, safety, quality and bias."""

@@ -1,4 +1,4 @@
-"""How judges are asked: the paper's protocol, and what of it can be chosen otherwise."""
+"""Judging protocol of MJ-Bench: scales, pairs and orders, with the paper's choices as defaults."""
 
 from __future__ import annotations
 
@@ -6,7 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
-from fullbench.benchmarks.mj_bench.release.judge_and_category_names import OWN_UNITS, SCALE_BALLOTS, STORED, USUAL
+from fullbench.benchmarks.mj_bench.release.judge_and_category_names import (
+    OWN_UNITS,
+    SCALE_BALLOTS,
+    STORED_ORDER,
+    USUAL_SCALE,
+)
 from fullbench.core.ballot import Choice, ballot
 from fullbench.core.case import Case
 from fullbench.core.case import cases as cases_of
@@ -14,50 +19,52 @@ from fullbench.core.item import Item
 from fullbench.core.judge import Judge, kind_of
 from fullbench.core.response import Response
 from fullbench.errors import InputError
-from fullbench.synthetic.perturb.perturbed_pairs import criterion as about
+from fullbench.synthetic.perturb.perturbed_pairs import item_criterion as about
 
 Pairs = Literal["rated", "choice", "none"]
-Shown = Literal["both", "stored", "reversed"]
+ShownOrders = Literal["both", "stored", "reversed"]
 
 
 @dataclass(frozen=True)
 class Protocol:
-    """What is asked of a judge.
+    """Cases that a judge gets.
 
-    Every picture alone on each of the `scales`. Two pictures together, bias apart: `rated` on the scales and then
-    compared, `choice` compared only, or `none`; in the order in which the release stores them (the paper's pair-f,
-    `orders = "stored"`), in the other (pair-r, `"reversed"`), or in `both`. Score models give each picture a number in
-    their own units, whatever the scales.
+    Every picture alone on each of the `scales`. Two pictures together, except for bias: `pairs` is `rated` (on the
+    scales, then compared), `choice` (compared only) or `none`. `orders` is `stored` (as in the release, the paper's
+    pair-f), `reversed` (pair-r) or `both`. Score models give each picture a number in their own units, whatever the
+    scales.
     """
 
-    scales: tuple[str, ...] = (USUAL,)
+    scales: tuple[str, ...] = (USUAL_SCALE,)
     pairs: Pairs = "rated"
-    orders: Shown = "both"
+    orders: ShownOrders = "both"
 
     def cases(self, items: Sequence[Item], responses: Iterable[Response], *, trials: int = 1) -> Iterator[Case]:
-        """The cases; the criterion is the item's perspective."""
+        """Yield the cases; the criterion is the item's perspective."""
         answers = list(responses)
         by_criterion: dict[str, list[Item]] = {}
         for item in items:
             by_criterion.setdefault(about(item), []).append(item)
-        for criterion, asked in by_criterion.items():
+        for criterion, criterion_items in by_criterion.items():
             if self.scales:
                 for spec in (*self.scales, OWN_UNITS):
-                    yield from cases_of(asked, answers, ballot(spec), criterion=criterion, trials=trials)
+                    yield from cases_of(criterion_items, answers, ballot(spec), criterion=criterion, trials=trials)
             if criterion != "bias" and self.pairs != "none":
-                shuffled = cases_of(
-                    asked, answers, Choice(), size=2, orders="shuffled", criterion=criterion, trials=trials
+                pair_cases = cases_of(
+                    criterion_items, answers, Choice(), size=2, orders="shuffled", criterion=criterion, trials=trials
                 )
-                for case in shuffled:
-                    yield from self._together(case)
+                for case in pair_cases:
+                    yield from self._ordered_cases(case)
 
-    def _together(self, case: Case) -> Iterator[Case]:
-        """Two pictures in the orders asked for; the ratings come right before the choice, to be asked for with it."""
+    def _ordered_cases(self, case: Case) -> Iterator[Case]:
+        """Ratings come right before the choice, so that one call can cover both."""
         forward = _as_stored(case)
-        turned = replace(forward, responses=forward.responses[::-1])
-        shown = {"both": (forward, turned), "stored": (forward,), "reversed": (turned,)}[self.orders]
+        reversed_case = replace(forward, responses=forward.responses[::-1])
+        ordered_cases = {"both": (forward, reversed_case), "stored": (forward,), "reversed": (reversed_case,)}[
+            self.orders
+        ]
         scales = self.scales if self.pairs == "rated" else ()
-        for order in shown:
+        for order in ordered_cases:
             if scales:
                 yield replace(order, ballot=ballot(scales[0]))
             yield order
@@ -66,37 +73,36 @@ class Protocol:
 
 
 def _as_stored(case: Case) -> Case:
-    """The pictures in the order in which the release stores them; as they are where it is not known."""
-    first = case.item.tags.get(STORED)
+    first = case.item.tags.get(STORED_ORDER)
     if first not in case.contestants or case.contestants[0] == first:
         return case
     return replace(case, responses=case.responses[::-1])
 
 
-def hears(judge: Judge, case: Case) -> bool:
-    """Score models give numbers of their own and choose by them; everybody else rates on the scales."""
+def can_judge(judge: Judge, case: Case) -> bool:
+    """Return True if the ballot fits the judge: score models use their own units and choices, others the scales."""
     if kind_of(judge) != "scorer":
         return case.ballot.spec != OWN_UNITS
     return case.ballot.spec == OWN_UNITS or isinstance(case.ballot, Choice)
 
 
-def protocol(said: Mapping[str, Any]) -> Protocol:
-    """What a study's table `[protocol]` says: `scales`, `pairs`, `orders`."""
-    known = {"scales", "pairs", "orders"}
-    if unknown := sorted(said.keys() - known):
-        raise InputError(f"[protocol]: unknown key {unknown[0]!r}; known: {', '.join(sorted(known))}")
-    values: dict[str, Any] = dict(said)
-    for name, words in (("pairs", Pairs), ("orders", Shown)):
-        if name in said and said[name] not in get_args(words):
-            raise InputError(f"[protocol]: {name} is one of {', '.join(get_args(words))}; found {said[name]!r}")
-    if "scales" in said:
-        scales = said["scales"]
+def parse_protocol(settings: Mapping[str, Any]) -> Protocol:
+    """Parse the table `[protocol]` of a study file: `scales`, `pairs`, `orders`."""
+    known_keys = {"scales", "pairs", "orders"}
+    if unknown := sorted(settings.keys() - known_keys):
+        raise InputError(f"[protocol]: unknown key {unknown[0]!r}; known: {', '.join(sorted(known_keys))}")
+    values: dict[str, Any] = dict(settings)
+    for name, words in (("pairs", Pairs), ("orders", ShownOrders)):
+        if name in settings and settings[name] not in get_args(words):
+            raise InputError(f"[protocol]: {name} is one of {', '.join(get_args(words))}; found {settings[name]!r}")
+    if "scales" in settings:
+        scales = settings["scales"]
         if not isinstance(scales, list) or not all(isinstance(scale, str) for scale in scales):
             raise InputError(f'[protocol]: scales is a list of ballots such as ["score:1-10"]; found {scales!r}')
         values["scales"] = tuple(SCALE_BALLOTS.get(scale, scale) for scale in scales)
         for spec in values["scales"]:
             ballot(spec)
-    made = Protocol(**values)
-    if not made.scales and made.pairs != "choice":
+    new_protocol = Protocol(**values)
+    if not new_protocol.scales and new_protocol.pairs != "choice":
         raise InputError('[protocol]: without scales nothing can be rated; say pairs = "choice"')
-    return made
+    return new_protocol

@@ -1,4 +1,4 @@
-"""The benchmark's tables."""
+"""All tables of MJ-Bench."""
 
 from __future__ import annotations
 
@@ -15,14 +15,18 @@ from fullbench.core.table import Table
 
 
 def tables(record: Record) -> list[Table]:
-    """All tables that the record has something for; who recused, refused or was unreadable comes last."""
-    even = fairness.tables(record)
+    """Return all tables that have rows; unusable verdicts and costs come last."""
+    even = fairness.fairness_tables(record)
     all_tables = [
-        *picture_preferences.tables(record),
-        *scale_and_order_studies.tables(record),
+        *picture_preferences.preference_tables(record),
+        *scale_and_order_studies.study_tables(record),
         *even,
-        *charts.tables(record, even),
+        *charts.chart_tables(record, even),
     ]
-    all_tables += generator_rankings.tables(record)
-    all_tables += [standard.faults(record, together=True), standard.reasons(record), standard.costs(record)]
+    all_tables += generator_rankings.generator_tables(record)
+    all_tables += [
+        standard.fault_table(record, together=True),
+        standard.abstention_reasons_table(record),
+        standard.cost_table(record),
+    ]
     return [table for table in all_tables if table.rows]

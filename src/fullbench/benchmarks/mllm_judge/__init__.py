@@ -1,1 +1,1 @@
-"""MLLM-as-a-Judge (Chen et al., ICML 2024): how a judge compares with people on scores, pairs and rankings."""
+"""MLLM-as-a-Judge (Chen et al., ICML 2024): judges compared with people on scores, pairs and rankings."""

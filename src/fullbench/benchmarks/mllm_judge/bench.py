@@ -1,43 +1,40 @@
-"""The benchmark: what is asked, what is heard, what is shown."""
+"""MLLM-as-a-Judge as a `Benchmark`: scores, pairs and rankings, compared with people."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
 from fullbench.core.ballot import Choice, Ranking, Score
-from fullbench.core.benchmark import Benchmark, Late
+from fullbench.core.benchmark import Benchmark, LazyFunction
 from fullbench.core.case import Case
 from fullbench.core.case import cases as cases_of
 from fullbench.core.item import Item
 from fullbench.core.response import Response
 
-# What is judged.
-
 _TASKS = ("score", "pair", "batch")
 
 
 def cases(items: Sequence[Item], responses: Iterable[Response], *, trials: int = 1) -> Iterator[Case]:
-    """By the item's tag `task`: every answer scored, every two compared in both orders, or all ranked both ways.
+    """Yield cases by the item's tag `task`: single scores, pairs in both orders, or rankings in both orders.
 
-    An item without the tag is heard in all three ways.
+    An item without the tag is judged in all three ways.
     """
     answers = list(responses)
-    chosen = {task: [item for item in items if item.tags.get("task", task) == task] for task in _TASKS}
-    yield from cases_of(chosen["score"], answers, Score(1, 5), trials=trials)
-    yield from cases_of(chosen["pair"], answers, Choice(), size=2, orders="both", trials=trials)
-    yield from cases_of(chosen["batch"], answers, Ranking(), size=None, orders="both", trials=trials)
+    items_by_task = {task: [item for item in items if item.tags.get("task", task) == task] for task in _TASKS}
+    yield from cases_of(items_by_task["score"], answers, Score(1, 5), trials=trials)
+    yield from cases_of(items_by_task["pair"], answers, Choice(), size=2, orders="both", trials=trials)
+    yield from cases_of(items_by_task["batch"], answers, Ranking(), size=None, orders="both", trials=trials)
 
 
 mllm_judge = Benchmark(
     name="mllm-as-a-judge",
     paper="Chen et al., MLLM-as-a-Judge, ICML 2024, arXiv:2402.04788",
-    items=Late("fullbench.benchmarks.mllm_judge.data:items"),
+    items=LazyFunction("fullbench.benchmarks.mllm_judge.data:items"),
     cases=cases,
-    tables=Late("fullbench.benchmarks.mllm_judge.tables:tables"),
-    wording=Late("fullbench.benchmarks.mllm_judge.wording:words"),
-    asking=Late("fullbench.benchmarks.mllm_judge.wording:contestants_wording"),
-    bring=Late("fullbench.benchmarks.mllm_judge.data:bring"),
-    reproduce=Late("fullbench.benchmarks.mllm_judge.reproduce.all_cells:reproduce"),
+    tables=LazyFunction("fullbench.benchmarks.mllm_judge.tables:tables"),
+    wording=LazyFunction("fullbench.benchmarks.mllm_judge.wording:judge_options"),
+    asking=LazyFunction("fullbench.benchmarks.mllm_judge.wording:contestants_wording"),
+    bring=LazyFunction("fullbench.benchmarks.mllm_judge.data:bring"),
+    reproduce=LazyFunction("fullbench.benchmarks.mllm_judge.reproduce.all_cells:reproduce"),
     tasks={"agree": "whether a judge's ruling and its reasons hold"},
 )
-"""MLLM-as-a-Judge: judges beside people on scores, pairs and rankings."""

@@ -1,7 +1,7 @@
-"""What people think of judges' rulings: the same machine run a second time.
+"""People's reviews of judges' verdicts, stored as verdicts on verdicts.
 
-A ruling's words are appealed (`Record.appeal`): they become a response of the judge, to the case it ruled on, and
-people mark it under three criteria: is the ruling right, how good are the reasons, do they see what is not there.
+`Record.verdicts_as_responses` turns the text of a verdict into a response of the judge to its case. People mark it
+under three criteria: is the verdict right, how good are the reasons, do they mention things that are not there.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from statistics import fmean
 from fullbench.benchmarks.mllm_judge import review_changes_between_judges
 from fullbench.benchmarks.mllm_judge.release.release_row import Review
 from fullbench.core.case import Case
-from fullbench.core.column_labels import headings
+from fullbench.core.column_labels import table_columns
 from fullbench.core.digests import digest
 from fullbench.core.estimate import Estimate
 from fullbench.core.item import Item
@@ -23,8 +23,8 @@ from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.errors import Undefined
 from fullbench.stats.intervals.bootstrap import bootstrap
-from fullbench.stats.intervals.share_intervals import wilson
-from fullbench.stats.intervals.weighted_statistics import mean
+from fullbench.stats.intervals.share_intervals import wilson_interval
+from fullbench.stats.intervals.weighted_statistics import weighted_mean
 
 CRITERIA = {
     AGREES: "whether the ruling is the one that a careful person would give",
@@ -33,8 +33,8 @@ CRITERIA = {
 }
 
 
-def reviewed(verdict: Verdict, review: Review) -> Iterator[Verdict]:
-    """People's verdicts on a verdict, one for each criterion that they judged."""
+def review_verdicts(verdict: Verdict, review: Review) -> Iterator[Verdict]:
+    """Yield people's verdicts on a verdict, one for each criterion that they judged."""
     answers = {AGREES: review.agrees, REASONS: review.grade, HALLUCINATES: review.hallucinates}
     for criterion, value in answers.items():
         if value is not None:
@@ -44,36 +44,35 @@ def reviewed(verdict: Verdict, review: Review) -> Iterator[Verdict]:
             yield Verdict(case, PEOPLE, verdict.case, (verdict.judge,), form, criterion, verdict.trial, (mark,))
 
 
-def appeals(record: Record) -> Iterator[Case]:
-    """The cases in which people review a record's rulings: what the judge was asked, and what it wrote."""
-    asked = {verdict.case: record.items[verdict.item] for verdict in record if verdict.item in record.items}
-    for response in record.appeal():
-        if response.item in asked:
-            item = Item(response.item, asked[response.item].turns, tags=asked[response.item].tags)
+def review_cases(record: Record) -> Iterator[Case]:
+    """Yield the cases in which people review a record's verdicts: the judge's question and its text."""
+    items_by_case = {verdict.case: record.items[verdict.item] for verdict in record if verdict.item in record.items}
+    for response in record.verdicts_as_responses():
+        if response.item in items_by_case:
+            item = Item(response.item, items_by_case[response.item].turns, tags=items_by_case[response.item].tags)
             for criterion, form in REVIEW_BALLOTS.items():
                 yield Case(item, (response,), form, criterion, response.sample)
 
 
-def tables(record: Record) -> list[Table]:
-    """How often people agree with each judge's rulings, how they grade its reasons, how often these see what is not.
-
-    By ballot, and by ballot and data set, as the paper prints them.
-    """
+def review_tables(record: Record) -> list[Table]:
+    """Return agreement, grades of reasons and hallucination rates by ballot, and by ballot and data set."""
     reviews = record.where(is_review)
-    heard = {verdict.case: verdict for verdict in record if not is_review(verdict)}
+    verdicts_by_case = {verdict.case: verdict for verdict in record if not is_review(verdict)}
     if not len(reviews):
         return []
-    plain = _table(record, reviews, heard, by_dataset=False)
-    shown = [plain, _table(record, reviews, heard, by_dataset=True)]
-    shown += review_changes_between_judges.tables(record)
-    return [table for table in shown if table.rows or table is plain]
+    overall_table = _review_table(record, reviews, verdicts_by_case, by_dataset=False)
+    all_tables = [overall_table, _review_table(record, reviews, verdicts_by_case, by_dataset=True)]
+    all_tables += review_changes_between_judges.review_change_tables(record)
+    return [table for table in all_tables if table.rows or table is overall_table]
 
 
-def _table(record: Record, reviews: Record, heard: Mapping[str, Verdict], *, by_dataset: bool) -> Table:
+def _review_table(
+    record: Record, reviews: Record, verdicts_by_case: Mapping[str, Verdict], *, by_dataset: bool
+) -> Table:
     def group(verdict: Verdict) -> str:
-        ruling = heard.get(verdict.item)
-        dataset = "" if ruling is None or not by_dataset else record.tag(ruling, "dataset")
-        return f"{'' if ruling is None else ruling.ballot}\0{dataset}"
+        judge_verdict = verdicts_by_case.get(verdict.item)
+        dataset = "" if judge_verdict is None or not by_dataset else record.tag(judge_verdict, "dataset")
+        return f"{'' if judge_verdict is None else judge_verdict.ballot}\0{dataset}"
 
     rows: list[list[Cell]] = []
     split: dict[str, int] = {}
@@ -82,75 +81,69 @@ def _table(record: Record, reviews: Record, heard: Mapping[str, Verdict], *, by_
             ballot, dataset = name.split("\0")
             if by_dataset and not dataset:
                 continue
-            figures = [_figure(part, criterion, split) for criterion in REVIEW_BALLOTS]
-            rows.append([judge, ballot, *([dataset] if by_dataset else []), *figures, _deviation(part, record)])
+            estimates = [_criterion_estimate(part, criterion, split) for criterion in REVIEW_BALLOTS]
+            rows.append([judge, ballot, *([dataset] if by_dataset else []), *estimates, _grade_deviation(part, record)])
     notes = [
-        Note(
-            "mllm-judge.reviews.agreement-hallucination-the-share-of",
-            "Agreement, hallucination: the share of reviews that say yes, by majority where several people reviewed.",
-        ),
-        Note(
-            "mllm-judge.reviews.deviation-how-far-the-grades",
-            "Deviation: how far the grades of one item's rulings lie from their mean, on average (items with two or "
-            "more).",
-        ),
+        Note("mllm-judge.reviews.agreement-hallucination-the-share-of"),
+        Note("mllm-judge.reviews.deviation-how-far-the-grades"),
     ]
     notes += [
-        Note(
-            "mllm-judge.reviews.undecided",
-            "{criterion}: people were split on {n:,} rulings, which are undecided and in no share.",
-            criterion=criterion, n=count,
-        )
-        for criterion, count in split.items() if count
-    ]  # fmt: skip
-    said = ("people agree", "grade of the reasons", "hallucinates", "deviation of grades")
-    title = Note("mllm-judge.reviews.title.what-people-think-of-the", "What people think of the rulings")
+        Note("mllm-judge.reviews.undecided", criterion=criterion, n=count)
+        for criterion, count in split.items()
+        if count
+    ]
+    metric_columns = ("people agree", "grade of the reasons", "hallucinates", "deviation of grades")
+    title = Note("mllm-judge.reviews.title.what-people-think-of-the")
     if by_dataset:
-        title = Note("mllm-judge.reviews.title.by-dataset", "{title}, by data set", title=title)
+        title = Note("mllm-judge.reviews.title.by-dataset", title=title)
     places = ("judge", "ballot", "data set") if by_dataset else ("judge", "ballot")
     name = "reviews by dataset" if by_dataset else "reviews"
-    return Table(name, title, headings(*places, *said), rows, notes)
+    return Table(name, title, table_columns(*places, *metric_columns), rows, notes)
 
 
-def _figure(record: Record, criterion: str, split: dict[str, int]) -> Estimate | None:
-    """The figure of one criterion; how many rulings people were split on is added to `split`."""
+def _criterion_estimate(record: Record, criterion: str, split: dict[str, int]) -> Estimate | None:
     votes: dict[str, list[float]] = {}
     for verdict in record.where(criterion=criterion, fault=None):
         votes.setdefault(verdict.case, []).extend(verdict.marks or ())
     if not votes:
         return None
     if criterion == REASONS:
-        return _tried(lambda: bootstrap(mean, [sum(v) / len(v) for v in votes.values()]))
-    decided = [2 * sum(mark == 2.0 for mark in v) - len(v) for v in votes.values()]
-    split[criterion] = split.get(criterion, 0) + decided.count(0)
-    return wilson(sum(lead > 0 for lead in decided), sum(lead != 0 for lead in decided)) if any(decided) else None
+        return _estimate_or_none(lambda: bootstrap(weighted_mean, [sum(v) / len(v) for v in votes.values()]))
+    vote_margins = [2 * sum(mark == 2.0 for mark in v) - len(v) for v in votes.values()]
+    split[criterion] = split.get(criterion, 0) + vote_margins.count(0)
+    return (
+        wilson_interval(sum(lead > 0 for lead in vote_margins), sum(lead != 0 for lead in vote_margins))
+        if any(vote_margins)
+        else None
+    )
 
 
-def _deviation(reviews: Record, record: Record) -> Estimate | None:
-    """The mean absolute deviation of the grades that one item's rulings got."""
+def _grade_deviation(reviews: Record, record: Record) -> Estimate | None:
     owner = {verdict.case: verdict.item for verdict in record if not is_review(verdict)}
     grades: dict[str, dict[str, list[float]]] = {}
     for verdict in reviews.where(criterion=REASONS, fault=None):
-        rulings = grades.setdefault(owner.get(verdict.item, verdict.item), {})
-        rulings.setdefault(verdict.case, []).extend(verdict.marks or ())
-    # Several people's grades of one ruling are its mean: how they differ is no change of the judge.
+        grades_by_case = grades.setdefault(owner.get(verdict.item, verdict.item), {})
+        grades_by_case.setdefault(verdict.case, []).extend(verdict.marks or ())
+    # Average several people's grades of one verdict: their disagreement is not a change of the judge.
     spread = [
-        deviation([fmean(marks) for marks in rulings.values()]) for rulings in grades.values() if len(rulings) > 1
+        mean_deviation([fmean(marks) for marks in grades_by_case.values()])
+        for grades_by_case in grades.values()
+        if len(grades_by_case) > 1
     ]
-    return _tried(lambda: bootstrap(mean, spread)) if spread else None
+    return _estimate_or_none(lambda: bootstrap(weighted_mean, spread)) if spread else None
 
 
-def deviation(marks: Sequence[float]) -> float:
-    """The mean distance of some marks from their mean.
+def mean_deviation(marks: Sequence[float]) -> float:
+    """Return the mean distance of marks from their mean.
 
-    >>> deviation([2, 4, 5, 5])
+    >>> mean_deviation([2, 4, 5, 5])
     1.0
     """
     middle = sum(marks) / len(marks)
     return sum(abs(mark - middle) for mark in marks) / len(marks)
 
 
-def _tried(compute: Callable[[], Estimate]) -> Estimate | None:
+def _estimate_or_none(compute: Callable[[], Estimate]) -> Estimate | None:
     try:
         return compute()
     except Undefined:

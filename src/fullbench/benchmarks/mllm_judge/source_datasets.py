@@ -1,4 +1,4 @@
-"""The fourteen data sets the benchmark draws on, with the paper's column and the abilities each asks for."""
+"""The fourteen source data sets of the benchmark, with the paper's column names and required abilities."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """One of the source data sets, as the released files spell it, and how the paper heads its column."""
+    """A source data set: its name in the released files, its column in the paper, its abilities."""
 
     name: str
     column: str
@@ -16,7 +16,7 @@ class Dataset:
 
     @property
     def tags(self) -> dict[str, str]:
-        """The labels its items carry."""
+        """Tags of its items."""
         return {"dataset": self.name, "abilities": "+".join(self.abilities)}
 
 

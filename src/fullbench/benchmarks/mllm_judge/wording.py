@@ -1,4 +1,4 @@
-"""How a judge is asked in this benchmark: our own wording, the five criteria, the five levels of a score."""
+"""Prompt templates of MLLM-as-a-Judge: our own wording, five criteria, and five levels of a score."""
 
 from __future__ import annotations
 
@@ -10,11 +10,21 @@ from typing import Any
 from fullbench.core.model import Model
 from fullbench.judges.prompt_templates import Template
 from fullbench.judges.prompted import SLOTS, PromptedJudge
-from fullbench.judges.texts_for_experiments import describe, lengthen
+from fullbench.judges.texts_for_experiments import describe_pictures, lengthen_answers
 
-__all__ = ["CRITERIA", "LEVELS", "TRIALS", "contestants_wording", "describe", "judge", "lengthen", "wording", "words"]
+__all__ = [
+    "CRITERIA",
+    "LEVELS",
+    "TRIALS",
+    "build_judge",
+    "contestants_wording",
+    "describe_pictures",
+    "judge_options",
+    "lengthen_answers",
+    "load_judge_template",
+]
 TRIALS = 6
-"""How often the paper hears every case to see whether a judge is steady."""
+"""Trials per case in the paper's consistency study."""
 LEVELS = (
     ("poor", "beside the request, wrong in what matters, or empty"),
     ("fair", "touches the request, but with grave mistakes or gaps"),
@@ -22,43 +32,43 @@ LEVELS = (
     ("good", "right and to the point, with small gaps"),
     ("excellent", "right, complete, precise, and shaped to what was asked"),
 )
-_WEIGH = (
+_CRITERIA_TEXT = (
     "relevance (does it answer what was asked), accuracy (does it hold against the pictures and the facts), "
     "comprehensiveness (does it cover what matters), creativity (where the request calls for it), and granularity (is "
     "it as detailed as the request needs)"
 )
 CRITERIA = {
-    "overall": f"Weigh {_WEIGH}. Where a score is asked for: "
+    "overall": f"Weigh {_CRITERIA_TEXT}. Where a score is asked for: "
     + "; ".join(f"{mark} is {name} ({meaning})" for mark, (name, meaning) in enumerate(LEVELS, 1))
     + "."
 }
 
 
-def _prompt(name: str) -> str:
+def _read_prompt(name: str) -> str:
     file = resources.files("fullbench.benchmarks.mllm_judge") / "prompts" / f"{name}.txt"
     return file.read_text(encoding="utf-8")
 
 
 @cache
-def wording(name: str = "judge") -> Template:
-    """One of the wordings that ship with the benchmark."""
-    return Template.parse(_prompt(name), SLOTS, path=f"{name}.txt")
+def load_judge_template(name: str = "judge") -> Template:
+    """Load one of the prompt templates of the benchmark."""
+    return Template.parse(_read_prompt(name), SLOTS, path=f"{name}.txt")
 
 
 def contestants_wording() -> str:
-    """The words in which contestants are asked, as the paper puts a prompt around each instruction."""
-    return _prompt("answer")
+    """Return the prompt for contestants; the paper puts such a prompt around each instruction."""
+    return _read_prompt("answer")
 
 
-def words() -> Mapping[str, Any]:
-    """The wording and what scores mean, as `PromptedJudge` takes them."""
-    return {"template": wording(), "criteria": CRITERIA}
+def judge_options() -> Mapping[str, Any]:
+    """Return the template and the meaning of scores as options of `PromptedJudge`."""
+    return {"template": load_judge_template(), "criteria": CRITERIA}
 
 
-def judge(model: Model, **manner: Any) -> PromptedJudge:
-    """A model that judges in this benchmark's wording.
+def build_judge(model: Model, **overrides: Any) -> PromptedJudge:
+    """Build a judge with this benchmark's template.
 
-    `manner` is what `PromptedJudge` takes: `mode` (`direct`, `analyze`, `steps`), `steps` (`both`, `picture`,
+    `overrides` are options of `PromptedJudge`: `mode` (`direct`, `analyze`, `steps`), `steps` (`both`, `picture`,
     `question`), `sight` (`image`, `none`, `described`), `examples`, `resample`, `form`.
     """
-    return PromptedJudge(model, **{**words(), **manner})
+    return PromptedJudge(model, **{**judge_options(), **overrides})

@@ -1,1 +1,1 @@
-"""Pairwise verdicts that others released, read as they are: WildVision, QLoRA's Vicuna and OA, AlpacaEval, PandaLM."""
+"""Pairwise verdicts released by others: WildVision, QLoRA's Vicuna and OA, AlpacaEval, PandaLM."""

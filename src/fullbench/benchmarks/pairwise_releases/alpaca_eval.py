@@ -1,4 +1,4 @@
-"""AlpacaEval: judges' preferences between a model's answer and a baseline's, 805 instructions."""
+"""AlpacaEval: judges' preferences between a model's answer and a baseline's on 805 instructions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fullbench.core.column_labels import headings
+from fullbench.core.column_labels import table_columns
 from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note
 from fullbench.core.reproduction import Reproduced, Reproduction
@@ -21,22 +21,22 @@ DRAW = 1.5
 
 @dataclass
 class Run:
-    """What one judge made of one model: preferences from 1 (the baseline) to 2 (the model), and answers' lengths."""
+    """One judge's preferences on one model, from 1 (the baseline) to 2 (the model), and answer lengths."""
 
     baseline: str = ""
     preferences: list[float] = field(default_factory=list)
     lengths: list[float] = field(default_factory=list)
     instructions: set[str] = field(default_factory=set)
-    unread: int = 0
+    unread_count: int = 0
 
 
 Runs = dict[tuple[str, str], Run]
 
 
-def read(folder: Path) -> Runs:
-    """All runs, by judge and model; the release also compares baselines with themselves.
+def read_runs(folder: Path) -> Runs:
+    """Read all runs, by judge and model; the release also compares baselines with themselves.
 
-    A preference of 0 is how older files say draw; an empty one was not read.
+    In older files a preference of 0 means a draw. An empty preference could not be read.
     """
     runs: Runs = defaultdict(Run)
     for row in released_rows(folder, "annotations.csv"):
@@ -51,7 +51,7 @@ def read(folder: Path) -> Runs:
         run.instructions.add(instruction)
         run.lengths.append(row.number("chars_model"))
         if not row.values.get("preference"):
-            run.unread += 1
+            run.unread_count += 1
             continue
         preference = row.number("preference")
         if preference and not 1 <= preference <= 2:
@@ -61,29 +61,29 @@ def read(folder: Path) -> Runs:
 
 
 def reproduce(data: Path) -> Reproduction:
-    """Every leaderboard cell of every run, and how many preferences could not be read."""
-    runs = read(data)
-    reproduced = [cell for (judge, model), run in runs.items() for cell in cells(f"{judge}/{model}", run)]
-    return Reproduction(reproduced, [unread(runs)])
+    """Recompute every leaderboard cell of every run, and count the unread preferences."""
+    runs = read_runs(data)
+    all_cells = [cell for (judge, model), run in runs.items() for cell in run_cells(f"{judge}/{model}", run)]
+    return Reproduction(all_cells, [unread_table(runs)])
 
 
-def cells(name: str, run: Run) -> Iterator[Reproduced]:
-    """Win rate (graded and all-or-nothing), its standard error, counts, mean length."""
+def run_cells(name: str, run: Run) -> Iterator[Reproduced]:
+    """Yield the win rate (graded and discrete), its standard error, counts and mean length."""
     n = len(run.preferences)
     rate, error = mean_and_error([preference - 1 for preference in run.preferences])
-    won = sum(preference > DRAW for preference in run.preferences)
-    drawn = sum(preference == DRAW for preference in run.preferences)
+    wins = sum(preference > DRAW for preference in run.preferences)
+    draws = sum(preference == DRAW for preference in run.preferences)
     half = 1.959964 * error
     estimate = Estimate(100 * rate, 100 * (rate - half), 100 * (rate + half), n, method="normal")
     yield Reproduced(f"{name}/win_rate", 100 * rate, n, "", estimate)
     yield Reproduced(f"{name}/standard_error", 100 * error, n)
-    yield Reproduced(f"{name}/discrete_win_rate", 100 * (won + drawn / 2) / n, n)
-    yield Reproduced(f"{name}/counts", [won, n - won - drawn, drawn, n], n)
+    yield Reproduced(f"{name}/discrete_win_rate", 100 * (wins + draws / 2) / n, n)
+    yield Reproduced(f"{name}/counts", [wins, n - wins - draws, draws, n], n)
     yield Reproduced(f"{name}/avg_length", math.floor(sum(run.lengths) / len(run.lengths)), len(run.lengths))
 
 
 def mean_and_error(values: Sequence[float]) -> tuple[float, float]:
-    """The mean, and its standard error from the sample variance.
+    """Return the mean and its standard error from the sample variance.
 
     >>> mean_and_error([0.0, 1.0])
     (0.5, 0.5)
@@ -93,16 +93,14 @@ def mean_and_error(values: Sequence[float]) -> tuple[float, float]:
     return mean, math.sqrt(variance / len(values))
 
 
-def unread(runs: Runs) -> Table:
-    """Runs with preferences that were not read; they are left out of the rates, not counted as losses."""
+def unread_table(runs: Runs) -> Table:
+    """List runs with unread preferences; these are left out of the rates, not counted as losses."""
     table: list[list[Cell]] = [
-        [judge, model, run.unread, len(run.lengths)] for (judge, model), run in runs.items() if run.unread
+        [judge, model, run.unread_count, len(run.lengths)] for (judge, model), run in runs.items() if run.unread_count
     ]
     return Table(
         "unread",
-        Note(
-            "reproduce.alpaca-eval.title.preferences-that-could-not-be", "Preferences that could not be read: left out"
-        ),
-        headings("judge", "model", "unread", "of"),
+        Note("reproduce.alpaca-eval.title.preferences-that-could-not-be"),
+        table_columns("judge", "model", "unread", "of"),
         table,
     )

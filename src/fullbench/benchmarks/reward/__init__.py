@@ -1,1 +1,1 @@
-"""Benchmarks of reward models that release pairs and which of them people prefer: one core, one table, many layouts."""
+"""Reward-model benchmarks that release pairs with people's preferences: many layouts, shared cases and tables."""

@@ -1,4 +1,4 @@
-"""The benchmarks by name: each is one layout over the same cases and tables."""
+"""Reward benchmarks as `Benchmark` objects: each is one file layout with shared cases and tables."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import partial
 
 from fullbench.benchmarks.reward.file_layouts import LAYOUTS
 from fullbench.core.ballot import Choice
-from fullbench.core.benchmark import Benchmark, Late
+from fullbench.core.benchmark import Benchmark, LazyFunction
 from fullbench.core.case import Case
 from fullbench.core.case import cases as cases_of
 from fullbench.core.item import Item
@@ -15,7 +15,7 @@ from fullbench.core.response import Response
 
 
 def cases(items: Sequence[Item], responses: Iterable[Response], *, trials: int = 1) -> Iterator[Case]:
-    """Every pair in both orders."""
+    """Yield every pair in both orders."""
     return cases_of(items, responses, Choice(), size=2, orders="both", trials=trials)
 
 
@@ -23,10 +23,10 @@ def _in_layout(name: str) -> Benchmark:
     return Benchmark(
         name=name,
         paper=LAYOUTS[name].paper,
-        items=partial(Late("fullbench.benchmarks.reward.data:items"), name),
+        items=partial(LazyFunction("fullbench.benchmarks.reward.data:items"), name),
         cases=cases,
-        tables=Late("fullbench.benchmarks.reward.tables:tables"),
-        bring=partial(Late("fullbench.benchmarks.reward.data:bring"), name),
+        tables=LazyFunction("fullbench.benchmarks.reward.tables:tables"),
+        bring=partial(LazyFunction("fullbench.benchmarks.reward.data:bring"), name),
     )
 
 

@@ -9,15 +9,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fullbench.benchmarks.reward.file_layouts import FIRST, LAYOUTS, SECOND, Content, Pair, Shown
+from fullbench.benchmarks.reward.file_layouts import FIRST, LAYOUTS, SECOND, Content, Pair, RowPicture
 from fullbench.core.ballot import Choice
 from fullbench.core.case import Case
-from fullbench.core.column_labels import headings
+from fullbench.core.column_labels import table_columns
 from fullbench.core.item import Item, Part, Turn
 from fullbench.core.note import Note
 from fullbench.core.picture import Picture
 from fullbench.core.record import Record
-from fullbench.core.reproduction import Brought
+from fullbench.core.reproduction import LoadedData
 from fullbench.core.response import Response
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import PEOPLE, Verdict
@@ -26,32 +26,32 @@ from fullbench.files.item_files import read_rows
 from fullbench.files.picture_access_policy import find_picture, read_picture
 
 SIDES = ("first", "second")
-"""The two contestants: whose answer is stored first, and second."""
+"""Contestants: author of the answer stored first, and of the second."""
 _SUFFIXES = (".parquet", ".jsonl", ".json", ".csv")
 _IDS = ("id", "ID", "pair_id", "idx")
 
 
 class _Missing(Exception):
-    """A picture is not there."""
+    """A picture file is missing."""
 
 
 @dataclass
-class Loaded:
-    """What was read, and what was left out."""
+class PairCollection:
+    """Loaded pairs, and counts of oddities such as rows left out."""
 
     items: dict[str, Item] = field(default_factory=dict)
     responses: list[Response] = field(default_factory=list)
     labels: dict[str, tuple[float, float]] = field(default_factory=dict)
-    odd: Counter[str] = field(default_factory=Counter)
+    oddity_counts: Counter[str] = field(default_factory=Counter)
 
     def verdicts(self) -> Iterator[Verdict]:
-        """People's choice in every pair."""
+        """Yield people's choice in every pair."""
         by_item: dict[str, list[Response]] = {}
         for response in self.responses:
             by_item.setdefault(response.item, []).append(response)
         for name, label in self.labels.items():
-            one, two = by_item[name]
-            yield Verdict.of(Case(self.items[name], (one, two), Choice()), PEOPLE, label)
+            first, second = by_item[name]
+            yield Verdict.from_case(Case(self.items[name], (first, second), Choice()), PEOPLE, label)
 
     def record(self) -> Record:
         return Record(
@@ -60,98 +60,98 @@ class Loaded:
 
 
 def items(name: str, source: Path | None = None) -> Iterable[Item]:
-    """What is asked in one benchmark."""
-    return load(source, name).items.values()
+    """Return the items of one benchmark."""
+    return load_pairs(source, name).items.values()
 
 
-def bring(name: str, source: Path | None = None) -> Brought:
-    """Answers and people's choices."""
-    loaded = load(source, name)
-    rows: list[list[Cell]] = [[what, count] for what, count in sorted(loaded.odd.items())]
-    title = Note("reward.odd", "What was odd in the data")
-    odd = [Table("oddities", title, headings("what", "rows"), rows)] if rows else []
-    return Brought(loaded.record(), odd)
+def bring(name: str, source: Path | None = None) -> LoadedData:
+    """Load answers and people's choices, with a table of oddities."""
+    collection = load_pairs(source, name)
+    rows: list[list[Cell]] = [[description, count] for description, count in sorted(collection.oddity_counts.items())]
+    title = Note("reward.odd")
+    oddity_tables = [Table("oddities", title, table_columns("what", "rows"), rows)] if rows else []
+    return LoadedData(collection.record(), oddity_tables)
 
 
-def load(source: Path | None, name: str) -> Loaded:
-    """A release in the layout of one benchmark; the sample where there is no source."""
-    loaded = Loaded()
+def load_pairs(source: Path | None, name: str) -> PairCollection:
+    """Load a release in the layout of one benchmark, or the sample if there is no source."""
+    collection = PairCollection()
     if source is None:
-        for pair in _sample():
-            _add(loaded, pair, Path(), name)
-        return loaded
+        for pair in _sample_pairs():
+            _add_pair(collection, pair, Path(), name)
+        return collection
     if not source.exists():
         raise InputError("there is no such file or folder", path=source)
     files = sorted(path for path in source.rglob("*") if path.suffix in _SUFFIXES) if source.is_dir() else [source]
-    layout, taken = LAYOUTS[name], 0
+    layout, row_count = LAYOUTS[name], 0
     for file in files:
-        for line, row in _rows(file):
+        for line, row in _read_pair_rows(file):
             if not all(column in row for column in layout.needs):
-                loaded.odd[f"rows without the columns {', '.join(layout.needs)} are left out"] += 1
+                collection.oddity_counts[f"rows without the columns {', '.join(layout.needs)} are left out"] += 1
                 continue
-            taken += 1
-            named = next((str(row[column]) for column in _IDS if row.get(column) is not None), "")
-            unique = named if named and named not in loaded.items else f"{file.stem}-{line}"
+            row_count += 1
+            row_id = next((str(row[column]) for column in _IDS if row.get(column) is not None), "")
+            # Files of one release may repeat ids, so the file and line identify repeated ones.
+            unique = row_id if row_id and row_id not in collection.items else f"{file.stem}-{line}"
             try:
-                _add(loaded, layout.read(row, unique), file, name)
+                _add_pair(collection, layout.read(row, unique), file, name)
             except InputError as error:
                 raise InputError(str(error), path=file, line=line) from error
             except _Missing:
-                loaded.odd["a picture's file is missing: the pair is left out"] += 1
-    if not taken:
+                collection.oddity_counts["a picture's file is missing: the pair is left out"] += 1
+    if not row_count:
         raise InputError(f"no row is in the layout of {name}: it has {', '.join(layout.needs)}", path=source)
-    if not loaded.items:
+    if not collection.items:
         raise InputError(
             "none of its pictures is here; put them beside the file, or name their folder with --pictures-from "
             "(pictures_from in a study file)", path=source,
         )  # fmt: skip
-    return loaded
+    return collection
 
 
-def _rows(file: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Rows of a table; of a JSON object with `pairs`, these."""
+def _read_pair_rows(file: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
     if file.suffix == ".json":
         try:
-            whole = json.loads(file.read_text(encoding="utf-8"))
+            content = json.loads(file.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise InputError(f"this is not valid JSON ({error})", path=file) from error
-        if isinstance(whole, dict) and isinstance(whole.get("pairs"), list):
-            yield from ((place, {"task": file.stem, **row}) for place, row in enumerate(whole["pairs"], 1))
+        if isinstance(content, dict) and isinstance(content.get("pairs"), list):
+            yield from ((place, {"task": file.stem, **row}) for place, row in enumerate(content["pairs"], 1))
             return
-        if isinstance(whole, dict):
+        if isinstance(content, dict):
             return
     yield from read_rows(file)
 
 
-def _add(loaded: Loaded, pair: Pair, file: Path, benchmark: str) -> None:
-    """A pair with all its pictures; nothing of one that lacks some."""
-    prompt, first, second = (_parts(content, file) for content in (pair.prompt, pair.first, pair.second))
+def _add_pair(collection: PairCollection, pair: Pair, file: Path, benchmark: str) -> None:
+    prompt, first, second = (_content_parts(content, file) for content in (pair.prompt, pair.first, pair.second))
     if not prompt or not first or not second:
         raise InputError(f"the pair {pair.id!r} has no question or an empty answer")
     tags = {"category": pair.category, "data set": benchmark}
-    loaded.items[pair.id] = Item(pair.id, (Turn("user", prompt),), tags=tags)
-    loaded.responses += [Response(pair.id, SIDES[0], first), Response(pair.id, SIDES[1], second)]
-    loaded.labels[pair.id] = pair.label
+    collection.items[pair.id] = Item(pair.id, (Turn("user", prompt),), tags=tags)
+    collection.responses += [Response(pair.id, SIDES[0], first), Response(pair.id, SIDES[1], second)]
+    collection.labels[pair.id] = pair.label
 
 
-def _parts(content: Content, file: Path) -> tuple[Part, ...]:
-    return tuple(_picture(part.value, file) if isinstance(part, Shown) else str(part) for part in content if part != "")
+def _content_parts(content: Content, file: Path) -> tuple[Part, ...]:
+    return tuple(
+        _load_picture(part.value, file) if isinstance(part, RowPicture) else str(part) for part in content if part != ""
+    )
 
 
-def _picture(value: Any, file: Path) -> Picture:
+def _load_picture(value: Any, file: Path) -> Picture:
     if isinstance(value, Mapping):
         value = value["bytes"] if isinstance(value.get("bytes"), bytes) else value.get("path")
     if isinstance(value, bytes):
-        return Picture.as_given(value, value)
-    found = find_picture(file.parent, value) if isinstance(value, str) and value else None
-    if found is None:
+        return Picture.from_any_bytes(value, value)
+    picture_path = find_picture(file.parent, value) if isinstance(value, str) and value else None
+    if picture_path is None:
         raise _Missing
-    return read_picture(file.parent, str(found.absolute()), path=file, answered=True)
+    return read_picture(file.parent, str(picture_path.absolute()), path=file, is_answer=True)
 
 
-def _sample() -> Iterator[Pair]:
-    """Six comparisons of answers in words, enough to see that all of it runs."""
-    asked = (
+def _sample_pairs() -> Iterator[Pair]:
+    comparisons = (
         ("How many legs has a spider?", "Eight.", "Six, as all insects have.", FIRST, "knowledge"),
         ("What is 7 times 8?", "54", "56", SECOND, "reasoning"),
         ("Name a prime number above 10.", "13", "15 is one.", FIRST, "reasoning"),
@@ -159,5 +159,5 @@ def _sample() -> Iterator[Pair]:
         ("三加四等于几？", "七。", "八。", FIRST, "reasoning"),
         ("Is the sky green at noon?", "Yes.", "No, it is blue when it is clear.", SECOND, "knowledge"),
     )
-    for place, (question, first, second, label, category) in enumerate(asked):
+    for place, (question, first, second, label, category) in enumerate(comparisons):
         yield Pair(f"sample-{place}", [question], [first], [second], label, category)

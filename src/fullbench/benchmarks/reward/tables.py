@@ -1,16 +1,16 @@
-"""What is shown."""
+"""Tables of the reward benchmarks: accuracy by category, unusable verdicts, costs."""
 
 from __future__ import annotations
 
 from fullbench.analysis import all_tables
 from fullbench.analysis.agreement.by_tag import agreement_tables
-from fullbench.analysis.agreement.judges_with_people import meet
+from fullbench.analysis.agreement.judges_with_people import compare_with_people
 from fullbench.core.record import Record
 from fullbench.core.table import Table
 
 
 def tables(record: Record) -> list[Table]:
-    """Accuracy by category with the mean over categories, all pairs in one, faults, costs."""
-    shown = agreement_tables(meet(record), ["category"])
-    shown += [all_tables.faults(record, together=True), all_tables.costs(record)]
-    return [table for table in shown if table.rows]
+    """Return accuracy by category with the mean over categories and over all pairs, unusable verdicts and costs."""
+    benchmark_tables = agreement_tables(compare_with_people(record), ["category"])
+    benchmark_tables += [all_tables.fault_table(record, together=True), all_tables.cost_table(record)]
+    return [table for table in benchmark_tables if table.rows]

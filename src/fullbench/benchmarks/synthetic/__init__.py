@@ -1,1 +1,1 @@
-"""The court as a benchmark: it measures the instrument, not any model; see README.md."""
+"""Synthetic benchmark with known truth: it tests the measuring instrument, not a model; see README.md."""

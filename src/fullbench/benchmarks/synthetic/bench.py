@@ -1,4 +1,4 @@
-"""The court: a benchmark with known truth. It measures the instrument, not any model; see README.md."""
+"""The synthetic benchmark as a `Benchmark`: known truth, planted biases. It tests fullbench, not a model."""
 
 from __future__ import annotations
 
@@ -9,71 +9,67 @@ from itertools import chain
 from pathlib import Path
 
 from fullbench.core.ballot import Choice, Ranking, Score
-from fullbench.core.benchmark import Benchmark, Cases, Late
+from fullbench.core.benchmark import Benchmark, Cases, LazyFunction
 from fullbench.core.case import Case
 from fullbench.core.case import cases as cases_of
 from fullbench.core.item import Item
 from fullbench.core.response import Response
 from fullbench.errors import InputError
 
-RANKED = 4
-"""How many responses a ranking shows."""
+RANKING_SIZE = 4
 
 
-def court_of(seed: int = 7, size: int = 60, *, wide: bool = False, name: str = "court") -> Benchmark:
-    """Pictures with known truth, contestants that look at them, and judges whose faults are known.
+def build_synthetic_benchmark(seed: int = 7, size: int = 60, *, wide: bool = False, name: str = "court") -> Benchmark:
+    """Build a benchmark with known truth, contestants that read pixels and judges with known faults.
 
-    `seed` settles pictures, questions and every judge's draws; `size` is the number of items. A `wide` court has more
-    kinds of questions: letters to read, two pictures to compare, sums, dialogues.
+    `seed` determines pictures, questions and the draws of every judge; `size` is the number of items. With `wide`,
+    there are more question types: letters to read, two pictures to compare, sums, dialogues.
     """
 
     def items(source: Path | None = None) -> list[Item]:
-        """The items, made afresh from the seed; there is nothing to read from a folder."""
-        from fullbench.synthetic.sample_items import sample
+        """Generate the items from the seed; a source folder is refused."""
+        from fullbench.synthetic.sample_items import build_items
 
         if source is not None:
             raise InputError("the court makes its own pictures; leave the source out", path=source)
-        return [known.item for known in sample(seed, size, wide=wide)]
+        return [entry.item for entry in build_items(seed, size, wide=wide)]
 
     return Benchmark(
         name=name,
         paper="none: an instrument of fullbench's own, with planted truth",
         items=items,
-        cases=_cases(seed),
-        tables=partial(Late("fullbench.benchmarks.synthetic.tables:tables"), seed=seed),
-        contestants=Late("fullbench.synthetic.contestants:contestants"),
-        judges=partial(Late("fullbench.synthetic.planted_judges:judges"), seed, size, wide=wide),
+        cases=_make_cases(seed),
+        tables=partial(LazyFunction("fullbench.benchmarks.synthetic.tables:tables"), seed=seed),
+        contestants=LazyFunction("fullbench.synthetic.contestants:build_contestants"),
+        judges=partial(LazyFunction("fullbench.synthetic.planted_judges:build_judges"), seed, size, wide=wide),
     )
 
 
-def _cases(seed: int) -> Cases:
-    """Every response scored alone, every pair in both orders, and for each item one ranking of four, both ways.
-
-    Which four, and in which order, is drawn by the item's name: a place belongs to no contestant.
-    """
+def _make_cases(seed: int) -> Cases:
+    """Draw the four of a ranking and their order by the item's name, so no contestant has a fixed place."""
 
     def cases(items: Sequence[Item], responses: Iterable[Response], *, trials: int = 1) -> Iterator[Case]:
         answers = list(responses)
         scores = cases_of(items, answers, Score(1, 5), trials=trials)
         pairs = cases_of(items, answers, Choice(tie=True), size=2, orders="both", trials=trials)
-        return chain(scores, pairs, _rankings(seed, items, answers, trials))
+        return chain(scores, pairs, _ranking_cases(seed, items, answers, trials))
 
     return cases
 
 
-def _rankings(seed: int, items: Sequence[Item], responses: Sequence[Response], trials: int) -> Iterator[Case]:
-    shown: dict[str, list[Response]] = {}
+def _ranking_cases(seed: int, items: Sequence[Item], responses: Sequence[Response], trials: int) -> Iterator[Case]:
+    responses_by_item: dict[str, list[Response]] = {}
     for response in sorted(responses, key=lambda r: (r.contestant, r.sample)):
-        shown.setdefault(response.item, []).append(response)
+        responses_by_item.setdefault(response.item, []).append(response)
     for item in items:
-        answers = shown.get(item.id, [])
-        if len(answers) < RANKED:
+        answers = responses_by_item.get(item.id, [])
+        if len(answers) < RANKING_SIZE:
             continue
-        four = tuple(random.Random(f"{seed}/{item.id}").sample(answers, RANKED))
+        four = tuple(random.Random(f"{seed}/{item.id}").sample(answers, RANKING_SIZE))
         for order in (four, four[::-1]):
             for trial in range(trials):
                 yield Case(item, order, Ranking(), trial=trial)
 
 
-court = court_of()
-court_wide = court_of(size=66, wide=True, name="court-wide")
+synthetic_benchmark = build_synthetic_benchmark()
+wide_synthetic_benchmark = build_synthetic_benchmark(size=66, wide=True, name="court-wide")

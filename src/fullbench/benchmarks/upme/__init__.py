@@ -1,1 +1,1 @@
-"""UPME: contestants that review each other, and a ranking without labels; with its two forerunners, PRD and PiCO."""
+"""UPME: contestants review each other, and a ranking results without labels; with its predecessors PRD and PiCO."""

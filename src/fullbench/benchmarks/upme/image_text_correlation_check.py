@@ -1,8 +1,8 @@
-"""What a correlation is worth: does an answer fit the picture that it was given to better than other pictures?
+"""Label-free check of an image-text correlation: an answer should fit its own picture better than others.
 
-No label is needed, so that any correlation can be tried on one's own pictures and answers before it is believed. Where
-one of several is chosen that way, what it reaches on the pictures it was chosen on flatters it: `held_out` chooses on
-some pictures and looks at others.
+Run it on your own pictures and answers before you trust a correlation. If you choose the best of several this way,
+its result on the pictures used for the choice is too good. `held_out_separation` chooses on some pictures and
+evaluates on others.
 """
 
 from __future__ import annotations
@@ -24,110 +24,126 @@ from fullbench.core.verdict import Verdict
 from fullbench.errors import InputError, Undefined
 from fullbench.judges.peer_review.review_protocol import COSINE
 
-Given = tuple[Picture, str]
-"""An answer beside the picture that it was given to."""
+PictureAnswer = tuple[Picture, str]
+"""A picture and the answer about it."""
 
 
 @dataclass(frozen=True)
-class Compared:
-    """One answer: the picture it was given to, and what came of comparing that with each other picture.
+class AnswerComparison:
+    """One answer: its own picture, and the outcome of the comparison with each other picture.
 
-    Own better than other is 1, equal 0.5. Pictures that the judge recused itself from are not there.
+    The outcome is 1 if the own picture fits better, 0.5 if equal. Pictures on which the judge abstained are missing.
     """
 
-    own: str
+    own_picture: str
     wins: Mapping[str, float]
 
     def within(self, pictures: set[str]) -> list[float]:
-        """What came of the comparisons among these pictures."""
-        return [won for other, won in self.wins.items() if other in pictures] if self.own in pictures else []
+        """Return the outcomes of the comparisons among these pictures."""
+        return (
+            [outcome for picture, outcome in self.wins.items() if picture in pictures]
+            if self.own_picture in pictures
+            else []
+        )
 
 
-def compared(judge: Judge, answered: Sequence[Given]) -> list[Compared]:
-    """Every answer, its own picture compared with every other one."""
-    pictures = list({picture.digest: picture for picture, _ in answered}.values())
+def compare_answers(judge: Judge, picture_answers: Sequence[PictureAnswer]) -> list[AnswerComparison]:
+    """Compare the own picture of every answer with every other picture."""
+    pictures = list({picture.digest: picture for picture, _ in picture_answers}.values())
     if len(pictures) < 2:
         raise InputError(f"a correlation is tried on two pictures or more; found {len(pictures)}")
     comparisons = []
-    for picture, text in answered:
-        marks = dict(_marks(judge, pictures, text))
+    for picture, text in picture_answers:
+        marks = dict(_picture_marks(judge, pictures, text))
         own_mark = marks.pop(picture.digest, None)
-        wins = {} if own_mark is None else {other: _won(own_mark, mark) for other, mark in marks.items()}
-        comparisons.append(Compared(picture.digest, wins))
+        wins = (
+            {}
+            if own_mark is None
+            else {other_picture: _comparison_outcome(own_mark, mark) for other_picture, mark in marks.items()}
+        )
+        comparisons.append(AnswerComparison(picture.digest, wins))
     return comparisons
 
 
-def _won(own: float, other: float) -> float:
-    return 1.0 if own > other else 0.5 if own == other else 0.0
+def _comparison_outcome(own_mark: float, other_mark: float) -> float:
+    return 1.0 if own_mark > other_mark else 0.5 if own_mark == other_mark else 0.0
 
 
-def separation(judge: Judge, answered: Sequence[Given]) -> Estimate:
-    """The share of comparisons that an answer's own picture wins against another of these; equal marks count half.
+def picture_separation(judge: Judge, picture_answers: Sequence[PictureAnswer]) -> Estimate:
+    """Estimate the share of comparisons that an answer's own picture wins; equal marks count half.
 
-    0.5 is chance. Comparisons in which the judge recused itself do not count. The interval draws pictures, with all
-    answers that were given to them, anew.
+    0.5 is chance. Comparisons in which the judge abstained do not count. The interval resamples pictures together with
+    all their answers.
     """
-    from fullbench.stats.intervals.share_intervals import share
+    from fullbench.stats.intervals.share_intervals import share_estimate
 
-    answers = compared(judge, answered)
-    wins = [won for answer in answers for won in answer.wins.values()]
-    return share(wins, cluster=[answer.own for answer in answers for _ in answer.wins])
+    answers = compare_answers(judge, picture_answers)
+    wins = [outcome for answer in answers for outcome in answer.wins.values()]
+    return share_estimate(wins, cluster=[answer.own_picture for answer in answers for _ in answer.wins])
 
 
 @dataclass(frozen=True)
 class HeldOut:
-    """What the best of some correlations reaches on pictures that it was not chosen on, and which ones were chosen."""
+    """Separation of the best correlation on pictures not used to choose it, and how often each was chosen."""
 
     separation: Estimate
-    chosen: Mapping[str, int]
+    choice_counts: Mapping[str, int]
 
 
-def held_out(
-    judges: Sequence[Judge], answered: Sequence[Given], *, folds: int = 5, repeats: int = 20, seed: int = 0
+def held_out_separation(
+    judges: Sequence[Judge],
+    picture_answers: Sequence[PictureAnswer],
+    *,
+    folds: int = 5,
+    repeats: int = 20,
+    seed: int = 0,
 ) -> HeldOut:
-    """Repeated cross-validation over pictures: the best of the judges on all parts but one is tried on that one.
+    """Run repeated cross-validation over pictures: choose the best judge on all folds but one, evaluate it there.
 
-    On the part left out an answer's own picture is compared with the others of that part. Every answer counts once,
-    with the mean of its comparisons over all repeats; the interval draws pictures anew. `chosen` is how often each
-    judge was the best, by name; of equals the first.
+    On the fold left out, an answer's own picture is compared with the others of that fold. Every answer counts once,
+    with the mean of its comparisons over all repeats. The interval resamples pictures. `choice_counts` says how often
+    each judge was the best, by name; the first of equals wins.
     """
-    from fullbench.stats.intervals.share_intervals import share
+    from fullbench.stats.intervals.share_intervals import share_estimate
 
-    tables = {judge.name: compared(judge, answered) for judge in judges}
-    pictures = sorted({picture.digest for picture, _ in answered})
+    tables = {judge.name: compare_answers(judge, picture_answers) for judge in judges}
+    pictures = sorted({picture.digest for picture, _ in picture_answers})
     if not 2 <= folds <= len(pictures) // 2:
         raise InputError(f"each of {folds} parts needs two pictures or more; found {len(pictures)} pictures")
-    wins: list[list[float]] = [[] for _ in answered]
-    chosen: Counter[str] = Counter()
+    wins: list[list[float]] = [[] for _ in picture_answers]
+    choice_counts: Counter[str] = Counter()
     rng = Random(seed)
     for _ in range(repeats):
         rng.shuffle(pictures)
         for fold in range(folds):
-            left = set(pictures[fold::folds])
-            best = max(tables, key=lambda name: _mean(tables[name], set(pictures) - left))
-            chosen[best] += 1
+            test_pictures = set(pictures[fold::folds])
+            best = max(tables, key=lambda name: _mean_outcome(tables[name], set(pictures) - test_pictures))
+            choice_counts[best] += 1
             for place, answer in enumerate(tables[best]):
-                wins[place] += answer.within(left)
-    known = [(sum(some) / len(some), picture.digest) for some, (picture, _) in zip(wins, answered, strict=True) if some]
-    estimate = share([won for won, _ in known], cluster=[own for _, own in known])
-    return HeldOut(estimate, dict(chosen.most_common()))
+                wins[place] += answer.within(test_pictures)
+    answer_shares = [
+        (sum(outcomes) / len(outcomes), picture.digest)
+        for outcomes, (picture, _) in zip(wins, picture_answers, strict=True)
+        if outcomes
+    ]
+    estimate = share_estimate(
+        [win_share for win_share, _ in answer_shares], cluster=[picture_digest for _, picture_digest in answer_shares]
+    )
+    return HeldOut(estimate, dict(choice_counts.most_common()))
 
 
-def _mean(answers: Sequence[Compared], pictures: set[str]) -> float:
-    wins = [won for answer in answers for won in answer.within(pictures)]
+def _mean_outcome(answers: Sequence[AnswerComparison], pictures: set[str]) -> float:
+    wins = [outcome for answer in answers for outcome in answer.within(pictures)]
     if not wins:
-        raise Undefined(
-            Note("undefined.a-judge-recused-itself-from", "a judge recused itself from every comparison of a part")
-        )
+        raise Undefined(Note("undefined.a-judge-abstained-from"))
     return sum(wins) / len(wins)
 
 
-def _marks(judge: Judge, pictures: Sequence[Picture], text: str) -> Iterator[tuple[str, float]]:
-    """What the judge makes of a text beside each picture, by the picture's digest."""
+def _picture_marks(judge: Judge, pictures: Sequence[Picture], text: str) -> Iterator[tuple[str, float]]:
     cases = [
         Case(Item.ask(picture.digest, "", picture), (Response.say(picture.digest, "", text),), COSINE, CORRELATION)
         for picture in pictures
     ]
-    for verdict in judge.hear(cases):
+    for verdict in judge.judge(cases):
         if isinstance(verdict, Verdict) and verdict.marks is not None:
             yield verdict.item, verdict.marks[0]

@@ -1,7 +1,7 @@
-"""The arithmetic behind the printed tables: which pairs of mean and deviation four runs can give, and the bias tests.
+"""Arithmetic checks of UPME's printed tables: means and deviations that four runs can give, and the bias tests.
 
-No review of the paper was released, so that this is all that can be computed again. It settles what the paper leaves
-open: the metrics' definitions, how many models a row ranks, which deviation is meant, how many rows a test has.
+The authors released no reviews, so nothing else can be recomputed. The checks settle what the paper leaves open: the
+definitions of the metrics, the number of models per row, the kind of deviation, the number of rows per test.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from itertools import combinations_with_replacement, permutations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fullbench.core.column_labels import headings
+from fullbench.core.column_labels import table_columns
 from fullbench.core.note import Note
 from fullbench.core.reproduction import Reproduced, Reproduction
 from fullbench.core.table import Table
@@ -24,30 +24,25 @@ if TYPE_CHECKING:
 
 RUNS = 4
 METRICS = ("spearman", "perm_entropy")
-TESTED = 600
-"""How many reviews each bias test counts: the number for which phi and chi-square fit together."""
+BIAS_TEST_REVIEWS = 600
+"""Reviews per bias test: the number for which the printed phi and chi-square are consistent."""
 _METHODS = {"peer review": "peer", "UPME": "upme"}
 _UNIT_OF_MEAN, _UNIT_OF_DEVIATION = 1e-3, 1e-4
 _ROUNDING = 1e-9
 
 
 def reproduce(data: Path) -> Reproduction:
-    """Whether each printed pair can come from four runs, and p and phi of each printed chi-square."""
-    cells = [*_pairs(data), *_tests(data)]
+    """Check if four runs can give each printed pair, and recompute p and phi of each printed chi-square."""
+    cells = [*_mean_deviation_cells(data), *_bias_test_cells(data)]
     impossible = [cell.id.removeprefix("table1/") for cell in cells if cell.value is False]
     table = Table(
         "impossible",
-        Note(
-            "upme.table1.title.printed-pairs-of-mean-and",
-            "Printed pairs of mean and deviation that no four runs can give",
-        ),
-        headings("row", "data set", "metric"),
+        Note("upme.table1.title.printed-pairs-of-mean-and"),
+        table_columns("row", "data set", "metric"),
         [name.split("/") for name in impossible],
         [
             Note(
                 "upme.table1.of-pairs-a-pair-counts",
-                "{n} of {cell} pairs. A pair counts as possible when both figures lie within one unit of the last "
-                "printed digit.",
                 n=len(impossible),
                 cell=sum(cell.id.startswith("table1/") for cell in cells),
             )
@@ -57,8 +52,8 @@ def reproduce(data: Path) -> Reproduction:
 
 
 @cache
-def attainable(models: int, metric: str) -> tuple[float, ...]:
-    """Every value that a metric can take when `models` are ranked without ties."""
+def attainable_values(models: int, metric: str) -> tuple[float, ...]:
+    """Return every value that a metric can take when `models` are ranked without ties."""
     from fullbench.stats.peer_review.list_disorder import permutation_entropy
 
     orders = permutations(range(models))
@@ -70,52 +65,64 @@ def attainable(models: int, metric: str) -> tuple[float, ...]:
 
 
 @cache
-def moments(models: int, metric: str) -> tuple[Floats, Floats]:
-    """Mean and sample standard deviation of every four values that the metric can take."""
+def attainable_moments(models: int, metric: str) -> tuple[Floats, Floats]:
+    """Return mean and sample standard deviation of every four values that the metric can take."""
     import numpy as np
 
-    fours = np.array(list(combinations_with_replacement(attainable(models, metric), RUNS)))
+    fours = np.array(list(combinations_with_replacement(attainable_values(models, metric), RUNS)))
     return fours.mean(axis=1), fours.std(axis=1, ddof=1)
 
 
-def possible(models: int, metric: str, mean: float, deviation: float) -> bool:
-    """Whether four runs can have this mean and this sample standard deviation, to the digits printed.
+def is_possible(models: int, metric: str, mean: float, deviation: float) -> bool:
+    """Return True if four runs can have this mean and sample standard deviation, to the printed digits.
 
-    >>> possible(6, "perm_entropy", 0.141, 0.2812), possible(6, "spearman", 0.886, 0.0286)
+    >>> is_possible(6, "perm_entropy", 0.141, 0.2812), is_possible(6, "spearman", 0.886, 0.0286)
     (True, False)
     """
-    means, deviations = moments(models, metric)
-    near = (abs(means - mean) <= _UNIT_OF_MEAN + _ROUNDING) & (
+    means, deviations = attainable_moments(models, metric)
+    near_mask = (abs(means - mean) <= _UNIT_OF_MEAN + _ROUNDING) & (
         abs(deviations - deviation) <= _UNIT_OF_DEVIATION + _ROUNDING
     )
-    return bool(near.any())
+    return bool(near_mask.any())
 
 
-def _pairs(data: Path) -> Iterator[Reproduced]:
+def _mean_deviation_cells(data: Path) -> Iterator[Reproduced]:
     for row in released_rows(data, "table1_mean_std.jsonl"):
-        metric, models = row.one_of("metric", METRICS), row.whole("models_ranked")
+        metric, models = row.one_of("metric", METRICS), row.integer("models_ranked")
         if not 3 <= models <= 7:
             raise row.error(f"'models_ranked' must be 3 to 7; found {models}")
-        held = possible(models, metric, row.number("mean"), row.number("std"))
-        yield Reproduced(f"table1/{row.text('row')}/{row.text('dataset')}/{metric}", held, RUNS, source="Table 1")
+        is_attainable = is_possible(models, metric, row.number("mean"), row.number("std"))
+        yield Reproduced(
+            f"table1/{row.text('row')}/{row.text('dataset')}/{metric}", is_attainable, RUNS, source="Table 1"
+        )
 
 
-def _tests(data: Path) -> Iterator[Reproduced]:
+def _bias_test_cells(data: Path) -> Iterator[Reproduced]:
     from fullbench.stats.bias.two_by_two_tables import chi_square_p, phi_of
 
     for row in released_rows(data, "bias_tests.jsonl"):
         chi_square = row.number("chi_square")
         name = f"chi2/{row.text('bias')}/{_METHODS[row.one_of('method', _METHODS)]}"
-        figures = {"p": (chi_square_p(chi_square), "p_value"), f"phi_n{TESTED}": (phi_of(chi_square, TESTED), "phi")}
-        for figure, (ours, column) in figures.items():
+        metrics = {
+            "p": (chi_square_p(chi_square), "p_value"),
+            f"phi_n{BIAS_TEST_REVIEWS}": (phi_of(chi_square, BIAS_TEST_REVIEWS), "phi"),
+        }
+        for metric, (computed_number, column) in metrics.items():
             paper = row.number(column)
-            yield Reproduced(f"{name}/{figure}", ours, TESTED, paper=paper, source="Figure 6", decimals=_places(paper))
+            yield Reproduced(
+                f"{name}/{metric}",
+                computed_number,
+                BIAS_TEST_REVIEWS,
+                paper=paper,
+                source="Figure 6",
+                decimals=_decimal_places(paper),
+            )
 
 
-def _places(figure: float) -> int:
-    """How many decimals a figure was printed with; the paper prints p now with two digits that count, now with five.
+def _decimal_places(number: float) -> int:
+    """Count the printed decimals: the paper prints p with two significant digits in places and five in others.
 
-    >>> _places(0.0618), _places(3.142e-10)
+    >>> _decimal_places(0.0618), _decimal_places(3.142e-10)
     (4, 13)
     """
-    return max(0, -int(Decimal(repr(figure)).as_tuple().exponent))
+    return max(0, -int(Decimal(repr(number)).as_tuple().exponent))

@@ -1,4 +1,4 @@
-"""Verdicts that come with the benchmark: those released, and the sample reviewed by those who wrote its questions."""
+"""Verdicts supplied with UPME, PRD and PiCO: released reviews, and a sample reviewed by its question writers."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fullbench.benchmarks.upme import pico_reproduction, prd_reproduction
-from fullbench.benchmarks.upme.sample import IMAGES, SEED, contestants, sample
+from fullbench.benchmarks.upme.sample import IMAGES, SEED, sample_contestants, sample_questions
 from fullbench.core.digests import digest
 from fullbench.core.model import Prompt
 from fullbench.core.record import Record
-from fullbench.core.reproduction import Brought
+from fullbench.core.reproduction import LoadedData
 from fullbench.core.response import Response
 from fullbench.core.rubric import CORRECTNESS
 from fullbench.core.verdict import PEOPLE, Verdict
@@ -21,60 +21,61 @@ from fullbench.judges.peer_review.review_protocol import BALLOT
 from fullbench.judges.prompted import PromptedJudge
 
 
-def bring(released: str, source: Path | None = None) -> Brought:
-    """The verdicts of a release, or of the sample where no folder is given."""
+def bring(release_name: str, source: Path | None = None) -> LoadedData:
+    """Return the verdicts of a release, or of the sample if there is no folder."""
     if source is None:
-        return Brought(reviewed_sample())
-    if released == "prd_reproduction":
-        return Brought(Record(tuple(_prd(prd_reproduction.Release.read(source)))))
-    if released == "pico_reproduction":
-        return Brought(Record(tuple(_pico(source))))
+        return LoadedData(reviewed_sample())
+    if release_name == "prd_reproduction":
+        return LoadedData(Record(tuple(_prd_verdicts(prd_reproduction.Release.read(source)))))
+    if release_name == "pico_reproduction":
+        return LoadedData(Record(tuple(_pico_verdicts(source))))
     raise InputError("the authors of UPME released no reviews, only the tables of their paper", path=source)
 
 
 def reviewed_sample() -> Record:
-    """The sample's questions answered and reviewed by the court's contestants, and the truth about the answers."""
-    from fullbench.synthetic.sample_items import sample as court
+    """Return the sample's questions, answered and reviewed by synthetic contestants, and the true correctness."""
+    from fullbench.synthetic.sample_items import build_items as court
     from fullbench.synthetic.truth import PictureTruth
 
-    items = sample()
+    items = sample_questions()
     responses: list[Response] = []
-    for model in contestants():
-        asked = [Prompt(item.turns, tag=item.id) for item in items if item.tags["reviewer"] != model.name]
-        responses += [Response.say(reply.prompt.tag, model.name, reply.text) for reply in model.answer(asked)]
+    for model in sample_contestants():
+        prompts = [Prompt(item.turns, tag=item.id) for item in items if item.tags["reviewer"] != model.name]
+        responses += [Response.say(reply.prompt.tag, model.name, reply.text) for reply in model.answer(prompts)]
     verdicts: list[Verdict] = []
-    for model in contestants():
-        judge = PromptedJudge(model, **review_protocol.wording())
-        written = [item for item in items if item.tags["reviewer"] == model.name]
-        heard = judge.hear(review_protocol.reviews(written, responses))
-        verdicts += [verdict for verdict in heard if isinstance(verdict, Verdict)]
-    known = [case for case in review_protocol.reviews(items, responses) if case.criterion == CORRECTNESS]
-    verdicts += PictureTruth(court(SEED, IMAGES)).hear(known)
-    shown = {(response.item, response.contestant): response for response in responses}
-    return Record(tuple(verdicts), {item.id: item for item in items}, shown)
+    for model in sample_contestants():
+        judge = PromptedJudge(model, **review_protocol.review_judge_options())
+        own_questions = [item for item in items if item.tags["reviewer"] == model.name]
+        outcomes = judge.judge(review_protocol.review_cases(own_questions, responses))
+        verdicts += [verdict for verdict in outcomes if isinstance(verdict, Verdict)]
+    correctness_cases = [
+        case for case in review_protocol.review_cases(items, responses) if case.criterion == CORRECTNESS
+    ]
+    verdicts += PictureTruth(court(SEED, IMAGES)).judge(correctness_cases)
+    responses_by_key = {(response.item, response.contestant): response for response in responses}
+    return Record(tuple(verdicts), {item.id: item for item in items}, responses_by_key)
 
 
-def _prd(release: prd_reproduction.Release) -> Iterator[Verdict]:
+def _prd_verdicts(release: prd_reproduction.Release) -> Iterator[Verdict]:
     for review in release.reviews:
-        yield _verdict(review.reviewer, review.pair, review.outcome)
+        yield _pair_verdict(review.reviewer, review.pair, review.outcome)
     for pair, votes in release.votes.items():
         for rater, outcome in enumerate(votes):
-            yield _verdict(PEOPLE, pair, outcome, str(rater))
+            yield _pair_verdict(PEOPLE, pair, outcome, str(rater))
 
 
-def _pico(source: Path) -> Iterator[Verdict]:
-    """Both orders of every pair that one judge compared; a game without a winner was not read."""
+def _pico_verdicts(source: Path) -> Iterator[Verdict]:
     truth = pico_reproduction.true_order(source)
     for row in released_rows(source, "gpt35_reviews.csv"):
         names = row.one_of("model_1", truth), row.one_of("model_2", truth)
-        for game, shown in (("g1_winner", names), ("g2_winner", names[::-1])):
+        for game, shown_names in (("g1_winner", names), ("g2_winner", names[::-1])):
             winner = row.one_of(game, pico_reproduction.GAMES)
             outcome = {"model_1": 1.0, "model_2": 0.0, "tie": 0.5}.get(winner)
-            first = outcome if outcome is None or shown == names else 1 - outcome
-            yield _verdict(row.text("judge"), (row.whole("question_id"), *shown), first)
+            first = outcome if outcome is None or shown_names == names else 1 - outcome
+            yield _pair_verdict(row.text("judge"), (row.integer("question_id"), *shown_names), first)
 
 
-def _verdict(judge: str, pair: prd_reproduction.Pair, outcome: float | None, rater: str = "") -> Verdict:
+def _pair_verdict(judge: str, pair: prd_reproduction.Pair, outcome: float | None, rater: str = "") -> Verdict:
     question, first, second = pair
     item, names = str(question), (first, second)
     case = digest(["label", item, list(names), BALLOT.spec, "overall"])

@@ -1,4 +1,4 @@
-"""The sample: pictures of the court, and the questions that its contestants write about them when asked to."""
+"""Sample of UPME: synthetic pictures and the questions that synthetic contestants write about them."""
 
 from __future__ import annotations
 
@@ -10,38 +10,38 @@ from fullbench.core.model import Model, Prompt
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
 from fullbench.files.item_files import read_items
-from fullbench.judges.peer_review.review_protocol import questions, writing
+from fullbench.judges.peer_review.review_protocol import question_requests, written_questions
 
 SEED = 7
 IMAGES = 4
 
 
-def pictures(seed: int = SEED, images: int = IMAGES) -> dict[str, Picture]:
-    """Pictures with known truth, by name."""
-    from fullbench.synthetic.sample_items import sample as court
+def sample_pictures(seed: int = SEED, images: int = IMAGES) -> dict[str, Picture]:
+    """Return synthetic pictures with known truth, by name."""
+    from fullbench.synthetic.sample_items import build_items as court
 
-    return {known.item.id: known.item.pictures[0] for known in court(seed, images)}
+    return {entry.item.id: entry.item.pictures[0] for entry in court(seed, images)}
 
 
-def contestants() -> list[Model]:
-    """Models that read pixels: they write questions, answer them and rule on answers."""
-    from fullbench.synthetic.contestants import contestants as court
+def sample_contestants() -> list[Model]:
+    """Return models that read pixels: they write questions, answer them and judge answers."""
+    from fullbench.synthetic.contestants import build_contestants as court
 
     return list(court())
 
 
 def items(source: Path | None = None) -> Iterable[Item]:
-    """Questions of a file (tags `image` and `reviewer` on each), or those that the court's contestants wrote."""
-    return sample() if source is None else read_items(source)
+    """Read questions from a file (each with tags `image` and `reviewer`), or return those of the sample."""
+    return sample_questions() if source is None else read_items(source)
 
 
-def sample() -> list[Item]:
-    """What the contestants ask about the first pictures."""
-    images = pictures()
-    prompts = [Prompt(item.turns, tag=item.id) for item in writing(images)]
-    written = [
+def sample_questions() -> list[Item]:
+    """Return the questions that the contestants write about the first pictures."""
+    images = sample_pictures()
+    prompts = [Prompt(item.turns, tag=item.id) for item in question_requests(images)]
+    question_responses = [
         Response.say(reply.prompt.tag, model.name, reply.text)
-        for model in contestants()
+        for model in sample_contestants()
         for reply in model.answer(prompts)
     ]
-    return questions(images, written)
+    return written_questions(images, question_responses)

@@ -1,1 +1,1 @@
-"""VisIT-Bench (Bitton et al., 2023): which model's answers do judges prefer, and how sure are we?"""
+"""VisIT-Bench (Bitton et al., 2023): a leaderboard of judges' preferences between answers, with uncertainty."""

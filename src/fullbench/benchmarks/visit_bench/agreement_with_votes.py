@@ -1,4 +1,4 @@
-"""Judges and metrics beside people who voted on pairs: accuracy by how far people agree, and ratings of systems."""
+"""Agreement of judges and metrics with people's votes on pairs: accuracy by consensus, and system ratings."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from fullbench.analysis.boards.matches_from_verdicts import settle
-from fullbench.core.column_labels import headings
+from fullbench.analysis.boards.matches_from_verdicts import build_matches
+from fullbench.core.column_labels import table_columns
 from fullbench.core.estimate import Estimate
-from fullbench.core.note import Note, sentence
+from fullbench.core.note import Note, error_sentence
 from fullbench.core.record import Record
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.errors import Undefined
-from fullbench.stats.agreement.two_raters import spearman
-from fullbench.stats.intervals.share_intervals import wilson
+from fullbench.stats.agreement.two_raters import spearman_correlation
+from fullbench.stats.intervals.share_intervals import wilson_interval
 from fullbench.stats.ratings.bradley_terry import bradley_terry
 
 Pair = tuple[str, str, str]
@@ -23,92 +23,85 @@ Pair = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Majority:
-    """What most people said of a pair: whether the contestant whose name sorts first won, and by how many votes."""
+    """People's majority on a pair: `first_won` is about the contestant whose name sorts first."""
 
     first_won: bool
     votes: int
-    of: int
+    total_votes: int
 
     @property
     def level(self) -> str:
-        return f"{self.votes}/{self.of}"
+        return f"{self.votes}/{self.total_votes}"
 
 
-def majorities(record: Record, people: str = PEOPLE) -> dict[Pair, Majority]:
-    """The majority of people on every pair of which one side has more votes; ties count for nobody."""
+def people_majorities(record: Record, people: str = PEOPLE) -> dict[Pair, Majority]:
+    """Return people's majority on every pair in which one side has more votes; ties count for neither."""
     votes: dict[Pair, Counter[int]] = defaultdict(Counter)
     for verdict in record.where(judge=people, fault=None):
         if len(verdict.contestants) == 2:
-            votes[_pair(verdict)][_vote(verdict)] += 1
-    decided = {}
+            votes[_sorted_pair(verdict)][_vote_direction(verdict)] += 1
+    majorities_by_pair = {}
     for pair, counts in votes.items():
         if counts[1] != counts[-1]:
-            decided[pair] = Majority(counts[1] > counts[-1], max(counts[1], counts[-1]), counts.total())
-    return decided
+            majorities_by_pair[pair] = Majority(counts[1] > counts[-1], max(counts[1], counts[-1]), counts.total())
+    return majorities_by_pair
 
 
-def _pair(verdict: Verdict) -> Pair:
+def _sorted_pair(verdict: Verdict) -> Pair:
     first, second = sorted(verdict.contestants)
     return verdict.item, first, second
 
 
-def _vote(verdict: Verdict) -> int:
+def _vote_direction(verdict: Verdict) -> int:
     marks = dict(zip(verdict.contestants, verdict.marks or (), strict=True))
-    _, first, second = _pair(verdict)
+    _, first, second = _sorted_pair(verdict)
     return (marks[first] > marks[second]) - (marks[first] < marks[second])
 
 
-def hits(record: Record, judge: str, truth: Mapping[Pair, Majority]) -> dict[Pair, float]:
-    """For each pair that a judge ruled on: 1 where it names people's winner, 0 where the other, 1/2 where neither.
+def hits_by_pair(record: Record, judge: str, truth: Mapping[Pair, Majority]) -> dict[Pair, float]:
+    """Return 1 per pair if the judge names people's winner, 0 if the other, 1/2 if neither.
 
-    A half is the exact expectation of a coin. Several verdicts on a pair (both orders) count as their mean.
+    A half is the exact expectation of a coin toss. Several verdicts on a pair (both orders) are averaged.
     """
     scores: dict[Pair, list[float]] = defaultdict(list)
     for verdict in record.where(judge=judge):
-        if len(verdict.contestants) == 2 and _pair(verdict) in truth:
-            vote = 0 if verdict.marks is None else _vote(verdict)
-            right = 1 if truth[_pair(verdict)].first_won else -1
-            scores[_pair(verdict)].append((1 + vote * right) / 2)
-    return {pair: sum(each) / len(each) for pair, each in scores.items()}
+        if len(verdict.contestants) == 2 and _sorted_pair(verdict) in truth:
+            vote = 0 if verdict.marks is None else _vote_direction(verdict)
+            right = 1 if truth[_sorted_pair(verdict)].first_won else -1
+            scores[_sorted_pair(verdict)].append((1 + vote * right) / 2)
+    return {pair: sum(pair_scores) / len(pair_scores) for pair, pair_scores in scores.items()}
 
 
-def agreement(record: Record, people: str = PEOPLE) -> Table:
-    """Accuracy in naming people's winner, by how many of them agree; chance, and one person as the ceiling."""
-    truth = majorities(record, people)
+def agreement_table(record: Record, people: str = PEOPLE) -> Table:
+    """Return the accuracy in naming people's winner by level of consensus, with chance and one person as ceiling."""
+    truth = people_majorities(record, people)
     levels = sorted({majority.level for majority in truth.values()}, reverse=True)
     rows: list[list[Cell]] = []
     for judge in record.judges:
         if judge == people:
             continue
-        right = hits(record, judge, truth)
+        judge_hits = hits_by_pair(record, judge, truth)
         for level in (*levels, "all"):
-            chosen = [hit for pair, hit in right.items() if level in {"all", truth[pair].level}]
-            if chosen:
-                rows.append([judge, level, wilson(sum(chosen), len(chosen))])
+            level_hits = [hit for pair, hit in judge_hits.items() if level in {"all", truth[pair].level}]
+            if level_hits:
+                rows.append([judge, level, wilson_interval(sum(level_hits), len(level_hits))])
     for level in (*levels, "all"):
-        chosen_ = [majority for majority in truth.values() if level in {"all", majority.level}]
-        if chosen_:
+        level_majorities = [majority for majority in truth.values() if level in {"all", majority.level}]
+        if level_majorities:
             rows.append(["(chance)", level, 0.5])
             rows.append(
-                ["(one person)", level, sum(majority.votes / majority.of for majority in chosen_) / len(chosen_)]
+                [
+                    "(one person)",
+                    level,
+                    sum(majority.votes / majority.total_votes for majority in level_majorities) / len(level_majorities),
+                ]
             )
-    notes = [
-        Note(
-            "visit-bench.people.where-a-judge-names-neither",
-            "Where a judge names neither side, half a hit is counted: the exact expectation of breaking ties at "
-            "random.",
-        ),
-        Note(
-            "visit-bench.people.one-person-how-often-a",
-            "(one person): how often a single voter is on the majority's side. No judge can be expected to do better "
-            "than all votes together allow.",
-        ),
-    ]
+    notes = [Note("visit-bench.people.where-a-judge-names-neither"), Note("visit-bench.people.one-person-how-often-a")]
     hint = {"kind": "bars", "label": "judge", "value": "accuracy", "group": "people who agree"}
-    columns = headings("judge", "people who agree", "accuracy")
+    columns = table_columns("judge", "people who agree", "accuracy")
     return Table(
         "people",
-        Note("visit-bench.people.title.judges-beside-the-majority-of", "Judges beside the majority of people"),
+        Note("visit-bench.people.title.judges-beside-the-majority-of"),
         columns,
         rows,
         notes,
@@ -117,39 +110,43 @@ def agreement(record: Record, people: str = PEOPLE) -> Table:
     )
 
 
-def systems(record: Record, people: str = PEOPLE) -> Table:
-    """Spearman's correlation of the ratings that a judge's verdicts give with those that people's votes give."""
-    theirs = _ratings(record, people)
+def rating_correlation_table(record: Record, people: str = PEOPLE) -> Table:
+    """Return Spearman's correlation of ratings from a judge's verdicts with ratings from people's votes."""
+    people_ratings = _ratings_by_name(record, people)
     rows: list[list[Cell]] = []
     notes: list[str] = []
     for judge in record.judges:
         if judge == people:
             continue
-        ours = _ratings(record, judge)
-        both = sorted(set(ours) & set(theirs))
+        judge_ratings = _ratings_by_name(record, judge)
+        shared_names = sorted(set(judge_ratings) & set(people_ratings))
         try:
-            rho: Estimate | None = spearman([ours[name] for name in both], [theirs[name] for name in both])
+            rho: Estimate | None = spearman_correlation(
+                [judge_ratings[name] for name in shared_names], [people_ratings[name] for name in shared_names]
+            )
         except Undefined as reason:
             rho = None
-            notes.append(Note("visit-bench.people.text", "{judge}: {reason}.", judge=judge, reason=sentence(reason)))
-        rows.append([judge, rho, len(both)])
+            notes.append(Note("visit-bench.people.text", judge=judge, reason=error_sentence(reason)))
+        rows.append([judge, rho, len(shared_names)])
     return Table(
         "systems",
-        Note("visit-bench.people.title.ratings-beside-people-s", "Ratings beside people's"),
-        headings("judge", "Spearman", "contestants"),
+        Note("visit-bench.people.title.ratings-beside-people-s"),
+        table_columns("judge", "Spearman", "contestants"),
         rows,
         notes,
     )
 
 
-def _ratings(record: Record, judge: str) -> dict[str, float]:
-    settled = settle(record, judge, "each")
-    if not len(settled):
+def _ratings_by_name(record: Record, judge: str) -> dict[str, float]:
+    matches = build_matches(record, judge, "each")
+    if not len(matches):
         return {}
-    rows = settled.rows
+    rows = matches.rows
     try:
-        ratings = bradley_terry(rows.one, rows.two, rows.outcome, contestants=len(settled.names), interval="sandwich")
+        ratings = bradley_terry(
+            rows.first, rows.second, rows.outcome, contestants=len(matches.names), interval="sandwich"
+        )
     except Undefined:
         return {}
-    named: Sequence[tuple[str, Estimate | None]] = list(zip(settled.names, ratings.estimates, strict=True))
-    return {name: rating.value for name, rating in named if rating is not None}
+    rating_pairs: Sequence[tuple[str, Estimate | None]] = list(zip(matches.names, ratings.estimates, strict=True))
+    return {name: rating.value for name, rating in rating_pairs if rating is not None}

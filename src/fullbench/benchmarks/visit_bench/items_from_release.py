@@ -1,4 +1,4 @@
-"""What items and responses are made from: instances of the release, references, predictions, a submission."""
+"""Items and responses built from released instances, references, predictions and submissions."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from fullbench.files.row_fields import Fields
 
 SAMPLE = Path(__file__).parent / "sample"
 REFERENCE = "reference"
-"""The contestant whose answers are the verified references."""
-_KNOWN = frozenset({
+"""Contestant name of the verified references."""
+_RELEASE_COLUMNS = frozenset({
     "", "idx", "question", "image_id", "image_url", "image", "images", "visual", "instruction", "instruction_category",
     "image_dense_caption", "image_dense_captions", "images_dense_captions", "images_blip2_captions", "gpt4_prediction",
     "reference_output", "output_human_annotated", "public_images_metadata", "is_multiple_images", "Unnamed: 0",
@@ -28,73 +28,75 @@ _KNOWN = frozenset({
 
 
 def item_of(row: Instance, folder: Path) -> Item:
-    """An instance as an item. Images are taken from `images/` in the folder, where they were fetched to."""
+    """Build an item from an instance. Downloaded images are read from `images/` in the folder."""
     places = [copy_of(folder, image) for image in row.images]
-    there = [place for place in places if place is not None]
-    seen = tuple(read_picture(folder, str(place.relative_to(folder))) for place in there)
+    present_paths = [place for place in places if place is not None]
+    pictures = tuple(read_picture(folder, str(place.relative_to(folder))) for place in present_paths)
     tags = {"family": row.family, "origin": row.origin, "images": row.kind, "label": row.label}
-    if len(there) < len(places):
-        # All of them or none: who sees the second image alone takes it for the first.
-        seen = ()
+    if len(present_paths) < len(places):
+        # All images or none: a model that gets only the second image takes it for the first.
+        pictures = ()
         tags[WITHOUT_PICTURES] = "\n".join(row.images)
-    return Item.ask(row.id, row.instruction or "", *seen, reference=row.reference, captions=row.captions, tags=tags)
+    return Item.ask(row.id, row.instruction or "", *pictures, reference=row.reference, captions=row.captions, tags=tags)
 
 
 def is_judged(item: Item) -> bool:
-    """Whether an item's reference may be judged against: nobody said that it is wrong, or still to be verified."""
+    """Return True unless a person found the item's reference wrong or it is still unverified."""
     return item.tags.get("verified") != "no" and item.tags.get("label", "correct") == "correct"
 
 
-def references(items: Iterable[Item]) -> list[Response]:
-    """The verified references as the answers of one more contestant."""
+def reference_responses(items: Iterable[Item]) -> list[Response]:
+    """Return the verified references as the answers of one more contestant."""
     return [Response.say(item.id, REFERENCE, item.reference) for item in items if item.reference]
 
 
 @dataclass(frozen=True)
 class Submission:
-    """The answers of a predictions file, and how many of its rows speak of instances that are not judged."""
+    """Answers of a predictions file, and the number of rows about instances that are not judged."""
 
     responses: tuple[Response, ...]
     left_out: int
 
 
 def released_predictions(source: Path) -> Submission:
-    """The answers that were released, to verified single-image rows; where a row is answered twice, the first."""
+    """Return the released answers to verified single-image rows; the first if a row is answered twice."""
     release = Release.read(source)
-    judged = {row.row: row.id for row in release.of("single") if row.verified and row.instruction}
+    ids_by_row = {row.row: row.id for row in release.instances_of_kind("single") if row.is_verified and row.instruction}
     responses: dict[tuple[str, str], Response] = {}
-    left = 0
+    left_out_count = 0
     for prediction in release.predictions:
-        if prediction.row not in judged:
-            left += 1
+        if prediction.row not in ids_by_row:
+            left_out_count += 1
         else:
-            key = (judged[prediction.row], prediction.model)
+            key = (ids_by_row[prediction.row], prediction.model)
             responses.setdefault(key, Response.say(*key, prediction.text or ""))
-    return Submission(tuple(responses.values()), left)
+    return Submission(tuple(responses.values()), left_out_count)
 
 
-def submission(path: Path, asked: Sequence[Item], instances: Sequence[Instance] = (), *, name: str = "") -> Submission:
-    """The answers in a predictions file.
+def parse_submission(
+    path: Path, items: Sequence[Item], instances: Sequence[Instance] = (), *, name: str = ""
+) -> Submission:
+    """Parse the answers in a predictions file.
 
-    Either our own layout (`item`, `contestant`, `text`), or what the leaderboard's authors ask for: `instruction`,
-    `instruction_category`, `image`, and either `model_name` and `prediction` or one more column that is named after
-    the model. Rows are matched with the instances by image, instruction and family; a row that matches none is
-    refused, one that matches an instance that is not verified is left out and counted.
+    The file has our own layout (`item`, `contestant`, `text`) or that of the leaderboard's authors: `instruction`,
+    `instruction_category`, `image`, and either `model_name` and `prediction` or one more column named after the model.
+    Rows are matched with the instances by image, instruction and family. A row without a match is an error; a row about
+    an unverified instance is left out and counted.
     """
     header = next(iter(read_rows(path)))[1]
     if "item" in header:
-        responses = read_responses(path, contestant=name or None, items={item.id for item in asked})
+        responses = read_responses(path, contestant=name or None, items={item.id for item in items})
         return Submission(tuple(responses), 0)
     if not instances:
         raise InputError("answers in the authors' layout need the released instances: give their folder", path=path)
-    return _matched(path, asked, instances, name)
+    return _match_instances(path, items, instances, name)
 
 
-def _matched(path: Path, asked: Sequence[Item], instances: Sequence[Instance], name: str) -> Submission:
+def _match_instances(path: Path, items: Sequence[Item], instances: Sequence[Instance], name: str) -> Submission:
     rows = {(row.images, row.instruction, row.family): row for row in instances}
-    known = {item.id for item in asked}
+    item_ids = {item.id for item in items}
     responses: dict[str, Response] = {}
-    left = 0
+    left_out_count = 0
     for line, row in read_rows(path):
         fields = Fields(path, line, row, {})
         images = fields.texts("images") or fields.texts("image")
@@ -103,19 +105,21 @@ def _matched(path: Path, asked: Sequence[Item], instances: Sequence[Instance], n
             raise fields.error("image, instruction and instruction_category match no instance of the release")
         column = answer_column(fields, row)
         model = name or fields.text("model_name") or column
-        if instance.id not in known:
-            left += 1
+        if instance.id not in item_ids:
+            left_out_count += 1
         else:
             responses.setdefault(instance.id, Response.say(instance.id, model, fields.text(column) or ""))
-    return Submission(tuple(responses.values()), left)
+    return Submission(tuple(responses.values()), left_out_count)
 
 
 def answer_column(fields: Fields, row: Mapping[str, object]) -> str:
-    """The column that holds the answers: `prediction`, or the only one that is no column of the release."""
+    """Return the column with the answers: `prediction`, or the only column that the release does not have."""
     if "prediction" in row:
         return "prediction"
-    others = [column for column in row if column not in _KNOWN and not column.startswith("Unnamed")]
-    if len(others) != 1:
-        listed = ", ".join(others) or "none"
-        raise fields.error(f"one column must hold the answers, named 'prediction' or after the model; found {listed}")
-    return others[0]
+    unknown_columns = [column for column in row if column not in _RELEASE_COLUMNS and not column.startswith("Unnamed")]
+    if len(unknown_columns) != 1:
+        column_names = ", ".join(unknown_columns) or "none"
+        raise fields.error(
+            f"one column must hold the answers, named 'prediction' or after the model; found {column_names}"
+        )
+    return unknown_columns[0]

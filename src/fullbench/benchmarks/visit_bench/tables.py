@@ -1,4 +1,4 @@
-"""The benchmark's tables."""
+"""Tables of VisIT-Bench: leaderboards, families, agreement with people, reference labels, costs."""
 
 from __future__ import annotations
 
@@ -7,90 +7,96 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from fullbench.analysis import all_tables
-from fullbench.analysis.boards.leaderboard import Settings, boards
-from fullbench.analysis.boards.leaderboard_details import standings
+from fullbench.analysis.boards.leaderboard import Settings, build_boards
+from fullbench.analysis.boards.leaderboard_details import standing_tables
 from fullbench.analysis.boards.matches_from_verdicts import Rule
 from fullbench.analysis.people import reference_checks
-from fullbench.analysis.scope_text import place, placed
+from fullbench.analysis.scope_text import scope_suffix, title_with_scope
 from fullbench.benchmarks.visit_bench import agreement_with_votes, instruction_content_tables
 from fullbench.benchmarks.visit_bench.items_from_release import REFERENCE, is_judged
-from fullbench.core.column_labels import headings
+from fullbench.core.column_labels import table_columns
 from fullbench.core.note import Note
 from fullbench.core.record import Record
 from fullbench.core.rubric import is_check, is_review
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import PEOPLE
-from fullbench.stats.intervals.share_intervals import wilson
+from fullbench.stats.intervals.share_intervals import wilson_interval
 
 FAMILY = "family"
 RULE: Rule = "both-agree"
-"""The paper's rule for two orders: who wins in both has won, anything else is a tie."""
+"""The paper's rule for two orders: a winner must win in both, anything else is a tie."""
 
 
 KINDS: Mapping[str, str] = {
-    "single": Note("visit-bench.tables.place.single", ", one image"),
-    "multi": Note("visit-bench.tables.place.multi", ", several images"),
+    "single": Note("visit-bench.tables.place.single"),
+    "multi": Note("visit-bench.tables.place.multi"),
 }
-"""The values of the tag `images`, in words that stand behind a title."""
+"""Additions to a title by the value of the tag `images`."""
 
 
 def tables(record: Record) -> list[Table]:
-    """A leaderboard for each judge, the families, judges beside people where people voted, faults and cost."""
-    every, record = record, record.where(lambda verdict: not is_check(verdict))
-    shown: list[Table] = []
-    # Items of one's own may belong to no family.
+    """Return a leaderboard per judge, families, agreement with people if they voted, unusable verdicts and costs."""
+    full_record, record = record, record.where(lambda verdict: not is_check(verdict))
+    benchmark_tables: list[Table] = []
+    # A user's own items may have no family.
     tag = FAMILY if any(FAMILY in item.tags for item in record.items.values()) else None
     for judge in record.judges:
-        # The paper takes every single vote of a person for a match.
+        # The paper counts every single vote of a person as a match.
         votes = Settings(reference=REFERENCE, votes="each")
         settings = votes if judge == PEOPLE else Settings(rule=RULE, reference=REFERENCE)
-        shown += standings(record, judge, settings, tag=tag)
-        shown += by_images(record, judge, settings)
+        benchmark_tables += standing_tables(record, judge, settings, tag=tag)
+        benchmark_tables += leaderboards_by_images(record, judge, settings)
     for criterion, part in record.where(lambda verdict: not is_review(verdict)).by("criterion").items():
         if PEOPLE in part.judges:
-            behind = place("", criterion)
-            shown += [
-                replace(table, name=f"{table.name}{behind}", title=placed(table.title, behind))
-                for table in (agreement_with_votes.agreement(part), agreement_with_votes.systems(part))
+            behind = scope_suffix("", criterion)
+            benchmark_tables += [
+                replace(table, name=f"{table.name}{behind}", title=title_with_scope(table.title, behind))
+                for table in (
+                    agreement_with_votes.agreement_table(part),
+                    agreement_with_votes.rating_correlation_table(part),
+                )
             ]
-    shown += [
-        reference_checks.checked(every),
-        labels(every),
-        verified(every),
-        *instruction_content_tables.tables(every.items.values()),
+    benchmark_tables += [
+        reference_checks.reference_table(full_record),
+        label_count_table(full_record),
+        label_share_table(full_record),
+        *instruction_content_tables.content_tables(full_record.items.values()),
     ]
-    shown += [all_tables.faults(record, together=True), all_tables.costs(record)]
-    return [table for table in shown if table.rows]
+    benchmark_tables += [all_tables.fault_table(record, together=True), all_tables.cost_table(record)]
+    return [table for table in benchmark_tables if table.rows]
 
 
-def by_images(record: Record, judge: str, settings: Settings) -> list[Table]:
-    """The leaderboards of items with one image and with several, as in Tables 3 and 4; none where all are of a kind."""
+def leaderboards_by_images(record: Record, judge: str, settings: Settings) -> list[Table]:
+    """Return leaderboards for items with one image and with several (Tables 3 and 4), if there are both."""
     kinds = record.where(judge=judge).by(lambda verdict: record.tag(verdict, "images"))
     if not set(KINDS) <= set(kinds):
         return []
     return [
-        replace(table, name=f"standings{board.key.on()}, {kind}", title=placed(table.title, KINDS[kind]))
-        for kind in KINDS for board in boards(kinds[kind], replace(settings, elo=True))
+        replace(
+            table, name=f"standings{board.key.scope_suffix()}, {kind}", title=title_with_scope(table.title, KINDS[kind])
+        )
+        for kind in KINDS
+        for board in build_boards(kinds[kind], replace(settings, elo=True))
         if (table := board.table("standings")).rows
-    ]  # fmt: skip
+    ]
 
 
-def labels(record: Record) -> Table:
-    """How many items there are of each kind, and what people said of their references."""
+def label_count_table(record: Record) -> Table:
+    """Count the items by number of images and by people's label of the reference."""
     counts = Counter(
         (item.tags.get("images", ""), item.tags.get("label", "")) for item in record.items.values() if item.tags
     )
     rows: list[list[Cell]] = [[images, label, count] for (images, label), count in sorted(counts.items()) if label]
     return Table(
         "labels",
-        Note("visit-bench.tables.title.the-items-that-were-judged", "The items that were judged"),
-        headings("images", "people said", "items"),
+        Note("visit-bench.tables.title.the-items-that-were-judged"),
+        table_columns("images", "people said", "items"),
         rows,
     )
 
 
-def verified(record: Record) -> Table:
-    """What people said of the references: the share of each label, overall and by the number of images (Table 2)."""
+def label_share_table(record: Record) -> Table:
+    """Return the share of each reference label, overall and by number of images (Table 2)."""
     groups: dict[str, list[str]] = {}
     for item in record.items.values():
         if label := item.tags.get("label"):
@@ -99,14 +105,12 @@ def verified(record: Record) -> Table:
                     groups.setdefault(group, []).append(label)
     names = ("correct", "caption at fault", "reference at fault")
     rows: list[list[Cell]] = [
-        [group, name, wilson(found.count(name), len(found))] for group, found in groups.items() for name in names
+        [group, name, wilson_interval(group_labels.count(name), len(group_labels))]
+        for group, group_labels in groups.items()
+        for name in names
     ]
-    left = sum(not is_judged(item) for item in record.items.values())
-    notes = (
-        [Note("visit-bench.tables.unverified", "{n:,} items without a verified reference are not judged.", n=left)]
-        if left
-        else []
-    )
-    title = Note("visit-bench.tables.title.verified", "What people said of the references")
+    unverified_count = sum(not is_judged(item) for item in record.items.values())
+    notes = [Note("visit-bench.tables.unverified", n=unverified_count)] if unverified_count else []
+    title = Note("visit-bench.tables.title.verified")
     hint = {"kind": "bars", "label": "images", "value": "share", "group": "people said"}
-    return Table("verified", title, headings("images", "people said", "share"), rows, notes, {}, hint)
+    return Table("verified", title, table_columns("images", "people said", "share"), rows, notes, {}, hint)

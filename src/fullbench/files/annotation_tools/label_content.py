@@ -1,7 +1,8 @@
-"""Questions and answers as Label Studio and Argilla show them: texts, with the pictures in fields of their own.
+"""Conversion of items and responses to and from the fields of Label Studio and Argilla records.
 
-An item is its `question` and `picture_1`, `picture_2`...; an answer `response_a` and `picture_a_1`... Where a picture
-stands between words, the text says so: `[picture 2]`. A dialogue is a `conversation` of messages beside the question.
+An item is its `question` and `picture_1`, `picture_2`...; a response is `response_a` and `picture_a_1`... If a picture
+is between words, the text contains its place: `[picture 2]`. A dialogue is a `conversation` of messages next to the
+question.
 """
 
 from __future__ import annotations
@@ -21,23 +22,23 @@ _PLACE = re.compile(r"\n?\[picture (\d+)\]\n?")
 
 
 def item_fields(item: Item) -> dict[str, Any]:
-    """What is asked, as fields of a record."""
+    """Return an item as fields of a record."""
     fields: dict[str, Any] = {"question": item.question}
     fields |= {f"picture_{at}": data_uri(picture) for at, picture in enumerate(item.pictures, 1)}
-    if len(item.turns) > 1 or item.turns[0].role != "user" or not _plain(item.turns[0].parts):
+    if len(item.turns) > 1 or item.turns[0].role != "user" or not _is_plain_content(item.turns[0].parts):
         messages, before = [], 0
         for turn in item.turns:
-            messages.append({"role": turn.role, "content": _placed(turn.parts, before)})
+            messages.append({"role": turn.role, "content": _text_with_places(turn.parts, before)})
             before += len(turn.pictures)
         fields["conversation"] = messages
     return fields
 
 
 def response_fields(letter: str, response: Response | None) -> dict[str, str]:
-    """An answer, as fields of a record."""
+    """Return a response as fields of a record."""
     if response is None:
         return {f"response_{letter}": ""}
-    text = response.text if _plain(response.parts) else _placed(response.parts, 0)
+    text = response.text if _is_plain_content(response.parts) else _text_with_places(response.parts, 0)
     return {
         f"response_{letter}": text,
         **{f"picture_{letter}_{at}": data_uri(picture) for at, picture in enumerate(response.pictures, 1)},
@@ -45,8 +46,8 @@ def response_fields(letter: str, response: Response | None) -> dict[str, str]:
 
 
 def turns_of(fields: Mapping[str, Any], question: str, path: Path, line: int) -> tuple[Turn, ...]:
-    """What a record asks, `question` being the name of the field."""
-    pictures = _pictures(fields, "picture_", path, line)
+    """Return the turns of a record's item; `question` is the name of the question field."""
+    pictures = _read_pictures(fields, "picture_", path, line)
     messages = fields.get("conversation")
     if not messages:
         return (Turn("user", (*pictures, str(fields[question]))),)
@@ -54,26 +55,26 @@ def turns_of(fields: Mapping[str, Any], question: str, path: Path, line: int) ->
     for message in messages if isinstance(messages, list) else [messages]:
         if not isinstance(message, Mapping) or message.get("role") not in ROLES:
             raise InputError("'conversation' is a list of messages with 'role' and 'content'", path=path, line=line)
-        turns.append(Turn(message["role"], _parts(str(message.get("content") or ""), pictures, path, line)))
+        turns.append(Turn(message["role"], _split_parts(str(message.get("content") or ""), pictures, path, line)))
     return tuple(turns)
 
 
 def parts_of_response(fields: Mapping[str, Any], letter: str, path: Path, line: int) -> tuple[Part, ...]:
-    """What the answer of a letter says and shows."""
-    pictures = _pictures(fields, f"picture_{letter}_", path, line)
+    """Return the texts and pictures of the response with this letter."""
+    pictures = _read_pictures(fields, f"picture_{letter}_", path, line)
     text = str(fields.get(f"response_{letter}") or "")
     if _PLACE.search(text) and pictures:
-        return _parts(text, pictures, path, line)
+        return _split_parts(text, pictures, path, line)
     return (*pictures, text) if text or not pictures else tuple(pictures)
 
 
-def _plain(parts: Sequence[Part]) -> bool:
-    """Whether parts are pictures and then at most one text, which needs no places."""
+def _is_plain_content(parts: Sequence[Part]) -> bool:
+    """True if parts are pictures followed by at most one text, or only texts; then no places are needed."""
     texts = [at for at, part in enumerate(parts) if isinstance(part, str)]
     return not texts or texts == [len(parts) - 1] or len(texts) == len(parts)
 
 
-def _placed(parts: Sequence[Part], before: int) -> str:
+def _text_with_places(parts: Sequence[Part], before: int) -> str:
     lines, number = [], before
     for part in parts:
         number += isinstance(part, Picture)
@@ -81,7 +82,7 @@ def _placed(parts: Sequence[Part], before: int) -> str:
     return "\n".join(lines)
 
 
-def _parts(text: str, pictures: Sequence[Picture], path: Path, line: int) -> tuple[Part, ...]:
+def _split_parts(text: str, pictures: Sequence[Picture], path: Path, line: int) -> tuple[Part, ...]:
     parts: list[Part] = []
     for at, piece in enumerate(_PLACE.split(text)):
         if at % 2 == 0:
@@ -93,7 +94,7 @@ def _parts(text: str, pictures: Sequence[Picture], path: Path, line: int) -> tup
     return tuple(parts) or ("",)
 
 
-def _pictures(fields: Mapping[str, Any], prefix: str, path: Path, line: int) -> list[Picture]:
+def _read_pictures(fields: Mapping[str, Any], prefix: str, path: Path, line: int) -> list[Picture]:
     pictures: list[Picture] = []
     while isinstance(value := fields.get(f"{prefix}{len(pictures) + 1}"), str) and value:
         pictures.append(read_picture(path.parent, value, path=path, line=line))

@@ -1,9 +1,9 @@
-"""Labels of Label Studio and Argilla with their raters; `files.annotation_tools.write_labels` writes them.
+"""Reader of Label Studio and Argilla labels with their raters; `files.annotation_tools.write_labels` writes them.
 
-Both keep a record for what was asked about and, within it, what each person said. What a record is about stands in its
-`data` (Label Studio) or `metadata` (Argilla), under the names that our own files have: `item`, `contestants`, `ballot`,
-`criterion`, `case`, `samples`. What somebody said is a letter (A is the first of `contestants`) or a contestant's name,
-`tie`, a number, a word of the scale, or an order of letters.
+Both tools store a record per case with each person's answers. The case is described in `data` (Label Studio) or
+`metadata` (Argilla), under the names of our own files: `item`, `contestants`, `ballot`, `criterion`, `case`, `samples`.
+An answer is a letter (A is the first of `contestants`) or a contestant's name, `tie`, a number, a word of the scale, or
+an order of letters.
 """
 
 from __future__ import annotations
@@ -21,46 +21,45 @@ from fullbench.files.readers import parse_json, read_rows
 
 Tool = Literal["label-studio", "argilla"]
 TOOLS: tuple[Tool, ...] = ("label-studio", "argilla")
-ABOUT = ("item", "contestants", "samples", "ballot", "criterion", "case", "judge")
-HOW = ("revision", "trial", "blind", "guideline", "probability")
+SUBJECT_FIELDS = ("item", "contestants", "samples", "ballot", "criterion", "case", "judge")
+CIRCUMSTANCE_FIELDS = ("revision", "trial", "blind", "guideline", "probability")
 TIES = {"tie", "draw", "equal", "both", "equally good"}
-TEXTS = ("reason", "comment", "explanation")
+REASON_FIELDS = ("reason", "comment", "explanation")
 _USERS = ".responses.users"
 _MINIMAL = {"annotator", "annotation_id"}
-"""Columns that every row of Label Studio's JSON_MIN has, and of its CSV."""
+"""Columns of every row in Label Studio's JSON_MIN and CSV."""
 
-Said = Mapping[str, Any]
+JsonObject = Mapping[str, Any]
 
 
-def rows(path: Path, passed_over: Counter[str] | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The rows of a file of labels; records of Label Studio and Argilla become one row for each person.
-
-    What nobody sent yet (drafts) is passed over, and counted in `passed_over`.
+def label_rows(path: Path, passed_over: Counter[str] | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the rows of a label file; Label Studio and Argilla records become one row for each person.
+    Drafts are skipped and counted in `passed_over`.
     """
     counts = Counter[str]() if passed_over is None else passed_over
     for line, row in read_rows(path):
-        yield from ((line, flat) for flat in votes(path, line, row, counts))
+        yield from ((line, flat) for flat in vote_rows(path, line, row, counts))
 
 
-def votes(path: Path, line: int, row: dict[str, Any], counts: Counter[str]) -> Iterator[dict[str, Any]]:
-    """What one record of a tool says, a row for each person; a row of our own form as it is."""
+def vote_rows(path: Path, line: int, row: dict[str, Any], counts: Counter[str]) -> Iterator[dict[str, Any]]:
+    """Yield a row for each person of a tool's record; a row in our own format is yielded unchanged."""
     if isinstance(row.get("annotations"), list) and isinstance(row.get("data"), Mapping):
-        yield from _label_studio(path, line, row, counts)
+        yield from _label_studio_rows(path, line, row, counts)
     elif isinstance(row.get("responses"), (list, Mapping)) and isinstance(row.get("fields"), Mapping):
-        yield from _argilla(path, line, row, counts)
+        yield from _argilla_rows(path, line, row, counts)
     elif any(name.endswith(_USERS) for name in row):
-        yield from _argilla(path, line, nested(row), counts)
+        yield from _argilla_rows(path, line, nest_record(row), counts)
     elif set(row) >= _MINIMAL:
-        yield from _label_studio(path, line, nested(row), counts)
+        yield from _label_studio_rows(path, line, nest_record(row), counts)
     else:
         yield row
 
 
-def nested(row: dict[str, Any]) -> dict[str, Any]:
-    """A record as the JSON of its tool has it, from a flat one.
+def nest_record(row: dict[str, Any]) -> dict[str, Any]:
+    """Convert a flat record to the nested JSON of its tool.
 
-    In a data set of Argilla, fields and metadata are columns, and the values, users and states of a question's answers
-    are three lists. In Label Studio's JSON_MIN a row is one annotation: the data, `id`, the answers, `annotator`...
+    In an Argilla data set, fields and metadata are columns, and a question's answers are three lists: values, users
+    and statuses. In Label Studio's JSON_MIN a row is one annotation: the data, `id`, the answers, `annotator`...
     """
     if set(row) >= _MINIMAL:
         return _from_minimal(row)
@@ -76,24 +75,27 @@ def nested(row: dict[str, Any]) -> dict[str, Any]:
             {"value": value, "user_id": user, "status": state}
             for value, user, state in zip(values, users, states, strict=True)
         ]
-    taken = {column for columns in parts.values() for column in columns}
-    return {"fields": {name: value for name, value in row.items() if name not in taken}, "responses": answers}
+    response_columns = {column for columns in parts.values() for column in columns}
+    return {
+        "fields": {name: value for name, value in row.items() if name not in response_columns},
+        "responses": answers,
+    }
 
 
-def _from_minimal(row: Said) -> dict[str, Any]:
+def _from_minimal(row: JsonObject) -> dict[str, Any]:
     names = list(row)
     end = names.index("annotator")
     start = names.index("id") + 1 if "id" in names[:end] else 0
-    answers = {name: row[name] for name in names[start:end] if name not in ABOUT and row[name] is not None}
+    answers = {name: row[name] for name in names[start:end] if name not in SUBJECT_FIELDS and row[name] is not None}
     annotation = {
         "completed_by": row["annotator"], "created_at": row.get("created_at"), "lead_time": row.get("lead_time"),
-        "result": [_region(name, value) for name, value in answers.items()],
+        "result": [_make_region(name, value) for name, value in answers.items()],
     }  # fmt: skip
     return {"data": {name: row[name] for name in names if name not in answers}, "annotations": [annotation]}
 
 
-def _region(name: str, value: Any) -> dict[str, Any]:
-    """What was said under one name, which JSON_MIN has as a text, a list of texts, or regions without their kinds."""
+def _make_region(name: str, value: Any) -> dict[str, Any]:
+    """JSON_MIN stores a text, a list of texts, or regions without their types."""
     if isinstance(value, list) and value and isinstance(value[-1], Mapping):
         value = value[-1]
     if isinstance(value, Mapping):
@@ -102,33 +104,32 @@ def _region(name: str, value: Any) -> dict[str, Any]:
     return {"from_name": name, "type": "choices", "value": {"choices": value if isinstance(value, list) else [value]}}
 
 
-def _label_studio(path: Path, line: int, row: Said, counts: Counter[str]) -> Iterator[dict[str, Any]]:
-    about = _about(path, line, row["data"])
+def _label_studio_rows(path: Path, line: int, row: JsonObject, counts: Counter[str]) -> Iterator[dict[str, Any]]:
+    about = _subject_fields(path, line, row["data"])
     for annotation in row["annotations"]:
         if not isinstance(annotation, Mapping) or not all(
-            isinstance(one, Mapping) for one in annotation.get("result") or ()
+            isinstance(region, Mapping) for region in annotation.get("result") or ()
         ):
             raise InputError("an annotation is an object with a list 'result' of objects", path=path, line=line)
-        rater = _rater(annotation.get("completed_by")) if about.get("judge", PEOPLE) == PEOPLE else ""
-        flat = {**about, "rater": rater, **_how(annotation.get("meta"))}
+        rater = _rater_name(annotation.get("completed_by")) if about.get("judge", PEOPLE) == PEOPLE else ""
+        flat = {**about, "rater": rater, **_circumstance_fields(annotation.get("meta"))}
         if annotation.get("created_at"):
-            flat["at"] = _time(str(annotation["created_at"]))
+            flat["at"] = _parse_time(str(annotation["created_at"]))
         if annotation.get("lead_time") is not None:
             flat["seconds"] = annotation["lead_time"]
         answers: dict[str, Any] = {}
         for result in annotation.get("result") or ():
-            answers[str(result.get("from_name"))] = _value(result)
+            answers[str(result.get("from_name"))] = _region_value(result)
         if annotation.get("was_cancelled"):
-            yield {**flat, "fault": (annotation.get("meta") or {}).get("fault", "recused"), **_reason(answers)}
+            yield {**flat, "fault": (annotation.get("meta") or {}).get("fault", "abstained"), **_reason_field(answers)}
             continue
         if not answers:
             counts["without an answer"] += 1
             continue
-        yield {**flat, **_marked(path, line, about, answers)}
+        yield {**flat, **_marks_and_reason(path, line, about, answers)}
 
 
-def _value(result: Said) -> Any:
-    """What one region of an annotation says."""
+def _region_value(result: JsonObject) -> Any:
     value = result.get("value") or {}
     kind = str(result.get("type", ""))
     content = value.get(kind, next(iter(value.values()), None))
@@ -141,37 +142,37 @@ def _value(result: Said) -> Any:
     return value.get("text") if kind == "textarea" else content
 
 
-def _argilla(path: Path, line: int, row: Said, counts: Counter[str]) -> Iterator[dict[str, Any]]:
-    about = _about(path, line, {**row["fields"], **(row.get("metadata") or {})})
+def _argilla_rows(path: Path, line: int, row: JsonObject, counts: Counter[str]) -> Iterator[dict[str, Any]]:
+    about = _subject_fields(path, line, {**row["fields"], **(row.get("metadata") or {})})
     by_person: dict[str, dict[str, Any]] = {}
     status: dict[str, str] = {}
-    for name, value, person, sent in _answers(path, line, row["responses"]):
+    for name, value, person, state in _argilla_answers(path, line, row["responses"]):
         by_person.setdefault(person, {})[name] = value
-        status[person] = sent
+        status[person] = state
     notes = {**row["fields"], **(row.get("metadata") or {})}.get("raters") or {}
     notes = parse_json(notes) if isinstance(notes, str) else notes
     for person, answers in by_person.items():
         note = notes.get(person) or {}
-        flat = {**about, "rater": note.get("name", person), **_how(note)}
+        flat = {**about, "rater": note.get("name", person), **_circumstance_fields(note)}
         if status[person] == "draft":
             counts["drafts"] += 1
         elif status[person] == "discarded":
-            yield {**flat, "fault": note.get("fault", "recused"), **_reason(answers)}
-        elif all(value is None for name, value in answers.items() if name not in TEXTS):
-            if "fault" in note:  # Argilla's to_json does not say that it was discarded
-                yield {**flat, "fault": note["fault"], **_reason(answers)}
+            yield {**flat, "fault": note.get("fault", "abstained"), **_reason_field(answers)}
+        elif all(value is None for name, value in answers.items() if name not in REASON_FIELDS):
+            if "fault" in note:  # Argilla's to_json omits the status "discarded"
+                yield {**flat, "fault": note["fault"], **_reason_field(answers)}
             else:
                 counts["without an answer"] += 1
         else:
-            yield {**flat, **_marked(path, line, about, answers)}
+            yield {**flat, **_marks_and_reason(path, line, about, answers)}
 
 
-def _answers(path: Path, line: int, responses: Any) -> Iterator[tuple[str, Any, str, str]]:
-    """Question, value, person and status of every answer; Argilla's two versions nest them the other way round."""
+def _argilla_answers(path: Path, line: int, responses: Any) -> Iterator[tuple[str, Any, str, str]]:
+    """Yield question, value, person and status of every answer; Argilla's two versions nest them differently."""
     wrong = InputError("'responses' has lists of objects with 'value' and 'user_id'", path=path, line=line)
     if isinstance(responses, Mapping):
         for name, answers in responses.items():
-            if not isinstance(answers, list | None) or not all(isinstance(one, Mapping) for one in answers or ()):
+            if not isinstance(answers, list | None) or not all(isinstance(reply, Mapping) for reply in answers or ()):
                 raise wrong
             for answer in answers or ():
                 yield name, answer.get("value"), str(answer.get("user_id")), str(answer.get("status") or "submitted")
@@ -185,10 +186,10 @@ def _answers(path: Path, line: int, responses: Any) -> Iterator[tuple[str, Any, 
             yield name, value, str(response.get("user_id")), str(response.get("status") or "submitted")
 
 
-def _about(path: Path, line: int, data: Said) -> dict[str, Any]:
-    about = {name: data[name] for name in ABOUT if data.get(name)}
+def _subject_fields(path: Path, line: int, data: JsonObject) -> dict[str, Any]:
+    about = {name: data[name] for name in SUBJECT_FIELDS if data.get(name)}
     if "contestants" in about:
-        about["contestants"] = listed(about["contestants"], "contestants", path, line)
+        about["contestants"] = parse_list(about["contestants"], "contestants", path, line)
     elif data.get("model_a") and data.get("model_b"):
         about["contestants"] = [data["model_a"], data["model_b"]]
     if "item" not in about or not about.get("contestants"):
@@ -203,8 +204,8 @@ def _about(path: Path, line: int, data: Said) -> dict[str, Any]:
     return about
 
 
-def listed(value: Any, name: str, path: Path, line: int) -> list[Any]:
-    """A list, which a tool may have as the text of one; a text of another kind is its only entry."""
+def parse_list(value: Any, name: str, path: Path, line: int) -> list[Any]:
+    """Return a list, also from JSON text; another text becomes a list of one."""
     if isinstance(value, str):
         try:
             value = parse_json(value) if value.startswith("[") else [value]
@@ -215,55 +216,58 @@ def listed(value: Any, name: str, path: Path, line: int) -> list[Any]:
     return value
 
 
-def _how(meta: Any) -> dict[str, Any]:
-    return {name: meta[name] for name in HOW if meta.get(name) is not None} if isinstance(meta, Mapping) else {}
+def _circumstance_fields(meta: Any) -> dict[str, Any]:
+    return (
+        {name: meta[name] for name in CIRCUMSTANCE_FIELDS if meta.get(name) is not None}
+        if isinstance(meta, Mapping)
+        else {}
+    )
 
 
-def _rater(person: Any) -> str:
+def _rater_name(person: Any) -> str:
     if isinstance(person, Mapping):
         person = person.get("email") or person.get("username") or person.get("id")
     return "" if person is None else str(person)
 
 
-def _time(text: str) -> float:
+def _parse_time(text: str) -> float:
     try:
-        read = datetime.fromisoformat(text)
+        moment = datetime.fromisoformat(text)
     except ValueError:
         return 0.0
-    return (read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp()
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
-def _marked(path: Path, line: int, about: Said, fields: Said) -> dict[str, Any]:
-    """The marks that an answer stands for, and the reason beside it."""
+def _marks_and_reason(path: Path, line: int, about: JsonObject, fields: JsonObject) -> dict[str, Any]:
     names = [str(name) for name in about["contestants"]]
-    answers = {name: value for name, value in fields.items() if name not in TEXTS and value is not None}
-    text = _reason(fields)
+    answers = {name: value for name, value in fields.items() if name not in REASON_FIELDS and value is not None}
+    text = _reason_field(fields)
     try:
         if "ballot" not in about:
             raise InputError("a record on one answer says how it was marked: its data needs 'ballot', as score:1-5")
         form = ballot(str(about["ballot"]))
         spec = {"ballot": form.spec}
-        apart = [answers.get(f"mark_{LETTERS[at]}") for at in range(len(names))]
-        if all(mark is not None for mark in apart):
-            return {**spec, "marks": [_mark(form, mark) for mark in apart], **text}
+        separate_marks = [answers.get(f"mark_{LETTERS[at]}") for at in range(len(names))]
+        if all(mark is not None for mark in separate_marks):
+            return {**spec, "marks": [_parse_mark(form, mark) for mark in separate_marks], **text}
         if len(answers) != 1:
             raise InputError(f"one answer is expected; found {', '.join(answers) or 'none'}")
         (value,) = answers.values()
         if isinstance(form, Choice):
-            return {**spec, "marks": _chosen(value, names), **text}
+            return {**spec, "marks": _choice_marks(value, names), **text}
         if isinstance(form, Ranking):
-            return {**spec, "marks": _ranked(value, names), **text}
-        return {**spec, "marks": [_mark(form, value)], **text}
+            return {**spec, "marks": _ranking_marks(value, names), **text}
+        return {**spec, "marks": [_parse_mark(form, value)], **text}
     except InputError as error:
         raise InputError(str(error), path=path, line=line) from error
 
 
-def _reason(fields: Said) -> dict[str, str]:
-    reasons = [str(fields[name]) for name in fields if name in TEXTS and fields[name]]
+def _reason_field(fields: JsonObject) -> dict[str, str]:
+    reasons = [str(fields[name]) for name in fields if name in REASON_FIELDS and fields[name]]
     return {"text": reasons[0]} if reasons else {}
 
 
-def _place(answer: Any, names: Sequence[str]) -> int:
+def _answer_place(answer: Any, names: Sequence[str]) -> int:
     words = str(answer).strip()
     if words in names:
         return names.index(words)
@@ -273,25 +277,25 @@ def _place(answer: Any, names: Sequence[str]) -> int:
     raise InputError(f"an answer names one of {letters}, or of {', '.join(names)}; found {words[:40]!r}")
 
 
-def _chosen(value: Any, names: Sequence[str]) -> list[float]:
+def _choice_marks(value: Any, names: Sequence[str]) -> list[float]:
     if str(value).strip().lower() in TIES:
         return [1 / len(names)] * len(names)
-    best = _place(value, names)
+    best = _answer_place(value, names)
     return [float(at == best) for at in range(len(names))]
 
 
-def _ranked(value: Any, names: Sequence[str]) -> list[float]:
-    """Marks of an order, best first; Argilla writes each with its rank."""
+def _ranking_marks(value: Any, names: Sequence[str]) -> list[float]:
+    """Return marks for an order, best first; Argilla writes each entry with its rank."""
     order = value if isinstance(value, list) else str(value).split(">")
     if order and all(isinstance(entry, Mapping) for entry in order):
         order = [entry["value"] for entry in sorted(order, key=lambda entry: int(entry["rank"]))]
-    places = [_place(entry, names) for entry in order]
+    places = [_answer_place(entry, names) for entry in order]
     if sorted(places) != list(range(len(names))):
         raise InputError(f"an order holds each of {len(names)} answers once; found {len(places)}")
     return [float(len(names) - places.index(at)) for at in range(len(names))]
 
 
-def _mark(form: Any, value: Any) -> float:
+def _parse_mark(form: Any, value: Any) -> float:
     if isinstance(form, Likert) and str(value) in form.words:
         return float(form.words.index(str(value)) + 1)
     try:

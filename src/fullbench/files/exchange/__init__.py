@@ -1,1 +1,1 @@
-"""Other people's files in and out. Each kind enters by the doors `importers` and `exporters`, as one of yours does."""
+"""Import and export of other tools' files, as plugins of the types `importers` and `exporters`."""

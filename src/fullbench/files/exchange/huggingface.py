@@ -1,4 +1,4 @@
-"""Data sets of Hugging Face: a folder or a Parquet file with a map of columns in; a folder with a card out."""
+"""Importer of Hugging Face data sets with a column map, and exporter of a data set folder with a card."""
 
 from __future__ import annotations
 
@@ -11,42 +11,43 @@ from typing import Any
 from fullbench.core.item import Item, Part, Turn
 from fullbench.core.picture import SUFFIXES
 from fullbench.core.record import Record
-from fullbench.core.reproduction import Brought
+from fullbench.core.reproduction import LoadedData
 from fullbench.core.verdict import PEOPLE
 from fullbench.errors import InputError, MissingExtra
-from fullbench.files.exchange.importer_base import Gathering, files_in, picture_of, words_of
+from fullbench.files.exchange.importer_base import RecordBuilder, files_in, picture_of, words_of
 from fullbench.files.item_files import write_items, write_responses, write_verdicts
 from fullbench.files.own_layout import ITEMS, RESPONSES, own_record
 from fullbench.files.picture_folders import check_new
 from fullbench.files.readers import read_rows
-from fullbench.files.writers import replacing
+from fullbench.files.writers import replace_atomically
 
 FILES = ("*.parquet", "*.jsonl", "*.csv")
 OPTIONS = ("id", "question", "image", "reference", "winner")
-_USUAL: Mapping[str, tuple[str, ...]] = {
+_USUAL_COLUMNS: Mapping[str, tuple[str, ...]] = {
     "id": ("id", "question_id", "index"), "question": ("question", "prompt", "instruction", "query"),
     "image": ("image", "images", "picture"), "reference": ("reference", "answer", "target"),
 }  # fmt: skip
 
 
-def huggingface(path: Path, options: Mapping[str, str]) -> Brought:
-    """A data set on disk: Parquet, JSONL or CSV, one file or a folder; one that `export huggingface` wrote as it is.
+def import_huggingface(path: Path, options: Mapping[str, str]) -> LoadedData:
+    """Import a data set on disk: Parquet, JSONL or CSV, one file or a folder.
 
-    Options name the columns: `id`, `question`, `image`, `reference`; `response.NAME=COLUMN` says where the contestant
-    NAME's answers stand; `winner` the column with the name (or column) of the better one, as people saw it.
+    A folder written by `export huggingface` is read unchanged. Options name the columns: `id`, `question`, `image`,
+    `reference`; `response.NAME=COLUMN` for the answers of contestant NAME; `winner` for the column with the name (or
+    column) of the better one according to people.
     """
     answers = {key.partition(".")[2]: column for key, column in options.items() if key.startswith("response.")}
     strange = [key for key in options if key not in OPTIONS and not key.startswith("response.")]
     if strange:
         raise InputError(f"unknown option {strange[0]!r}; known: {', '.join(OPTIONS)}, response.NAME", path=path)
     if not options and (path / ITEMS).exists() and (path / RESPONSES).exists():
-        return Brought(own_record(path))
-    held = Gathering(path)
+        return LoadedData(own_record(path))
+    builder = RecordBuilder(path)
     number = 0
     for file in files_in(path, *FILES):
         for line, row in read_rows(file):
             number += 1
-            where = {name: options.get(name) or _usual(name, row) for name in _USUAL}
+            where = {name: options.get(name) or _usual_column(name, row) for name in _USUAL_COLUMNS}
             for column in [*(column for column in options.values() if "." not in column), *answers.values()]:
                 if column not in row:
                     raise InputError(f"there is no column {column!r}; found {', '.join(row)}", path=file, line=line)
@@ -55,7 +56,7 @@ def huggingface(path: Path, options: Mapping[str, str]) -> Brought:
                     f"which column is the question? Say --option question=COLUMN; found {', '.join(row)}", path=file
                 )
             if not words_of(row[where["question"]]):
-                held.leave_out("rows without a question")
+                builder.leave_out("rows without a question")
                 continue
             images = row.get(where["image"]) if where["image"] else None
             pictures: list[Part] = [
@@ -63,24 +64,26 @@ def huggingface(path: Path, options: Mapping[str, str]) -> Brought:
             ]
             name = (words_of(row[where["id"]]) if where["id"] else "") or str(number)
             reference = row.get(where["reference"]) if where["reference"] else None
-            item = held.item(
+            item = builder.add_item(
                 Item(
                     name, (Turn("user", (*pictures, str(row[where["question"]]))),),
                     None if reference is None else str(reference),
                 )
             )  # fmt: skip
-            shown = [(who, held.response(item, who, (words_of(row[column]),))) for who, column in answers.items()]
+            shown_responses = [
+                (who, builder.add_response(item, who, (words_of(row[column]),))) for who, column in answers.items()
+            ]
             if "winner" in options:
-                _vote(held, item, shown, answers, row[options["winner"]])
-    return held.brought()
+                _add_vote(builder, item, shown_responses, answers, row[options["winner"]])
+    return builder.build()
 
 
 NAME = re.compile(r"[\w.-]+/[\w.-]+(@[\w./-]+)?")
-"""How a data set is called on the hub, with a revision where one is wanted: ORG/NAME@REVISION."""
+"""Name of a data set on the hub with an optional revision: ORG/NAME@REVISION."""
 
 
-def fetched(name: str) -> Path:
-    """The folder of a data set that the hub has under a name; what was fetched before is taken from its cache."""
+def download_dataset(name: str) -> Path:
+    """Return the folder of a data set on the Hugging Face hub; files in its cache are reused."""
     try:
         from huggingface_hub import snapshot_download
         from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
@@ -98,22 +101,32 @@ def fetched(name: str) -> Path:
     return Path(folder)
 
 
-def _usual(name: str, row: Mapping[str, Any]) -> str:
-    return next((column for column in _USUAL[name] if column in row), "")
+def _usual_column(name: str, row: Mapping[str, Any]) -> str:
+    return next((column for column in _USUAL_COLUMNS[name] if column in row), "")
 
 
-def _vote(held: Gathering, item: str, shown: list[tuple[str, int]], answers: Mapping[str, str], winner: Any) -> None:
+def _add_vote(
+    builder: RecordBuilder, item: str, shown_responses: list[tuple[str, int]], answers: Mapping[str, str], winner: Any
+) -> None:
     names = {column: who for who, column in answers.items()} | {who: who for who in answers}
     if str(winner).lower() in {"tie", "both", "draw"}:
-        held.rule(PEOPLE, item, shown, "choice+tie", [1 / len(shown)] * len(shown))
+        builder.add_verdict(
+            PEOPLE, item, shown_responses, "choice+tie", [1 / len(shown_responses)] * len(shown_responses)
+        )
     elif str(winner) in names:
-        held.rule(PEOPLE, item, shown, "choice+tie", [float(who == names[str(winner)]) for who, _ in shown])
+        builder.add_verdict(
+            PEOPLE,
+            item,
+            shown_responses,
+            "choice+tie",
+            [float(who == names[str(winner)]) for who, _ in shown_responses],
+        )
     else:
-        held.leave_out("rows without a winner")
+        builder.leave_out("rows without a winner")
 
 
 def write_dataset(record: Record, path: Path, options: Mapping[str, str]) -> dict[str, int]:
-    """A folder that `datasets` loads: items, responses and verdicts as three configurations, and a card of them."""
+    """Write a folder that `datasets` loads: items, responses and verdicts as three configurations, and a card."""
     check_new(path)
     counts = {
         "items": write_items(path / ITEMS, record.items.values()),
@@ -125,14 +138,24 @@ def write_dataset(record: Record, path: Path, options: Mapping[str, str]) -> dic
         head += [f"- config_name: {name}", f"  data_files: {name}.jsonl"]
     faults = record.faults()
     lines = [
-        "---", "", f"# {options.get('name', path.name)}", "",
+        "---",
+        "",
+        f"# {options.get('name', path.name)}",
+        "",
         f"{len(record):,} verdicts of {len(record.judges)} judges on {len(record.items):,} items and "
-        f"{len(record.contestants)} contestants, written by fullbench.", "",
-        "| judge | verdicts | refused | unreadable | recused |", "|---|---|---|---|---|",
-        *(f"| {judge} | {' | '.join(str(count) for count in counted.values())} |" for judge, counted in faults.items()),
-        "", "A row of `verdicts` has a mark for every response shown (`contestants`, in that order; higher is better), "
-        "or a `fault`: a reply that could not be read, or a refusal, is never a mark.", "",
-    ]  # fmt: skip
-    with replacing(path / "README.md") as part:
+        f"{len(record.contestants)} contestants, written by fullbench.",
+        "",
+        "| judge | verdicts | refused | unreadable | abstained |",
+        "|---|---|---|---|---|",
+        *(
+            f"| {judge} | {' | '.join(str(count) for count in fault_counts.values())} |"
+            for judge, fault_counts in faults.items()
+        ),
+        "",
+        "A row of `verdicts` has a mark for every response shown (`contestants`, in that order; higher is better), "
+        "or a `fault`: a reply that could not be read, or a refusal, is never a mark.",
+        "",
+    ]
+    with replace_atomically(path / "README.md") as part:
         part.write_text("\n".join([*head, *lines]), encoding="utf-8")
     return counts

@@ -1,4 +1,4 @@
-"""What importers share: items, responses and verdicts as they come, each once, and how they become a record."""
+"""Shared code of importers: a builder that collects items, responses and verdicts, and helpers to read rows."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fullbench.core.column_labels import headings
+from fullbench.core.column_labels import table_columns
 from fullbench.core.digests import digest
 from fullbench.core.item import Item, Part, Role, Turn
 from fullbench.core.picture import Picture
 from fullbench.core.record import Record
-from fullbench.core.reproduction import Brought
+from fullbench.core.reproduction import LoadedData
 from fullbench.core.response import Response
 from fullbench.core.table import Table
 from fullbench.core.verdict import Fault, Verdict
@@ -31,8 +31,8 @@ CHOICE = "choice+tie"
 SHARE = "real:0-1"
 
 
-class Gathering:
-    """What a foreign file holds. What is there twice counts once; what was left out is counted."""
+class RecordBuilder:
+    """Collects the content of a foreign file. Duplicates count once; rows left out are counted."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -42,16 +42,16 @@ class Gathering:
         self.left_out: dict[str, int] = {}
         self._seen: dict[tuple[str, str, str, int], int] = {}
 
-    def item(self, item: Item) -> str:
-        """Enter an item; a second content under the same id gets an id of its own. The id it has."""
+    def add_item(self, item: Item) -> str:
+        """Add an item and return its id; another content under the same id gets a new id."""
         before = self.items.get(item.id)
         if before is not None and before.key != item.key:
             item = Item(f"{item.id}~{item.key[:6]}", item.turns, item.reference, item.captions, item.tags)
         self.items.setdefault(item.id, item)
         return item.id
 
-    def response(self, item: str, contestant: str, parts: Sequence[Part], sample: int = 0) -> int:
-        """Enter a response; another answer of the same contestant is its next sample. The number of the sample."""
+    def add_response(self, item: str, contestant: str, parts: Sequence[Part], sample: int = 0) -> int:
+        """Add a response and return its sample number; another answer of the same contestant is its next sample."""
         while (there := self.responses.get((item, contestant, sample))) is not None and there.parts != tuple(parts):
             sample += 1
         if there is None and all(part == "" for part in parts):
@@ -59,32 +59,55 @@ class Gathering:
         self.responses[item, contestant, sample] = Response(item, contestant, tuple(parts), sample=sample)
         return sample
 
-    def rule(
-        self, judge: str, item: str, shown: Sequence[tuple[str, int]], ballot: str, ruling: Sequence[float] | Fault, *,
-        criterion: str = "overall", rater: str = "", text: str = "", revision: int = 0,
-    ) -> int:  # fmt: skip
-        """Enter marks for some contestants and samples, or a fault; the same judge again on the same is its next trial.
-        The number of the trial."""
-        names = tuple(name for name, _ in shown)
-        samples = tuple(sample for _, sample in shown) if any(sample for _, sample in shown) else ()
-        case = digest(["label", item, [list(pair) for pair in shown], ballot, criterion])
+    def add_verdict(
+        self,
+        judge: str,
+        item: str,
+        shown_responses: Sequence[tuple[str, int]],
+        ballot: str,
+        marks_or_fault: Sequence[float] | Fault,
+        *,
+        criterion: str = "overall",
+        rater: str = "",
+        text: str = "",
+        revision: int = 0,
+    ) -> int:
+        """Add marks for some contestants and samples, or a fault, and return the trial number.
+        A repeated verdict of the same judge on the same case is its next trial.
+        """
+        names = tuple(name for name, _ in shown_responses)
+        samples = tuple(sample for _, sample in shown_responses) if any(sample for _, sample in shown_responses) else ()
+        case = digest(["label", item, [list(pair) for pair in shown_responses], ballot, criterion])
         place = (case, judge, rater, revision)
         trial = self._seen.get(place, 0)
         self._seen[place] = trial + 1
-        fault, marks = (ruling, None) if isinstance(ruling, str) else (None, tuple(map(float, ruling)))
+        fault, marks = (
+            (marks_or_fault, None) if isinstance(marks_or_fault, str) else (None, tuple(map(float, marks_or_fault)))
+        )
         self.verdicts.append(
             Verdict(
-                case, judge, item, names, ballot, criterion, trial, marks, fault, text, samples=samples, rater=rater,
+                case,
+                judge,
+                item,
+                names,
+                ballot,
+                criterion,
+                trial,
+                marks,
+                fault,
+                text,
+                samples=samples,
+                rater=rater,
                 revision=revision,
             )
-        )  # fmt: skip
+        )
         return trial
 
     def leave_out(self, why: str, count: int = 1) -> None:
         self.left_out[why] = self.left_out.get(why, 0) + count
 
-    def brought(self) -> Brought:
-        """The record, and a table of what was left out."""
+    def build(self) -> LoadedData:
+        """Return the record, and a table of what was left out."""
         if not self.items:
             why = ", ".join(f"{count:,} {what}" for what, count in self.left_out.items())
             none = "no item was found in it; is it a file of this kind?"
@@ -93,20 +116,20 @@ class Gathering:
             Table(
                 "left-out",
                 "What was left out, or taken otherwise",
-                headings("what", "n"),
+                table_columns("what", "n"),
                 [[why, n] for why, n in self.left_out.items()],
             )
         ]
-        return Brought(Record(tuple(self.verdicts), self.items, self.responses), odd if self.left_out else ())
+        return LoadedData(Record(tuple(self.verdicts), self.items, self.responses), odd if self.left_out else ())
 
 
 def question_id(text: str) -> str:
-    """An id for a question that has none: a digest of its words."""
+    """Return an id for a question without one: a digest of its text."""
     return f"q-{digest(text)[:10]}"
 
 
 def read_json(path: Path) -> Any:
-    """A whole JSON file."""
+    """Read a whole JSON file."""
     try:
         content = path.read_bytes()
         return parse_json((gzip.decompress(content) if path.suffix == ".gz" else content).decode("utf-8-sig"))
@@ -117,23 +140,23 @@ def read_json(path: Path) -> Any:
 
 
 def files_in(path: Path, *patterns: str) -> list[Path]:
-    """The file itself, or the files of a folder that fit one of the patterns, in order."""
+    """Return the file itself, or the files of a folder that match one of the patterns, sorted."""
     if not path.is_dir():
         return [path]
-    found = sorted({
+    paths = sorted({
         file for pattern in patterns for end in ("", ".gz") for file in path.rglob(pattern + end)
-        if not _hidden(file.relative_to(path))
+        if not _is_hidden(file.relative_to(path))
     })  # fmt: skip
-    files = list({file.resolve(): file for file in reversed(found)}.values())[
+    files = list({file.resolve(): file for file in reversed(paths)}.values())[
         ::-1
-    ]  # a link to another is not read twice
+    ]  # do not read a file and a link to it twice
     if not files:
         raise InputError(f"the folder holds no {' or '.join(patterns)}", path=path)
     return files
 
 
 def stem_of(file: Path) -> str:
-    """A file's name without its ending, gzipped or not.
+    """Return a file's name without its suffix, gzipped or not.
 
     >>> stem_of(Path("MMBench_V1.1.tsv.gz"))
     'MMBench_V1.1'
@@ -141,19 +164,19 @@ def stem_of(file: Path) -> str:
     return Path(file.name.removesuffix(".gz")).stem
 
 
-def _hidden(file: Path) -> bool:
+def _is_hidden(file: Path) -> bool:
     return any(part.startswith(".") for part in file.parts)
 
 
-def rows(path: Path, *patterns: str) -> Iterator[tuple[Path, int, dict[str, Any]]]:
-    """Every row of a file or of the files of a folder."""
+def rows_of_files(path: Path, *patterns: str) -> Iterator[tuple[Path, int, dict[str, Any]]]:
+    """Yield every row of a file, or of the files of a folder."""
     for file in files_in(path, *patterns):
         for line, row in read_rows(file):
             yield file, line, row
 
 
 def text_of(row: Mapping[str, Any], *names: str, path: Path, line: int) -> str:
-    """The first of these fields that a row has."""
+    """Return the first of these fields that a row has, as text."""
     for name in names:
         if row.get(name) is not None:
             value = row[name]
@@ -164,7 +187,7 @@ def text_of(row: Mapping[str, Any], *names: str, path: Path, line: int) -> str:
 
 
 def words_of(value: Any) -> str:
-    """The words of a cell: none where it holds nothing.
+    """Return the text of a cell, or "" if it is empty.
 
     >>> words_of(None), words_of(float("nan")), words_of(4)
     ('', '', '4')
@@ -172,8 +195,8 @@ def words_of(value: Any) -> str:
     return "" if value is None or (isinstance(value, float) and math.isnan(value)) else str(value)
 
 
-def conversation(messages: Iterable[Any], path: Path) -> tuple[Turn, ...]:
-    """Turns from messages as most write them: role (or `from`) and content (or `value`), a text or parts."""
+def parse_conversation(messages: Iterable[Any], path: Path) -> tuple[Turn, ...]:
+    """Return turns from messages in common formats: role (or `from`) and content (or `value`), a text or parts."""
     turns = []
     for message in messages:
         if isinstance(message, Mapping):
@@ -185,7 +208,7 @@ def conversation(messages: Iterable[Any], path: Path) -> tuple[Turn, ...]:
 
 
 def parts_of(content: Any, path: Path) -> tuple[Part, ...]:
-    """Words and pictures of a message's content: a text, or a list of texts and typed parts."""
+    """Return texts and pictures of a message's content: a text, or a list of texts and typed parts."""
     parts: list[Part] = []
     for part in content if isinstance(content, list) else [content]:
         if isinstance(part, str):
@@ -198,18 +221,18 @@ def parts_of(content: Any, path: Path) -> tuple[Part, ...]:
 
 
 def picture_of(value: Any, path: Path) -> Picture:
-    """A picture as data sets have it: bytes, a struct with bytes, a data URI, base64, or a path beside the file."""
+    """Return a picture from bytes, a struct with bytes, a data URI, base64, or a path next to the file."""
     if isinstance(value, Mapping):
         value = value.get("bytes") or value.get("url") or value.get("path")
     if isinstance(value, bytes):
-        return Picture.of(value, path=path)
+        return Picture.from_bytes(value, path=path)
     if not isinstance(value, str) or not value:
         raise InputError(f"a picture is bytes, a data URI or a path; found {type(value).__name__}", path=path)
     return read_picture(path.parent, value, path=path)
 
 
 def pictures_among(names: Iterable[str], path: Path) -> tuple[list[Picture], list[str]]:
-    """The pictures that a file names, as far as they are there or written out, and the names of the others."""
+    """Return the pictures that exist or are embedded, and the names of missing ones."""
     here, missing = [], []
     for name in names:
         if name.startswith("data:") or find_picture(path.parent, name) is not None:
@@ -219,15 +242,15 @@ def pictures_among(names: Iterable[str], path: Path) -> tuple[list[Picture], lis
     return here, missing
 
 
-def listed(value: Any) -> list[Any]:
-    """A list as it is, anything else as its only entry."""
+def as_list(value: Any) -> list[Any]:
+    """Return a list unchanged, and anything else as a list of one."""
     return value if isinstance(value, list) else [value]
 
 
 TAGS = ("language", "category", "domain", "dataset")
-"""What comparisons say of a question, beside its words."""
+"""Columns of comparisons that become tags of the question."""
 
 
 def tags_of(row: Mapping[str, Any]) -> dict[str, str]:
-    """The tags of what a comparison asks."""
+    """Return the tags of a compared question."""
     return {name: str(row[name]) for name in TAGS if isinstance(row.get(name), str)}

@@ -1,4 +1,4 @@
-"""Logs of Inspect: what was asked, what a model answered, and what each scorer made of it."""
+"""Importer of Inspect logs: samples, a model's answers, and each scorer's scores."""
 
 from __future__ import annotations
 
@@ -11,51 +11,60 @@ from pathlib import Path
 from typing import Any
 
 from fullbench.core.item import Item, Turn
-from fullbench.core.reproduction import Brought
+from fullbench.core.reproduction import LoadedData
 from fullbench.errors import InputError, MissingExtra
-from fullbench.files.exchange.importer_base import Gathering, conversation, files_in, parts_of, read_json, words_of
+from fullbench.files.exchange.importer_base import (
+    RecordBuilder,
+    files_in,
+    parse_conversation,
+    parts_of,
+    read_json,
+    words_of,
+)
 from fullbench.files.exchange.metric_scales import Measures
 
 
-def inspect(path: Path, options: Mapping[str, str]) -> Brought:
-    """Logs of Inspect, `.eval` or `.json`, one or a folder of them; each scorer becomes a judge of its name.
-
-    Option: `scale`, for scores that go beyond 0 to 1.
+def import_inspect(path: Path, options: Mapping[str, str]) -> LoadedData:
+    """Import Inspect logs, `.eval` or `.json`, one or a folder; each scorer becomes a judge of its name.
+    Option: `scale`, for scores outside 0 to 1.
     """
-    held = Gathering(path)
-    measures = Measures(held, options)
+    builder = RecordBuilder(path)
+    measures = Measures(builder, options)
     for file in files_in(path, "*.eval", "*.json"):
-        run, logged = _log(file)
+        run, samples = _read_log(file)
         task, model = str(run.get("task", "")), str(run.get("model", "model"))
-        for sample in logged:
+        for sample in samples:
             if not isinstance(sample, Mapping) or not isinstance(sample.get("scores") or {}, Mapping):
                 raise InputError("a sample of Inspect is an object with 'input', 'output' and 'scores'", path=file)
-            asked = sample.get("input")
-            turns = conversation(asked, file) if isinstance(asked, list) else (Turn("user", parts_of(asked, file)),)
+            question = sample.get("input")
+            turns = (
+                parse_conversation(question, file)
+                if isinstance(question, list)
+                else (Turn("user", parts_of(question, file)),)
+            )
             target = sample.get("target")
             reference = ", ".join(map(str, target)) if isinstance(target, list) else target
             name = f"{task}/{sample.get('id')}" if task else str(sample.get("id"))
-            item = held.item(Item(name, turns, reference or None, tags={"task": task} if task else {}))
+            item = builder.add_item(Item(name, turns, reference or None, tags={"task": task} if task else {}))
             if sample.get("error"):
-                held.leave_out("samples that ended in an error: their items are here, their answers are not")
+                builder.leave_out("samples that ended in an error: their items are here, their answers are not")
                 continue
-            number = held.response(item, model, (_completion(sample),))
-            for scorer, given in (sample.get("scores") or {}).items():
-                score = given if isinstance(given, Mapping) else {"value": given}
-                for criterion, mark in _marks(score.get("value")).items():
+            number = builder.add_response(item, model, (_completion_text(sample),))
+            for scorer, raw_score in (sample.get("scores") or {}).items():
+                score = raw_score if isinstance(raw_score, Mapping) else {"value": raw_score}
+                for criterion, mark in _marks_by_criterion(score.get("value")).items():
                     if mark is None:
-                        held.leave_out(f"scores of {scorer} that are no grade and no number")
+                        builder.leave_out(f"scores of {scorer} that are no grade and no number")
                     else:
                         measures.add(
-                            str(scorer), item, (model, number), mark, criterion=criterion, of=task,
+                            str(scorer), item, (model, number), mark, criterion=criterion, task=task,
                             text=str(score.get("explanation") or ""),
                         )  # fmt: skip
     measures.settle()
-    return held.brought()
+    return builder.build()
 
 
-def _log(file: Path) -> tuple[Mapping[str, Any], Iterator[Any]]:
-    """What a log says of its run, and its samples."""
+def _read_log(file: Path) -> tuple[Mapping[str, Any], Iterator[Any]]:
     if file.suffix != ".eval":
         log = read_json(file)
         samples = log.get("samples") or [] if isinstance(log, Mapping) else None
@@ -66,9 +75,9 @@ def _log(file: Path) -> tuple[Mapping[str, Any], Iterator[Any]]:
         with zipfile.ZipFile(file) as archive:
             names = archive.namelist()
             start = "header.json" if "header.json" in names else "_journal/start.json"
-            run = json.loads(_member(archive, file, start))["eval"]
+            run = json.loads(_read_member(archive, file, start))["eval"]
             sample_logs = [
-                json.loads(_member(archive, file, name)) for name in sorted(names) if name.startswith("samples/")
+                json.loads(_read_member(archive, file, name)) for name in sorted(names) if name.startswith("samples/")
             ]
     except (OSError, zipfile.BadZipFile, KeyError, TypeError, ValueError, NotImplementedError) as error:
         raise InputError(
@@ -78,10 +87,10 @@ def _log(file: Path) -> tuple[Mapping[str, Any], Iterator[Any]]:
 
 
 _ZSTANDARD = 93
-"""How newer logs are packed, which Python's own reader of archives learned late."""
+"""Zip compression method of newer logs; only recent versions of Python read it."""
 
 
-def _member(archive: zipfile.ZipFile, file: Path, name: str) -> bytes:
+def _read_member(archive: zipfile.ZipFile, file: Path, name: str) -> bytes:
     entry = archive.getinfo(name)
     if entry.compress_type != _ZSTANDARD:
         return archive.read(name)
@@ -92,12 +101,13 @@ def _member(archive: zipfile.ZipFile, file: Path, name: str) -> bytes:
     with file.open("rb") as raw:
         raw.seek(entry.header_offset)
         head = raw.read(30)
+        # A zip member's local header has 30 bytes, then its name and extra field; zipfile cannot read zstd.
         raw.seek(int.from_bytes(head[26:28], "little") + int.from_bytes(head[28:30], "little"), 1)
         data: bytes = unpack.decompress(raw.read(entry.compress_size))
         return data
 
 
-def _completion(sample: Mapping[str, Any]) -> str:
+def _completion_text(sample: Mapping[str, Any]) -> str:
     output: Mapping[str, Any] = sample["output"] if isinstance(sample.get("output"), Mapping) else {}
     if isinstance(output.get("completion"), str):
         return str(output["completion"])
@@ -109,8 +119,7 @@ def _completion(sample: Mapping[str, Any]) -> str:
 _GRADES = {"C": 1.0, "P": 0.5, "I": 0.0, True: 1.0, False: 0.0}
 
 
-def _marks(value: Any) -> dict[str, float | None]:
-    """The marks that a score stands for, by criterion; None where it is no grade and no number."""
+def _marks_by_criterion(value: Any) -> dict[str, float | None]:
     marks: dict[str, float | None] = {}
     for criterion, grade in (value if isinstance(value, Mapping) else {"overall": value}).items():
         mark = _GRADES.get(grade, grade) if isinstance(grade, str | bool | int | float) else None

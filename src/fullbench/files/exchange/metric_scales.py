@@ -1,4 +1,4 @@
-"""Numbers that a harness measured, as marks: on the scale from 0 to 1, on one that is named, or on the one observed."""
+"""Conversion of a harness's metrics to marks: on the scale 0 to 1, a given scale, or the observed one."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from fullbench.core.ballot import Real, real_of
+from fullbench.core.ballot import Real, parse_real
 from fullbench.core.verdict import Fault
 from fullbench.errors import InputError
-from fullbench.files.exchange.importer_base import Gathering
+from fullbench.files.exchange.importer_base import RecordBuilder
 
 SCALE = "scale"
-"""The option that names a scale: `scale=0-10` for all that go beyond 0 to 1, `scale.NAME=0-10` for one."""
+"""Option for scales: `scale=0-10` for all metrics outside 0 to 1, `scale.NAME=0-10` for one."""
 
 
 def number_of(value: Any) -> float | None:
-    """A number, as a sheet or a metric has it: also as text, as a truth, or as the `score` of a mapping."""
+    """Return a number from a number, a text, a boolean, or the `score` of a mapping; else None."""
     if isinstance(value, Mapping):
         value = value.get("score")
     try:
@@ -27,109 +27,131 @@ def number_of(value: Any) -> float | None:
     return number if math.isfinite(number) else None
 
 
-class _Measured(NamedTuple):
+class _Measurement(NamedTuple):
     judge: str
     item: str
-    shown: tuple[str, int]
+    shown_response: tuple[str, int]
     value: float | Fault
     criterion: str
     text: str
-    of: str
+    task: str
 
 
 _Name = tuple[str, str, str]
-"""A judge, a criterion, and the task or benchmark that they were of."""
+"""Judge, criterion, and task or benchmark."""
 
 
 class Measures:
-    """What was measured, kept until all of it is known: whether a measure stays between 0 and 1 shows at the end."""
+    """Collects metrics until all are known, since only then it is clear whether one stays between 0 and 1."""
 
-    def __init__(self, held: Gathering, options: Mapping[str, str]) -> None:
-        self._held = held
-        self._named = {name: _scale(name, text) for name, text in options.items() if _names_a_scale(name)}
-        self._measured: list[_Measured] = []
+    def __init__(self, builder: RecordBuilder, options: Mapping[str, str]) -> None:
+        self._builder = builder
+        self._named_scales = {name: _parse_scale(name, text) for name, text in options.items() if _names_a_scale(name)}
+        self._measurements: list[_Measurement] = []
         self._less: set[_Name] = set()
 
     def add(
-        self, judge: str, item: str, shown: tuple[str, int], value: float | Fault, *, criterion: str = "overall",
-        text: str = "", of: str = "", less: bool = False,
-    ) -> None:  # fmt: skip
-        """Enter a number or a fault, `of` some task or benchmark; where `less` is better, it is taken with a minus."""
+        self,
+        judge: str,
+        item: str,
+        shown_response: tuple[str, int],
+        value: float | Fault,
+        *,
+        criterion: str = "overall",
+        text: str = "",
+        task: str = "",
+        less: bool = False,
+    ) -> None:
+        """Add a number or a fault of some `task`; if `less` is better, the number is negated."""
         value = -value if less and not isinstance(value, str) else value
-        self._measured.append(_Measured(judge, item, shown, value, criterion, text, of))
+        self._measurements.append(_Measurement(judge, item, shown_response, value, criterion, text, task))
         if less:
-            self._less.add((judge, criterion, of))
+            self._less.add((judge, criterion, task))
 
     def settle(self) -> None:
-        """Enter all of it as verdicts, each measure on one scale."""
+        """Add all metrics as verdicts, each metric on one scale."""
         values: dict[_Name, list[float]] = {}
-        for one in self._measured:
-            ruled = values.setdefault((one.judge, one.criterion, one.of), [])
-            ruled += [] if isinstance(one.value, str) else [one.value]
-        scales = {name: self._on(name, of_one) for name, of_one in values.items()}
-        known = {part for name in values for part in _parts(name)}
-        if unknown := {name.partition(".")[2] for name in self._named} - {"", *known}:
-            there = ", ".join(sorted(known - {"overall"})) or "none"
+        for measurement in self._measurements:
+            numbers = values.setdefault((measurement.judge, measurement.criterion, measurement.task), [])
+            numbers += [] if isinstance(measurement.value, str) else [measurement.value]
+        scales = {name: self._scale_of(name, measure_values) for name, measure_values in values.items()}
+        measure_names = {part for name in values for part in _measure_names(name)}
+        if unknown := {name.partition(".")[2] for name in self._named_scales} - {"", *measure_names}:
+            there = ", ".join(sorted(measure_names - {"overall"})) or "none"
             raise InputError(f"the option {SCALE}.{min(unknown)} is of nothing that was measured; there is {there}")
-        for one in self._measured:
-            form = scales[one.judge, one.criterion, one.of]
-            if isinstance(one.value, str):
-                ruling: list[float] | Fault = one.value
-            elif form.low <= one.value <= form.high:
-                ruling = [one.value]
+        for measurement in self._measurements:
+            form = scales[measurement.judge, measurement.criterion, measurement.task]
+            if isinstance(measurement.value, str):
+                marks_or_fault: list[float] | Fault = measurement.value
+            elif form.low <= measurement.value <= form.high:
+                marks_or_fault = [measurement.value]
             else:
-                self._held.leave_out(f"values of {_called(one.judge, one.criterion)} outside of {_ends(form)}")
+                self._builder.leave_out(
+                    f"values of {_measure_label(measurement.judge, measurement.criterion)} outside of "
+                    f"{_scale_ends(form)}"
+                )
                 continue
-            trial = self._held.rule(
-                one.judge, one.item, [one.shown], form.spec, ruling, criterion=one.criterion, text=one.text
+            trial = self._builder.add_verdict(
+                measurement.judge,
+                measurement.item,
+                [measurement.shown_response],
+                form.spec,
+                marks_or_fault,
+                criterion=measurement.criterion,
+                text=measurement.text,
             )
             if trial:
-                self._held.leave_out(f"further values of {one.judge} on the same answers: taken as next trials")
+                self._builder.leave_out(
+                    f"further values of {measurement.judge} on the same answers: taken as next trials"
+                )
 
-    def _on(self, name: _Name, values: Sequence[float]) -> Real:
-        """The scale of one measure, which is said where it is not the usual one."""
-        judge, criterion, of = name
-        for part in _parts(name):
-            if (own := self._named.get(f"{SCALE}.{part}")) is not None:
-                return _turned(own) if name in self._less else own
+    def _scale_of(self, name: _Name, values: Sequence[float]) -> Real:
+        judge, criterion, task = name
+        for part in _measure_names(name):
+            if (own_scale := self._named_scales.get(f"{SCALE}.{part}")) is not None:
+                return _negated_scale(own_scale) if name in self._less else own_scale
         low, high = min(values, default=0), max(values, default=0)
         less = name in self._less
         if not less and low >= 0 and high <= 1:
             return Real(0, 1)
-        named = self._named.get(SCALE)
-        if named is not None:
-            form = _turned(named) if less else named
+        named_scale = self._named_scales.get(SCALE)
+        if named_scale is not None:
+            form = _negated_scale(named_scale) if less else named_scale
         elif less and low >= -1 and high <= 0:
             form = Real(-1, 0)
         else:
             form = Real(math.floor(low), max(math.ceil(high), math.floor(low) + 1))
-        what = f"values of {_called(judge, criterion)}" + (f" in {of}" if of else "")
+        what = f"values of {_measure_label(judge, criterion)}" + (f" in {task}" if task else "")
         if less:
             what += ", of which less is better: taken with a minus,"
-        how = "" if named is not None else f", as observed; --option {SCALE}.{_parts(name)[-1]}=LOW-HIGH names another"
-        self._held.leave_out(f"{what} on the scale from {_ends(form)}{how}", len(values))
+        how = (
+            ""
+            if named_scale is not None
+            else f", as observed; --option {SCALE}.{_measure_names(name)[-1]}=LOW-HIGH names another"
+        )
+        self._builder.leave_out(f"{what} on the scale from {_scale_ends(form)}{how}", len(values))
         return form
 
 
-def _parts(name: _Name) -> tuple[str, ...]:
-    """The names by which an option may call a measure, the most exact one first: a filter's name may be left out.
+def _measure_names(name: _Name) -> tuple[str, ...]:
+    """Return the names that an option may use for a metric, most specific first; the filter's name is optional.
 
-    >>> _parts(("acc,strict", "overall", "")), _parts(("gpt-4o", "score", "MMVet"))
+    >>> _measure_names(("acc,strict", "overall", "")), _measure_names(("gpt-4o", "score", "MMVet"))
     (('acc,strict', 'acc'), ('gpt-4o', 'score'))
     """
     judge, criterion, _ = name
     return tuple(dict.fromkeys((judge, judge.partition(",")[0], *(() if criterion == "overall" else (criterion,)))))
 
 
-def _called(judge: str, criterion: str) -> str:
+def _measure_label(judge: str, criterion: str) -> str:
     return judge if criterion == "overall" else f"{judge} on {criterion}"
 
 
-def _ends(form: Real) -> str:
+def _scale_ends(form: Real) -> str:
     return f"{form.low:g} to {form.high:g}"
 
 
-def _turned(form: Real) -> Real:
+def _negated_scale(form: Real) -> Real:
     return Real(-form.high, -form.low)
 
 
@@ -137,8 +159,8 @@ def _names_a_scale(option: str) -> bool:
     return option == SCALE or option.startswith(f"{SCALE}.")
 
 
-def _scale(name: str, text: str) -> Real:
+def _parse_scale(name: str, text: str) -> Real:
     try:
-        return real_of(text)
+        return parse_real(text)
     except InputError as error:
         raise InputError(f"a scale runs from low to high, as {name}=0-10; found {text!r}") from error

@@ -1,4 +1,4 @@
-"""VLMEvalKit: a benchmark's table, the sheets of what models answered, and those of what judges made of it."""
+"""Importer of VLMEvalKit: benchmark tables, sheets with models' answers, and sheets with judges' scores."""
 
 from __future__ import annotations
 
@@ -10,55 +10,77 @@ from string import ascii_uppercase
 from typing import Any, NamedTuple
 
 from fullbench.core.item import WITHOUT_PICTURES, Item, Part, Turn
-from fullbench.core.reproduction import Brought
+from fullbench.core.reproduction import LoadedData
 from fullbench.core.verdict import Fault
 from fullbench.errors import InputError
-from fullbench.files.exchange.importer_base import Gathering, files_in, picture_of, pictures_among, stem_of, words_of
+from fullbench.files.exchange.importer_base import (
+    RecordBuilder,
+    files_in,
+    picture_of,
+    pictures_among,
+    stem_of,
+    words_of,
+)
 from fullbench.files.exchange.metric_scales import Measures, number_of
 from fullbench.files.exchange.xlsx import sheet_rows
 
-_MARKED = ("hit", "score", "match", "eval_score")
-_UNANSWERED = "Failed to obtain answer"
-"""What VLMEvalKit writes in place of an answer that no server gave."""
-_UNREAD = "retries failed"
-"""What it logs beside a score of 0 where nothing that the judge replied could be read."""
+_MARK_COLUMNS = ("hit", "score", "match", "eval_score")
+_NO_ANSWER = "Failed to obtain answer"
+"""VLMEvalKit's text for an answer that no server returned."""
+_UNREADABLE_NOTE = "retries failed"
+"""Log entry next to a score of 0 if no reply of the judge could be parsed."""
 _NOTHING = {"", "nan", "null", "none", "n/a", "na", "<na>"}
-"""What pandas reads as nothing: judged sheets have an answer of these words as none, or as `nan`."""
+"""Texts that pandas reads as missing: judged sheets contain such an answer as empty or as `nan`."""
 _FULL = 32_767
-"""The most characters that a cell of .xlsx holds; VLMEvalKit cuts what is longer."""
-_ABOUT = {"index", "id", "image", "image_path", "question", "answer", "prediction", "hint", "model", *ascii_uppercase}
+"""Maximum characters of a cell in .xlsx; VLMEvalKit truncates longer ones."""
+_SUBJECT_COLUMNS = {
+    "index",
+    "id",
+    "image",
+    "image_path",
+    "question",
+    "answer",
+    "prediction",
+    "hint",
+    "model",
+    *ascii_uppercase,
+}
 
 
-def vlmevalkit(path: Path, options: Mapping[str, str]) -> Brought:
-    """A benchmark's TSV (index, image, question, A, B, C, D, answer), or result sheets with a column `prediction`.
+def import_vlmevalkit(path: Path, options: Mapping[str, str]) -> LoadedData:
+    """Import a benchmark's TSV, or result sheets with a column `prediction`.
 
-    A folder may hold several of both. A sheet is called MODEL_BENCHMARK.xlsx, or MODEL_BENCHMARK_JUDGE_result.xlsx; the
-    model is the column or option `model`, the folder that the sheet lies in, or what stands before the benchmark.
-    Columns `hit` and `score` (or those that the option `marks` names) become verdicts of the judge in the name (option
-    `judge`), on the scale from 0 to 1 or on that of the option `scale`.
+    The TSV has the columns index, image, question, A, B, C, D, answer. A folder may hold several of both. A sheet is
+    called MODEL_BENCHMARK.xlsx, or MODEL_BENCHMARK_JUDGE_result.xlsx. The model is the column or option `model`, the
+    sheet's folder, or the part of the name before the benchmark. Columns `hit` and `score` (or those in the option
+    `marks`) become verdicts of the judge in the name (option `judge`), on the scale 0 to 1 or the option `scale`.
     """
-    heads = {file: head for file in files_in(path, "*.tsv", "*.xlsx", "*.json") if (head := _columns(file, path))}
+    heads = {file: head for file in files_in(path, "*.tsv", "*.xlsx", "*.json") if (head := _read_columns(file, path))}
     benchmarks = {file: stem_of(file) for file, head in heads.items() if "prediction" not in head}
-    titles = _titles([file for file in heads if file not in benchmarks], [*benchmarks.values()], options, heads)
-    marked = tuple(options["marks"].split(",")) if "marks" in options else _MARKED
-    absent = [column for column in marked if not any(column in head for head in heads.values())]
+    titles = _sheet_titles([file for file in heads if file not in benchmarks], [*benchmarks.values()], options, heads)
+    mark_columns = tuple(options["marks"].split(",")) if "marks" in options else _MARK_COLUMNS
+    absent = [column for column in mark_columns if not any(column in head for head in heads.values())]
     if absent and "marks" in options:
         raise InputError(f"there is no column {absent[0]!r} in any sheet", path=path)
     titles |= {file: _Title("", name, "") for file, name in benchmarks.items()}
-    asked = {titles[file].benchmark: head for file, head in heads.items() if titles[file].judge in {"", "vlmevalkit"}}
-    held = Gathering(path)
-    kit = _Kit(
-        held, Measures(held, options), marked, asked, frozenset(benchmarks.values()),
+    question_columns = {
+        titles[file].benchmark: head for file, head in heads.items() if titles[file].judge in {"", "vlmevalkit"}
+    }
+    builder = RecordBuilder(path)
+    kit = _SheetImporter(
+        builder, Measures(builder, options), mark_columns, question_columns, frozenset(benchmarks.values()),
         several=len({title.benchmark for title in titles.values()}) > 1,
     )  # fmt: skip
     for file in sorted(heads, key=lambda file: file not in benchmarks):
         for line, row in sheet_rows(file):
             kit.enter(row, line, file, titles[file])
-    return kit.brought()
+    return kit.build()
 
 
 class _Title(NamedTuple):
-    """What a sheet is of; a benchmark's table has no model and no judge, and a sheet with a column for it no model."""
+    """Model, benchmark and judge of a sheet.
+    A benchmark's table has neither model nor judge. A sheet with a model column has no model here.
+    """
 
     model: str
     benchmark: str
@@ -66,94 +88,99 @@ class _Title(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Kit:
-    """Tables and sheets as they are read, tables first."""
+class _SheetImporter:
+    """Imports rows of tables and sheets; tables must come first."""
 
-    held: Gathering
+    builder: RecordBuilder
     measures: Measures
-    marked: tuple[str, ...]
-    asked: Mapping[str, set[str]]
-    """The columns of each benchmark's questions, which are no marks."""
+    mark_columns: tuple[str, ...]
+    question_columns: Mapping[str, set[str]]
+    """Columns of each benchmark's questions, which are not marks."""
     tables: frozenset[str]
     several: bool
     pictures: dict[tuple[str, str], str] = field(default_factory=dict)
-    known: dict[tuple[str, str], str] = field(default_factory=dict)
-    unanswered: set[tuple[str, str]] = field(default_factory=set)
-    cut: set[tuple[str, str, int]] = field(default_factory=set)
+    item_ids: dict[tuple[str, str], str] = field(default_factory=dict)
+    unanswered_keys: set[tuple[str, str]] = field(default_factory=set)
+    cut_answers: set[tuple[str, str, int]] = field(default_factory=set)
 
     def enter(self, row: Mapping[str, Any], line: int, file: Path, title: _Title) -> None:
-        """Enter a row: the item that it asks, and the answer and marks that it has."""
         item = self._item(row, words_of(row.get("index", row.get("id", line))), file, title.benchmark)
         if "prediction" not in row:
             return
         model = title.model or words_of(row.get("model"))
         answer = words_of(row["prediction"])
-        if _UNANSWERED in answer:
-            self.unanswered.add((item, model))
+        if _NO_ANSWER in answer:
+            self.unanswered_keys.add((item, model))
             return
-        shown = (model, self.held.response(item, model, (self._answer(item, model, answer),)))
+        shown_response = (model, self.builder.add_response(item, model, (self._answer(item, model, answer),)))
         if file.suffix == ".xlsx" and len(answer) == _FULL:
-            self.cut.add((item, *shown))
-        for column in self.marked:
+            self.cut_answers.add((item, *shown_response))
+        for column in self.mark_columns:
             if row.get(column) is not None:
-                self._mark(item, shown, title, column, row)
-        for column in set(row) - _ABOUT - set(self.marked) - self.asked.get(title.benchmark, set()):
+                self._mark(item, shown_response, title, column, row)
+        for column in (
+            set(row) - _SUBJECT_COLUMNS - set(self.mark_columns) - self.question_columns.get(title.benchmark, set())
+        ):
             if not isinstance(row[column], str) and number_of(row[column]) is not None:
-                self.held.leave_out(
-                    f"numbers in the column {column!r}, which is not among {', '.join(self.marked)}: --option "
+                self.builder.leave_out(
+                    f"numbers in the column {column!r}, which is not among {', '.join(self.mark_columns)}: --option "
                     f"marks={column} takes it"
                 )
 
     def _item(self, row: Mapping[str, Any], index: str, file: Path, benchmark: str) -> str:
         place, image = (benchmark, index), row.get("image")
         if isinstance(image, str) and image:
-            again = self.pictures.get((benchmark, image), image)  # one that occurs again is named by its index
+            again = self.pictures.get((benchmark, image), image)  # a repeated picture is given by its index
             self.pictures[place] = again
-        if place not in self.known:
-            item = _asked(f"{benchmark}/{index}" if self.several else index, row, self.pictures.get(place), file)
+        if place not in self.item_ids:
+            item = _question_item(
+                f"{benchmark}/{index}" if self.several else index, row, self.pictures.get(place), file
+            )
             if not item.pictures and benchmark not in self.tables:
-                self.held.leave_out("pictures that the sheets do not hold: put the benchmark's .tsv beside them")
+                self.builder.leave_out("pictures that the sheets do not hold: put the benchmark's .tsv beside them")
                 item = replace(item, tags={**item.tags, WITHOUT_PICTURES: f"{benchmark}.tsv, index {index}"})
             elif WITHOUT_PICTURES in item.tags:
-                self.held.leave_out("items with pictures that the table names and that are not there")
-            self.known[place] = self.held.item(item)
-        return self.known[place]
+                self.builder.leave_out("items with pictures that the table names and that are not there")
+            self.item_ids[place] = self.builder.add_item(item)
+        return self.item_ids[place]
 
     def _answer(self, item: str, model: str, answer: str) -> str:
-        """What a model answered; where a judged sheet has nothing for it, what the sheet of its answers has."""
-        before = self.held.responses.get((item, model, 0))
+        before = self.builder.responses.get((item, model, 0))
         if before is not None and answer.lower() in _NOTHING and before.text.lower() in _NOTHING:
             return before.text
         return "" if answer == "nan" else answer
 
-    def _mark(self, item: str, shown: tuple[str, int], title: _Title, column: str, row: Mapping[str, Any]) -> None:
+    def _mark(
+        self, item: str, shown_response: tuple[str, int], title: _Title, column: str, row: Mapping[str, Any]
+    ) -> None:
         mark, log = number_of(row[column]), words_of(row.get("log"))
         if mark is None:
-            self.held.leave_out(f"marks in the column {column!r} that are no number")
+            self.builder.leave_out(f"marks in the column {column!r} that are no number")
             return
-        unread = _UNREAD in log or mark == -1
-        if unread:
-            self.held.leave_out(
+        is_unreadable = _UNREADABLE_NOTE in log or mark == -1
+        if is_unreadable:
+            self.builder.leave_out(
                 "scores of 0 or -1 in place of replies that could not be read: taken as such, and as no marks"
             )
-        ruling: float | Fault = "unreadable" if unread else mark
-        self.measures.add(title.judge, item, shown, ruling, criterion=column, text=log, of=title.benchmark)
+        mark_or_fault: float | Fault = "unreadable" if is_unreadable else mark
+        self.measures.add(
+            title.judge, item, shown_response, mark_or_fault, criterion=column, text=log, task=title.benchmark
+        )
 
-    def brought(self) -> Brought:
-        """All of it, once the last row has been read."""
-        if self.unanswered:
-            self.held.leave_out("answers that VLMEvalKit could not obtain", len(self.unanswered))
-        if self.cut:
-            self.held.leave_out(
+    def build(self) -> LoadedData:
+        if self.unanswered_keys:
+            self.builder.leave_out("answers that VLMEvalKit could not obtain", len(self.unanswered_keys))
+        if self.cut_answers:
+            self.builder.leave_out(
                 f"answers of {_FULL:,} characters, all that a cell of .xlsx holds: their ends may be missing",
-                len(self.cut),
+                len(self.cut_answers),
             )
         self.measures.settle()
-        return self.held.brought()
+        return self.builder.build()
 
 
-def _columns(file: Path, path: Path) -> set[str]:
-    """The columns of a sheet; none of a .json in a folder that holds something else than what models answered."""
+def _read_columns(file: Path, path: Path) -> set[str]:
+    """Return the columns of a sheet; empty for a .json in a folder that contains no models' answers."""
     try:
         head = set(next(iter(sheet_rows(file)))[1])
     except InputError:
@@ -163,68 +190,66 @@ def _columns(file: Path, path: Path) -> set[str]:
     return set() if file.suffix == ".json" and file != path and "prediction" not in head else head
 
 
-def _titles(
+def _sheet_titles(
     sheets: list[Path], benchmarks: list[str], options: Mapping[str, str], heads: Mapping[Path, set[str]]
 ) -> dict[Path, _Title]:
-    """Model, benchmark and judge of every sheet, by its name and by the names around it; a column has the model's."""
     parts = {
-        file: ("", stem_of(file)) if "model" in heads[file] else _model(file, benchmarks, options.get("model"))
+        file: ("", stem_of(file)) if "model" in heads[file] else _split_model(file, benchmarks, options.get("model"))
         for file in sheets
     }
-    known = sorted({*benchmarks, *(rest for _, rest in parts.values())}, key=len)
+    benchmark_names = sorted({*benchmarks, *(name_end for _, name_end in parts.values())}, key=len)
     titles = {}
-    for file, (model, rest) in parts.items():
-        whole = [name for name in known if f"{rest}_".startswith(f"{name}_")]
-        benchmark = next((name for name in reversed(whole) if name in benchmarks), whole[0])
-        judge = re.sub(r"_?(result|score)$", "", rest.removeprefix(benchmark).removeprefix("_"))
+    for file, (model, name_end) in parts.items():
+        matching_names = [name for name in benchmark_names if f"{name_end}_".startswith(f"{name}_")]
+        benchmark = next((name for name in reversed(matching_names) if name in benchmarks), matching_names[0])
+        judge = re.sub(r"_?(result|score)$", "", name_end.removeprefix(benchmark).removeprefix("_"))
         titles[file] = _Title(model, benchmark, options.get("judge") or judge or "vlmevalkit")
     return titles
 
 
-def _model(file: Path, benchmarks: list[str], named: str | None) -> tuple[str, str]:
-    """The model of a sheet, and what of the sheet's name follows it."""
+def _split_model(file: Path, benchmarks: list[str], model_name: str | None) -> tuple[str, str]:
     stem = stem_of(file)
-    around = [named, *(parent.name for parent in file.resolve().parents)]
+    around = [model_name, *(parent.name for parent in file.resolve().parents)]
     for model in filter(None, around):
         if stem.startswith(f"{model}_"):
             return model, stem.removeprefix(f"{model}_")
     for benchmark in sorted(benchmarks, key=len, reverse=True):
-        model, found, rest = f"{stem}_".partition(f"_{benchmark}_")
-        if found:
-            return named or model, f"{benchmark}_{rest}".strip("_")
-    if named is None and stem.count("_") != 1:
+        model, separator, name_end = f"{stem}_".partition(f"_{benchmark}_")
+        if separator:
+            return model_name or model, f"{benchmark}_{name_end}".strip("_")
+    if model_name is None and stem.count("_") != 1:
         raise InputError(
             f"which part of {stem!r} is the model's name? Put the sheet into a folder of that name, the benchmark's "
             ".tsv beside it, or say --option model=NAME",
             path=file,
         )
-    model, _, rest = stem.partition("_")
-    return named or model, stem if named else rest
+    model, _, name_end = stem.partition("_")
+    return model_name or model, stem if model_name else name_end
 
 
-def _asked(name: str, row: Mapping[str, Any], image: str | None, file: Path) -> Item:
+def _question_item(name: str, row: Mapping[str, Any], image: str | None, file: Path) -> Item:
     if "question" not in row:
         raise InputError(f"a row has no 'question'; found {', '.join(row)}; is it a file of this kind?", path=file)
     options = [f"{letter}. {row[letter]}" for letter in ascii_uppercase if row.get(letter) not in {None, ""}]
     hint = [f"Hint: {row['hint']}"] if isinstance(row.get("hint"), str) and row["hint"] else []
     words = "\n".join([*hint, words_of(row["question"]), *options])
-    parts: list[Part] = [picture_of(f"data:;base64,{code}", file) for code in _coded(image)]
+    parts: list[Part] = [picture_of(f"data:;base64,{code}", file) for code in _base64_pictures(image)]
     tags = {name: str(row[name]) for name in ("category", "l2-category", "split") if row.get(name) is not None}
     if not image and isinstance(row.get("image_path"), str):
-        found, missing = pictures_among(_quoted(row["image_path"]), file)
-        parts.extend(found)
+        pictures, missing = pictures_among(_picture_names(row["image_path"]), file)
+        parts.extend(pictures)
         tags |= {WITHOUT_PICTURES: "\n".join(missing)} if missing else {}
     answer = row.get("answer")
     return Item(name, (Turn("user", (*parts, words)),), None if answer is None else str(answer), tags=tags)
 
 
-def _coded(image: str | None) -> list[str]:
-    """The pictures of a cell, in base64: one, or several in brackets as Python writes a list."""
+def _base64_pictures(image: str | None) -> list[str]:
+    """Return the base64 pictures of a cell: one, or several in a Python list."""
     if image is None or not image.startswith("["):
         return [image] if image else []
     return re.findall(r"[A-Za-z0-9+/=]{16,}", image)
 
 
-def _quoted(names: str) -> list[str]:
-    """The names in a cell: one, or several in brackets as Python writes a list."""
+def _picture_names(names: str) -> list[str]:
+    """Return the names in a cell: one, or several in a Python list."""
     return re.findall(r"['\"]([^'\"]+)['\"]", names) if names.startswith("[") else [names]

@@ -1,4 +1,4 @@
-"""Texts as vectors, token by token: every token looks for its nearest in the other text (BERTScore)."""
+"""BERTScore: every token vector is matched to its nearest one in the other text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ else:
 
 
 class Encoder(Protocol):
-    """Whatever turns a text into vectors, a row for each of its tokens, and says which of these count (1 or 0)."""
+    """Turns a text into vectors, one row per token, and a weight of each token (1 counts, 0 does not)."""
 
     @property
     def name(self) -> str: ...
@@ -28,9 +28,9 @@ class Encoder(Protocol):
 
 
 def bert_score(candidate: tuple[Vectors, Vectors], reference: tuple[Vectors, Vectors]) -> float:
-    """The F1 of greedy matching by cosine (Zhang et al. 2020, arXiv:1904.09675), without weights by rarity.
+    """Return the F1 of greedy matching by cosine (Zhang et al. 2020, arXiv:1904.09675), without rarity weights.
 
-    Tokens that do not count (the marks around a text) can be matched, as in the authors' code.
+    Tokens that do not count (the special tokens around a text) can be matched, as in the authors' code.
 
     >>> import numpy as np
     >>> one, two = np.array([[1.0, 0.0]]), np.array([[2.0, 0.0], [0.0, 1.0]])
@@ -39,25 +39,25 @@ def bert_score(candidate: tuple[Vectors, Vectors], reference: tuple[Vectors, Vec
     """
     import numpy as np
 
-    (ours, counts), (theirs, counted) = candidate, reference
-    if not counts.sum() or not counted.sum():
+    (candidate_vectors, candidate_counts), (reference_vectors, reference_counts) = candidate, reference
+    if not candidate_counts.sum() or not reference_counts.sum():
         return 0.0
-    near = _unit(ours, np) @ _unit(theirs, np).T
-    precision = float(np.average(near.max(axis=1), weights=counts))
-    recall = float(np.average(near.max(axis=0), weights=counted))
+    near = _normalise_rows(candidate_vectors, np) @ _normalise_rows(reference_vectors, np).T
+    precision = float(np.average(near.max(axis=1), weights=candidate_counts))
+    recall = float(np.average(near.max(axis=0), weights=reference_counts))
     return 2 * precision * recall / (precision + recall) if precision + recall > 0 else 0.0
 
 
-def _unit(vectors: Vectors, np: Any) -> Any:
+def _normalise_rows(vectors: Vectors, np: Any) -> Any:
     length = np.linalg.norm(vectors, axis=1, keepdims=True)
     return vectors / np.where(length > 0, length, 1.0)
 
 
-class Spelling:
-    """A small encoder that needs no download: words by the letters in them, so that likely forms of a word are near.
+class SpellingEncoder:
+    """A small encoder without any download: similarly spelled words have similar vectors.
 
     Every run of three letters of a word (with its ends marked) has a fixed random direction; a word is their sum. It
-    knows spelling and nothing of meaning: give a real encoder where meaning matters.
+    knows spelling but not meaning: use a real encoder if meaning matters.
     """
 
     def __init__(self, size: int = 64) -> None:
@@ -68,45 +68,45 @@ class Spelling:
         import numpy as np
 
         words = words_of(text)
-        vectors = np.stack([_word(word, self.size) for word in words]) if words else np.zeros((0, self.size))
+        vectors = np.stack([_word_vector(word, self.size) for word in words]) if words else np.zeros((0, self.size))
         return vectors, np.ones(len(words))
 
 
 @lru_cache(maxsize=100_000)
-def _word(word: str, size: int) -> Any:
+def _word_vector(word: str, size: int) -> Any:
     import numpy as np
 
-    marked = f"<{word}>"
+    bounded_word = f"<{word}>"
     total = np.zeros(size)
-    for start in range(max(1, len(marked) - 2)):
-        total += _direction(marked[start : start + 3], size)
+    for start in range(max(1, len(bounded_word) - 2)):
+        total += _letters_direction(bounded_word[start : start + 3], size)
     return total
 
 
 @lru_cache(maxsize=100_000)
-def _direction(letters: str, size: int) -> Any:
+def _letters_direction(letters: str, size: int) -> Any:
     import numpy as np
 
     seed = int.from_bytes(hashlib.blake2b(letters.encode(), digest_size=8).digest(), "big")
     return np.random.default_rng(seed).standard_normal(size)
 
 
-def cached(encoder: Encoder, size: int = 4096) -> Callable[[str], tuple[Vectors, Vectors]]:
-    """The encoder with its latest texts kept, for a reference is met many times."""
+def cache_encodings(encoder: Encoder, size: int = 4096) -> Callable[[str], tuple[Vectors, Vectors]]:
+    """Cache the latest texts of an encoder, since a reference occurs many times."""
     return lru_cache(maxsize=size)(encoder)
 
 
-def compared(
+def scores_against_reference(
     encoder: Callable[[str], tuple[Vectors, Vectors]], texts: Sequence[str], reference: str, baseline: float = 0.0
 ) -> list[float]:
-    """The BERTScore of each text with the reference; rescaled, so that texts that have nothing in common get 0."""
+    """Return the BERTScore of each text with the reference, rescaled so that unrelated texts get 0."""
     scores = [bert_score(encoder(text), encoder(reference)) for text in texts]
     return [(score - baseline) / (1 - baseline) for score in scores]
 
 
 def baseline_of(encoder: Callable[[str], tuple[Vectors, Vectors]], texts: Sequence[str]) -> float:
-    """The mean score of texts that have nothing to do with each other: each beside the next of a sorted list."""
-    listed = sorted(set(texts))
-    pairs = zip(listed, [*listed[1:], *listed[:1]], strict=True)
-    scores = [bert_score(encoder(one), encoder(two)) for one, two in pairs]
+    """Return the mean score of unrelated texts: each with the next of a sorted list."""
+    sorted_texts = sorted(set(texts))
+    pairs = zip(sorted_texts, [*sorted_texts[1:], *sorted_texts[:1]], strict=True)
+    scores = [bert_score(encoder(text), encoder(next_text)) for text, next_text in pairs]
     return sum(scores) / len(scores)

@@ -1,4 +1,4 @@
-"""CIDEr-D: shared runs of words, weighed by how rare they are among all references."""
+"""CIDEr-D: shared n-grams, weighted by their rarity among all references."""
 
 from __future__ import annotations
 
@@ -8,66 +8,70 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from fullbench.errors import InputError
-from fullbench.judges.metrics.ngram_overlap import Words, ngrams
+from fullbench.judges.metrics.ngram_overlap import Words, count_ngrams
 
 _ORDER = 4
-_SIGMA = 6.0
+_SIGMA = 6.0  # width of the Gaussian penalty for a difference in length
 _Vector = tuple[dict[tuple[str, ...], float], float]
 
 
 @dataclass(frozen=True)
 class Cider:
-    """CIDEr-D (Vedantam et al. 2015, arXiv:1411.5726) with the references that say what is rare.
+    """CIDEr-D (Vedantam et al. 2015, arXiv:1411.5726) with the references that define rarity.
 
-    >>> metric = Cider.of([["a", "red", "kite"], ["a", "blue", "boat"]])
+    >>> metric = Cider.from_references([["a", "red", "kite"], ["a", "blue", "boat"]])
     >>> round(metric.score("a red kite".split(), ["a red kite".split()]), 3)
     7.5
     """
 
     documents: int
-    seen: Counter[tuple[str, ...]]
+    document_counts: Counter[tuple[str, ...]]
     _vectors: dict[tuple[str, ...], list[_Vector]] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, references: Iterable[Words]) -> Cider:
-        """The metric, from the references of all items: one document each."""
-        seen: Counter[tuple[str, ...]] = Counter()
+    def from_references(cls, references: Iterable[Words]) -> Cider:
+        """Build the metric from the references of all items, one document each."""
+        document_counts: Counter[tuple[str, ...]] = Counter()
         documents = 0
         for words in references:
             documents += 1
             for n in range(1, _ORDER + 1):
-                seen.update(set(ngrams(words, n)))
+                document_counts.update(set(count_ngrams(words, n)))
         if documents < 2:
             raise InputError(f"CIDEr weighs words by how rare they are among references; found {documents} of them")
-        return cls(documents, seen)
+        return cls(documents, document_counts)
 
-    def _weighed(self, words: Words) -> list[_Vector]:
+    def _weight_vectors(self, words: Words) -> list[_Vector]:
         log_all = math.log(self.documents)
         vectors = []
         for n in range(1, _ORDER + 1):
             weights = {
-                gram: count * (log_all - math.log(max(1, self.seen.get(gram, 0))))
-                for gram, count in ngrams(words, n).items()
+                gram: count * (log_all - math.log(max(1, self.document_counts.get(gram, 0))))
+                for gram, count in count_ngrams(words, n).items()
             }
             vectors.append((weights, math.sqrt(sum(weight * weight for weight in weights.values()))))
         return vectors
 
-    def _of_reference(self, words: Words) -> list[_Vector]:
+    def _reference_vectors(self, words: Words) -> list[_Vector]:
         key = tuple(words)
         if key not in self._vectors:
-            self._vectors[key] = self._weighed(words)
+            self._vectors[key] = self._weight_vectors(words)
         return self._vectors[key]
 
     def score(self, candidate: Words, references: Sequence[Words]) -> float:
-        """From 0 to 10: the mean over references and over runs of one to four words."""
-        vectors = self._weighed(candidate)
+        """Return a score from 0 to 10: the mean over references and over n-grams of one to four words."""
+        vectors = self._weight_vectors(candidate)
         total = 0.0
         for reference in references:
             penalty = math.exp(-((len(candidate) - len(reference)) ** 2) / (2 * _SIGMA**2))
-            for (weights, long), (wanted, wide) in zip(vectors, self._of_reference(reference), strict=True):
-                if long and wide:
-                    shared = sum(
-                        min(weight, wanted[gram]) * wanted[gram] for gram, weight in weights.items() if gram in wanted
+            for (weights, candidate_norm), (reference_weights, reference_norm) in zip(
+                vectors, self._reference_vectors(reference), strict=True
+            ):
+                if candidate_norm and reference_norm:
+                    overlap = sum(
+                        min(weight, reference_weights[gram]) * reference_weights[gram]
+                        for gram, weight in weights.items()
+                        if gram in reference_weights
                     )
-                    total += penalty * shared / (long * wide)
+                    total += penalty * overlap / (candidate_norm * reference_norm)
         return 10 * total / (_ORDER * len(references))

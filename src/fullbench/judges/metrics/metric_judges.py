@@ -1,4 +1,4 @@
-"""The metrics as judges: the response nearer to the reference is the better one."""
+"""Text metrics as judges: the response closer to the reference is better."""
 
 from __future__ import annotations
 
@@ -11,26 +11,30 @@ from typing import Any, ClassVar, Literal, get_args
 
 from fullbench.core.case import Case
 from fullbench.core.digests import digest
-from fullbench.core.judge import AsksNobody, Judge, Kind
+from fullbench.core.judge import CallsNoModel, Judge, Kind
 from fullbench.core.text import words_of
 from fullbench.core.verdict import Verdict
 from fullbench.errors import InputError
-from fullbench.judges.baselines import marks_from, unread
-from fullbench.judges.metrics.bertscore import Encoder, Spelling, baseline_of, cached, compared
+from fullbench.judges.baselines import marks_from, pictures_only_reason
+from fullbench.judges.metrics.bertscore import (
+    Encoder,
+    SpellingEncoder,
+    baseline_of,
+    cache_encodings,
+    scores_against_reference,
+)
 from fullbench.judges.metrics.cider import Cider
-from fullbench.judges.metrics.ngram_overlap import bleu4, meteor_of, rouge_l
+from fullbench.judges.metrics.ngram_overlap import bleu4_score, meteor_of, rouge_l
 from fullbench.judges.metrics.porter_stemmer import STEMMERS
 
 Metric = Callable[[Sequence[str], str], Sequence[float]]
-"""Takes the texts of the responses and the reference, and gives a figure from 0 to 1 for each."""
+"""Takes the texts of the responses and the reference; returns a score from 0 to 1 for each text."""
 
 
 @dataclass(frozen=True)
-class MetricJudge(AsksNobody):
-    """A judge that marks by a metric; recused where an item has no reference, responses are pictures, or the
-    ballot is not one it can fill in.
-
-    On a pair the higher figure wins; equal ones tie, where ties are allowed.
+class MetricJudge(CallsNoModel):
+    """A judge that marks by a metric. It abstains without a reference, on pictures, and on unsupported ballots.
+    On a pair the higher score wins; equal ones tie, if ties are allowed.
     """
 
     kind: ClassVar[Kind] = "metric"
@@ -39,70 +43,72 @@ class MetricJudge(AsksNobody):
     metric: Metric = field(repr=False)
     settings: Mapping[str, Any] = field(default_factory=dict)
 
-    def hear(self, cases: Iterable[Case]) -> Iterator[Verdict]:
+    def judge(self, cases: Iterable[Case]) -> Iterator[Verdict]:
         for case in cases:
             reference = case.item.reference
             marks = None
-            text = unread(case) if reference else "the item has no reference"
+            text = pictures_only_reason(case) if reference else "the item has no reference"
             if reference and not text:
-                figures = self.metric([response.text for response in case.responses], reference)
-                marks = marks_from(case.ballot, figures)
-                text = " ".join(f"{figure:.4f}" for figure in figures)
-            yield Verdict.of(case, self.name, "recused" if marks is None else marks, text=text)
+                scores = self.metric([response.text for response in case.responses], reference)
+                marks = marks_from(case.ballot, scores)
+                text = " ".join(f"{score:.4f}" for score in scores)
+            yield Verdict.from_case(case, self.name, "abstained" if marks is None else marks, text=text)
 
 
-def judge_by(name: str, metric: Metric, rest: str = "", options: Mapping[str, str] | None = None) -> MetricJudge:
-    """The judge that a metric of that name is; the first line of its docstring says what it is.
+def build_metric_judge(
+    name: str, metric: Metric, argument: str = "", options: Mapping[str, str] | None = None
+) -> MetricJudge:
+    """Build a judge from a metric; the first line of the metric's docstring becomes part of its settings.
 
-    What a metric takes by keyword alone are its options, words each: `meteor?stems=porter` calls it with
-    `stems="porter"`, and the judge's name ends with them. An option whose words are listed (`Literal`) takes no other.
+    Keyword-only parameters of the metric are its options, as strings: `meteor?stems=porter` calls it with
+    `stems="porter"`, and the judge's name ends with them. A `Literal` option accepts only the listed words.
     """
-    known = {
+    annotations_by_option = {
         key: parameter.annotation
         for key, parameter in inspect.signature(metric, eval_str=True).parameters.items()
         if parameter.kind is inspect.Parameter.KEYWORD_ONLY
     }
-    chosen = _plain(name, rest, options, tuple(known))
-    for key, value in chosen.items():
-        words = get_args(known[key])
-        if words and value not in words:
-            listed = ", ".join(word for word in words if word)
-            raise InputError(f"the option {key} of {name!r} is one of {listed}; found {value!r}")
+    option_values = _check_options(name, argument, options, tuple(annotations_by_option))
+    for key, value in option_values.items():
+        allowed_words = get_args(annotations_by_option[key])
+        if allowed_words and value not in allowed_words:
+            allowed_text = ", ".join(word for word in allowed_words if word)
+            raise InputError(f"the option {key} of {name!r} is one of {allowed_text}; found {value!r}")
     about = (metric.__doc__ or name).strip().splitlines()[0].rstrip(".")
-    if not chosen:
+    if not option_values:
         return MetricJudge(name, metric, {"metric": about})
-    named = "".join(f"+{value}" for _, value in sorted(chosen.items()))
-    return MetricJudge(f"{name}{named}", partial(metric, **chosen), {"metric": about, **chosen})
+    name_suffix = "".join(f"+{value}" for _, value in sorted(option_values.items()))
+    return MetricJudge(f"{name}{name_suffix}", partial(metric, **option_values), {"metric": about, **option_values})
 
 
-def _by_words(
-    figure: Callable[[Sequence[str], Sequence[str]], float], texts: Sequence[str], reference: str
+def _score_by_words(
+    word_metric: Callable[[Sequence[str], Sequence[str]], float], texts: Sequence[str], reference: str
 ) -> list[float]:
-    wanted = words_of(reference)
-    return [figure(words_of(text), wanted) for text in texts]
+    reference_words = words_of(reference)
+    return [word_metric(words_of(text), reference_words) for text in texts]
 
 
-def bleu(texts: Sequence[str], reference: str) -> list[float]:
+def bleu_scores(texts: Sequence[str], reference: str) -> list[float]:
     """BLEU-4, exponential smoothing."""
-    return _by_words(bleu4, texts, reference)
+    return _score_by_words(bleu4_score, texts, reference)
 
 
-def rouge(texts: Sequence[str], reference: str) -> list[float]:
+def rouge_scores(texts: Sequence[str], reference: str) -> list[float]:
     """ROUGE-L, F1."""
-    return _by_words(rouge_l, texts, reference)
+    return _score_by_words(rouge_l, texts, reference)
 
 
-def meteor(texts: Sequence[str], reference: str, *, stems: Literal["", "porter"] = "") -> list[float]:
+def meteor_scores(texts: Sequence[str], reference: str, *, stems: Literal["", "porter"] = "") -> list[float]:
     """METEOR, equal words.
 
-    With `stems` words meet as well that have the same stem.
+    With `stems`, words with the same stem match too.
     """
-    return _by_words(partial(meteor_of, stem=STEMMERS[stems] if stems else None), texts, reference)
+    return _score_by_words(partial(meteor_of, stem=STEMMERS[stems] if stems else None), texts, reference)
 
 
-def cider(rest: str = "", options: Mapping[str, str] | None = None) -> MetricJudge:
-    """The judge that `cider?corpus=ITEMS` names: CIDEr-D, words weighed by their rarity among the items' references."""
-    plain_options = _plain("cider", rest, options, ("corpus",))
+def build_cider_judge(argument: str = "", options: Mapping[str, str] | None = None) -> MetricJudge:
+    """Build the judge for `cider?corpus=ITEMS`: CIDEr-D with words weighted by rarity among the items' references."""
+    plain_options = _check_options("cider", argument, options, ("corpus",))
     if "corpus" not in plain_options:
         raise InputError("the judge 'cider' needs all references to know what is rare: cider?corpus=items.jsonl")
     from fullbench.files.item_files import read_items
@@ -111,89 +117,99 @@ def cider(rest: str = "", options: Mapping[str, str] | None = None) -> MetricJud
 
 
 def cider_over(references: Iterable[str]) -> MetricJudge:
-    """CIDEr over these references; the judge's name changes with them."""
+    """Build a CIDEr judge over these references; the judge's name changes with them."""
     texts = sorted(references)
-    metric = Cider.of(words_of(text) for text in texts)
+    metric = Cider.from_references(words_of(text) for text in texts)
 
-    def figure(words: Sequence[str], reference: Sequence[str]) -> float:
+    def score_words(words: Sequence[str], reference: Sequence[str]) -> float:
         return metric.score(words, [reference]) / 10
 
     return MetricJudge(
-        f"cider#{digest(texts)[:8]}", partial(_by_words, figure), {"metric": "CIDEr-D", "references": len(texts)}
+        f"cider#{digest(texts)[:8]}",
+        partial(_score_by_words, score_words),
+        {"metric": "CIDEr-D", "references": len(texts)},
     )
 
 
-def spelling(rest: str = "", options: Mapping[str, str] | None = None) -> MetricJudge:
-    """The judge that `spelling` names: words compared by the runs of three letters in them; no model, no meaning."""
-    _plain("spelling", rest, options, ())
-    encoder = Spelling()
-    caching = cached(encoder)
+def build_spelling_judge(argument: str = "", options: Mapping[str, str] | None = None) -> MetricJudge:
+    """Build the judge `spelling`: words compared by their runs of three letters, without model or meaning."""
+    _check_options("spelling", argument, options, ())
+    encoder = SpellingEncoder()
+    cached_encoder = cache_encodings(encoder)
     settings = {"metric": "F1 of words matched by their letters", "encoder": encoder.name}
-    return MetricJudge(encoder.name, partial(compared, caching), settings)
+    return MetricJudge(encoder.name, partial(scores_against_reference, cached_encoder), settings)
 
 
-def bertscore(rest: str = "", options: Mapping[str, str] | None = None) -> MetricJudge:
-    """The judge that `bertscore:MODEL` names: an encoder of the hub or of a folder.
+def build_bertscore_judge(argument: str = "", options: Mapping[str, str] | None = None) -> MetricJudge:
+    """Build the judge for `bertscore:MODEL`, with an encoder from the hub or a folder.
 
-    `layer` is the layer whose vectors are compared, `baseline` what unrelated texts score (a number, or a file of
-    items whose references are unrelated): with it the score is rescaled, so that these get 0.
+    `layer` is the layer whose vectors are compared. `baseline` is the score of unrelated texts: a number, or a file
+    of items whose references are unrelated. With it, scores are rescaled so that unrelated texts get 0.
     """
-    if not rest:
+    if not argument:
         raise InputError(
-            "bertscore needs an encoder: bertscore:roberta-large, or a folder with one; `spelling` compares letters "
+            "bertscore needs an encoder: bertscore:roberta-large, or a folder with one; `spelling` "
+            "compares letters "
             "without any"
         )
-    plain = _plain("bertscore", "", options, ("layer", "baseline", "revision", "device"))
-    from fullbench.judges.metrics.text_encoders import HubEncoder, texts_of
+    option_values = _check_options("bertscore", "", options, ("layer", "baseline", "revision", "device"))
+    from fullbench.judges.metrics.text_encoders import HubEncoder, reference_texts
 
-    layer = plain.get("layer")
+    layer = option_values.get("layer")
     if layer is not None and not layer.isdecimal():
         raise InputError(f"the option layer is a whole number; found {layer!r}")
     encoder = HubEncoder(
-        rest, None if layer is None else int(layer), plain.get("revision", ""), plain.get("device", "cpu")
+        argument,
+        None if layer is None else int(layer),
+        option_values.get("revision", ""),
+        option_values.get("device", "cpu"),
     )
-    given = plain.get("baseline")
-    if given is None:
+    baseline_option = option_values.get("baseline")
+    if baseline_option is None:
         return bertscore_with(encoder)
     try:
-        return bertscore_with(encoder, float(given))
+        return bertscore_with(encoder, float(baseline_option))
     except ValueError:
-        return bertscore_with(encoder, baseline_of(cached(encoder), texts_of(Path(given))))
+        return bertscore_with(encoder, baseline_of(cache_encodings(encoder), reference_texts(Path(baseline_option))))
 
 
 def bertscore_with(encoder: Encoder, baseline: float = 0.0) -> MetricJudge:
-    """BERTScore with an encoder of one's own; its name and the baseline are part of the judge's."""
+    """Build a BERTScore judge with any encoder; the encoder's name and the baseline are part of the judge's name."""
     if not 0 <= baseline < 1:
         raise InputError(f"a baseline is a score of unrelated texts, from 0 and below 1; found {baseline:g}")
-    rescaled = f"+baseline{baseline:.4f}" if baseline else ""
+    baseline_suffix = f"+baseline{baseline:.4f}" if baseline else ""
     settings = {"metric": "BERTScore F1", "encoder": encoder.name, **({"baseline": baseline} if baseline else {})}
     return MetricJudge(
-        f"bertscore+{encoder.name}{rescaled}", partial(compared, cached(encoder), baseline=baseline), settings
+        f"bertscore+{encoder.name}{baseline_suffix}",
+        partial(scores_against_reference, cache_encodings(encoder), baseline=baseline),
+        settings,
     )
 
 
-def clipscore(rest: str = "", options: Mapping[str, str] | None = None) -> Judge:
-    """The judge that `clipscore:MODEL` names: how near an answer in words is to the item's pictures."""
-    return _clip("clipscore", rest, options, reference=False)
+def build_clipscore_judge(argument: str = "", options: Mapping[str, str] | None = None) -> Judge:
+    """Build the judge for `clipscore:MODEL`: closeness of a text answer to the item's pictures."""
+    return _build_clip_judge("clipscore", argument, options, reference=False)
 
 
-def refclipscore(rest: str = "", options: Mapping[str, str] | None = None) -> Judge:
-    """The judge that `refclipscore:MODEL` names: the same, and how near it is to the reference."""
-    return _clip("refclipscore", rest, options, reference=True)
+def build_refclipscore_judge(argument: str = "", options: Mapping[str, str] | None = None) -> Judge:
+    """Build the judge for `refclipscore:MODEL`: closeness to the item's pictures and to the reference."""
+    return _build_clip_judge("refclipscore", argument, options, reference=True)
 
 
-def _clip(name: str, rest: str, options: Mapping[str, str] | None, *, reference: bool) -> Judge:
-    from fullbench.judges.metrics.text_encoders import ClipTexts
+def _build_clip_judge(name: str, argument: str, options: Mapping[str, str] | None, *, reference: bool) -> Judge:
+    from fullbench.judges.metrics.text_encoders import ClipScoreJudge
 
-    if not rest:
+    if not argument:
         raise InputError(f"{name} needs a CLIP model: {name}:openai/clip-vit-base-patch32, or a folder with one")
-    plain = _plain(name, "", options, ("revision", "device"))
-    return ClipTexts(rest, reference, plain.get("revision", ""), plain.get("device", "cpu"))
+    option_values = _check_options(name, "", options, ("revision", "device"))
+    return ClipScoreJudge(argument, reference, option_values.get("revision", ""), option_values.get("device", "cpu"))
 
 
-def _plain(name: str, rest: str, options: Mapping[str, str] | None, known: tuple[str, ...]) -> Mapping[str, str]:
-    more = [rest] * bool(rest) + [option for option in options or {} if option not in known]
-    if more:
-        takes = f"only {', '.join(known)}" if known else "no options"
-        raise InputError(f"the judge {name!r} takes {takes}; found {', '.join(more)}; leave it out")
+def _check_options(
+    name: str, argument: str, options: Mapping[str, str] | None, known_options: tuple[str, ...]
+) -> Mapping[str, str]:
+    extras = [argument] * bool(argument) + [option for option in options or {} if option not in known_options]
+    if extras:
+        takes = f"only {', '.join(known_options)}" if known_options else "no options"
+        raise InputError(f"the judge {name!r} takes {takes}; found {', '.join(extras)}; leave it out")
     return options or {}

@@ -1,4 +1,4 @@
-"""Metrics of shared words. All take words, not texts; see `core.text.words_of` for English and Chinese."""
+"""Metrics of shared words: BLEU-4, ROUGE-L, METEOR. They take words, not texts; see `core.text.words_of`."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ Words = Sequence[str]
 Stem = Callable[[str], str]
 
 _ORDER = 4
-_ALPHA, _BETA, _GAMMA = 0.9, 3.0, 0.5
+_ALPHA, _BETA, _GAMMA = 0.9, 3.0, 0.5  # METEOR: weight of precision, exponent and weight of the order penalty
 
 
-def ngrams(words: Words, n: int) -> Counter[tuple[str, ...]]:
-    """How often each run of n words occurs.
+def count_ngrams(words: Words, n: int) -> Counter[tuple[str, ...]]:
+    """Count each run of n words.
 
-    >>> ngrams(["a", "b", "a", "b"], 2)[("a", "b")]
+    >>> count_ngrams(["a", "b", "a", "b"], 2)[("a", "b")]
     2
     """
     return Counter(zip(*(words[start:] for start in range(n)), strict=False))
 
 
-def bleu4(candidate: Words, reference: Words) -> float:
-    """Sentence BLEU from 0 to 1 (Papineni et al. 2002), smoothed as sacrebleu does by default.
+def bleu4_score(candidate: Words, reference: Words) -> float:
+    """Return sentence BLEU from 0 to 1 (Papineni et al. 2002), smoothed as sacrebleu does by default.
 
-    An order in which nothing matches counts half, a quarter, ... of a match (Chen and Cherry 2014, method 3); orders
-    longer than the candidate are left out.
+    An order without matches counts half, a quarter, ... of a match (Chen and Cherry 2014, method 3). Orders longer
+    than the candidate are left out.
 
-    >>> bleu4("the cat sat on the mat".split(), "the cat sat on the mat".split())
+    >>> bleu4_score("the cat sat on the mat".split(), "the cat sat on the mat".split())
     1.0
     """
     if not candidate or not reference:
@@ -39,42 +39,42 @@ def bleu4(candidate: Words, reference: Words) -> float:
         possible = len(candidate) - n + 1
         if possible <= 0:
             break
-        wanted = ngrams(reference, n)
-        matched = 0
-        for gram, count in ngrams(candidate, n).items():
-            known = wanted.get(gram, 0)
-            matched += min(known, count)
-        if not matched and n == 1:
+        reference_ngrams = count_ngrams(reference, n)
+        match_count = 0
+        for gram, count in count_ngrams(candidate, n).items():
+            reference_count = reference_ngrams.get(gram, 0)
+            match_count += min(reference_count, count)
+        if not match_count and n == 1:
             return 0.0
-        if not matched:
+        if not match_count:
             smooth *= 2
-        total += math.log((matched or 1 / smooth) / possible)
+        total += math.log((match_count or 1 / smooth) / possible)
         orders += 1
     short = min(0.0, 1 - len(reference) / len(candidate))
     return math.exp(short + total / orders)
 
 
 def rouge_l(candidate: Words, reference: Words) -> float:
-    """ROUGE-L: the F1 of the longest common subsequence of words (Lin 2004).
+    """Return ROUGE-L: the F1 of the longest common subsequence of words (Lin 2004).
 
     >>> round(rouge_l("police kill the gunman".split(), "police killed the gunman".split()), 2)
     0.75
     """
     from rapidfuzz.distance import LCSseq
 
-    shared = LCSseq.similarity(candidate, reference)
-    return 2 * shared / (len(candidate) + len(reference)) if shared else 0.0
+    common_length = LCSseq.similarity(candidate, reference)
+    return 2 * common_length / (len(candidate) + len(reference)) if common_length else 0.0
 
 
 def meteor_of(candidate: Words, reference: Words, stem: Stem | None = None) -> float:
-    """METEOR from 0 to 1 (Banerjee and Lavie 2005): equal words, then equal stems, less a penalty for broken order.
+    """Return METEOR from 0 to 1 (Banerjee and Lavie 2005): equal words, then equal stems, minus a penalty for order.
 
-    Synonyms need a word net, which does not ship with us; `stem` brings what stemmer you like.
+    Synonyms need a word net, which is not included. `stem` is any stemmer.
 
     >>> round(meteor_of("the cat sat".split(), "on the mat sat the cat".split()), 3)
     0.448
     """
-    pairs = _aligned(candidate, reference, stem)
+    pairs = _align_words(candidate, reference, stem)
     if not pairs:
         return 0.0
     precision, recall = len(pairs) / len(candidate), len(pairs) / len(reference)
@@ -88,23 +88,26 @@ def meteor_of(candidate: Words, reference: Words, stem: Stem | None = None) -> f
     return score
 
 
-def _aligned(candidate: Words, reference: Words, stem: Stem | None) -> list[tuple[int, int]]:
-    """Which word of the candidate meets which of the reference: from the end, each the last one still free."""
+def _align_words(candidate: Words, reference: Words, stem: Stem | None) -> list[tuple[int, int]]:
+    """Match words of the candidate to words of the reference, from the end, each to the last free one."""
     pairs: list[tuple[int, int]] = []
-    places, theirs = list(range(len(candidate))), list(range(len(reference)))
+    candidate_places, reference_places = list(range(len(candidate))), list(range(len(reference)))
     for form in (None, stem) if stem is not None else (None,):
         free: dict[str, list[int]] = {}
-        for place in theirs:
+        for place in reference_places:
             word = reference[place]
             free.setdefault(word if form is None else form(word), []).append(place)
-        left = []
-        for place in reversed(places):
+        unmatched_places = []
+        for place in reversed(candidate_places):
             word = candidate[place]
-            open_ = free.get(word if form is None else form(word))
-            if open_:
-                pairs.append((place, open_.pop()))
+            free_places = free.get(word if form is None else form(word))
+            if free_places:
+                pairs.append((place, free_places.pop()))
             else:
-                left.append(place)
-        taken = {there for _, there in pairs}
-        places, theirs = left[::-1], [place for place in theirs if place not in taken]
+                unmatched_places.append(place)
+        used_places = {there for _, there in pairs}
+        candidate_places, reference_places = (
+            unmatched_places[::-1],
+            [place for place in reference_places if place not in used_places],
+        )
     return sorted(pairs)

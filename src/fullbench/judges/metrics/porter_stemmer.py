@@ -1,7 +1,7 @@
-"""Stems of English words, by the rules of Porter (1980, An algorithm for suffix stripping).
+"""Porter stemmer for English words (Porter 1980, An algorithm for suffix stripping).
 
-A word is read as consonants and vowels; its measure is how often a run of vowels is followed by one of consonants. A
-suffix goes where what is left before it is long enough by that measure. Words of other scripts stay as they are.
+A word is a sequence of consonants and vowels; its measure is how often a run of vowels is followed by one of
+consonants. A suffix is removed if the rest is long enough by that measure. Words of other scripts stay unchanged.
 """
 
 from __future__ import annotations
@@ -29,102 +29,99 @@ _STEP_4: Sequence[str] = (
 
 
 @lru_cache(maxsize=65_536)
-def porter(word: str) -> str:
-    """The stem of a word in small letters.
+def porter_stem(word: str) -> str:
+    """Return the stem of a lower-case word.
 
-    >>> [porter(word) for word in ("caresses", "ponies", "hopping", "relational", "猫")]
+    >>> [porter_stem(word) for word in ("caresses", "ponies", "hopping", "relational", "猫")]
     ['caress', 'poni', 'hop', 'relat', '猫']
     """
     if len(word) <= 2 or not (word.isascii() and word.isalpha()):
         return word
-    word = _plural(word)
-    word = _past(word)
+    word = _strip_plural(word)
+    word = _strip_past(word)
     if word.endswith("y") and _has_vowel(word[:-1]):
         word = word[:-1] + "i"
-    word = _replaced(word, _STEP_2, least=1)
-    word = _replaced(word, _STEP_3, least=1)
-    word = _dropped(word)
-    return _tidied(word)
+    word = _replace_suffix(word, _STEP_2, least=1)
+    word = _replace_suffix(word, _STEP_3, least=1)
+    word = _drop_suffix(word)
+    return _trim_ending(word)
 
 
-def _consonants(word: str) -> list[bool]:
-    """Whether each letter is a consonant; a y is one at the beginning and behind a vowel."""
+def _consonant_flags(word: str) -> list[bool]:
+    """Return for each letter whether it is a consonant; `y` is one at the start and after a vowel."""
     kinds: list[bool] = []
     for letter in word:
         kinds.append(not kinds or not kinds[-1] if letter == "y" else letter not in _VOWELS)
     return kinds
 
 
-def _measure(stem: str) -> int:
-    kinds = _consonants(stem)
+def _stem_measure(stem: str) -> int:
+    kinds = _consonant_flags(stem)
     return sum(not before and after for before, after in pairwise(kinds))
 
 
 def _has_vowel(stem: str) -> bool:
-    return not all(_consonants(stem))
+    return not all(_consonant_flags(stem))
 
 
 def _is_doubled(word: str) -> bool:
-    return len(word) > 1 and word[-1] == word[-2] and _consonants(word)[-1]
+    return len(word) > 1 and word[-1] == word[-2] and _consonant_flags(word)[-1]
 
 
 def _is_short(word: str) -> bool:
-    """Whether it ends in consonant, vowel, consonant, and the last is none of w, x, y."""
-    return len(word) > 2 and _consonants(word)[-3:] == [True, False, True] and word[-1] not in "wxy"
+    """Return True for an ending of consonant, vowel, consonant, whose last letter is not w, x or y."""
+    return len(word) > 2 and _consonant_flags(word)[-3:] == [True, False, True] and word[-1] not in "wxy"
 
 
-def _plural(word: str) -> str:
+def _strip_plural(word: str) -> str:
     for suffix, short in (("sses", "ss"), ("ies", "i"), ("ss", "ss"), ("s", "")):
         if word.endswith(suffix):
             return word.removesuffix(suffix) + short
     return word
 
 
-def _past(word: str) -> str:
+def _strip_past(word: str) -> str:
     if word.endswith("eed"):
-        return word[:-1] if _measure(word[:-3]) > 0 else word
+        return word[:-1] if _stem_measure(word[:-3]) > 0 else word
     for suffix in ("ed", "ing"):
         if word.endswith(suffix):
             stem = word.removesuffix(suffix)
-            return _mended(stem) if _has_vowel(stem) else word
+            return _restore_stem(stem) if _has_vowel(stem) else word
     return word
 
 
-def _mended(stem: str) -> str:
-    """What is left of a past form or a participle, with its e again or one of its doubled letters gone."""
+def _restore_stem(stem: str) -> str:
+    """Restore the final e of a stem, or remove one of two doubled letters, after -ed or -ing was stripped."""
     if stem.endswith(("at", "bl", "iz")):
         return stem + "e"
     if _is_doubled(stem) and stem[-1] not in "lsz":
         return stem[:-1]
-    return stem + "e" if _measure(stem) == 1 and _is_short(stem) else stem
+    return stem + "e" if _stem_measure(stem) == 1 and _is_short(stem) else stem
 
 
-def _replaced(word: str, rules: Sequence[Rule], *, least: int) -> str:
-    """The longest suffix that fits is the only one tried."""
+def _replace_suffix(word: str, rules: Sequence[Rule], *, least: int) -> str:
     fitting = [rule for rule in rules if word.endswith(rule[0])]
     if not fitting:
         return word
     suffix, short = max(fitting, key=lambda rule: len(rule[0]))
     stem = word.removesuffix(suffix)
-    return stem + short if _measure(stem) >= least else word
+    return stem + short if _stem_measure(stem) >= least else word
 
 
-def _dropped(word: str) -> str:
+def _drop_suffix(word: str) -> str:
     suffix = max((suffix for suffix in _STEP_4 if word.endswith(suffix)), key=len, default="")
     stem = word.removesuffix(suffix)
-    if not suffix or _measure(stem) < 2 or (suffix == "ion" and not stem.endswith(("s", "t"))):
+    if not suffix or _stem_measure(stem) < 2 or (suffix == "ion" and not stem.endswith(("s", "t"))):
         return word
     return stem
 
 
-def _tidied(word: str) -> str:
-    """Without a last e or a doubled l, where the word is long enough."""
+def _trim_ending(word: str) -> str:
     if word.endswith("e"):
         stem = word[:-1]
-        if _measure(stem) > 1 or (_measure(stem) == 1 and not _is_short(stem)):
+        if _stem_measure(stem) > 1 or (_stem_measure(stem) == 1 and not _is_short(stem)):
             word = stem
-    return word[:-1] if word.endswith("ll") and _measure(word[:-1]) > 1 else word
+    return word[:-1] if word.endswith("ll") and _stem_measure(word[:-1]) > 1 else word
 
 
-STEMMERS: dict[str, Callable[[str], str]] = {"porter": porter}
-"""The stemmers that a metric can be asked to use, by name."""
+STEMMERS: dict[str, Callable[[str], str]] = {"porter": porter_stem}

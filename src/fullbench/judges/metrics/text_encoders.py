@@ -1,4 +1,4 @@
-"""Encoders and CLIP through transformers, from a hub name or a local folder, for metrics of texts."""
+"""Text encoders and CLIPScore through transformers, from a hub name or a local folder."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from fullbench.core.case import Case
 from fullbench.core.digests import digest
-from fullbench.core.judge import AsksNobody, Kind
+from fullbench.core.judge import CallsNoModel, Kind
 from fullbench.core.verdict import Verdict
 from fullbench.errors import InputError, MissingExtra
-from fullbench.judges.baselines import marks_from, unread
+from fullbench.judges.baselines import marks_from, pictures_only_reason
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,16 +31,16 @@ LAYERS = {
     "xlm-roberta-base": 9, "xlm-roberta-large": 17, "microsoft/deberta-large-mnli": 18,
     "microsoft/deberta-xlarge-mnli": 40,
 }  # fmt: skip
-"""The layer that BERTScore's authors found best for each encoder; of others the last one is taken."""
+"""The layer that BERTScore's authors found best for each encoder; others use their last layer."""
 
 
-def _needs(what: str) -> None:
+def _require_transformers(what: str) -> None:
     if find_spec("transformers") is None or find_spec("torch") is None:
         raise MissingExtra(what, "local")
 
 
-def named(source: str) -> str:
-    """A hub name as it is; a folder by its own name and what its configuration says."""
+def model_identity(source: str) -> str:
+    """Return a hub name unchanged; for a folder, its name and a digest of its config and weight sizes."""
     path = Path(source)
     if not path.is_dir():
         return source
@@ -53,9 +53,8 @@ def named(source: str) -> str:
 
 @dataclass(eq=False)
 class HubEncoder:
-    """The hidden states of an encoder at one layer, a row for each token, and which tokens count.
-
-    As in the authors' own code, the marks that begin and end a text can be matched and are not counted themselves.
+    """Hidden states of an encoder at one layer, one row per token, and the tokens that count.
+    As in the authors' code, the start and end tokens can be matched but do not count.
     """
 
     source: str
@@ -67,11 +66,11 @@ class HubEncoder:
     def name(self) -> str:
         layer = self.layer if self.layer is not None else LAYERS.get(self.source)
         marks = [*([] if layer is None else [f"layer{layer}"]), *filter(None, [self.revision])]
-        return "@".join([named(self.source), *marks])
+        return "@".join([model_identity(self.source), *marks])
 
     @cached_property
-    def _loaded(self) -> tuple[Any, Any, int]:
-        _needs(f"the encoder {self.source}")
+    def _encoder_parts(self) -> tuple[Any, Any, int]:
+        _require_transformers(f"the encoder {self.source}")
         import torch
         from transformers import AutoModel, AutoTokenizer
 
@@ -85,10 +84,9 @@ class HubEncoder:
         return tokenizer, model, layer
 
     def __call__(self, text: str) -> tuple[Vectors, Vectors]:
-        """The vectors of a text, and 1 for each token that counts."""
         import numpy as np
 
-        tokenizer, model, layer = self._loaded
+        tokenizer, model, layer = self._encoder_parts
         import torch
 
         longest = min(int(tokenizer.model_max_length), int(getattr(model.config, "max_position_embeddings", 512)))
@@ -101,11 +99,11 @@ class HubEncoder:
 
 
 @dataclass(eq=False)
-class ClipTexts(AsksNobody):
-    """CLIPScore of answers in words with the item's pictures (Hessel et al. 2021); RefCLIPScore takes the reference in.
+class ClipScoreJudge(CallsNoModel):
+    """CLIPScore of text answers with the item's pictures (Hessel et al. 2021); RefCLIPScore adds the reference.
 
-    2.5 times the cosine, nothing below zero; of several pictures the mean. RefCLIPScore is the harmonic mean of that
-    and of the cosine with the reference. A text that is longer than the model reads is cut, and the verdict says so.
+    The score is 2.5 times the cosine, at least 0; the mean over several pictures. RefCLIPScore is the harmonic mean
+    of that and of the cosine with the reference. A text longer than the model reads is cut, and the verdict says so.
     """
 
     kind: ClassVar[Kind] = "metric"
@@ -117,19 +115,24 @@ class ClipTexts(AsksNobody):
     settings: Mapping[str, Any] = field(init=False)
 
     def __post_init__(self) -> None:
-        figure = "RefCLIPScore" if self.reference else "CLIPScore"
-        self.settings = {"metric": figure, "model": named(self.source), "revision": self.revision, "sight": "image"}
+        metric_name = "RefCLIPScore" if self.reference else "CLIPScore"
+        self.settings = {
+            "metric": metric_name,
+            "model": model_identity(self.source),
+            "revision": self.revision,
+            "sight": "image",
+        }
         self._text = lru_cache(maxsize=4096)(self._encode_text)
         self._picture = lru_cache(maxsize=1024)(self._encode_picture)
 
     @property
     def name(self) -> str:
         revision = f"@{self.revision}" if self.revision else ""
-        return f"{'refclipscore' if self.reference else 'clipscore'}+{named(self.source)}{revision}"
+        return f"{'refclipscore' if self.reference else 'clipscore'}+{model_identity(self.source)}{revision}"
 
     @cached_property
-    def _loaded(self) -> tuple[Any, Any]:
-        _needs(f"the judge {self.name}")
+    def _model_and_processor(self) -> tuple[Any, Any]:
+        _require_transformers(f"the judge {self.name}")
         import torch
         from transformers import AutoProcessor, CLIPModel
 
@@ -138,7 +141,7 @@ class ClipTexts(AsksNobody):
         return model, AutoProcessor.from_pretrained(self.source, **where)
 
     def _encode_text(self, text: str) -> tuple[Any, bool]:
-        model, processor = self._loaded
+        model, processor = self._model_and_processor
         import torch
 
         longest = int(model.config.text_config.max_position_embeddings)
@@ -146,58 +149,58 @@ class ClipTexts(AsksNobody):
         cut = len(processor.tokenizer(text)["input_ids"]) > longest
         with torch.inference_mode():
             vector = model.get_text_features(**tokens.to(self.device))
-        return _unit(vector), cut
+        return _unit_vector(vector), cut
 
     def _encode_picture(self, data: bytes) -> Any:
-        model, processor = self._loaded
+        model, processor = self._model_and_processor
         import torch
         from PIL import Image
 
         pixels = processor.image_processor(images=Image.open(BytesIO(data)).convert("RGB"), return_tensors="pt")
         with torch.inference_mode():
-            return _unit(model.get_image_features(**pixels.to(self.device)))
+            return _unit_vector(model.get_image_features(**pixels.to(self.device)))
 
-    def hear(self, cases: Iterable[Case]) -> Iterator[Verdict]:
-        """One verdict for each case; recused where an item has no picture, or no reference where that is compared."""
+    def judge(self, cases: Iterable[Case]) -> Iterator[Verdict]:
+        """Yield one verdict per case; abstain without a picture, or without a reference for RefCLIPScore."""
         for case in cases:
-            why = unread(case) or ("" if case.item.pictures else "the item has no picture")
+            why = pictures_only_reason(case) or ("" if case.item.pictures else "the item has no picture")
             why = why or ("the item has no reference" if self.reference and not case.item.reference else "")
             if why:
-                yield Verdict.of(case, self.name, "recused", text=why)
+                yield Verdict.from_case(case, self.name, "abstained", text=why)
                 continue
-            figures, cut = self._figures(case)
-            told = " ".join(f"{figure:.4f}" for figure in figures)
-            told += f" ({cut} texts cut to what the model reads)" if cut else ""
-            marks = marks_from(case.ballot, figures)
-            yield Verdict.of(case, self.name, "recused" if marks is None else marks, text=told)
+            scores, cut = self._clip_scores(case)
+            score_text = " ".join(f"{score:.4f}" for score in scores)
+            score_text += f" ({cut} texts cut to what the model reads)" if cut else ""
+            marks = marks_from(case.ballot, scores)
+            yield Verdict.from_case(case, self.name, "abstained" if marks is None else marks, text=score_text)
 
-    def _figures(self, case: Case) -> tuple[list[float], int]:
+    def _clip_scores(self, case: Case) -> tuple[list[float], int]:
         pictures = [self._picture(picture.data()) for picture in case.item.pictures]
-        known = self._text(case.item.reference or "")[0] if self.reference else None
-        figures, cut = [], 0
+        reference_vector = self._text(case.item.reference or "")[0] if self.reference else None
+        scores, cut = [], 0
         for response in case.responses:
-            words, shortened = self._text(response.text)
-            cut += shortened
-            seen = sum(2.5 * max(float(words @ picture), 0.0) for picture in pictures) / len(pictures)
-            near = None if known is None else max(float(words @ known), 0.0)
-            figures.append(seen if near is None else _harmonic(seen, near))
-        return figures, cut
+            text_vector, is_cut = self._text(response.text)
+            cut += is_cut
+            picture_score = sum(2.5 * max(float(text_vector @ picture), 0.0) for picture in pictures) / len(pictures)
+            reference_score = None if reference_vector is None else max(float(text_vector @ reference_vector), 0.0)
+            scores.append(picture_score if reference_score is None else _harmonic_mean(picture_score, reference_score))
+        return scores, cut
 
 
-def _unit(features: Any) -> Any:
-    """A row of features at length one; newer releases of transformers give them inside an object."""
+def _unit_vector(features: Any) -> Any:
+    """Newer releases of transformers wrap the row in an object."""
     import numpy as np
 
     row = getattr(features, "pooler_output", features)[0].float().cpu().numpy().astype(np.float64)
     return row / (np.linalg.norm(row) or 1.0)
 
 
-def _harmonic(one: float, two: float) -> float:
-    return 2 * one * two / (one + two) if one + two > 0 else 0.0
+def _harmonic_mean(first: float, second: float) -> float:
+    return 2 * first * second / (first + second) if first + second > 0 else 0.0
 
 
-def texts_of(path: Path) -> Sequence[str]:
-    """The references of a file of items, as what a baseline is computed from."""
+def reference_texts(path: Path) -> Sequence[str]:
+    """Return the references in a file of items, for a baseline."""
     from fullbench.files.item_files import read_items
 
     return [item.reference for item in read_items(path) if item.reference]

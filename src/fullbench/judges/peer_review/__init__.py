@@ -1,1 +1,1 @@
-"""Peer review: what reviewers are asked, and who reviews whom."""
+"""Peer review: its prompts, its cases, and the assignment of reviewers."""

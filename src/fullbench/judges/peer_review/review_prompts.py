@@ -1,7 +1,7 @@
-"""The words of a peer review: what is asked for a question, for an answer, and by what answers are compared.
+"""Prompts of a peer review: requests for a question and an answer, and the criteria of comparison.
 
-A wording is a template file like a judge's: its turns ask for a question, and its blocks are `answer` (how a question
-is to be answered), `choose` (the same where there are options), `correctness` and `visual` (what each ruling goes by).
+A template is a file like a judge's. Its turns request a question. Its blocks are `answer` (how to answer a question),
+`choose` (the same with options), `correctness` and `visual` (the criterion of each verdict).
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ _BLOCKS = ("answer", "choose", CORRECTNESS, VISUAL)
 
 
 @dataclass(frozen=True)
-class Wording:
-    """What is said, and in which language. `mark` tells questions of this wording from those of the usual one."""
+class ReviewTemplate:
+    """The prompts and their language. `mark` distinguishes questions of this template from the default's."""
 
     template: Template
     language: Language
@@ -33,34 +33,34 @@ class Wording:
 
     @property
     def write(self) -> str:
-        """The request to write a question."""
+        """Return the request to write a question."""
         return self.template.turns[-1][1]
 
     @property
     def answer(self) -> str:
-        """How a question is to be answered."""
+        """Return the instruction for answering a question."""
         return self.template.block("answer")
 
     @property
     def choose(self) -> str:
-        """How a question with options is to be answered."""
+        """Return the instruction for answering a question with options."""
         return self.template.block("choose")
 
     @property
     def criteria(self) -> Mapping[str, str]:
-        """What each of the two rulings goes by."""
+        """Return the criteria of the two verdicts."""
         return {name: self.template.block(name) for name in (CORRECTNESS, VISUAL)}
 
 
 @cache
-def shipped(language: Language = "en") -> Wording:
-    """The wording that comes with the package."""
+def default_review_template(language: Language = "en") -> ReviewTemplate:
+    """Return the template that ships with the package."""
     file = resources.files("fullbench.judges.peer_review") / "prompts" / f"{language}.txt"
     template = Template.parse(file.read_text(encoding="utf-8"), (), path=f"{language}.txt")
-    return Wording(template, language, "" if language == "en" else language)
+    return ReviewTemplate(template, language, "" if language == "en" else language)
 
 
-def read_wording(path: str | Path, language: Language = "en") -> Wording:
-    """A wording of one's own."""
+def read_review_template(path: str | Path, language: Language = "en") -> ReviewTemplate:
+    """Read a user's template."""
     template = Template.read(path, ())
-    return Wording(template, language, template.digest[:6])
+    return ReviewTemplate(template, language, template.digest[:6])

@@ -1,7 +1,7 @@
-"""What is asked: a question about a picture from each reviewer, an answer from the others, two rulings on each pair.
+"""Items and cases of a peer review: a question per reviewer and picture, answers of the others, two verdicts per pair.
 
-The words are in the files of `prompts`. What they ask for is the paper's: a question and nothing else; an answer
-reached step by step; a ruling on correctness alone, and one on visual understanding that leaves correctness aside.
+The texts are in the files of `prompts`. They follow the paper: a question and nothing else; an answer reached step by
+step; a verdict on correctness alone, and one on visual understanding that ignores correctness.
 """
 
 from __future__ import annotations
@@ -15,40 +15,41 @@ from typing import Any
 from fullbench.core.ballot import Choice, Real
 from fullbench.core.case import Case, Orders
 from fullbench.core.case import cases as cases_of
-from fullbench.core.item import INSTRUCTED, REQUEST, Item, Turn
-from fullbench.core.model import DECLINED
+from fullbench.core.item import INSTRUCTED_TAG, REQUEST, Item, Turn
+from fullbench.core.model import DECLINED_STOPS
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
 from fullbench.core.rubric import CORRELATION
-from fullbench.judges.peer_review.review_prompts import Wording, shipped
+from fullbench.judges.peer_review.review_prompts import ReviewTemplate, default_review_template
 
-CRITERIA: Mapping[str, str] = shipped().criteria
-"""What each of the two rulings goes by, in the usual words."""
+CRITERIA: Mapping[str, str] = default_review_template().criteria
 BALLOT = Choice(tie=True)
 COSINE = Real(-1, 1)
 OPTIONS = "options"
-"""The tag of a question with options: how many there are."""
+"""Tag of a multiple-choice question: the number of options."""
 KEY = "key"
-"""The tag of a question with options: the letter of the right one."""
+"""Tag of a multiple-choice question: the letter of the right option."""
 
 
-def writing(images: Mapping[str, Picture], wording: Wording | None = None) -> list[Item]:
-    """For each picture the request to write a question about it."""
-    said = wording or shipped()
+def question_requests(images: Mapping[str, Picture], review_template: ReviewTemplate | None = None) -> list[Item]:
+    """Return the request to write a question, for each picture."""
+    template = review_template or default_review_template()
     return [
-        Item.ask(f"ask {name}{_marked(said)}", said.write, picture, tags={"image": name, REQUEST: "question"})
+        Item.ask(
+            f"ask {name}{_mark_suffix(template)}", template.write, picture, tags={"image": name, REQUEST: "question"}
+        )
         for name, picture in images.items()
     ]
 
 
-def _marked(wording: Wording) -> str:
-    return f" [{wording.mark}]" if wording.mark else ""
+def _mark_suffix(review_template: ReviewTemplate) -> str:
+    return f" [{review_template.mark}]" if review_template.mark else ""
 
 
-def cleaned(text: str) -> str:
-    """The question that a reply consists of: without quotes, a leading label, or empty lines.
+def clean_question(text: str) -> str:
+    """Return the question in a reply, without quotes, a leading label, or empty lines.
 
-    >>> cleaned(' **Question:** "What stands on the left?"  ')
+    >>> clean_question(' **Question:** "What stands on the left?"  ')
     'What stands on the left?'
     """
     lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
@@ -57,47 +58,46 @@ def cleaned(text: str) -> str:
     return question.strip(" \t\n\"'“”‘’*_`")
 
 
-def questions(images: Mapping[str, Picture], written: Iterable[Response], wording: Wording | None = None) -> list[Item]:
-    """What reviewers wrote, as items: each bears its picture and its author. An empty or refused reply gives none."""
-    said = wording or shipped()
+def written_questions(
+    images: Mapping[str, Picture], written_responses: Iterable[Response], review_template: ReviewTemplate | None = None
+) -> list[Item]:
+    """Return the reviewers' questions as items with picture and author. An empty or refused reply gives none."""
+    template = review_template or default_review_template()
     items = []
-    names = {f"ask {name}{_marked(said)}": name for name in images}
-    for response in written:
+    names = {f"ask {name}{_mark_suffix(template)}": name for name in images}
+    for response in written_responses:
         name = names.get(response.item)
-        asked = cleaned(response.text)
-        if name is None or not asked or response.tags.get("stop") in DECLINED:
+        question = clean_question(response.text)
+        if name is None or not question or response.tags.get("stop") in DECLINED_STOPS:
             continue
-        turns = (Turn("system", (said.answer,)), Turn("user", (images[name], asked)))
-        tags = {"image": name, "reviewer": response.contestant, INSTRUCTED: "yes"}
-        items.append(Item(f"{name} | {response.contestant}{_marked(said)}", turns, tags=tags))
+        turns = (Turn("system", (template.answer,)), Turn("user", (images[name], question)))
+        tags = {"image": name, "reviewer": response.contestant, INSTRUCTED_TAG: "yes"}
+        items.append(Item(f"{name} | {response.contestant}{_mark_suffix(template)}", turns, tags=tags))
     return sorted(items, key=lambda item: item.id)
 
 
-def given(items: Sequence[Item], wording: Wording | None = None) -> list[Item]:
-    """Questions that nobody had to write, as contestants are asked them: with how they are to be answered before them.
-
-    What shares a picture shares the tag `image`, by which reviews are kept together.
+def prepare_given_questions(items: Sequence[Item], review_template: ReviewTemplate | None = None) -> list[Item]:
+    """Return existing questions as items, with the instruction for answering before them.
+    Questions about the same picture share the tag `image`, which groups reviews.
     """
-    said = wording or shipped()
-    asked = []
+    template = review_template or default_review_template()
+    prepared_items = []
     for item in items:
         image = item.tags.get("image") or (item.pictures[0].digest[:16] if item.pictures else item.id)
         tags = {**{name: value for name, value in item.tags.items() if name != "reviewer"}, "image": image}
         turns = item.turns
         if turns[0].role != "system":
-            turns = (Turn("system", (said.choose if OPTIONS in item.tags else said.answer,)), *turns)
-            tags[INSTRUCTED] = "yes"
-        asked.append(replace(item, id=f"{item.id}{_marked(said)}", turns=turns, tags=tags))
-    return sorted(asked, key=lambda item: item.id)
+            turns = (Turn("system", (template.choose if OPTIONS in item.tags else template.answer,)), *turns)
+            tags[INSTRUCTED_TAG] = "yes"
+        prepared_items.append(replace(item, id=f"{item.id}{_mark_suffix(template)}", turns=turns, tags=tags))
+    return sorted(prepared_items, key=lambda item: item.id)
 
 
-def reviews(
+def review_cases(
     items: Sequence[Item], responses: Iterable[Response], *, orders: Orders = "shuffled", trials: int = 1, seed: int = 0
 ) -> Iterator[Case]:
-    """Every two answers to a question, ruled on twice: by correctness and by visual understanding.
-
-    Nobody is shown an answer to a question that its own author gave. Which of two is shown first is drawn from the
-    seed, or both orders are heard.
+    """Yield every pair of answers to a question twice: judged by correctness and by visual understanding.
+    Answers by the author of a question are excluded. The order of a pair is drawn from the seed, or both are used.
     """
     author = {item.id: item.tags.get("reviewer") for item in items}
     answers = [response for response in responses if response.contestant != author.get(response.item)]
@@ -108,11 +108,11 @@ def reviews(
     return chain(*by_criterion)
 
 
-def wording() -> dict[str, Any]:
-    """What each of the two rulings goes by; the words around it are those of any judge of pairs: no scale has ends."""
+def review_judge_options() -> dict[str, Any]:
+    """Return the criteria of the two verdicts as options of a judge. No scale is used, so no ends are explained."""
     return {"criteria": CRITERIA, "ends": False}
 
 
-def correlations(items: Sequence[Item], responses: Iterable[Response]) -> Iterator[Case]:
-    """Every answer beside its picture, alone."""
+def correlation_cases(items: Sequence[Item], responses: Iterable[Response]) -> Iterator[Case]:
+    """Yield a case for every single answer with its picture."""
     return cases_of(items, responses, COSINE, criterion=CORRELATION)

@@ -1,1 +1,1 @@
-"""Judges that score a picture for a prompt: CLIP and its like, any callable, and measures that need no weights."""
+"""Judges that score a picture for a prompt: CLIP and similar models, any function, and measures without weights."""

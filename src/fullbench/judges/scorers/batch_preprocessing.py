@@ -1,7 +1,7 @@
-"""What a processor does to pictures, done on whole batches; and pictures decoded on the GPU.
+"""Preprocessing of whole batches of pictures as an image processor does it, and JPEG decoding on the GPU.
 
-Decoding with Pillow feeds a large score model at a fraction of its pace; the card's own JPEG decoder does not. Pixels
-differ from Pillow's by rounding, so a judge that decodes there has another name.
+Pillow decodes too slowly for a large score model; the GPU's JPEG decoder keeps up. Its pixels differ from Pillow's by
+rounding, so a judge that uses it has another name.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 _HEADER = 65536
 _FRAMES = {0xC0, 0xC1, 0xC2}
 _APPLICATION = 0xE1
-_ALONE = {0x01, *range(0xD0, 0xDA)}
+_ALONE = {0x01, *range(0xD0, 0xDA)}  # JPEG markers without a length field
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """What a processor does to a picture: the length of its shorter side, the crop, mean and deviation of colours."""
+    """Steps of an image processor: length of the shorter side, crop, mean and deviation of colours."""
 
     side: int
     crop: int
@@ -35,10 +35,11 @@ class Recipe:
     deviation: tuple[float, ...]
 
     @classmethod
-    def of(cls, processor: Any) -> Recipe | None:
-        """The recipe of an image processor of transformers; None for one that does something else as well."""
+    def from_processor(cls, processor: Any) -> Recipe | None:
+        """Return the recipe of a transformers image processor, or None if it has further steps."""
         size = dict(processor.size or {})
         crop = dict(getattr(processor, "crop_size", None) or {})
+        # 3 is Pillow's code of bicubic resampling.
         usual = processor.do_resize and processor.do_rescale and processor.do_normalize and processor.resample == 3
         square = crop.get("height") == crop.get("width")
         if not usual or set(size) != {"shortest_edge"} or not getattr(processor, "do_center_crop", False) or not square:
@@ -46,17 +47,17 @@ class Recipe:
         return cls(size["shortest_edge"], crop["height"], tuple(processor.image_mean), tuple(processor.image_std))
 
     def size(self, height: int, width: int) -> tuple[int, int]:
-        """Height and width once the shorter side has its length."""
+        """Return height and width after the shorter side was resized."""
         short, long = sorted((height, width))
-        grown = int(self.side * long / short)
-        return (self.side, grown) if height <= width else (grown, self.side)
+        long_side = int(self.side * long / short)
+        return (self.side, long_side) if height <= width else (long_side, self.side)
 
     def corner(self, height: int, width: int) -> tuple[int, int]:
-        """Top and left of the crop in the middle."""
+        """Return top and left of the centre crop."""
         return (height - self.crop) // 2, (width - self.crop) // 2
 
     def cut(self, image: Image) -> Any:
-        """A picture of Pillow's at the model's size, as bytes of colour: rows, columns, colours, as they lie there."""
+        """Resize and crop a Pillow picture; return its bytes as rows, columns, colours."""
         import numpy as np
         from PIL.Image import Resampling
 
@@ -68,7 +69,7 @@ class Recipe:
         return np.array(small)
 
     def colours(self, batch: Any, dtype: Any) -> Any:
-        """Bytes of colour as the model wants them."""
+        """Normalise bytes of colour for the model."""
         import torch
 
         mean = torch.tensor(self.mean, device=batch.device)[:, None, None]
@@ -76,18 +77,18 @@ class Recipe:
         return ((batch.float() / 255 - mean) / deviation).to(dtype)
 
     def shrink(self, batch: Any) -> Any:
-        """Pictures of one size at the model's size and cut, by two matrix products."""
+        """Resize and crop pictures of one size by two matrix products."""
         height, width = batch.shape[-2:]
         size = self.size(height, width)
         top, left = self.corner(*size)
-        down = _weights(height, size[0])[top : top + self.crop].to(batch)
-        across = _weights(width, size[1])[left : left + self.crop].to(batch)
+        down = _resize_weights(height, size[0])[top : top + self.crop].to(batch)
+        across = _resize_weights(width, size[1])[left : left + self.crop].to(batch)
         return (down @ (batch @ across.T)).clamp(0, 255)
 
 
 @lru_cache(maxsize=64)
-def _weights(length: int, size: int) -> Any:
-    """How much each of so many rows counts in each row of the resized picture, by torch's way that follows Pillow's."""
+def _resize_weights(length: int, size: int) -> Any:
+    """Return the weight of each input row in each output row, by torch's bicubic resize that follows Pillow's."""
     import torch
     from torch.nn.functional import interpolate
 
@@ -95,18 +96,18 @@ def _weights(length: int, size: int) -> Any:
     return interpolate(rows, size=(size, length), mode="bicubic", antialias=True)[0, 0]
 
 
-class Rounded(Recipe):
-    """A recipe whose crop lies where torchvision puts it: an odd pixel is rounded, where transformers cuts it off."""
+class RoundedCropRecipe(Recipe):
+    """A recipe with torchvision's crop position: half a pixel is rounded, while transformers truncates it."""
 
     def corner(self, height: int, width: int) -> tuple[int, int]:
         return round((height - self.crop) / 2), round((width - self.crop) / 2)
 
 
 def plain_jpeg(picture: Picture) -> Any | None:
-    """The file of a JPEG that the card decodes as Pillow would, as a tensor of bytes that it can fetch; else None.
+    """Return the file of a JPEG that the GPU decodes like Pillow, as a pinned tensor; else None.
 
-    It must be whole, upright, in three colours and not too large. It is read in one step and checked in another:
-    every step more is a moment in which the thread that feeds the card has to wait for the interpreter.
+    It must be complete, without EXIF, in three colours and not too large. It is read in one step and checked in
+    another: every further step makes the thread that feeds the GPU wait for the interpreter.
     """
     import torch
     from torchvision.io import read_file
@@ -123,11 +124,10 @@ def plain_jpeg(picture: Picture) -> Any | None:
         if sha256(data.numpy()).hexdigest() != picture.digest:
             raise Unscorable("the picture changed since the items were read")
     file = memoryview(data.numpy())
-    return data.pin_memory() if _decodable(file[:_HEADER]) and bytes(file[-2:]) == b"\xff\xd9" else None
+    return data.pin_memory() if _is_decodable(file[:_HEADER]) and bytes(file[-2:]) == b"\xff\xd9" else None
 
 
-def _decodable(head: memoryview) -> bool:
-    """Whether the beginning of a JPEG names three colours, no turning, and a size that is read."""
+def _is_decodable(head: memoryview) -> bool:
     place = 2
     while place + 9 < len(head) and head[place] == 0xFF:
         kind = head[place + 1]
@@ -140,37 +140,38 @@ def _decodable(head: memoryview) -> bool:
     return False
 
 
-def available() -> bool:
-    """Whether this machine's torchvision decodes JPEGs on a GPU."""
+def can_decode_on_gpu() -> bool:
+    """Return True if this machine's torchvision decodes JPEGs on a GPU."""
     try:
         import torch
         from torchvision.io import decode_jpeg
-    except (ImportError, RuntimeError):  # torchvision of another build than torch raises the second
+    except (ImportError, RuntimeError):  # RuntimeError: torchvision was built for another torch
         return False
     return torch.cuda.is_available() and callable(decode_jpeg)
 
 
-def pixels(files: Sequence[Any], recipe: Recipe, device: Any, dtype: Any) -> Any:
-    """JPEG files as pictures of the model's size, colours from 0 to 255; those of one size are worked on together."""
+def decode_on_gpu(files: Sequence[Any], recipe: Recipe, device: Any, dtype: Any) -> Any:
+    """Decode JPEG files to pictures of the model's size, colours from 0 to 255. Equal sizes are processed together."""
     import torch
     from torchvision.io import ImageReadMode, decode_jpeg
 
-    decoded = decode_jpeg(list(files), mode=ImageReadMode.RGB, device=str(device))
-    alike: dict[tuple[int, ...], list[int]] = {}
-    for place, image in enumerate(decoded):
-        alike.setdefault(tuple(image.shape), []).append(place)
+    images = decode_jpeg(list(files), mode=ImageReadMode.RGB, device=str(device))
+    places_by_shape: dict[tuple[int, ...], list[int]] = {}
+    for place, image in enumerate(images):
+        places_by_shape.setdefault(tuple(image.shape), []).append(place)
     groups = [
-        recipe.shrink(torch.stack([decoded[place] for place in places]).to(fine(dtype))) for places in alike.values()
+        recipe.shrink(torch.stack([images[place] for place in places]).to(colour_dtype(dtype)))
+        for places in places_by_shape.values()
     ]
     if len(groups) == 1:
         return groups[0]
-    order = [place for places in alike.values() for place in places]
-    seen = dict(zip(order, (image for group in groups for image in group), strict=True))
-    return torch.stack([seen[place] for place in range(len(files))])
+    order = [place for places in places_by_shape.values() for place in places]
+    image_by_place = dict(zip(order, (image for group in groups for image in group), strict=True))
+    return torch.stack([image_by_place[place] for place in range(len(files))])
 
 
-def fine(dtype: Any) -> Any:
-    """The type that colours are worked out in for a model of a type: bfloat16 is too coarse for them."""
+def colour_dtype(dtype: Any) -> Any:
+    """Return the dtype of colour arithmetic for a model's dtype: bfloat16 is too coarse."""
     import torch
 
     return torch.float32 if dtype == torch.float32 else torch.float16

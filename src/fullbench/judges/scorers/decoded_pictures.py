@@ -1,4 +1,4 @@
-"""Pictures for scorers: decoded with care, upright, in three colours."""
+"""Safe decoding of pictures for scorers: upright, RGB, limited in size."""
 
 from __future__ import annotations
 
@@ -8,42 +8,44 @@ from typing import TYPE_CHECKING
 
 from fullbench.core.picture import Picture, media_type
 from fullbench.errors import InputError, Unscorable
-from fullbench.picture_decoding import flat, turn
+from fullbench.picture_decoding import apply_orientation_in_place, flatten_to_rgb
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
 PIXELS = 64_000_000
-"""The most pixels that are decoded; a file that claims more is a mistake or an attack."""
+"""Maximum pixels that are decoded; a file that claims more is a mistake or an attack."""
 
 
 class UnscorableAmong(ValueError):
-    """Some pictures of a batch cannot be scored: why, by their places in it."""
+    """Some pictures of a batch cannot be scored; `reasons` are keyed by position."""
 
     def __init__(self, reasons: Mapping[int, str]) -> None:
         super().__init__(f"{len(reasons)} pictures of a batch cannot be scored")
         self.reasons = reasons
 
 
-def decode(picture: Picture, *, pixels: int = PIXELS, animated: bool = False) -> Image:
-    """The picture as it is meant to be seen: turned as its EXIF says, on white where it is transparent, as RGB.
+def decode_picture(picture: Picture, *, max_pixels: int = PIXELS, allow_animated: bool = False) -> Image:
+    """Decode a picture as RGB, rotated by its EXIF orientation, transparent areas on white.
 
-    What cannot be decoded in full, has too many pixels or is animated raises `Unscorable`; with `animated=True` the
-    first frame is taken.
+    A picture that cannot be decoded completely, has too many pixels or is animated raises `Unscorable`. With
+    `allow_animated=True` the first frame is taken.
     """
     from PIL import Image, UnidentifiedImageError
 
-    data = _bytes(picture)
+    data = _read_bytes(picture)
     try:
         with Image.open(BytesIO(data)) as image:
-            if image.width * image.height > pixels:
-                raise Unscorable(f"the picture claims {image.width} x {image.height} pixels; at most {pixels} are read")
-            if (frames := getattr(image, "n_frames", 1)) > 1 and not animated:
+            if image.width * image.height > max_pixels:
+                raise Unscorable(
+                    f"the picture claims {image.width} x {image.height} pixels; at most {max_pixels} are read"
+                )
+            if (frames := getattr(image, "n_frames", 1)) > 1 and not allow_animated:
                 raise Unscorable(f"the picture is animated ({frames} frames); give the one frame to be scored")
             image.load()
-            seen = flat(image)
-            turn(seen)
-            return seen
+            rgb_image = flatten_to_rgb(image)
+            apply_orientation_in_place(rgb_image)
+            return rgb_image
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise Unscorable(f"the picture claims more pixels than are read ({error})") from error
     except UnidentifiedImageError as error:
@@ -54,14 +56,13 @@ def decode(picture: Picture, *, pixels: int = PIXELS, animated: bool = False) ->
         raise Unscorable(f"the picture cannot be decoded ({error})") from error
 
 
-def broken(picture: Picture) -> str:
-    """Why nobody can look at a picture: no bytes, cut short, or more pixels than are read; empty where one can.
-
-    A file that is gone says nothing of the picture: it may come back.
+def broken_reason(picture: Picture) -> str:
+    """Return why a picture is unusable: no bytes, truncated, or too many pixels; empty if it is fine.
+    A missing file is no reason: it may come back.
     """
     try:
         picture.data()
-        decode(picture, animated=True)
+        decode_picture(picture, allow_animated=True)
     except InputError:
         return ""
     except Unscorable as reason:
@@ -69,7 +70,7 @@ def broken(picture: Picture) -> str:
     return ""
 
 
-def _bytes(picture: Picture) -> bytes:
+def _read_bytes(picture: Picture) -> bytes:
     try:
         data = picture.data()
     except InputError as error:

@@ -1,8 +1,8 @@
-"""ImageReward as its authors release it: `ImageReward.pt`, with `med_config.json` beside it.
+"""ImageReward from the authors' release (`ImageReward.pt` and `med_config.json`), in a file, a folder or on the hub.
 
-The file holds a ViT in timm's names, a BERT that looks at the picture while it reads, and a head. BLIP in transformers
-is the same two encoders, so its modules take the tensors. Nothing is left out in silence: a tensor too many, too few or
-of another shape is an error.
+The file holds a ViT with timm's names, a BERT with cross-attention to the picture, and a head. BLIP in transformers
+has the same two encoders, so its modules take the tensors. Nothing is dropped silently: an extra or missing tensor,
+or one of another shape, is an error.
 """
 
 from __future__ import annotations
@@ -15,10 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from fullbench.errors import InputError
-from fullbench.judges.scorers.batch_preprocessing import Rounded
-from fullbench.judges.scorers.safe_weights import Layers, linear, tensors
-
-# Where the parts of ImageReward's release lie: on this machine in a file or a folder, or on the hub.
+from fullbench.judges.scorers.batch_preprocessing import RoundedCropRecipe
+from fullbench.judges.scorers.safe_weights import Layers, linear_layers, load_tensors
 
 CHECKPOINT, CONFIG, TOKENIZER = "ImageReward.pt", "med_config.json", "bert-base-uncased"
 _RELEASE_WORDS = ("vocab.txt", "tokenizer.json")
@@ -26,38 +24,39 @@ _RELEASE_WORDS = ("vocab.txt", "tokenizer.json")
 
 @dataclass(frozen=True)
 class Release:
-    """The checkpoint, its configuration where there is one, and the tokenizer: a folder or a name on the hub."""
+    """The checkpoint, its configuration if there is one, and the tokenizer: a folder or a hub name."""
 
     checkpoint: Path
     config: Path | None
     tokenizer: str
 
-    def words(self, tokens: int) -> Any:
-        """BERT's tokenizer with the two tokens that BLIP adds; the model knows `tokens`, and so must it."""
+    def load_tokenizer(self, tokens: int) -> Any:
+        """Load BERT's tokenizer with the two tokens that BLIP adds; its size must be `tokens`."""
         from transformers import BertTokenizer
 
         folder = Path(self.tokenizer)
         if not folder.is_dir():
-            folder = _download(self.tokenizer, _RELEASE_WORDS, "processor=FOLDER")
-        if not _speaks(folder):  # transformers would go on with a tokenizer that knows no word
+            folder = _download_files(self.tokenizer, _RELEASE_WORDS, "processor=FOLDER")
+        if not _has_vocabulary(folder):  # transformers would silently load a tokenizer without any word
             raise InputError(
                 f"there is no {' or '.join(_RELEASE_WORDS)} in it; give BERT's with processor=FOLDER", path=folder
             )
-        words = BertTokenizer.from_pretrained(folder)
-        words.add_special_tokens({"bos_token": "[DEC]", "additional_special_tokens": ["[ENC]"]})
-        if len(words) != tokens:
+        tokenizer = BertTokenizer.from_pretrained(folder)
+        tokenizer.add_special_tokens({"bos_token": "[DEC]", "additional_special_tokens": ["[ENC]"]})
+        if len(tokenizer) != tokens:
             raise InputError(
-                f"the tokenizer {self.tokenizer} has {len(words)} tokens and the model {tokens}; give the one that it "
+                f"the tokenizer {self.tokenizer} has {len(tokenizer)} tokens and the model {tokens}; give the "
+                "one that it "
                 "was trained with: processor=FOLDER"
             )
-        return words
+        return tokenizer
 
 
-def find(source: str, processor: str = "") -> Release | None:
-    """The release in a file or a folder of this machine; None for what may be a name on the hub."""
+def find_release(source: str, processor: str = "") -> Release | None:
+    """Return the release in a local file or folder, or None for a possible hub name."""
     place = Path(source)
     if place.is_file():
-        return _release(place, processor)
+        return _make_release(place, processor)
     if not place.is_dir():
         if place.suffix in {".pt", ".pth", ".safetensors"} or source.startswith((".", "/", "~")):
             raise InputError(f"there is no such file; give {CHECKPOINT}, its folder or a name on the hub", path=source)
@@ -67,31 +66,30 @@ def find(source: str, processor: str = "") -> Release | None:
             f"there is no {CHECKPOINT} in this folder; a BLIP in the layout of transformers needs head=FILE",
             path=source,
         )
-    return _release(place / CHECKPOINT, processor or (source if _speaks(place) else ""))
+    return _make_release(place / CHECKPOINT, processor or (source if _has_vocabulary(place) else ""))
 
 
-def fetch(source: str, processor: str = "", revision: str = "") -> Release:
-    """The release, from the hub where it is not on this machine."""
-    release = find(source, processor)
+def fetch_release(source: str, processor: str = "", revision: str = "") -> Release:
+    """Return the release, downloaded from the hub if it is not on this machine."""
+    release = find_release(source, processor)
     if release is not None:
         return release
-    folder = _download(source, (CHECKPOINT, CONFIG), "imagereward:FOLDER", revision)
+    folder = _download_files(source, (CHECKPOINT, CONFIG), "imagereward:FOLDER", revision)
     if not (folder / CHECKPOINT).is_file():
         raise InputError(f"the hub's {source} holds no {CHECKPOINT}; zai-org/ImageReward does")
-    return _release(folder / CHECKPOINT, processor)
+    return _make_release(folder / CHECKPOINT, processor)
 
 
-def _release(checkpoint: Path, tokenizer: str) -> Release:
+def _make_release(checkpoint: Path, tokenizer: str) -> Release:
     config = checkpoint.with_name(CONFIG)
     return Release(checkpoint, config if config.is_file() else None, tokenizer or TOKENIZER)
 
 
-def _speaks(folder: Path) -> bool:
+def _has_vocabulary(folder: Path) -> bool:
     return any((folder / name).is_file() for name in _RELEASE_WORDS)
 
 
-def _download(name: str, files: tuple[str, ...], instead: str, revision: str = "") -> Path:
-    """A folder with these files of a repository on the hub, out of this machine's cache where they are there."""
+def _download_files(name: str, files: tuple[str, ...], instead: str, revision: str = "") -> Path:
     from huggingface_hub import snapshot_download
 
     try:
@@ -103,9 +101,10 @@ def _download(name: str, files: tuple[str, ...], instead: str, revision: str = "
         ) from error
 
 
+# CLIP's mean and deviation of colours
 _MEAN, _DEVIATION = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)
 _PER_HEAD = 64
-_EYES, _WORDS, _HEAD = "blip.visual_encoder.", "blip.text_encoder.", "mlp.layers."
+_VISION_PREFIX, _TEXT_PREFIX, _HEAD_PREFIX = "blip.visual_encoder.", "blip.text_encoder.", "mlp.layers."
 _TIMM = (
     ("embeddings.class_embedding", "cls_token"),
     ("embeddings.position_embedding", "pos_embed"),
@@ -116,54 +115,60 @@ _TIMM = (
     ("layer_norm", "norm"),
     ("post_layernorm", "norm"),
 )
-_UNUSED = {  # BLIP's projections for retrieval, which no score goes through, and a list of the numbers from 0 on
+# BLIP's projections for retrieval, which no score uses, and the position ids 0, 1, 2, ...
+_UNUSED_TENSORS = {
     *(f"blip.{side}_proj.{part}" for side in ("vision", "text") for part in ("weight", "bias")),
-    f"{_WORDS}embeddings.position_ids",
+    f"{_TEXT_PREFIX}embeddings.position_ids",
 }
 
 
 @dataclass(frozen=True)
-class Loaded:
-    """An encoder for pictures and one for words, the head on top, and what is done to a picture before."""
+class ImageRewardModel:
+    """A picture encoder, a text encoder, the head on top, and the preprocessing of pictures."""
 
     encoders: Any
     layers: Layers
-    recipe: Rounded
+    recipe: RoundedCropRecipe
 
     @property
     def tokens(self) -> int:
-        """How many tokens the model knows."""
+        """Return the size of the model's vocabulary."""
         return int(self.encoders.text_encoder.config.vocab_size)
 
 
-def load(checkpoint: Path, config: Path | None, dtype: Any) -> Loaded:
-    """The checkpoint in modules of transformers; `config` is its `med_config.json`, where there is one."""
+def load_checkpoint(checkpoint: Path, config: Path | None, dtype: Any) -> ImageRewardModel:
+    """Load the checkpoint into modules of transformers; `config` is its `med_config.json`, if there is one."""
     import torch
     from transformers import BlipTextModel, BlipVisionModel
 
-    held = _Held(tensors(checkpoint), checkpoint)
-    seen, read = _vision(held), _text(held, config)
+    weights = _CheckpointTensors(load_tensors(checkpoint), checkpoint)
+    vision_config, text_config = _vision_config(weights), _text_config(weights, config)
     with torch.device("meta"):
-        eyes = {_EYES + _timm(name): (name, value) for name, value in BlipVisionModel(seen).state_dict().items()}
-        text = BlipTextModel(read, add_pooling_layer=False)
-        words = {_WORDS + name: (name, value) for name, value in text.state_dict().items()}
-    head = {name: held.by_name[name] for name in held.by_name if name.startswith(_HEAD)}
-    held.check({name: tuple(value.shape) for name, (_, value) in (eyes | words).items()}, set(head))
-    layers = linear(head, checkpoint)
-    both = torch.nn.Module()
-    own = {name: held.by_name[theirs] for theirs, (name, _) in eyes.items()}
-    both.vision_model = BlipVisionModel.from_pretrained(None, config=seen, state_dict=own, dtype=dtype)
-    own = {name: held.by_name[theirs] for theirs, (name, _) in words.items()}
-    both.text_encoder = BlipTextModel.from_pretrained(
-        None, config=read, state_dict=own, dtype=dtype, add_pooling_layer=False
+        vision_tensors = {
+            _VISION_PREFIX + _timm_name(name): (name, value)
+            for name, value in BlipVisionModel(vision_config).state_dict().items()
+        }
+        text = BlipTextModel(text_config, add_pooling_layer=False)
+        text_tensors = {_TEXT_PREFIX + name: (name, value) for name, value in text.state_dict().items()}
+    head = {name: weights.by_name[name] for name in weights.by_name if name.startswith(_HEAD_PREFIX)}
+    weights.check({name: tuple(value.shape) for name, (_, value) in (vision_tensors | text_tensors).items()}, set(head))
+    layers = linear_layers(head, checkpoint)
+    encoders = torch.nn.Module()
+    state_dict = {name: weights.by_name[theirs] for theirs, (name, _) in vision_tensors.items()}
+    encoders.vision_model = BlipVisionModel.from_pretrained(
+        None, config=vision_config, state_dict=state_dict, dtype=dtype
     )
-    return Loaded(both, layers, Rounded(seen.image_size, seen.image_size, _MEAN, _DEVIATION))
+    state_dict = {name: weights.by_name[theirs] for theirs, (name, _) in text_tensors.items()}
+    encoders.text_encoder = BlipTextModel.from_pretrained(
+        None, config=text_config, state_dict=state_dict, dtype=dtype, add_pooling_layer=False
+    )
+    return ImageRewardModel(
+        encoders, layers, RoundedCropRecipe(vision_config.image_size, vision_config.image_size, _MEAN, _DEVIATION)
+    )
 
 
 @dataclass(frozen=True)
-class _Held:
-    """The tensors of a checkpoint."""
-
+class _CheckpointTensors:
     by_name: Mapping[str, Any]
     path: Path
 
@@ -173,18 +178,16 @@ class _Held:
         return tuple(self.by_name[name].shape)
 
     def depth(self, prefix: str) -> int:
-        """How many layers there are under a prefix; where numbers are left out, tensors will be missing."""
         return len({name.removeprefix(prefix).split(".")[0] for name in self.by_name if name.startswith(prefix)})
 
-    def check(self, wanted: Mapping[str, tuple[int, ...]], head: set[str]) -> None:
-        """Every tensor that the model wants is there, in its shape, and no other."""
-        missing = [name for name in wanted if name not in self.by_name]
+    def check(self, expected_shapes: Mapping[str, tuple[int, ...]], head: set[str]) -> None:
+        missing = [name for name in expected_shapes if name not in self.by_name]
         if missing:
-            raise self._unlike(f"it lacks {_counted(missing)}")
-        unknown = [name for name in self.by_name if name not in {*wanted, *head, *_UNUSED}]
+            raise self._unlike(f"it lacks {_names_summary(missing)}")
+        unknown = [name for name in self.by_name if name not in {*expected_shapes, *head, *_UNUSED_TENSORS}]
         if unknown:
-            raise self._unlike(f"it holds {_counted(unknown)} that ImageReward has not")
-        for name, shape in wanted.items():
+            raise self._unlike(f"it holds {_names_summary(unknown)} that ImageReward has not")
+        for name, shape in expected_shapes.items():
             if (held_shape := self.shape(name)) != shape:
                 raise self._unlike(f"{name!r} has the shape {held_shape} in place of {shape}")
 
@@ -194,64 +197,65 @@ class _Held:
         )
 
 
-def _counted(names: list[str]) -> str:
+def _names_summary(names: list[str]) -> str:
     return f"{names[0]!r}" if len(names) == 1 else f"{len(names)} tensors such as {names[0]!r}"
 
 
-def _timm(name: str) -> str:
+def _timm_name(name: str) -> str:
     for ours, theirs in _TIMM:
         name = name.replace(ours, theirs)
     return name
 
 
-def _heads(held: _Held, what: str, width: int) -> int:
-    """How many heads: tensors do not tell, but every encoder that BLIP comes with has one to 64 units."""
+def _head_count(weights: _CheckpointTensors, what: str, width: int) -> int:
+    """Return the number of attention heads. Tensors do not show it, but BLIP's encoders have 64 units per head."""
     if width % _PER_HEAD:
         raise InputError(
             f"the {what} encoder is {width} wide, no multiple of {_PER_HEAD}, so its number of heads is unknown",
-            path=held.path,
+            path=weights.path,
         )
     return width // _PER_HEAD
 
 
-def _vision(held: _Held) -> Any:
+def _vision_config(weights: _CheckpointTensors) -> Any:
     from transformers import BlipVisionConfig
 
-    _, places, width = held.shape(f"{_EYES}pos_embed")
-    patch = held.shape(f"{_EYES}patch_embed.proj.weight")[-1]
+    _, places, width = weights.shape(f"{_VISION_PREFIX}pos_embed")
+    patch = weights.shape(f"{_VISION_PREFIX}patch_embed.proj.weight")[-1]
     return BlipVisionConfig(
         hidden_size=width,
-        intermediate_size=held.shape(f"{_EYES}blocks.0.mlp.fc1.weight")[0],
-        num_hidden_layers=held.depth(f"{_EYES}blocks."),
-        num_attention_heads=_heads(held, "picture", width),
+        intermediate_size=weights.shape(f"{_VISION_PREFIX}blocks.0.mlp.fc1.weight")[0],
+        num_hidden_layers=weights.depth(f"{_VISION_PREFIX}blocks."),
+        num_attention_heads=_head_count(weights, "picture", width),
         image_size=isqrt(places - 1) * patch,
         patch_size=patch,
         layer_norm_eps=1e-6,
     )
 
 
-def _text(held: _Held, path: Path | None) -> Any:
-    """The sizes of the text encoder, by its tensors; of a configuration is taken what no tensor says."""
+def _text_config(weights: _CheckpointTensors, path: Path | None) -> Any:
+    """Return the text encoder's config: sizes from the tensors, the rest from `med_config.json`."""
     from transformers import BlipTextConfig
 
-    tokens, width = held.shape(f"{_WORDS}embeddings.word_embeddings.weight")
+    tokens, width = weights.shape(f"{_TEXT_PREFIX}embeddings.word_embeddings.weight")
     sizes = {
         "vocab_size": tokens,
         "hidden_size": width,
-        "intermediate_size": held.shape(f"{_WORDS}encoder.layer.0.intermediate.dense.weight")[0],
-        "num_hidden_layers": held.depth(f"{_WORDS}encoder.layer."),
-        "max_position_embeddings": held.shape(f"{_WORDS}embeddings.position_embeddings.weight")[0],
+        "intermediate_size": weights.shape(f"{_TEXT_PREFIX}encoder.layer.0.intermediate.dense.weight")[0],
+        "num_hidden_layers": weights.depth(f"{_TEXT_PREFIX}encoder.layer."),
+        "max_position_embeddings": weights.shape(f"{_TEXT_PREFIX}embeddings.position_embeddings.weight")[0],
     }
-    config = _given(path) if path else {}
+    config = _read_config(path) if path else {}
     for name, value in sizes.items():
         if path and config.get(name, value) != value:
             raise InputError(
-                f"{name} is {config[name]}, but {value} in {held.path.name}; the two do not belong together", path=path
+                f"{name} is {config[name]}, but {value} in {weights.path.name}; the two do not belong together",
+                path=path,
             )
     return BlipTextConfig(
         **sizes,
-        encoder_hidden_size=held.shape(f"{_EYES}pos_embed")[-1],
-        num_attention_heads=config.get("num_attention_heads") or _heads(held, "text", width),
+        encoder_hidden_size=weights.shape(f"{_VISION_PREFIX}pos_embed")[-1],
+        num_attention_heads=config.get("num_attention_heads") or _head_count(weights, "text", width),
         layer_norm_eps=config.get("layer_norm_eps", 1e-12),
         hidden_act=config.get("hidden_act", "gelu"),
         pad_token_id=0,
@@ -261,7 +265,7 @@ def _text(held: _Held, path: Path | None) -> Any:
     )
 
 
-def _given(path: Path) -> dict[str, Any]:
+def _read_config(path: Path) -> dict[str, Any]:
     try:
         config = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:

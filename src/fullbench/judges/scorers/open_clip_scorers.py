@@ -1,4 +1,4 @@
-"""Score models through open_clip: its architectures with published or local weights, HPSv2's checkpoint among them."""
+"""Score models through open_clip: its architectures with published or local weights, including HPSv2's checkpoint."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from fullbench.errors import InputError, MissingExtra
-from fullbench.judges.scorers.safe_weights import HUB, fetched
-from fullbench.judges.scorers.torch_runner import TorchScorer, identity, unit
+from fullbench.judges.scorers.safe_weights import HUB, fetch_weights
+from fullbench.judges.scorers.torch_runner import TorchScorer, source_identity, unit_vectors
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -16,11 +16,10 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class OpenClipScorer(TorchScorer):
-    """The cosine between the prompt's and the picture's embedding, by a model of open_clip.
+    """Cosine between the prompt's and the picture's embedding, by a model of open_clip.
 
-    `source` names the architecture (`ViT-H-14`, or `hf-hub:...` and `local-dir:...` as open_clip has them), `weights`
-    a tag that open_clip knows, a checkpoint on disk, or one of the hub's (`hub:OWNER/NAME/FILE`). A name with a place
-    in it brings its own weights.
+    `source` is the architecture (`ViT-H-14`, or open_clip's `hf-hub:...` and `local-dir:...`, which have their own
+    weights). `weights` is a tag of open_clip, a checkpoint on disk, or one on the hub (`hub:OWNER/NAME/FILE`).
     """
 
     kind: str = "openclip"
@@ -38,14 +37,14 @@ class OpenClipScorer(TorchScorer):
             )
 
     def _particulars(self) -> Mapping[str, Any]:
-        return {"weights": identity(self.weights)}
+        return {"weights": source_identity(self.weights)}
 
-    def _open(self, device: str, dtype: Any) -> Any:
+    def _open_model(self, device: str, dtype: Any) -> Any:
         try:
             import open_clip
-        except (ImportError, RuntimeError) as error:  # torchvision of another build than torch raises the second
+        except (ImportError, RuntimeError) as error:  # RuntimeError: torchvision was built for another torch
             raise MissingExtra(f"the judge {self.name}", "openclip") from error
-        weights = fetched(self.weights) if self.weights.startswith(HUB) else self.weights
+        weights = fetch_weights(self.weights) if self.weights.startswith(HUB) else self.weights
         model, _, self._transform = open_clip.create_model_and_transforms(self.source, weights or None)
         self._tokens = open_clip.get_tokenizer(self.source)
         return model.to(dtype)
@@ -53,11 +52,11 @@ class OpenClipScorer(TorchScorer):
     def _pixels(self, image: Image) -> Any:
         return self._transform(image)
 
-    def _read(self, prompts: list[str]) -> Any:
-        return self._known(prompts, self._meaning)
+    def _encode_prompts(self, prompts: list[str]) -> Any:
+        return self._cached_embeddings(prompts, self._embed_prompts)
 
-    def _meaning(self, prompts: list[str]) -> Any:
-        return unit(self._model.encode_text(self._tokens(prompts).to(self._place)))
+    def _embed_prompts(self, prompts: list[str]) -> Any:
+        return unit_vectors(self._model.encode_text(self._tokens(prompts).to(self._torch_device)))
 
     def _scores(self, words: Any, pixels: Any) -> Any:
-        return (unit(self._model.encode_image(pixels)) * words).sum(-1)
+        return (unit_vectors(self._model.encode_image(pixels)) * words).sum(-1)

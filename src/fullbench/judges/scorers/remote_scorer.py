@@ -1,11 +1,11 @@
-"""Score models in another process or on another machine, by a small protocol over HTTP: for those whose pins clash.
+"""Score models in another process or on another machine, over a small HTTP protocol: for conflicting dependencies.
 
     GET /         {"protocol": 1, "name": "...", "settings": {...}, "span": [LOW, HIGH] or null}
     POST /scores  {"prompts": ["...", ...], "pictures": ["BASE64", ...]}
               ->  {"scores": [0.25, {"unscorable": "why"}, ...]}
 
-A score stands for a prompt and the picture at its place. Whoever cannot take a request answers with a status above 399
-and {"error": "a sentence"}.
+Each score belongs to the prompt and the picture at its position. A refused request gets a status above 399 and
+{"error": "a sentence"}.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ from fullbench.core.picture import Picture
 from fullbench.errors import InputError, ModelError
 from fullbench.judges.scorers.decoded_pictures import UnscorableAmong
 from fullbench.judges.scorers.scorer_judge import Span
-from fullbench.picture_decoding import encoded
+from fullbench.picture_decoding import encode_png
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
 PROTOCOL = 1
 _WAITS = (0.5, 2.0, 5.0)
-"""Seconds before a server that is not there, or that failed, is asked again."""
+"""Seconds before each retry of a server that is down or failed."""
 
 
 @dataclass(eq=False)
 class RemoteScorer:
-    """A score model behind a server. It is what the server says that it is, at this address; with `label`, that."""
+    """A score model behind a server. Its identity is the server's name and address, or `label` if given."""
 
     url: str
     label: str = ""
-    given_span: Span | None = None
+    span_override: Span | None = None
     timeout: float = 600.0
 
     def __post_init__(self) -> None:
@@ -51,14 +51,15 @@ class RemoteScorer:
 
     @cached_property
     def about(self) -> Mapping[str, Any]:
-        """What the server says of itself."""
-        said = self._asked("/", None)
-        if said.get("protocol") != PROTOCOL or not isinstance(said.get("name"), str):
+        """Return the server's description of itself."""
+        description = self._request_json("/", None)
+        if description.get("protocol") != PROTOCOL or not isinstance(description.get("name"), str):
             raise ModelError(
-                f"{self.url} is no score server of protocol {PROTOCOL}: it said {str(said)[:80]!r}; start one with "
+                f"{self.url} is no score server of protocol {PROTOCOL}: it said {str(description)[:80]!r}; "
+                "start one with "
                 "`fullbench serve-scores`"
             )
-        return said
+        return description
 
     @property
     def name(self) -> str:
@@ -66,24 +67,24 @@ class RemoteScorer:
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """Where the server gives none, or a label stands for it, the address is all that is known of it."""
+        """Return the label if there is one, else the address and the settings that the server reports."""
         return {"label": self.label} if self.label else {"server": self.url, **(self.about.get("settings") or {})}
 
     @property
     def span(self) -> Span | None:
-        said = None if self.given_span else self.about.get("span")
-        return self.given_span or ((float(said[0]), float(said[1])) if said else None)
+        server_span = None if self.span_override else self.about.get("span")
+        return self.span_override or ((float(server_span[0]), float(server_span[1])) if server_span else None)
 
     def raw(self, picture: Picture) -> bytes:
-        """The file itself: the server decodes it."""
+        """Return the file itself: the server decodes it."""
         return picture.data()
 
     def prepare(self, image: Image) -> bytes:
-        return encoded(image)
+        return encode_png(image)
 
-    def score(self, prompts: Sequence[str], prepared: Sequence[bytes]) -> list[float]:
-        pictures = [base64.b64encode(data).decode() for data in prepared]
-        scores = self._asked("/scores", {"prompts": list(prompts), "pictures": pictures}).get("scores")
+    def score(self, prompts: Sequence[str], prepared_pictures: Sequence[bytes]) -> list[float]:
+        pictures = [base64.b64encode(data).decode() for data in prepared_pictures]
+        scores = self._request_json("/scores", {"prompts": list(prompts), "pictures": pictures}).get("scores")
         if not isinstance(scores, list) or len(scores) != len(pictures):
             count = len(scores) if isinstance(scores, list) else "no"
             raise ModelError(f"{self.url} gave {count} scores for {len(pictures)} pictures; its server is broken")
@@ -94,21 +95,20 @@ class RemoteScorer:
             raise UnscorableAmong(reasons)
         return [float(score) for score in scores]
 
-    def _asked(self, path: str, sent: Mapping[str, Any] | None) -> dict[str, Any]:
-        """One exchange; a server that is starting or stumbles is asked again some times."""
-        body = None if sent is None else json.dumps(sent).encode()
+    def _request_json(self, path: str, payload: Mapping[str, Any] | None) -> dict[str, Any]:
+        body = None if payload is None else json.dumps(payload).encode()
         request = urllib.request.Request(  # noqa: S310 - the scheme is checked above
             self.url.rstrip("/") + path, data=body, headers={"Content-Type": "application/json"}
         )
         for wait in (*_WAITS, None):
             try:
                 with urllib.request.urlopen(request, timeout=self.timeout) as answer:  # noqa: S310
-                    said = json.loads(answer.read())
-                if not isinstance(said, dict):
+                    reply = json.loads(answer.read())
+                if not isinstance(reply, dict):
                     raise ModelError(f"{self.url} answered with something else than an object; is it a score server?")
-                return said
+                return reply
             except urllib.error.HTTPError as error:
-                reason = _reason(error)
+                reason = _refusal_reason(error)
                 if error.code < 500 or wait is None:
                     raise ModelError(f"the score server {self.url} refused: {error.code}, {reason}") from error
             except (OSError, ValueError) as error:
@@ -119,8 +119,7 @@ class RemoteScorer:
         raise AssertionError("the last try returns or raises")
 
 
-def _reason(error: urllib.error.HTTPError) -> str:
-    """The sentence in a refusal."""
+def _refusal_reason(error: urllib.error.HTTPError) -> str:
     try:
         return str(json.loads(error.read())["error"])[:300]
     except (ValueError, KeyError, TypeError, OSError):

@@ -1,4 +1,4 @@
-"""Files of tensors by name, as authors release them: read without running what a pickle may hold."""
+"""Loading of released weight files without executing code that a pickle may contain."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from fullbench.errors import InputError
 
 Layers = list[tuple[Any, Any]]
 HUB = "hub:"
-"""What a file of the hub is named by: `hub:OWNER/NAME/FILE`."""
+"""Prefix of a file on the hub: `hub:OWNER/NAME/FILE`."""
 
 
-def fetched(weights: str) -> str:
-    """A checkpoint of the hub, out of this machine's cache where it is there."""
+def fetch_weights(weights: str) -> str:
+    """Return a checkpoint from the hub, from the local cache if possible."""
     from huggingface_hub import hf_hub_download
 
     owner, name, file = weights.removeprefix(HUB).split("/", 2)
@@ -27,12 +27,12 @@ def fetched(weights: str) -> str:
         raise InputError(f"the hub cannot be asked for {file} ({reason}); fetch it and say weights=FILE") from error
 
 
-def tensors(path: Path) -> dict[str, Any]:
-    """The tensors of a .safetensors file or of one that torch saved, packed as training scripts leave it or not."""
+def load_tensors(path: Path) -> dict[str, Any]:
+    """Load the tensors of a .safetensors file or a torch file, with or without a training script's wrapping."""
     import torch
 
     if path.suffix == ".safetensors":
-        weights = _safe(path)
+        weights = _load_safetensors(path)
     else:
         try:
             weights = torch.load(path, map_location="cpu", weights_only=True)
@@ -45,7 +45,7 @@ def tensors(path: Path) -> dict[str, Any]:
     return {str(name).removeprefix("module."): value for name, value in weights.items()}
 
 
-def _safe(path: Path) -> Mapping[str, Any]:
+def _load_safetensors(path: Path) -> Mapping[str, Any]:
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
@@ -56,26 +56,26 @@ def _safe(path: Path) -> Mapping[str, Any]:
     return weights
 
 
-def linear(held: Mapping[str, Any], path: Path) -> Layers:
-    """The linear layers of a head, weights and biases in order.
+def linear_layers(named_tensors: Mapping[str, Any], path: Path) -> Layers:
+    """Return the linear layers of a head, weights and biases in order.
 
-    Layers are numbered in their names. One number left out is a step that only training has, as in the heads of
-    ImageReward and of the aesthetics predictor; where more are, an activation stands there that no file names.
+    Layers are numbered in their names. One skipped number is a step used only in training, as in the heads of
+    ImageReward and of the aesthetics predictor. More skipped numbers mean an activation that the file does not name.
     """
-    names = sorted((name for name in held if name.endswith(".weight")), key=_place)
+    names = sorted((name for name in named_tensors if name.endswith(".weight")), key=_layer_number)
     biases = [name.removesuffix("weight") + "bias" for name in names]
-    if set(names) | set(biases) != set(held):
-        odd = min(set(held) ^ (set(names) | set(biases)))
+    if set(names) | set(biases) != set(named_tensors):
+        odd = min(set(named_tensors) ^ (set(names) | set(biases)))
         raise InputError(f"a head is linear layers, each with a weight and a bias; {odd!r} does not fit", path=path)
-    layers = [(held[name], held[bias]) for name, bias in zip(names, biases, strict=True)]
+    layers = [(named_tensors[name], named_tensors[bias]) for name, bias in zip(names, biases, strict=True)]
     widths = [weight.shape[1] for weight, _ in layers[1:]]
     if not layers or [weight.shape[0] for weight, _ in layers] != [*widths, 1]:
         raise InputError("the head must hold linear layers that fit each other and end in one number", path=path)
-    places = [_place(name) for name in names]
-    if any(after[-1] - before[-1] > 2 for before, after in pairwise(places) if before and after):
+    layer_numbers = [_layer_number(name) for name in names]
+    if any(after[-1] - before[-1] > 2 for before, after in pairwise(layer_numbers) if before and after):
         raise InputError("the head has activations between its layers; only heads without them are known", path=path)
     return layers
 
 
-def _place(name: str) -> tuple[int, ...]:
+def _layer_number(name: str) -> tuple[int, ...]:
     return tuple(int(part) for part in name.split(".") if part.isdigit())

@@ -1,4 +1,4 @@
-"""A scorer gives a picture a number for a prompt; a judge is made of it."""
+"""`Scorer`, which gives a picture a number for a prompt, and `ScorerJudge`, which turns scores into verdicts."""
 
 from __future__ import annotations
 
@@ -13,37 +13,37 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 from fullbench.core.ballot import Ballot, Choice, Likert, Ranking, Real, Score
 from fullbench.core.case import Case
 from fullbench.core.digests import digest
-from fullbench.core.judge import AsksNobody, Kind
+from fullbench.core.judge import CallsNoModel, Kind
 from fullbench.core.number_ballot import Number
 from fullbench.core.picture import Picture
 from fullbench.core.verdict import Verdict
 from fullbench.errors import InputError, Unscorable
 from fullbench.judges.baselines import marks_from
-from fullbench.judges.scorers.decoded_pictures import UnscorableAmong, decode
+from fullbench.judges.scorers.decoded_pictures import UnscorableAmong, decode_picture
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
 Span = tuple[float, float]
 _Key = tuple[str, str]
-_Found = list[float | str]
+_Outcomes = list[float | str]
 _Batch = dict[_Key, None]
-"""The pictures of a batch in order, quick to be looked up."""
-_KEPT = 100_000
-_AHEAD = 5
+"""Pictures of a batch in order, with fast lookup."""
+_MAX_SCORES = 100_000
+_MAX_RUNNING_BATCHES = 5
 
 
 @runtime_checkable
 class Scorer(Protocol):
-    """Numbers for pictures. `name` and `settings` are an identity: what changes a score changes them.
+    """Scores of pictures. `name` and `settings` are the identity: whatever changes a score changes them.
 
-    `prepare` turns a decoded picture into what `score` takes; it is called from several threads. `span` is the range
-    that scores lie in, where there is one: only with it can a scale of fixed ends be filled in.
+    `prepare` turns a decoded picture into the input of `score`; it is called from several threads. `span` is the
+    range of scores, if there is one; only with it can a scale with fixed ends be used.
 
-    A scorer may have more: `raw(picture)` gives what `collate` takes for a picture that the scorer decodes itself, else
-    None; `collate(prepared)` puts a batch together in a thread of its own while the batches before are scored, raises
-    `UnscorableAmong` where some cannot be decoded after all, and has `score` called from two threads; `threads` is how
-    many threads should prepare pictures.
+    Optional members: `raw(picture)` returns the input of `collate` for a picture that the scorer decodes itself, else
+    None. `collate(prepared)` builds a batch in its own thread while earlier batches are scored; then `score` is
+    called from two threads. It raises `UnscorableAmong` if some pictures cannot be decoded. `threads` is how many
+    threads should prepare pictures.
     """
 
     @property
@@ -57,12 +57,12 @@ class Scorer(Protocol):
 
     def prepare(self, image: Image) -> Any: ...
 
-    def score(self, prompts: Sequence[str], prepared: Sequence[Any]) -> Sequence[float]: ...
+    def score(self, prompts: Sequence[str], prepared_pictures: Sequence[Any]) -> Sequence[float]: ...
 
 
 @dataclass(frozen=True)
 class CallableScorer:
-    """Any function of a prompt and a picture (a Pillow image in RGB) that gives a number."""
+    """Any function of a prompt and a picture (a Pillow image in RGB) that returns a number."""
 
     name: str
     function: Callable[[str, Image], float]
@@ -72,22 +72,21 @@ class CallableScorer:
     def prepare(self, image: Image) -> Image:
         return image
 
-    def score(self, prompts: Sequence[str], prepared: Sequence[Image]) -> list[float]:
-        return [float(self.function(prompt, image)) for prompt, image in zip(prompts, prepared, strict=True)]
+    def score(self, prompts: Sequence[str], prepared_pictures: Sequence[Image]) -> list[float]:
+        return [float(self.function(prompt, image)) for prompt, image in zip(prompts, prepared_pictures, strict=True)]
 
 
 @dataclass(frozen=True, eq=False)
-class ScorerJudge(AsksNobody):
-    """A judge that scores every picture alone and lets the scores decide.
+class ScorerJudge(CallsNoModel):
+    """A judge that scores every picture alone and decides by the scores.
 
     A response is one picture; the item's question is the prompt. On a choice or a ranking the higher score wins, and
-    scores within `margin` of each other tie. A number ballot takes the score as it is, whatever its range. A real
-    ballot takes a score that lies between its ends, or, where the scorer knows its span, one stretched from the span to
-    the ballot's ends; scores and words of a scale need the span. What a score model
-    cannot do it recuses itself from, with the reason as the verdict's text: a broken picture, the same picture twice,
-    a ballot that its numbers do not fit.
+    scores within `margin` of each other tie. A number ballot takes any score. A real ballot takes a score between its
+    ends or, if the scorer has a span, one stretched from the span to the ballot's ends. Scores and words of a scale
+    need the span. The judge abstains, with the reason as the verdict's text, from broken pictures, from the same
+    picture shown twice, and from ballots that the scores do not fit.
 
-    Pictures are decoded by `threads` while the scorer works on the `batch` before. Each picture is scored once.
+    `threads` threads decode pictures while the scorer works on the previous `batch`. Each picture is scored once.
     """
 
     kind: ClassVar[Kind] = "scorer"
@@ -106,12 +105,12 @@ class ScorerJudge(AsksNobody):
 
     @property
     def device(self) -> str:
-        """Where it computes: where the scorer does."""
+        """Return the device of the scorer."""
         return str(getattr(self.scorer, "device", "cpu"))
 
     @cached_property
     def name(self) -> str:
-        """The scorer, the margin where there is one, and a digest of what can change a score."""
+        """Return the scorer, the margin if there is one, and a digest of what can change a score."""
         margin = f"+margin={self.margin:g}" if self.margin else ""
         tail = f"#{digest(self.settings)[:8]}" if self.scorer.settings else ""
         return f"{self.scorer.name}{margin}{tail}"
@@ -120,13 +119,13 @@ class ScorerJudge(AsksNobody):
     def settings(self) -> Mapping[str, Any]:
         return {"scorer": self.scorer.name, "margin": self.margin, **self.scorer.settings}
 
-    def hear(self, cases: Iterable[Case]) -> Iterator[Verdict]:
-        """One verdict for each case, in order."""
-        docket = iter(cases)
+    def judge(self, cases: Iterable[Case]) -> Iterator[Verdict]:
+        """Yield one verdict per case, in order."""
+        remaining_cases = iter(cases)
         waiting: deque[tuple[Case, list[_Key] | str]] = deque()
         decoding: OrderedDict[_Key, Future[Any]] = OrderedDict()
         threads = self.threads or int(getattr(self.scorer, "threads", 0)) or min(16, os.cpu_count() or 1)
-        under_way: deque[tuple[_Batch, Future[_Found]]] = deque()
+        running_batches: deque[tuple[_Batch, Future[_Outcomes]]] = deque()
         ahead = 2 if hasattr(self.scorer, "collate") else 1
         with (
             ThreadPoolExecutor(threads) as pool,
@@ -136,21 +135,21 @@ class ScorerJudge(AsksNobody):
             more = True
             while more or waiting:
                 while more and len(decoding) < 3 * self.batch and len(waiting) < 32 * self.batch:
-                    case = next(docket, None)
+                    case = next(remaining_cases, None)
                     if case is None:
                         more = False
                     else:
-                        waiting.append((case, self._admit(case, pool, decoding, under_way)))
-                if decoding and len(under_way) < _AHEAD:
-                    self._start(decoding, under_way, collating, scoring)
-                elif under_way:
-                    self._finish(under_way)
-                while under_way and under_way[0][1].done():
-                    self._finish(under_way)
-                while waiting and self._known(waiting[0][1]):
-                    case, shown = waiting.popleft()
-                    yield self._rule(case, shown)
-                while len(self._scores) > _KEPT:
+                        waiting.append((case, self._admit(case, pool, decoding, running_batches)))
+                if decoding and len(running_batches) < _MAX_RUNNING_BATCHES:
+                    self._start(decoding, running_batches, collating, scoring)
+                elif running_batches:
+                    self._finish(running_batches)
+                while running_batches and running_batches[0][1].done():
+                    self._finish(running_batches)
+                while waiting and self._is_scored(waiting[0][1]):
+                    case, keys_or_reason = waiting.popleft()
+                    yield self._judge_case(case, keys_or_reason)
+                while len(self._scores) > _MAX_SCORES:
                     self._scores.popitem(last=False)
 
     def _admit(
@@ -158,9 +157,9 @@ class ScorerJudge(AsksNobody):
         case: Case,
         pool: ThreadPoolExecutor,
         decoding: OrderedDict[_Key, Future[Any]],
-        under_way: Iterable[tuple[_Batch, Any]],
+        running_batches: Iterable[tuple[_Batch, Any]],
     ) -> list[_Key] | str:
-        """The pictures of a case, sent to be decoded where they are new; or why they cannot be scored."""
+        """Return the keys of a case's pictures and start decoding new ones, or return why they cannot be scored."""
         pictures: list[Picture] = []
         for response in case.responses:
             if len(response.pictures) != 1:
@@ -170,77 +169,80 @@ class ScorerJudge(AsksNobody):
             return "the same picture is shown twice"
         keys = [(case.item.question, picture.digest) for picture in pictures]
         for key, picture in zip(keys, pictures, strict=True):
-            if key not in decoding and key not in self._scores and not any(key in batch for batch, _ in under_way):
+            if (
+                key not in decoding
+                and key not in self._scores
+                and not any(key in batch for batch, _ in running_batches)
+            ):
                 decoding[key] = pool.submit(self._prepare, picture)
         return keys
 
     def _prepare(self, picture: Picture) -> Any:
         raw = self._raw(picture) if self._raw is not None else None
-        return self.scorer.prepare(decode(picture)) if raw is None else raw
+        return self.scorer.prepare(decode_picture(picture)) if raw is None else raw
 
     @cached_property
     def _raw(self) -> Callable[[Picture], Any] | None:
         return getattr(self.scorer, "raw", None)
 
-    def _known(self, shown: list[_Key] | str) -> bool:
-        return isinstance(shown, str) or all(key in self._scores for key in shown)
+    def _is_scored(self, keys_or_reason: list[_Key] | str) -> bool:
+        return isinstance(keys_or_reason, str) or all(key in self._scores for key in keys_or_reason)
 
     def _start(
         self,
         decoding: OrderedDict[_Key, Future[Any]],
-        under_way: deque[tuple[_Batch, Future[_Found]]],
+        running_batches: deque[tuple[_Batch, Future[_Outcomes]]],
         collating: ThreadPoolExecutor,
         scoring: ThreadPoolExecutor,
     ) -> None:
-        """Begin to score the oldest batch of what is being decoded."""
         keys: _Batch = {}
-        prepared = []
+        prepared_pictures = []
         for key in list(decoding)[: self.batch]:
             try:
-                prepared.append(decoding.pop(key).result())
+                prepared_pictures.append(decoding.pop(key).result())
                 keys[key] = None
             except Unscorable as reason:
                 self._scores[key] = str(reason)
         if keys:
             prompts = [prompt for prompt, _ in keys]
-            batch = collating.submit(getattr(self.scorer, "collate", _as_it_is), prepared)
-            under_way.append((keys, scoring.submit(self._scored, prompts, prepared, batch)))
+            batch = collating.submit(getattr(self.scorer, "collate", _keep_unchanged), prepared_pictures)
+            running_batches.append((keys, scoring.submit(self._score_batch, prompts, prepared_pictures, batch)))
 
-    def _scored(self, prompts: Sequence[str], prepared: Sequence[Any], batch: Future[Any]) -> _Found:
-        """The scores of a batch; for a picture that only now turns out not to be decodable, the reason."""
+    def _score_batch(self, prompts: Sequence[str], prepared_pictures: Sequence[Any], batch: Future[Any]) -> _Outcomes:
         try:
             return list(map(float, self.scorer.score(prompts, batch.result())))
         except UnscorableAmong as among:
             reasons = among.reasons
-        good = [place for place in range(len(prepared)) if place not in reasons]
+        good = [place for place in range(len(prepared_pictures)) if place not in reasons]
         scores = (
-            self.scorer.score([prompts[place] for place in good], [prepared[place] for place in good]) if good else ()
+            self.scorer.score([prompts[place] for place in good], [prepared_pictures[place] for place in good])
+            if good
+            else ()
         )
-        rest = iter(scores)
-        return [reasons.get(place) or float(next(rest)) for place in range(len(prepared))]
+        remaining_scores = iter(scores)
+        return [reasons.get(place) or float(next(remaining_scores)) for place in range(len(prepared_pictures))]
 
-    def _finish(self, under_way: deque[tuple[_Batch, Future[_Found]]]) -> None:
-        """Take the scores of the oldest batch."""
-        keys, batch = under_way.popleft()
+    def _finish(self, running_batches: deque[tuple[_Batch, Future[_Outcomes]]]) -> None:
+        keys, batch = running_batches.popleft()
         self._scores.update(zip(keys, batch.result(), strict=True))
 
-    def _rule(self, case: Case, shown: list[_Key] | str) -> Verdict:
-        if isinstance(shown, str):
-            return Verdict.of(case, self.name, "recused", text=shown)
-        outcomes = [self._scores[key] for key in shown]
+    def _judge_case(self, case: Case, keys_or_reason: list[_Key] | str) -> Verdict:
+        if isinstance(keys_or_reason, str):
+            return Verdict.from_case(case, self.name, "abstained", text=keys_or_reason)
+        outcomes = [self._scores[key] for key in keys_or_reason]
         scores = [score for score in outcomes if not isinstance(score, str)]
         if len(scores) < len(outcomes):
             reasons = "; ".join(dict.fromkeys(score for score in outcomes if isinstance(score, str)))
-            return Verdict.of(case, self.name, "recused", text=reasons)
-        marks = self._marks(case.ballot, scores, [picture for _, picture in shown])
+            return Verdict.from_case(case, self.name, "abstained", text=reasons)
+        marks = self._marks(case.ballot, scores, [picture for _, picture in keys_or_reason])
         text = ", ".join(f"{score:.6g}" for score in scores)
         if marks is None:
             why = f"the score {text} does not fit {case.ballot.spec}; the ballot 'number' takes any score"
-            return Verdict.of(case, self.name, "recused", text=why)
-        return Verdict.of(case, self.name, marks, text=text)
+            return Verdict.from_case(case, self.name, "abstained", text=why)
+        return Verdict.from_case(case, self.name, marks, text=text)
 
     def _marks(self, ballot: Ballot, scores: Sequence[float], pictures: Sequence[str]) -> tuple[float, ...] | None:
-        """Scores as marks; None where the ballot cannot be filled in with them."""
+        """None if the scores do not fit the ballot."""
         if isinstance(ballot, Choice | Ranking):
             return marks_from(ballot, scores, margin=self.margin, order=pictures)
         if isinstance(ballot, Number):
@@ -262,5 +264,5 @@ class ScorerJudge(AsksNobody):
         return tuple(worths) if ballot.allows(worths) else None
 
 
-def _as_it_is(prepared: Sequence[Any]) -> Sequence[Any]:
-    return prepared
+def _keep_unchanged(prepared_pictures: Sequence[Any]) -> Sequence[Any]:
+    return prepared_pictures

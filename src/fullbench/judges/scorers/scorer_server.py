@@ -1,4 +1,4 @@
-"""The server of the protocol that `remote` describes: any judge that gives numbers, behind an address."""
+"""HTTP server of the protocol in `remote_scorer`, for any judge that returns numbers."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from fullbench.errors import FullbenchError, InputError
 from fullbench.judges.scorers.remote_scorer import PROTOCOL
 
 LARGEST = 512 * 2**20
-"""The most bytes of one request; a batch of large photos fits."""
+"""Maximum bytes of one request; a batch of large photos fits."""
 
 
 class ScoreServer(ThreadingHTTPServer):
-    """Answers at `host:port`; requests are scored one after the other, for they share one model."""
+    """Listens at `host:port`; requests are scored one after the other, since they share one model."""
 
     daemon_threads = True
 
@@ -41,26 +41,26 @@ class ScoreServer(ThreadingHTTPServer):
         return f"http://{self.server_address[0]!s}:{self.server_address[1]}"
 
     def about(self) -> dict[str, Any]:
-        """What the judge is, for `GET /`."""
+        """Return the judge's description, for `GET /`."""
         scorer = getattr(self.judge, "scorer", None)
         return {
             "protocol": PROTOCOL, "name": self.judge.name, "settings": dict(self.judge.settings),
             "span": getattr(scorer, "span", None),
         }  # fmt: skip
 
-    def scores(self, asked: Any) -> list[float | dict[str, str]]:
-        """A score for each prompt and picture, or why there is none."""
-        if not isinstance(asked, Mapping):
+    def scores(self, request: Any) -> list[float | dict[str, str]]:
+        """Return a score for each prompt and picture, or why there is none."""
+        if not isinstance(request, Mapping):
             raise InputError("a request is an object with 'prompts' and 'pictures'")
-        prompts, pictures = asked.get("prompts"), asked.get("pictures")
+        prompts, pictures = request.get("prompts"), request.get("pictures")
         if not isinstance(prompts, list) or not isinstance(pictures, list) or len(prompts) != len(pictures):
             raise InputError("'prompts' and 'pictures' are lists of the same length")
-        cases = [_case(place, *row) for place, row in enumerate(zip(prompts, pictures, strict=True))]
+        cases = [_make_case(place, *row) for place, row in enumerate(zip(prompts, pictures, strict=True))]
         with self.turn:
-            return [_mark(outcome) for outcome in self.judge.hear(cases)]
+            return [_score_or_reason(outcome) for outcome in self.judge.judge(cases)]
 
 
-def _case(place: int, prompt: Any, picture: Any) -> Case:
+def _make_case(place: int, prompt: Any, picture: Any) -> Case:
     if not isinstance(prompt, str) or not isinstance(picture, str):
         raise InputError(f"prompt {place} is a text and picture {place} a text in base64")
     try:
@@ -68,10 +68,10 @@ def _case(place: int, prompt: Any, picture: Any) -> Case:
     except binascii.Error as error:
         raise InputError(f"picture {place} is not valid base64 ({error})") from error
     item = Item.ask(str(place), prompt)
-    return Case(item, (Response(item.id, "somebody", (Picture.as_given(data, data),)),), Number())
+    return Case(item, (Response(item.id, "somebody", (Picture.from_any_bytes(data, data),)),), Number())
 
 
-def _mark(outcome: Any) -> float | dict[str, str]:
+def _score_or_reason(outcome: Any) -> float | dict[str, str]:
     if isinstance(outcome, Verdict) and outcome.marks:
         return float(outcome.marks[0])
     if isinstance(outcome, Verdict):
@@ -85,24 +85,24 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         if self.path == "/":
-            self._answer(200, self.server.about())
+            self._send_json(200, self.server.about())
         else:
-            self._answer(404, {"error": "there is GET / and POST /scores"})
+            self._send_json(404, {"error": "there is GET / and POST /scores"})
 
     def do_POST(self) -> None:
         length = int(self.headers.get("Content-Length") or 0)
         if self.path != "/scores" or not 0 < length <= LARGEST:
-            self.close_connection = True
-            self._answer(413 if length > LARGEST else 404, {"error": f"POST /scores takes up to {LARGEST:,} bytes"})
+            self.close_connection = True  # the unread body would be taken for the next request
+            self._send_json(413 if length > LARGEST else 404, {"error": f"POST /scores takes up to {LARGEST:,} bytes"})
             return
         try:
-            asked = json.loads(self.rfile.read(length))
-            self._answer(200, {"scores": self.server.scores(asked)})
+            request = json.loads(self.rfile.read(length))
+            self._send_json(200, {"scores": self.server.scores(request)})
         except (FullbenchError, ValueError) as error:
-            self._answer(400, {"error": str(error)})
+            self._send_json(400, {"error": str(error)})
 
-    def _answer(self, status: int, said: Mapping[str, Any]) -> None:
-        body = json.dumps(said, default=str).encode()
+    def _send_json(self, status: int, payload: Mapping[str, Any]) -> None:
+        body = json.dumps(payload, default=str).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
@@ -110,4 +110,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: Any) -> None:
-        """Says nothing for each request."""
+        """Log nothing."""

@@ -1,4 +1,4 @@
-"""Score models by their specs: `clip:NAME?device=cuda&batch=64`, `scorer:module:function`."""
+"""Factories of score models from specs: `clip:NAME?device=cuda&batch=64`, `scorer:module:function`."""
 
 from __future__ import annotations
 
@@ -8,29 +8,28 @@ from functools import partial
 from fullbench.errors import InputError
 from fullbench.judges.scorers.hpsv3 import WEIGHTS as HPSV3_WEIGHTS
 from fullbench.judges.scorers.hpsv3 import HpsV3Scorer
-from fullbench.judges.scorers.image_statistics import number
+from fullbench.judges.scorers.image_statistics import number_option
 from fullbench.judges.scorers.open_clip_scorers import OpenClipScorer
 from fullbench.judges.scorers.remote_scorer import RemoteScorer
 from fullbench.judges.scorers.safe_weights import HUB
 from fullbench.judges.scorers.scorer_judge import CallableScorer, Scorer, ScorerJudge, Span
 from fullbench.judges.scorers.transformers_scorers import KINDS
-from fullbench.plugin_registry import function as function_named
+from fullbench.plugin_registry import load_function as function_named
 
-_MODEL = ("processor", "head", "revision", "device", "precision", "decoder", "compile")
-_JUDGE = ("margin", "batch", "threads", "span")
+_MODEL_OPTIONS = ("processor", "head", "revision", "device", "precision", "decoder", "compile")
+_JUDGE_OPTIONS = ("margin", "batch", "threads", "span")
 
 
-def _judged(scorer: Scorer, options: Mapping[str, str]) -> ScorerJudge:
+def _build_judge(scorer: Scorer, options: Mapping[str, str]) -> ScorerJudge:
     return ScorerJudge(
         scorer,
-        margin=number(options, "margin", 0.0),
-        batch=int(number(options, "batch", 32)),
-        threads=int(number(options, "threads", 0)),
+        margin=number_option(options, "margin", 0.0),
+        batch=int(number_option(options, "batch", 32)),
+        threads=int(number_option(options, "threads", 0)),
     )
 
 
-def _span(options: Mapping[str, str]) -> Span | None:
-    """`span=LOW,HIGH` among the options."""
+def _parse_span(options: Mapping[str, str]) -> Span | None:
     if "span" not in options:
         return None
     try:
@@ -42,78 +41,81 @@ def _span(options: Mapping[str, str]) -> Span | None:
     return low, high
 
 
-def _known(options: Mapping[str, str], known: tuple[str, ...]) -> None:
+def _refuse_unknown_options(options: Mapping[str, str], known_options: tuple[str, ...]) -> None:
     for option in options:
-        if option not in known:
-            raise InputError(f"a score model has no option {option!r}; known: {', '.join(known)}")
+        if option not in known_options:
+            raise InputError(f"a score model has no option {option!r}; known: {', '.join(known_options)}")
 
 
-def hub(kind: str, rest: str, options: Mapping[str, str]) -> ScorerJudge:
-    """A score model of a kind, by hub name or folder."""
-    _known(options, (*_MODEL, *_JUDGE))
-    recipe = KINDS[kind]
-    if recipe.needs_head and "head" not in options and not rest:
-        options = {**options, "head": recipe.head}
-    elif recipe.needs_head and "head" not in options:
-        raise InputError(f"{kind} needs the file of its head: say {kind}:{rest or 'MODEL'}?head=FILE")
-    own = {name: options[name] for name in _MODEL if name in options}
-    if not rest and recipe.processor:
-        own.setdefault("processor", recipe.processor)
-    scorer = recipe.make(rest or recipe.source, kind, span=_span(options) or recipe.span, **own)
-    return _judged(scorer, options)
+def build_hub_judge(kind: str, argument: str, options: Mapping[str, str]) -> ScorerJudge:
+    """Build a score model of a kind, by hub name or folder."""
+    _refuse_unknown_options(options, (*_MODEL_OPTIONS, *_JUDGE_OPTIONS))
+    scorer_kind = KINDS[kind]
+    if scorer_kind.needs_head and "head" not in options and not argument:
+        options = {**options, "head": scorer_kind.head}
+    elif scorer_kind.needs_head and "head" not in options:
+        raise InputError(f"{kind} needs the file of its head: say {kind}:{argument or 'MODEL'}?head=FILE")
+    model_options = {name: options[name] for name in _MODEL_OPTIONS if name in options}
+    if not argument and scorer_kind.processor:
+        model_options.setdefault("processor", scorer_kind.processor)
+    scorer = scorer_kind.make(
+        argument or scorer_kind.source, kind, span=_parse_span(options) or scorer_kind.span, **model_options
+    )
+    return _build_judge(scorer, options)
 
 
-def openclip(rest: str, options: Mapping[str, str]) -> ScorerJudge:
-    """The judge that `openclip:ARCHITECTURE?weights=TAG-OR-FILE` names."""
-    known = ("weights", "device", "precision")
-    _known(options, (*known, *_JUDGE))
-    own = {name: options[name] for name in known if name in options}
-    return _judged(OpenClipScorer(rest, span=_span(options) or (-1.0, 1.0), **own), options)
+def build_openclip_judge(argument: str, options: Mapping[str, str]) -> ScorerJudge:
+    """Build the judge for `openclip:ARCHITECTURE?weights=TAG-OR-FILE`."""
+    option_names = ("weights", "device", "precision")
+    _refuse_unknown_options(options, (*option_names, *_JUDGE_OPTIONS))
+    model_options = {name: options[name] for name in option_names if name in options}
+    return _build_judge(OpenClipScorer(argument, span=_parse_span(options) or (-1.0, 1.0), **model_options), options)
 
 
 HPS = {"2.0": "HPS_v2_compressed.pt", "2.1": "HPS_v2.1_compressed.pt"}
-"""The checkpoints that the authors of HPSv2 publish on the hub, by version."""
+"""Checkpoints that the authors of HPSv2 publish on the hub, by version."""
 
 
-def hpsv2(rest: str, options: Mapping[str, str]) -> ScorerJudge:
-    """The judge that `hpsv2?version=2.1` names: the authors' own checkpoint; or `hpsv2:MODEL`, one of transformers."""
-    if rest:
-        return hub("hpsv2", rest, options)
+def build_hpsv2_judge(argument: str, options: Mapping[str, str]) -> ScorerJudge:
+    """Build the judge for `hpsv2?version=2.1` (the authors' checkpoint) or `hpsv2:MODEL` (transformers)."""
+    if argument:
+        return build_hub_judge("hpsv2", argument, options)
     version = options.get("version", "2.1")
     if version not in HPS:
         raise InputError(f"HPSv2 has the versions {', '.join(HPS)}; found {version!r}")
-    own = {option: value for option, value in options.items() if option != "version"}
-    return openclip("ViT-H-14", {"weights": f"{HUB}xswu/HPSv2/{HPS[version]}", **own})
+    other_options = {option: value for option, value in options.items() if option != "version"}
+    return build_openclip_judge("ViT-H-14", {"weights": f"{HUB}xswu/HPSv2/{HPS[version]}", **other_options})
 
 
-def hpsv3(rest: str, options: Mapping[str, str]) -> ScorerJudge:
-    """The judge that `hpsv3` names: the authors' checkpoint, from the hub or a file, asked in the authors' words."""
-    known = ("base", "instruction", "device", "precision")
-    _known(options, (*known, *_JUDGE))
-    own = {name: options[name] for name in known if name in options}
-    return _judged(HpsV3Scorer(rest or HPSV3_WEIGHTS, "hpsv3", span=_span(options), **own), options)
+def build_hpsv3_judge(argument: str, options: Mapping[str, str]) -> ScorerJudge:
+    """Build the judge for `hpsv3`: the authors' checkpoint, from the hub or a file, with their instruction."""
+    option_names = ("base", "instruction", "device", "precision")
+    _refuse_unknown_options(options, (*option_names, *_JUDGE_OPTIONS))
+    model_options = {name: options[name] for name in option_names if name in options}
+    return _build_judge(
+        HpsV3Scorer(argument or HPSV3_WEIGHTS, "hpsv3", span=_parse_span(options), **model_options), options
+    )
 
 
-def function(rest: str, options: Mapping[str, str]) -> ScorerJudge:
-    """The judge that `scorer:MODULE:FUNCTION` names: a function of a prompt and a Pillow image that gives a number.
-
-    The module may lie in the folder in which the command is typed.
+def build_function_judge(argument: str, options: Mapping[str, str]) -> ScorerJudge:
+    """Build the judge for `scorer:MODULE:FUNCTION`: a function of a prompt and a Pillow image that returns a number.
+    The module may be in the current directory.
     """
-    _known(options, _JUDGE)
-    scoring = function_named(rest, form="scorer:MODULE:FUNCTION")
-    span = _span(options)
-    return _judged(CallableScorer(rest, scoring, span, {"function": rest, "span": span}), options)
+    _refuse_unknown_options(options, _JUDGE_OPTIONS)
+    score_function = function_named(argument, form="scorer:MODULE:FUNCTION")
+    span = _parse_span(options)
+    return _build_judge(CallableScorer(argument, score_function, span, {"function": argument, "span": span}), options)
 
 
-def remote(rest: str, options: Mapping[str, str]) -> ScorerJudge:
-    """The judge that `scores:http://HOST:PORT` names: a score model behind a server of its own."""
-    _known(options, ("label", *_JUDGE))
-    return _judged(RemoteScorer(rest, options.get("label", ""), _span(options)), options)
+def build_remote_judge(argument: str, options: Mapping[str, str]) -> ScorerJudge:
+    """Build the judge for `scores:http://HOST:PORT`: a score model behind its own server."""
+    _refuse_unknown_options(options, ("label", *_JUDGE_OPTIONS))
+    return _build_judge(RemoteScorer(argument, options.get("label", ""), _parse_span(options)), options)
 
 
-clip = partial(hub, "clip")
-siglip = partial(hub, "siglip")
-pickscore = partial(hub, "pickscore")
-blip_itm = partial(hub, "blip-itm")
-imagereward = partial(hub, "imagereward")
-aesthetics = partial(hub, "aesthetics")
+build_clip_judge = partial(build_hub_judge, "clip")
+build_siglip_judge = partial(build_hub_judge, "siglip")
+build_pickscore_judge = partial(build_hub_judge, "pickscore")
+build_blip_itm_judge = partial(build_hub_judge, "blip-itm")
+build_imagereward_judge = partial(build_hub_judge, "imagereward")
+build_aesthetics_judge = partial(build_hub_judge, "aesthetics")

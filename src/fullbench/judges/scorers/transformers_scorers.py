@@ -1,4 +1,4 @@
-"""Score models through transformers, from a hub name or a local folder: CLIP and its like, BLIP ITM, heads on top."""
+"""Score models through transformers, from a hub name or a local folder: CLIP and similar, BLIP ITM, heads on top."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 from fullbench.errors import InputError, MissingExtra
 from fullbench.judges.scorers import imagereward
 from fullbench.judges.scorers.batch_preprocessing import Recipe
-from fullbench.judges.scorers.imagereward import load
-from fullbench.judges.scorers.safe_weights import HUB, Layers, fetched, linear, tensors
+from fullbench.judges.scorers.imagereward import load_checkpoint
+from fullbench.judges.scorers.safe_weights import HUB, Layers, fetch_weights, linear_layers, load_tensors
 from fullbench.judges.scorers.scorer_judge import Span
-from fullbench.judges.scorers.torch_runner import TorchScorer, identity, unit
+from fullbench.judges.scorers.torch_runner import TorchScorer, source_identity, unit_vectors
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 @dataclass(eq=False)
 class HubScorer(TorchScorer):
     """A model of transformers with its processor.
-
-    `processor` is another name or folder where the tokenizer lies elsewhere, `head` a file with the layers on top.
+    `processor` is another name or folder if the tokenizer is elsewhere, `head` a file with the layers on top.
     """
 
     kind: str = "clip"
@@ -42,47 +41,46 @@ class HubScorer(TorchScorer):
             raise InputError("there is no such file; the head is a .safetensors or .pth file", path=self.head)
 
     def _particulars(self) -> Mapping[str, Any]:
-        own = {"processor": identity(self.processor)} if self.processor else {}
-        return {"revision": self.revision, "head": identity(self.head), **own}
+        processor_setting = {"processor": source_identity(self.processor)} if self.processor else {}
+        return {"revision": self.revision, "head": source_identity(self.head), **processor_setting}
 
     def _pixels(self, image: Image) -> Any:
         return self._tools.image_processor(images=image, return_tensors="pt")["pixel_values"][0]
 
     @abstractmethod
-    def _class(self) -> Any:
-        """The class of transformers that the model is loaded with."""
+    def _model_class(self) -> Any:
+        """Return the transformers class that loads the model."""
 
-    def _open(self, device: str, dtype: Any) -> Any:
+    def _open_model(self, device: str, dtype: Any) -> Any:
         self._transformers()
         from transformers import AutoProcessor
 
         where = {"revision": self.revision} if self.revision else {}
         self._tools = AutoProcessor.from_pretrained(self.processor or self.source, backend="pil")
-        self._recipe = Recipe.of(self._tools.image_processor)
+        self._recipe = Recipe.from_processor(self._tools.image_processor)
         if self.head:
-            path = Path(fetched(self.head) if self.head.startswith(HUB) else self.head)
-            self._take(linear(tensors(path), path), device)
-        return self._class().from_pretrained(self.source, dtype=dtype, **where)
+            path = Path(fetch_weights(self.head) if self.head.startswith(HUB) else self.head)
+            self._set_head(linear_layers(load_tensors(path), path), device)
+        return self._model_class().from_pretrained(self.source, dtype=dtype, **where)
 
     def _transformers(self) -> None:
         if find_spec("transformers") is None:
             raise MissingExtra(f"the judge {self.name}", "local")
 
-    def _take(self, layers: Layers, device: str) -> None:
-        """The head, in single precision whatever the model runs in, as authors of heads have it."""
+    def _set_head(self, layers: Layers, device: str) -> None:
+        """Set the head, in single precision whatever the model's, as the authors of heads do."""
         self._layers = [(weight.float().to(device), bias.float().to(device)) for weight, bias in layers]
 
-    def _read(self, prompts: list[str]) -> Any:
-        return self._words(prompts, padding=True)
+    def _encode_prompts(self, prompts: list[str]) -> Any:
+        return self._tokenize_prompts(prompts, padding=True)
 
-    def _words(self, prompts: list[str], **how: Any) -> Any:
-        """Prompts as tokens on the model's device, cut to what it takes."""
+    def _tokenize_prompts(self, prompts: list[str], **how: Any) -> Any:
         tokens = self._tools.tokenizer(prompts, return_tensors="pt", truncation=True, **how)
-        return tokens.to(self._place)
+        return tokens.to(self._torch_device)
 
     def _embed(self, pixels: Any) -> Any:
-        """The embeddings of pictures, of length one, by a model that has a side for pictures alone."""
-        return unit(self._model.get_image_features(pixel_values=pixels))
+        """Return unit embeddings of pictures, for models with a separate picture encoder."""
+        return unit_vectors(self._model.get_image_features(pixel_values=pixels))
 
     def _through_head(self, features: Any) -> Any:
         features = features.float()
@@ -99,18 +97,19 @@ class HubScorer(TorchScorer):
 class ContrastScorer(HubScorer):
     """CLIP, SigLIP, PickScore and HPSv2: the cosine between the prompt's and the picture's embedding."""
 
-    def _class(self) -> Any:
+    def _model_class(self) -> Any:
         from transformers import AutoModel
 
         return AutoModel
 
-    def _read(self, prompts: list[str]) -> Any:
-        return self._known(prompts, self._meaning)
+    def _encode_prompts(self, prompts: list[str]) -> Any:
+        return self._cached_embeddings(prompts, self._embed_prompts)
 
-    def _meaning(self, prompts: list[str]) -> Any:
+    def _embed_prompts(self, prompts: list[str]) -> Any:
+        # SigLIP was trained on prompts padded to the full length.
         siglip = self._model.config.model_type.startswith("siglip")
-        words = self._words(prompts, padding="max_length" if siglip else True)
-        return unit(self._model.get_text_features(**words))
+        words = self._tokenize_prompts(prompts, padding="max_length" if siglip else True)
+        return unit_vectors(self._model.get_text_features(**words))
 
     def _scores(self, words: Any, pixels: Any) -> Any:
         return (self._embed(pixels) * words).sum(-1)
@@ -119,17 +118,17 @@ class ContrastScorer(HubScorer):
 class MatchScorer(HubScorer):
     """BLIP and BLIP-2 with the matching head: the probability that picture and prompt belong together."""
 
-    def _class(self) -> Any:
+    def _model_class(self) -> Any:
         from transformers import AutoConfig, Blip2ForImageTextRetrieval, BlipForImageTextRetrieval
 
         second = AutoConfig.from_pretrained(self.source).model_type == "blip-2"
         return Blip2ForImageTextRetrieval if second else BlipForImageTextRetrieval
 
-    def _read(self, prompts: list[str]) -> Any:
+    def _encode_prompts(self, prompts: list[str]) -> Any:
         if self._model.config.model_type == "blip-2":
-            asked = self._tools(text=prompts, padding=True, truncation=True, return_tensors="pt")
-            return {name: asked[name].to(self._place) for name in ("input_ids", "attention_mask")}
-        words = self._words(prompts, padding=True)
+            tokens = self._tools(text=prompts, padding=True, truncation=True, return_tensors="pt")
+            return {name: tokens[name].to(self._torch_device) for name in ("input_ids", "attention_mask")}
+        words = self._tokenize_prompts(prompts, padding=True)
         words.pop("token_type_ids", None)
         return words
 
@@ -142,77 +141,78 @@ class MatchScorer(HubScorer):
 
 
 class RewardScorer(HubScorer):
-    """ImageReward: a BLIP encoder that reads the prompt while it looks, and a head; centred as its authors do.
+    """ImageReward: a BLIP text encoder with cross-attention to the picture, and a head; normalised as its authors do.
 
-    `source` is the checkpoint that they release, a folder or a repository that holds it; with a `head` of its own, a
-    BLIP in the layout of transformers.
+    `source` is the authors' checkpoint, or a folder or repository that holds it. With `head`, it is a BLIP in the
+    layout of transformers.
     """
 
+    # The authors' normalisation of scores and length of prompts.
     mean, deviation = 0.16717362830052426, 1.0333394966054072
     tokens = 35
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.head:
-            imagereward.find(self.source)
+            imagereward.find_release(self.source)
         elif Path(self.source).is_file():
             raise InputError("a checkpoint brings its own head; leave the option head out", path=self.source)
 
     def _particulars(self) -> Mapping[str, Any]:
         if self.head:
             return super()._particulars()
-        files = imagereward.find(self.source, self.processor)
+        files = imagereward.find_release(self.source, self.processor)
         tokenizer = files.tokenizer if files else self.processor or imagereward.TOKENIZER
         config = files.config if files else None
         return {
             "revision": self.revision,
-            "config": identity(str(config)) if config else "",
-            "processor": identity(tokenizer),
+            "config": source_identity(str(config)) if config else "",
+            "processor": source_identity(tokenizer),
         }
 
-    def _class(self) -> Any:
+    def _model_class(self) -> Any:
         from transformers import BlipForImageTextRetrieval
 
         return BlipForImageTextRetrieval
 
-    def _open(self, device: str, dtype: Any) -> Any:
+    def _open_model(self, device: str, dtype: Any) -> Any:
         if self.head:
-            return super()._open(device, dtype)
+            return super()._open_model(device, dtype)
         self._transformers()
-        files = imagereward.fetch(self.source, self.processor, self.revision)
-        loaded = load(files.checkpoint, files.config, dtype)
-        self._tools = SimpleNamespace(tokenizer=files.words(loaded.tokens))
-        self._recipe = loaded.recipe
-        self._take(loaded.layers, device)
-        return loaded.encoders
+        files = imagereward.fetch_release(self.source, self.processor, self.revision)
+        reward_model = load_checkpoint(files.checkpoint, files.config, dtype)
+        self._tools = SimpleNamespace(tokenizer=files.load_tokenizer(reward_model.tokens))
+        self._recipe = reward_model.recipe
+        self._set_head(reward_model.layers, device)
+        return reward_model.encoders
 
-    def _read(self, prompts: list[str]) -> Any:
+    def _encode_prompts(self, prompts: list[str]) -> Any:
         longest = self._model.text_encoder.config.max_position_embeddings
-        return self._words(prompts, padding="max_length", max_length=min(self.tokens, longest))
+        return self._tokenize_prompts(prompts, padding="max_length", max_length=min(self.tokens, longest))
 
     def _scores(self, words: Any, pixels: Any) -> Any:
         import torch
 
-        seen = self._model.vision_model(pixel_values=pixels)[0]
-        everything = torch.ones(seen.shape[:-1], dtype=torch.long, device=seen.device)
-        read = self._model.text_encoder(
+        picture_states = self._model.vision_model(pixel_values=pixels)[0]
+        attention_mask = torch.ones(picture_states.shape[:-1], dtype=torch.long, device=picture_states.device)
+        text_states = self._model.text_encoder(
             input_ids=words["input_ids"],
             attention_mask=words["attention_mask"],
-            encoder_hidden_states=seen,
-            encoder_attention_mask=everything,
+            encoder_hidden_states=picture_states,
+            encoder_attention_mask=attention_mask,
         )[0]
-        return (self._through_head(read[:, 0]) - self.mean) / self.deviation
+        return (self._through_head(text_states[:, 0]) - self.mean) / self.deviation
 
 
 class AestheticScorer(HubScorer):
     """A head on CLIP's embedding of the picture; the prompt does not count."""
 
-    def _class(self) -> Any:
+    def _model_class(self) -> Any:
         from transformers import AutoModel
 
         return AutoModel
 
-    def _read(self, prompts: list[str]) -> None:
+    def _encode_prompts(self, prompts: list[str]) -> None:
         return None
 
     def _scores(self, words: Any, pixels: Any) -> Any:
@@ -220,8 +220,8 @@ class AestheticScorer(HubScorer):
 
 
 @dataclass(frozen=True)
-class Kind:
-    """A kind of score model: its class, the model it is unless another is named, the range of its scores."""
+class ScorerKind:
+    """A kind of score model: its class, its default model, the range of its scores."""
 
     make: Callable[..., HubScorer]
     source: str = ""
@@ -229,19 +229,19 @@ class Kind:
     needs_head: bool = False
     processor: str = ""
     head: str = ""
-    """Where the head lies that belongs to `source`."""
+    """File of the head that belongs to `source`."""
 
 
-KINDS: Mapping[str, Kind] = {
-    "clip": Kind(ContrastScorer, "openai/clip-vit-large-patch14", (-1.0, 1.0)),
-    "siglip": Kind(ContrastScorer, "google/siglip-so400m-patch14-384", (-1.0, 1.0)),
-    "pickscore": Kind(
+KINDS: Mapping[str, ScorerKind] = {
+    "clip": ScorerKind(ContrastScorer, "openai/clip-vit-large-patch14", (-1.0, 1.0)),
+    "siglip": ScorerKind(ContrastScorer, "google/siglip-so400m-patch14-384", (-1.0, 1.0)),
+    "pickscore": ScorerKind(
         ContrastScorer, "yuvalkirstain/PickScore_v1", (-1.0, 1.0), processor="laion/CLIP-ViT-H-14-laion2B-s32B-b79K"
     ),
-    "hpsv2": Kind(ContrastScorer, "", (-1.0, 1.0)),
-    "blip-itm": Kind(MatchScorer, "Salesforce/blip2-itm-vit-g", (0.0, 1.0)),
-    "imagereward": Kind(RewardScorer, "zai-org/ImageReward"),
-    "aesthetics": Kind(
+    "hpsv2": ScorerKind(ContrastScorer, "", (-1.0, 1.0)),
+    "blip-itm": ScorerKind(MatchScorer, "Salesforce/blip2-itm-vit-g", (0.0, 1.0)),
+    "imagereward": ScorerKind(RewardScorer, "zai-org/ImageReward"),
+    "aesthetics": ScorerKind(
         AestheticScorer,
         "openai/clip-vit-large-patch14",
         needs_head=True,

@@ -1,4 +1,4 @@
-"""A ledger into a new place, or an earlier copy of itself, every row with its seal: its heads hold there too."""
+"""Exact copy of a ledger, or an update of one: rows keep their row digests, so signed ledger digests stay valid."""
 
 from __future__ import annotations
 
@@ -8,54 +8,52 @@ from pathlib import Path
 
 from fullbench.errors import LedgerError
 from fullbench.ledger import schema
-from fullbench.ledger.database_from_path import database
+from fullbench.ledger.database_from_path import database_at
 from fullbench.ledger.database_interface import Connection, Database
 from fullbench.ledger.integrity import row_chain
-from fullbench.ledger.pictures.picture_folder import no_place
+from fullbench.ledger.pictures.picture_folder import no_picture_place_error
 from fullbench.ledger.row_conversion import Row
 
 CHUNK = 2000
 
 
-def carry(source: str, target: str, *, pictures: str | None = None) -> dict[str, int] | None:
-    """Bring over what the target lacks, in one transaction: how many rows of each table.
-
-    None, and nothing done, where it cannot be done with the seals: the target holds rows of its own, or the source is
-    a lake, which has no seals to give.
+def copy_exactly(source: str, target: str, *, pictures: str | None = None) -> dict[str, int] | None:
+    """Copy the rows that the target lacks in one transaction; return the number of rows by table. Return None and do
+    nothing if row digests cannot be kept: the target has its own rows, or the source is a lake or lacks its last rows.
     """
-    here, there = database(source), database(target)
-    if here.place == there.place:
-        raise LedgerError(f"{here.place}: a ledger is not copied onto itself")
-    here.prepare(read_only=True)
-    if here.brings_pictures:
+    source_database, target_database = database_at(source), database_at(target)
+    if source_database.place == target_database.place:
+        raise LedgerError(f"{source_database.place}: a ledger is not copied onto itself")
+    source_database.prepare(read_only=True)
+    if source_database.brings_pictures:
         return None
-    if _lacks_its_end(here):  # a copy chained anew is the way out of that
+    if _lacks_its_end(source_database):  # an ordinary copy, chained again, repairs this
         return None
-    new = not there.exists()
-    if new and there.folder is None and not pictures and _homeless_pictures(here):
-        raise no_place(there.place)  # before anything is made there
-    if new and isinstance(there.folder, Path):
-        _make_folder(there)
-        here.back_up(there.path)
+    new = not target_database.exists()
+    if new and target_database.folder is None and not pictures and _has_homeless_pictures(source_database):
+        raise no_picture_place_error(target_database.place)  # before anything is created there
+    if new and isinstance(target_database.folder, Path):
+        _make_folder(target_database)
+        source_database.back_up(target_database.path)
     elif new:
-        there.make()
-    if there.stored_version() != schema.VERSION:
+        target_database.make()
+    if target_database.stored_version() != schema.VERSION:
         return None
-    with here.plainly(), there.plainly():
-        reader, writer = here.connect(read_only=True), there.connect(read_only=False)
+    with source_database.translate_errors(), target_database.translate_errors():
+        reader, writer = source_database.connect(read_only=True), target_database.connect(read_only=False)
         try:
-            with here.settled(reader), reader.snapshot():
-                if new and isinstance(there.folder, Path):
-                    return {table: _count(writer, table) for table in schema.TABLES}
-                return _append(reader, writer)
+            with source_database.hold_back_commits(reader), reader.snapshot():
+                if new and isinstance(target_database.folder, Path):
+                    return {table: _count_rows(writer, table) for table in schema.TABLES}
+                return _append_rows(reader, writer)
         finally:
             reader.close()
             writer.close()
 
 
 def _lacks_its_end(here: Database) -> bool:
-    """Whether last rows of a writer were left behind in a log."""
-    with here.plainly():
+    """True if the last rows of a writer are missing because its log was left behind."""
+    with here.translate_errors():
         reader = here.connect(read_only=True)
         try:
             return bool(here.missing_logs(reader))
@@ -63,48 +61,46 @@ def _lacks_its_end(here: Database) -> bool:
             reader.close()
 
 
-def _homeless_pictures(here: Database) -> bool:
-    """Whether there are pictures to copy that no place is remembered for."""
+def _has_homeless_pictures(here: Database) -> bool:
+    """True if there are pictures to copy but the ledger has no stored place for them."""
     sql = "SELECT (SELECT count(*) FROM pictures WHERE path IS NULL), "
     sql += "(SELECT count(*) FROM settings WHERE name = 'pictures')"
-    with here.plainly():
+    with here.translate_errors():
         reader = here.connect(read_only=True)
         try:
-            kept, named = reader.execute(sql).fetchone()
+            picture_count, place_count = reader.execute(sql).fetchone()
         finally:
             reader.close()
-    return bool(kept and not named)
+    return bool(picture_count and not place_count)
 
 
-def _append(reader: Connection, writer: Connection) -> dict[str, int] | None:
-    """Add the rows that came after those that are there; None where what is there is not how the source began."""
-    known = row_chain.head(writer)
-    if row_chain.head(reader, known.commits) != known:
+def _append_rows(reader: Connection, writer: Connection) -> dict[str, int] | None:
+    target_digest = row_chain.ledger_digest(writer)
+    if row_chain.ledger_digest(reader, target_digest.commits) != target_digest:
         return None
     last = dict(writer.execute("SELECT writer, max(number) FROM commits GROUP BY writer"))
-    added = dict.fromkeys(schema.TABLES, 0)
+    row_counts = dict.fromkeys(schema.TABLES, 0)
     with writer.transaction():
         for table in schema.TABLES:
-            for chunk in _chunks(_after(reader, table, last)):
+            for chunk in _row_chunks(_rows_after(reader, table, last)):
                 writer.insert(table, chunk)
-                added[table] += len(chunk)
-    return added
+                row_counts[table] += len(chunk)
+    return row_counts
 
 
-def _after(reader: Connection, table: str, last: dict[str, int]) -> Iterator[Row]:
-    """The rows of a table that their writers numbered after these."""
-    listed = ", ".join((*schema.columns(table), "writer", "number", "link"))
-    for row in reader.stream(f"SELECT {listed} FROM {table} ORDER BY rowid"):
+def _rows_after(reader: Connection, table: str, last: dict[str, int]) -> Iterator[Row]:
+    column_list = ", ".join((*schema.table_columns(table), "writer", "number", "link"))
+    for row in reader.stream(f"SELECT {column_list} FROM {table} ORDER BY rowid"):
         if row[-2] > last.get(row[-3], 0):
             yield row
 
 
-def _chunks(rows: Iterator[Row]) -> Iterator[list[Row]]:
+def _row_chunks(rows: Iterator[Row]) -> Iterator[list[Row]]:
     while chunk := list(islice(rows, CHUNK)):
         yield chunk
 
 
-def _count(reader: Connection, table: str) -> int:
+def _count_rows(reader: Connection, table: str) -> int:
     return int(reader.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
 
 

@@ -1,4 +1,4 @@
-"""How something leaves a ledger: it is left out of a copy, with all that was made of it."""
+"""Rows to leave out of a copy: studies, pictures or raters, with everything derived from them."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import orjson
 
 from fullbench.errors import LedgerError
 from fullbench.ledger import row_conversion, schema
-from fullbench.ledger.aliases import voter
+from fullbench.ledger.aliases import normalize_voter
 from fullbench.ledger.database_interface import Connection
 from fullbench.ledger.row_conversion import Row
 
 KINDS = ("study", "picture", "rater")
-KEPT_EMPTY: tuple[str, list[str]] = ("", [])
-"""What stands in the place of a text that left: the places of the others must stay."""
+EMPTY_TEXT: tuple[str, list[str]] = ("", [])
+"""Replacement of an excluded text: the positions of the other texts must not change."""
 
 
 @dataclass
-class Leaving:
-    """What is left out: whole studies, pictures, raters, and the rows of every kind that go with them."""
+class ExcludedRows:
+    """Studies, pictures and raters to leave out, and all rows that depend on them."""
 
     studies: set[str] = field(default_factory=set)
     pictures: set[str] = field(default_factory=set)
@@ -32,62 +32,67 @@ class Leaving:
     calls: set[str] = field(default_factory=set)
 
     @classmethod
-    def named(cls, reader: Connection, place: str, names: Sequence[str]) -> Leaving:
-        """What these names stand for: `study:NAME`, `picture:DIGEST`, `rater:NAME`, or one of these names alone."""
-        leaving = cls()
+    def from_names(cls, reader: Connection, place: str, names: Sequence[str]) -> ExcludedRows:
+        """Resolve names: `study:NAME`, `picture:DIGEST`, `rater:NAME`, or an unambiguous name alone."""
+        excluded_rows = cls()
         voters = "SELECT DISTINCT judge, trial, rater FROM verdicts"
-        known = {
+        existing_names = {
             "study": {name for (name,) in reader.execute("SELECT study FROM studies")},
             "picture": {name for (name,) in reader.stream("SELECT digest FROM pictures")},
-            "rater": {voter(*row)[2] for row in reader.stream(voters)} - {""},
+            "rater": {normalize_voter(*row)[2] for row in reader.stream(voters)} - {""},
         }
         for name in names:
-            kind, colon, rest = name.partition(":")
-            kinds = [kind] if colon and kind in KINDS else [kind for kind in KINDS if name in known[kind]]
-            value = rest if colon and kind in KINDS else name
+            kind, colon, bare_name = name.partition(":")
+            kinds = [kind] if colon and kind in KINDS else [kind for kind in KINDS if name in existing_names[kind]]
+            value = bare_name if colon and kind in KINDS else name
             if len(kinds) > 1:
                 ways = " or ".join(f"{kind}:{name}" for kind in kinds)
                 raise LedgerError(f"{place}: {name!r} is the name of several things; say which one: {ways}")
-            if not kinds or value not in known[kinds[0]]:
+            if not kinds or value not in existing_names[kinds[0]]:
                 raise LedgerError(
                     f"{place}: there is no study, picture or rater {value!r} to leave out; name one as study:NAME, "
                     "picture:DIGEST or rater:NAME"
                 )
-            {"study": leaving.studies, "picture": leaving.pictures, "rater": leaving.raters}[kinds[0]].add(value)
-        leaving._follow(reader)
-        return leaving
+            {"study": excluded_rows.studies, "picture": excluded_rows.pictures, "rater": excluded_rows.raters}[
+                kinds[0]
+            ].add(value)
+        excluded_rows._add_dependents(reader)
+        return excluded_rows
 
-    def _follow(self, reader: Connection) -> None:
-        """From what was named to all that was made of it."""
-        self.cases |= self._only_theirs(reader)
-        shown_by = "SELECT key, item_key, responses FROM cases"
-        needed = {item for key, item, _ in reader.stream(shown_by) if key not in self.cases}
+    def _add_dependents(self, reader: Connection) -> None:
+        self.cases |= self._exclusive_cases(reader)
+        case_query = "SELECT key, item_key, responses FROM cases"
+        needed_items = {item for key, item, _ in reader.stream(case_query) if key not in self.cases}
         marks = ", ".join("?" * len(self.studies))
         if self.studies:
             members = f"SELECT item_key FROM study_items WHERE study {{}} IN ({marks})"
             inside = {key for (key,) in reader.execute(members.format(""), sorted(self.studies))}
             outside = {key for (key,) in reader.execute(members.format("NOT"), sorted(self.studies))}
-            self.items |= inside - outside - needed
-        kept: set[str] = set()
+            self.items |= inside - outside - needed_items
+        kept_pictures: set[str] = set()
         for key, body in reader.stream("SELECT key, body FROM items"):
             pictures = {
-                part["picture"] for _, parts in row_conversion.load(body)[1] for part in parts if isinstance(part, dict)
+                part["picture"]
+                for _, parts in row_conversion.load_json(body)[1]
+                for part in parts
+                if isinstance(part, dict)
             }
-            self._sort(key, pictures, self.items, kept)
+            self._exclude_or_keep(key, pictures, self.items, kept_pictures)
         for key, item_key, body in reader.stream("SELECT key, item_key, body FROM responses"):
-            pictures = {part["picture"] for part in row_conversion.load(body) if isinstance(part, dict)}
+            pictures = {part["picture"] for part in row_conversion.load_json(body) if isinstance(part, dict)}
             if item_key in self.items:
                 self.responses.add(key)
-            self._sort(key, pictures, self.responses, kept)
+            self._exclude_or_keep(key, pictures, self.responses, kept_pictures)
         if self.items or self.responses:
-            self.pictures |= {name for (name,) in reader.stream("SELECT digest FROM pictures") if name not in kept}
-        for key, item, shown in reader.stream(shown_by):
-            if item in self.items or self.responses.intersection(orjson.loads(shown)):
+            self.pictures |= {
+                name for (name,) in reader.stream("SELECT digest FROM pictures") if name not in kept_pictures
+            }
+        for key, item, response_keys in reader.stream(case_query):
+            if item in self.items or self.responses.intersection(orjson.loads(response_keys)):
                 self.cases.add(key)
-        self._texts(reader)
+        self._exclude_texts(reader)
 
-    def _only_theirs(self, reader: Connection) -> set[str]:
-        """Cases that belong to these studies and to no other."""
+    def _exclusive_cases(self, reader: Connection) -> set[str]:
         if not self.studies:
             return set()
         names, marks = sorted(self.studies), ", ".join("?" * len(self.studies))
@@ -99,46 +104,45 @@ class Leaving:
         )
         return {key for (key,) in reader.execute(sql, names * 4)}
 
-    def _sort(self, key: str, pictures: set[str], leaving: set[str], kept: set[str]) -> None:
+    def _exclude_or_keep(self, key: str, pictures: set[str], excluded_keys: set[str], kept_pictures: set[str]) -> None:
         if pictures & self.pictures:
-            leaving.add(key)
-        if key not in leaving:
-            kept |= pictures
+            excluded_keys.add(key)
+        if key not in excluded_keys:
+            kept_pictures |= pictures
 
-    def _texts(self, reader: Connection) -> None:
-        """The texts and exchanges of verdicts that leave, and that no verdict which stays came from."""
-        staying: set[str] = set()
-        columns = schema.columns("verdicts")
+    def _exclude_texts(self, reader: Connection) -> None:
+        kept_calls: set[str] = set()
+        columns = schema.table_columns("verdicts")
         ids, words = columns.index("exchanges"), columns.index("words")
         for row in reader.stream(f"SELECT {row_conversion.VERDICT} FROM verdicts"):
             calls = orjson.loads(row[ids])
-            if self._verdict(dict(zip(columns, row, strict=True))):
+            if self._is_excluded_verdict(dict(zip(columns, row, strict=True))):
                 self.words.add(row[words])
                 self.calls.update(calls)
             else:
-                staying.update(calls)
-        self.calls -= staying
+                kept_calls.update(calls)
+        self.calls -= kept_calls
 
-    def _verdict(self, named: dict[str, object]) -> bool:
-        rater = voter(str(named["judge"]), int(str(named["trial"])), str(named["rater"]))[2]
-        return named["case_key"] in self.cases or rater in self.raters
+    def _is_excluded_verdict(self, values: dict[str, object]) -> bool:
+        rater = normalize_voter(str(values["judge"]), int(str(values["trial"])), str(values["rater"]))[2]
+        return values["case_key"] in self.cases or rater in self.raters
 
-    def staying(self, table: str, found: Iterable[Row]) -> list[Row]:
-        """Those rows of a table that are copied."""
-        columns = schema.columns(table)
-        named = ((row, dict(zip(columns, row, strict=True))) for row in found)
+    def filter_rows(self, table: str, rows: Iterable[Row]) -> list[Row]:
+        """Return the rows of a table that are copied."""
+        columns = schema.table_columns(table)
+        rows_with_values = ((row, dict(zip(columns, row, strict=True))) for row in rows)
         if table == "texts":
-            return [(row[0], self._without_texts(row[0], row[1])) for row, _ in named]
-        return [row for row, values in named if not self._leaves(table, values)]
+            return [(row[0], self._blank_texts(row[0], row[1])) for row, _ in rows_with_values]
+        return [row for row, values in rows_with_values if not self._is_excluded(table, values)]
 
-    def _without_texts(self, name: str, body: str) -> str:
+    def _blank_texts(self, name: str, body: str) -> str:
         texts = orjson.loads(body)
-        left = [KEPT_EMPTY if f"{name}.{place}" in self.words else text for place, text in enumerate(texts)]
-        return orjson.dumps(left).decode()
+        kept_texts = [EMPTY_TEXT if f"{name}.{place}" in self.words else text for place, text in enumerate(texts)]
+        return orjson.dumps(kept_texts).decode()
 
-    def _leaves(self, table: str, values: dict[str, object]) -> bool:
+    def _is_excluded(self, table: str, values: dict[str, object]) -> bool:
         if table == "verdicts":
-            return self._verdict(values)
+            return self._is_excluded_verdict(values)
         if table in {"studies", "study_items", "study_cases"} and values["study"] in self.studies:
             return True
         if table == "adoptions" and values["role"] == "succession":
@@ -151,5 +155,5 @@ class Leaving:
         }  # fmt: skip
         if table not in keys:
             return False
-        column, leaving = keys[table]
-        return values[column] in leaving
+        column, excluded_keys = keys[table]
+        return values[column] in excluded_keys

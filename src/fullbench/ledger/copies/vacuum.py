@@ -1,4 +1,4 @@
-"""Space given back: the write-ahead log, pages that are free, pictures that no row names."""
+"""Frees disk space: the write-ahead log, free pages, and pictures that no row uses."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ if TYPE_CHECKING:
     from fullbench.ledger.ledger import Ledger
 
 YOUNG = 3600.0
-"""Pictures so many seconds old may belong to rows that are just being written: they stay."""
+"""Pictures younger than this many seconds are kept, since rows that use them may not be written yet."""
 
 
 @dataclass(frozen=True)
-class Freed:
-    """What was freed, or would be: bytes of the database and its log, and pictures with their bytes."""
+class FreedSpace:
+    """Space that was or would be freed: bytes of the database and its log, and pictures with their bytes."""
 
     database: int
     pictures: int
     picture_bytes: int
-    shared: bool
-    """Whether pictures were left alone because other ledgers may share their place."""
+    is_shared: bool
+    """True if pictures were kept because other ledgers may share their place."""
 
 
-def tidy(ledger: Ledger, *, dry_run: bool = False, named_too: bool = False) -> Freed:
-    """Give space back. Pictures in a place that the user named are left alone unless `named_too`."""
+def free_space(ledger: Ledger, *, dry_run: bool = False, named_too: bool = False) -> FreedSpace:
+    """Free disk space. Pictures in a place that the user chose are kept unless `named_too` is true."""
     with ledger.reader() as reader:
-        known = {digest for (digest,) in reader.stream("SELECT digest FROM pictures")}
-    shared = ledger.pictures_named and not named_too
+        used_digests = {digest for (digest,) in reader.stream("SELECT digest FROM pictures")}
+    is_shared = ledger.pictures_named and not named_too
     count = size = 0
-    if ledger.has_pictures and not shared:
-        for kept in ledger.pictures.all():
-            if kept.digest not in known and time.time() - kept.modified > YOUNG:
-                count, size = count + 1, size + kept.size
+    if ledger.has_pictures and not is_shared:
+        for stored_picture in ledger.pictures.all():
+            if stored_picture.digest not in used_digests and time.time() - stored_picture.modified_at > YOUNG:
+                count, size = count + 1, size + stored_picture.size
                 if not dry_run:
-                    ledger.pictures.remove(kept.digest)
-    return Freed(ledger.vacuum(dry_run=dry_run), count, size, shared)
+                    ledger.pictures.remove(stored_picture.digest)
+    return FreedSpace(ledger.vacuum(dry_run=dry_run), count, size, is_shared)

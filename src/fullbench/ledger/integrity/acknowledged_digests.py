@@ -1,9 +1,9 @@
-"""What each writer was told is safe, noted beside the ledger, so that a lost tail shows.
+"""Last acknowledged row of each writer, stored in a file next to the ledger, so that a lost tail is detected.
 
-A chain alone cannot tell that its end is missing: a database that lost its last commits is sound in itself. So every
-writer notes, after each commit, how far its chain had come, in a small file of its own beside the ledger, and
-`verify` looks whether all of that is still there. The note is written after the commit, so it never claims more than
-what was acknowledged; a copy of the ledger without the file claims nothing.
+A chain alone cannot show that its end is missing: a database that lost its last commits is still consistent. So after
+each commit, every writer notes the end of its chain in its own line of a small file next to the ledger. `verify` checks
+that these rows are still there. The note is written after the commit, so it never claims more than was acknowledged. A
+copy of the ledger without the file claims nothing.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from filelock import lock_descriptor, unlock_descriptor
 
 from fullbench.ledger.database_interface import Connection
 
-Noted = tuple[str, int, str]
-"""A writer, the number of its last acknowledged row, and that row's link."""
+AcknowledgedDigest = tuple[str, int, str]
+"""A writer, the number of its last acknowledged row, and that row's digest."""
 
 _WIDTH = 80
-"""Bytes of a line, so that a writer can overwrite its own in place and the file grows by writers, not by commits."""
+"""Bytes of a line. A writer overwrites its own line, so the file grows by writers, not by commits."""
 
 
-def path_of(ledger: Path) -> Path:
+def digest_file_path(ledger: Path) -> Path:
     return ledger.with_name(ledger.name + ".heads")
 
 
-class HeadFile:
-    """The line of one writer. A disk that has no room for it must not stop a commit that is already safe."""
+class DigestFile:
+    """Line of one writer. A full disk must not stop a commit that is already safe, so errors are ignored."""
 
     def __init__(self, ledger: Path) -> None:
-        self._path = path_of(ledger)
+        self._path = digest_file_path(ledger)
         self._file: int | None = None
         self._offset = 0
 
@@ -42,7 +42,7 @@ class HeadFile:
         with suppress(OSError):
             if self._file is None:
                 self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
-                lock_descriptor(self._file)  # two new writers must not take the same place
+                lock_descriptor(self._file)  # two new writers must not get the same line
                 self._offset = -(-os.fstat(self._file).st_size // _WIDTH) * _WIDTH
                 self._write(line)
                 unlock_descriptor(self._file)
@@ -50,7 +50,7 @@ class HeadFile:
                 self._write(line)
 
     def _write(self, line: bytes) -> None:
-        """Overwrite the writer's own line; `os.pwrite` would do both at once, and Windows has none."""
+        """Overwrite the writer's own line; `os.pwrite` would be one call, but Windows lacks it."""
         assert self._file is not None
         os.lseek(self._file, self._offset, os.SEEK_SET)
         os.write(self._file, line)
@@ -61,19 +61,19 @@ class HeadFile:
             self._file = None
 
 
-def noted(ledger: Path) -> list[Noted]:
-    """What all writers noted. To be read before the ledger is looked at: others may commit meanwhile."""
+def read_acknowledged_digests(ledger: Path) -> list[AcknowledgedDigest]:
+    """Return the notes of all writers. Read them before the ledger, since others may commit meanwhile."""
     try:
-        lines = path_of(ledger).read_text(errors="replace").splitlines()
+        lines = digest_file_path(ledger).read_text(errors="replace").splitlines()
     except OSError:
         return []
     fields = [line.split() for line in lines]
-    # A line that a full disk or a loss of power cut short claims nothing.
+    # Ignore a line that a full disk or a loss of power cut short.
     return [(words[0], int(words[1]), words[2]) for words in fields if len(words) == 3 and words[1].isdecimal()]
 
 
-def lost(claims: Iterable[Noted], reader: Connection) -> Iterator[str]:
-    """What was acknowledged and is not in the ledger any more, one sentence for each writer."""
+def find_lost_rows(claims: Iterable[AcknowledgedDigest], reader: Connection) -> Iterator[str]:
+    """Yield one sentence for each writer whose acknowledged rows are missing."""
     at = "SELECT link FROM commits WHERE writer = ? AND number = ?"
     last = "SELECT coalesce(max(number), 0) FROM commits WHERE writer = ?"
     for writer, number, link in claims:

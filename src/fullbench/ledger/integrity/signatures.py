@@ -1,8 +1,8 @@
-"""Heads signed by somebody's key (Ed25519), so that a chain that was rewritten as a whole does not verify.
+"""Ed25519 signatures of ledger digests, which reveal a chain that was rewritten completely.
 
-What is signed is the ledger's identity, its head and the time. The signature stands in the ledger, and as a line of a
-file beside it (`LEDGER.signatures`): whoever cuts off the end of a ledger cuts off the signature there too, and the
-file, kept elsewhere, shows it.
+A signature covers the ledger's identity, its ledger digest and the time. It is stored in the ledger and as a line of a
+file next to it (`LEDGER.signatures`). Anyone who removes the end of a ledger removes the signature there too. A copy of
+the file kept elsewhere reveals that.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from fullbench.errors import InputError, MissingExtra
 from fullbench.ledger.database_interface import Connection
 from fullbench.ledger.integrity import row_chain
-from fullbench.ledger.integrity.row_chain import Head
+from fullbench.ledger.integrity.row_chain import LedgerDigest
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -31,7 +31,7 @@ KIND = "ed25519:"
 
 @dataclass(frozen=True)
 class Signature:
-    """Who said when that a ledger had which head."""
+    """Signed statement that a ledger had a certain digest at a certain time."""
 
     ledger: str
     head: str
@@ -41,7 +41,7 @@ class Signature:
 
     @property
     def message(self) -> bytes:
-        """What is signed."""
+        """Bytes that are signed."""
         return f"fullbench ledger head\n{self.ledger}\n{self.head}\n{self.at:.3f}\n".encode()
 
     @property
@@ -50,8 +50,8 @@ class Signature:
 
 
 def make_key(path: Path) -> Path:
-    """Make a key at `path`, readable by its owner alone, and its public half beside it; never replaces one."""
-    with _library():
+    """Create a key at `path`, readable only by its owner, and its public half next to it; never replace one."""
+    with _require_cryptography():
         from cryptography.hazmat.primitives import serialization
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     key = Ed25519PrivateKey.generate()
@@ -70,59 +70,59 @@ def make_key(path: Path) -> Path:
 
 
 def private_key(path: Path) -> Ed25519PrivateKey:
-    """A private key in a file: PEM, or OpenSSH's form, without a passphrase."""
-    with _library():
+    """Read a private key: PEM or OpenSSH format, without a passphrase."""
+    with _require_cryptography():
         from cryptography.exceptions import UnsupportedAlgorithm
         from cryptography.hazmat.primitives import serialization
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-    data = _bytes(path)
+    data = _read_bytes(path)
     load = serialization.load_ssh_private_key if b"OPENSSH" in data else serialization.load_pem_private_key
     try:
         key = load(data, password=None)
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:
-        raise _no_key(path, "private", error) from error
+        raise _key_error(path, "private", error) from error
     if not isinstance(key, Ed25519PrivateKey):
-        raise _no_key(path, "private", "it is of another kind")
+        raise _key_error(path, "private", "it is of another kind")
     return key
 
 
 def public_key(path: Path) -> Ed25519PublicKey:
-    """A public key in a file: PEM, or a line as OpenSSH writes it."""
-    with _library():
+    """Read a public key: PEM or an OpenSSH line."""
+    with _require_cryptography():
         from cryptography.exceptions import UnsupportedAlgorithm
         from cryptography.hazmat.primitives import serialization
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-    data = _bytes(path)
+    data = _read_bytes(path)
     if b"PRIVATE KEY" in data:
         return private_key(path).public_key()
     load = serialization.load_ssh_public_key if data.startswith(b"ssh-") else serialization.load_pem_public_key
     try:
         key = load(data)
     except (ValueError, UnsupportedAlgorithm) as error:
-        raise _no_key(path, "public", error) from error
+        raise _key_error(path, "public", error) from error
     if not isinstance(key, Ed25519PublicKey):
-        raise _no_key(path, "public", "it is of another kind")
+        raise _key_error(path, "public", "it is of another kind")
     return key
 
 
 def name_of(key: Ed25519PublicKey) -> str:
-    """A key as it stands in a ledger."""
+    """Return the text of a key as stored in a ledger."""
     return KIND + base64.b64encode(key.public_bytes_raw()).decode()
 
 
-def sign(identity: str, head: Head, key: Ed25519PrivateKey) -> Signature:
-    """Sign the head of the ledger that has this identity."""
-    unsigned = Signature(identity, str(head), name_of(key.public_key()), "", round(time.time(), 3))
-    return Signature(**{**asdict(unsigned), "signature": base64.b64encode(key.sign(unsigned.message)).decode()})
+def sign_digest(identity: str, head: LedgerDigest, key: Ed25519PrivateKey) -> Signature:
+    """Sign the digest of the ledger with this identity."""
+    draft = Signature(identity, str(head), name_of(key.public_key()), "", round(time.time(), 3))
+    return Signature(**{**asdict(draft), "signature": base64.b64encode(key.sign(draft.message)).decode()})
 
 
-def beside(ledger: Path) -> Path:
-    """The file of signatures that lies beside a ledger."""
+def signature_file_path(ledger: Path) -> Path:
+    """Return the signature file next to a ledger."""
     return ledger.with_name(ledger.name + ".signatures")
 
 
-def note(signature: Signature, path: Path) -> None:
-    """Add a signature to a file."""
+def append_signature(signature: Signature, path: Path) -> None:
+    """Append a signature to a file."""
     try:
         with path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(asdict(signature)) + "\n")
@@ -130,51 +130,58 @@ def note(signature: Signature, path: Path) -> None:
         raise InputError(f"{path}: the signature cannot be written here ({error.strerror}); name another") from error
 
 
-def noted(path: Path) -> list[Signature]:
-    """The signatures of a file."""
-    found = []
-    for number, line in enumerate(_bytes(path).decode("utf-8", "replace").splitlines(), 1):
+def read_signatures(path: Path) -> list[Signature]:
+    """Read the signatures of a file."""
+    signatures = []
+    for number, line in enumerate(_read_bytes(path).decode("utf-8", "replace").splitlines(), 1):
         try:
-            found.append(Signature(**json.loads(line)))
+            signatures.append(Signature(**json.loads(line)))
         except (ValueError, TypeError) as error:
             raise InputError(f"this is no signature of a ledger ({error})", path=path, line=number) from error
-    return found
+    return signatures
 
 
-def kept(reader: Connection, identity: str) -> list[Signature]:
-    """The signatures that stand in a ledger."""
+def stored_signatures(reader: Connection, identity: str) -> list[Signature]:
+    """Return the signatures stored in a ledger."""
     rows = reader.execute("SELECT head, key, signature, at FROM signatures ORDER BY rowid")
     return [Signature(identity, *row) for row in rows]
 
 
-def problems(reader: Connection, identity: str, key: Ed25519PublicKey, elsewhere: Iterable[Signature]) -> Iterator[str]:
-    """What the signatures of a key show; where there is none, nothing is proven."""
+def find_signature_problems(
+    reader: Connection, identity: str, key: Ed25519PublicKey, file_signatures: Iterable[Signature]
+) -> Iterator[str]:
+    """Yield the problems of a key's signatures; also if there is none, since then nothing is proven."""
     by_key = [
-        signature for signature in dict.fromkeys((*kept(reader, identity), *elsewhere)) if signature.key == name_of(key)
+        signature
+        for signature in dict.fromkeys((*stored_signatures(reader, identity), *file_signatures))
+        if signature.key == name_of(key)
     ]
     if not by_key:
         yield f"no head is signed by the key {name_of(key)}: nothing is proven"
-    heads = dict(row_chain.heads(reader, {Head.read(signature.head).commits for signature in by_key}))
-    commits = max(heads, default=0)
+    digests = dict(
+        row_chain.ledger_digests(reader, {LedgerDigest.from_text(signature.head).commits for signature in by_key})
+    )
+    commits = max(digests, default=0)
     for signature in by_key:
-        head = Head.read(signature.head)
-        if not valid(signature, key):
-            yield f"the signature of {signature.when} on the head {head} does not fit the key: it was made up"
+        signed_digest = LedgerDigest.from_text(signature.head)
+        if not is_valid_signature(signature, key):
+            yield f"the signature of {signature.when} on the head {signed_digest} does not fit the key: it was made up"
         elif signature.ledger != identity:
-            yield f"the head {head} was signed for another ledger ({signature.ledger}, this is {identity})"
-        elif head.commits not in heads:
+            yield f"the head {signed_digest} was signed for another ledger ({signature.ledger}, this is {identity})"
+        elif signed_digest.commits not in digests:
             yield (
-                f"the head {head} was signed at {signature.when}, and the ledger has {commits} commits, fewer than its "
-                f"{head.commits}: the end of the ledger, or a whole writer, is missing"
+                f"the head {signed_digest} was signed at {signature.when}, and the ledger has {commits} "
+                "commits, fewer than its "
+                f"{signed_digest.commits}: the end of the ledger, or a whole writer, is missing"
             )
-        elif heads[head.commits] != head:
+        elif digests[signed_digest.commits] != signed_digest:
             yield (
-                f"the head {head} was signed at {signature.when}, and after as many commits the ledger's is "
-                f"{heads[head.commits]}: something was rewritten, put in or taken out since"
+                f"the head {signed_digest} was signed at {signature.when}, and after as many commits the ledger's is "
+                f"{digests[signed_digest.commits]}: something was rewritten, put in or taken out since"
             )
 
 
-def valid(signature: Signature, key: Ed25519PublicKey) -> bool:
+def is_valid_signature(signature: Signature, key: Ed25519PublicKey) -> bool:
     from cryptography.exceptions import InvalidSignature
 
     try:
@@ -184,15 +191,15 @@ def valid(signature: Signature, key: Ed25519PublicKey) -> bool:
     return True
 
 
-def _bytes(path: Path) -> bytes:
+def _read_bytes(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
         raise InputError(f"the file cannot be read ({error.strerror})", path=path) from error
 
 
-def _no_key(path: Path, half: str, why: object) -> InputError:
-    reason = str(why).partition(". See ")[0]  # the library's own advice is for those who wrote the key's reader
+def _key_error(path: Path, half: str, why: object) -> InputError:
+    reason = str(why).partition(". See ")[0]  # the rest is advice for programmers
     return InputError(
         f"this is no {half} Ed25519 key without a passphrase ({reason}); `fullbench ledger sign --new` makes one",
         path=path,
@@ -200,8 +207,7 @@ def _no_key(path: Path, half: str, why: object) -> InputError:
 
 
 @contextmanager
-def _library() -> Iterator[None]:
-    """Say which optional part is missing."""
+def _require_cryptography() -> Iterator[None]:
     try:
         yield
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""Everything that can be wrong with a ledger."""
+"""All checks of `fullbench ledger verify`: database, chains, digests, contents and pictures."""
 
 from __future__ import annotations
 
@@ -12,98 +12,106 @@ from fullbench.errors import InputError, UserError
 from fullbench.ledger import row_conversion, schema
 from fullbench.ledger.database_interface import Connection, Database
 from fullbench.ledger.integrity import acknowledged_digests, row_chain
-from fullbench.ledger.integrity.row_chain import Head
+from fullbench.ledger.integrity.row_chain import LedgerDigest
 from fullbench.ledger.pictures.picture_bucket import BucketPicture
-from fullbench.ledger.read_queries import apart_of
-from fullbench.ledger.row_conversion import Find, Row
+from fullbench.ledger.read_queries import load_verdict_texts
+from fullbench.ledger.row_conversion import FindPicture, Row
 from fullbench.ledger.sqlite import incomplete_copy_marks
 
 READABLE = ("CHECK constraint failed", "NULL value in")
 """Damage after which all rows can still be read, as with a wrong index."""
 
 
-def problems(database: Database, reader: Connection, find: Find, noted: Head | None = None) -> Iterator[str]:
-    """One sentence for each thing that is wrong; `noted` is a head that the ledger is said to have had."""
+def find_ledger_problems(
+    database: Database, reader: Connection, find: FindPicture, noted_digest: LedgerDigest | None = None
+) -> Iterator[str]:
+    """Yield one sentence for each problem; `noted_digest` is an earlier ledger digest to check against."""
     try:
-        found = database.integrity(reader)
-        yield from (f"the file is damaged: {text}" for text in found)
-        if any(not text.startswith(READABLE) and " index " not in text for text in found):
+        database_problems = database.integrity_problems(reader)
+        yield from (f"the file is damaged: {text}" for text in database_problems)
+        if any(not text.startswith(READABLE) and " index " not in text for text in database_problems):
             return
-        claims = database.noted_heads()  # before the snapshot: other processes may be writing
+        claims = database.noted_digests()  # before the snapshot: other processes may be writing
         with reader.snapshot():
-            yield from row_chain.problems(reader)
-            yield from acknowledged_digests.lost(claims, reader)
+            yield from row_chain.find_chain_problems(reader)
+            yield from acknowledged_digests.find_lost_rows(claims, reader)
             for writer in database.missing_logs(reader):
-                yield incomplete_copy_marks.sentence(writer, database.path.name)
-            if noted is not None:
-                yield from _head(reader, noted)
-            yield from _items(reader)
-            yield from _responses(reader)
-            yield from _cases(reader)
-            yield from _verdicts(reader)
-            yield from _pictures(reader, find)
+                yield incomplete_copy_marks.missing_rows_message(writer, database.path.name)
+            if noted_digest is not None:
+                yield from _digest_problems(reader, noted_digest)
+            yield from _item_problems(reader)
+            yield from _response_problems(reader)
+            yield from _case_problems(reader)
+            yield from _verdict_problems(reader)
+            yield from _picture_problems(reader, find)
     except database.errors as error:
         yield f"the file is damaged: {error}"
 
 
-def _head(reader: Connection, noted: Head) -> Iterator[str]:
-    found = row_chain.head(reader, noted.commits)
-    if found.commits < noted.commits:
-        yield f"the ledger has {found.commits} commits, fewer than the {noted.commits} of the head that was noted"
-    elif found != noted:
-        yield f"the head after {noted.commits} commits is {found}, not {noted} as noted: something was rewritten since"
+def _digest_problems(reader: Connection, noted_digest: LedgerDigest) -> Iterator[str]:
+    stored_digest = row_chain.ledger_digest(reader, noted_digest.commits)
+    if stored_digest.commits < noted_digest.commits:
+        yield (
+            f"the ledger has {stored_digest.commits} commits, fewer than the {noted_digest.commits} of the "
+            "head that was noted"
+        )
+    elif stored_digest != noted_digest:
+        yield (
+            f"the head after {noted_digest.commits} commits is {stored_digest}, not {noted_digest} as noted: "
+            "something was rewritten since"
+        )
 
 
-def _items(reader: Connection) -> Iterator[str]:
-    shown = set()
+def _item_problems(reader: Connection) -> Iterator[str]:
+    picture_digests = set()
     for key, body in reader.stream("SELECT key, body FROM items"):
-        content = _loaded(body)
+        content = _load_column(body)
         if digest(content) != key:
             yield f"the item {key} does not have the content its key promises"
             continue
-        shown |= {part["picture"] for _, parts in content[1] for part in parts if isinstance(part, dict)}
-    yield from _unknown_pictures(reader, shown)
+        picture_digests |= {part["picture"] for _, parts in content[1] for part in parts if isinstance(part, dict)}
+    yield from _unknown_picture_problems(reader, picture_digests)
 
 
-def _responses(reader: Connection) -> Iterator[str]:
-    shown = set()
+def _response_problems(reader: Connection) -> Iterator[str]:
+    picture_digests = set()
     sql = "SELECT key, contestant, item, trial, body FROM responses"
     for key, contestant, item, sample, body in reader.stream(sql):
-        content = _loaded(body)
+        content = _load_column(body)
         if key != digest([item, contestant, content, *([sample] if sample else [])]):
             yield f"the response of {contestant!r} to item {item!r} does not have the content its key promises"
             continue
-        shown |= {part["picture"] for part in content if isinstance(part, dict)}
-    yield from _unknown_pictures(reader, shown)
+        picture_digests |= {part["picture"] for part in content if isinstance(part, dict)}
+    yield from _unknown_picture_problems(reader, picture_digests)
     dangling = "SELECT contestant, item FROM responses WHERE item_key NOT IN (SELECT key FROM items)"
     for contestant, item in reader.stream(dangling):
         yield f"the response of {contestant!r} belongs to an item {item!r} that is not in the ledger"
 
 
-def _loaded(text: str) -> Any:
-    """The JSON value of a column; None, which no key is made of, when it is none."""
+def _load_column(text: str) -> Any:
+    """Return the JSON value of a column, or None if it is invalid; no key is a digest of None."""
     try:
-        return row_conversion.load(text)
+        return row_conversion.load_json(text)
     except ValueError:
         return None
 
 
-def _unknown_pictures(reader: Connection, shown: set[str]) -> Iterator[str]:
-    for name in sorted(shown.difference(name for (name,) in reader.execute("SELECT digest FROM pictures"))):
+def _unknown_picture_problems(reader: Connection, picture_digests: set[str]) -> Iterator[str]:
+    for name in sorted(picture_digests.difference(name for (name,) in reader.execute("SELECT digest FROM pictures"))):
         yield f"the picture {name} is shown and is not known"
 
 
-def _cases(reader: Connection) -> Iterator[str]:
+def _case_problems(reader: Connection) -> Iterator[str]:
     cases = reader.stream("SELECT key, item_key, responses, ballot, criterion FROM cases")
-    while some := list(islice(cases, 500)):
-        shown: dict[str, list[str]] = {}
-        for key, item_key, keys, spec, criterion in some:
-            content = _loaded(keys)
+    while batch := list(islice(cases, 500)):
+        response_keys_by_case: dict[str, list[str]] = {}
+        for key, item_key, keys, spec, criterion in batch:
+            content = _load_column(keys)
             if digest([item_key, content, spec, criterion]) != key:
                 yield f"the case {key} does not have the content its key promises"
             else:
-                shown[key] = content
-        yield from _dangling(reader, shown)
+                response_keys_by_case[key] = content
+        yield from _missing_response_problems(reader, response_keys_by_case)
     for key, item_key in reader.stream("SELECT key, item_key FROM cases WHERE item_key NOT IN (SELECT key FROM items)"):
         yield f"the case {key} speaks of the item {item_key}, which is not in the ledger"
     differing = (
@@ -114,45 +122,45 @@ def _cases(reader: Connection) -> Iterator[str]:
         yield f"the verdict of {judge!r} in case {key} is on another ballot or criterion than the case"
 
 
-def _dangling(reader: Connection, shown: dict[str, list[str]]) -> Iterator[str]:
-    """Cases that show responses which are not there."""
-    wanted = sorted({name for keys in shown.values() for name in keys})
-    there = set()
-    for start in range(0, len(wanted), 500):
-        chunk = wanted[start : start + 500]
+def _missing_response_problems(reader: Connection, response_keys_by_case: dict[str, list[str]]) -> Iterator[str]:
+    response_keys = sorted({name for keys in response_keys_by_case.values() for name in keys})
+    stored_keys = set()
+    for start in range(0, len(response_keys), 500):
+        chunk = response_keys[start : start + 500]
         marks = ", ".join("?" * len(chunk))
-        there |= {name for (name,) in reader.execute(f"SELECT key FROM responses WHERE key IN ({marks})", chunk)}
-    for key, keys in shown.items():
+        stored_keys |= {name for (name,) in reader.execute(f"SELECT key FROM responses WHERE key IN ({marks})", chunk)}
+    for key, keys in response_keys_by_case.items():
         for name in keys:
-            if name not in there:
+            if name not in stored_keys:
                 yield f"the case {key} speaks of the response {name}, which is not in the ledger"
 
 
-def _verdicts(reader: Connection) -> Iterator[str]:
+def _verdict_problems(reader: Connection) -> Iterator[str]:
     stream = reader.stream(f"SELECT {row_conversion.VERDICT} FROM verdicts ORDER BY rowid")
     while batch := list(islice(stream, 500)):
-        apart = _apart(reader, batch)
+        verdict_texts = _readable_texts(reader, batch)
         for row in batch:
-            yield from _verdict(row, apart or _apart(reader, [row]) or row_conversion.NOTHING_APART)
+            yield from _verdict_row_problems(
+                row, verdict_texts or _readable_texts(reader, [row]) or row_conversion.NO_VERDICT_TEXTS
+            )
 
 
-def _apart(reader: Connection, batch: list[Row]) -> row_conversion.Apart | None:
-    """What stands apart from some verdicts; None where something of it cannot be read."""
+def _readable_texts(reader: Connection, batch: list[Row]) -> row_conversion.VerdictTexts | None:
     try:
-        return apart_of(reader, batch)
+        return load_verdict_texts(reader, batch)
     except (ValueError, TypeError, LookupError):
         return None
 
 
-def _verdict(row: Row, apart: row_conversion.Apart) -> Iterator[str]:
-    named = dict(zip(schema.columns("verdicts"), row, strict=True))
-    where = f"the verdict of {named['judge']!r} in case {named['case_key']} (trial {named['trial']})"
+def _verdict_row_problems(row: Row, verdict_texts: row_conversion.VerdictTexts) -> Iterator[str]:
+    values = dict(zip(schema.table_columns("verdicts"), row, strict=True))
+    where = f"the verdict of {values['judge']!r} in case {values['case_key']} (trial {values['trial']})"
     try:
-        for name in row_conversion.load(named["exchanges"]):
-            if name not in apart.calls:
+        for name in row_conversion.load_json(values["exchanges"]):
+            if name not in verdict_texts.calls:
                 yield f"{where} came from the exchange {name}, which is not in the ledger"
-        verdict = row_conversion.verdict_of(row, apart)
-        if row_conversion.sum_of(verdict) != named["sum"]:
+        verdict = row_conversion.verdict_of(row, verdict_texts)
+        if row_conversion.verdict_checksum(verdict) != values["sum"]:
             yield f"{where} does not have the content its checksum promises"
         if verdict.marks is not None and not ballot(verdict.ballot).allows(verdict.marks):
             yield f"{where} has marks {list(verdict.marks)} that its ballot {verdict.ballot} does not allow"
@@ -160,7 +168,7 @@ def _verdict(row: Row, apart: row_conversion.Apart) -> Iterator[str]:
         yield f"{where} cannot be read: {error}"
 
 
-def _pictures(reader: Connection, find: Find) -> Iterator[str]:
+def _picture_problems(reader: Connection, find: FindPicture) -> Iterator[str]:
     for (name,) in reader.execute("SELECT digest FROM pictures").fetchall():
         try:
             picture = find(name)

@@ -1,1 +1,1 @@
-"""A ledger in sealed segments of Parquet under a chained manifest, in a folder or a bucket: for many verdicts."""
+"""Read-only copy of a ledger as Parquet segments with a chained manifest, in a folder or bucket: for many verdicts."""

@@ -1,8 +1,8 @@
-"""Rows that stand within those of another table, so that what both say is stored once.
+"""Compact storage in a lake: a verdict and its only call, or an item and its study membership, in one Parquet row.
 
-A verdict and its only call agree in the judge, the digest of the prompt, what was used and when; a case and an item
-are members of a study from the moment in which they are added. In a lake such a call or membership is some more columns
-of the row that it belongs to. All other rows of these tables lie in segments of their own.
+A verdict and its only call share the judge, prompt digest, usage and time. Cases and items usually join a study when
+they are added. In a lake such a call or membership is stored as extra columns of its host row. All other rows of
+these tables are in segments of their own.
 """
 
 from __future__ import annotations
@@ -15,79 +15,79 @@ from fullbench.ledger.database_interface import Connection
 from fullbench.ledger.row_conversion import Row
 
 SEAL = ("writer", "number")
-"""What of a row's seal is stored."""
+"""Chain columns that are stored."""
 
 
 @dataclass(frozen=True)
-class Inlined:
-    """A table whose rows may stand within those of another, its host."""
+class InlinedTable:
+    """A table whose rows may be stored as extra columns of another table, its host."""
 
     table: str
     host: str
     join: str
-    """SQL that finds the row which belongs to a row of the host; its value is the last place that was sealed."""
-    same: Mapping[str, str]
-    """Columns that are not stored, and the host's columns that say the same."""
-    listed: Mapping[str, str] = field(default_factory=dict)
-    """Columns of the host that are left out, for they are a list of one value: that of this column within."""
+    """SQL that joins the inlined row of a host row; its parameter is the last rowid in the lake."""
+    shared_columns: Mapping[str, str]
+    """Columns that are not stored, and the host's columns with the same values."""
+    list_columns: Mapping[str, str] = field(default_factory=dict)
+    """Host columns that are not stored, because they are a list of one value: that of this inlined column."""
 
     @property
-    def own(self) -> tuple[str, ...]:
-        """The columns that are stored."""
-        return tuple(name for name in columns(self.table) if name not in self.same)
+    def stored_columns(self) -> tuple[str, ...]:
+        """Columns that are stored in the host's rows."""
+        return tuple(name for name in lake_columns(self.table) if name not in self.shared_columns)
 
-    def stored(self, name: str) -> str:
-        """What a column is called among those of the host."""
+    def name_in_host(self, name: str) -> str:
+        """Return the name of a column among the host's columns."""
         return f"{self.table}_{name}"
 
     @property
-    def present(self) -> str:
-        """SQL that is true of the rows of the host that have a row within."""
-        return f"{self.stored('rowid')} IS NOT NULL"
+    def presence_condition(self) -> str:
+        """SQL condition for host rows that contain an inlined row."""
+        return f"{self.name_in_host('rowid')} IS NOT NULL"
 
 
-def columns(table: str) -> tuple[str, ...]:
-    """What a lake keeps of a row that stands in a segment of its own table."""
-    return ("rowid", *schema.columns(table), *SEAL)
+def lake_columns(table: str) -> tuple[str, ...]:
+    """Return the columns that a lake stores of a table's own rows."""
+    return ("rowid", *schema.table_columns(table), *SEAL)
 
 
 _EARLIEST = (
     "LEFT JOIN (SELECT {key} AS belongs, min(rowid) AS place FROM {table} WHERE rowid > ? GROUP BY {key}) AS earliest "
     "ON earliest.belongs = {host}.key LEFT JOIN {table} ON {table}.rowid = earliest.place"
 )
-_USED = ("calls", "retries", "tokens_in", "tokens_out", "dollars", "seconds", "at", "cached", "stored")
+_USAGE_COLUMNS = ("calls", "retries", "tokens_in", "tokens_out", "dollars", "seconds", "at", "cached", "stored")
 
-INLINED = {
-    "items": Inlined(
+INLINED_TABLES = {
+    "items": InlinedTable(
         "study_items", "items", _EARLIEST.format(table="study_items", key="item_key", host="items"),
         {"item_key": "key", "item": "item"},
     ),
-    "cases": Inlined(
+    "cases": InlinedTable(
         "study_cases", "cases", _EARLIEST.format(table="study_cases", key="case_key", host="cases"),
         {"case_key": "key"},
     ),
-    "verdicts": Inlined(
+    "verdicts": InlinedTable(
         "calls", "verdicts",
         "LEFT JOIN calls ON calls.rowid > ? "
         "AND calls.id = replace(replace(verdicts.exchanges, '[\"', ''), '\"]', '')",
-        {"name": "judge", "prompt": "prompt", **{name: name for name in _USED}},
+        {"name": "judge", "prompt": "prompt", **{name: name for name in _USAGE_COLUMNS}},
         {"exchanges": "id"},
     ),
 }  # fmt: skip
-"""The tables within others, by their hosts."""
 
 
-class Places:
-    """Places of a table after one of them, a bit each: a set would take a hundred times the room."""
+class RowidSet:
+    """Set of rowids greater than `after`, one bit each: a Python set would need a hundred times the memory."""
 
     def __init__(self, after: int) -> None:
         self.after = after
         self._bits = bytearray()
 
     def add(self, place: int) -> bool:
-        """Whether it was not there."""
+        """Add a rowid; return True if it was new."""
         byte, bit = divmod(place - self.after, 8)
         if byte >= len(self._bits):
+            # 64 KiB extra, so that rising rowids do not extend it each time.
             self._bits.extend(bytes(byte + 1 - len(self._bits) + (1 << 16)))
         new = not self._bits[byte] >> bit & 1
         self._bits[byte] |= 1 << bit
@@ -98,33 +98,37 @@ class Places:
         return byte < len(self._bits) and bool(self._bits[byte] >> bit & 1)
 
 
-def hosting_rows(reader: Connection, within: Inlined, after: int, places: Places) -> Iterator[Row]:
-    """The rows of a host after a place, each with what stands within it, which is added to the places.
-
-    A call that gave several verdicts stands within the first of them.
+def hosting_rows(reader: Connection, within: InlinedTable, after: int, places: RowidSet) -> Iterator[Row]:
+    """Yield the host rows after a rowid with their inlined columns, and add inlined rowids to `places`.
+    A call that gave several verdicts is stored in the first of them.
     """
-    host, inside = columns(within.host), columns(within.table)
-    selected = [*(f"{within.host}.{name}" for name in host), *(f"{within.table}.{name}" for name in inside)]
+    host_columns, inner_columns = lake_columns(within.host), lake_columns(within.table)
+    selected_columns = [
+        *(f"{within.host}.{name}" for name in host_columns),
+        *(f"{within.table}.{name}" for name in inner_columns),
+    ]
     sql = (
-        f"SELECT {', '.join(selected)} FROM {within.host} {within.join} "
+        f"SELECT {', '.join(selected_columns)} FROM {within.host} {within.join} "
         f"WHERE {within.host}.rowid > ? ORDER BY {within.host}.rowid"
     )
-    width = len(host)
-    place = {name: number for number, name in enumerate(inside, width)}
-    same = [(place[name], host.index(other)) for name, other in within.same.items()]
-    listed = [(place[name], host.index(other)) for other, name in within.listed.items()]
-    own = [place[name] for name in within.own]
-    nothing = (None,) * len(own)
+    width = len(host_columns)
+    place = {name: number for number, name in enumerate(inner_columns, width)}
+    shared_places = [
+        (place[name], host_columns.index(host_column)) for name, host_column in within.shared_columns.items()
+    ]
+    list_places = [(place[name], host_columns.index(host_column)) for host_column, name in within.list_columns.items()]
+    stored_places = [place[name] for name in within.stored_columns]
+    nothing = (None,) * len(stored_places)
     for row in reader.stream(sql, (places.after, after)):
         if (
             row[width] is not None
-            and all(row[one] == row[other] for one, other in same)
-            and all(f'["{row[one]}"]' == row[other] for one, other in listed)
+            and all(row[inner_column] == row[host_column] for inner_column, host_column in shared_places)
+            and all(f'["{row[inner_column]}"]' == row[host_column] for inner_column, host_column in list_places)
             and places.add(row[width])
         ):
-            told = list(row[:width])
-            for _, other in listed:
-                told[other] = None
-            yield (*told, *(row[number] for number in own))
+            host_row = list(row[:width])
+            for _, host_column in list_places:
+                host_row[host_column] = None
+            yield (*host_row, *(row[number] for number in stored_places))
         else:
             yield (*row[:width], *nothing)

@@ -1,4 +1,4 @@
-"""A connection of DuckDB's that speaks as SQLite's does: tables are views of files of Parquet."""
+"""DuckDB connection with the interface of the SQLite one; each table is a view of Parquet files."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from fullbench.errors import LedgerError, MissingExtra
 from fullbench.ledger import schema
 from fullbench.ledger.database_interface import BATCH, Answer
-from fullbench.ledger.lake.compact_rows import INLINED, Inlined, columns
-from fullbench.ledger.lake.parquet_segments import LINKED
+from fullbench.ledger.lake.compact_rows import INLINED_TABLES, InlinedTable, lake_columns
+from fullbench.ledger.lake.parquet_segments import LINKED_TABLES
 from fullbench.ledger.row_conversion import Row
 
 if TYPE_CHECKING:
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 
 MEMORY = "512MB"
-"""What a query may hold; more goes to a temporary folder."""
+"""Memory limit of a query; the rest goes to a temporary folder."""
 _CHUNK = 25_000
-"""Rows that are handed over at one time: larger pieces take memory and no less work."""
+"""Rows per record batch: larger ones take more memory and are not faster."""
 _THREADS = 2
-"""Each further one holds row groups of its own, and what comes of them is taken by one."""
+"""Each additional thread holds its own row groups, but a single consumer takes the results."""
 
 
 _AT = re.compile(r"\bat\b")
@@ -34,59 +34,59 @@ _SUMS = re.compile(r"\bsum\((dollars|seconds)\)")
 
 
 @lru_cache(maxsize=256)
-def ours(sql: str) -> str:
-    """Our SQL as DuckDB wants it, for which one of our columns is a word of its own.
+def duckdb_sql(sql: str) -> str:
+    """Translate our SQL for DuckDB: quote the column `at`, which is a keyword there, and replace `sum` by `fsum`.
 
-    Sums of reals carry what rounding lost, as SQLite's do, so that they do not depend on the order of the rows.
+    `fsum` compensates rounding errors, as SQLite's `sum` does, so the result does not depend on the order of rows.
 
-    >>> ours("SELECT max(at), sum(dollars) FROM verdicts")
+    >>> duckdb_sql("SELECT max(at), sum(dollars) FROM verdicts")
     'SELECT max("at"), fsum(dollars) FROM verdicts'
     """
     return _SUMS.sub(r"fsum(\1)", _AT.sub('"at"', sql))
 
 
 class ParquetConnection:
-    """A connection for reading. Each has a cursor of its own, so that several threads may read at once."""
+    """Read-only connection. Each query has its own cursor, so that several threads may read at once."""
 
     def __init__(self, raw: duckdb.DuckDBPyConnection) -> None:
         self.raw = raw
 
     def execute(self, sql: str, values: Sequence[Any] = ()) -> Answer:
-        return _Rows(self.raw.cursor().execute(ours(sql), list(values)))
+        return _Rows(self.raw.cursor().execute(duckdb_sql(sql), list(values)))
 
     def stream(self, sql: str, values: Sequence[Any] = ()) -> Iterator[Row]:
         for batch in self.batches(sql, values):
             yield from batch
 
     def batches(self, sql: str, values: Sequence[Any] = ()) -> Iterator[Sequence[Row]]:
-        cursor = self.raw.cursor().execute(ours(sql), list(values))
+        cursor = self.raw.cursor().execute(duckdb_sql(sql), list(values))
         while batch := cursor.fetchmany(BATCH):
             yield batch
 
     def record_batches(self, sql: str, values: Sequence[Any] = ()) -> Iterator[pyarrow.RecordBatch]:
-        """The rows of a query by columns: for millions of them."""
+        """Yield the rows of a query as record batches, for millions of rows."""
         import pyarrow
 
-        yield from self.raw.cursor().sql(ours(sql), params=list(values)).to_arrow_reader(_CHUNK)
+        yield from self.raw.cursor().sql(duckdb_sql(sql), params=list(values)).to_arrow_reader(_CHUNK)
         pyarrow.default_memory_pool().release_unused()
 
     def together(self, *queries: tuple[str, Sequence[Any]]) -> list[list[Row]]:
-        return [self.raw.cursor().execute(ours(sql), list(values)).fetchall() for sql, values in queries]
+        return [self.raw.cursor().execute(duckdb_sql(sql), list(values)).fetchall() for sql, values in queries]
 
     def insert(self, table: str, rows: Sequence[Row]) -> None:
-        raise _sealed()
+        raise _read_only_error()
 
-    def commit(self, sealed: Sequence[tuple[str, Sequence[Row]]]) -> None:
-        raise _sealed()
+    def commit(self, rows_by_table: Sequence[tuple[str, Sequence[Row]]]) -> None:
+        raise _read_only_error()
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        raise _sealed()
+        raise _read_only_error()
         yield
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Files that never change are always of one moment."""
+        """Do nothing: the files never change."""
         yield
 
     def alive(self) -> bool:
@@ -103,8 +103,6 @@ class ParquetConnection:
 
 
 class _Rows:
-    """Rows that came back."""
-
     def __init__(self, cursor: duckdb.DuckDBPyConnection) -> None:
         self._cursor = cursor
 
@@ -118,14 +116,14 @@ class _Rows:
         return iter(self._cursor.fetchall())
 
 
-def opened(views: Mapping[str, str]) -> duckdb.DuckDBPyConnection:
-    """A database in memory with a view for each table; where none is named, a table without rows."""
+def open_database(views: Mapping[str, str]) -> duckdb.DuckDBPyConnection:
+    """Open an in-memory database with a view for each table; tables without a view are empty."""
     try:
         import duckdb
     except ImportError as error:
         raise MissingExtra("reading a lake", "lake") from error
     connection = duckdb.connect()
-    # Nothing is fetched from anywhere: buckets are read by ourselves.
+    # No downloads by DuckDB: our own code reads buckets.
     for setting in (
         "autoinstall_known_extensions = false",
         "enable_progress_bar = false",
@@ -135,54 +133,58 @@ def opened(views: Mapping[str, str]) -> duckdb.DuckDBPyConnection:
         connection.execute(f"SET {setting}")
     connection.execute(f"SET temp_directory = '{tempfile.gettempdir()}/fullbench-lake-spill'")
     for table in schema.TABLES:
-        connection.execute(f"CREATE VIEW {table} AS {views[table]}" if table in views else ours(empty(table)))
+        connection.execute(
+            f"CREATE VIEW {table} AS {views[table]}" if table in views else duckdb_sql(empty_table_sql(table))
+        )
     return connection
 
 
-def empty(table: str) -> str:
-    """SQL that makes a table without rows."""
+def empty_table_sql(table: str) -> str:
+    """Return SQL that creates a table without rows."""
     types = {"TEXT": "VARCHAR", "INTEGER": "BIGINT", "REAL": "DOUBLE"}
-    defined = [column.split()[:2] for column in f"{schema.TABLES[table]}, {schema.SEAL}".split(", ")]
-    return f"CREATE TABLE {table} (rowid BIGINT, {', '.join(f'{name} {types[kind]}' for name, kind in defined)})"
+    column_definitions = [column.split()[:2] for column in f"{schema.TABLES[table]}, {schema.SEAL}".split(", ")]
+    return (
+        f"CREATE TABLE {table} (rowid BIGINT, "
+        f"{', '.join(f'{name} {types[kind]}' for name, kind in column_definitions)})"
+    )
 
 
 def files_sql(paths: Sequence[str]) -> str:
-    """Files as DuckDB names them."""
-    listed = ", ".join("'" + path.replace("'", "''") + "'" for path in paths)
-    return f"read_parquet([{listed}])"
+    """Return the `read_parquet` call for these files."""
+    quoted_paths = ", ".join("'" + path.replace("'", "''") + "'" for path in paths)
+    return f"read_parquet([{quoted_paths}])"
 
 
-def _sealed() -> LedgerError:
+def _read_only_error() -> LedgerError:
     return LedgerError("what lies in Parquet is sealed; name a ledger to write to")
 
 
-# The tables of a ledger as views of a lake's segments.
-
-
-def of_segments(files: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """SQL for each table, from the files of its segments and of those that its rows stand within."""
+def segment_views(files: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Return SQL for each ledger table, from its own segments and from rows inlined in other tables' segments."""
     parts: dict[str, list[str]] = {}
     for table, paths in files.items():
-        source, within = files_sql(paths), INLINED.get(table)
-        parts.setdefault(table, []).append(f"SELECT {_own(table, within)} FROM {source}")
+        source, within = files_sql(paths), INLINED_TABLES.get(table)
+        parts.setdefault(table, []).append(f"SELECT {_own_columns_sql(table, within)} FROM {source}")
         if within is not None:
-            parts.setdefault(within.table, []).append(f"SELECT {_inside(within)} FROM {source} WHERE {within.present}")
-    return {table: " UNION ALL ".join(selected) for table, selected in parts.items()}
+            parts.setdefault(within.table, []).append(
+                f"SELECT {_inlined_columns_sql(within)} FROM {source} WHERE {within.presence_condition}"
+            )
+    return {table: " UNION ALL ".join(selects) for table, selects in parts.items()}
 
 
-def _own(table: str, within: Inlined | None) -> str:
-    """The columns of a table from its own segments; what stands within its rows is not among them."""
-    left_out = {} if within is None else within.listed
-    named = [
-        f"""coalesce("{name}", '["' || {within.stored(left_out[name])} || '"]') AS "{name}" """.strip()
+def _own_columns_sql(table: str, within: InlinedTable | None) -> str:
+    left_out = {} if within is None else within.list_columns
+    column_expressions = [
+        f"""coalesce("{name}", '["' || {within.name_in_host(left_out[name])} || '"]') AS "{name}" """.strip()
         if within is not None and name in left_out
         else f'"{name}"'
-        for name in columns(table)
+        for name in lake_columns(table)
     ]
-    return ", ".join((*named, "link" if table in LINKED else "NULL AS link"))
+    return ", ".join((*column_expressions, "link" if table in LINKED_TABLES else "NULL AS link"))
 
 
-def _inside(within: Inlined) -> str:
-    """The columns of a table from the segments of its host."""
-    named = ((within.same.get(name) or within.stored(name), name) for name in columns(within.table))
-    return ", ".join((*(f'"{stored}" AS "{name}"' for stored, name in named), "NULL AS link"))
+def _inlined_columns_sql(within: InlinedTable) -> str:
+    column_pairs = (
+        (within.shared_columns.get(name) or within.name_in_host(name), name) for name in lake_columns(within.table)
+    )
+    return ", ".join((*(f'"{stored_name}" AS "{name}"' for stored_name, name in column_pairs), "NULL AS link"))

@@ -1,4 +1,4 @@
-"""A lake, or an export of verdicts in Parquet, as the database of a ledger that is only read."""
+"""Read-only `Database` for a lake, or for a Parquet export of verdicts."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING
 
 from fullbench.errors import LedgerError, MissingExtra
 from fullbench.ledger import schema
-from fullbench.ledger.database_interface import Connection, FilesOfOthers, Rescued
+from fullbench.ledger.database_interface import Connection, FilesOfOthers, RescuedFile
 from fullbench.ledger.lake import duckdb_connection, manifest, parquet_exports
 from fullbench.ledger.lake.storage import Store, pictures_place, store_at
-from fullbench.ledger.lake.verify_lake import examined
+from fullbench.ledger.lake.verify_lake import check_lake
 
 if TYPE_CHECKING:
     import duckdb
 
 
 class Parquet(FilesOfOthers):
-    """What lies in files of Parquet, each table a view of some of them."""
+    """Database in Parquet files; each table is a view of some of them."""
 
-    far = False
+    is_remote = False
     brings_pictures = True
 
     def __init__(self, place: str | Path) -> None:
@@ -52,19 +52,19 @@ class Parquet(FilesOfOthers):
             )
         if parquet_exports.is_lake(self.place):
             self._store = store_at(self.place)
-        self._views  # noqa: B018 - what cannot be read is told when it is opened
+        self._views  # noqa: B018 - unreadable files raise here, when the lake is opened
 
     @cached_property
     def _views(self) -> Mapping[str, str]:
         if self._store is None:
-            return parquet_exports.views(self.place)
+            return parquet_exports.export_views(self.place)
         files: dict[str, list[str]] = {}
-        for entry in manifest.read(self._store):
+        for entry in manifest.read_entries(self._store):
             for segment in entry.segments:
-                files.setdefault(segment.table, []).append(str(self._local(segment.file)))
-        return duckdb_connection.of_segments(files)
+                files.setdefault(segment.table, []).append(str(self._local_path(segment.file)))
+        return duckdb_connection.segment_views(files)
 
-    def _local(self, file: str) -> Path:
+    def _local_path(self, file: str) -> Path:
         if self._store is None:
             raise LedgerError(f"{self.place}: this is no lake")
         path = self._store.local(file)
@@ -73,8 +73,8 @@ class Parquet(FilesOfOthers):
         return path
 
     @cached_property
-    def _opened(self) -> duckdb.DuckDBPyConnection:
-        return duckdb_connection.opened(self._views)
+    def _root_connection(self) -> duckdb.DuckDBPyConnection:
+        return duckdb_connection.open_database(self._views)
 
     def make(self) -> None:
         raise LedgerError(f"{self.place}: a lake is made by `fullbench lake write`")
@@ -91,63 +91,64 @@ class Parquet(FilesOfOthers):
         )
 
     def connect(self, *, read_only: bool) -> duckdb_connection.ParquetConnection:
-        with self.plainly():
-            return duckdb_connection.ParquetConnection(self._opened.cursor())
+        with self.translate_errors():
+            return duckdb_connection.ParquetConnection(self._root_connection.cursor())
 
-    def rescue(self, connection: Connection) -> Rescued:
+    def rescue(self, connection: Connection) -> RescuedFile:
         raise LedgerError(f"{self.place}: there is nothing to rescue, for nothing is written here")
 
     @contextmanager
-    def plainly(self) -> Iterator[None]:
+    def translate_errors(self) -> Iterator[None]:
         try:
             yield
         except self.errors as error:
-            said = (str(error).splitlines() or [type(error).__name__])[0]
+            message = (str(error).splitlines() or [type(error).__name__])[0]
             raise LedgerError(
-                f"{self.place}: the verdicts could not be read ({said}); `fullbench lake verify` says what is damaged "
+                f"{self.place}: the verdicts could not be read ({message}); `fullbench lake verify` says what "
+                "is damaged "
                 "in a lake"
             ) from error
 
-    def sole(self, name: str) -> AbstractContextManager[None]:
+    def hold_lock(self, name: str) -> AbstractContextManager[None]:
         raise LedgerError(f"{self.place}: nobody is asked here, for what lies in Parquet is sealed")
 
-    def sole_soon(self, names: Sequence[str]) -> AbstractContextManager[None]:
+    def request_locks(self, names: Sequence[str]) -> AbstractContextManager[None]:
         return nullcontext()
 
     def pauses(self) -> Iterator[float]:
         return iter(())
 
-    def passing(self, error: Exception) -> bool:
+    def is_transient(self, error: Exception) -> bool:
         return False
 
-    def contended(self, error: Exception) -> bool:
+    def is_contention(self, error: Exception) -> bool:
         return False
 
     @contextmanager
-    def settled(self, reader: Connection) -> Iterator[None]:
+    def hold_back_commits(self, reader: Connection) -> Iterator[None]:
         yield
 
-    def head_note(self) -> None:
-        """Nobody writes."""
+    def digest_note(self) -> None:
+        """Return None: a lake has no writers."""
 
-    def noted_heads(self) -> list[tuple[str, int, str]]:
+    def noted_digests(self) -> list[tuple[str, int, str]]:
         return []
 
     def missing_logs(self, reader: Connection) -> list[str]:
         return []
 
-    def integrity(self, reader: Connection) -> list[str]:
+    def integrity_problems(self, reader: Connection) -> list[str]:
         if self._store is None:
             raise LedgerError(
                 f"{self.place}: an export has no seals; verify the ledger, or the lake, that it came from"
             )
-        return examined(self._store).problems
+        return check_lake(self._store).problems
 
     def vacuum(self, *, dry_run: bool) -> int:
         raise LedgerError(f"{self.place}: a lake has no free space to give back")
 
     def size(self, reader: Connection) -> int:
-        """Bytes of the segments, or of the files of an export."""
+        """Return the bytes of the segments, or of the files of an export."""
         if self._store is None:
-            return sum(path.stat().st_size for path in parquet_exports.files(self.place))
-        return sum(segment.bytes for entry in manifest.read(self._store) for segment in entry.segments)
+            return sum(path.stat().st_size for path in parquet_exports.parquet_files(self.place))
+        return sum(segment.bytes for entry in manifest.read_entries(self._store) for segment in entry.segments)

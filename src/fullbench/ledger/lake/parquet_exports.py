@@ -1,4 +1,4 @@
-"""Verdicts in files of Parquet, as `fullbench ledger export` writes them, seen as the tables of a ledger."""
+"""Parquet files written by `fullbench ledger export`, read as the tables of a ledger."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from fullbench.ledger.lake.storage import store_at
 
 SUFFIX = ".parquet"
 STUDY = "default"
-_NEEDED = ("case", "judge", "item", "contestants", "ballot")
+_REQUIRED_COLUMNS = ("case", "judge", "item", "contestants", "ballot")
 _DEFAULTS = {
     "criterion": "'overall'", "trial": "0", "samples": "'[]'", "earlier": "'[]'", "exchanges": "'[]'", "canary": "0",
     "calls": "0", "retries": "0", "tokens_in": "0", "tokens_out": "0", "seconds": "0.0", "at": "0.0", "reader": "0",
     "revision": "0",
 }  # fmt: skip
-"""What a row has where the export has no such column, or nothing in it; texts are empty, and the rest is unknown."""
+"""Values of columns that are missing or empty in an export; texts are empty, and the rest is unknown."""
 
 
 def is_lake(place: str) -> bool:
-    """Whether there is a manifest."""
+    """True if the place has a manifest."""
     if place.startswith("s3://"):
         return bool(store_at(place).names(manifest.FOLDER))
     return (Path(place) / manifest.FOLDER).is_dir()
 
 
-def files(place: str) -> list[Path]:
-    """The files of Parquet that a place names: one, a pattern, a folder, or those of a bucket, fetched."""
+def parquet_files(place: str) -> list[Path]:
+    """Return the Parquet files at a path, pattern, folder or bucket; files of a bucket are downloaded."""
     if place.startswith("s3://"):
         store = store_at(place)
         paths = [store.local(name) for name in store.names("") if name.endswith(SUFFIX)]
@@ -44,28 +44,28 @@ def files(place: str) -> list[Path]:
     return paths
 
 
-def views(place: str) -> Mapping[str, str]:
-    """SQL for the tables that verdicts alone can fill: themselves, the studies, and their cases."""
-    paths = files(place)
+def export_views(place: str) -> Mapping[str, str]:
+    """Return SQL for the tables that an export can fill: verdicts, studies and study cases."""
+    paths = parquet_files(place)
     from pyarrow import ArrowException
     from pyarrow.parquet import read_schema
 
     try:
-        there = set.intersection(*(set(read_schema(path).names) for path in paths))
+        column_names = set.intersection(*(set(read_schema(path).names) for path in paths))
     except (ArrowException, OSError) as error:
-        said = (str(error).splitlines() or [type(error).__name__])[0]
-        raise InputError(f"the verdicts could not be read ({said})", path=place) from error
-    missing = [name for name in _NEEDED if name not in there]
+        message = (str(error).splitlines() or [type(error).__name__])[0]
+        raise InputError(f"the verdicts could not be read ({message})", path=place) from error
+    missing = [name for name in _REQUIRED_COLUMNS if name not in column_names]
     if missing:
         raise InputError(
-            f"an export of verdicts has the columns {', '.join(_NEEDED)}; {', '.join(missing)} are not there",
+            f"an export of verdicts has the columns {', '.join(_REQUIRED_COLUMNS)}; {', '.join(missing)} are not there",
             path=place,
         )
     source = files_sql([str(path) for path in paths])
     kinds = dict(column.split()[:2] for column in schema.TABLES["verdicts"].split(", "))
-    chosen = ", ".join(_column(name, kind, there) for name, kind in kinds.items())
-    rows = f"SELECT row_number() OVER () AS rowid, {chosen}, '' AS writer, 0 AS number, NULL AS link FROM {source}"
-    study = f"coalesce(CAST(study AS VARCHAR), '{STUDY}')" if "study" in there else f"'{STUDY}'"
+    column_list = ", ".join(_column_sql(name, kind, column_names) for name, kind in kinds.items())
+    rows = f"SELECT row_number() OVER () AS rowid, {column_list}, '' AS writer, 0 AS number, NULL AS link FROM {source}"
+    study = f"coalesce(CAST(study AS VARCHAR), '{STUDY}')" if "study" in column_names else f"'{STUDY}'"
     names = f"SELECT DISTINCT {study} AS study FROM {source}"
     return {
         "verdicts": rows,
@@ -73,13 +73,13 @@ def views(place: str) -> Mapping[str, str]:
     }
 
 
-def _column(name: str, kind: str, there: set[str]) -> str:
-    stored = "case" if name == "case_key" else name
+def _column_sql(name: str, kind: str, column_names: set[str]) -> str:
+    export_name = "case" if name == "case_key" else name
     types = {"TEXT": "VARCHAR", "INTEGER": "BIGINT", "REAL": "DOUBLE"}
     default = f"'{STUDY}'" if name == "study" else _DEFAULTS.get(name, "''" if kind == "TEXT" else "NULL")
     if name in {"marks", "fault"}:
         default = "NULL"
-    if stored not in there:
+    if export_name not in column_names:
         return f'CAST({default} AS {types[kind]}) AS "{name}"'
-    value = f'CAST("{stored}" AS {types[kind]})'
+    value = f'CAST("{export_name}" AS {types[kind]})'
     return f'{value} AS "{name}"' if default == "NULL" else f'coalesce({value}, {default}) AS "{name}"'

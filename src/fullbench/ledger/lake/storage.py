@@ -1,4 +1,4 @@
-"""Where a lake lies: files that are put once and never changed, in a folder or a bucket."""
+"""File storage of a lake in a folder or bucket: files are written once and never changed."""
 
 from __future__ import annotations
 
@@ -20,32 +20,32 @@ class Store(Protocol):
     """Files by name, with `/` between folders."""
 
     place: str
-    """How it is called in sentences."""
+    """Name in messages."""
 
     def names(self, folder: str) -> list[str]:
-        """The files of a folder, sorted."""
+        """Return the files of a folder, sorted."""
         ...
 
     def read(self, name: str) -> bytes: ...
 
     def put(self, name: str, source: Path) -> bool:
-        """Put a file there, whole or not at all; False, and nothing done, where there is one of that name."""
+        """Store a file completely or not at all; return False and do nothing if the name exists."""
         ...
 
     def local(self, name: str) -> Path:
-        """The file on this machine, fetched where need be."""
+        """Return the file on this machine, downloaded if necessary."""
         ...
 
     def pieces(self, name: str) -> Iterator[bytes]:
-        """The bytes as they lie there, a piece of a megabyte at a time, whatever this machine still has of them."""
+        """Yield the stored bytes, a megabyte at a time, without using a local cache."""
         ...
 
     def stamp(self, name: str) -> str | None:
-        """Changes whenever the file is written anew; None where there is none."""
+        """Return a text that changes whenever the file is rewritten, or None if it is missing."""
         ...
 
 
-class Folder:
+class LakeFolder:
     """A lake in a folder."""
 
     def __init__(self, folder: Path) -> None:
@@ -53,42 +53,42 @@ class Folder:
         self.place = str(folder)
 
     def names(self, folder: str) -> list[str]:
-        with self._plainly():
+        with self._translate_errors():
             inside = self.folder / folder
             names = [entry.name for entry in inside.iterdir()] if inside.is_dir() else []
         return sorted(f"{folder}/{name}" for name in names if not name.endswith(".part"))
 
     def read(self, name: str) -> bytes:
-        with self._plainly():
+        with self._translate_errors():
             return (self.folder / name).read_bytes()
 
     def put(self, name: str, source: Path) -> bool:
         target = self.folder / name
         part = target.with_name(f"{target.name}.{secrets.token_hex(4)}.part")
-        with self._plainly():
+        with self._translate_errors():
             target.parent.mkdir(parents=True, exist_ok=True)
             try:
                 part.write_bytes(source.read_bytes())
                 with part.open("rb") as file:
                     os.fsync(file.fileno())
-                os.link(part, target)  # unlike a rename it fails where another writer was first
+                os.link(part, target)  # unlike a rename, a link fails if another writer was first
             except FileExistsError:
                 return False
             finally:
                 part.unlink(missing_ok=True)
-            opened = os.open(target.parent, os.O_RDONLY)
+            folder_descriptor = os.open(target.parent, os.O_RDONLY)
             try:
                 with suppress(OSError):
-                    os.fsync(opened)
+                    os.fsync(folder_descriptor)
             finally:
-                os.close(opened)
+                os.close(folder_descriptor)
         return True
 
     def local(self, name: str) -> Path:
         return self.folder / name
 
     def pieces(self, name: str) -> Iterator[bytes]:
-        with self._plainly(), (self.folder / name).open("rb") as file:
+        with self._translate_errors(), (self.folder / name).open("rb") as file:
             while piece := file.read(PIECE):
                 yield piece
 
@@ -100,7 +100,7 @@ class Folder:
         return f"{facts.st_size} {facts.st_mtime_ns} {facts.st_ino}"
 
     @contextmanager
-    def _plainly(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         try:
             yield
         except OSError as error:
@@ -111,14 +111,14 @@ class Folder:
 
 
 class LakeBucket(Bucket):
-    """A lake in a bucket; what is read of it is kept in a folder of this machine, for it never changes."""
+    """A lake in a bucket; downloads are cached in a local folder, since files never change."""
 
     def __init__(self, url: str) -> None:
         super().__init__(url, "a lake")
 
     def names(self, folder: str) -> list[str]:
         below = self._key(folder)
-        keys = (str(entry["Key"]) for entry in self.listed(below))
+        keys = (str(entry["Key"]) for entry in self.list_objects(below))
         return sorted(f"{folder}{key.removeprefix(below)}" if folder else self._name(key) for key in keys)
 
     def read(self, name: str) -> bytes:
@@ -127,10 +127,11 @@ class LakeBucket(Bucket):
     def put(self, name: str, source: Path) -> bool:
         from botocore.exceptions import ClientError
 
-        with self.plainly(), source.open("rb") as body:
+        with self.translate_errors(), source.open("rb") as body:
             try:
                 self.client.put_object(Bucket=self.bucket, Key=self._key(name), Body=body, IfNoneMatch="*")
             except ClientError as error:
+                # 412: the name exists; 409: another upload of that name is in progress.
                 if error.response.get("ResponseMetadata", {}).get("HTTPStatusCode") in {409, 412}:
                     return False
                 raise
@@ -143,7 +144,7 @@ class LakeBucket(Bucket):
                 f"{self.place}: {name} is not in the bucket; `fullbench lake verify` says what else is not"
             )
         path = cache_folder() / "lake" / self.bucket / self._key(name)
-        # A name in a lake stands for its bytes; another bucket's object of the same name differs by its mark.
+        # Files of a lake never change; the ETag separates objects of the same name in other stores.
         path = path.with_name(f"{str(facts.get('ETag', '')).strip(chr(34))}-{path.name}")
         if not path.exists() or path.stat().st_size != facts["ContentLength"]:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -158,10 +159,10 @@ class LakeBucket(Bucket):
         return path
 
     def pieces(self, name: str) -> Iterator[bytes]:
-        with self.plainly():
+        with self.translate_errors():
             body = self.client.get_object(Bucket=self.bucket, Key=self._key(name))["Body"]
             waiting = b""
-            # A read may bring less than was asked for, and digests are of whole pieces.
+            # A read may return fewer bytes than requested, but digests need whole pieces.
             for some in iter(lambda: body.read(PIECE), b""):
                 waiting += some
                 while len(waiting) >= PIECE:
@@ -182,17 +183,17 @@ class LakeBucket(Bucket):
 
 
 def store_at(place: str | Path) -> Store:
-    """The store that a path, or the address of a bucket, names."""
+    """Return the store at a path or bucket address."""
     if str(place).startswith("s3://"):
         return LakeBucket(str(place))
     if "://" in str(place):
         scheme = str(place).partition("://")[0]
         raise LedgerError(f"{scheme}://...: a lake is a folder, or lies under s3://bucket/prefix")
-    return Folder(Path(place))
+    return LakeFolder(Path(place))
 
 
 def pictures_place(place: str) -> str:
-    """Where the pictures of a lake lie.
+    """Return the place of a lake's pictures.
 
     >>> pictures_place("s3://bench/lake?endpoint=http://host:9000")
     's3://bench/lake/pictures?endpoint=http://host:9000'

@@ -1,4 +1,4 @@
-"""Is a lake as it was written? Segments that were read once and have not been touched since are not read again."""
+"""Verification of a lake. Segments that were verified before and have not changed since are skipped."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from fullbench.cache_dir import cache_folder
 from fullbench.errors import InputError
-from fullbench.ledger.integrity.row_chain import Head
-from fullbench.ledger.integrity.signatures import name_of, valid
+from fullbench.ledger.integrity.row_chain import LedgerDigest
+from fullbench.ledger.integrity.signatures import is_valid_signature, name_of
 from fullbench.ledger.lake import manifest, parquet_segments
 from fullbench.ledger.lake.manifest import Entry, Segment
 from fullbench.ledger.lake.storage import Store
@@ -24,60 +24,63 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Examined:
-    """What a look at a lake showed."""
+class LakeCheck:
+    """Result of a check: problems, and segments read, skipped and unlisted."""
 
     entries: list[Entry]
     problems: list[str] = field(default_factory=list)
     read: int = 0
     passed_over: int = 0
-    unnamed: list[str] = field(default_factory=list)
-    """Segments that no entry names: what writers that were killed had put there. They are no part of the lake."""
+    unnamed_segments: list[str] = field(default_factory=list)
+    """Segments that no entry lists, left by killed writers. They are not part of the lake."""
 
     @property
-    def head(self) -> Head | None:
-        return self.entries[-1].lake_head if self.entries else None
+    def lake_digest(self) -> LedgerDigest | None:
+        return self.entries[-1].lake_digest if self.entries else None
 
 
-def examined(
-    store: Store, *, everything: bool = False, noted: Head | None = None, key: Ed25519PublicKey | None = None
-) -> Examined:
-    """Look at the manifest and at the segments.
-
-    A segment is read again where `everything` is wanted, or where the store says that it was written anew since.
+def check_lake(
+    store: Store,
+    *,
+    everything: bool = False,
+    noted_digest: LedgerDigest | None = None,
+    key: Ed25519PublicKey | None = None,
+) -> LakeCheck:
+    """Check the manifest and the segments.
+    A segment is read again if `everything` is true, or if its stamp changed since the last check.
     """
-    entries, broken = manifest.examined(store)
-    found = Examined(entries, broken)
-    if not entries and not broken:
-        found.problems.append("there is no manifest here: this is no lake, or all of its entries are gone")
-        return found
-    memory = _Memory.of(entries[0].lake if entries else "", store.place)
-    for head in filter(None, (noted, memory.head)):
-        found.problems += _head(entries, head, "noted" if head == noted else "seen here before")
-    found.problems += [] if key is None else _signatures(entries, key)
-    found.problems += _places(entries)
-    named = {segment.file for entry in entries for segment in entry.segments}
+    entries, manifest_problems = manifest.check_entries(store)
+    lake_check = LakeCheck(entries, manifest_problems)
+    if not entries and not manifest_problems:
+        lake_check.problems.append("there is no manifest here: this is no lake, or all of its entries are gone")
+        return lake_check
+    memory = _Memory.from_cache(entries[0].lake if entries else "", store.place)
+    for head in filter(None, (noted_digest, memory.head)):
+        lake_check.problems += _digest_problems(entries, head, "noted" if head == noted_digest else "seen here before")
+    lake_check.problems += [] if key is None else _signature_problems(entries, key)
+    lake_check.problems += _overlap_problems(entries)
+    segment_files = {segment.file for entry in entries for segment in entry.segments}
     for segment in (segment for entry in entries for segment in entry.segments):
         stamp = store.stamp(segment.file)
         if stamp is None:
-            found.problems.append(
+            lake_check.problems.append(
                 f"the segment {segment.file} with {segment.rows:,} rows of {segment.table} is missing"
             )
         elif not everything and memory.segments.get(segment.file) == [segment.root, stamp]:
-            found.passed_over += 1
+            lake_check.passed_over += 1
         else:
-            found.read += 1
-            wrong = list(_segment(store, segment))
-            found.problems += wrong
-            if not wrong:
+            lake_check.read += 1
+            segment_problems = list(_segment_problems(store, segment))
+            lake_check.problems += segment_problems
+            if not segment_problems:
                 memory.segments[segment.file] = [segment.root, stamp]
-    found.unnamed = _unnamed(store, named)
-    if not found.problems and found.head is not None:
-        memory.keep(found.head)
-    return found
+    lake_check.unnamed_segments = _unnamed_segments(store, segment_files)
+    if not lake_check.problems and lake_check.lake_digest is not None:
+        memory.keep(lake_check.lake_digest)
+    return lake_check
 
 
-def _segment(store: Store, segment: Segment) -> Iterator[str]:
+def _segment_problems(store: Store, segment: Segment) -> Iterator[str]:
     if parquet_segments.merkle_root(store.pieces(segment.file)) != segment.root:
         yield (
             f"the segment {segment.file} was changed: its {segment.rows:,} rows of {segment.table} do not have the "
@@ -85,34 +88,40 @@ def _segment(store: Store, segment: Segment) -> Iterator[str]:
         )
 
 
-def _head(entries: Sequence[Entry], noted: Head, how: str) -> Iterator[str]:
-    if len(entries) < noted.commits:
+def _digest_problems(entries: Sequence[Entry], noted_digest: LedgerDigest, how: str) -> Iterator[str]:
+    if len(entries) < noted_digest.commits:
         yield (
-            f"the manifest has {len(entries)} entries, fewer than the {noted.commits} of the head {noted} that was "
+            f"the manifest has {len(entries)} entries, fewer than the {noted_digest.commits} of the head "
+            f"{noted_digest} that was "
             f"{how}: its end is missing"
         )
-    elif noted.commits and entries[noted.commits - 1].lake_head != noted:
-        there = entries[noted.commits - 1].lake_head
-        yield f"the head after {noted.commits} entries is {there}, not {noted} as {how}: the manifest was rewritten"
+    elif noted_digest.commits and entries[noted_digest.commits - 1].lake_digest != noted_digest:
+        there = entries[noted_digest.commits - 1].lake_digest
+        yield (
+            f"the head after {noted_digest.commits} entries is {there}, not {noted_digest} as {how}: the "
+            "manifest was rewritten"
+        )
 
 
-def _signatures(entries: Sequence[Entry], key: Ed25519PublicKey) -> Iterator[str]:
-    signed = [entry for entry in entries if entry.signature is not None and entry.signature.key == name_of(key)]
-    if not signed:
+def _signature_problems(entries: Sequence[Entry], key: Ed25519PublicKey) -> Iterator[str]:
+    signed_entries = [entry for entry in entries if entry.signature is not None and entry.signature.key == name_of(key)]
+    if not signed_entries:
         yield f"no entry of the manifest is signed by the key {name_of(key)}: nothing is proven"
         return
-    for entry in signed:
+    for entry in signed_entries:
         signature = entry.signature
-        if signature is None or not valid(signature, key):
+        if signature is None or not is_valid_signature(signature, key):
             yield f"the signature on the entry {entry.number} does not fit the key: it was made up"
-        elif (signature.ledger, signature.head) != (entry.lake, str(entry.lake_head)):
+        elif (signature.ledger, signature.head) != (entry.lake, str(entry.lake_digest)):
             yield f"the entry {entry.number} is not the one that was signed: it was changed since"
-    if after := [entry.number for entry in entries if entry.number > signed[-1].number]:
-        yield f"the entries after {signed[-1].number} ({len(after):,}) are not signed by the key: they may be anybody's"
+    if after := [entry.number for entry in entries if entry.number > signed_entries[-1].number]:
+        yield (
+            f"the entries after {signed_entries[-1].number} ({len(after):,}) are not signed by the key: they "
+            "may be anybody's"
+        )
 
 
-def _places(entries: Sequence[Entry]) -> Iterator[str]:
-    """Each table's segments must follow one another."""
+def _overlap_problems(entries: Sequence[Entry]) -> Iterator[str]:
     last: dict[str, Segment] = {}
     for segment in (segment for entry in entries for segment in entry.segments):
         before = last.get(segment.table)
@@ -121,31 +130,30 @@ def _places(entries: Sequence[Entry]) -> Iterator[str]:
         last[segment.table] = segment
 
 
-def _unnamed(store: Store, named: Collection[str]) -> list[str]:
-    tables = {name.split("/")[1] for name in named}
-    return [name for table in sorted(tables) for name in store.names(f"segments/{table}") if name not in named]
+def _unnamed_segments(store: Store, segment_files: Collection[str]) -> list[str]:
+    tables = {name.split("/")[1] for name in segment_files}
+    return [name for table in sorted(tables) for name in store.names(f"segments/{table}") if name not in segment_files]
 
 
 @dataclass
 class _Memory:
-    """What this machine has verified of a lake in one place: which segments, as the store then had them, and up to
-    which head."""
+    """Cache of verified segments with their stamps, and the verified lake digest, for one lake and place."""
 
     path: Path
     segments: dict[str, list[str]] = field(default_factory=dict)
-    head: Head | None = None
+    head: LedgerDigest | None = None
 
     @classmethod
-    def of(cls, lake: str, place: str) -> _Memory:
+    def from_cache(cls, lake: str, place: str) -> _Memory:
         where = place if "://" in place else str(Path(place).resolve())
         path = cache_folder() / "lakes" / f"{lake}-{blake2b(where.encode(), digest_size=8).hexdigest()}.json"
-        # What cannot be read is not known, and is looked at again.
+        # An unreadable cache only means that all segments are read again.
         with suppress(OSError, ValueError, KeyError, TypeError, InputError):
-            stored = json.loads(path.read_text())
-            return cls(path, dict(stored["segments"]), Head.read(stored["head"]))
+            content = json.loads(path.read_text())
+            return cls(path, dict(content["segments"]), LedgerDigest.from_text(content["head"]))
         return cls(path)
 
-    def keep(self, head: Head) -> None:
+    def keep(self, head: LedgerDigest) -> None:
         with suppress(OSError):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             part = self.path.with_name(f"{self.path.name}.{secrets.token_hex(4)}.part")

@@ -1,4 +1,4 @@
-"""From a ledger to its lake: what is new since the last time, sealed."""
+"""Writing a lake: append the rows of a ledger that its lake does not have yet."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from fullbench.ledger import schema
 from fullbench.ledger.database_from_path import pictures_at
 from fullbench.ledger.database_interface import Connection
 from fullbench.ledger.integrity import row_chain
-from fullbench.ledger.integrity.row_chain import Head
-from fullbench.ledger.integrity.signatures import sign
+from fullbench.ledger.integrity.row_chain import LedgerDigest
+from fullbench.ledger.integrity.signatures import sign_digest
 from fullbench.ledger.lake import manifest, parquet_segments
-from fullbench.ledger.lake.compact_rows import INLINED, Places, hosting_rows
+from fullbench.ledger.lake.compact_rows import INLINED_TABLES, RowidSet, hosting_rows
 from fullbench.ledger.lake.manifest import Entry, Segment
 from fullbench.ledger.lake.storage import Store, pictures_place
 from fullbench.ledger.row_conversion import Row
@@ -29,63 +29,66 @@ if TYPE_CHECKING:
 
     from fullbench.ledger.ledger import Ledger
 
-_PART, _HELD = 2_000, 32 << 20
-"""Rows that are Python's objects at one time, and bytes that are compressed together at most."""
+_PART_ROWS, _MAX_GROUP_BYTES = 2_000, 32 << 20
+"""Rows held as Python objects at one time, and maximum bytes of a row group."""
 SALT = "salt"
-"""The setting that must stay with the ledger: from it follow the words that no contestant may guess."""
+"""Setting that must stay with the ledger: secrets that contestants must not guess are derived from it."""
 
 
 @dataclass
-class Written:
-    """What a write added: rows by table, pictures, and the entry that names them; None where nothing was new."""
+class LakeWrite:
+    """Result of a write: rows by table, pictures, and the manifest entry; None if nothing was new."""
 
     entry: Entry | None
-    head: Head | None
+    lake_digest: LedgerDigest | None
     rows: dict[str, int] = field(default_factory=dict)
     pictures: int = 0
 
 
-def write(
+def update_lake(
     ledger: Ledger,
     store: Store,
     *,
     key: Ed25519PrivateKey | None = None,
     rows: int = parquet_segments.ROWS,
     watch: Callable[[str, int], None] | None = None,
-) -> Written:
-    """Seal all that a ledger has and its lake has not; stopped at any moment, the lake is as it was before."""
-    entries = manifest.read(store)
-    made: list[Segment] = []
+) -> LakeWrite:
+    """Write all rows that the lake lacks; if interrupted, the lake stays as it was."""
+    entries = manifest.read_entries(store)
+    segments: list[Segment] = []
     with ledger.moment() as (reader, head):
-        _check(ledger, reader, store, entries)
+        _check_origin(ledger, reader, store, entries)
         after = {table: manifest.last_place(entries, table) for table in schema.TABLES}
-        inside = {within.table: Places(after[within.table]) for within in INLINED.values()}
+        inside = {within.table: RowidSet(after[within.table]) for within in INLINED_TABLES.values()}
         for table in schema.TABLES:
-            # Hosts come before the tables whose rows stand within theirs.
-            if within := INLINED.get(table):
+            # `schema.TABLES` lists hosts before the tables inlined in them, which `inside` relies on.
+            if within := INLINED_TABLES.get(table):
                 stream = hosting_rows(reader, within, after[table], inside[within.table])
             else:
-                stream = _rows(reader, table, after[table], inside.get(table))
-            for segment in _sealed(stream, table, store, rows):
-                made.append(segment)
+                stream = _new_rows(reader, table, after[table], inside.get(table))
+            for segment in _write_segments(stream, table, store, rows):
+                segments.append(segment)
                 if watch is not None:
-                    watch(table, sum(one.rows for one in made if one.table == table))
-        pictures = _pictures(ledger, reader, store)
-    if not made:
-        return Written(None, entries[-1].lake_head if entries else None, pictures=pictures)
-    entry = manifest.following(entries, ledger=ledger.identity, head=head, at=round(time.time(), 3), segments=made)
+                    watch(
+                        table,
+                        sum(written_segment.rows for written_segment in segments if written_segment.table == table),
+                    )
+        pictures = _copy_pictures(ledger, reader, store)
+    if not segments:
+        return LakeWrite(None, entries[-1].lake_digest if entries else None, pictures=pictures)
+    entry = manifest.next_entry(entries, ledger=ledger.identity, head=head, at=round(time.time(), 3), segments=segments)
     if key is not None:
-        entry = replace(entry, signature=sign(entry.lake, entry.lake_head, key))
-    manifest.append(store, entry)
+        entry = replace(entry, signature=sign_digest(entry.lake, entry.lake_digest, key))
+    manifest.append_entry(store, entry)
     counts: dict[str, int] = {}
-    for segment in made:
+    for segment in segments:
         for table, count in ((segment.table, segment.rows), *((name, n) for name, (n, *_) in segment.within.items())):
             counts[table] = counts.get(table, 0) + count
-    return Written(entry, entry.lake_head, counts, pictures)
+    return LakeWrite(entry, entry.lake_digest, counts, pictures)
 
 
-def _check(ledger: Ledger, reader: Connection, store: Store, entries: list[Entry]) -> None:
-    """Refuse a lake that is another ledger's, and a ledger that is no longer what the lake was written from."""
+def _check_origin(ledger: Ledger, reader: Connection, store: Store, entries: list[Entry]) -> None:
+    """Refuse the lake of another ledger, and a ledger that changed since the lake was written."""
     if not entries:
         return
     last = entries[-1]
@@ -94,43 +97,42 @@ def _check(ledger: Ledger, reader: Connection, store: Store, entries: list[Entry
             f"{store.place}: this is the lake of another ledger ({last.ledger}, {ledger.place} is {ledger.identity}); "
             "name another place"
         )
-    sealed = Head.read(last.head)
-    if row_chain.head(reader, sealed.commits) != sealed:
+    stored_digest = LedgerDigest.from_text(last.head)
+    if row_chain.ledger_digest(reader, stored_digest.commits) != stored_digest:
         raise LedgerError(
-            f"{ledger.place}: the ledger does not begin with what its lake {store.place} holds (head {sealed}): it was "
+            f"{ledger.place}: the ledger does not begin with what its lake {store.place} holds (head "
+            f"{stored_digest}): it was "
             "rewritten or cut off since; run `fullbench ledger verify`, or name another place for a new lake"
         )
 
 
-def _rows(reader: Connection, table: str, after: int, inside: Places | None) -> Iterator[Row]:
-    """The rows of a table after a place, but for those that stand within others."""
-    listed = ", ".join(parquet_segments.sealed_columns(table))
-    for row in reader.stream(f"SELECT {listed} FROM {table} WHERE rowid > ? ORDER BY rowid", (after,)):
+def _new_rows(reader: Connection, table: str, after: int, inside: RowidSet | None) -> Iterator[Row]:
+    column_list = ", ".join(parquet_segments.segment_columns(table))
+    for row in reader.stream(f"SELECT {column_list} FROM {table} WHERE rowid > ? ORDER BY rowid", (after,)):
         if inside is None or row[0] not in inside:
-            yield _public(table, row)
+            yield _redact_salt(table, row)
 
 
-def _sealed(stream: Iterator[Row], table: str, store: Store, most: int) -> Iterator[Segment]:
-    """Rows of a table, a segment at a time."""
-    groups = _groups(stream, table, most)
+def _write_segments(stream: Iterator[Row], table: str, store: Store, most: int) -> Iterator[Segment]:
+    groups = _row_groups(stream, table, most)
     with tempfile.TemporaryDirectory(prefix="fullbench-lake-") as folder:
         for group in groups:
             path = Path(folder) / "segment.parquet"
-            parquet_segments.write(table, _filled(group, groups, most), path)
-            yield parquet_segments.seal(table, path, store)
+            parquet_segments.write_segment(table, _segment_groups(group, groups, most), path)
+            yield parquet_segments.store_segment(table, path, store)
             path.unlink()
 
 
-def _groups(stream: Iterator[Row], table: str, most: int) -> Iterator[pyarrow.Table]:
-    """Rows that are compressed together: few enough to be held at one time, however long their texts are."""
+def _row_groups(stream: Iterator[Row], table: str, most: int) -> Iterator[pyarrow.Table]:
+    """Yield row groups that fit in memory, however long their texts are."""
     from pyarrow import concat_tables
 
     parts: list[pyarrow.Table] = []
-    while rows := list(islice(stream, min(_PART, most))):
+    while rows := list(islice(stream, min(_PART_ROWS, most))):
         parts.append(parquet_segments.table_of(table, rows))
         if (
             sum(part.num_rows for part in parts) >= min(parquet_segments.GROUP, most)
-            or sum(part.nbytes for part in parts) > _HELD
+            or sum(part.nbytes for part in parts) > _MAX_GROUP_BYTES
         ):
             yield concat_tables(parts)
             parts = []
@@ -138,32 +140,29 @@ def _groups(stream: Iterator[Row], table: str, most: int) -> Iterator[pyarrow.Ta
         yield concat_tables(parts)
 
 
-def _filled(first: pyarrow.Table, rest: Iterator[pyarrow.Table], most: int) -> Iterator[pyarrow.Table]:
-    """A segment's groups, until it has enough rows or texts."""
+def _segment_groups(first: pyarrow.Table, later_groups: Iterator[pyarrow.Table], most: int) -> Iterator[pyarrow.Table]:
     group: pyarrow.Table | None = first
     count = size = 0
     while group is not None:
         count, size = count + group.num_rows, size + group.nbytes
         yield group
         full = count + group.num_rows > most or size > parquet_segments.TEXT_BYTES * 4
-        group = None if full else next(rest, None)
+        group = None if full else next(later_groups, None)
 
 
-def _public(table: str, row: Row) -> Row:
-    """A row as it may leave the ledger."""
+def _redact_salt(table: str, row: Row) -> Row:
     if table != "settings" or row[1] != SALT:
         return row
     return (*row[:2], "", *row[3:])
 
 
-def _pictures(ledger: Ledger, reader: Connection, store: Store) -> int:
-    """Copy the pictures that the lake lacks; how many."""
-    kept = reader.execute("SELECT digest FROM pictures WHERE path IS NULL ORDER BY rowid").fetchall()
-    if not kept:
+def _copy_pictures(ledger: Ledger, reader: Connection, store: Store) -> int:
+    digest_rows = reader.execute("SELECT digest FROM pictures WHERE path IS NULL ORDER BY rowid").fetchall()
+    if not digest_rows:
         return 0
-    there = pictures_at(pictures_place(store.place))
-    known = {picture.digest for picture in there.all()}
-    missing = [digest for (digest,) in kept if digest not in known]
+    lake_pictures = pictures_at(pictures_place(store.place))
+    stored_digests = {picture.digest for picture in lake_pictures.all()}
+    missing = [digest for (digest,) in digest_rows if digest not in stored_digests]
     for digest in missing:
-        there.keep(ledger.picture(digest))
+        lake_pictures.keep(ledger.picture(digest))
     return len(missing)

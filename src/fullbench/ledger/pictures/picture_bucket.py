@@ -1,7 +1,7 @@
-"""Pictures in a bucket of an S3-compatible store, each under the digest of its bytes.
+"""Picture storage in an S3-compatible bucket, each picture under the digest of its bytes.
 
-`s3://bucket/prefix`; the endpoint, region and keys come from the usual AWS variables or files, the endpoint also from
-the address: `s3://bucket/prefix?endpoint=http://host:9000`. What is read is kept in a folder of this machine too.
+The address is `s3://bucket/prefix`. Endpoint, region and keys come from the usual AWS variables or files. The endpoint
+may also be in the address: `s3://bucket/prefix?endpoint=http://host:9000`. Downloads are cached in a local folder.
 """
 
 from __future__ import annotations
@@ -16,16 +16,11 @@ from urllib.parse import parse_qs, urlsplit
 from fullbench.cache_dir import cache_folder
 from fullbench.core.picture import Picture
 from fullbench.errors import InputError, LedgerError, MissingExtra
-from fullbench.ledger.pictures.picture_folder import Kept, PictureFolder
-
-# A bucket of an S3-compatible store, and how its troubles are told.
-#
-# `s3://bucket/prefix`; the endpoint, region and keys come from the usual AWS variables or files, the endpoint also from
-# the address: `s3://bucket/prefix?endpoint=http://host:9000`.
+from fullbench.ledger.pictures.picture_folder import PictureFolder, StoredPicture
 
 
 class Bucket:
-    """Objects under a prefix; `kind` says in sentences what they are."""
+    """Objects under a prefix; error messages name their `kind`."""
 
     def __init__(self, url: str, kind: str) -> None:
         parts = urlsplit(url)
@@ -40,21 +35,21 @@ class Bucket:
         self._endpoint = parse_qs(parts.query).get("endpoint", [None])[0]
 
     def facts(self, key: str) -> dict[str, Any] | None:
-        """What the store says of an object; None where there is none."""
+        """Return the metadata of an object, or None if it does not exist."""
         from botocore.exceptions import ClientError
 
-        with self.plainly():
+        with self.translate_errors():
             try:
-                found: dict[str, Any] = self.client.head_object(Bucket=self.bucket, Key=key)
+                object_facts: dict[str, Any] = self.client.head_object(Bucket=self.bucket, Key=key)
             except ClientError as error:
                 if error.response.get("ResponseMetadata", {}).get("HTTPStatusCode") == 404:
                     return None
                 raise
-        return found
+        return object_facts
 
-    def listed(self, prefix: str) -> Iterator[dict[str, Any]]:
-        """The objects below a prefix."""
-        with self.plainly():
+    def list_objects(self, prefix: str) -> Iterator[dict[str, Any]]:
+        """Yield the objects below a prefix."""
+        with self.translate_errors():
             pages = self.client.get_paginator("list_objects_v2").paginate(
                 Bucket=self.bucket, Prefix=f"{prefix}/" if prefix else ""
             )
@@ -69,12 +64,12 @@ class Bucket:
         except ImportError as error:
             raise MissingExtra(f"{self.kind} in a bucket", "s3") from error
         settings = Config(retries={"mode": "standard", "max_attempts": 5}, connect_timeout=10, read_timeout=60)
-        with self.plainly():
+        with self.translate_errors():
             return boto3.session.Session().client("s3", endpoint_url=self._endpoint, config=settings)
 
     @contextmanager
-    def plainly(self) -> Iterator[None]:
-        """Turn what the store complains about into one sentence."""
+    def translate_errors(self) -> Iterator[None]:
+        """Turn errors of the bucket into a `LedgerError` of one sentence."""
         try:
             from botocore.exceptions import BotoCoreError, ClientError
         except ImportError as error:
@@ -89,7 +84,7 @@ class Bucket:
 
 
 class BucketPicture(Picture):
-    """A picture whose bytes are fetched when they are first wanted; equal to any other of the same bytes."""
+    """A picture whose bytes are downloaded on first use; equal to any other picture with the same bytes."""
 
     __slots__ = ("_bucket",)
     _bucket: PictureBucket
@@ -104,8 +99,8 @@ class BucketPicture(Picture):
         return self._bucket.fetch(self.digest, self.media)
 
     def check(self) -> None:
-        """Refuse a picture that is not in the bucket itself, whatever this machine still has of it."""
-        self._bucket.stored(self.digest)
+        """Raise if the picture is not in the bucket itself; the local cache does not count."""
+        self._bucket.download_bytes(self.digest)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Picture) and (self.digest, self.media) == (other.digest, other.media)
@@ -114,7 +109,7 @@ class BucketPicture(Picture):
 
 
 class PictureBucket(Bucket):
-    """`PREFIX/ab/abcdef...` in a bucket: put when absent, checked against the digest when fetched."""
+    """Pictures at `PREFIX/ab/abcdef...`: uploaded if absent, checked against the digest after download."""
 
     def __init__(self, url: str, cache: Path | None = None) -> None:
         super().__init__(url, "pictures")
@@ -130,9 +125,9 @@ class PictureBucket(Bucket):
     def keep(self, picture: Picture) -> None:
         if self.has(picture.digest):
             return
-        with self.plainly():
+        with self.translate_errors():
             self.client.put_object(
-                Bucket=self.bucket, Key=self._key(picture.digest), Body=picture.lately(), ContentType=picture.media
+                Bucket=self.bucket, Key=self._key(picture.digest), Body=picture.cached_data(), ContentType=picture.media
             )
         self._there.add(picture.digest)
 
@@ -140,7 +135,7 @@ class PictureBucket(Bucket):
         self.keep(picture)
 
     def settle(self) -> None:
-        """Nothing is left to do: what was put is there."""
+        """Do nothing: uploads are already complete."""
 
     def check_kept(self, digests: Callable[[], Iterable[str]], *, each: bool = False) -> None:
         """Do nothing: a bucket keeps what it acknowledged."""
@@ -149,7 +144,7 @@ class PictureBucket(Bucket):
         return BucketPicture(digest, media, self)
 
     def fetch(self, digest: str, media: str) -> Path:
-        """The picture in this machine's folder, fetched where it is missing or damaged there."""
+        """Return the cached file of a picture; download it if it is missing or damaged."""
         path = self._cache.path(digest)
         if self._cache.has(digest):
             try:
@@ -158,23 +153,23 @@ class PictureBucket(Bucket):
                 path.unlink(missing_ok=True)
             else:
                 return path
-        self._cache.write(digest, self.stored(digest))
+        self._cache.write(digest, self.download_bytes(digest))
         return path
 
-    def stored(self, digest: str) -> bytes:
-        """The bytes of a picture as they lie in the bucket."""
-        with self.plainly():
+    def download_bytes(self, digest: str) -> bytes:
+        """Download the bytes of a picture and check them against the digest."""
+        with self.translate_errors():
             data: bytes = self.client.get_object(Bucket=self.bucket, Key=self._key(digest))["Body"].read()
-        if Picture.as_given(data, data).digest != digest:
+        if Picture.from_any_bytes(data, data).digest != digest:
             raise LedgerError(f"{self.place}: the picture {digest} there has other bytes than its name says")
         return data
 
-    def all(self) -> Iterator[Kept]:
-        for entry in self.listed(self.prefix):
-            yield Kept(entry["Key"].rpartition("/")[2], entry["Size"], entry["LastModified"].timestamp())
+    def all(self) -> Iterator[StoredPicture]:
+        for entry in self.list_objects(self.prefix):
+            yield StoredPicture(entry["Key"].rpartition("/")[2], entry["Size"], entry["LastModified"].timestamp())
 
     def remove(self, digest: str) -> None:
-        with self.plainly():
+        with self.translate_errors():
             self.client.delete_object(Bucket=self.bucket, Key=self._key(digest))
         self._there.discard(digest)
 

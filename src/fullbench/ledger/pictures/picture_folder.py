@@ -1,4 +1,4 @@
-"""Pictures, each under the digest of its bytes: in a folder beside the ledger, or wherever the user says."""
+"""Picture storage in a folder, each picture under the digest of its bytes; and the `Pictures` protocol."""
 
 from __future__ import annotations
 
@@ -16,19 +16,14 @@ from typing import Protocol
 from fullbench.core.picture import Picture
 from fullbench.errors import LedgerError, UserError
 
-# Waiting for the disk once for many files, where the system can.
-#
-# Waiting for each of a thousand pictures took 4.5 s on a disk that wrote all of them in 0.1 s. `syncfs` waits for a
-# whole file system. It is Linux's alone, so it is called by its name in the C library; and only of file systems on a
-# disk of this machine is it known to wait for everything: those behind FUSE or an overlay may say that nothing is left
-# to do.
-
+# File systems on which one `syncfs` call can replace a sync of each file. Syncing a thousand pictures one by one took
+# 4.5 s on a disk that wrote all of them in 0.1 s. `syncfs` exists on Linux only, so it is called through the
+# C library. Only local file systems wait for everything: FUSE and overlays may report that nothing is left to do.
 LOCAL = frozenset({"ext2", "ext3", "ext4", "f2fs", "tmpfs", "xfs"})
 
 
 def flush_of(folder: Path) -> Callable[[], None] | None:
-    """What waits until all that was written to the file system of a folder is on the disk; None where that is not
-    sure."""
+    """Return a function that flushes the folder's file system to disk, or None if that is not reliable."""
     if _file_system(folder) not in LOCAL:
         return None
     import ctypes
@@ -50,7 +45,6 @@ def flush_of(folder: Path) -> Callable[[], None] | None:
 
 
 def _file_system(folder: Path) -> str:
-    """The kind of the file system on which a folder lies; nothing where the system does not say."""
     with suppress(OSError):
         device = folder.stat().st_dev
         number = f"{os.major(device)}:{os.minor(device)}" if hasattr(os, "major") else ""
@@ -62,42 +56,41 @@ def _file_system(folder: Path) -> str:
 
 
 LONG = 1.0
-"""Waiting for a file system waits for what others write there too. Where that once took so many seconds, each picture
-is waited for alone."""
+"""Seconds. `syncfs` also waits for other processes. If it once took this long, pictures are synced one by one."""
 
 EMPTY = sha256().hexdigest()
-"""The digest of an answer without a byte. Any other file without bytes was left by a loss of power."""
+"""Digest of an empty response. Any other empty file is the result of a loss of power."""
 
 
 @dataclass(frozen=True)
-class Kept:
-    """A picture in its place: its name there, its bytes, and when it came."""
+class StoredPicture:
+    """A stored picture: digest, size in bytes, time of storage."""
 
     digest: str
     size: int
-    modified: float
+    modified_at: float
 
 
 class Pictures(Protocol):
-    """A place for pictures."""
+    """Storage for pictures."""
 
     place: str
-    """How it is named, so that it can be found again."""
+    """Path or URL by which it can be found again."""
 
     def keep(self, picture: Picture) -> None:
-        """Copy the picture's bytes in, unless they are there already."""
+        """Copy the picture's bytes into the storage, unless they are there already."""
         ...
 
     def gather(self, picture: Picture) -> None:
-        """The same, where more are to come: it is in its place when `settle` has returned."""
+        """Like `keep`, as part of a group: the picture is stored once `settle` has returned."""
         ...
 
     def settle(self) -> None:
-        """Have all in their places that were gathered."""
+        """Finish storing all gathered pictures."""
         ...
 
     def check_kept(self, digests: Callable[[], Iterable[str]], *, each: bool = False) -> None:
-        """Stop if the place was deleted since this process put pictures there.
+        """Raise if the storage was deleted since this process put pictures there.
 
         Args:
             digests: Returns the pictures that this process put there.
@@ -106,24 +99,24 @@ class Pictures(Protocol):
         ...
 
     def find(self, digest: str, media: str) -> Picture:
-        """The picture of that digest. Its bytes are fetched, and checked, when they are wanted."""
+        """Return the picture with that digest. Its bytes are read and checked on use."""
         ...
 
     def has(self, digest: str) -> bool: ...
 
-    def all(self) -> Iterator[Kept]:
-        """All that is kept there."""
+    def all(self) -> Iterator[StoredPicture]:
+        """Yield all stored pictures."""
         ...
 
     def remove(self, digest: str) -> None: ...
 
 
 class PictureFolder:
-    """`FOLDER/ab/abcdef...`: written whole or not at all, checked against the digest when read."""
+    """Pictures at `FOLDER/ab/abcdef...`: written completely or not at all, checked against the digest when read."""
 
     def __init__(self, folder: Path, *, sync: bool = False) -> None:
-        """With `sync`, wait for the disk: after every picture, or once for those that are gathered."""
-        # Written so, a file is on the disk when `write` returns, which is cheaper than a call more. Windows cannot.
+        """With `sync`, wait for the disk after every picture, or once for gathered ones."""
+        # O_DSYNC: the file is on disk when `write` returns, cheaper than a separate fsync. Windows lacks it.
         self._at_once = getattr(os, "O_DSYNC", 0) if sync else 0
         self._sync = sync and not self._at_once
         self._flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
@@ -141,7 +134,7 @@ class PictureFolder:
         return Path(self._name(digest))
 
     def _name(self, digest: str) -> str:
-        """As text: a run asks for every picture twice, and joining paths took as long as the rest of keeping one."""
+        """Return the path as text: joining `Path`s took as long as all other work for a picture."""
         return f"{self.place}/{digest[:2]}/{digest}"
 
     def has(self, digest: str) -> bool:
@@ -155,21 +148,21 @@ class PictureFolder:
 
     def keep(self, picture: Picture) -> None:
         if not self.has(picture.digest):
-            self.write(picture.digest, picture.lately())
+            self.write(picture.digest, picture.cached_data())
         self._note(picture)
 
-    def all(self) -> Iterator[Kept]:
+    def all(self) -> Iterator[StoredPicture]:
         for path in sorted(self.folder.glob("??/*")):
-            told = path.stat()
-            yield Kept(path.name, told.st_size, told.st_mtime)
+            file_status = path.stat()
+            yield StoredPicture(path.name, file_status.st_size, file_status.st_mtime)
 
     def remove(self, digest: str) -> None:
         self.path(digest).unlink(missing_ok=True)
 
     def write(self, digest: str, data: bytes) -> None:
-        """Put the bytes of a picture in their place."""
+        """Store the bytes of a picture."""
         name = self._name(digest)
-        part = self._written(name, data, self._at_once)
+        part = self._write_part(name, data, self._at_once)
         try:
             os.replace(part, name)  # noqa: PTH105 - see `_name`
         except OSError as error:
@@ -181,19 +174,18 @@ class PictureFolder:
         elif self.has(picture.digest):
             self._note(picture)
         elif picture.digest not in self._gathered:
-            part = self._written(self._name(picture.digest), picture.lately(), 0)
+            part = self._write_part(self._name(picture.digest), picture.cached_data(), 0)
             self._gathered[picture.digest] = part, picture
             if self._flush is None:
                 self._begin_gathering()
 
     def _begin_gathering(self) -> None:
-        """Find out, once there is a folder, how all of them can be waited for."""
+        """Choose how to wait for the disk; this needs an existing folder."""
         self._flush = flush_of(self.folder)
         if self._flush is None:
             self._each_alone()
 
     def _each_alone(self) -> None:
-        """Bring what was gathered to the disk one by one, and gather no more."""
         self._gathers = False
         for part, _ in self._gathered.values():
             file = os.open(part, os.O_RDWR)
@@ -207,52 +199,51 @@ class PictureFolder:
             return
         try:
             if self._gathers and self._flush is not None:
-                started = time.monotonic()
+                start_time = time.monotonic()
                 self._flush()
-                self._gathers = time.monotonic() - started < LONG
+                self._gathers = time.monotonic() - start_time < LONG
             while self._gathered:
                 digest, (part, picture) = next(iter(self._gathered.items()))
                 try:
                     os.replace(part, self._name(digest))  # noqa: PTH105 - see `_name`
                 except FileNotFoundError:  # the folder was deleted: `check_kept` stops the run after the next commit
-                    self.write(digest, picture.lately())
+                    self.write(digest, picture.cached_data())
                 self._note(picture)
                 del self._gathered[digest]
         except OSError as error:
             raise self._not_kept(error) from error
 
     def check_kept(self, digests: Callable[[], Iterable[str]], *, each: bool = False) -> None:
-        is_same = self._identity is None or _identity(self.place) == self._identity
+        is_same = self._identity is None or _folder_identity(self.place) == self._identity
         if is_same and not each:
             return
-        lost = {digest for digest in chain(digests(), self._sources) if not self.has(digest)}
-        if is_same and not lost:
+        missing_digests = {digest for digest in chain(digests(), self._sources) if not self.has(digest)}
+        if is_same and not missing_digests:
             return
-        restored = sum(map(self._restore, lost))
-        self._identity = _identity(self.place)
+        restored_count = sum(map(self._restore, missing_digests))
+        self._identity = _folder_identity(self.place)
         raise LedgerError(
-            f"{self.folder}: pictures of this run were deleted while it ran: {restored:,} are copied again from their "
-            f"files, {len(lost) - restored:,} are lost; those of earlier runs may be missing too: `fullbench ledger "
+            f"{self.folder}: pictures of this run were deleted while it ran: {restored_count:,} are copied "
+            "again from their "
+            f"files, {len(missing_digests) - restored_count:,} are lost; those of earlier runs may be missing "
+            "too: `fullbench ledger "
             "verify` names them; run the same command again to continue"
         )
 
     def _note(self, picture: Picture) -> None:
-        """Remember that a picture is in its place, and the file that it came from."""
         if isinstance(picture.source, Path):
             self._sources[picture.digest] = picture.source
         if self._identity is None:
-            self._identity = _identity(self.place)
+            self._identity = _folder_identity(self.place)
 
     def _restore(self, digest: str) -> bool:
-        """Copy a picture again from the file that it came from; False if that is not possible."""
         try:
             self.write(digest, Picture(digest, "", self._sources[digest]).data())
         except (KeyError, UserError):
             return False
         return True
 
-    def _written(self, name: str, data: bytes, flags: int) -> str:
-        """Write the bytes of a picture beside its place; gives the name there."""
+    def _write_part(self, name: str, data: bytes, flags: int) -> str:
         part = f"{name}.{self._writer}{next(self._numbers):x}.part"
         try:
             try:
@@ -282,17 +273,16 @@ class PictureFolder:
         )
 
 
-def _identity(folder: str) -> tuple[int, int] | None:
-    """Return which folder a name leads to, or None if there is none."""
+def _folder_identity(folder: str) -> tuple[int, int] | None:
     try:
-        found = os.stat(folder)  # noqa: PTH116 - after every commit
+        folder_status = os.stat(folder)  # noqa: PTH116 - after every commit
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return folder_status.st_dev, folder_status.st_ino
 
 
-def no_place(ledger: str) -> LedgerError:
-    """What is said where pictures have nowhere to go."""
+def no_picture_place_error(ledger: str) -> LedgerError:
+    """Return the error for a ledger on a server without picture storage."""
     return LedgerError(
         f"{ledger}: a ledger on a server has no place for pictures; name a folder that all who use it can reach, or a "
         "bucket (--pictures s3://bucket/prefix), once: it is remembered"

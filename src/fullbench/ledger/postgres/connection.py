@@ -1,4 +1,8 @@
-"""A connection to PostgreSQL that speaks as SQLite's does."""
+"""PostgreSQL connection with the interface of the SQLite one, and a prefetch of connections.
+
+psycopg serializes a list value by value in Python, which cost three times the rest of a commit. So each column is
+joined and escaped as one array literal.
+"""
 
 from __future__ import annotations
 
@@ -10,107 +14,108 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from fullbench.ledger import schema
-from fullbench.ledger.database_interface import BATCH, Answer, Taken
+from fullbench.ledger.database_interface import BATCH, Answer, DuplicateKeyError
 from fullbench.ledger.row_conversion import Row
 
 if TYPE_CHECKING:
     import psycopg
 
 
-# Columns as array literals of PostgreSQL.
-#
-# psycopg writes a list out value by value in Python, which cost three times what all the rest of a commit did; a column
-# of one type is joined and escaped as a whole.
-
 MARK = "\ufdd0"
-"""PostgreSQL holds no zero character: it is kept as this one, which is none, and a 0."""
+"""PostgreSQL cannot store NUL: it is stored as this noncharacter and a 0."""
 
-_BETWEEN = "\x1e"
-"""Stands between values while they are escaped; where a value has it, each is escaped by itself."""
+_SEPARATOR = "\x1e"
+"""Separates values while they are escaped; if a value contains it, each is escaped separately."""
 
 
-def storable(text: str) -> str:
-    """The text without zero characters."""
+def replace_zero_characters(text: str) -> str:
+    """Encode NUL characters, which PostgreSQL cannot store."""
     if "\0" in text or MARK in text:
         return text.replace(MARK, MARK + "1").replace("\0", MARK + "0")
     return text
 
 
-def texts(column: Sequence[str | None]) -> str:
-    r"""
-    >>> print(texts(["plain", 'a "b" \\', ""]))
+def text_array_literal(column: Sequence[str | None]) -> str:
+    r"""Return a column of texts as an array literal of PostgreSQL.
+
+    >>> print(text_array_literal(["plain", 'a "b" \\', ""]))
     {"plain","a \"b\" \\",""}
-    >>> print(texts(["NULL", None]))
+    >>> print(text_array_literal(["NULL", None]))
     {"NULL",NULL}
     """
     if None not in column:
-        joined = _BETWEEN.join(column)  # type: ignore[arg-type]
-        if joined.count(_BETWEEN) == len(column) - 1:
-            return '{"' + _escaped(joined).replace(_BETWEEN, '","') + '"}'
-    return "{" + ",".join("NULL" if text is None else f'"{_escaped(text)}"' for text in column) + "}"
+        joined_text = _SEPARATOR.join(column)  # type: ignore[arg-type]
+        if joined_text.count(_SEPARATOR) == len(column) - 1:
+            return '{"' + _escape_text(joined_text).replace(_SEPARATOR, '","') + '"}'
+    return "{" + ",".join("NULL" if text is None else f'"{_escape_text(text)}"' for text in column) + "}"
 
 
-def numbers(kind: Callable[[Any], float]) -> Callable[[Sequence[float | None]], str]:
-    """Writes out a column of such numbers.
+def number_array_writer(kind: Callable[[Any], float]) -> Callable[[Sequence[float | None]], str]:
+    """Return a function that formats a column of numbers as an array literal.
 
-    >>> numbers(float)([1, 0.1, None, float("nan")])
+    >>> number_array_writer(float)([1, 0.1, None, float("nan")])
     '{1.0,0.1,NULL,nan}'
     """
 
     def literal(column: Sequence[float | None]) -> str:
-        # repr is the shortest text that is read as the same number, here and by PostgreSQL
+        # repr is the shortest text that Python and PostgreSQL read back as the same number
         return "{" + ",".join("NULL" if number is None else repr(kind(number)) for number in column) + "}"
 
     return literal
 
 
-def _escaped(text: str) -> str:
-    return storable(text).replace("\\", "\\\\").replace('"', '\\"')
+def _escape_text(text: str) -> str:
+    return replace_zero_characters(text).replace("\\", "\\\\").replace('"', '\\"')
 
 
 SPACE = "fullbench_ledger"
-"""The schema in the database that holds a ledger's tables; its comment tells their version."""
+"""PostgreSQL schema with the ledger's tables; its comment contains their version."""
 
-SIGNS_OF_LIFE = {
+KEEPALIVE_SETTINGS = {
     "tcp_keepalives_idle": "10", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3", "tcp_user_timeout": "25s",
 }  # fmt: skip
-"""What the server is told for each connection: a machine that lost its power says no goodbye, and Linux would let it
-hold its names, and what it had not yet committed, for two hours."""
-LET_GO = 25
-"""The seconds after which these settings give up a machine that is silent."""
+"""Server settings of each connection. A machine that lost power does not close its connections, and by default Linux
+would keep its locks and open transactions for two hours."""
+KEEPALIVE_SECONDS = 25
+"""Seconds after which these settings give up a silent machine."""
 
 
 def lock_number(text: str) -> int:
-    """The number of an advisory lock."""
+    """Return the number of an advisory lock."""
+    # 63 bits, since PostgreSQL's bigint is signed.
     return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big") >> 1
 
 
 _SHARED_LOCK = f"SELECT pg_advisory_xact_lock_shared({lock_number(SPACE)})"
+# COLLATE "C" sorts by bytes, as SQLite does.
 TYPES = {"TEXT": 'TEXT COLLATE "C"', "INTEGER": "BIGINT", "REAL": "DOUBLE PRECISION"}
-"""What our types are called on a server."""
 
 
 _Literal = Callable[[Sequence[Any]], str]
-_LITERALS: dict[str, _Literal] = {"TEXT": texts, "INTEGER": numbers(int), "REAL": numbers(float)}
+_LITERALS: dict[str, _Literal] = {
+    "TEXT": text_array_literal,
+    "INTEGER": number_array_writer(int),
+    "REAL": number_array_writer(float),
+}
 
 
-def _insert(table: str) -> tuple[str, tuple[_Literal, ...]]:
-    """The statement that adds rows to a table from an array for each column, and what writes out the arrays."""
-    defined = [column.split()[:2] for column in f"{schema.TABLES[table]}, {schema.SEAL}".split(", ")]
-    lists = ", ".join(f"unnest(%s::{TYPES[kind].split(' COLLATE')[0]}[])" for _, kind in defined)
-    names = ", ".join(name for name, _ in defined)
+def _insert_statement(table: str) -> tuple[str, tuple[_Literal, ...]]:
+    """Return the INSERT statement of a table with one array per column, and the functions that format the arrays."""
+    column_definitions = [column.split()[:2] for column in f"{schema.TABLES[table]}, {schema.SEAL}".split(", ")]
+    lists = ", ".join(f"unnest(%s::{TYPES[kind].split(' COLLATE')[0]}[])" for _, kind in column_definitions)
+    names = ", ".join(name for name, _ in column_definitions)
     statement = f"INSERT INTO {table} ({names}) SELECT {lists}"
-    return statement, tuple(_LITERALS[kind] for _, kind in defined)
+    return statement, tuple(_LITERALS[kind] for _, kind in column_definitions)
 
 
-_INSERTING = {table: _insert(table) for table in schema.TABLES}
+_INSERTS = {table: _insert_statement(table) for table in schema.TABLES}
 
 
-def _in(value: Any) -> Any:
-    return storable(value) if isinstance(value, str) else value
+def _encode_value(value: Any) -> Any:
+    return replace_zero_characters(value) if isinstance(value, str) else value
 
 
-def _out(row: Row) -> Row:
+def _decode_row(row: Row) -> Row:
     if any(isinstance(value, str) and MARK in value for value in row):
         return tuple(
             value.replace(MARK + "0", "\0").replace(MARK + "1", MARK) if isinstance(value, str) else value
@@ -119,45 +124,46 @@ def _out(row: Row) -> Row:
     return row
 
 
-def ours(sql: str) -> str:
-    """Our SQL as psycopg wants it."""
+def psycopg_sql(sql: str) -> str:
+    """Translate our SQL for psycopg."""
     return sql.replace("?", "%s").replace("json_array(", "json_build_array(")
 
 
 class _Rows:
-    """Rows that came back, their texts as they were."""
+    """Rows returned by a query, with NUL characters decoded."""
 
     def __init__(self, cursor: psycopg.Cursor[Row]) -> None:
         self._cursor = cursor
 
     def fetchone(self) -> Row | None:
         row = self._cursor.fetchone()
-        return None if row is None else _out(row)
+        return None if row is None else _decode_row(row)
 
     def fetchall(self) -> list[Row]:
-        return list(map(_out, self._cursor.fetchall()))
+        return list(map(_decode_row, self._cursor.fetchall()))
 
     def __iter__(self) -> Iterator[Row]:
-        return map(_out, self._cursor)
+        return map(_decode_row, self._cursor)
 
 
 class PostgresConnection:
-    """A connection of psycopg that speaks as SQLite's does."""
+    """psycopg connection with the interface of the SQLite one."""
 
     def __init__(self, raw: psycopg.Connection[Row]) -> None:
         self.raw = raw
         self._names = count()
 
     def execute(self, sql: str, values: Sequence[Any] = ()) -> Answer:
-        return _Rows(self.raw.execute(ours(sql), list(map(_in, values))))
+        return _Rows(self.raw.execute(psycopg_sql(sql), list(map(_encode_value, values))))
 
     def stream(self, sql: str, values: Sequence[Any] = ()) -> Iterator[Row]:
         for batch in self.batches(sql, values):
             yield from batch
 
     def batches(self, sql: str, values: Sequence[Any] = ()) -> Iterator[Sequence[Row]]:
-        """By a cursor on the server, in a transaction, or the one that is open; it is opened and first read from in one
-        way over the network."""
+        """Read through a server-side cursor, in the open transaction or a new one.
+        Opening the cursor and the first read take one network round trip.
+        """
         from psycopg.pq import TransactionStatus
 
         name = f"fullbench_{next(self._names)}"
@@ -167,34 +173,34 @@ class PostgresConnection:
             with self.raw.pipeline():
                 if idle:
                     self.raw.execute("BEGIN")
-                declared = f"DECLARE {name} NO SCROLL CURSOR FOR {ours(sql)}"
-                self.raw.execute(declared, list(map(_in, values)), prepare=False)
-                fetched = self.raw.execute(more, prepare=False)
-            while batch := fetched.fetchall():
-                yield list(map(_out, batch))
+                declare_sql = f"DECLARE {name} NO SCROLL CURSOR FOR {psycopg_sql(sql)}"
+                self.raw.execute(declare_sql, list(map(_encode_value, values)), prepare=False)
+                cursor = self.raw.execute(more, prepare=False)
+            while batch := cursor.fetchall():
+                yield list(map(_decode_row, batch))
                 if len(batch) < BATCH:
                     break
-                fetched = self.raw.execute(more, prepare=False)
+                cursor = self.raw.execute(more, prepare=False)
         finally:
             if self.alive() and self.raw.info.transaction_status != TransactionStatus.IDLE:
-                failed = self.raw.info.transaction_status == TransactionStatus.INERROR
+                has_failed = self.raw.info.transaction_status == TransactionStatus.INERROR
                 if idle:
-                    self.raw.execute("ROLLBACK" if failed else "COMMIT")
-                elif not failed:
+                    self.raw.execute("ROLLBACK" if has_failed else "COMMIT")
+                elif not has_failed:
                     self.raw.execute(f"CLOSE {name}")
 
     def insert(self, table: str, rows: Sequence[Row]) -> None:
-        """Whole rows in one statement, an array for each column: what fits into a pipeline, as COPY does not."""
-        statement, literals = _INSERTING[table]
+        """Insert whole rows in one statement with an array per column; unlike COPY, this works in a pipeline."""
+        statement, literals = _INSERTS[table]
         columns = zip(*rows, strict=True)
         self.raw.execute(statement, [literal(column) for literal, column in zip(literals, columns, strict=True)])
 
-    def commit(self, sealed: Sequence[tuple[str, Sequence[Row]]]) -> None:
-        """A transaction whose words are all sent before the first answer is waited for."""
-        with self._undone_by_errors(), self.raw.pipeline():
+    def commit(self, rows_by_table: Sequence[tuple[str, Sequence[Row]]]) -> None:
+        """Run a transaction whose statements are all sent before the first reply is awaited."""
+        with self._roll_back_on_error(), self.raw.pipeline():
             self.raw.execute("BEGIN")
             self.raw.execute(_SHARED_LOCK)
-            for table, rows in sealed:
+            for table, rows in rows_by_table:
                 self.insert(table, rows)
             self.raw.execute("COMMIT")
 
@@ -202,19 +208,19 @@ class PostgresConnection:
         if not queries:
             return []
         with self.raw.pipeline():
-            cursors = [self.raw.execute(ours(sql), list(map(_in, values))) for sql, values in queries]
-        return [list(map(_out, cursor.fetchall())) for cursor in cursors]
+            cursors = [self.raw.execute(psycopg_sql(sql), list(map(_encode_value, values))) for sql, values in queries]
+        return [list(map(_decode_row, cursor.fetchall())) for cursor in cursors]
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All or nothing, while `settled` waits."""
-        with self._undone_by_errors():
+        """Open a transaction for which `Postgres.hold_back_commits` waits."""
+        with self._roll_back_on_error():
             self.raw.execute(f"BEGIN; {_SHARED_LOCK}")
             yield
             self.raw.execute("COMMIT")
 
     @contextmanager
-    def _undone_by_errors(self) -> Iterator[None]:
+    def _roll_back_on_error(self) -> Iterator[None]:
         from psycopg import errors, pq
 
         try:
@@ -223,12 +229,12 @@ class PostgresConnection:
             if self.alive() and self.raw.info.transaction_status != pq.TransactionStatus.IDLE:
                 self.raw.execute("ROLLBACK")
             if isinstance(error, errors.UniqueViolation):
-                raise Taken from error
+                raise DuplicateKeyError from error
             raise
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        with self._undone_by_errors():
+        with self._roll_back_on_error():
             self.raw.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
             yield
             self.raw.execute("COMMIT")
@@ -237,7 +243,7 @@ class PostgresConnection:
         return not self.raw.closed and not self.raw.broken
 
     def ping(self) -> bool:
-        """Asked of the server only where something came that nobody waits for, as when it ends the connection."""
+        """Query the server only if unexpected data arrived, as when it ends the connection."""
         from select import select
 
         from psycopg import OperationalError
@@ -253,30 +259,27 @@ class PostgresConnection:
         return True
 
     def log_bytes(self) -> None:
-        """A server keeps its log to itself."""
+        """Return None: a server manages its own log."""
 
     def close(self) -> None:
         self.raw.close()
 
 
-# Connections to a server that are opened before they are asked for, side by side: each takes several ways there.
-
-
-class Ahead:
-    """Connections on their way, each for whoever asks for one next."""
+class ConnectionPrefetch:
+    """Connections opened in parallel before they are needed, since opening one takes several round trips."""
 
     def __init__(self, connect: Callable[[], PostgresConnection]) -> None:
         self._connect = connect
         self._coming: list[Future[PostgresConnection]] = []
 
-    def expect(self, count: int) -> None:
-        """Begin to open so many."""
+    def open_ahead(self, count: int) -> None:
+        """Start opening `count` connections."""
         pool = ThreadPoolExecutor(max_workers=count, thread_name_prefix="fullbench-connect")
         self._coming += [pool.submit(self._connect) for _ in range(count)]
         pool.shutdown(wait=False)
 
-    def taken(self) -> PostgresConnection:
-        """One that is open: it was expected, or is opened now. What went wrong meanwhile is raised here."""
+    def take_connection(self) -> PostgresConnection:
+        """Return a prefetched connection, or open one. Errors of the prefetch are raised here."""
         try:
             while self._coming:
                 connection = self._coming.pop().result()
@@ -289,7 +292,7 @@ class Ahead:
         return self._connect()
 
     def close(self) -> None:
-        """Let go of those that nobody asked for."""
+        """Close the connections that were not taken."""
         while self._coming:
             coming = self._coming.pop()
             if coming.exception() is None:

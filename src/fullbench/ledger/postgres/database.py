@@ -1,8 +1,8 @@
 """A ledger on a PostgreSQL server, for many writers on many machines.
 
-It has a schema of its own in its database, so that other tables may stand beside it. Rows go in by COPY: where a key
-is taken the transaction is undone and tried again without that row. The URL is libpq's, with all that libpq
-knows: `PGPASSWORD`, service files, `sslmode`.
+It has its own schema, so that the database may hold other tables. If a key already exists, the transaction is rolled
+back and retried without that row. The URL is libpq's, with everything libpq supports: `PGPASSWORD`, service files,
+`sslmode`.
 """
 
 from __future__ import annotations
@@ -21,28 +21,35 @@ from urllib.parse import parse_qs, unquote
 from fullbench.errors import LedgerError, MissingExtra
 from fullbench.ledger import migrations, schema
 from fullbench.ledger.copies import backup
-from fullbench.ledger.database_interface import Connection, FilesOfOthers, Rescued
+from fullbench.ledger.database_interface import Connection, FilesOfOthers, RescuedFile
 from fullbench.ledger.postgres import schema as postgres_schema
-from fullbench.ledger.postgres.connection import SIGNS_OF_LIFE, SPACE, Ahead, PostgresConnection, lock_number, ours
-from fullbench.ledger.postgres.locks import Holds
-from fullbench.text_safety import masked
+from fullbench.ledger.postgres.connection import (
+    KEEPALIVE_SETTINGS,
+    SPACE,
+    ConnectionPrefetch,
+    PostgresConnection,
+    lock_number,
+    psycopg_sql,
+)
+from fullbench.ledger.postgres.locks import NameLocks
+from fullbench.text_safety import mask_secrets
 
 logger = logging.getLogger(__name__)
 
 PATIENCE = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 8.0, 8.0)
-"""Seconds between tries when the connection is lost."""
+"""Seconds between attempts after a lost connection."""
 
-OPENED = 3
-"""The connections of whoever writes: one for commits, one to look beside them, one to read."""
+WRITER_CONNECTIONS = 3
+"""Connections of a writer: for commits, for lookups during commits, and for reads."""
 
-LOST = frozenset({"57P01", "57P02", "57P03"})
-AGAIN = frozenset({"40P01", "40001", "55P03"})
+LOST_CONNECTION_CODES = frozenset({"57P01", "57P02", "57P03"})
+CONTENTION_CODES = frozenset({"40P01", "40001", "55P03"})
 
 
 class Postgres(FilesOfOthers):
-    """A ledger on a server; pictures have no place there, so the user names one."""
+    """A ledger on a server. It has no default place for pictures, so the user names one."""
 
-    far = True
+    is_remote = True
     brings_pictures = False
     folder: Path | None = None
 
@@ -51,26 +58,26 @@ class Postgres(FilesOfOthers):
             import psycopg
         except ImportError as error:
             raise MissingExtra("a ledger on a PostgreSQL server", "postgres") from error
-        # It would print a line for every commit that meets a key which is taken: that is undone and done again.
+        # psycopg would log a line for every commit with an existing key, which is rolled back and retried.
         logging.getLogger("psycopg").setLevel(logging.ERROR)
         self.errors: tuple[type[Exception], ...] = (psycopg.Error,)
         self._url = url
-        self.place = shown(url)
-        self._ahead = Ahead(self._connect)
-        self._holds = Holds(self.place, self._connect_bare, self.plainly)
+        self.place = url_without_password(url)
+        self._ahead = ConnectionPrefetch(self._connect)
+        self._holds = NameLocks(self.place, self._connect_bare, self.translate_errors)
         self.path = Path(f"{self.place.rpartition('/')[2] or 'server'}.ledger")
 
     def prepare(self, *, read_only: bool) -> None:
         try:
             if not read_only:
-                self._ahead.expect(OPENED)
+                self._ahead.open_ahead(WRITER_CONNECTIONS)
             self._prepare(read_only=read_only)
         except BaseException:
             self._ahead.close()
             raise
 
     def _prepare(self, *, read_only: bool) -> None:
-        with self._connected() as connection:
+        with self._open_connection() as connection:
             version = self._version_there(connection)
             if version == 0:
                 if read_only:
@@ -78,43 +85,42 @@ class Postgres(FilesOfOthers):
                 version = self._create(connection)
             migrations.refuse_other_versions(self.place, version, read_only=read_only)
             if version < schema.VERSION:
-                self._bring_up(connection)
+                self._upgrade_schema(connection)
 
     def make(self) -> None:
-        with self._connected() as connection:
+        with self._open_connection() as connection:
             self._create(connection, bare=True)
 
     def _create(self, connection: PostgresConnection, *, bare: bool = False) -> int:
-        """Make the tables, once, however many processes try; `bare` without an identity."""
-        with self._alone(connection):
+        """Create the tables once, even if several processes try; `bare` omits the identity."""
+        with self._exclusive_transaction(connection):
             if version := self._version_there(connection):
                 return version
-            for statement in postgres_schema.made():
-                connection.raw.execute(ours(statement))
+            for statement in postgres_schema.creation_statements():
+                connection.raw.execute(psycopg_sql(statement))
             if not bare:
-                migrations.begin(connection)
+                migrations.add_identity(connection)
         return schema.VERSION
 
-    def _bring_up(self, connection: PostgresConnection) -> None:
-        """Bring an older ledger to the newest schema, once, in one transaction, after a copy within the server."""
-        with self._alone(connection):
+    def _upgrade_schema(self, connection: PostgresConnection) -> None:
+        """Migrate an older ledger in one transaction, after a copy within the server."""
+        with self._exclusive_transaction(connection):
             version = self._version_there(connection)
-            if version == schema.VERSION:  # another process was quicker
+            if version == schema.VERSION:  # another process was faster
                 return
             there = connection.raw.execute("SELECT tablename FROM pg_tables WHERE schemaname = %s", (SPACE,)).fetchall()
-            for statement in postgres_schema.backup(version, [table for (table,) in there]):
-                connection.raw.execute(ours(statement))
-            for statement in migrations.statements(connection, version):
-                connection.raw.execute(ours(postgres_schema.typed(statement)))
-            connection.raw.execute(ours(postgres_schema.COMMENT))
+            for statement in postgres_schema.backup_statements(version, [table for (table,) in there]):
+                connection.raw.execute(psycopg_sql(statement))
+            for statement in migrations.migration_statements(connection, version):
+                connection.raw.execute(psycopg_sql(postgres_schema.with_postgres_types(statement)))
+            connection.raw.execute(psycopg_sql(postgres_schema.COMMENT))
         logger.warning(
             "%s: the ledger was brought from schema %d to %d; as it was before, it is in the schema %s of the same "
             "database", self.place, version, schema.VERSION, postgres_schema.backup_space(version),
         )  # fmt: skip
 
     @contextmanager
-    def _alone(self, connection: PostgresConnection) -> Iterator[None]:
-        """A transaction while which nobody else commits to the ledger."""
+    def _exclusive_transaction(self, connection: PostgresConnection) -> Iterator[None]:
         with connection.raw.transaction():
             connection.raw.execute("SELECT pg_advisory_xact_lock(%s)", (lock_number(SPACE),))
             yield
@@ -123,65 +129,70 @@ class Postgres(FilesOfOthers):
         return self.stored_version() > 0
 
     def stored_version(self) -> int:
-        with self._connected() as connection:
+        with self._open_connection() as connection:
             return self._version_there(connection)
 
     def back_up(self, target: Path) -> None:
-        with self._connected() as connection:
-            backup.save(connection, target)
+        with self._open_connection() as connection:
+            backup.save_snapshot(connection, target)
 
     def connect(self, *, read_only: bool) -> Connection:
         if not read_only:
-            self._holds.again()
-        connection = self._ahead.taken()
+            self._holds.renew_locks()
+        connection = self._ahead.take_connection()
         if read_only:
             connection.raw.execute("SET default_transaction_read_only = on")
         return connection
 
     @contextmanager
-    def _connected(self) -> Iterator[PostgresConnection]:
-        """A connection for a moment."""
-        with self.plainly(), closing(self._connect()) as connection:
+    def _open_connection(self) -> Iterator[PostgresConnection]:
+        with self.translate_errors(), closing(self._connect()) as connection:
             yield connection
 
-    def rescue(self, connection: Connection) -> Rescued:
+    def rescue(self, connection: Connection) -> RescuedFile:
         raise LedgerError(f"{self.place}: the ledger's tables are gone from the server")
 
     def _connect(self) -> PostgresConnection:
         connection = self._connect_bare()
-        settings = {"search_path": SPACE, **SIGNS_OF_LIFE}
+        settings = {"search_path": SPACE, **KEEPALIVE_SETTINGS}
         connection.raw.execute("; ".join(f"SET {name} = '{value}'" for name, value in settings.items()))
         return connection
 
     def _connect_bare(self) -> PostgresConnection:
-        """A connection that does not know where the ledger's tables are: a way less over the network."""
+        """Open a connection without a search path for the ledger's tables, which saves a network round trip."""
         import psycopg
         from psycopg.conninfo import conninfo_to_dict
 
-        given = conninfo_to_dict(self._url)
-        usual: dict[str, Any] = {
+        url_options = conninfo_to_dict(self._url)
+        default_options: dict[str, Any] = {
             "connect_timeout": 10, "application_name": "fullbench", "keepalives_idle": 30, "client_encoding": "utf8",
         }  # fmt: skip
-        # Nothing is prepared: where a pipeline ends in an error, the server has skipped statements that psycopg takes
-        # for prepared from then on.
-        return PostgresConnection(psycopg.connect(**{**usual, **given}, autocommit=True, prepare_threshold=None))
+        # No prepared statements: after an error, the server skips the rest of a pipeline, but psycopg would treat
+        # the skipped statements as prepared.
+        return PostgresConnection(
+            psycopg.connect(**{**default_options, **url_options}, autocommit=True, prepare_threshold=None)
+        )
 
     @contextmanager
-    def plainly(self) -> Iterator[None]:
+    def translate_errors(self) -> Iterator[None]:
         try:
             yield
         except self.errors as error:
-            raise LedgerError(self._sentence(error)) from error
+            raise LedgerError(self._describe_error(error)) from error
         except json.JSONDecodeError as error:
             raise LedgerError(f"{self.place}: a row is damaged ({error}); run `fullbench ledger verify`") from error
 
-    def _sentence(self, error: Exception) -> str:
+    def _describe_error(self, error: Exception) -> str:
         import psycopg
         from psycopg import errors
 
-        told = str(error).strip().splitlines()
-        # libpq repeats the URL, or pieces of it, where it cannot make sense of it.
-        what = masked(told[0].replace(self._url, self.place), secrets_of(self._url)) if told else type(error).__name__
+        lines = str(error).strip().splitlines()
+        # libpq repeats the URL, or parts of it, if it cannot parse it.
+        what = (
+            mask_secrets(lines[0].replace(self._url, self.place), secrets_of(self._url))
+            if lines
+            else type(error).__name__
+        )
         if isinstance(error, errors.InsufficientPrivilege | errors.ReadOnlySqlTransaction):
             return f"{self.place}: this user may not do that here ({what}); grant it, or name another user"
         if isinstance(error, errors.UndefinedTable):
@@ -189,7 +200,7 @@ class Postgres(FilesOfOthers):
             return f"{self.place}: this user does not see the ledger's tables ({what}); {hint}"
         if isinstance(error, errors.DiskFull):
             return f"{self.place}: the server's disk is full; all that was committed is kept: free some space there"
-        if isinstance(error, psycopg.OperationalError) and error.sqlstate in {None, *LOST}:
+        if isinstance(error, psycopg.OperationalError) and error.sqlstate in {None, *LOST_CONNECTION_CODES}:
             return (
                 f"{self.place}: the server cannot be reached ({what}); all that was acknowledged is kept: see that it "
                 "runs, check address, user and password, and run again"
@@ -199,35 +210,35 @@ class Postgres(FilesOfOthers):
         return f"{self.place}: the ledger could not be used ({what})"
 
     def pauses(self) -> Iterator[float]:
-        """As long as the tries themselves do not take long, as where nothing answers at all."""
-        started = time.monotonic()
+        """Yield pauses until the attempts themselves take too long, as when nothing answers."""
+        start_time = time.monotonic()
         for pause in PATIENCE:
-            if time.monotonic() - started > sum(PATIENCE):
+            if time.monotonic() - start_time > sum(PATIENCE):
                 return
             yield pause
 
-    def passing(self, error: Exception) -> bool:
-        """A lost connection, a server that starts again."""
+    def is_transient(self, error: Exception) -> bool:
+        """True for a lost connection or a restarting server."""
         import psycopg
 
         if not isinstance(error, psycopg.OperationalError):
             return False
-        return error.sqlstate is None or error.sqlstate in LOST or error.sqlstate.startswith("08")
+        return error.sqlstate is None or error.sqlstate in LOST_CONNECTION_CODES or error.sqlstate.startswith("08")
 
-    def contended(self, error: Exception) -> bool:
-        """A deadlock and its like: the server is there, and who was in the way has gone on."""
+    def is_contention(self, error: Exception) -> bool:
+        """True for deadlocks and similar conflicts: the server is up and the other transaction has continued."""
         import psycopg
 
-        return isinstance(error, psycopg.OperationalError) and error.sqlstate in AGAIN
+        return isinstance(error, psycopg.OperationalError) and error.sqlstate in CONTENTION_CODES
 
-    def sole(self, name: str) -> AbstractContextManager[None]:
-        return self._holds.sole(name)
+    def hold_lock(self, name: str) -> AbstractContextManager[None]:
+        return self._holds.hold_lock(name)
 
-    def sole_soon(self, names: Sequence[str]) -> AbstractContextManager[None]:
-        return self._holds.soon(names)
+    def request_locks(self, names: Sequence[str]) -> AbstractContextManager[None]:
+        return self._holds.request_locks(names)
 
     @contextmanager
-    def settled(self, reader: Connection) -> Iterator[None]:
+    def hold_back_commits(self, reader: Connection) -> Iterator[None]:
         key = lock_number(SPACE)
         reader.execute("SELECT pg_advisory_lock(?)", (key,))
         try:
@@ -235,17 +246,17 @@ class Postgres(FilesOfOthers):
         finally:
             reader.execute("SELECT pg_advisory_unlock(?)", (key,))
 
-    def head_note(self) -> None:
-        """A server keeps what it acknowledged, or says that it lost it."""
+    def digest_note(self) -> None:
+        """Return None: PostgreSQL guarantees durability itself, so no digest file is needed."""
 
-    def noted_heads(self) -> list[tuple[str, int, str]]:
+    def noted_digests(self) -> list[tuple[str, int, str]]:
         return []
 
     def missing_logs(self, reader: Connection) -> list[str]:
         return []
 
-    def integrity(self, reader: Connection) -> list[str]:
-        """Servers check their own files; indexes that are not valid are told."""
+    def integrity_problems(self, reader: Connection) -> list[str]:
+        """Return invalid indexes; a server checks its own files."""
         sql = (
             "SELECT indexrelid::regclass::text FROM pg_index JOIN pg_class ON pg_class.oid = indrelid "
             "WHERE relnamespace = ?::regnamespace AND NOT indisvalid"
@@ -254,33 +265,33 @@ class Postgres(FilesOfOthers):
 
     def _version_there(self, reader: Connection) -> int:
         sql = "SELECT obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname = ?"
-        found = reader.execute(sql, (SPACE,)).fetchone()
-        if found is None:
+        comment_row = reader.execute(sql, (SPACE,)).fetchone()
+        if comment_row is None:
             return 0
-        words = (found[0] or "").split()
+        words = (comment_row[0] or "").split()
         if words[:3] != ["fullbench", "ledger,", "schema"]:
             raise LedgerError(f"{self.place}: the schema {SPACE} there is not a ledger's; it was left untouched")
         return int(words[3])
 
     def vacuum(self, *, dry_run: bool) -> int:
-        """Let what undone transactions left behind be used again, while others write; bytes as the server guesses."""
+        """Make space of rolled-back transactions reusable while others write; the bytes are the server's estimate."""
         dead = "n_dead_tup * pg_relation_size(relid) / greatest(n_live_tup + n_dead_tup, 1)"
         sql = f"SELECT coalesce(sum({dead}), 0)::bigint FROM pg_stat_user_tables WHERE schemaname = ?"
-        with self._connected() as connection:
-            freed = int(connection.execute(sql, (SPACE,)).fetchone()[0])
+        with self._open_connection() as connection:
+            freed_bytes = int(connection.execute(sql, (SPACE,)).fetchone()[0])
             for table in () if dry_run else schema.TABLES:
-                connection.raw.execute(ours(f"VACUUM (ANALYZE) {table}"))
-        return freed
+                connection.raw.execute(psycopg_sql(f"VACUUM (ANALYZE) {table}"))
+        return freed_bytes
 
     def size(self, reader: Connection) -> int:
         sql = "SELECT sum(pg_total_relation_size(oid))::bigint FROM pg_class WHERE relnamespace = ?::regnamespace"
         return int(reader.execute(f"{sql} AND relkind = 'r'", (SPACE,)).fetchone()[0])
 
 
-def shown(url: str) -> str:
-    """A URL as it may be shown: without password and options.
+def url_without_password(url: str) -> str:
+    """Return a URL without password and options, for messages.
 
-    >>> shown("postgresql://me:secret@server:5433/db?password=secret")
+    >>> url_without_password("postgresql://me:secret@server:5433/db?password=secret")
     'postgresql://me@server:5433/db'
     """
     before, _, after = url.partition("://")[2].rpartition("@")
@@ -289,7 +300,7 @@ def shown(url: str) -> str:
 
 
 def secrets_of(url: str) -> list[str]:
-    """What a URL, or the environment, holds that must not be shown, as it is spelt there and as it is meant.
+    """Return the passwords in a URL and the environment, both as written and decoded.
 
     >>> secrets_of("postgresql://me:pass%20word@server/db?password=other")
     ['pass%20word', 'pass word', 'other', 'other']

@@ -1,4 +1,4 @@
-"""The tables of a ledger on a PostgreSQL server, made or copied: statements in SQL."""
+"""SQL statements that create or copy the ledger's tables on a PostgreSQL server."""
 
 from __future__ import annotations
 
@@ -10,22 +10,23 @@ from fullbench.ledger.postgres.connection import SPACE, TYPES
 COMMENT = f"COMMENT ON SCHEMA {SPACE} IS 'fullbench ledger, schema {schema.VERSION}'"
 
 
-def made() -> Iterator[str]:
-    """What makes the tables where there are none."""
+def creation_statements() -> Iterator[str]:
+    """Yield the statements that create the tables."""
     yield f"CREATE SCHEMA {SPACE}"
     yield f"SET LOCAL search_path TO {SPACE}"
     yield (
         "CREATE FUNCTION forbid() RETURNS trigger LANGUAGE plpgsql AS "
-        f"$$ BEGIN RAISE EXCEPTION '{schema.NO}' USING ERRCODE = 'integrity_constraint_violation'; END $$"
+        f"$$ BEGIN RAISE EXCEPTION '{schema.APPEND_ONLY_MESSAGE}' USING ERRCODE = "
+        "'integrity_constraint_violation'; END $$"
     )
     for table in schema.TABLES:
-        yield from _table(table)
+        yield from _table_statements(table)
     yield from schema.INDEXES
     yield COMMENT
 
 
-def _table(table: str) -> Iterator[str]:
-    columns = typed(schema.definition(table))
+def _table_statements(table: str) -> Iterator[str]:
+    columns = with_postgres_types(schema.table_definition(table))
     yield f"CREATE TABLE {table} (rowid BIGINT GENERATED ALWAYS AS IDENTITY UNIQUE, {columns})"
     yield (
         f"CREATE TRIGGER {table}_forbid BEFORE UPDATE OR DELETE OR TRUNCATE ON {table} "
@@ -34,12 +35,12 @@ def _table(table: str) -> Iterator[str]:
 
 
 def backup_space(version: int) -> str:
-    """The schema of the database into which a ledger is copied before it is brought up to date."""
+    """Return the name of the PostgreSQL schema that holds the copy made before a migration."""
     return f"{SPACE}_schema{version}"
 
 
-def backup(version: int, tables: Iterable[str]) -> Iterator[str]:
-    """What the ledger holds, copied within the server: as safe as the rest of the database, and no way over a net."""
+def backup_statements(version: int, tables: Iterable[str]) -> Iterator[str]:
+    """Yield statements that copy the tables within the server, so that no data crosses the network."""
     space = backup_space(version)
     yield f"CREATE SCHEMA {space}"
     yield f"COMMENT ON SCHEMA {space} IS 'fullbench ledger as it was in schema {version}; may be dropped'"
@@ -47,8 +48,8 @@ def backup(version: int, tables: Iterable[str]) -> Iterator[str]:
         yield f"CREATE TABLE {space}.{table} AS TABLE {SPACE}.{table}"
 
 
-def typed(statement: str) -> str:
-    """Return SQL with the names that a server has for our types."""
-    for mine, theirs in TYPES.items():
-        statement = statement.replace(f" {mine}", f" {theirs}")
+def with_postgres_types(statement: str) -> str:
+    """Replace our column types by those of PostgreSQL."""
+    for sqlite_type, postgres_type in TYPES.items():
+        statement = statement.replace(f" {sqlite_type}", f" {postgres_type}")
     return statement

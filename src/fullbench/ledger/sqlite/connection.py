@@ -1,4 +1,4 @@
-"""A connection to a file of SQLite."""
+"""Connection to an SQLite file."""
 
 from __future__ import annotations
 
@@ -10,42 +10,55 @@ from pathlib import Path
 from typing import Any
 
 from fullbench.ledger import schema
-from fullbench.ledger.database_interface import BATCH, Answer, Taken
+from fullbench.ledger.database_interface import BATCH, Answer, DuplicateKeyError
 from fullbench.ledger.row_conversion import Row
 
 
-def _insert(table: str, names: Sequence[str]) -> str:
+def _insert_statement(table: str, names: Sequence[str]) -> str:
     return f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))}) ON CONFLICT DO NOTHING"
 
 
-_COLUMNS = {table: (*schema.columns(table), "writer", "number", "link") for table in schema.TABLES}
-INSERTS = {table: _insert(table, names) for table, names in _COLUMNS.items()}
+_COLUMNS = {table: (*schema.table_columns(table), "writer", "number", "link") for table in schema.TABLES}
+INSERTS = {table: _insert_statement(table, names) for table, names in _COLUMNS.items()}
 
-_SELDOM = "samples", "rater", "revision", "confidence", "blind", "guideline", "probability", "variant", "dose", "canary"
-"""What most verdicts leave as it is by default: SQLite fills that in for less than it takes to hand it over."""
+_RARE_COLUMNS = (
+    "samples",
+    "rater",
+    "revision",
+    "confidence",
+    "blind",
+    "guideline",
+    "probability",
+    "variant",
+    "dose",
+    "canary",
+)
+"""Columns that most verdicts leave at their default: SQLite fills them in faster than Python can pass them."""
 
 
-class _Narrow:
-    """Verdicts without some columns, in which they have what is there by default."""
+class _NarrowInsert:
+    """INSERT of verdicts without columns that hold their default."""
 
     def __init__(self, *left_out: str) -> None:
         names = _COLUMNS["verdicts"]
-        given = [name for name in names if name not in left_out]
-        self.statement = _insert("verdicts", given)
-        self.given, self.left_out = (itemgetter(*map(names.index, some)) for some in (given, left_out))
-        self.defaults = tuple(map(schema.defaults("verdicts").__getitem__, left_out))
+        stored_columns = [name for name in names if name not in left_out]
+        self.statement = _insert_statement("verdicts", stored_columns)
+        self.stored_values, self.omitted_values = (
+            itemgetter(*map(names.index, some)) for some in (stored_columns, left_out)
+        )
+        self.defaults = tuple(map(schema.column_defaults("verdicts").__getitem__, left_out))
 
     def fits(self, rows: Sequence[Row]) -> bool:
-        left_out, defaults = self.left_out, self.defaults
+        left_out, defaults = self.omitted_values, self.defaults
         return all(left_out(row) == defaults for row in rows)
 
 
-_NARROW = (_Narrow(*_SELDOM, *schema.CACHED_COUNTS), _Narrow(*_SELDOM))
-"""The second is for servers that count what came from their cache."""
+_NARROW = (_NarrowInsert(*_RARE_COLUMNS, *schema.CACHED_COUNTS), _NarrowInsert(*_RARE_COLUMNS))
+"""The second is for servers that report cached tokens."""
 
 
 class SqliteConnection:
-    """A connection that may be handed from thread to thread."""
+    """SQLite connection that may be passed between threads."""
 
     def __init__(self, raw: sqlite3.Connection, log: Path | None = None) -> None:
         self.raw = raw
@@ -66,11 +79,12 @@ class SqliteConnection:
     def insert(self, table: str, rows: Sequence[Row]) -> None:
         narrow = next((form for form in _NARROW if form.fits(rows)), None) if table == "verdicts" else None
         if narrow is None:
-            done = self.raw.executemany(INSERTS[table], rows)
+            cursor = self.raw.executemany(INSERTS[table], rows)
         else:
-            done = self.raw.executemany(narrow.statement, map(narrow.given, rows))
-        if done.rowcount < len(rows):
-            raise Taken
+            cursor = self.raw.executemany(narrow.statement, map(narrow.stored_values, rows))
+        # ON CONFLICT DO NOTHING skips rows whose key exists.
+        if cursor.rowcount < len(rows):
+            raise DuplicateKeyError
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -83,9 +97,9 @@ class SqliteConnection:
                 self.raw.execute("ROLLBACK")
             raise
 
-    def commit(self, sealed: Sequence[tuple[str, Sequence[Row]]]) -> None:
+    def commit(self, rows_by_table: Sequence[tuple[str, Sequence[Row]]]) -> None:
         with self.transaction():
-            for table, rows in sealed:
+            for table, rows in rows_by_table:
                 self.insert(table, rows)
 
     def together(self, *queries: tuple[str, Sequence[Any]]) -> list[list[Row]]:
@@ -117,8 +131,8 @@ class SqliteConnection:
             return 0
 
     def checkpoint(self) -> bool:
-        busy, frames, copied = self.raw.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
-        return not busy and frames == copied
+        busy, frames, copied_frames = self.raw.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        return not busy and frames == copied_frames
 
     def close(self) -> None:
         self.raw.close()

@@ -1,4 +1,4 @@
-"""A ledger in one file of SQLite."""
+"""A ledger in one SQLite file."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from pathlib import Path
 
 from fullbench.ledger import schema
 from fullbench.ledger.copies import backup
-from fullbench.ledger.database_interface import Connection, Durability, Position, Rescued
-from fullbench.ledger.error_messages import plainly
+from fullbench.ledger.database_interface import Connection, Durability, Position, RescuedFile
+from fullbench.ledger.error_messages import translate_sqlite_errors
 from fullbench.ledger.integrity import acknowledged_digests, row_chain
 from fullbench.ledger.sqlite import incomplete_copy_marks, open_file, run_locks
 from fullbench.ledger.sqlite.connection import SqliteConnection
@@ -23,9 +23,9 @@ _FREE = ("freelist_count", "page_size")
 
 
 class Sqlite:
-    """A ledger in a file, with its pictures in a folder beside it."""
+    """A ledger in a file, with its pictures in a folder next to it."""
 
-    far = False
+    is_remote = False
     brings_pictures = False
     errors: tuple[type[Exception], ...] = (sqlite3.Error,)
 
@@ -39,7 +39,7 @@ class Sqlite:
         self._rescued: Path | None = None
 
     def prepare(self, *, read_only: bool) -> None:
-        self._missing_logs = open_file.prepare(self.path, read_only=read_only)
+        self._missing_logs = open_file.prepare_ledger(self.path, read_only=read_only)
 
     def make(self) -> None:
         raise NotImplementedError("a file is brought over as a whole, by `back_up`")
@@ -48,19 +48,19 @@ class Sqlite:
         return self.path.exists()
 
     def stored_version(self) -> int:
-        with self.plainly():
-            connection = open_file.connect(self.path, read_only=True)
+        with self.translate_errors():
+            connection = open_file.open_connection(self.path, read_only=True)
             try:
                 return schema.version_of(connection)
             finally:
                 connection.close()
 
     def back_up(self, target: Path) -> None:
-        with self.plainly():
+        with self.translate_errors():
             open_file.back_up(self.path, target)
 
     def connect(self, *, read_only: bool) -> SqliteConnection:
-        raw = open_file.connect(self.path, read_only=read_only, durability=self._durability)
+        raw = open_file.open_connection(self.path, read_only=read_only, durability=self._durability)
         if not read_only and self._files is None:
             self._files = LiveFiles(self.path, partial(self.connect, read_only=True))
         return SqliteConnection(raw, self._wal())
@@ -82,8 +82,8 @@ class Sqlite:
         raw = _only_sqlite(connection)
         return raw.checkpoint() if self._files is None else self._files.checkpoint(raw)
 
-    def rescue(self, connection: Connection) -> Rescued:
-        """Copy the open files: one that was deleted can be read until it is closed, and so can its log."""
+    def rescue(self, connection: Connection) -> RescuedFile:
+        """Copy the open files: a deleted file, and its log, can be read until it is closed."""
         source = _only_sqlite(connection).raw
         if self._rescued is None:
             folder = self.path.parent if self.path.parent.is_dir() else Path(tempfile.gettempdir())
@@ -92,15 +92,14 @@ class Sqlite:
         if not self._copy_whole(source, self._rescued):
             self._rescued.unlink(missing_ok=True)
             backup.save_readable(source, self._rescued)
-        copy = SqliteConnection(open_file.connect(self._rescued, read_only=False))
-        return Rescued(self._rescued, copy, is_whole=not any(row_chain.problems(copy)))
+        copy = SqliteConnection(open_file.open_connection(self._rescued, read_only=False))
+        return RescuedFile(self._rescued, copy, is_whole=not any(row_chain.find_chain_problems(copy)))
 
     @staticmethod
     def _copy_whole(source: sqlite3.Connection, target: Path) -> bool:
-        """Copy the open files, and check the copy; False if it is damaged."""
         try:
             open_file.write_copy(source, target)
-            with closing(open_file.connect(target, read_only=True)) as copy:
+            with closing(open_file.open_connection(target, read_only=True)) as copy:
                 return bool(copy.execute("PRAGMA quick_check(1)").fetchall() == [("ok",)])
         except sqlite3.DatabaseError as error:
             if is_damage(error):
@@ -112,43 +111,43 @@ class Sqlite:
             self._files.close()
             self._files = None
 
-    def plainly(self) -> AbstractContextManager[None]:
-        return plainly(self.path)
+    def translate_errors(self) -> AbstractContextManager[None]:
+        return translate_sqlite_errors(self.path)
 
-    def sole(self, name: str) -> AbstractContextManager[None]:
-        return run_locks.sole(self.path, name)
+    def hold_lock(self, name: str) -> AbstractContextManager[None]:
+        return run_locks.hold_run_lock(self.path, name)
 
-    def sole_soon(self, names: Sequence[str]) -> AbstractContextManager[None]:
+    def request_locks(self, names: Sequence[str]) -> AbstractContextManager[None]:
         return nullcontext()
 
     def pauses(self) -> Iterator[float]:
         return iter(())
 
-    def passing(self, error: Exception) -> bool:
+    def is_transient(self, error: Exception) -> bool:
         return False
 
-    def contended(self, error: Exception) -> bool:
+    def is_contention(self, error: Exception) -> bool:
         return False
 
     @contextmanager
-    def settled(self, reader: Connection) -> Iterator[None]:
+    def hold_back_commits(self, reader: Connection) -> Iterator[None]:
         yield
 
-    def head_note(self) -> acknowledged_digests.HeadFile:
-        return acknowledged_digests.HeadFile(self.path)
+    def digest_note(self) -> acknowledged_digests.DigestFile:
+        return acknowledged_digests.DigestFile(self.path)
 
-    def noted_heads(self) -> list[acknowledged_digests.Noted]:
-        return acknowledged_digests.noted(self.path)
+    def noted_digests(self) -> list[acknowledged_digests.AcknowledgedDigest]:
+        return acknowledged_digests.read_acknowledged_digests(self.path)
 
     def missing_logs(self, reader: Connection) -> list[str]:
         return list(dict.fromkeys((*incomplete_copy_marks.missing_writers(reader), *self._missing_logs)))
 
-    def integrity(self, reader: Connection) -> list[str]:
+    def integrity_problems(self, reader: Connection) -> list[str]:
         return [text for (text,) in reader.execute("PRAGMA integrity_check") if text != "ok"]
 
     def vacuum(self, *, dry_run: bool) -> int:
-        """Empty the write-ahead log and write the file anew without its free pages."""
-        with self.plainly():
+        """Empty the write-ahead log and rewrite the file without its free pages."""
+        with self.translate_errors():
             connection = self.connect(read_only=False)
             try:
                 before = self._bytes()

@@ -1,9 +1,9 @@
-"""Checks on the files of a SQLite ledger while this process writes to them.
+"""Checks on the files of an SQLite ledger while this process writes to them.
 
-SQLite holds its files open. It does not notice that the log was deleted or that pages were overwritten: it continues to
-write, and what it wrote is lost when the process ends. So after each commit the identity of all files is checked, and
-the commit is read back through a second connection. The main file changes only in a checkpoint. If it changed without
-one of ours, another connection checks all pages in the background.
+SQLite holds its files open. It does not notice a deleted log or overwritten pages: it continues to write, and those
+writes are lost when the process ends. So after each commit the identity of all files is checked, and the commit is read
+back through a second connection. The main file changes only in a checkpoint. If it changed without one of ours, another
+connection checks all pages in the background.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from fullbench.ledger.sqlite import incomplete_copy_marks, open_file
 from fullbench.ledger.sqlite.connection import SqliteConnection
 
 PAUSE = 50
-"""A check of all pages that took one second is followed by a pause of at least this many seconds: 2 % of a core."""
+"""Seconds of pause per second of a check of all pages, so that checks use 2 % of a core."""
 
 TICK = 0.01
-"""Seconds between two ticks of the clock of a file system, at the most: a file that changed twice within one tick has
-the same time. So the main file is looked at once more when its last change is older than this."""
+"""Maximum seconds between two ticks of a file system's clock. A file that changed twice within a tick keeps the same
+time, so the main file is checked again when its last change is older than this."""
 
 _DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
@@ -34,15 +34,15 @@ State = tuple[int, int]
 
 
 class LiveFiles:
-    """The files of a ledger as this process opened them."""
+    """Files of a ledger as this process opened them."""
 
     def __init__(self, main: Path, connect: Callable[[], SqliteConnection]) -> None:
-        """Remember which files there are; `connect` opens a further connection for reading."""
+        """`connect` opens another connection for reading."""
         self._main = main
         self._connect = connect
         self._names = [f"{main}{suffix}" for suffix in ("", "-wal", "-shm")]
-        self._look()
-        self._identities = [_identity(file) for file in self._files]
+        self._read_file_states()
+        self._identities = [_file_identity(file) for file in self._files]
         self._known = self._state
         self._log_size = 0
         self._marked: State | None = None
@@ -54,27 +54,26 @@ class LiveFiles:
         self._damage: str | None = None
 
     def watch(self) -> None:
-        """Notice that the main file changed without a checkpoint of ours, or that the log was cut.
-
-        To be called before each commit: a commit after the cut leaves a hole in the log, and makes it long again.
+        """Detect that the main file changed without a checkpoint of ours, or that the log was truncated.
+        Call it before each commit: a commit after a truncation leaves a hole in the log and makes it long again.
         """
-        self._look()
+        self._read_file_states()
         if self._state != self._known or self._size_of_log() < self._log_size:
             self._is_suspect = True
             self._known, self._log_size = self._state, self._size_of_log()
 
     def find_damage(self, position: Position | None, *, is_last: bool = False) -> str | None:
-        """Return what happened to the files, or None.
+        """Describe the damage to the files, or return None.
 
         Args:
             position: A commit to read back.
-            is_last: Wait for a check of all pages that is under way.
+            is_last: Wait for a running check of all pages.
         """
         if is_last and self._page_check is not None:
             self._page_check.join()
-        self._look()
+        self._read_file_states()
         for name, file, identity in zip(self._names, self._files, self._identities, strict=True):
-            if _identity(file) != identity:
+            if _file_identity(file) != identity:
                 if name == self._names[0]:
                     return "the ledger was deleted or moved away"
                 return f"its file {Path(name).name} was deleted or replaced"
@@ -86,30 +85,29 @@ class LiveFiles:
         return self._damage
 
     def is_marked(self) -> bool:
-        """Check whether a chain in the main file ends with a mark, as a copy without the log would have it.
-
-        To be called after `watch` or `find_damage`.
+        """True if a chain in the main file ends with a mark, as in a copy without the log.
+        Call it after `watch` or `find_damage`.
         """
-        state = self._state  # from before the look: a checkpoint in between is noticed the next time
+        state = self._state  # read before the check: a checkpoint in between is noticed next time
         is_settled = abs(self._looked_at - state[1]) > TICK * 1e9
         if state == self._marked and (self._is_mark_settled or not is_settled):
             return True
         try:
-            with open_file.without_log(self._main) as connection:
-                marked = bool(incomplete_copy_marks.open_marks(SqliteConnection(connection)))
+            with open_file.open_without_log(self._main) as connection:
+                has_mark = bool(incomplete_copy_marks.open_marks(SqliteConnection(connection)))
         except sqlite3.DatabaseError:  # a checkpoint is halfway through
             return False
-        self._marked, self._is_mark_settled = state if marked else None, is_settled
-        return marked
+        self._marked, self._is_mark_settled = state if has_mark else None, is_settled
+        return has_mark
 
     def checkpoint(self, connection: SqliteConnection) -> bool:
         """Copy the log into the main file as far as readers allow; False if some of it is left."""
         self.watch()
         is_complete = connection.checkpoint()
-        self._look()
+        self._read_file_states()
         self._known = self._state
         if is_complete:
-            self._log_size = 0  # the next commit begins the log anew, and SQLite cuts a long one
+            self._log_size = 0  # the next commit restarts the log, and SQLite truncates a long one
         return is_complete
 
     def close(self) -> None:
@@ -124,13 +122,12 @@ class LiveFiles:
             if self._second is None:
                 self._second = self._connect()
             sql = "SELECT link FROM commits WHERE writer = ? AND number = ?"
-            stored = self._second.execute(sql, (writer, number)).fetchone()
+            commit_row = self._second.execute(sql, (writer, number)).fetchone()
         except sqlite3.DatabaseError as error:
-            return _describe(error)
-        return None if stored == (link,) else "its files no longer have the rows that were committed last"
+            return _describe_damage(error)
+        return None if commit_row == (link,) else "its files no longer have the rows that were committed last"
 
     def _check_pages(self) -> None:
-        """Start to check all pages, unless that goes on already or was done a moment ago."""
         is_running = self._page_check is not None and self._page_check.is_alive()
         if is_running or time.monotonic() < self._next_page_check:
             return
@@ -139,23 +136,23 @@ class LiveFiles:
         self._page_check.start()
 
     def _read_pages(self) -> None:
-        started = time.monotonic()
-        with suppress(sqlite3.DatabaseError):  # one that is no damage is met by the next commit too
+        start_time = time.monotonic()
+        with suppress(sqlite3.DatabaseError):  # other errors also occur in the next commit
             self._damage = self._damage or self._read_all_pages()
         now = time.monotonic()
-        self._next_page_check = now + PAUSE * (now - started)
+        self._next_page_check = now + PAUSE * (now - start_time)
 
     def _read_all_pages(self) -> str | None:
         try:
             with closing(self._connect()) as reader:
-                ((found,),) = reader.execute("PRAGMA quick_check(1)").fetchall()
+                ((check_message,),) = reader.execute("PRAGMA quick_check(1)").fetchall()
         except sqlite3.DatabaseError as error:
-            return _describe(error)
-        return None if found == "ok" else f"its pages were damaged ({found})"
+            return _describe_damage(error)
+        return None if check_message == "ok" else f"its pages were damaged ({check_message})"
 
-    def _look(self) -> None:
+    def _read_file_states(self) -> None:
         self._looked_at = time.time_ns()
-        self._files = [_stat(name) for name in self._names]
+        self._files = [_file_status(name) for name in self._names]
         main = self._files[0]
         self._state: State = (0, 0) if main is None else (main.st_size, main.st_mtime_ns)
 
@@ -164,25 +161,23 @@ class LiveFiles:
         return 0 if log is None else log.st_size
 
 
-def _stat(name: str) -> os.stat_result | None:
+def _file_status(name: str) -> os.stat_result | None:
     try:
         return os.stat(name)  # noqa: PTH116 - twice for every commit
     except OSError:
         return None
 
 
-def _identity(file: os.stat_result | None) -> tuple[int, int] | None:
-    """Return which file it is, whatever its name; None if there is none."""
+def _file_identity(file: os.stat_result | None) -> tuple[int, int] | None:
     return None if file is None else (file.st_dev, file.st_ino)
 
 
 def is_damage(error: BaseException | None) -> bool:
-    """Check whether an error says that the content of a file is damaged."""
+    """True if an error means that the content of a file is damaged."""
     return isinstance(error, sqlite3.DatabaseError) and getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE
 
 
-def _describe(error: sqlite3.DatabaseError) -> str:
-    """Return what SQLite found damaged; raise any other error again."""
+def _describe_damage(error: sqlite3.DatabaseError) -> str:
     if is_damage(error):
         return f"its pages were damaged ({error})"
     raise error

@@ -1,1 +1,1 @@
-"""Insert rows into a ledger."""
+"""Insertion of rows into a ledger."""

@@ -1,4 +1,4 @@
-"""From items, responses, cases and verdicts to rows: what is new among them, and nothing twice."""
+"""Conversion of new items, responses, cases and verdicts to rows, without storing anything twice."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fullbench.core.response import Response
 from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.errors import LedgerError
 from fullbench.ledger import row_conversion, study_members
-from fullbench.ledger.aliases import Naming, voter
+from fullbench.ledger.aliases import Naming, normalize_voter
 from fullbench.ledger.contents_and_cost import Role
 from fullbench.ledger.database_interface import Database
 from fullbench.ledger.pictures.picture_folder import Pictures
@@ -25,26 +25,26 @@ from fullbench.ledger.writing.group_commit_writer import Writer
 LOOKUP = 500
 RECENT = 16_384
 _MARK = row_conversion.tags_text({WITHHELD: "yes"}).strip("{}")
-"""How the tags of an item say that it is withheld."""
+"""Text in an item's tags if it is withheld."""
 
 
 @dataclass(frozen=True)
-class Known:
-    """What is on disk of some items: the key of each response by item, contestant and sample, the key and the
-    revision of what each id stands for in the study, what contestants were once called, and the keys of items that
-    were ever withheld."""
+class StoredItems:
+    """Stored state of items: keys of responses by item, contestant and sample; key and revision of each item id in the
+    study; former names of contestants; keys of items that were ever withheld.
+    """
 
-    answered: dict[tuple[str, str, int], str] = field(default_factory=dict)
+    response_keys: dict[tuple[str, str, int], str] = field(default_factory=dict)
     contents: dict[str, tuple[str, int]] = field(default_factory=dict)
     naming: Naming | None = None
     withheld: frozenset[str] = frozenset()
 
 
-NOT_KNOWN = Known()
+NO_STORED_ITEMS = StoredItems()
 
 
 class Adder:
-    """Hands the writer the rows of what is added. Call it while holding the writer's lock."""
+    """Passes the rows of new entries to the writer. Call it while holding the writer's lock."""
 
     def __init__(
         self,
@@ -60,59 +60,58 @@ class Adder:
         self._pictures, self._keep_pictures = pictures, keep_pictures
         self._study, self._supersede = study, supersede
         self._seen: dict[tuple[str, str], str] = {}
-        self._looked_up: dict[str, Known] = {}
-        with writer.looking() as reader:
-            self._enlisted = study in study_members.studies(reader)
+        self._looked_up: dict[str, StoredItems] = {}
+        with writer.lookup_connection() as reader:
+            self._enlisted = study in study_members.study_names(reader)
 
-    def verdict(self, verdict: Verdict) -> None:
-        """A verdict with its text and its exchanges."""
-        stored = verdict
+    def add_verdict(self, verdict: Verdict) -> None:
+        """Add a verdict with its text and its calls."""
+        stored_verdict = verdict
         if verdict.judge.startswith(PEOPLE) and not verdict.rater:
-            judge, trial, rater = voter(verdict.judge, verdict.trial, "")
-            stored = replace(verdict, judge=judge, trial=trial, rater=rater)
+            judge, trial, rater = normalize_voter(verdict.judge, verdict.trial, "")
+            stored_verdict = replace(verdict, judge=judge, trial=trial, rater=rater)
         if not self._enlisted:
             self._enlist()
-        made = row_conversion.verdict_row(stored, self._study, self._writer.say)
-        if stored.exchanges:
-            self.calls(stored.exchanges, stored.judge)
-        self._writer.put("verdicts", made, verdict, paid=True)
+        row = row_conversion.verdict_row(stored_verdict, self._study, self._writer.add_text)
+        if stored_verdict.exchanges:
+            self.add_calls(stored_verdict.exchanges, stored_verdict.judge)
+        self._writer.put("verdicts", row, verdict, is_paid=True)
 
-    def calls(self, exchanges: Iterable[Call], name: str, role: Role = "judge") -> None:
-        """Exchanges with a model, each once however many verdicts came from it."""
+    def add_calls(self, exchanges: Iterable[Call], name: str, role: Role = "judge") -> None:
+        """Add calls to a model, each once even if several verdicts came from it."""
         for call in exchanges:
             if not self._seen_lately("calls", call.id):
                 self._remember("calls", call.id)
-                self._writer.bring("calls", row_conversion.call_row(call, name, role))
+                self._writer.add_rows("calls", row_conversion.call_row(call, name, role))
 
-    def case(self, case: Case, known: Known) -> None:
-        """A case with its item and its responses."""
+    def add_case(self, case: Case, stored_items: StoredItems) -> None:
+        """Add a case with its item and its responses."""
         if self._seen_lately("cases", case.key):
             return
-        self.item(case.item, known)
+        self.add_item(case.item, stored_items)
         for response in case.responses:
             row = row_conversion.response_row(case.item, response, NOTHING, "", 0.0)
-            self.response(case.item, response, row, known, paid=False)
+            self.add_response(case.item, response, row, stored_items, is_paid=False)
         self._remember("cases", case.key)
-        self._writer.bring("study_cases", (self._study, case.key))
-        self._writer.put("cases", row_conversion.case_row(case), case, paid=False)
+        self._writer.add_rows("study_cases", (self._study, case.key))
+        self._writer.put("cases", row_conversion.case_row(case), case, is_paid=False)
 
-    def item(self, item: Item, known: Known) -> None:
-        """An item with its pictures; with other tags it is a row more, with other content it is refused.
-
-        What was withheld once stays so, whoever brings it again without the mark: its latest tags are what is shown.
+    def add_item(self, item: Item, stored_items: StoredItems) -> None:
+        """Add an item with its pictures; other tags add another row, other content is refused.
+        A withheld item stays withheld, even if added again without that tag: readers use the latest tags.
         """
-        if item.key in known.withheld or _MARK in self._seen.get(("items", item.key), ""):
+        if item.key in stored_items.withheld or _MARK in self._seen.get(("items", item.key), ""):
             item = replace(item, tags={**item.tags, WITHHELD: "yes"})
         tags = row_conversion.tags_text(item.tags)
         if not self._seen_lately("items", item.key, tags):
-            self._join(item, known)
+            self._join(item, stored_items)
             self._add_pictures(item.pictures)
             self._remember("items", item.key, tags)
-            self._writer.put("items", row_conversion.item_row(item), item, paid=False)
+            self._writer.put("items", row_conversion.item_row(item), item, is_paid=False)
 
-    def _join(self, item: Item, known: Known) -> None:
-        """Make an item a member of the study, where its id stands for one content."""
-        key, revision = known.contents.get(item.id, ("", -1))
+    def _join(self, item: Item, stored_items: StoredItems) -> None:
+        """Make an item a member of the study; within a study an id has one content."""
+        key, revision = stored_items.contents.get(item.id, ("", -1))
         if key == item.key or self._seen_lately("members", item.id, item.key):
             return
         if (key or ("members", item.id) in self._seen) and not self._supersede:
@@ -123,21 +122,23 @@ class Adder:
             )
         if ("members", item.id) in self._seen and not key:
             self._writer.flush()
-            with self._database.plainly(), self._writer.looking() as reader:
-                contents = study_members.contents(reader, self._study, [item.id])
+            with self._database.translate_errors(), self._writer.lookup_connection() as reader:
+                contents = study_members.item_contents(reader, self._study, [item.id])
             revision = contents.get(item.id, ("", -1))[1]
         self._enlist()
-        known.contents[item.id] = (item.key, revision + 1)
+        stored_items.contents[item.id] = (item.key, revision + 1)
         self._remember("members", item.id, item.key)
-        self._writer.bring("study_items", (self._study, item.key, item.id, revision + 1))
+        self._writer.add_rows("study_items", (self._study, item.key, item.id, revision + 1))
 
-    def response(self, item: Item, response: Response, row: row_conversion.Row, known: Known, *, paid: bool) -> None:
-        """A response with its pictures, unless it is known; one that is known with other words is refused."""
+    def add_response(
+        self, item: Item, response: Response, row: row_conversion.Row, stored_items: StoredItems, *, is_paid: bool
+    ) -> None:
+        """Add a response with its pictures, unless it is stored; refuse one that differs from the stored one."""
         place = f"{item.key} {response.sample} {response.contestant}"
         before = self._seen.get(("responses", place))
         if before is None:
-            before = known.answered.get((item.key, response.contestant, response.sample))
-        if before not in {None, response.key} and before not in _keys(response, known.naming):
+            before = stored_items.response_keys.get((item.key, response.contestant, response.sample))
+        if before not in {None, response.key} and before not in _possible_keys(response, stored_items.naming):
             raise LedgerError(
                 f"{self._database.place}: {response.contestant!r} answered item {item.id!r} differently before (sample "
                 f"{response.sample}); give this contestant another name, or use another ledger"
@@ -146,70 +147,72 @@ class Adder:
             self._add_pictures(response.pictures)
         self._remember("responses", place, before or response.key)
         if before is None:
-            self._writer.put("responses", row, response, paid=paid)
+            self._writer.put("responses", row, response, is_paid=is_paid)
 
-    def known_of(self, item: Item) -> Known:
-        """What is on disk of an item; where the ledger is far, as it was looked up when the item was entered: what was
-        added here since then is remembered, and what others added is sorted out when it is committed."""
-        lately = self._looked_up.get(item.key) if self._database.far else None
-        return self.known([item]) if lately is None else lately
+    def load_stored_item(self, item: Item) -> StoredItems:
+        """Return the stored state of an item; for a remote ledger, as of the last lookup.
+        Entries added here since then are remembered. Conflicts with other writers are resolved at the commit.
+        """
+        recent_lookup = self._looked_up.get(item.key) if self._database.is_remote else None
+        return self.load_stored_items([item]) if recent_lookup is None else recent_lookup
 
-    def known(self, items: Collection[Item]) -> Known:
-        """What is on disk of these items and of the responses to them."""
+    def load_stored_items(self, items: Collection[Item]) -> StoredItems:
+        """Return the stored state of these items and their responses."""
         if not items:
-            return NOT_KNOWN
-        wanted = {item.key: item.id for item in items}
-        answered: dict[tuple[str, str, int], str] = {}
-        with self._database.plainly(), self._writer.looking() as connection:
-            asked = study_members.asking_contents(self._study, wanted.values())
-            answers, withholding = [], []
-            keys = iter(wanted)
+            return NO_STORED_ITEMS
+        ids_by_key = {item.key: item.id for item in items}
+        response_keys: dict[tuple[str, str, int], str] = {}
+        with self._database.translate_errors(), self._writer.lookup_connection() as connection:
+            content_queries = study_members.content_queries(self._study, ids_by_key.values())
+            response_queries, withheld_queries = [], []
+            keys = iter(ids_by_key)
             while chunk := list(islice(keys, LOOKUP)):
                 marks = ", ".join("?" * len(chunk))
                 sql = f"SELECT item_key, contestant, trial, key FROM responses WHERE item_key IN ({marks})"
-                answers.append((sql, chunk))
-                # By `replace`, for SQLite and PostgreSQL have different names for a search within a text.
+                response_queries.append((sql, chunk))
+                # `replace`, because substring search has different names in SQLite and PostgreSQL.
                 sql = f"SELECT key FROM items WHERE key IN ({marks}) AND replace(tags, ?, '') <> tags"
-                withholding.append((sql, [*chunk, _MARK]))
-            naming, found = Naming.beside(connection, *asked, *answers, *withholding)
-            ends = len(asked), len(asked) + len(answers)
-            contents = study_members.newest(row for rows_ in found[: ends[0]] for row in rows_)
-            for item, who, sample, key in (row for rows_ in found[ends[0] : ends[1]] for row in rows_):
-                answered[item, naming.contestants.get(who, who), sample] = key
-            withheld = frozenset(key for rows_ in found[ends[1] :] for (key,) in rows_)
-        looked_up = Known(answered, contents, naming, withheld)
-        if self._database.far:
+                withheld_queries.append((sql, [*chunk, _MARK]))
+            naming, row_lists = Naming.read_with_queries(
+                connection, *content_queries, *response_queries, *withheld_queries
+            )
+            ends = len(content_queries), len(content_queries) + len(response_queries)
+            contents = study_members.newest_contents(row for rows_ in row_lists[: ends[0]] for row in rows_)
+            for item, who, sample, key in (row for rows_ in row_lists[ends[0] : ends[1]] for row in rows_):
+                response_keys[item, naming.contestants.get(who, who), sample] = key
+            withheld = frozenset(key for rows_ in row_lists[ends[1] :] for (key,) in rows_)
+        stored_items = StoredItems(response_keys, contents, naming, withheld)
+        if self._database.is_remote:
             if len(self._looked_up) >= RECENT:
                 self._looked_up.clear()
-            self._looked_up.update(dict.fromkeys(wanted, looked_up))
-        return looked_up
+            self._looked_up.update(dict.fromkeys(ids_by_key, stored_items))
+        return stored_items
 
     def join(self, cases: Sequence[str], items: Collection[Item]) -> None:
-        """Make cases and items that are on disk members of the study."""
-        with self._database.plainly(), self._writer.looking() as connection:
-            strangers = list(study_members.strangers(connection, self._study, cases))
-            ids = {item for _, _, item in strangers} | {item.id for item in items}
-            known = Known({}, study_members.contents(connection, self._study, ids))
-        changed = [item for item in items if known.contents.get(item.id, ("", 0))[0] != item.key]
-        for item in changed:
-            self._join(item, known)
-        rows_ = [(self._study, key, item, 0) for item, key in {item: key for _, key, item in strangers}.items()]
-        self._writer.bring("study_items", *(row for row in rows_ if row[2] not in known.contents))
-        if strangers or changed:
+        """Make stored cases and items members of the study."""
+        with self._database.translate_errors(), self._writer.lookup_connection() as connection:
+            outside_cases = list(study_members.cases_outside_study(connection, self._study, cases))
+            ids = {item for _, _, item in outside_cases} | {item.id for item in items}
+            stored_items = StoredItems({}, study_members.item_contents(connection, self._study, ids))
+        changed_items = [item for item in items if stored_items.contents.get(item.id, ("", 0))[0] != item.key]
+        for item in changed_items:
+            self._join(item, stored_items)
+        rows_ = [(self._study, key, item, 0) for item, key in {item: key for _, key, item in outside_cases}.items()]
+        self._writer.add_rows("study_items", *(row for row in rows_ if row[2] not in stored_items.contents))
+        if outside_cases or changed_items:
             self._enlist()
-            self._writer.keep("study_cases", *((self._study, case) for case, _, _ in strangers))
+            self._writer.keep("study_cases", *((self._study, case) for case, _, _ in outside_cases))
 
     def _enlist(self) -> None:
-        """Name the study, when something is about to become a member of it."""
         if not self._enlisted:
             self._enlisted = True
-            self._writer.bring("studies", (self._study, time.time()))
+            self._writer.add_rows("studies", (self._study, time.time()))
 
     def _seen_lately(self, table: str, key: str, content: str = "") -> bool:
         return self._seen.get((table, key)) == content
 
     def _remember(self, table: str, key: str, content: str = "") -> None:
-        """Spare a short while's repetitions; the memory never grows beyond `RECENT`, and what it forgets is on disk."""
+        """Remember an entry to skip repetitions; at `RECENT` entries everything is flushed and forgotten."""
         if len(self._seen) >= RECENT:
             self._writer.flush()
             self._seen.clear()
@@ -225,10 +228,9 @@ class Adder:
                 self._pictures().gather(picture)
                 self._writer.before, self._writer.after = self._pictures().settle, self._pictures().check_kept
             self._remember("pictures", picture.digest)
-            self._writer.bring("pictures", (picture.digest, picture.media, str(picture.source) if away else None))
+            self._writer.add_rows("pictures", (picture.digest, picture.media, str(picture.source) if away else None))
 
 
-def _keys(response: Response, naming: Naming | None) -> set[str]:
-    """The keys under which this response may have been kept: those of its contestant's former names too."""
-    formers = (response.contestant,) if naming is None else naming.formers("contestant", [response.contestant])
+def _possible_keys(response: Response, naming: Naming | None) -> set[str]:
+    formers = (response.contestant,) if naming is None else naming.stored_names("contestant", [response.contestant])
     return {response.key, *(replace(response, contestant=name).key for name in formers)}

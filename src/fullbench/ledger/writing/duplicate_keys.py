@@ -1,4 +1,4 @@
-"""Which of several rows with one key stays: the first. The others are left out, and billed where they were paid for."""
+"""Rows with the same key: the first one stays. Others are dropped, and stored as failures if they were paid for."""
 
 from __future__ import annotations
 
@@ -11,75 +11,77 @@ from fullbench.ledger.database_interface import Connection
 from fullbench.ledger.row_conversion import Row
 
 Batch = dict[str, list[Row]]
-"""Rows without seals, by table."""
+"""Rows without chain columns, by table."""
 
 LOOKUP = 500
-"""So many keys are looked up at a time: SQLite takes 999 values in a statement where it was built long ago."""
-UNLIKE = frozenset({"at", "tags", "prompt", "words", "exchanges", "study", "reader", "stop", *schema.CACHED_COUNTS})
-"""What may differ between a row and its repetition. A verdict's words are in its checksum."""
+"""Keys per lookup: old builds of SQLite accept 999 values in a statement."""
+VARYING_COLUMNS = frozenset(
+    {"at", "tags", "prompt", "words", "exchanges", "study", "reader", "stop", *schema.CACHED_COUNTS}
+)
+"""Columns that may differ between a row and its repetition. A verdict's text is covered by its checksum."""
 
 
-def settle(connection: Connection, pending: Batch) -> tuple[Batch, bool]:
-    """What of a batch can still go in, and whether anything was left out."""
-    accepted: Batch = {}
+def drop_duplicates(connection: Connection, pending: Batch) -> tuple[Batch, bool]:
+    """Return the rows of a batch that can be inserted, and True if any was dropped."""
+    accepted_rows: Batch = {}
     bills: list[Row] = []
     left_out = False
     for table, rows in pending.items():
-        accepted[table] = rows
+        accepted_rows[table] = rows
         if table not in schema.KEYS or not rows:
             continue
-        # Rows of this batch join those of the ledger as they are accepted: a batch may repeat itself.
-        first_by_key = dict(rows_there(connection, table, rows))
-        accepted[table] = []
+        # Accepted rows are added to those of the ledger, since a batch may contain duplicates.
+        first_by_key = dict(existing_rows(connection, table, rows))
+        accepted_rows[table] = []
         for row in rows:
             key = key_of(table, row)
             if key in first_by_key:
                 left_out = True
-                bills += _bill(table, row, first_by_key[key])
+                bills += _failure_rows(table, row, first_by_key[key])
             else:
                 first_by_key[key] = row
-                accepted[table].append(row)
-    accepted["failures"] = [*pending["failures"], *bills]
-    return accepted, left_out
+                accepted_rows[table].append(row)
+    accepted_rows["failures"] = [*pending["failures"], *bills]
+    return accepted_rows, left_out
 
 
 def key_of(table: str, row: Row) -> Row:
-    """What there is one of at most."""
-    names = schema.columns(table)
+    """Return the primary key of a row."""
+    names = schema.table_columns(table)
     return tuple(row[names.index(name)] for name in schema.KEYS[table])
 
 
-def rows_there(connection: Connection, table: str, rows: Sequence[Row]) -> Iterator[tuple[Row, Row]]:
-    """The rows that have one of these keys already, by their keys."""
-    # Asked by the key's first column alone, which narrows enough; the whole key is compared here.
-    names, first_column = schema.columns(table), schema.KEYS[table][0]
+def existing_rows(connection: Connection, table: str, rows: Sequence[Row]) -> Iterator[tuple[Row, Row]]:
+    """Yield the stored rows that have one of these keys, with their keys."""
+    # The query uses only the key's first column, which is selective enough; the whole key is compared here.
+    names, first_column = schema.table_columns(table), schema.KEYS[table][0]
     place = names.index(first_column)
-    wanted = {key_of(table, row) for row in rows}
+    requested_keys = {key_of(table, row) for row in rows}
     values = iter(dict.fromkeys(row[place] for row in rows))
     while chunk := list(islice(values, LOOKUP)):
         marks = ", ".join("?" * len(chunk))
         sql = f"SELECT {', '.join(names)} FROM {table} WHERE {first_column} IN ({marks})"
         for row in connection.execute(sql, chunk):
-            if (key := key_of(table, tuple(row))) in wanted:
+            if (key := key_of(table, tuple(row))) in requested_keys:
                 yield key, tuple(row)
 
 
-def _bill(table: str, row: Row, first: Row) -> Iterator[Row]:
-    """The failure that stands for a row which came second and was another call; a plain repetition is none."""
+def _failure_rows(table: str, row: Row, first: Row) -> Iterator[Row]:
+    """Yield a failure for a dropped row that was another call; an identical row yields none."""
     if table not in {"verdicts", "responses"}:
         return
-    second, earlier = _named(table, row), _named(table, first)
-    if all(second[name] == earlier[name] for name in second if name not in UNLIKE):
+    second, earlier = _row_values(table, row), _row_values(table, first)
+    if all(second[name] == earlier[name] for name in second if name not in VARYING_COLUMNS):
         return
     usage = [second[name] for name in ("calls", "retries", "tokens_in", "tokens_out", "dollars", "seconds")]
     ending = (*usage, second["at"], "passing", second["cached"], second["stored"])
     if table == "verdicts":
         why = "a second verdict in the same case was not kept"
         yield ("judge", second["judge"], second["case_key"], second["trial"], why, *ending)
-    elif second["calls"]:  # an answer read from a file was not paid for
+    elif second["calls"]:  # responses from files were not paid for
         why = "a second response to the same item was not kept"
         yield ("contestant", second["contestant"], second["item_key"], second["trial"], why, *ending)
 
 
-def _named(table: str, row: Row) -> dict[str, Any]:
-    return dict(zip(schema.columns(table), row, strict=True))
+def _row_values(table: str, row: Row) -> dict[str, Any]:
+    return dict(zip(schema.table_columns(table), row, strict=True))

@@ -1,14 +1,29 @@
-"""The batch services of providers: files go up, a batch is made of them, and what came of it goes down again."""
+"""Batch services of providers: upload a file of requests, create a batch from it, download the results."""
 
 from __future__ import annotations
 
 from fullbench.models.batch_services.anthropic import AnthropicBatches
-from fullbench.models.batch_services.base import ENDED, BatchServer, Order, Sent, Standing, Unsure
+from fullbench.models.batch_services.base import (
+    ENDED_STATUSES,
+    BatchOrder,
+    BatchServer,
+    BatchStatus,
+    CreatedBatch,
+    UnknownOutcome,
+)
 from fullbench.models.batch_services.gemini import GeminiBatches
 from fullbench.models.batch_services.openai import OpenAIBatches
 from fullbench.models.chat_model import ChatModel
 
-__all__ = ["ENDED", "BatchServer", "Order", "Sent", "Standing", "Unsure", "batch_server"]
+__all__ = [
+    "ENDED_STATUSES",
+    "BatchOrder",
+    "BatchServer",
+    "BatchStatus",
+    "CreatedBatch",
+    "UnknownOutcome",
+    "batch_server",
+]
 
 _SERVICES: dict[str, type[BatchServer]] = {
     "openai": OpenAIBatches,
@@ -18,5 +33,5 @@ _SERVICES: dict[str, type[BatchServer]] = {
 
 
 def batch_server(model: ChatModel) -> BatchServer:
-    """The batch service of the server that a model is asked at."""
+    """Return the batch service of the model's server."""
     return _SERVICES[model.dialect.name](model)

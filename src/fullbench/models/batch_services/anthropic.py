@@ -1,7 +1,7 @@
-"""Anthropic's Message Batches: the requests go up with the order itself, and results come down in one file.
+"""Anthropic's Message Batches: requests are sent when the batch is created; results come in one file.
 
-A batch bears no mark of ours, so one whose creation was in doubt is recognised by what it is made of: it is newer than
-what was there before, has as many requests, and, when it has ended, gives our names back.
+A batch carries no token of ours. One whose creation is in doubt is recognised by its content: it is newer than the
+batch seen before, has as many requests and, once ended, returns our request names.
 """
 
 from __future__ import annotations
@@ -14,62 +14,75 @@ from typing import Any
 
 import aiohttp
 
-from fullbench.models.batch_services.base import PAGE, BatchServer, Order, Sent, Standing, count
-from fullbench.models.wire.batch_lines import named
+from fullbench.models.batch_services.base import (
+    PAGE_SIZE,
+    BatchOrder,
+    BatchServer,
+    BatchStatus,
+    CreatedBatch,
+    read_count,
+)
+from fullbench.models.wire.batch_lines import parse_batch_line
 
 _OPENING, _CLOSING = b'{"requests":[', b"]}"
 _STATES = ("processing", "succeeded", "errored", "canceled", "expired")
 
 
 class AnthropicBatches(BatchServer):
-    """Anthropic's service."""
+    """Anthropic's batch service."""
 
-    def prepare(self, order: Order) -> Order:
-        """Note the newest batch that is there: whatever comes of the order is newer."""
-        page = self._ask("GET", "messages/batches?limit=1")
-        return replace(order, before=str(page["data"][0]["id"]) if page["data"] else "")
+    def prepare(self, order: BatchOrder) -> BatchOrder:
+        """Note the newest existing batch: the batch of this order will be newer."""
+        page = self._call_server("GET", "messages/batches?limit=1")
+        return replace(order, previous_batch=str(page["data"][0]["id"]) if page["data"] else "")
 
-    def create(self, order: Order) -> str:
+    def create(self, order: BatchOrder) -> str:
+        # Each line break becomes a comma, except the last one, which is dropped.
         size = order.path.stat().st_size + len(_OPENING) + len(_CLOSING) - 1
 
         async def send(session: aiohttp.ClientSession) -> Any:
             headers = {"Content-Type": "application/json", "Content-Length": str(size)}
             url = f"{self.model.url}/messages/batches"
-            return await self._json(session, "POST", url, headers=headers, data=_body(order.path))
+            return await self._request_json(session, "POST", url, headers=headers, data=_stream_body(order.path))
 
-        return str(self._tried(send, once=True)["id"])
+        return str(self._send_with_retries(send, once=True)["id"])
 
-    def find(self, order: Order) -> Sent | None:
-        maybe = None
-        for batch in self._newer(order.before):
-            if batch["id"] in order.others or _total(batch) != order.requests:
+    def find(self, order: BatchOrder) -> CreatedBatch | None:
+        unconfirmed_batch = None
+        for batch in self._list_newer_batches(order.previous_batch):
+            if batch["id"] in order.foreign_batches or _count_requests(batch) != order.requests:
                 continue
             if batch["processing_status"] != "ended":
-                maybe = maybe or Sent(str(batch["id"]), sure=False)
-            elif self._is(str(batch["id"]), order):
-                return Sent(str(batch["id"]))
-        return maybe
+                unconfirmed_batch = unconfirmed_batch or CreatedBatch(str(batch["id"]), is_confirmed=False)
+            elif self._is_batch_of_order(str(batch["id"]), order):
+                return CreatedBatch(str(batch["id"]))
+        return unconfirmed_batch
 
-    def standing(self, batch: str) -> Standing:
-        payload = self._ask("GET", f"messages/batches/{batch}")
+    def fetch_status(self, batch: str) -> BatchStatus:
+        payload = self._call_server("GET", f"messages/batches/{batch}")
         counts = payload.get("request_counts") or {}
-        total, done = _total(payload), count(counts, "succeeded")
+        total, succeeded_count = _count_requests(payload), read_count(counts, "succeeded")
         if payload["processing_status"] != "ended":
-            return Standing(str(payload["processing_status"]), total)
-        status = "cancelled" if count(counts, "canceled") else "expired" if count(counts, "expired") else "completed"
-        return Standing(status, total, done, total - done, output=batch)
+            return BatchStatus(str(payload["processing_status"]), total)
+        status = (
+            "cancelled"
+            if read_count(counts, "canceled")
+            else "expired"
+            if read_count(counts, "expired")
+            else "completed"
+        )
+        return BatchStatus(status, total, succeeded_count, total - succeeded_count, output=batch)
 
     def fetch(self, file: str, to: Path) -> None:
         self._download(f"messages/batches/{file}/results", to)
 
     def cancel(self, batch: str) -> None:
-        self._ask("POST", f"messages/batches/{batch}/cancel")
+        self._call_server("POST", f"messages/batches/{batch}/cancel")
 
-    def _newer(self, before: str) -> Iterator[Mapping[str, Any]]:
-        """The batches that came after one, newest first."""
+    def _list_newer_batches(self, before: str) -> Iterator[Mapping[str, Any]]:
         after = ""
         while True:
-            page = self._ask("GET", f"messages/batches?limit={PAGE}{after}", unlisted=True)
+            page = self._call_server("GET", f"messages/batches?limit={PAGE_SIZE}{after}", may_be_unlisted=True)
             for batch in page["data"]:
                 if batch["id"] == before:
                     return
@@ -78,24 +91,22 @@ class AnthropicBatches(BatchServer):
                 return
             after = f"&after_id={page['data'][-1]['id']}"
 
-    def _is(self, batch: str, order: Order) -> bool:
-        """Whether a batch that ended is the one of this order: whether its names are ours."""
+    def _is_batch_of_order(self, batch: str, order: BatchOrder) -> bool:
         with order.path.open("rb") as file:
-            asked = {request[0] for line in file if (request := named(line))}
+            request_names = {request[0] for line in file if (request := parse_batch_line(line))}
         with TemporaryDirectory() as folder:
             results = Path(folder) / "results.jsonl"
             self.fetch(batch, results)
             with results.open("rb") as file:
-                return any(request[0] in asked for line in file if (request := named(line)))
+                return any(request[0] in request_names for line in file if (request := parse_batch_line(line)))
 
 
-def _total(batch: Mapping[str, Any]) -> int:
+def _count_requests(batch: Mapping[str, Any]) -> int:
     counts = batch.get("request_counts") or {}
-    return sum(count(counts, state) for state in _STATES)
+    return sum(read_count(counts, state) for state in _STATES)
 
 
-async def _body(path: Path) -> AsyncIterator[bytes]:
-    """The lines of a file as one list, a line at a time."""
+async def _stream_body(path: Path) -> AsyncIterator[bytes]:
     with path.open("rb") as file:
         opening = _OPENING
         for line in file:

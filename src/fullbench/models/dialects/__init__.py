@@ -1,4 +1,4 @@
-"""Ways of speaking to a server: OpenAI chat completions and responses, Anthropic Messages, Gemini generateContent."""
+"""Request and reply formats of chat APIs: OpenAI chat completions and responses, Anthropic Messages, Gemini."""
 
 from collections.abc import Mapping
 

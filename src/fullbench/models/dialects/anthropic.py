@@ -1,4 +1,4 @@
-"""Anthropic Messages."""
+"""Anthropic Messages API."""
 
 from __future__ import annotations
 
@@ -8,49 +8,61 @@ from typing import Any, ClassVar
 
 from fullbench.core.item import Part
 from fullbench.core.model import Prompt
-from fullbench.models.dialects.base import Answer, Dialect, joined_words, json_text, splice, system_words, with_system
+from fullbench.models.dialects.base import (
+    Answer,
+    Dialect,
+    join_text_parts,
+    json_text,
+    splice_json,
+    system_text,
+    turns_with_system,
+)
 from fullbench.models.model_settings import Sampling
-from fullbench.models.wire.image_encoding import Limit, encoded
-from fullbench.models.wire.reasoning_text import written
-from fullbench.models.wire.untrusted_json import count, list_of, text_of, total, usage_of, whole
+from fullbench.models.wire.image_encoding import Limit, encode_picture
+from fullbench.models.wire.reasoning_text import collect_text
+from fullbench.models.wire.untrusted_json import (
+    list_of,
+    storable_text,
+    sum_token_counts,
+    text_of,
+    token_count,
+    usage_of,
+)
 
 REPLY_TOKENS = 4_096
-"""What every model of theirs may write, the oldest included."""
+"""Reply limit that every Claude model accepts, including the oldest."""
 
-_ADAPTS = re.compile(r"claude-(?:[a-z]+-)?(?:4[-.][6-9]|[5-9])|claude-mythos")
-"""Models that settle themselves how long they think, within an effort; older ones take a number of tokens."""
+_ADAPTIVE_MODELS = re.compile(r"claude-(?:[a-z]+-)?(?:4[-.][6-9]|[5-9])|claude-mythos")
+"""Models that choose how long they think, within an effort; older ones take a number of tokens."""
 
 _BUDGETS = {"minimal": 1_024, "low": 1_024, "medium": 4_096, "high": 16_384}
 
 
 def thinking_room(effort: str | None) -> int:
-    """The tokens that a limit must have on top for what is thought; none where nothing is said, or not to think."""
+    """Return the tokens to add to the reply limit for thinking; 0 if effort is None or `none`."""
     return 0 if effort in {None, "none"} else _BUDGETS.get(str(effort), _BUDGETS["high"])
 
 
-def _thinking(model: str, effort: str | None) -> tuple[dict[str, Any], int]:
-    """The settings that make a model think, and the tokens that its limit must have on top for that.
-
-    Newer models keep what they thought to themselves unless a summary is asked for.
-    """
+def _thinking_settings(model: str, effort: str | None) -> tuple[dict[str, Any], int]:
+    """Return the settings that make a model think (newer ones show thoughts on request) and extra reply tokens."""
     if not (budget := thinking_room(effort)):
         return {}, 0
-    if _ADAPTS.search(model):
+    if _ADAPTIVE_MODELS.search(model):
         return {"thinking": {"type": "adaptive", "display": "summarized"}, "output_config": {"effort": effort}}, budget
     return {"thinking": {"type": "enabled", "budget_tokens": budget}}, budget
 
 
 class Anthropic(Dialect):
-    """Anthropic Messages. It wants a limit on the reply, `REPLY_TOKENS` where none is set, and takes no blank text.
+    """Anthropic Messages. The API requires a reply limit (`REPLY_TOKENS` by default) and refuses blank text.
 
-    With `cache`, the end of what a prompt shares with others (the picture, the question) is marked, so that the server
-    keeps it for five minutes: a tenth of the price when it comes again, a quarter more when it is first sent.
+    With `cache`, the end of the part that a prompt shares with others (picture, question) is marked. The server keeps
+    it for five minutes: reading it costs a tenth of the price, writing it a quarter more.
     """
 
     name = "anthropic"
     home = "https://api.anthropic.com/v1"
     takes_seed = False
-    marks = ("content",)
+    signature_fields = ("content",)
     pictures = Limit(pixels=2_000)
     _STOPS: ClassVar = {
         "end_turn": "stop",
@@ -71,38 +83,37 @@ class Anthropic(Dialect):
         return {"anthropic-version": "2023-06-01"} | ({} if key is None else {"x-api-key": key})
 
     def body(self, model: str, prompt: Prompt, sampling: Sampling) -> bytes:
-        turns = with_system(prompt, sampling)
-        thinking, room = _thinking(model, sampling.effort)
+        turns = turns_with_system(prompt, sampling)
+        thinking, room = _thinking_settings(model, sampling.effort)
         settings = {
             "model": model,
             "max_tokens": (sampling.max_tokens or REPLY_TOKENS) + room,
             "temperature": sampling.sent_temperature,
             "top_p": sampling.top_p,
-            "system": system_words(turns),
+            "system": system_text(turns),
             **thinking,
             **sampling.extra,
         }
         limit = self.limit(sampling)
-        shared = prompt.shared if self._cache else 0
+        shared_parts = prompt.shared if self._cache else 0
         messages = []
         for turn in turns:
             if turn.role != "system":
-                parts = self._content(turn.parts, shared, limit)
+                parts = self._content(turn.parts, shared_parts, limit)
                 messages.append(b'{"role":"' + turn.role.encode() + b'","content":[' + b",".join(parts) + b"]}")
-                shared = 0
-        return splice(settings, b'"messages":[' + b",".join(messages) + b"]")
+                shared_parts = 0
+        return splice_json(settings, b'"messages":[' + b",".join(messages) + b"]")
 
-    def _content(self, parts: Sequence[Part], shared: int, limit: Limit) -> Iterator[bytes]:
-        """The blocks of a message; the last of those that other prompts share is marked for the server's cache."""
-        first = joined_words(parts[:shared]) if shared else []
-        for place, part in enumerate([*first, *joined_words(parts[shared:])], 1):
+    def _content(self, parts: Sequence[Part], shared_parts: int, limit: Limit) -> Iterator[bytes]:
+        first = join_text_parts(parts[:shared_parts]) if shared_parts else []
+        for place, part in enumerate([*first, *join_text_parts(parts[shared_parts:])], 1):
             block = self._part(part, limit)
             yield block if place != len(first) else block[:-1] + b',"cache_control":{"type":"ephemeral"}}'
 
     def _part(self, part: Part, limit: Limit) -> bytes:
         if isinstance(part, str):
             return b'{"type":"text","text":' + json_text(part) + b"}"
-        media, data = encoded(part, limit)
+        media, data = encode_picture(part, limit)
         source = b'{"type":"base64","media_type":"' + media.encode() + b'","data":"' + data + b'"}'
         return b'{"type":"image","source":' + source + b"}"
 
@@ -113,17 +124,22 @@ class Anthropic(Dialect):
         if not blocks and stop == "stop" and reason != "end_turn":
             return None
         text = "".join(text_of(block.get("text"), "a text block") for block in blocks if block.get("type") == "text")
-        thought = "".join(
+        reasoning = "".join(
             text_of(block.get("thinking"), "a thinking block") for block in blocks if block.get("type") == "thinking"
         )
-        return Answer(text, stop, *self.used(payload), thought, whole(written(payload.get("model"))))
+        return Answer(
+            text, stop, *self.token_usage(payload), reasoning, storable_text(collect_text(payload.get("model")))
+        )
 
-    def used(self, payload: Mapping[str, Any]) -> tuple[int | None, int | None]:
+    def token_usage(self, payload: Mapping[str, Any]) -> tuple[int | None, int | None]:
         usage = usage_of(payload.get("usage"))
-        fresh = count(usage.get("input_tokens"))
-        cached = total(usage.get(name) for name in ("cache_read_input_tokens", "cache_creation_input_tokens"))
-        return None if fresh is None else fresh + (cached or 0), count(usage.get("output_tokens"))
+        # Unlike other APIs, Anthropic's `input_tokens` excludes cached tokens.
+        fresh = token_count(usage.get("input_tokens"))
+        cached_tokens = sum_token_counts(
+            usage.get(name) for name in ("cache_read_input_tokens", "cache_creation_input_tokens")
+        )
+        return None if fresh is None else fresh + (cached_tokens or 0), token_count(usage.get("output_tokens"))
 
-    def cached(self, payload: Mapping[str, Any]) -> tuple[int | None, int | None]:
+    def cache_usage(self, payload: Mapping[str, Any]) -> tuple[int | None, int | None]:
         usage = usage_of(payload.get("usage"))
-        return count(usage.get("cache_read_input_tokens")), count(usage.get("cache_creation_input_tokens"))
+        return token_count(usage.get("cache_read_input_tokens")), token_count(usage.get("cache_creation_input_tokens"))

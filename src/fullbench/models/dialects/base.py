@@ -1,7 +1,7 @@
-"""What all dialects share.
+"""`Dialect`, the base class of all request and reply formats, and helpers that write JSON.
 
-A dialect writes a request and reads its reply; it knows nothing of retries, limits or prices. Bodies are spliced from
-pieces of JSON, so that the base64 of a picture, encoded once, is only ever copied.
+A dialect writes a request and parses its reply; it knows nothing of retries, limits or prices. Bodies are spliced
+from JSON fragments, so that the base64 of a picture is encoded once and then only copied.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from fullbench.models.wire.image_encoding import Limit
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a server answered. Tokens are None where it did not count them.
+    """A server's answer. Token counts are None if the server did not send them.
 
-    `stop` is `stop` (it was done), `length` (it ran into its limit), `refused` (it would not), `filter` (a filter cut
-    it off), `tool` (it called a tool instead of answering), or the server's own word for anything else. `reasoning` is
-    what it thought, never part of `text`; `served` and `fingerprint` are what the server says that it is.
+    `stop` is `stop` (finished), `length` (hit the limit), `refused`, `filter` (cut off by a filter), `tool` (a tool
+    call instead of an answer), or the server's own word for anything else. `reasoning` is never part of `text`.
+    `served` and `fingerprint` are the server's description of itself.
     """
 
     text: str
@@ -42,7 +42,7 @@ class Answer:
     tokens: tuple[tuple[str, Mapping[str, float]], ...] = ()
 
     def reply(self, prompt: Prompt, usage: Usage) -> Reply:
-        """The reply that this answer is to a prompt."""
+        """Return this answer as the reply to a prompt."""
         return Reply(
             prompt, self.text, usage, stop=self.stop, reasoning=self.reasoning, served=self.served,
             fingerprint=self.fingerprint, estimated=self.tokens_in is None or self.tokens_out is None,
@@ -51,109 +51,107 @@ class Answer:
 
 
 class Dialect(ABC):
-    """How to write a request and read its reply. `takes_seed`, `takes_schemas`: whether such can be sent.
+    """Format of requests and replies. `takes_seed` and `takes_schemas` tell whether these can be sent.
 
-    `marks` are fields of which every reply of this API has one, so that another server's JSON is known as such.
+    Every reply of this API has at least one of `signature_fields`; JSON without any comes from another kind of
+    server.
     """
 
     name: ClassVar[str]
     home: ClassVar[str]
-    """The address of the provider whose dialect it is; any other server is named with its address."""
+    """Address of the dialect's own provider; the name of a model on any other server includes its address."""
     tail: ClassVar[str] = ""
-    """What a model's name needs where its provider has two APIs, by which it may answer differently."""
+    """Suffix of a model's name if its provider has two APIs that may answer differently."""
     takes_seed: ClassVar[bool] = True
     takes_schemas: ClassVar[bool] = False
     draws: ClassVar[bool] = False
-    """Whether it answers with pictures."""
+    """True if it answers with pictures."""
     media: ClassVar[str] = "application/json"
-    """What the body of a request is."""
-    marks: ClassVar[tuple[str, ...]]
+    """Media type of the request body."""
+    signature_fields: ClassVar[tuple[str, ...]]
     pictures: ClassVar[Limit] = Limit()
 
     @abstractmethod
     def url(self, base: str, model: str) -> str:
-        """Where to post."""
+        """Return the URL to post to."""
 
     @abstractmethod
     def headers(self, key: str | None) -> dict[str, str]:
-        """What to send besides the body."""
+        """Return the headers of a request."""
 
     @abstractmethod
     def body(self, model: str, prompt: Prompt, sampling: Sampling) -> bytes:
-        """The request, as JSON."""
+        """Return the body of the request."""
 
     @abstractmethod
     def parse(self, payload: Mapping[str, Any]) -> Answer | None:
-        """The answer; None where there is none in it. Raises `Misshapen` where something is of another type than the
-        API says."""
+        """Return the answer, or None if the payload has none. Raises `Misshapen` for a value of the wrong type."""
 
     @abstractmethod
-    def used(self, payload: Mapping[str, Any]) -> tuple[int | None, int | None]:
-        """The tokens that the server counted, in and out; None where it did not. A reply without an answer has a bill
-        as well."""
+    def token_usage(self, payload: Mapping[str, Any]) -> tuple[int | None, int | None]:
+        """Return the server's token counts in and out, None if missing. Replies without an answer are billed too."""
 
-    def cached(self, payload: Mapping[str, Any]) -> tuple[int | None, int | None]:
-        """Of the tokens in, how many came from the server's cache and how many went into it; None where it does not
-        say."""
+    def cache_usage(self, payload: Mapping[str, Any]) -> tuple[int | None, int | None]:
+        """Return how many tokens in were read from the server's cache and written to it; None if unknown."""
         return None, None
 
-    def kept(self, prompt: Prompt, sampling: Sampling) -> Mapping[str, str]:
-        """What is kept with the answer of how it was asked for; a generator's seed."""
+    def reply_tags(self, prompt: Prompt, sampling: Sampling) -> Mapping[str, str]:
+        """Return what to store with the answer about the request, such as a generator's seed."""
         return {}
 
     def limit(self, sampling: Sampling) -> Limit:
-        """What pictures must fit into."""
+        """Return the limits of pictures."""
         if sampling.pixels is None:
             return self.pictures
         return Limit(sampling.pixels, self.pictures.size, self.pictures.media)
 
 
 def json_text(text: str) -> bytes:
-    """A JSON string."""
+    """Encode a text as a JSON string."""
     try:
         return orjson.dumps(text)
     except orjson.JSONEncodeError:
-        return orjson.dumps(_whole(text))
+        return orjson.dumps(_replace_surrogates(text))
 
 
-def _whole(text: str) -> str:
-    """The text with half surrogate pairs, which UTF-8 cannot carry, as question marks."""
+def _replace_surrogates(text: str) -> str:
+    """Replace lone surrogates, which UTF-8 cannot encode, by question marks."""
     return text.encode("utf-8", "replace").decode()
 
 
-def head(settings: Mapping[str, Any]) -> bytes:
-    """The opening of an object that goes on after these settings; those that are None are left out."""
+def open_json_object(settings: Mapping[str, Any]) -> bytes:
+    """Return the start of a JSON object with these settings, without those that are None and without `}`."""
     set_values = {name: value for name, value in settings.items() if value is not None}
     return orjson.dumps(set_values)[:-1] + b"," if set_values else b"{"
 
 
 BLANK = "(no words)"
-"""Stands for a turn that says nothing, where an API takes no empty one."""
+"""Replaces an empty turn for APIs that refuse one."""
 
 
-def joined_words(parts: Iterable[Part]) -> list[Part]:
-    """The parts of a turn with neighbouring words joined and blank ones left out, for APIs that refuse blank blocks.
+def join_text_parts(parts: Iterable[Part]) -> list[Part]:
+    r"""Join neighbouring texts of a turn and drop blank ones, for APIs that refuse blank blocks.
 
-    >>> joined_words(["a", "\\n", "b"]), joined_words(["\\n", ""])
-    (['a\\nb'], ['(no words)'])
+    >>> join_text_parts(["a", "\n", "b"]), join_text_parts(["\n", ""])
+    (['a\nb'], ['(no words)'])
     """
-    joined: list[Part] = []
+    merged_parts: list[Part] = []
     for part in parts:
-        if isinstance(part, str) and joined and isinstance(joined[-1], str):
-            joined[-1] += part
+        if isinstance(part, str) and merged_parts and isinstance(merged_parts[-1], str):
+            merged_parts[-1] += part
         else:
-            joined.append(part)
-    return [part for part in joined if not isinstance(part, str) or part.strip()] or [BLANK]
+            merged_parts.append(part)
+    return [part for part in merged_parts if not isinstance(part, str) or part.strip()] or [BLANK]
 
 
-def splice(settings: Mapping[str, Any], rest: bytes) -> bytes:
-    return head(settings) + rest + b"}"
+def splice_json(settings: Mapping[str, Any], last_members: bytes) -> bytes:
+    return open_json_object(settings) + last_members + b"}"
 
 
-def with_system(prompt: Prompt, sampling: Sampling) -> tuple[Turn, ...]:
+def turns_with_system(prompt: Prompt, sampling: Sampling) -> tuple[Turn, ...]:
     return prompt.turns if sampling.system is None else (Turn("system", (sampling.system,)), *prompt.turns)
 
 
-def system_words(turns: Iterable[Turn]) -> str | None:
+def system_text(turns: Iterable[Turn]) -> str | None:
     words = [turn.text for turn in turns if turn.role == "system"]
-    return _whole("\n\n".join(words)) if any(word.strip() for word in words) else None
+    return _replace_surrogates("\n\n".join(words)) if any(word.strip() for word in words) else None

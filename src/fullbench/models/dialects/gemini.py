@@ -1,4 +1,4 @@
-"""Gemini generateContent."""
+"""Gemini generateContent API."""
 
 from __future__ import annotations
 
@@ -9,11 +9,19 @@ from urllib.parse import quote
 
 from fullbench.core.item import Part
 from fullbench.core.model import Prompt
-from fullbench.models.dialects.base import Answer, Dialect, joined_words, json_text, splice, system_words, with_system
+from fullbench.models.dialects.base import (
+    Answer,
+    Dialect,
+    join_text_parts,
+    json_text,
+    splice_json,
+    system_text,
+    turns_with_system,
+)
 from fullbench.models.model_settings import Sampling
-from fullbench.models.wire.image_encoding import Limit, encoded
-from fullbench.models.wire.reasoning_text import written
-from fullbench.models.wire.untrusted_json import count, list_of, mapping_of, text_of, usage_of, whole
+from fullbench.models.wire.image_encoding import Limit, encode_picture
+from fullbench.models.wire.reasoning_text import collect_text
+from fullbench.models.wire.untrusted_json import list_of, mapping_of, storable_text, text_of, token_count, usage_of
 
 _LEVELS = re.compile(r"gemini-(?:[3-9]|\d\d)")
 """Models that take a level of thinking; older ones take a number of tokens."""
@@ -21,8 +29,7 @@ _LEVELS = re.compile(r"gemini-(?:[3-9]|\d\d)")
 _BUDGETS = {"none": 0, "minimal": 512, "low": 1_024, "medium": 8_192, "high": 24_576}
 
 
-def _thinking(model: str, effort: str | None) -> dict[str, Any] | None:
-    """How long to think; what was thought comes back in summary, and is kept."""
+def _thinking_config(model: str, effort: str | None) -> dict[str, Any] | None:
     if effort is None:
         return None
     if _LEVELS.search(model):
@@ -35,16 +42,16 @@ class Gemini(Dialect):
 
     name = "gemini"
     home = "https://generativelanguage.googleapis.com/v1beta"
-    marks = ("candidates", "promptFeedback", "usageMetadata")
+    signature_fields = ("candidates", "promptFeedback", "usageMetadata")
     pictures = Limit(pixels=3_072, media=("image/jpeg", "image/png", "image/webp"))
-    _FILTERED = (
+    _FILTER_REASONS = (
         "SAFETY", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "RECITATION",
         "IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION", "LANGUAGE",
     )  # fmt: skip
     _STOPS: ClassVar = {
         "STOP": "stop",
         "MAX_TOKENS": "length",
-        **dict.fromkeys(_FILTERED, "filter"),
+        **dict.fromkeys(_FILTER_REASONS, "filter"),
         **dict.fromkeys(("MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS"), "tool"),
     }
 
@@ -55,15 +62,15 @@ class Gemini(Dialect):
         return {} if key is None else {"x-goog-api-key": key}
 
     def body(self, model: str, prompt: Prompt, sampling: Sampling) -> bytes:
-        turns = with_system(prompt, sampling)
-        system = system_words(turns)
+        turns = turns_with_system(prompt, sampling)
+        system = system_text(turns)
         config = {
             "temperature": sampling.sent_temperature,
             "topP": sampling.top_p,
             "maxOutputTokens": sampling.max_tokens,
             "seed": sampling.seed if prompt.seed is None else prompt.seed,
             "responseMimeType": "application/json" if prompt.json else None,
-            "thinkingConfig": _thinking(model, sampling.effort),
+            "thinkingConfig": _thinking_config(model, sampling.effort),
         }
         settings = {
             "systemInstruction": None if system is None else {"parts": [{"text": system}]},
@@ -73,41 +80,43 @@ class Gemini(Dialect):
         limit = self.limit(sampling)
         contents = b",".join(
             b'{"role":"' + (b"model" if turn.role == "assistant" else b"user") + b'","parts":['
-            + b",".join(self._part(part, limit) for part in joined_words(turn.parts)) + b"]}"
+            + b",".join(self._part(part, limit) for part in join_text_parts(turn.parts)) + b"]}"
             for turn in turns if turn.role != "system"
         )  # fmt: skip
-        return splice(settings, b'"contents":[' + contents + b"]")
+        return splice_json(settings, b'"contents":[' + contents + b"]")
 
     def _part(self, part: Part, limit: Limit) -> bytes:
         if isinstance(part, str):
             return b'{"text":' + json_text(part) + b"}"
-        media, data = encoded(part, limit)
+        media, data = encode_picture(part, limit)
         return b'{"inlineData":{"mimeType":"' + media.encode() + b'","data":"' + data + b'"}}'
 
     def parse(self, payload: Mapping[str, Any]) -> Answer | None:
-        tokens_in, tokens_out = self.used(payload)
-        served = whole(written(payload.get("modelVersion")))
+        tokens_in, tokens_out = self.token_usage(payload)
+        served_model = storable_text(collect_text(payload.get("modelVersion")))
         candidates = list_of(payload.get("candidates"), "candidates")
         if not candidates:
-            blocked = mapping_of(payload.get("promptFeedback"), "promptFeedback").get("blockReason")
-            return Answer("", "filter", tokens_in, tokens_out or 0, served=served) if blocked else None
+            block_reason = mapping_of(payload.get("promptFeedback"), "promptFeedback").get("blockReason")
+            return Answer("", "filter", tokens_in, tokens_out or 0, served=served_model) if block_reason else None
         parts = list_of(mapping_of(candidates[0].get("content"), "its content").get("parts"), "parts")
-        text, thought = (
+        text, reasoning = (
             "".join(
-                text_of(part.get("text"), "the text of a part") for part in parts if bool(part.get("thought")) is own
+                text_of(part.get("text"), "the text of a part")
+                for part in parts
+                if bool(part.get("thought")) is is_thought
             )
-            for own in (False, True)
+            for is_thought in (False, True)
         )
         reason = text_of(candidates[0].get("finishReason"), "finishReason") or "STOP"
-        called = not text.strip() and any("functionCall" in part for part in parts)
-        stop = "tool" if called else self._STOPS.get(reason, reason.lower())
-        return Answer(text, stop, tokens_in, tokens_out, thought, served)
+        is_tool_call = not text.strip() and any("functionCall" in part for part in parts)
+        stop = "tool" if is_tool_call else self._STOPS.get(reason, reason.lower())
+        return Answer(text, stop, tokens_in, tokens_out, reasoning, served_model)
 
-    def used(self, payload: Mapping[str, Any]) -> tuple[int | None, int | None]:
+    def token_usage(self, payload: Mapping[str, Any]) -> tuple[int | None, int | None]:
         usage = usage_of(payload.get("usageMetadata"))
-        visible, thinking = count(usage.get("candidatesTokenCount")), count(usage.get("thoughtsTokenCount"))
+        visible, thinking = token_count(usage.get("candidatesTokenCount")), token_count(usage.get("thoughtsTokenCount"))
         tokens_out = None if visible is None and thinking is None else (visible or 0) + (thinking or 0)
-        return count(usage.get("promptTokenCount")), tokens_out
+        return token_count(usage.get("promptTokenCount")), tokens_out
 
-    def cached(self, payload: Mapping[str, Any]) -> tuple[int | None, int | None]:
-        return count(usage_of(payload.get("usageMetadata")).get("cachedContentTokenCount")), None
+    def cache_usage(self, payload: Mapping[str, Any]) -> tuple[int | None, int | None]:
+        return token_count(usage_of(payload.get("usageMetadata")).get("cachedContentTokenCount")), None

@@ -1,4 +1,4 @@
-"""Servers that draw: OpenAI's image endpoints and all that speak like them, and Gemini's models that draw."""
+"""Image-generating APIs: OpenAI's image endpoints and compatible servers, and Gemini's image models."""
 
 from __future__ import annotations
 
@@ -13,43 +13,48 @@ import orjson
 from fullbench.core.model import Prompt
 from fullbench.core.picture import Picture
 from fullbench.errors import InputError
-from fullbench.models.dialects.base import Answer, Dialect, splice
+from fullbench.models.dialects.base import Answer, Dialect, splice_json
 from fullbench.models.dialects.gemini import Gemini
 from fullbench.models.model_settings import Sampling
-from fullbench.models.wire.image_encoding import Limit, encoded
-from fullbench.models.wire.reasoning_text import written
-from fullbench.models.wire.untrusted_json import Misshapen, count, list_of, mapping_of, text_of, usage_of, whole
+from fullbench.models.wire.image_encoding import Limit, encode_picture
+from fullbench.models.wire.reasoning_text import collect_text
+from fullbench.models.wire.untrusted_json import (
+    Misshapen,
+    list_of,
+    mapping_of,
+    storable_text,
+    text_of,
+    token_count,
+    usage_of,
+)
 
 _ALWAYS_BYTES = re.compile(r"(?:^|/)(?:gpt-image|chatgpt-image)")
-"""Models that send bytes unasked, and refuse a request that asks for them."""
+"""Models that always send bytes, and refuse a request with `response_format`."""
 BOUNDARY = "fullbench-7c1e2b5d4f9a48b0a6d3"
 
 
-def picture_of(data: Any, what: str) -> Picture:
-    """A picture that came in base64, whatever it is; judges recuse themselves from what is none."""
+def picture_from_base64(data: Any, what: str) -> Picture:
+    """Decode a base64 picture without checking it; judges abstain if it is not a picture."""
     try:
         raw = base64.b64decode(text_of(data, what), validate=True)
     except (binascii.Error, ValueError) as error:
         raise Misshapen(f"{what} is no base64") from error
-    return Picture.as_given(raw, raw)
+    return Picture.from_any_bytes(raw, raw)
 
 
 class OpenAIImages(Dialect):
-    """Image generations: a picture for a prompt in words.
-
-    Where a price is per picture, each picture counts as one token that comes out.
-    """
+    """Image generations: one picture for a text prompt. Priced per picture, each picture counts as one token out."""
 
     name = "openai-images"
     home = "https://api.openai.com/v1"
     tail = "+images"
     draws = True
-    marks = ("data", "created")
+    signature_fields = ("data", "created")
     path: ClassVar[str] = "generations"
 
-    def __init__(self, *, own: bool = False, per_picture: bool = False) -> None:
-        """`own`: it is OpenAI's server, which takes no seed; `per_picture`: pictures are counted, not tokens."""
-        self._own, self._per_picture = own, per_picture
+    def __init__(self, *, is_openai: bool = False, per_picture: bool = False) -> None:
+        """`is_openai`: OpenAI's own server takes no seed. `per_picture` counts pictures, not tokens."""
+        self._is_openai, self._per_picture = is_openai, per_picture
 
     def url(self, base: str, model: str) -> str:
         return f"{base}/images/{self.path}"
@@ -57,13 +62,13 @@ class OpenAIImages(Dialect):
     def headers(self, key: str | None) -> dict[str, str]:
         return {} if key is None else {"Authorization": f"Bearer {key}"}
 
-    def kept(self, prompt: Prompt, sampling: Sampling) -> Mapping[str, str]:
+    def reply_tags(self, prompt: Prompt, sampling: Sampling) -> Mapping[str, str]:
         seed = self.seed(prompt, sampling)
         return {} if seed is None else {"seed": str(seed)}
 
     def seed(self, prompt: Prompt, sampling: Sampling) -> int | None:
-        """The seed of a sample: each one has its own, the first that of the settings."""
-        return None if self._own else (sampling.seed or 0) + (prompt.seed or 0)
+        """Return the seed of a sample: the seed of the settings plus that of the prompt."""
+        return None if self._is_openai else (sampling.seed or 0) + (prompt.seed or 0)
 
     def body(self, model: str, prompt: Prompt, sampling: Sampling) -> bytes:
         if any(turn.pictures for turn in prompt.turns):
@@ -88,20 +93,26 @@ class OpenAIImages(Dialect):
         if not data[0].get("b64_json"):
             where = "an address in its place, which is not fetched" if data[0].get("url") else "no picture"
             raise Misshapen(f"its data hold {where}")
-        picture = picture_of(data[0]["b64_json"], "b64_json")
-        tokens = (0, 1) if self._per_picture else self.used(payload)
-        revised = text_of(data[0].get("revised_prompt"), "revised_prompt")
-        return Answer(revised, "stop", *tokens, served=whole(written(payload.get("model"))), pictures=(picture,))
+        picture = picture_from_base64(data[0]["b64_json"], "b64_json")
+        tokens = (0, 1) if self._per_picture else self.token_usage(payload)
+        revised_prompt = text_of(data[0].get("revised_prompt"), "revised_prompt")
+        return Answer(
+            revised_prompt,
+            "stop",
+            *tokens,
+            served=storable_text(collect_text(payload.get("model"))),
+            pictures=(picture,),
+        )
 
-    def used(self, payload: Mapping[str, Any]) -> tuple[int | None, int | None]:
-        if self._per_picture:  # its price is for a picture, and there is none
+    def token_usage(self, payload: Mapping[str, Any]) -> tuple[int | None, int | None]:
+        if self._per_picture:  # the price is per picture, and this reply has none
             return 0, 0
         usage = usage_of(payload.get("usage"))
-        return count(usage.get("input_tokens")), count(usage.get("output_tokens"))
+        return token_count(usage.get("input_tokens")), token_count(usage.get("output_tokens"))
 
 
 class OpenAIEdits(OpenAIImages):
-    """Image edits: the pictures of the item, changed as its words say; sent as a form."""
+    """Image edits: the item's pictures, changed as its text says; sent as a multipart form."""
 
     name = "openai-edits"
     tail = "+edits"
@@ -110,29 +121,30 @@ class OpenAIEdits(OpenAIImages):
     pictures = Limit(media=("image/png", "image/jpeg", "image/webp"))
 
     def body(self, model: str, prompt: Prompt, sampling: Sampling) -> bytes:
-        shown = [picture for turn in prompt.turns for picture in turn.pictures]
-        if not shown:
+        pictures = [picture for turn in prompt.turns for picture in turn.pictures]
+        if not pictures:
             raise InputError("it edits pictures and the item has none; image:NAME draws from words")
         parts = [
-            _field(f'name="{name}"', value if isinstance(value, str) else orjson.dumps(value).decode())
+            _form_field(f'name="{name}"', value if isinstance(value, str) else orjson.dumps(value).decode())
             for name, value in self._fields(model, prompt, sampling).items()
         ]
-        name = "image" if len(shown) == 1 else "image[]"
-        for place, picture in enumerate(shown):
-            media, data = encoded(picture, self.limit(sampling))
+        name = "image" if len(pictures) == 1 else "image[]"
+        # OpenAI's API names a single file `image`, several files `image[]`.
+        for place, picture in enumerate(pictures):
+            media, data = encode_picture(picture, self.limit(sampling))
             file = f'name="{name}"; filename="{place}.{media.removeprefix("image/")}"'
-            parts.append(_field(file, base64.b64decode(data), media))
+            parts.append(_form_field(file, base64.b64decode(data), media))
         return b"".join([*parts, f"--{BOUNDARY}--\r\n".encode()])
 
 
-def _field(named: str, value: str | bytes, media: str = "") -> bytes:
+def _form_field(field_parameters: str, value: str | bytes, media: str = "") -> bytes:
     kind = f"Content-Type: {media}\r\n" if media else ""
     raw = value.encode("utf-8", "replace") if isinstance(value, str) else value
-    return f"--{BOUNDARY}\r\nContent-Disposition: form-data; {named}\r\n{kind}\r\n".encode() + raw + b"\r\n"
+    return f"--{BOUNDARY}\r\nContent-Disposition: form-data; {field_parameters}\r\n{kind}\r\n".encode() + raw + b"\r\n"
 
 
 class GeminiImages(Gemini):
-    """Gemini's models that draw: from words, or from words and pictures."""
+    """Gemini models that draw, from text or from text and pictures."""
 
     name = "gemini-images"
     tail = "+images"
@@ -141,19 +153,19 @@ class GeminiImages(Gemini):
     def __init__(self, *, per_picture: bool = False) -> None:
         self._per_picture = per_picture
 
-    def kept(self, prompt: Prompt, sampling: Sampling) -> Mapping[str, str]:
+    def reply_tags(self, prompt: Prompt, sampling: Sampling) -> Mapping[str, str]:
         return {"seed": str(self._seed(prompt, sampling))}
 
     def _seed(self, prompt: Prompt, sampling: Sampling) -> int:
         return (sampling.seed or 0) + (prompt.seed or 0)
 
     def body(self, model: str, prompt: Prompt, sampling: Sampling) -> bytes:
-        written_body = orjson.loads(super().body(model, prompt, sampling))
-        config = written_body.setdefault("generationConfig", {})
+        request_body = orjson.loads(super().body(model, prompt, sampling))
+        config = request_body.setdefault("generationConfig", {})
         config.setdefault("responseModalities", ["TEXT", "IMAGE"])
         config["seed"] = self._seed(prompt, sampling)
-        contents = orjson.dumps(written_body.pop("contents"))
-        return splice(written_body, b'"contents":' + contents)
+        contents = orjson.dumps(request_body.pop("contents"))
+        return splice_json(request_body, b'"contents":' + contents)
 
     def parse(self, payload: Mapping[str, Any]) -> Answer | None:
         answer = super().parse(payload)
@@ -161,11 +173,13 @@ class GeminiImages(Gemini):
         if answer is None or not candidates:
             return answer
         parts = list_of(mapping_of(candidates[0].get("content"), "its content").get("parts"), "parts")
-        drawn = [mapping_of(part.get("inlineData"), "inlineData") for part in parts if not part.get("thought")]
-        pictures = tuple(picture_of(part["data"], "inlineData") for part in drawn if part.get("data"))[:1]
+        inline_images = [mapping_of(part.get("inlineData"), "inlineData") for part in parts if not part.get("thought")]
+        pictures = tuple(picture_from_base64(part["data"], "inlineData") for part in inline_images if part.get("data"))[
+            :1
+        ]
         stop = answer.stop if pictures or answer.stop != "stop" else "words"
         tokens = (0, len(pictures)) if self._per_picture else (answer.tokens_in, answer.tokens_out)
         return Answer(answer.text, stop, *tokens, answer.reasoning, answer.served, pictures=pictures)
 
-    def used(self, payload: Mapping[str, Any]) -> tuple[int | None, int | None]:
-        return (0, 0) if self._per_picture else super().used(payload)
+    def token_usage(self, payload: Mapping[str, Any]) -> tuple[int | None, int | None]:
+        return (0, 0) if self._per_picture else super().token_usage(payload)

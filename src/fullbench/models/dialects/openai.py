@@ -1,4 +1,4 @@
-"""OpenAI chat completions."""
+"""OpenAI chat completions API."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import orjson
 
 from fullbench.core.item import Turn
 from fullbench.core.model import Prompt
-from fullbench.models.dialects.base import Answer, Dialect, head, json_text, with_system
+from fullbench.models.dialects.base import Answer, Dialect, json_text, open_json_object, turns_with_system
 from fullbench.models.model_settings import Sampling
-from fullbench.models.wire.image_encoding import Limit, encoded
-from fullbench.models.wire.reasoning_text import apart, written
-from fullbench.models.wire.untrusted_json import count, list_of, mapping_of, text_of, usage_of, whole
+from fullbench.models.wire.image_encoding import Limit, encode_picture
+from fullbench.models.wire.reasoning_text import collect_text, split_reasoning
+from fullbench.models.wire.untrusted_json import list_of, mapping_of, storable_text, text_of, token_count, usage_of
 
-LAST = 64
-"""So many tokens at the end of a reply are kept with their chances: the ruling stands there."""
+LAST_TOKENS = 64
+"""Number of tokens kept from the end of a reply, with their probabilities: the verdict is there."""
 
 
 class OpenAI(Dialect):
@@ -26,12 +26,12 @@ class OpenAI(Dialect):
     name = "openai"
     home = "https://api.openai.com/v1"
     takes_schemas = True
-    marks = ("choices",)
+    signature_fields = ("choices",)
     _STOPS: ClassVar = {"content_filter": "filter", "tool_calls": "tool", "function_call": "tool"}
 
     def __init__(self, length: str = "max_tokens", seed: str = "seed") -> None:
         self.length, self._seed = length, seed
-        """What this server calls the limit on a reply, and the seed."""
+        """The server's names for the reply limit and the seed."""
 
     def url(self, base: str, model: str) -> str:
         return f"{base}/chat/completions"
@@ -46,13 +46,13 @@ class OpenAI(Dialect):
             "top_p": sampling.top_p,
             self.length: sampling.max_tokens,
             self._seed: sampling.seed if prompt.seed is None else prompt.seed,
-            "response_format": _format(prompt),
+            "response_format": _response_format(prompt),
             "reasoning_effort": sampling.effort,
             **sampling.extra,
         }
-        pieces = [head(settings), b'"messages":[']
+        pieces = [open_json_object(settings), b'"messages":[']
         limit, comma = self.limit(sampling), b""
-        for turn in with_system(prompt, sampling):
+        for turn in turns_with_system(prompt, sampling):
             pieces.append(comma)
             self._message(turn, limit, pieces)
             comma = b","
@@ -60,7 +60,7 @@ class OpenAI(Dialect):
         return b"".join(pieces)
 
     def _message(self, turn: Turn, limit: Limit, pieces: list[bytes]) -> None:
-        """The pieces of a message; joined once at the very end, since a picture is long to copy."""
+        """Append the pieces of a message. They are joined once at the end, since copying a picture is slow."""
         pieces.append(b'{"role":"' + turn.role.encode() + b'","content":')
         if len(turn.parts) == 1 and isinstance(turn.parts[0], str):
             pieces += (json_text(turn.parts[0]), b"}")
@@ -70,7 +70,7 @@ class OpenAI(Dialect):
             if isinstance(part, str):
                 pieces += (comma, b'{"type":"text","text":', json_text(part), b"}")
             else:
-                media, data = encoded(part, limit)
+                media, data = encode_picture(part, limit)
                 head = b'{"type":"image_url","image_url":{"url":"data:' + media.encode() + b";base64,"
                 pieces += (comma, head, data, b'"}}')
             comma = b","
@@ -81,73 +81,79 @@ class OpenAI(Dialect):
         if not choices:
             return None
         message = mapping_of(choices[0].get("message"), "its message")
-        more = mapping_of(message.get("provider_specific_fields"), "provider_specific_fields")
-        refusal = text_of(message.get("refusal") or more.get("refusal"), "the refusal")
+        # litellm puts fields that are not OpenAI's into `provider_specific_fields`.
+        provider_fields = mapping_of(message.get("provider_specific_fields"), "provider_specific_fields")
+        refusal = text_of(message.get("refusal") or provider_fields.get("refusal"), "the refusal")
         reason = text_of(choices[0].get("finish_reason"), "finish_reason") or "stop"
         content = message.get("content")
-        thought = written(message.get("reasoning_content") or message.get("reasoning") or more.get("reasoning_content"))
+        reasoning = collect_text(
+            message.get("reasoning_content") or message.get("reasoning") or provider_fields.get("reasoning_content")
+        )
         if isinstance(content, list):
             parts = list_of(content, "the content")
-            thought = thought or written([part for part in parts if part.get("type") == "thinking"])
+            reasoning = reasoning or collect_text([part for part in parts if part.get("type") == "thinking"])
             content = "".join(text_of(part.get("text"), "the text of a part") for part in parts)
-        text, inline = apart(text_of(content, "its content"))
-        called = bool(message.get("tool_calls") or message.get("function_call")) and not text.strip()
+        text, inline = split_reasoning(text_of(content, "its content"))
+        is_tool_call = bool(message.get("tool_calls") or message.get("function_call")) and not text.strip()
         return Answer(
-            refusal or text, "refused" if refusal else "tool" if called else self._STOPS.get(reason, reason),
-            *self.used(payload),
-            whole(thought) or inline, whole(written(payload.get("model"))),
-            whole(written(payload.get("system_fingerprint"))), tokens=_last_tokens(choices[0].get("logprobs")),
+            refusal or text,
+            "refused" if refusal else "tool" if is_tool_call else self._STOPS.get(reason, reason),
+            *self.token_usage(payload),
+            storable_text(reasoning) or inline,
+            storable_text(collect_text(payload.get("model"))),
+            storable_text(collect_text(payload.get("system_fingerprint"))),
+            tokens=_last_tokens(choices[0].get("logprobs")),
             first=_first_tokens(choices[0].get("logprobs")),
-        )  # fmt: skip
+        )
 
-    def used(self, payload: Mapping[str, Any]) -> tuple[int | None, int | None]:
+    def token_usage(self, payload: Mapping[str, Any]) -> tuple[int | None, int | None]:
         usage = usage_of(payload.get("usage"))
-        return count(usage.get("prompt_tokens")), count(usage.get("completion_tokens"))
+        return token_count(usage.get("prompt_tokens")), token_count(usage.get("completion_tokens"))
 
-    def cached(self, payload: Mapping[str, Any]) -> tuple[int | None, int | None]:
+    def cache_usage(self, payload: Mapping[str, Any]) -> tuple[int | None, int | None]:
         usage = usage_of(payload.get("usage"))
         details = usage_of(usage.get("prompt_tokens_details"))
-        told = count(details.get("cached_tokens"))
-        # DeepSeek has a word of its own for it. What went into a cache is told by OpenRouter and by litellm.
-        return count(usage.get("prompt_cache_hit_tokens")) if told is None else told, count(
-            details.get("cache_write_tokens")
-        )
+        cached_tokens = token_count(details.get("cached_tokens"))
+        # DeepSeek has its own field for cached tokens. Only OpenRouter and litellm report tokens written to a cache.
+        return token_count(
+            usage.get("prompt_cache_hit_tokens")
+        ) if cached_tokens is None else cached_tokens, token_count(details.get("cache_write_tokens"))
 
 
 def _first_tokens(logprobs: Any) -> dict[str, float]:
-    """How likely each first token was, where the server was asked; nothing where it does not say, or says it badly."""
     if logprobs is None:
         return {}
     content = logprobs.get("content") if isinstance(logprobs, Mapping) else None
-    return _chances(content[0]) if isinstance(content, list) and content else {}
+    return _token_probabilities(content[0]) if isinstance(content, list) and content else {}
 
 
 def _last_tokens(logprobs: Any) -> tuple[tuple[str, dict[str, float]], ...]:
-    """The last tokens with the chances of what might have stood there; nothing where the server does not say."""
     if logprobs is None:
         return ()
     content = logprobs.get("content") if isinstance(logprobs, Mapping) else None
-    entries = content[-LAST:] if isinstance(content, list) else ()
-    written_ = [entry.get("token") if isinstance(entry, Mapping) else None for entry in entries]
+    entries = content[-LAST_TOKENS:] if isinstance(content, list) else ()
+    token_texts = [entry.get("token") if isinstance(entry, Mapping) else None for entry in entries]
     return tuple(
-        (token, _chances(entry)) for token, entry in zip(written_, entries, strict=True) if isinstance(token, str)
+        (token, _token_probabilities(entry))
+        for token, entry in zip(token_texts, entries, strict=True)
+        if isinstance(token, str)
     )
 
 
-def _chances(entry: Any) -> dict[str, float]:
-    """How likely each token was at a place."""
+def _token_probabilities(entry: Any) -> dict[str, float]:
     top = entry.get("top_logprobs") if isinstance(entry, Mapping) else None
-    chances: dict[str, float] = {}
-    for other in top if isinstance(top, list) else ():
-        token, value = (other.get("token"), other.get("logprob")) if isinstance(other, Mapping) else (None, None)
+    probabilities: dict[str, float] = {}
+    for candidate in top if isinstance(top, list) else ():
+        token, value = (
+            (candidate.get("token"), candidate.get("logprob")) if isinstance(candidate, Mapping) else (None, None)
+        )
         if isinstance(token, str) and isinstance(value, int | float) and value <= 0:
-            chances[token] = chances.get(token, 0.0) + math.exp(value)
-    return chances
+            probabilities[token] = probabilities.get(token, 0.0) + math.exp(value)
+    return probabilities
 
 
-def _format(prompt: Prompt) -> dict[str, Any] | None:
-    """What the reply is held to: a schema, any JSON object, or nothing."""
+def _response_format(prompt: Prompt) -> dict[str, Any] | None:
     if prompt.schema:
-        held = {"name": "ruling", "strict": True, "schema": orjson.Fragment(prompt.schema)}
-        return {"type": "json_schema", "json_schema": held}
+        schema_format = {"name": "ruling", "strict": True, "schema": orjson.Fragment(prompt.schema)}
+        return {"type": "json_schema", "json_schema": schema_format}
     return {"type": "json_object"} if prompt.json else None

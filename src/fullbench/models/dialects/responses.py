@@ -1,4 +1,4 @@
-"""OpenAI responses: the API in which reasoning models show a summary of what they thought."""
+"""OpenAI responses API, in which reasoning models return a summary of their reasoning."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ import orjson
 
 from fullbench.core.item import Turn
 from fullbench.core.model import Prompt
-from fullbench.models.dialects.base import Answer, Dialect, head, json_text, with_system
+from fullbench.models.dialects.base import Answer, Dialect, json_text, open_json_object, turns_with_system
 from fullbench.models.dialects.openai import OpenAI
 from fullbench.models.model_settings import Sampling
-from fullbench.models.wire.image_encoding import encoded
-from fullbench.models.wire.reasoning_text import written
-from fullbench.models.wire.untrusted_json import count, list_of, mapping_of, text_of, usage_of, whole
+from fullbench.models.wire.image_encoding import encode_picture
+from fullbench.models.wire.reasoning_text import collect_text
+from fullbench.models.wire.untrusted_json import list_of, mapping_of, storable_text, text_of, token_count, usage_of
 
 
 class Responses(Dialect):
-    """OpenAI responses. Nothing is stored at the server; a summary of the reasoning is asked for with an effort."""
+    """OpenAI responses. The server stores nothing; if an effort is set, a reasoning summary is requested."""
 
     name = "responses"
     home = OpenAI.home
     tail = "+responses"
     takes_seed = False
     takes_schemas = True
-    marks = ("output", "incomplete_details")
+    signature_fields = ("output", "incomplete_details")
     _STOPS: ClassVar = {"max_output_tokens": "length", "content_filter": "filter"}
 
     def url(self, base: str, model: str) -> str:
@@ -41,20 +41,19 @@ class Responses(Dialect):
             "temperature": sampling.sent_temperature,
             "top_p": sampling.top_p,
             "max_output_tokens": sampling.max_tokens,
-            "text": _format(prompt),
+            "text": _text_format(prompt),
             "reasoning": None if effort is None else {"effort": effort, "summary": "auto"},
             "store": False,
             **sampling.extra,
         }
-        pieces = [head(settings), b'"input":[']
-        for number, turn in enumerate(with_system(prompt, sampling)):
+        pieces = [open_json_object(settings), b'"input":[']
+        for number, turn in enumerate(turns_with_system(prompt, sampling)):
             pieces.append(b"," if number else b"")
             self._message(turn, sampling, pieces)
         pieces.append(b"]}")
         return b"".join(pieces)
 
     def _message(self, turn: Turn, sampling: Sampling, pieces: list[bytes]) -> None:
-        """The pieces of a message. What the model itself said goes back as output, all else is input."""
         kind = b"output_text" if turn.role == "assistant" else b"input_text"
         pieces.append(b'{"role":"' + turn.role.encode() + b'","content":')
         comma = b"["
@@ -62,7 +61,7 @@ class Responses(Dialect):
             if isinstance(part, str):
                 pieces += (comma, b'{"type":"', kind, b'","text":', json_text(part), b"}")
             else:
-                media, data = encoded(part, self.limit(sampling))
+                media, data = encode_picture(part, self.limit(sampling))
                 pieces += (comma, b'{"type":"input_image","detail":"auto","image_url":"data:', media.encode())
                 pieces += (b";base64,", data, b'"}')
             comma = b","
@@ -74,34 +73,38 @@ class Responses(Dialect):
         reason = text_of(details.get("reason"), "the reason why it is incomplete")
         if not output and not reason:
             return None
-        texts, refusals, thoughts, called = [], [], [], False
+        texts, refusals, thoughts, is_tool_call = [], [], [], False
         for entry in output:
             kind = entry.get("type")
-            called = called or kind == "function_call"
+            is_tool_call = is_tool_call or kind == "function_call"
             if kind == "reasoning":
-                thoughts.append(written(entry.get("summary")) or written(entry.get("content")))
+                thoughts.append(collect_text(entry.get("summary")) or collect_text(entry.get("content")))
             for part in list_of(entry.get("content"), "the content of an output") if kind == "message" else ():
                 texts.append(text_of(part.get("text"), "the text of a part"))
                 refusals.append(text_of(part.get("refusal"), "the refusal"))
         text, refusal = "".join(texts), "".join(refusals)
-        stop = self._STOPS.get(reason, reason) or ("tool" if called and not text.strip() else "stop")
+        stop = self._STOPS.get(reason, reason) or ("tool" if is_tool_call and not text.strip() else "stop")
         return Answer(
-            refusal or text, "refused" if refusal else stop, *self.used(payload),
-            whole("\n\n".join(filter(None, thoughts))), whole(written(payload.get("model"))),
+            refusal or text, "refused" if refusal else stop, *self.token_usage(payload),
+            storable_text("\n\n".join(filter(None, thoughts))), storable_text(collect_text(payload.get("model"))),
         )  # fmt: skip
 
-    def used(self, payload: Mapping[str, Any]) -> tuple[int | None, int | None]:
+    def token_usage(self, payload: Mapping[str, Any]) -> tuple[int | None, int | None]:
         usage = usage_of(payload.get("usage"))
-        return count(usage.get("input_tokens")), count(usage.get("output_tokens"))
+        return token_count(usage.get("input_tokens")), token_count(usage.get("output_tokens"))
 
-    def cached(self, payload: Mapping[str, Any]) -> tuple[int | None, int | None]:
+    def cache_usage(self, payload: Mapping[str, Any]) -> tuple[int | None, int | None]:
         usage = usage_of(payload.get("usage"))
-        return count(usage_of(usage.get("input_tokens_details")).get("cached_tokens")), None
+        return token_count(usage_of(usage.get("input_tokens_details")).get("cached_tokens")), None
 
 
-def _format(prompt: Prompt) -> dict[str, Any] | None:
-    """What the reply is held to: a schema, any JSON object, or nothing."""
+def _text_format(prompt: Prompt) -> dict[str, Any] | None:
     if prompt.schema:
-        held = {"type": "json_schema", "name": "ruling", "strict": True, "schema": orjson.Fragment(prompt.schema)}
-        return {"format": held}
+        schema_format = {
+            "type": "json_schema",
+            "name": "ruling",
+            "strict": True,
+            "schema": orjson.Fragment(prompt.schema),
+        }
+        return {"format": schema_format}
     return {"format": {"type": "json_object"}} if prompt.json else None

@@ -1,7 +1,6 @@
-"""A pipeline of `diffusers` that draws in this process: `diffusers:FOLDER` or `diffusers:HUB_NAME`.
+"""A `diffusers` pipeline that draws in this process: `diffusers:FOLDER` or `diffusers:HUB_NAME`.
 
-Every sample has a seed of its own, drawn on the processor, so that a picture is the same in whatever batch, and on
-whatever device, it is drawn.
+Each sample has its own seed with a generator on the CPU, so that a picture does not depend on batch or device.
 """
 
 from __future__ import annotations
@@ -28,9 +27,9 @@ from fullbench.core.digests import digest
 from fullbench.core.model import Prompt, Reply
 from fullbench.core.picture import Picture
 from fullbench.errors import InputError, MissingExtra
-from fullbench.models.local.transformers_model import PRECISIONS, place
-from fullbench.models.local.weights_digest import fingerprint
-from fullbench.picture_decoding import encoded, flat, upright
+from fullbench.models.local.transformers_model import PRECISIONS, resolve_device_and_precision
+from fullbench.models.local.weights_digest import weights_fingerprint
+from fullbench.picture_decoding import apply_orientation, encode_png, flatten_to_rgb
 
 OPTIONS: Mapping[str, Callable[[str], Any]] = {
     "device": str, "precision": str, "batch": int, "steps": int, "guidance": float, "seed": int, "size": str,
@@ -40,11 +39,11 @@ OPTIONS: Mapping[str, Callable[[str], Any]] = {
 
 @dataclass(eq=False)
 class PipelineModel:
-    """A text-to-image or image-editing pipeline, a batch of prompts at a time.
+    """A text-to-image or image-editing pipeline that works on batches of prompts.
 
-    `steps`, `guidance`, `size` (WIDTHxHEIGHT) and `negative_prompt` are left to the pipeline where they are not given.
-    What its safety checker takes out is a refusal. Where the device has too little memory for a batch, half of it is
-    tried, and so on, with a sentence.
+    `steps`, `guidance`, `size` (WIDTHxHEIGHT) and `negative_prompt` default to the pipeline's own. A picture removed
+    by the safety checker is a refusal. If a batch does not fit into the device's memory, half of it is tried, with a
+    message.
     """
 
     source: str
@@ -61,7 +60,7 @@ class PipelineModel:
     draws: bool = True
     price: tuple[float, float] | None = (0.0, 0.0)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
-    _loaded: Any = field(default=None, init=False, repr=False)
+    _pipeline: Any = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.precision not in PRECISIONS:
@@ -79,10 +78,9 @@ class PipelineModel:
 
     @cached_property
     def _identity(self) -> str:
-        """What tells these weights from others: of a folder a digest, of a hub name itself."""
         folder = Path(self.source)
         if folder.is_dir():
-            return digest(fingerprint(folder))
+            return digest(weights_fingerprint(folder))
         return f"{self.source}@{self.revision}" if self.revision else self.source
 
     @cached_property
@@ -99,46 +97,46 @@ class PipelineModel:
         }  # fmt: skip
 
     def answer(self, prompts: Iterable[Prompt]) -> Iterator[Reply]:
-        """One reply for each prompt, in order, a batch at a time. What is not installed is told before anything."""
+        """Yield one reply per prompt, batch by batch. A missing package raises before anything is drawn."""
         if find_spec("torch") is None or find_spec("diffusers") is None:
             raise MissingExtra(f"the pipeline {self.source!r}", "diffusers")
         return self._answers(iter(prompts))
 
     def _answers(self, waiting: Iterator[Prompt]) -> Iterator[Reply]:
-        """A batch is drawn while the one before it is written as files and kept, so that the card does not wait."""
+        """Draw a batch while the previous one is encoded, so that the GPU does not wait."""
         with ThreadPoolExecutor(min(self.batch, os.cpu_count() or 1)) as encoding:
-            ahead: Future[list[_Drawn]] | None = None
+            previous_batch: Future[list[_DrawnReply]] | None = None
             while group := list(islice(waiting, self.batch)):
-                under_way = self._drawing.submit(self._drawn, group)
-                if ahead is not None:
-                    yield from _with_files(ahead.result(), encoding)
-                ahead = under_way
-            if ahead is not None:
-                yield from _with_files(ahead.result(), encoding)
+                current_batch = self._drawing_thread.submit(self._draw_group, group)
+                if previous_batch is not None:
+                    yield from _with_files(previous_batch.result(), encoding)
+                previous_batch = current_batch
+            if previous_batch is not None:
+                yield from _with_files(previous_batch.result(), encoding)
 
     @cached_property
-    def _drawing(self) -> ThreadPoolExecutor:
-        """The one thread that draws, kept: a card's libraries plan their work anew, for a second, in every thread."""
+    def _drawing_thread(self) -> ThreadPoolExecutor:
+        """Return the only drawing thread. It is kept: GPU libraries spend a second on set-up in each new thread."""
         return ThreadPoolExecutor(1, thread_name_prefix="drawing")
 
-    def _drawn(self, group: Sequence[Prompt]) -> list[_Drawn]:
-        from_words = [prompt for prompt in group if not _shown(prompt)]
-        edits = [prompt for prompt in group if _shown(prompt)]
-        drawn = self._batch(from_words) if from_words else []
-        if edits and not self._takes("image"):
+    def _draw_group(self, group: Sequence[Prompt]) -> list[_DrawnReply]:
+        from_words = [prompt for prompt in group if not _prompt_pictures(prompt)]
+        edits = [prompt for prompt in group if _prompt_pictures(prompt)]
+        drawn_replies = self._draw_batch(from_words) if from_words else []
+        if edits and not self._accepts_argument("image"):
             why = "the pipeline draws from words alone and the item has pictures"
-            return drawn + [(Reply(prompt, error=why, failure="permanent"), None) for prompt in edits]
-        return drawn + (self._batch(edits) if edits else [])
+            return drawn_replies + [(Reply(prompt, error=why, failure="permanent"), None) for prompt in edits]
+        return drawn_replies + (self._draw_batch(edits) if edits else [])
 
-    def _takes(self, argument: str) -> bool:
+    def _accepts_argument(self, argument: str) -> bool:
         return argument in signature(self.load().__call__).parameters
 
-    def _batch(self, group: Sequence[Prompt]) -> list[_Drawn]:
+    def _draw_batch(self, group: Sequence[Prompt]) -> list[_DrawnReply]:
         import torch
 
-        started = time.perf_counter()
+        start_time = time.perf_counter()
         try:
-            images, filtered = self._call(group)
+            images, filter_flags = self._call_pipeline(group)
         except torch.cuda.OutOfMemoryError as error:
             torch.cuda.empty_cache()
             if len(group) == 1:
@@ -147,57 +145,64 @@ class PipelineModel:
             half = len(group) // 2
             self.batch = min(self.batch, half)
             sys.stderr.write(f"{self.name}: too little memory for {len(group)} pictures at once; {half} now\n")
-            starts = range(0, len(group), half)  # by the half itself: it may shrink further meanwhile
-            return [drawn for start in starts for drawn in self._batch(group[start : start + half])]
+            starts = range(0, len(group), half)  # not `self.batch`, which the calls below may shrink further
+            return [drawn_reply for start in starts for drawn_reply in self._draw_batch(group[start : start + half])]
         except (ValueError, TypeError) as error:
             return [(Reply(prompt, error=_first_line(error), failure="permanent"), None) for prompt in group]
-        spent = (time.perf_counter() - started) / len(group)
+        seconds_each = (time.perf_counter() - start_time) / len(group)
         return [
             (
                 Reply(
-                    prompt, usage=Usage(calls=1, seconds=spent), stop="filter" if dropped else "stop", served=self.name,
+                    prompt,
+                    usage=Usage(calls=1, seconds=seconds_each),
+                    stop="filter" if is_filtered else "stop",
+                    served=self.name,
                     tags={"seed": str(self._seed(prompt)), **({"steps": str(self.steps)} if self.steps else {})},
                 ),
-                None if dropped else image,
+                None if is_filtered else image,
             )
-            for prompt, image, dropped in zip(group, images, filtered, strict=True)
-        ]  # fmt: skip
+            for prompt, image, is_filtered in zip(group, images, filter_flags, strict=True)
+        ]
 
     def _seed(self, prompt: Prompt) -> int:
         return self.seed + (prompt.seed or 0)
 
-    def _call(self, group: Sequence[Prompt]) -> tuple[list[Any], list[bool]]:
+    def _call_pipeline(self, group: Sequence[Prompt]) -> tuple[list[Any], list[bool]]:
         import torch
 
         pipeline = self.load()
         width, _, height = self.size.partition("x")
-        how = {
-            "num_inference_steps": self.steps, "guidance_scale": self.guidance,
-            "width": int(width) if width else None, "height": int(height) if height else None,
+        pipeline_options = {
+            "num_inference_steps": self.steps,
+            "guidance_scale": self.guidance,
+            "width": int(width) if width else None,
+            "height": int(height) if height else None,
             "negative_prompt": [self.negative_prompt] * len(group) if self.negative_prompt else None,
-            "image": [_decoded(_shown(prompt)[0]) for prompt in group] if _shown(group[0]) else None,
-        }  # fmt: skip
+            "image": [_decode_picture(_prompt_pictures(prompt)[0]) for prompt in group]
+            if _prompt_pictures(group[0])
+            else None,
+        }
         seeds = [torch.Generator("cpu").manual_seed(self._seed(prompt)) for prompt in group]
         with torch.inference_mode():
             out = pipeline(
                 prompt=[prompt.turns[-1].text for prompt in group], generator=seeds,
-                **{name: value for name, value in how.items() if value is not None},
+                **{name: value for name, value in pipeline_options.items() if value is not None},
             )  # fmt: skip
-        filtered = getattr(out, "nsfw_content_detected", None) or [False] * len(group)
-        return list(out.images), [bool(dropped) for dropped in filtered]
+        filter_flags = getattr(out, "nsfw_content_detected", None) or [False] * len(group)
+        return list(out.images), [bool(flag) for flag in filter_flags]
 
     def load(self) -> Any:
-        """The pipeline, ready to draw; loaded once."""
+        """Return the pipeline, ready to draw; loaded once."""
         with self._lock:
-            if self._loaded is None:
-                device, precision = place(self.device, self.precision, self.source)
-                self._loaded = pipeline_from(self.source, precision, self.revision).to(device)
-                self._loaded.set_progress_bar_config(disable=True)
-            return self._loaded
+            if self._pipeline is None:
+                device, precision = resolve_device_and_precision(self.device, self.precision, self.source)
+                self._pipeline = pipeline_from(self.source, precision, self.revision).to(device)
+                self._pipeline.set_progress_bar_config(disable=True)
+            return self._pipeline
 
 
 def pipeline_from(source: str, precision: str, revision: str = "") -> Any:
-    """A pipeline by folder or hub name."""
+    """Load a pipeline by folder or hub name."""
     try:
         import diffusers
         import torch
@@ -205,21 +210,21 @@ def pipeline_from(source: str, precision: str, revision: str = "") -> Any:
         raise MissingExtra(f"the pipeline {source!r}", "diffusers") from error
     diffusers.utils.logging.set_verbosity_error()
     diffusers.utils.logging.disable_progress_bar()
-    if find_spec("transformers") is not None:  # its bars go with the text encoders, which it loads and saves
+    if find_spec("transformers") is not None:  # it shows its own progress bars for the text encoders
         from transformers.utils import logging as transformers_logging
 
         transformers_logging.disable_progress_bar()
     where = {"revision": revision} if revision else {}
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)  # newer versions call it dtype, older ones know this alone
+            warnings.simplefilter("ignore", FutureWarning)  # newer versions prefer `dtype`, older ones lack it
             return diffusers.DiffusionPipeline.from_pretrained(source, torch_dtype=getattr(torch, precision), **where)
     except (OSError, ValueError, KeyError, AttributeError) as error:
         raise InputError(f"the pipeline {source!r} cannot be loaded ({_first_line(error)})") from error
 
 
 def check_folder(folder: Path) -> None:
-    """Refuse a folder that is no pipeline, or lacks a part that its index names."""
+    """Raise if a folder is not a pipeline, or lacks a part that its index names."""
     index = folder / "model_index.json"
     if not index.is_file():
         raise InputError("the folder holds no pipeline of diffusers: model_index.json is missing", path=folder)
@@ -229,32 +234,32 @@ def check_folder(folder: Path) -> None:
         raise InputError(f"this is not valid JSON ({error})", path=index) from error
     lacking = [
         name
-        for name, made in parts.items()
-        if isinstance(made, list) and made and made[0] is not None and not (folder / name).is_dir()
+        for name, entry in parts.items()
+        if isinstance(entry, list) and entry and entry[0] is not None and not (folder / name).is_dir()
     ]
     if lacking:
         raise InputError(f"the pipeline lacks its part {', '.join(lacking)}; fetch the folder again", path=folder)
 
 
-_Drawn = tuple[Reply, Any]
-"""A reply, and the picture that belongs to it and is no file yet; None where there is none."""
+_DrawnReply = tuple[Reply, Any]
+"""A reply, and its picture before encoding, or None."""
 
 
-def _with_files(drawn: Sequence[_Drawn], encoding: ThreadPoolExecutor) -> Iterator[Reply]:
-    files = encoding.map(lambda row: None if row[1] is None else encoded(row[1]), drawn)
-    for (reply, _), data in zip(drawn, files, strict=True):
-        yield reply if data is None else replace(reply, pictures=(Picture.of(data, name="what was drawn"),))
+def _with_files(drawn_replies: Sequence[_DrawnReply], encoding: ThreadPoolExecutor) -> Iterator[Reply]:
+    files = encoding.map(lambda row: None if row[1] is None else encode_png(row[1]), drawn_replies)
+    for (reply, _), data in zip(drawn_replies, files, strict=True):
+        yield reply if data is None else replace(reply, pictures=(Picture.from_bytes(data, name="what was drawn"),))
 
 
-def _shown(prompt: Prompt) -> list[Picture]:
+def _prompt_pictures(prompt: Prompt) -> list[Picture]:
     return [picture for turn in prompt.turns for picture in turn.pictures]
 
 
-def _decoded(picture: Picture) -> Any:
+def _decode_picture(picture: Picture) -> Any:
     from PIL import Image
 
     with Image.open(BytesIO(picture.data())) as image:
-        return flat(upright(image))
+        return flatten_to_rgb(apply_orientation(image))
 
 
 def _first_line(error: BaseException) -> str:

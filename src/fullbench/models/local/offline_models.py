@@ -1,4 +1,4 @@
-"""Models that need no server: for tests, demonstrations and trying things out."""
+"""Models that need no server: for tests, demonstrations and experiments."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 from fullbench.core.call import Usage
 from fullbench.core.model import Prompt, Reply
-from fullbench.models.wire.token_estimates import estimate, words
+from fullbench.models.wire.token_estimates import estimate_tokens, text_tokens
 
 
 @dataclass(frozen=True, eq=False)
 class OfflineModel:
-    """A function that answers prompts, as a model. It costs nothing; its tokens are estimates."""
+    """A function that answers prompts, as a model. It costs nothing; its token counts are estimates."""
 
     name: str
     reply: Callable[[Prompt], str] = field(repr=False)
@@ -21,18 +21,18 @@ class OfflineModel:
     price: tuple[float, float] | None = (0.0, 0.0)
 
     def answer(self, prompts: Iterable[Prompt]) -> Iterator[Reply]:
-        """One reply for each prompt, in order, each made when it is asked for."""
+        """Yield one reply per prompt, in order and lazily."""
         for prompt in prompts:
             text = self.reply(prompt)
-            used = Usage(calls=1, tokens_in=estimate(prompt), tokens_out=words(text))
-            yield Reply(prompt, text, used, stop="stop")
+            usage = Usage(calls=1, tokens_in=estimate_tokens(prompt), tokens_out=text_tokens(text))
+            yield Reply(prompt, text, usage, stop="stop")
 
 
-def echo(prompt: Prompt) -> str:
-    """The last words it was told."""
+def echo_prompt(prompt: Prompt) -> str:
+    """Return the text of the last turn."""
     return prompt.turns[-1].text
 
 
-def first(_: Prompt) -> str:
-    """Rules for the first response shown, whatever it is: a judge that sees position only."""
+def choose_first(_: Prompt) -> str:
+    """Vote for the first response shown, always: a judge that depends on position only."""
     return "[[A]]"

@@ -1,10 +1,10 @@
-"""How many threads to give a library whose threads wait for each other in a tight loop."""
+"""Number of threads for libraries whose threads busy-wait for each other."""
 
 from __future__ import annotations
 
 import os
 
 
-def half() -> int:
-    """Half of the cores, one at least: where something else runs too, one for each is several times slower."""
+def half_of_cores() -> int:
+    """Return half of the cores, at least 1. One thread per core is several times slower if anything else runs."""
     return max(1, (os.cpu_count() or 1) // 2)

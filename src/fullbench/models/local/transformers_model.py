@@ -1,7 +1,7 @@
 """A causal language model of transformers in this process: `local:FOLDER` or `local:HUB_NAME`.
 
-Torch is loaded when the first prompt is answered. For volume a server such as vLLM is many times faster; this is for a
-model of one's own, for tests, and for machines where nothing can be served.
+Torch is loaded for the first prompt. A server such as vLLM is many times faster for volume; this is for your own
+models, for tests, and for machines that cannot run a server.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from fullbench.core.digests import digest
 from fullbench.core.item import Turn
 from fullbench.core.model import Prompt, Reply
 from fullbench.errors import InputError, MissingExtra
-from fullbench.models.local.weights_digest import fingerprint
-from fullbench.models.wire.reasoning_text import apart
+from fullbench.models.local.weights_digest import weights_fingerprint
+from fullbench.models.wire.reasoning_text import split_reasoning
 
 PRECISIONS = ("auto", "float32", "float16", "bfloat16")
 
 
 @dataclass(eq=False)
 class TransformersModel:
-    """A model folder (or hub name) that answers by `generate`, a batch of prompts at a time.
+    """A model folder (or hub name) that answers by `generate`, on batches of prompts.
 
-    `temperature` 0 takes the likeliest token each time. `max_tokens` is how long a reply may become. `device` and
-    `precision` are settled by the machine where they say `auto`: a GPU, and bfloat16 there.
+    `temperature` 0 always takes the likeliest token. `max_tokens` limits a reply. `auto` for `device` and `precision`
+    means a GPU with bfloat16 if there is one.
     """
 
     source: str
@@ -46,7 +46,7 @@ class TransformersModel:
     chat_template: str = ""
     price: tuple[float, float] | None = (0.0, 0.0)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
-    _loaded: tuple[Any, Any] | None = field(default=None, init=False, repr=False)
+    _model_and_tokenizer: tuple[Any, Any] | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if not self.source:
@@ -63,12 +63,12 @@ class TransformersModel:
 
     @cached_property
     def name(self) -> str:
-        """The folder's name and a digest of its weights, and the sampling where it is not the plain one."""
+        """Return the folder's name and a digest of its weights, and the temperature if it is not 0."""
         folder = Path(self.source)
         if self.label:
             name = self.label
         elif folder.is_dir():
-            name = f"local:{folder.resolve().name}@{digest(fingerprint(folder))[:8]}"
+            name = f"local:{folder.resolve().name}@{digest(weights_fingerprint(folder))[:8]}"
         else:
             name = f"local:{self.source}{f'@{self.revision}' if self.revision else ''}"
         return name + (f"?temperature={self.temperature:g}" if self.temperature else "")
@@ -77,7 +77,7 @@ class TransformersModel:
     def settings(self) -> Mapping[str, Any]:
         folder = Path(self.source)
         return {
-            "model": digest(fingerprint(folder)) if folder.is_dir() else self.source,
+            "model": digest(weights_fingerprint(folder)) if folder.is_dir() else self.source,
             "revision": self.revision,
             "precision": self.precision,
             "max_tokens": self.max_tokens,
@@ -86,17 +86,17 @@ class TransformersModel:
         }
 
     def answer(self, prompts: Iterable[Prompt]) -> Iterator[Reply]:
-        """One reply for each prompt, in order, a batch at a time."""
+        """Yield one reply per prompt, in order, batch by batch."""
         waiting = iter(prompts)
         while group := list(islice(waiting, self.batch)):
-            yield from self._answered(group)
+            yield from self._answer_group(group)
 
-    def _answered(self, group: Sequence[Prompt]) -> Iterator[Reply]:
+    def _answer_group(self, group: Sequence[Prompt]) -> Iterator[Reply]:
         model, tokenizer = self.load()
-        window = window_of(model)
-        texts = [tokenize(tokenizer, prompt.turns) for prompt in group]
+        window = context_window(model)
+        texts = [tokenize_turns(tokenizer, prompt.turns) for prompt in group]
         fits = [window is None or len(ids) < window for ids in texts]
-        started = time.perf_counter()
+        start_time = time.perf_counter()
         fitting = [ids for ids, fit in zip(texts, fits, strict=True) if fit]
         replies = iter(self._generate(model, tokenizer, fitting, group[0].seed) if fitting else ())
         for prompt, ids, fit in zip(group, texts, fits, strict=True):
@@ -104,58 +104,58 @@ class TransformersModel:
                 reason = f"the prompt has {len(ids)} tokens, the model's window {window}"
                 yield Reply(prompt, error=reason)
                 continue
-            out, ended = next(replies)
-            spent = (time.perf_counter() - started) / max(1, len(fitting))
-            used = Usage(calls=1, tokens_in=len(ids), tokens_out=len(out), seconds=spent)
-            text, thought = apart(tokenizer.decode(out, skip_special_tokens=True))
-            stop = "stop" if ended else "length"
-            yield Reply(prompt, text, used, stop=stop, reasoning=thought, served=self.name)
+            output_ids, is_complete = next(replies)
+            seconds_each = (time.perf_counter() - start_time) / max(1, len(fitting))
+            usage = Usage(calls=1, tokens_in=len(ids), tokens_out=len(output_ids), seconds=seconds_each)
+            text, reasoning = split_reasoning(tokenizer.decode(output_ids, skip_special_tokens=True))
+            stop = "stop" if is_complete else "length"
+            yield Reply(prompt, text, usage, stop=stop, reasoning=reasoning, served=self.name)
 
     def _generate(
         self, model: Any, tokenizer: Any, texts: Sequence[Sequence[int]], seed: int | None
     ) -> list[tuple[list[int], bool]]:
-        """The new tokens of each prompt, and whether the model ended them itself."""
+        """Return the new tokens of each prompt, and whether the model ended them itself."""
         import torch
 
         longest = max(map(len, texts))
-        pad = pad_of(tokenizer)
+        pad = padding_token(tokenizer)
         ids = torch.tensor([[pad] * (longest - len(tokens)) + list(tokens) for tokens in texts], device=model.device)
-        seen = torch.tensor(
+        attention_mask = torch.tensor(
             [[0] * (longest - len(tokens)) + [1] * len(tokens) for tokens in texts], device=model.device
         )
-        how: dict[str, Any] = {"do_sample": False, "temperature": None, "top_p": None, "top_k": None}
+        sampling_options: dict[str, Any] = {"do_sample": False, "temperature": None, "top_p": None, "top_k": None}
         if self.temperature:
             torch.manual_seed(seed or 0)
-            how = {"do_sample": True, "temperature": self.temperature}
-        window = window_of(model)
+            sampling_options = {"do_sample": True, "temperature": self.temperature}
+        window = context_window(model)
         room = self.max_tokens if window is None else min(self.max_tokens, window - longest)
-        ends = ends_of(model, tokenizer)
+        ends = end_tokens(model, tokenizer)
         with torch.inference_mode():
-            generated = model.generate(
+            output_rows = model.generate(
                 input_ids=ids,
-                attention_mask=seen,
+                attention_mask=attention_mask,
                 max_new_tokens=max(1, room),
                 pad_token_id=pad,
                 eos_token_id=ends,
-                **how,
+                **sampling_options,
             )
-        return [_until(row[longest:].tolist(), ends) for row in generated]
+        return [_cut_at_end(row[longest:].tolist(), ends) for row in output_rows]
 
     def load(self) -> tuple[Any, Any]:
-        """The model, ready to answer, and its tokenizer; loaded once."""
+        """Return the model, ready to answer, and its tokenizer; loaded once."""
         with self._lock:
-            if self._loaded is None:
-                device, precision = place(self.device, self.precision, self.name)
+            if self._model_and_tokenizer is None:
+                device, precision = resolve_device_and_precision(self.device, self.precision, self.name)
                 where = {"revision": self.revision} if self.revision else {}
-                model, tokenizer = pretrained(self.source, "AutoModelForCausalLM", precision, **where)
+                model, tokenizer = load_pretrained(self.source, "AutoModelForCausalLM", precision, **where)
                 if self.chat_template:
                     tokenizer.chat_template = self.chat_template
-                self._loaded = model.to(device).eval(), tokenizer
-            return self._loaded
+                self._model_and_tokenizer = model.to(device).eval(), tokenizer
+            return self._model_and_tokenizer
 
 
-def place(device: str, precision: str, what: str) -> tuple[str, str]:
-    """Device and precision, `auto` settled by this machine."""
+def resolve_device_and_precision(device: str, precision: str, what: str) -> tuple[str, str]:
+    """Return device and precision, with `auto` resolved for this machine."""
     try:
         import torch
     except ImportError as error:
@@ -167,8 +167,8 @@ def place(device: str, precision: str, what: str) -> tuple[str, str]:
     return device, precision
 
 
-def pretrained(source: str, kind: str, precision: str, **how: Any) -> tuple[Any, Any]:
-    """A model of one of transformers' automatic classes, and its tokenizer."""
+def load_pretrained(source: str, kind: str, precision: str, **model_options: Any) -> tuple[Any, Any]:
+    """Load a model of one of transformers' auto classes, and its tokenizer."""
     try:
         import torch
         import transformers
@@ -177,9 +177,11 @@ def pretrained(source: str, kind: str, precision: str, **how: Any) -> tuple[Any,
     if source.startswith(("/", ".", "~")) and not Path(source).is_dir():
         raise InputError("there is no such folder; a model is a folder or a hub name", path=source)
     try:
-        with hushed():
+        with quiet_transformers():
             tokenizer = transformers.AutoTokenizer.from_pretrained(source)
-            model = getattr(transformers, kind).from_pretrained(source, dtype=getattr(torch, precision), **how)
+            model = getattr(transformers, kind).from_pretrained(
+                source, dtype=getattr(torch, precision), **model_options
+            )
     except (OSError, ValueError, KeyError) as error:
         reason = str(error).strip().splitlines()[0]
         raise InputError(f"the model {source!r} cannot be loaded ({reason})") from error
@@ -187,25 +189,24 @@ def pretrained(source: str, kind: str, precision: str, **how: Any) -> tuple[Any,
 
 
 @contextmanager
-def hushed() -> Iterator[None]:
-    """Without the bars and reports that transformers prints while it reads and writes weights."""
+def quiet_transformers() -> Iterator[None]:
+    """Silence the progress bars and reports that transformers prints while it reads and writes weights."""
     from transformers.utils import logging
 
-    drawn, loud = logging.is_progress_bar_enabled(), logging.get_verbosity()
+    has_progress_bar, verbosity = logging.is_progress_bar_enabled(), logging.get_verbosity()
     logging.disable_progress_bar()
     logging.set_verbosity_error()
     try:
         yield
     finally:
-        logging.set_verbosity(loud)
-        if drawn:
+        logging.set_verbosity(verbosity)
+        if has_progress_bar:
             logging.enable_progress_bar()
 
 
-def tokenize(tokenizer: Any, turns: Sequence[Turn]) -> list[int]:
-    """A conversation as the tokens after which the model speaks, by the tokenizer's own chat template.
-
-    A template that knows no system turn gets its words at the head of the first turn.
+def tokenize_turns(tokenizer: Any, turns: Sequence[Turn]) -> list[int]:
+    """Return a conversation as tokens, ready for the model's reply, by the tokenizer's chat template.
+    If a template accepts no system turn, its text is put before the first turn.
     """
     if not getattr(tokenizer, "chat_template", None):
         name = getattr(tokenizer, "name_or_path", "") or "the model"
@@ -216,34 +217,36 @@ def tokenize(tokenizer: Any, turns: Sequence[Turn]) -> list[int]:
     try:
         text = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
     except TemplateError:
-        first, second, *rest = messages
-        joined = {"role": second["role"], "content": f"{first['content']}\n\n{second['content']}"}
-        text = tokenizer.apply_chat_template([joined, *rest], tokenize=False, add_generation_prompt=True)
+        first, second, *later_messages = messages
+        merged_message = {"role": second["role"], "content": f"{first['content']}\n\n{second['content']}"}
+        text = tokenizer.apply_chat_template(
+            [merged_message, *later_messages], tokenize=False, add_generation_prompt=True
+        )
     ids: list[int] = tokenizer(text, add_special_tokens=False)["input_ids"]
     return ids
 
 
-def window_of(model: Any) -> int | None:
-    """How many tokens the model takes; None where it does not say."""
+def context_window(model: Any) -> int | None:
+    """Return the model's maximum number of tokens, or None if its config has none."""
     window = getattr(model.config, "max_position_embeddings", None)
     return window if isinstance(window, int) else None
 
 
-def pad_of(tokenizer: Any) -> int:
-    """A token to fill rows with: the tokenizer's own, else its end token; it is masked wherever it stands."""
+def padding_token(tokenizer: Any) -> int:
+    """Return a token to pad rows with: the tokenizer's own, else its end token. It is always masked."""
     token = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id
     return 0 if token is None else int(token)
 
 
-def ends_of(model: Any, tokenizer: Any) -> list[int]:
-    """The tokens at which a reply ends: those the model names, and the tokenizer's."""
-    named = getattr(model.generation_config, "eos_token_id", None)
-    listed = named if isinstance(named, list) else [named]
-    return sorted({int(token) for token in (*listed, tokenizer.eos_token_id) if token is not None})
+def end_tokens(model: Any, tokenizer: Any) -> list[int]:
+    """Return the tokens at which a reply ends: the model's and the tokenizer's."""
+    eos_setting = getattr(model.generation_config, "eos_token_id", None)
+    eos_ids = eos_setting if isinstance(eos_setting, list) else [eos_setting]
+    return sorted({int(token) for token in (*eos_ids, tokenizer.eos_token_id) if token is not None})
 
 
-def _until(tokens: list[int], ends: Sequence[int]) -> tuple[list[int], bool]:
-    for place_, token in enumerate(tokens):
+def _cut_at_end(tokens: list[int], ends: Sequence[int]) -> tuple[list[int], bool]:
+    for index, token in enumerate(tokens):
         if token in ends:
-            return tokens[:place_], True
+            return tokens[:index], True
     return tokens, False

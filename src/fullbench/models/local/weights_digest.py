@@ -1,4 +1,4 @@
-"""Which weights a model has, told without reading gigabytes."""
+"""Fingerprint of a model's weights without reading gigabytes."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ _WEIGHTS = {".safetensors", ".bin", ".pt", ".pth"}
 _END = 65536
 
 
-def fingerprint(path: Path) -> list[Any]:
-    """What tells one set of weights from another: names and sizes of the files, and both ends of each."""
+def weights_fingerprint(path: Path) -> list[Any]:
+    """Return name, size and first 64 KiB of each file, of weight files also the last 64 KiB."""
     files = [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.is_file())
     parts: list[Any] = []
     for file in files:

@@ -1,1 +1,1 @@
-"""How a request travels: transport, rate limits, circuit breakers, hedging, streaming."""
+"""Transport of requests: HTTP client, rate limits, retries, circuit breaker, hedging, streaming of replies."""

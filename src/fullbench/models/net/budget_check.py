@@ -1,4 +1,4 @@
-"""Money that runs out: whoever pays is told of every attempt as it is paid for, and asked before the next."""
+"""The budget of the current context: calls reserve money before each attempt and report its cost afterwards."""
 
 from __future__ import annotations
 
@@ -9,50 +9,50 @@ from typing import Protocol
 
 from fullbench.core.model import Prompt
 from fullbench.models.model_settings import Sampling
-from fullbench.models.wire.token_estimates import estimate
+from fullbench.models.wire.token_estimates import estimate_tokens
 
 REPLY_TOKENS = 256
-"""What a reply is taken to have, at most, before any has come."""
+"""Assumed maximum length of a reply before the first one has arrived."""
 
 
-class Purse(Protocol):
-    """Money set aside for calls."""
+class CallBudget(Protocol):
+    """Money reserved for calls."""
 
     def admit(self, price: Callable[[], tuple[float, float]]) -> float | None:
-        """What is set aside for one call more; None where it has to wait until calls on their way are paid, since the
-        money might not do for all of them. `price` gives what it costs at least and what it is likely to cost, where
-        nothing was paid before."""
+        """Reserve dollars for one more call, or return None if it must wait until running calls are paid.
+        `price` returns the least and the likely cost of the call, used if nothing has been paid yet.
+        """
 
-    def release(self, aside: float) -> None:
-        """A call is over for which so much was set aside."""
+    def release(self, reserved_dollars: float) -> None:
+        """Release the reservation of a finished call."""
 
     def spend(self, dollars: float) -> None:
-        """An attempt cost so much, whatever came of it."""
+        """Record the cost of an attempt, successful or not."""
 
     @property
     def empty(self) -> str:
-        """Why nothing more may be asked; nothing where there is money left."""
+        """Return why no call may be sent; empty if money is left."""
 
 
-_purse: ContextVar[Purse | None] = ContextVar("purse", default=None)
+_current_budget: ContextVar[CallBudget | None] = ContextVar("purse", default=None)
 
 
-def purse() -> Purse | None:
-    """Who pays here and now; None where nobody counts."""
-    return _purse.get()
+def current_budget() -> CallBudget | None:
+    """Return the budget of this context, or None."""
+    return _current_budget.get()
 
 
 @contextmanager
-def paid_by(payer: Purse | None) -> Iterator[None]:
-    """Let `payer` pay for whatever is asked inside."""
-    token = _purse.set(payer)
+def charge_calls_to(budget: CallBudget | None) -> Iterator[None]:
+    """Charge calls inside this context to `budget`."""
+    token = _current_budget.set(budget)
     try:
         yield
     finally:
-        _purse.reset(token)
+        _current_budget.reset(token)
 
 
 def expected_price(prompt: Prompt, model: str, sampling: Sampling, price: tuple[float, float]) -> tuple[float, float]:
-    """What a call costs at least, and what it is likely to cost, where nothing was paid before."""
-    least = estimate(prompt, model) * price[0] / 1e6
+    """Return the least and the likely cost of a call, for use before anything was paid."""
+    least = estimate_tokens(prompt, model) * price[0] / 1e6
     return least, least + min(sampling.max_tokens or REPLY_TOKENS, REPLY_TOKENS) * price[1] / 1e6

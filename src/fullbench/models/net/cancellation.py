@@ -1,4 +1,4 @@
-"""Stopping: whoever asks is told, so that nobody waits to try again what is not on its way."""
+"""Cancellation: lets retry loops stop waiting."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 HALT_SECONDS = 0.25
-"""So often a call that waits to be tried again looks whether the run was told to stop."""
-Halted = Callable[[], bool]
+"""Seconds between checks for a stop while a call waits for its retry."""
+StopCheck = Callable[[], bool]
 
 
-def _never() -> bool:
+def _never_stop() -> bool:
     return False
 
 
-_halted: ContextVar[Halted] = ContextVar("halted", default=_never)
+_stop_check: ContextVar[StopCheck] = ContextVar("halted", default=_never_stop)
 
 
-def halted() -> Halted:
-    """What says, here and now, whether the run was told to stop."""
-    return _halted.get()
+def current_stop_check() -> StopCheck:
+    """Return the function that tells whether the run of this context was stopped."""
+    return _stop_check.get()
 
 
 @contextmanager
-def halted_by(told: Halted) -> Iterator[None]:
-    """Let `told` say whether to stop whatever is asked inside."""
-    token = _halted.set(told)
+def stop_calls_when(stop_check: StopCheck) -> Iterator[None]:
+    """Let `stop_check` stop retries of the calls inside this context."""
+    token = _stop_check.set(stop_check)
     try:
         yield
     finally:
-        _halted.reset(token)
+        _stop_check.reset(token)

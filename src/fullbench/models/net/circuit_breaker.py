@@ -1,4 +1,4 @@
-"""What all who ask one server share in this process: so many a minute, and whether it is any use to ask just now."""
+"""State shared by all callers of one server in this process: rates per minute and a circuit breaker per model."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from weakref import WeakValueDictionary
 
 from fullbench.models.model_settings import Key, Limits
-from fullbench.models.net.rate_limits import Rate, office
+from fullbench.models.net.rate_limits import Rate, current_rate_limits
 
 LONGEST_HOLD = 30.0
 POLL = 0.05
@@ -18,90 +18,90 @@ _log = logging.getLogger("fullbench")
 
 
 class Gate:
-    """Lets calls through while a server answers.
+    """Circuit breaker: lets calls through while a server answers.
 
-    After `breaks` failures in a row it shuts: nobody asks for `rest` seconds, then one call tries. When that one is
-    answered the gate is open again; when not, the rest is twice as long (30 seconds at most). A server that names a
-    time to wait shuts it for that long. Plain arithmetic behind a lock, so that several threads may share one.
+    After `breaks` failures in a row it shuts for `rest` seconds, then one call tries (the probe). If the probe
+    succeeds, the gate opens; if not, the pause doubles (30 seconds at most). A wait requested by the server shuts it
+    for that long. A lock makes it safe to share between threads.
     """
 
     def __init__(self, name: str, clock: Callable[[], float] = time.monotonic) -> None:
-        self.shut = False
+        self.is_shut = False
         self.down_since: float | None = None
-        self.why = ""
+        self.last_error = ""
         self._name = name
         self._clock = clock
         self._lock = threading.Lock()
-        self._row = 0
-        self._rests = 0
-        self._until = 0.0
+        self._failures_in_row = 0
+        self._pause_count = 0
+        self._shut_until = 0.0
         self._probing = False
 
-    def turn(self) -> float:
-        """The seconds until one may look again; 0 is: ask now. Behind a shut gate whoever is told 0 is the one to try,
-        and says how it went (`good`, `bad`) or that it did not (`gave_up`)."""
+    def wait_seconds(self) -> float:
+        """Return the seconds until the next check; 0 means call now.
+
+        Behind a shut gate, the caller that gets 0 is the probe. It must call `record_success`, `record_failure` or
+        `release_probe`.
+        """
         with self._lock:
             now = self._clock()
-            if now < self._until:
-                return self._until - now
+            if now < self._shut_until:
+                return self._shut_until - now
             if self.down_since is None:
-                self.shut = False
+                self.is_shut = False
                 return 0.0
             if self._probing:
                 return POLL
             self._probing = True
             return 0.0
 
-    def good(self) -> None:
-        """A call was answered, be it with a complaint: the server is there."""
-        if not self._row and self.down_since is None:
+    def record_success(self) -> None:
+        """Record that the server answered, even if with a complaint."""
+        if not self._failures_in_row and self.down_since is None:  # the usual case takes no lock
             return
         with self._lock:
             if self.down_since is not None:
                 _log.warning("%s answers again after %.0f s", self._name, self._clock() - self.down_since)
-            self._row = self._rests = 0
+            self._failures_in_row = self._pause_count = 0
             self._probing = False
             self.down_since = None
-            self.shut = self._clock() < self._until
+            self.is_shut = self._clock() < self._shut_until
 
-    def bad(self, why: str, limits: Limits) -> None:
-        """A call failed in a way that is the server's."""
+    def record_failure(self, why: str, limits: Limits) -> None:
+        """Record a failure of the server."""
         with self._lock:
-            self._row += 1
-            self.why = why
+            self._failures_in_row += 1
+            self.last_error = why
             now = self._clock()
-            if self._row < limits.breaks or (self.down_since is not None and not self._probing):
+            if self._failures_in_row < limits.breaks or (self.down_since is not None and not self._probing):
                 return
-            rest = min(LONGEST_HOLD, limits.rest * 2.0**self._rests)
+            pause = min(LONGEST_HOLD, limits.rest * 2.0**self._pause_count)
             if self.down_since is None:
                 self.down_since = now
                 _log.warning(
                     "%s failed %d times in a row (the last: %s); calls rest, and one at a time tries again",
-                    self._name, self._row, why,
+                    self._name, self._failures_in_row, why,
                 )  # fmt: skip
-            self._rests += 1
-            self._until = now + rest
+            self._pause_count += 1
+            self._shut_until = now + pause
             self._probing = False
-            self.shut = True
+            self.is_shut = True
 
-    def gave_up(self) -> None:
-        """Whoever was to try did not come to it."""
+    def release_probe(self) -> None:
+        """Give up the probe, so that another call can try."""
         with self._lock:
             self._probing = False
 
     def hold(self, seconds: float) -> None:
-        """The server asks to be left alone for so long."""
+        """Shut the gate for the wait that the server requested."""
         with self._lock:
-            self._until = max(self._until, self._clock() + min(seconds, LONGEST_HOLD))
-            self.shut = True
+            self._shut_until = max(self._shut_until, self._clock() + min(seconds, LONGEST_HOLD))
+            self.is_shut = True
 
 
 @dataclass(eq=False)
 class Provider:
-    """One server, asked with one key: its paces, and a gate for each of its models.
-
-    Of several limits that are given for it the strictest counts.
-    """
+    """One server with one key: its rates per minute (the strictest of those given) and a gate for each model."""
 
     url: str
     key: Key
@@ -110,10 +110,10 @@ class Provider:
     _gates: dict[str, Gate] = field(default_factory=dict)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return provider, (self.url, self.key)
+        return get_provider, (self.url, self.key)
 
     def join(self, limits: Limits) -> None:
-        """Take somebody's limits into account."""
+        """Apply the limits of one more user."""
         self.requests = self._strictest(self.requests, "requests", limits.rpm)
         self.tokens = self._strictest(self.tokens, "tokens", limits.tpm)
 
@@ -124,19 +124,19 @@ class Provider:
         if per_minute is None:
             return rate
         if rate is None:
-            return office().rate(f"{self.url} with {self.key.hint}", what, per_minute)
+            return current_rate_limits().rate(f"{self.url} with {self.key.hint}", what, per_minute)
         rate.tighten(per_minute)
         return rate
 
 
-_known: WeakValueDictionary[tuple[str, Key], Provider] = WeakValueDictionary()
+_providers: WeakValueDictionary[tuple[str, Key], Provider] = WeakValueDictionary()
 _lock = threading.Lock()
 
 
-def provider(url: str, key: Key) -> Provider:
-    """The provider behind an address and a key; the same one for all who ask it while anybody does."""
+def get_provider(url: str, key: Key) -> Provider:
+    """Return the provider of an address and a key; one object is shared by all its users."""
     with _lock:
-        known = _known.get((url, key))
-        if known is None:
-            known = _known[url, key] = Provider(url, key)
-        return known
+        server = _providers.get((url, key))
+        if server is None:
+            server = _providers[url, key] = Provider(url, key)
+        return server

@@ -1,4 +1,4 @@
-"""What a server's refusal means: try again, ask less, this prompt is at fault, or no prompt can do."""
+"""Classification of servers' error replies: retry, slow down, this prompt is at fault, or no prompt can succeed."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from time import time
 from typing import Any, Literal
 
 Kind = Literal["again", "busy", "garbled", "refused", "prompt", "unclear", "model"]
-"""What to do: try again; try again, but less at a time; once more, for it was answered in a wrong form; nothing, since
-the prompt was declined, or this prompt can never do, or perhaps none can, or surely none can."""
+"""again: retry. busy: retry with fewer calls at a time. garbled: retry once, the reply had a wrong form. refused: the
+prompt was declined. prompt: this prompt can never succeed. unclear: perhaps no prompt can. model: no prompt can.
+"""
 
 _POLICY = re.compile(
     r"content_policy|content policy|content_filter|content management policy|responsible.?ai|safety system"
@@ -36,24 +37,24 @@ _MONEY = re.compile(r"insufficient_quota|credit balance|billing|insufficient (ba
 
 MOST_WORDS = 20_000
 DEEPEST = 20
-"""A complaint is sorted by what stands in its first letters and upper levels; no honest one has more."""
+"""Only the first characters and upper levels of a complaint are read; no honest one has more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Complaint:
-    """What a server said instead of an answer: its sentence, and all its words for sorting."""
+    """A server's error reply: its sentence, all its words for classification, and the requested wait."""
 
     message: str
     words: str
     wait: float | None = None
 
 
-def read(payload: Any, raw: bytes = b"") -> Complaint:
-    """The complaint in an error body, whichever server wrote it; the first words of the body where it is no JSON.
+def read_complaint(payload: Any, raw: bytes = b"") -> Complaint:
+    """Extract the complaint from an error body of any server; from its first bytes if it is not JSON.
 
-    >>> read({"error": {"message": "too long", "code": "context_length_exceeded"}}).message
+    >>> read_complaint({"error": {"message": "too long", "code": "context_length_exceeded"}}).message
     'too long'
-    >>> read({"error": "model 'x' not found"}).message
+    >>> read_complaint({"error": "model 'x' not found"}).message
     "model 'x' not found"
     """
     body = payload
@@ -61,40 +62,40 @@ def read(payload: Any, raw: bytes = b"") -> Complaint:
         body = payload[0]
     if isinstance(body, Mapping):
         body = body.get("error") or body.get("detail") or body
-    words = " ".join(_words(body))[:MOST_WORDS] if body is not None else raw[:400].decode("utf-8", "replace")
+    words = " ".join(_flatten_words(body))[:MOST_WORDS] if body is not None else raw[:400].decode("utf-8", "replace")
     message = body.get("message") if isinstance(body, Mapping) else None
     text = message if isinstance(message, str) and message else words
-    return Complaint(plain(text)[:300] or "no reason given", words, _retry_info(body))
+    return Complaint(printable_line(text)[:300] or "no reason given", words, _retry_info(body))
 
 
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
 
 
-def plain(text: str) -> str:
-    """A server's words in one line, without what would move a terminal's cursor or turn its text around.
+def printable_line(text: str) -> str:
+    r"""Return a server's text on one line, without characters that move a terminal's cursor or reverse its text.
 
-    >>> plain("bad\\x1b]0;x\\x07 key\\n\\u202egnorw")
+    >>> printable_line("bad\x1b]0;x\x07 key\n\u202egnorw")
     'bad ]0;x key gnorw'
     """
     return " ".join(_CONTROLS.sub(" ", text).split())
 
 
-def _words(value: Any, depth: int = 0) -> Iterator[str]:
+def _flatten_words(value: Any, depth: int = 0) -> Iterator[str]:
     if isinstance(value, Mapping | list) and depth > DEEPEST:
         return
     if isinstance(value, Mapping):
         for name, part in value.items():
             yield str(name)
-            yield from _words(part, depth + 1)
+            yield from _flatten_words(part, depth + 1)
     elif isinstance(value, list):
         for part in value:
-            yield from _words(part, depth + 1)
+            yield from _flatten_words(part, depth + 1)
     elif value is not None:
         yield str(value)
 
 
 def _retry_info(body: Any) -> float | None:
-    """Gemini writes the seconds to wait into the body: `"retryDelay": "20s"`."""
+    """Return the seconds to wait that Gemini writes into the body: `"retryDelay": "20s"`."""
     details = body.get("details") if isinstance(body, Mapping) else None
     for detail in details if isinstance(details, list) else []:
         delay = detail.get("retryDelay") if isinstance(detail, Mapping) else None
@@ -103,12 +104,13 @@ def _retry_info(body: Any) -> float | None:
     return None
 
 
-def sort(status: int, complaint: Complaint) -> Kind:
-    """What to do about it.
+def classify_complaint(status: int, complaint: Complaint) -> Kind:
+    """Return what to do about a complaint.
 
-    >>> sort(503, read(None, b"upstream died"))
+    >>> classify_complaint(503, read_complaint(None, b"upstream died"))
     'busy'
-    >>> sort(400, read({"error": {"message": "This model's maximum context length is 8192 tokens"}}))
+    >>> classify_complaint(400,
+    ...     read_complaint({"error": {"message": "This model's maximum context length is 8192 tokens"}}))
     'prompt'
     """
     words = complaint.words
@@ -127,8 +129,8 @@ def sort(status: int, complaint: Complaint) -> Kind:
     return "model"
 
 
-def sentence(status: int, complaint: Complaint, *, server: str, model: str, key: str) -> str:
-    """One sentence for the user: what, which server, what to do."""
+def describe_complaint(status: int, complaint: Complaint, *, server: str, model: str, key: str) -> str:
+    """Return one sentence for the user: what is wrong, which server, what to do."""
     reply = f"{status}: {complaint.message}"
     if status == 402 or _MONEY.search(complaint.words):
         return f"{server} says that the account is used up ({reply}); top it up or use another key"
@@ -151,7 +153,7 @@ def sentence(status: int, complaint: Complaint, *, server: str, model: str, key:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """The seconds that a server asks us to wait: in milliseconds, in seconds or as a date.
+    """Return the wait in seconds that a server requests in milliseconds, in seconds or as a date.
 
     >>> retry_after({"Retry-After": "7"}), retry_after({"retry-after-ms": "250"}), retry_after({})
     (7.0, 0.25, None)

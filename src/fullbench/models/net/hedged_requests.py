@@ -1,4 +1,4 @@
-"""A second request where the first is unusually slow: the one that is answered first counts, both are billed."""
+"""Hedged requests: a second request if the first is unusually slow. The first answer counts, both are billed."""
 
 from __future__ import annotations
 
@@ -8,65 +8,63 @@ from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from typing import Any
 
-from fullbench.core.call import known_sum
+from fullbench.core.call import sum_of_known
 from fullbench.models.dialects import Answer
-from fullbench.models.wire.reply_parsing import Tally, Trouble
+from fullbench.models.wire.reply_parsing import Trouble, UsageCounter
 
 RECENT = 200
 ENOUGH = 20
 
 
 class Hedge:
-    """Remembers how long calls took, and says from when on one is slow."""
+    """Recent durations of calls, and the threshold above which a call is slow."""
 
     def __init__(self, quantile: float) -> None:
         self._quantile = quantile
-        self._took: deque[float] = deque(maxlen=RECENT)
+        self._durations: deque[float] = deque(maxlen=RECENT)
 
-    def saw(self, seconds: float) -> None:
-        self._took.append(seconds)
+    def record_duration(self, seconds: float) -> None:
+        self._durations.append(seconds)
 
-    def after(self) -> float | None:
-        """The seconds after which a call is slow; None until enough were seen."""
-        if len(self._took) < ENOUGH:
+    def slow_threshold(self) -> float | None:
+        """Return the seconds after which a call is slow, or None before enough calls were measured."""
+        if len(self._durations) < ENOUGH:
             return None
-        return sorted(self._took)[int(self._quantile * len(self._took))]
+        return sorted(self._durations)[int(self._quantile * len(self._durations))]
 
 
 _Running = set["asyncio.Task[Answer | Trouble]"]
-Post = Callable[[Tally], Coroutine[Any, Any, Answer | Trouble]]
+Post = Callable[[UsageCounter], Coroutine[Any, Any, Answer | Trouble]]
 
 
-async def race(post: Post, after: float, tally: Tally) -> Answer | Trouble:
-    """Post, and once more when that takes longer than `after` seconds.
-
-    The slower of two is cut off, and billed like the faster: whether the server charges for it is not known.
+async def race_requests(post: Post, delay: float, counter: UsageCounter) -> Answer | Trouble:
+    """Post, and post again if that takes longer than `delay` seconds.
+    The slower request is cancelled and billed like the faster one: whether the server charges for it is unknown.
     """
-    tallies = [Tally(shares=tally.shares), Tally(shares=tally.shares)]
-    first = asyncio.ensure_future(post(tallies[0]))
+    counters = [UsageCounter(shares=counter.shares), UsageCounter(shares=counter.shares)]
+    first = asyncio.ensure_future(post(counters[0]))
     running: _Running = {first}
     try:
-        await asyncio.wait(running, timeout=after)
+        await asyncio.wait(running, timeout=delay)
         if not first.done():
-            running.add(asyncio.ensure_future(post(tallies[1])))
+            running.add(asyncio.ensure_future(post(counters[1])))
         result, running = await _first_answer(running)
     except BaseException:
         await _cut_off(running)
         raise
     await _cut_off(running)
-    for used in tallies:
-        _add(tally, used)
-    if running and isinstance(result, Answer):
-        won = next(used for used in tallies if used.calls)
-        _add(tally, replace(won, calls=1, retries=0, seconds=0.0))
+    for attempt_counter in counters:
+        _add_usage(counter, attempt_counter)
+    if running and isinstance(result, Answer):  # the slower request sent no bill, so bill it like the faster one
+        winner = next(attempt_counter for attempt_counter in counters if attempt_counter.calls)
+        _add_usage(counter, replace(winner, calls=1, retries=0, seconds=0.0))
     return result
 
 
 async def _first_answer(running: _Running) -> tuple[Answer | Trouble, _Running]:
-    """The first answer, or the last trouble where there is none; and what is still on its way."""
     while True:
-        done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
-        results = [task.result() for task in done]
+        finished_tasks, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+        results = [task.result() for task in finished_tasks]
         answers = [result for result in results if isinstance(result, Answer)]
         if answers or not running:
             return (answers or results)[0], running
@@ -78,11 +76,11 @@ async def _cut_off(running: _Running) -> None:
     await asyncio.gather(*running, return_exceptions=True)
 
 
-def _add(tally: Tally, more: Tally) -> None:
-    tally.calls += more.calls
-    tally.retries += more.retries
-    tally.tokens_in += more.tokens_in
-    tally.tokens_out += more.tokens_out
-    tally.cached = known_sum(tally.cached, more.cached)
-    tally.stored = known_sum(tally.stored, more.stored)
-    tally.counted += more.counted
+def _add_usage(counter: UsageCounter, addition: UsageCounter) -> None:
+    counter.calls += addition.calls
+    counter.retries += addition.retries
+    counter.tokens_in += addition.tokens_in
+    counter.tokens_out += addition.tokens_out
+    counter.cached = sum_of_known(counter.cached, addition.cached)
+    counter.stored = sum_of_known(counter.stored, addition.stored)
+    counter.counted += addition.counted

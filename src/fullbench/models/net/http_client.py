@@ -1,4 +1,4 @@
-"""POST over HTTP/1.1 to one address, on connections that are used again: what a call to a model needs and no more."""
+"""HTTP/1.1 client for POST requests to one address over reused connections: only what a model call needs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS = 10.0
 IDLE_SECONDS = 15.0
-"""A connection that was idle for longer is not used again: many servers close it about then."""
+"""A connection idle for longer is not reused: many servers close it about then."""
 LONGEST_HEAD = 1 << 16
 RECEIVED_AT_ONCE = 1 << 16
 _NO_BODY = frozenset({204, 304})
@@ -30,24 +30,24 @@ _HEXADECIMAL = re.compile(rb"[0-9A-Fa-f]{1,8}")
 
 
 class NoConnection(Exception):
-    """The server, or the proxy before it, was not reached: why, in words."""
+    """The server, or the proxy before it, was not reached; the message says why."""
 
 
 class BrokenOff(Exception):
-    """The connection ended before the reply did: where, in words."""
+    """The connection ended before the reply did; the message says where."""
 
 
 class NoHttp(Exception):
-    """What came is no HTTP."""
+    """The reply is not HTTP."""
 
 
 @dataclass(slots=True)
 class Exchange:
-    """One request and what has come back of it so far; the status is there before the body is."""
+    """One request and its reply so far; the status is set before the body."""
 
     status: int = 0
     headers: Mapping[str, str] = field(default_factory=dict)
-    """By their names in small letters."""
+    """Keys are lower-case."""
     body: bytes = b""
 
 
@@ -62,18 +62,17 @@ class Connections:
         self._open: set[_Connection] = set()
         self._buffer = memoryview(bytearray(RECEIVED_AT_ONCE))
         target = (self._address.path or "/") + (f"?{self._address.query}" if self._address.query else "")
-        sent = {"Host": _host(self._address), **headers, "User-Agent": "fullbench"}
+        request_headers = {"Host": _host_header(self._address), **headers, "User-Agent": "fullbench"}
         if self._proxy is not None and not self._secure:
-            target = f"http://{_host(self._address)}{target}"
-            sent |= _credentials(self._proxy)
-        self._head = _lines(f"POST {target} HTTP/1.1", sent) + b"Content-Length: %d\r\n\r\n"
+            target = f"http://{_host_header(self._address)}{target}"
+            request_headers |= _proxy_credentials(self._proxy)
+        self._request_head = _encode_headers(f"POST {target} HTTP/1.1", request_headers) + b"Content-Length: %d\r\n\r\n"
 
     async def post(self, body: bytes, exchange: Exchange) -> None:
-        """Send a body and wait for all of the reply, which `exchange` holds then; its connection is free again, or
-        closed where anything went wrong."""
-        connection = self._rested() or await self._connected()
+        """Send a body and wait for the whole reply, stored in `exchange`. The connection is closed on any error."""
+        connection = self._take_idle() or await self._connect()
         try:
-            await connection.ask(b"".join((self._head % len(body), body)), exchange)
+            await connection.send_request(b"".join((self._request_head % len(body), body)), exchange)
         except BaseException:
             connection.drop()
             raise
@@ -90,8 +89,8 @@ class Connections:
     def forget(self, connection: _Connection) -> None:
         self._open.discard(connection)
 
-    def _rested(self) -> _Connection | None:
-        """The connection that was used last, since the others may be closed soon."""
+    def _take_idle(self) -> _Connection | None:
+        """Return the connection used last, since the others may be closed soon."""
         while self._idle:
             connection = self._idle.pop()
             if connection.reusable and time.monotonic() - connection.idle_since < IDLE_SECONDS:
@@ -99,57 +98,54 @@ class Connections:
             connection.drop()
         return None
 
-    async def _connected(self) -> _Connection:
+    async def _connect(self) -> _Connection:
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
                 if self._proxy is None:
-                    return await self._reach(self._address)
-                connection = await self._reach(self._proxy)
+                    return await self._open_connection(self._address)
+                connection = await self._open_connection(self._proxy)
                 if self._secure:
                     await self._tunnel(connection, self._proxy)
                 return connection
         except TimeoutError:
             raise NoConnection("no connection in time") from None
         except OSError as error:
-            raise NoConnection(f"no connection{self._by}({why_unconnected(error)})") from error
+            raise NoConnection(f"no connection{self._proxy_phrase}({connection_failure_reason(error)})") from error
         except (BrokenOff, NoHttp) as error:
             raise NoConnection(f"no connection (of the proxy: {error})") from error
 
     @property
-    def _by(self) -> str:
-        return " " if self._proxy is None else f" through the proxy {_host(self._proxy)} "
+    def _proxy_phrase(self) -> str:
+        return " " if self._proxy is None else f" through the proxy {_host_header(self._proxy)} "
 
-    async def _reach(self, where: SplitResult) -> _Connection:
-        connection, name = _Connection(self, self._buffer), _name(where)
-        # A name of the web may have several addresses, one of which leads nowhere: the next is tried soon. Where
-        # there is one, trying it alone leaves no socket open when a call is cancelled in the middle of it.
-        race = None if is_local(where.geturl()) else 0.25
+    async def _open_connection(self, where: SplitResult) -> _Connection:
+        connection, name = _Connection(self, self._buffer), _ascii_hostname(where)
+        # A public host may have several addresses, some unreachable, so the next one is tried after 0.25 s. A local
+        # host is tried alone: then a call cancelled while connecting leaves no socket open.
+        connect_delay = None if is_local(where.geturl()) else 0.25
         await asyncio.get_running_loop().create_connection(
             lambda: connection, name, where.port or {"http": 80, "https": 443}[where.scheme],
-            ssl=_trust() if where.scheme == "https" else None, happy_eyeballs_delay=race,
+            ssl=_ssl_context() if where.scheme == "https" else None, happy_eyeballs_delay=connect_delay,
         )  # fmt: skip
         self._open.add(connection)
         return connection
 
     async def _tunnel(self, connection: _Connection, proxy: SplitResult) -> None:
-        """Have the proxy connect us to the address, and speak to that under a key of its own."""
-        name, port = _name(self._address), self._address.port or 443
-        place = f"[{name}]:{port}" if ":" in name else f"{name}:{port}"
+        name, port = _ascii_hostname(self._address), self._address.port or 443
+        authority = f"[{name}]:{port}" if ":" in name else f"{name}:{port}"
         exchange = Exchange()
-        head = _lines(f"CONNECT {place} HTTP/1.1", {"Host": place, **_credentials(proxy)})
+        head = _encode_headers(f"CONNECT {authority} HTTP/1.1", {"Host": authority, **_proxy_credentials(proxy)})
         try:
-            await connection.ask(head + b"\r\n", exchange, tunnel=True)
+            await connection.send_request(head + b"\r\n", exchange, tunnel=True)
             if exchange.status != 200:
                 raise OSError(f"the proxy says {exchange.status}")
-            await connection.secure(_trust(), name)
+            await connection.secure(_ssl_context(), name)
         except BaseException:
             connection.drop()
             raise
 
 
 class _Connection(asyncio.BufferedProtocol):
-    """One connection, with at most one request on its way."""
-
     def __init__(self, owner: Connections, buffer: memoryview) -> None:
         self._owner = owner
         self._buffer = buffer
@@ -160,23 +156,23 @@ class _Connection(asyncio.BufferedProtocol):
         self._received = bytearray()
         self._parts: list[bytes] = []
         self._size = 0
-        self._left = -1
-        """The bytes that the body still lacks; -1 before its head is read, -2 in chunks, -3 until the server closes."""
+        self._remaining = -1
+        """Bytes of the body still missing; -1 before the head is read, -2 for chunks, -3 until the server closes."""
         self.idle_since = 0.0
 
     @property
     def reusable(self) -> bool:
         transport = self._transport
-        # A server that answers before it has read all will not read the rest as the start of another request.
+        # If the server answered before it read the whole request, the rest would be taken for the next request.
         return transport is not None and not self._close_after and not (
             transport.is_closing() or transport.get_write_buffer_size()
         )  # fmt: skip
 
-    async def ask(self, request: bytes, exchange: Exchange, *, tunnel: bool = False) -> None:
+    async def send_request(self, request: bytes, exchange: Exchange, *, tunnel: bool = False) -> None:
         transport = self._transport
         if transport is None:
             raise BrokenOff("before the request")
-        self._exchange, self._tunnel, self._left = exchange, tunnel, -1
+        self._exchange, self._tunnel, self._remaining = exchange, tunnel, -1
         self._waiter = waiter = asyncio.get_running_loop().create_future()
         transport.write(request)
         await waiter
@@ -185,10 +181,10 @@ class _Connection(asyncio.BufferedProtocol):
         transport = self._transport
         if transport is None:
             raise BrokenOff("before the request")
-        secured = await asyncio.get_running_loop().start_tls(transport, self, context, server_hostname=name)
-        if secured is None:
+        tls_transport = await asyncio.get_running_loop().start_tls(transport, self, context, server_hostname=name)
+        if tls_transport is None:
             raise BrokenOff("before the request")
-        self._transport = secured
+        self._transport = tls_transport
 
     def drop(self) -> None:
         self._owner.forget(self)
@@ -202,127 +198,127 @@ class _Connection(asyncio.BufferedProtocol):
     def connection_lost(self, error: Exception | None) -> None:
         self._transport = None
         self._owner.forget(self)
-        if self._left == -3 and error is None:
-            self._finish(bytes(self._received))
+        if self._remaining == -3 and error is None:
+            self._finish_exchange(bytes(self._received))
             return
-        begun = self._exchange.status or self._received
-        self._fail(BrokenOff("in the middle of the reply" if begun else "before the reply"))
+        has_reply_begun = self._exchange.status or self._received
+        self._fail_exchange(BrokenOff("in the middle of the reply" if has_reply_begun else "before the reply"))
 
     def get_buffer(self, sizehint: int) -> memoryview:
         return self._buffer
 
     def buffer_updated(self, nbytes: int) -> None:
         if self._waiter is None or self._waiter.done():
-            self._close_after = True  # nobody asked for this
+            self._close_after = True  # data without a request
             return
         self._received += self._buffer[:nbytes]
         try:
-            while self._left == -1 and self._waiter is not None:
-                if not self._head():
+            while self._remaining == -1 and self._waiter is not None:
+                if not self._read_head():
                     return
-            self._body()
+            self._read_body()
         except (NoHttp, TooLarge) as error:
             self._close_after = True
-            self._fail(error)
+            self._fail_exchange(error)
 
-    def _head(self) -> bool:
-        """Read the status and the headers, where they are whole; those of a reply before the reply (1xx) are passed."""
-        received = self._received
-        if not (received[:5] == b"HTTP/" or b"HTTP/".startswith(received[:5])):
+    def _read_head(self) -> bool:
+        """Return False until status and headers are complete. Interim replies (1xx) are skipped."""
+        received_bytes = self._received
+        if not (received_bytes[:5] == b"HTTP/" or b"HTTP/".startswith(received_bytes[:5])):
             raise NoHttp("what came is no HTTP")
-        end = _END_OF_HEAD.search(received, 0, LONGEST_HEAD)
+        end = _END_OF_HEAD.search(received_bytes, 0, LONGEST_HEAD)
         if end is None:
-            if len(received) > LONGEST_HEAD:
+            if len(received_bytes) > LONGEST_HEAD:
                 raise NoHttp("what came is no HTTP")
             return False
-        first, *lines = received[: end.start()].decode("latin-1").splitlines()
-        del received[: end.end()]
-        version, _, rest = first.partition(" ")
-        if not rest[:3].isdecimal():
+        first, *lines = received_bytes[: end.start()].decode("latin-1").splitlines()
+        del received_bytes[: end.end()]
+        version, _, status_text = first.partition(" ")
+        if not status_text[:3].isdecimal():
             raise NoHttp("what came is no HTTP")
-        status = int(rest[:3])
+        status = int(status_text[:3])
         if 100 <= status < 200:
-            return bool(received)
+            return bool(received_bytes)
         headers: dict[str, str] = {}
         for line in lines:
             name, _, value = line.partition(":")
             headers[name.strip().lower()] = value.strip()
         self._exchange.status, self._exchange.headers = status, headers
         self._close_after = version != "HTTP/1.1" or "close" in headers.get("connection", "").lower()
-        self._left = self._length(status, headers)
-        if self._left > LARGEST:
+        self._remaining = self._body_length(status, headers)
+        if self._remaining > LARGEST:
             raise TooLarge
         return True
 
-    def _length(self, status: int, headers: Mapping[str, str]) -> int:
+    def _body_length(self, status: int, headers: Mapping[str, str]) -> int:
         if status in _NO_BODY or (self._tunnel and status == 200):
             return 0
         if "chunked" in headers.get("transfer-encoding", "").lower():
             self._parts, self._size = [], 0
             return -2
-        told = headers.get("content-length")
-        if told is None:
+        content_length = headers.get("content-length")
+        if content_length is None:
             self._close_after = True
             return -3
-        if not told.isdecimal():
+        if not content_length.isdecimal():
             raise NoHttp("what came is no HTTP")
-        return int(told)
+        return int(content_length)
 
-    def _body(self) -> None:
-        if self._left == -2:
-            self._chunks()
-        elif self._left >= 0 and len(self._received) >= self._left:
-            body = bytes(self._received[: self._left])
-            del self._received[: self._left]
-            self._finish(body)
+    def _read_body(self) -> None:
+        if self._remaining == -2:
+            self._read_chunks()
+        elif self._remaining >= 0 and len(self._received) >= self._remaining:
+            body = bytes(self._received[: self._remaining])
+            del self._received[: self._remaining]
+            self._finish_exchange(body)
         elif len(self._received) > LARGEST:
             raise TooLarge
 
-    def _chunks(self) -> None:
-        """Take whole chunks off what was received; the last one is empty, and other headers may follow it."""
-        received, start = self._received, 0
-        while (line := received.find(b"\n", start)) >= 0:
-            size = _HEXADECIMAL.match(received, start)
+    def _read_chunks(self) -> None:
+        """The last chunk is empty and may be followed by trailers."""
+        received_bytes, start = self._received, 0
+        while (line := received_bytes.find(b"\n", start)) >= 0:
+            size = _HEXADECIMAL.match(received_bytes, start)
             if size is None:
                 raise NoHttp("what came is no HTTP")
             length = int(size[0], 16)
             if length == 0:
-                if _END_OF_HEAD.search(received, line) is None:
+                if _END_OF_HEAD.search(received_bytes, line) is None:
                     break
-                received.clear()
-                self._finish(b"".join(self._parts))
+                received_bytes.clear()
+                self._finish_exchange(b"".join(self._parts))
                 return
             if self._size + length > LARGEST:
                 raise TooLarge
             end = line + 1 + length
-            after = received.find(b"\n", end, end + 2)
+            after = received_bytes.find(b"\n", end, end + 2)
             if after < 0:
-                if len(received) >= end + 2:
+                if len(received_bytes) >= end + 2:
                     raise NoHttp("what came is no HTTP")
                 break
-            self._parts.append(bytes(received[line + 1 : end]))
+            self._parts.append(bytes(received_bytes[line + 1 : end]))
             self._size += length
             start = after + 1
-        del received[:start]
+        del received_bytes[:start]
 
-    def _finish(self, body: bytes) -> None:
+    def _finish_exchange(self, body: bytes) -> None:
         waiter, self._waiter = self._waiter, None
-        if self._received:  # more than was asked for
+        if self._received:  # more data than the reply has
             self._close_after = True
-        self._left = -1
+        self._remaining = -1
         if waiter is not None and not waiter.done():
             self._exchange.body = body
             waiter.set_result(None)
 
-    def _fail(self, error: Exception) -> None:
+    def _fail_exchange(self, error: Exception) -> None:
         waiter, self._waiter = self._waiter, None
         if waiter is not None and not waiter.done():
             waiter.set_exception(error)
 
 
 @functools.cache
-def _trust() -> ssl.SSLContext:
-    """What makes a server the one that it says it is; made once, since reading all certificates takes 20 ms."""
+def _ssl_context() -> ssl.SSLContext:
+    """Cached, since reading all certificates takes 20 ms."""
     import ssl
 
     context = ssl.create_default_context()
@@ -331,7 +327,7 @@ def _trust() -> ssl.SSLContext:
 
 
 async def speaks_tls(url: str) -> bool:
-    """Whether the server at an address would speak TLS, whoever it is: nothing is sent to it."""
+    """Return True if the server at an address accepts TLS with any certificate. Nothing is sent."""
     import ssl
 
     parts = urlsplit(url)
@@ -339,18 +335,18 @@ async def speaks_tls(url: str) -> bool:
     anybody.check_hostname, anybody.verify_mode = False, ssl.CERT_NONE
     try:
         async with asyncio.timeout(CONNECT_SECONDS):
-            _, writer = await asyncio.open_connection(_name(parts), parts.port or 80, ssl=anybody)
+            _, writer = await asyncio.open_connection(_ascii_hostname(parts), parts.port or 80, ssl=anybody)
     except (OSError, TimeoutError):
         return False
     writer.transport.abort()
     return True
 
 
-def why_unconnected(error: OSError) -> str:
-    """Why there is no connection; what a user can do about a certificate or a missing one stands with it."""
-    unproven = getattr(error, "verify_message", "")
-    if unproven:
-        return f"its certificate is not trusted: {unproven}; name the certificate's file in SSL_CERT_FILE"
+def connection_failure_reason(error: OSError) -> str:
+    """Return why there is no connection, with a remedy for certificate and TLS errors."""
+    certificate_error = getattr(error, "verify_message", "")
+    if certificate_error:
+        return f"its certificate is not trusted: {certificate_error}; name the certificate's file in SSL_CERT_FILE"
     if getattr(error, "reason", "") == "WRONG_VERSION_NUMBER":
         return "it speaks no TLS there; write http:// in place of https://"
     if isinstance(error, ConnectionRefusedError):
@@ -358,27 +354,30 @@ def why_unconnected(error: OSError) -> str:
     return str(error.strerror or error)
 
 
-def _name(where: SplitResult) -> str:
+def _ascii_hostname(where: SplitResult) -> str:
     name = where.hostname or ""
     return name if name.isascii() else name.encode("idna").decode()
 
 
-def _host(where: SplitResult) -> str:
-    """The name of a server as the header Host has it."""
-    name = _name(where)
-    shown = f"[{name}]" if ":" in name else name
-    return shown if where.port in {None, {"http": 80, "https": 443}[where.scheme]} else f"{shown}:{where.port}"
+def _host_header(where: SplitResult) -> str:
+    name = _ascii_hostname(where)
+    bracketed_name = f"[{name}]" if ":" in name else name
+    return (
+        bracketed_name
+        if where.port in {None, {"http": 80, "https": 443}[where.scheme]}
+        else f"{bracketed_name}:{where.port}"
+    )
 
 
-def _credentials(proxy: SplitResult) -> dict[str, str]:
+def _proxy_credentials(proxy: SplitResult) -> dict[str, str]:
     if proxy.username is None:
         return {}
     words = f"{unquote(proxy.username)}:{unquote(proxy.password or '')}"
     return {"Proxy-Authorization": f"Basic {base64.b64encode(words.encode()).decode()}"}
 
 
-def _lines(first: str, headers: Mapping[str, str]) -> bytes:
+def _encode_headers(first: str, headers: Mapping[str, str]) -> bytes:
     text = "".join([f"{first}\r\n", *(f"{name}: {value}\r\n" for name, value in headers.items())])
     if text.count("\n") != len(headers) + 1 or text.count("\r") != len(headers) + 1:
         raise InputError("the key of a server must not have line breaks in it; look at what key_env or key_file names")
-    return text.encode().replace(b"%", b"%%")
+    return text.encode().replace(b"%", b"%%")  # `post` fills in Content-Length with the % operator

@@ -1,4 +1,4 @@
-"""Proxies between us and servers, as the environment names them."""
+"""Proxies for requests, from the environment."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ from fullbench.models.wire.server_urls import fault_of
 
 
 def proxy_for(url: str) -> str | None:
-    """The proxy that the environment names for this address; looked up once, since every call would cost."""
+    """Return the environment's proxy for an address, or None. Keep the result: a lookup for every call is slow."""
     parts = urlsplit(url)
     if is_local(url) or proxy_bypass(parts.hostname or ""):
         return None
-    named = getproxies()
-    which = parts.scheme if parts.scheme in named else "all"
-    proxy = named.get(which)
+    proxies = getproxies()
+    proxy_key = parts.scheme if parts.scheme in proxies else "all"
+    proxy = proxies.get(proxy_key)
     if proxy is not None and proxy.startswith("socks"):
         raise ModelError(
-            f"{which}_proxy names a proxy that speaks SOCKS, which is not spoken here; name one that speaks HTTP in "
+            f"{proxy_key}_proxy names a proxy that speaks SOCKS, which is not spoken here; name one that speaks "
+            "HTTP in "
             f"{parts.scheme}_proxy, or ask without one: no_proxy={parts.hostname}"
         )
     if proxy is not None and (fault := fault_of(proxy if "://" in proxy else f"http://{proxy}")) is not None:
-        # What stands there may hold a password, and is not shown.
-        raise ModelError(f"the proxy that {which}_proxy names {fault}; mend the variable, or unset it")
+        # The value may contain a password, so the error does not show it.
+        raise ModelError(f"the proxy that {proxy_key}_proxy names {fault}; mend the variable, or unset it")
     return proxy

@@ -1,4 +1,4 @@
-"""How fast to ask: so many a minute, and as many at a time as the server bears."""
+"""Rate limits: calls and tokens per minute, and an adaptive number of concurrent calls."""
 
 from __future__ import annotations
 
@@ -17,23 +17,21 @@ REST = 8
 
 
 class Rate(Protocol):
-    """So many a minute."""
+    """A limit per minute."""
 
     def take(self, amount: float = 1.0) -> float:
-        """Take a turn for `amount`; the seconds to wait for it."""
+        """Take a turn for `amount` and return the seconds to wait for it."""
 
     def tighten(self, per_minute: float) -> None:
-        """So many a minute at most, from now on."""
+        """Lower the limit to `per_minute` if it is higher."""
 
     def correct(self, difference: float) -> None:
-        """What was taken turned out to be so much more (or less)."""
+        """Add `difference` to an amount already taken, when the true amount is known."""
 
 
 class Pace:
-    """So many a minute, evenly: whoever comes is told when it is his turn.
-
-    A second of standing idle may be caught up with, no more. Plain arithmetic behind a lock, so that several threads
-    may share one.
+    """A limit per minute, spread evenly: each caller gets the time of its turn.
+    At most one second of idle time may be caught up. A lock makes it safe to share between threads.
     """
 
     def __init__(self, per_minute: float, clock: Callable[[], float] = time.monotonic) -> None:
@@ -43,31 +41,29 @@ class Pace:
         self._lock = threading.Lock()
 
     def take(self, amount: float = 1.0) -> float:
-        """Take a turn for `amount`; the seconds to wait for it."""
+        """Take a turn for `amount` and return the seconds to wait for it."""
         with self._lock:
             now = self._clock()
-            turn = max(self._turn, now - 1.0)
+            turn = max(self._turn, now - 1.0)  # at most one idle second may be caught up
             self._turn = turn + amount * self._each
             return max(0.0, turn - now)
 
     def tighten(self, per_minute: float) -> None:
-        """So many a minute at most, from now on."""
+        """Lower the limit to `per_minute` if it is higher."""
         with self._lock:
             self._each = max(self._each, 60.0 / per_minute)
 
     def correct(self, difference: float) -> None:
-        """What was taken turned out to be so much more (or less)."""
+        """Add `difference` to an amount already taken, when the true amount is known."""
         with self._lock:
             self._turn += difference * self._each
 
 
 class Throttle:
-    """How many calls may be in flight: doubled until that no longer helps, then raised by little; halved when the
-    server says it has too much to do.
+    """Adaptive number of calls in flight: doubled while that helps, then raised slowly; halved on overload.
 
-    A round is as many good calls as may be in flight; a step that brought no more of them a second is taken back, and
-    tried again after some rounds. Calls that were sent before the last halving do not halve again:
-    they tell of the same jam.
+    A round is as many successful calls as may be in flight. A step that did not raise the rate is undone and tried
+    again after some rounds. Calls sent before the last halving do not halve again: they report the same overload.
     """
 
     def __init__(self, start: int, ceiling: int, clock: Callable[[], float] = time.monotonic) -> None:
@@ -77,8 +73,8 @@ class Throttle:
         self._active = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._steep = True
-        self._halved = clock()
-        self._rest = 0
+        self._halved_at = clock()
+        self._rounds_to_pause = 0
         self._best = 0.0
         self._before = self.width
         self._begin_round()
@@ -88,7 +84,7 @@ class Throttle:
         self._since = self.clock()
 
     async def enter(self) -> None:
-        """Wait for a free place and take it."""
+        """Wait for a free slot and take it."""
         if self._active < self.width and not self._waiting:
             self._active += 1
             return
@@ -102,7 +98,7 @@ class Throttle:
             raise
 
     def leave(self) -> None:
-        """Give the place back."""
+        """Give the slot back."""
         self._active -= 1
         while self._waiting and self._active < self.width:
             place = self._waiting.popleft()
@@ -110,8 +106,8 @@ class Throttle:
                 self._active += 1
                 place.set_result(None)
 
-    def went_well(self) -> None:
-        """A call was answered; at the end of a round, see whether more would help."""
+    def record_success(self) -> None:
+        """Count an answered call; at the end of a round, check whether more calls would help."""
         self._good += 1
         if self._good >= self.width:
             if self.width < self._ceiling and self._active * 2 >= self.width:
@@ -119,54 +115,53 @@ class Throttle:
             self._begin_round()
 
     def _end_round(self, rate: float) -> None:
-        helped = rate > self._best * (1.25 if self._steep else 1.02)
-        if self._rest:
-            self._rest -= 1
+        is_faster = rate > self._best * (1.25 if self._steep else 1.02)
+        if self._rounds_to_pause:
+            self._rounds_to_pause -= 1
             self._best = rate
-            if not self._rest:
+            if not self._rounds_to_pause:
                 self._grow()
-        elif helped:
+        elif is_faster:
             self._best = rate
             self._grow()
         else:
             self.width = self._before
             self._steep = False
-            self._rest = REST
+            self._rounds_to_pause = REST
 
     def _grow(self) -> None:
         self._before = self.width
         more = self.width if self._steep else max(1, self.width // 8)
         self.width = min(self._ceiling, self.width + more)
 
-    def was_too_much(self, sent: float, wait: float | None = None) -> None:
-        """The server has too much to do; the call was sent at `sent`, and the server may have asked for a `wait`.
-
-        The wait is the call's own affair here; a throttle that is shared passes it on.
+    def record_overload(self, sent_at: float, wait: float | None = None) -> None:
+        """Halve the width: the server is overloaded. `sent_at` is when the call was sent.
+        `wait`, the pause that the server requested, is handled by the call itself; a shared throttle passes it on.
         """
-        if sent < self._halved:
+        if sent_at < self._halved_at:
             return
         self.width = self._before = max(1, self.width // 2)
-        self._halved = self.clock()
+        self._halved_at = self.clock()
         self._steep = False
-        self._rest = 0
+        self._rounds_to_pause = 0
         self._best = 0.0
         self._begin_round()
 
     async def close(self) -> None:
-        """No further call comes."""
+        """Do nothing; a shared throttle can release its resources here."""
 
 
-class Office(Protocol):
-    """Who keeps the limits of a server: this process alone, or one for all machines of a cluster."""
+class RateLimits(Protocol):
+    """Owner of a server's limits: this process alone, or one place for all machines of a cluster."""
 
     def rate(self, server: str, what: str, per_minute: float) -> Rate: ...
 
     def throttle(self, server: str, start: int, ceiling: int | None) -> Throttle:
-        """How many calls may be in flight. Without a ceiling, as many as the server bears."""
+        """Return the throttle of a server. Without a ceiling it adapts to the server."""
 
 
-class Alone:
-    """Every model keeps its own limits."""
+class ProcessRateLimits:
+    """Limits kept separately by each model in this process."""
 
     def rate(self, server: str, what: str, per_minute: float) -> Rate:
         return Pace(per_minute)
@@ -175,20 +170,20 @@ class Alone:
         return Throttle(start, ceiling or CEILING)
 
 
-ALONE = Alone()
-_office: ContextVar[Office] = ContextVar("office", default=ALONE)
+PROCESS_RATE_LIMITS = ProcessRateLimits()
+_current_rate_limits: ContextVar[RateLimits] = ContextVar("office", default=PROCESS_RATE_LIMITS)
 
 
-def office() -> Office:
-    """Who keeps the limits here and now."""
-    return _office.get()
+def current_rate_limits() -> RateLimits:
+    """Return the rate limits of this context."""
+    return _current_rate_limits.get()
 
 
 @contextmanager
-def kept_by(keeper: Office) -> Iterator[None]:
-    """Let `keeper` keep the limits of whatever is asked inside."""
-    token = _office.set(keeper)
+def use_rate_limits(rate_limits: RateLimits) -> Iterator[None]:
+    """Use `rate_limits` for calls inside this context."""
+    token = _current_rate_limits.set(rate_limits)
     try:
         yield
     finally:
-        _office.reset(token)
+        _current_rate_limits.reset(token)

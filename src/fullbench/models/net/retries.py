@@ -1,4 +1,4 @@
-"""One prompt's attempts: how many there were."""
+"""Attempts of one prompt: their counts, and the wait before the next one."""
 
 from __future__ import annotations
 
@@ -13,51 +13,47 @@ from fullbench.models.wire.reply_parsing import Trouble
 
 RATE_LIMITED = 429
 GARBLED_TRIES = 2
-"""An answer of a wrong form is paid for and mostly comes again: it is asked for once more, not `attempts` times."""
+"""A malformed answer is billed and mostly comes again, so it is requested once more, not `attempts` times."""
 
 
 @dataclass(slots=True)
 class Tries:
-    """The attempts at one prompt: how many were sent, how many of them failed by more than a rate limit."""
+    """Attempts at one prompt: how many were sent, and how many failed other than by a rate limit."""
 
-    give_up: float
-    sent: int = 0
-    limited: int = 0
-    garbled: int = 0
-    last: str = ""
+    deadline: float
+    sent_count: int = 0
+    rate_limited_count: int = 0
+    garbled_count: int = 0
+    last_error: str = ""
 
-    def count(self, trouble: Trouble) -> None:
-        self.sent += 1
-        self.limited += trouble.status == RATE_LIMITED
-        self.garbled += trouble.kind == "garbled"
-        tries = "1 attempt" if self.sent == 1 else f"{self.sent} attempts"
-        self.last = f"no answer after {tries}; the last one: {trouble.message}"
+    def count_attempt(self, trouble: Trouble) -> None:
+        self.sent_count += 1
+        self.rate_limited_count += trouble.status == RATE_LIMITED
+        self.garbled_count += trouble.kind == "garbled"
+        tries = "1 attempt" if self.sent_count == 1 else f"{self.sent_count} attempts"
+        self.last_error = f"no answer after {tries}; the last one: {trouble.message}"
 
     @property
-    def failed(self) -> int:
-        """A rate limit is waited for, as long as `patience` lasts, and uses up no attempt."""
-        return self.sent - self.limited
+    def failed_count(self) -> int:
+        """Return the attempts used up. A rate limit uses none: it is waited for as long as `patience` lasts."""
+        return self.sent_count - self.rate_limited_count
 
 
-def lasting(prompt: Prompt) -> FailureKind:
-    """Whether a prompt that cannot be written will never be: a picture that is broken stays so, one that is not there
-    may come back."""
+def prompt_failure_kind(prompt: Prompt) -> FailureKind:
+    """Return how lasting an unwritable prompt's failure is: a broken picture stays, a missing file may return."""
     files = [picture.source for turn in prompt.turns for picture in turn.pictures if isinstance(picture.source, Path)]
     return "permanent" if all(file.exists() for file in files) else "passing"
 
 
-# How long to wait before a prompt is sent again.
-
 LONGEST_WAIT = 30.0
 
 
-def wait_for(trouble: Trouble, tries: Tries, limits: Limits) -> float:
-    """What the server asks for and a little more, else a random time that grows with every attempt.
-
-    A server that goes on refusing after the time that it named itself is waited for longer each time.
+def retry_delay(trouble: Trouble, tries: Tries, limits: Limits) -> float:
+    """Return the wait that the server requested plus a little, else a random time that grows with each attempt.
+    A server that still refuses after the time it named is waited for longer each time.
     """
-    drawn = random.uniform(0, min(LONGEST_WAIT, limits.backoff * 2.0 ** min(tries.sent, 30)))
+    random_delay = random.uniform(0, min(LONGEST_WAIT, limits.backoff * 2.0 ** min(tries.sent_count, 30)))
     if trouble.wait is None:
-        return drawn
-    asked = trouble.wait + random.uniform(0, min(1.0, 0.1 * trouble.wait))
-    return asked if tries.limited <= 1 else max(asked, drawn)
+        return random_delay
+    requested_delay = trouble.wait + random.uniform(0, min(1.0, 0.1 * trouble.wait))
+    return requested_delay if tries.rate_limited_count <= 1 else max(requested_delay, random_delay)

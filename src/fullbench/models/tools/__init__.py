@@ -1,1 +1,1 @@
-"""Tools that look at a picture and take notes: what stands in it, what is written in it, which colours it has."""
+"""Tools that write notes on a picture: its objects, its text, its colours."""

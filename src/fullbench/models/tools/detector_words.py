@@ -1,4 +1,4 @@
-"""Words for what the detector knows: which kinds of things a text names, in English or Chinese, and how many."""
+"""Words for the detector's labels: the labels and counts that a text names, in English or Chinese."""
 
 from __future__ import annotations
 
@@ -21,48 +21,48 @@ _PLURALS = {"person": "people", "knife": "knives", "mouse": "mice", "sheep": "sh
 
 
 @cache
-def _table() -> dict[str, str]:
-    """Every word that names a kind of thing, by the kind."""
+def _labels_by_word() -> dict[str, str]:
     text = (resources.files("fullbench.models.tools") / "words.tsv").read_text(encoding="utf-8")
     rows = [line.split("\t") for line in text.splitlines()]
     return {word: label for label, english, chinese in rows for word in f"{english}|{chinese}".split("|")}
 
 
 @cache
-def _pattern() -> re.Pattern[str]:
-    words = sorted(_table(), key=len, reverse=True)
+def _word_pattern() -> re.Pattern[str]:
+    words = sorted(_labels_by_word(), key=len, reverse=True)
     english = "|".join(word.replace(" ", r"[\s-]") for word in words if word.isascii())
     return re.compile(rf"\b({english})(?:e?s)?\b|({'|'.join(word for word in words if not word.isascii())})")
 
 
 def labels_named(text: str) -> list[str]:
-    """The kinds of things that a text names, in order, each once. A hot dog is no dog.
+    """Return the labels that a text names, in order and without repeats. A hot dog is no dog.
 
     >>> labels_named("Two men beside a hot dog stand; 一只猫在桌子上。")
     ['person', 'hot dog', 'cat', 'dining table']
     """
-    return list(dict.fromkeys(label for label, _ in _named(text)))
+    return list(dict.fromkeys(label for label, _ in _find_labels(text)))
 
 
-def _named(text: str) -> list[tuple[str, int]]:
-    """Each kind named and where."""
-    table = _table()
+def _find_labels(text: str) -> list[tuple[str, int]]:
+    table = _labels_by_word()
     return [
         (table[re.sub(r"[\s-]", " ", match[1]) if match[1] else match[2]], match.start())
-        for match in _pattern().finditer(text.lower())
+        for match in _word_pattern().finditer(text.lower())
     ]
 
 
 def numbers_in(text: str) -> list[int]:
-    """The numbers that a text says, in digits or words; an article is none.
+    """Return the numbers in a text, as digits or words; an article is not a number.
 
     >>> numbers_in("There are two cats, 3 dogs, a car and no bird; 还有四个人。")
     [2, 3, 0, 4]
     """
-    return [_value(match) for match in _NUMBER.finditer(text) if (match["word"] or "").lower() not in {"a", "an"}]
+    return [
+        _number_value(match) for match in _NUMBER.finditer(text) if (match["word"] or "").lower() not in {"a", "an"}
+    ]
 
 
-def _value(match: re.Match[str]) -> int:
+def _number_value(match: re.Match[str]) -> int:
     if match["digits"]:
         return int(match["digits"])
     if match["chinese"]:
@@ -72,7 +72,7 @@ def _value(match: re.Match[str]) -> int:
 
 
 def count_of(text: str, label: str) -> int | None:
-    """How many things of a kind a text says there are: the number last said right before a word for it.
+    """Return how many things of a kind a text claims: the last number right before a word for it.
 
     >>> count_of("I see a car and two people. So there are 2 people.", "person")
     2
@@ -80,41 +80,41 @@ def count_of(text: str, label: str) -> int | None:
     True
     """
     count = None
-    for named, begin in _named(text):
-        if named == label and (before := list(_NUMBER.finditer(text[max(0, begin - 24) : begin]))):
-            count = _value(before[-1])
+    for mention, begin in _find_labels(text):
+        if mention == label and (before := list(_NUMBER.finditer(text[max(0, begin - 24) : begin]))):
+            count = _number_value(before[-1])
     return count
 
 
-def plural(label: str) -> str:
-    """More than one of a kind.
+def plural_form(label: str) -> str:
+    """Return the plural of a label.
 
-    >>> plural("person"), plural("dog"), plural("bus")
+    >>> plural_form("person"), plural_form("dog"), plural_form("bus")
     ('people', 'dogs', 'buses')
     """
     return _PLURALS.get(label, f"{label}s")
 
 
-def counted(label: str, count: int) -> str:
-    """So many of a kind, in words.
+def count_phrase(label: str, count: int) -> str:
+    """Return a count of things in words.
 
-    >>> counted("person", 2), counted("apple", 1), counted("tv", 0)
+    >>> count_phrase("person", 2), count_phrase("apple", 1), count_phrase("tv", 0)
     ('2 people', 'an apple', 'no TVs')
     """
     if count == 1:
-        single = label.removesuffix("s") if label == "skis" else f"pair of {label}" if _paired(label) else label
+        single = label.removesuffix("s") if label == "skis" else f"pair of {label}" if _is_paired(label) else label
         return f"a{'n' if single[0] in 'aeiou' else ''} {single}"
-    return f"{count or 'no'} {plural(label)}"
+    return f"{count or 'no'} {plural_form(label)}"
 
 
-def _paired(label: str) -> bool:
+def _is_paired(label: str) -> bool:
     return label in {"scissors", "eye glasses"}
 
 
-def listed(words: Sequence[str]) -> str:
-    """Words as one speaks them.
+def join_words(words: Sequence[str]) -> str:
+    """Join phrases with commas and a final "and".
 
-    >>> listed(["a car"]), listed(["a car", "2 dogs", "a kite"])
+    >>> join_words(["a car"]), join_words(["a car", "2 dogs", "a kite"])
     ('a car', 'a car, 2 dogs and a kite')
     """
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

@@ -1,7 +1,7 @@
-"""Tools that tell less than another: part of what it noted and nothing else, so that one ability includes the other.
+"""Tools that return a subset of another tool's notes.
 
-A narrowed tool never says what the whole one would deny: it keeps silent about the rest. So contestants can be lined up
-each of whom knows all that the one before knows, and more.
+A limited tool never contradicts the full one; it omits the rest. So contestants can be ranked in advance: each knows
+everything that the previous one knows, and more.
 """
 
 from __future__ import annotations
@@ -14,32 +14,32 @@ from fullbench.models.tools.picture_notes import kinds_of
 
 
 @dataclass(frozen=True)
-class Narrowed:
-    """A tool's name, the tool whose notes it tells a part of, and which part."""
+class LimitedToolSpec:
+    """A limited tool's name, its full tool, and the function that selects its part of the notes."""
 
     name: str
-    whole: str
+    full_tool_name: str
     part: Callable[[Any], Any]
 
 
-def _kinds(things: list[Any]) -> dict[str, float]:
+def _keep_kinds(things: list[Any]) -> dict[str, float]:
     return kinds_of((label, sure) for label, sure, _ in things)
 
 
-def _first(lines: list[str]) -> list[str]:
+def _keep_first_line(lines: list[str]) -> list[str]:
     return lines[:1]
 
 
-def _widest(shares: Mapping[str, float]) -> dict[str, float]:
+def _keep_widest_colour(shares: Mapping[str, float]) -> dict[str, float]:
     return dict(sorted(shares.items(), key=lambda pair: (-pair[1], pair[0]))[:1])
 
 
-NARROWED: Mapping[str, Narrowed] = {
+LIMITED_TOOLS: Mapping[str, LimitedToolSpec] = {
     part.name: part
     for part in (
-        Narrowed("kinds", "objects", _kinds),
-        Narrowed("headline", "text", _first),
-        Narrowed("colour", "colours", _widest),
+        LimitedToolSpec("kinds", "objects", _keep_kinds),
+        LimitedToolSpec("headline", "text", _keep_first_line),
+        LimitedToolSpec("colour", "colours", _keep_widest_colour),
     )
 }
-"""Which kinds of things but neither how many nor where; the first line alone; the widest spread colour alone."""
+"""`kinds`: kinds without number and place; `headline`: the first line; `colour`: the most widespread colour."""

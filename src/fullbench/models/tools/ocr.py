@@ -1,4 +1,4 @@
-"""What is written in a picture, in English or Chinese, by RapidOCR."""
+"""Text in a picture, in English or Chinese, read by RapidOCR."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 SURE = 0.75
-"""A line that the reader is less sure of than this is not noted."""
+"""Lines with a lower confidence are not noted."""
 LONGEST = 1600
 NARROWEST = 4
-"""A picture more than so many times longer than wide is put on a wider sheet: the reader blows up the shorter side,
-and a strip of three pixels would fill the memory."""
+"""Pictures with a larger aspect ratio are padded: the reader enlarges the shorter side, and a strip of three
+pixels would fill the memory.
+"""
 
 
 class Text:
-    """The tool that notes writing."""
+    """Tool that notes text."""
 
     name = "text"
 
@@ -39,28 +40,28 @@ class Text:
         from rapidocr import RapidOCR
 
         threads = {
-            f"EngineConfig.onnxruntime.{kind}_op_num_threads": thread_count.half() for kind in ("intra", "inter")
+            f"EngineConfig.onnxruntime.{kind}_op_num_threads": thread_count.half_of_cores()
+            for kind in ("intra", "inter")
         }
         return RapidOCR(params={"Global.log_level": "critical", **threads})
 
     def look(self, image: Image) -> list[str]:
-        """The lines, as they stand from top to bottom."""
+        """Return the lines of text, from top to bottom."""
         import numpy as np
 
-        read = self._reader(np.asarray(_bounded(image))[:, :, ::-1])
+        read = self._reader(np.asarray(_fit_for_reader(image))[:, :, ::-1])  # RapidOCR expects BGR, as OpenCV does
         lines = zip(read.txts or (), read.scores or (), strict=True)
         return [line.strip() for line, sure in lines if sure >= SURE and line.strip()]
 
 
-def _bounded(image: Image) -> Image:
-    """The picture within sizes that the reader can take."""
+def _fit_for_reader(image: Image) -> Image:
     from PIL import Image as Images
 
-    fitted = image.convert("RGB")
-    fitted.thumbnail((LONGEST, LONGEST))
-    least = max(fitted.size) // NARROWEST
-    if min(fitted.size) >= least:
-        return fitted
-    sheet = Images.new("RGB", (max(fitted.width, least), max(fitted.height, least)), "white")
-    sheet.paste(fitted, (0, 0))
+    rgb_image = image.convert("RGB")
+    rgb_image.thumbnail((LONGEST, LONGEST))
+    least = max(rgb_image.size) // NARROWEST
+    if min(rgb_image.size) >= least:
+        return rgb_image
+    sheet = Images.new("RGB", (max(rgb_image.width, least), max(rgb_image.height, least)), "white")
+    sheet.paste(rgb_image, (0, 0))
     return sheet

@@ -1,8 +1,9 @@
-"""How well a text fits a picture, by what tools noted: the cosine of two bags.
+"""Fit of a text to a picture, computed from tools' notes. Neither measure is a CLIP score; use them if CLIP is missing.
 
-One bag holds the kinds of things seen, each by how sure the detector is of it, the words read, and the colours, by the
-root of their share; the other what the text names of these, and its other words, which no tool can confirm. So a text
-loses by naming what is not there and by talking about other things, as it does before CLIP. This is no CLIP score.
+`ToolMeasure` is the cosine of two bags. The picture's bag holds the kinds of objects (by confidence), the words read,
+and the colours (by the square root of their share). The text's bag holds what the text names of these, and its other
+words, which no tool can confirm. So, as with CLIP, a text loses by naming what is not there and by other talk.
+`ColourMeasure` compares only the colours that a text names with those of the picture.
 """
 
 from __future__ import annotations
@@ -24,10 +25,8 @@ from fullbench.models.tools.toolbox import Toolbox
 
 @dataclass(frozen=True)
 class Weights:
-    """What a thing and a colour weigh beside a word; a colour of the picture by the root of its share as well.
-
-    The defaults were chosen on real pictures and answers by `scripts/weigh.py`, which also says what such a choice is
-    worth on pictures that it did not see.
+    """Weights of an object and a colour relative to a word. `scripts/weigh.py` chose the defaults on real pictures and
+    answers, and estimates how well they hold on other pictures.
     """
 
     thing: float = 1.0
@@ -48,7 +47,7 @@ Bag = Mapping[tuple[str, str], float]
 
 
 def words_in(text: str) -> frozenset[str]:
-    """The words that say something: of three letters or more, numbers, and Chinese characters.
+    """Return the content words: three letters or more, numbers, and Chinese characters.
 
     >>> sorted(words_in("The sign says STOP 24 hours; 禁止停车"))
     ['24', 'hours', 'says', 'sign', 'stop', '停', '止', '禁', '车']
@@ -56,45 +55,41 @@ def words_in(text: str) -> frozenset[str]:
     return frozenset(_WORD.findall(text.lower())) - _COMMON
 
 
-def shown(notes: Notes, weights: Weights = DEFAULT) -> Bag:
-    """What is in the picture, as a bag."""
-    bag = {("thing", label): weights.thing * sure for label, sure in (notes.seen or {}).items()}
+def picture_bag(notes: Notes, weights: Weights = DEFAULT) -> Bag:
+    """Return the content of the picture as a bag."""
+    bag = {("thing", label): weights.thing * sure for label, sure in (notes.confidence_by_kind or {}).items()}
     bag |= {("word", word): 1.0 for line in notes.text or () for word in words_in(line)}
     return bag | {("colour", name): weights.colour * sqrt(share) for name, share in (notes.colours or {}).items()}
 
 
 @lru_cache(maxsize=4096)
-def said(text: str, weights: Weights = DEFAULT) -> Bag:
-    """What a text says, as a bag."""
+def text_bag(text: str, weights: Weights = DEFAULT) -> Bag:
+    """Return the content of a text as a bag."""
     things = {("thing", label): weights.thing for label in labels_named(text)}
     words = {("word", word): 1.0 for word in words_in(text)}
     return things | words | {("colour", name): weights.colour for name in colours_named(text)}
 
 
-def fit(notes: Notes, text: str, weights: Weights = DEFAULT) -> float | None:
-    """The cosine, from 0 to 1; None where the picture gave no notes or the text says nothing."""
-    there, spoken = shown(notes, weights), said(text, weights)
-    lengths = _length(there) * _length(spoken)
+def text_image_cosine(notes: Notes, text: str, weights: Weights = DEFAULT) -> float | None:
+    """Return the cosine, from 0 to 1, or None if there are no notes or the text has no content."""
+    picture_weights, text_weights = picture_bag(notes, weights), text_bag(text, weights)
+    lengths = _bag_norm(picture_weights) * _bag_norm(text_weights)
     if not lengths:
         return None
-    return min(1.0, sum(weight * spoken[key] for key, weight in there.items() if key in spoken) / lengths)
+    return min(
+        1.0, sum(weight * text_weights[key] for key, weight in picture_weights.items() if key in text_weights) / lengths
+    )
 
 
-def _length(bag: Bag) -> float:
+def _bag_norm(bag: Bag) -> float:
     return sqrt(sum(weight * weight for weight in bag.values()))
-
-
-# How well a text fits a picture, measured by tools: where no CLIP can be had. Neither of the two is a CLIP score.
-#
-# `ColourMeasure` compares the colours that a text names with those that the picture has, `ToolMeasure` all that the
-# tools note, things and writing too, with all that the text says.
 
 
 @dataclass(frozen=True)
 class ColourMeasure:
-    """The share of the colours named that the picture has, from -1 (none) to 1 (all). None where none is named."""
+    """Share of the named colours that the picture has, from -1 (none) to 1 (all). None if the text names none."""
 
-    tools: Toolbox = field(default_factory=lambda: Toolbox.named("colours"))
+    tools: Toolbox = field(default_factory=lambda: Toolbox.from_names("colours"))
 
     @property
     def name(self) -> str:
@@ -105,17 +100,17 @@ class ColourMeasure:
         return {"least": LEAST, "hues": {name: list(span) for name, span in HUES.items()}}
 
     def fit(self, picture: Picture, text: str) -> float | None:
-        named, there = colours_named(text), self.tools.notes(picture).colours
-        if there is None or not named:
+        named_colours, picture_colours = colours_named(text), self.tools.notes(picture).colours
+        if picture_colours is None or not named_colours:
             return None
-        return 2 * len(named & there.keys()) / len(named) - 1
+        return 2 * len(named_colours & picture_colours.keys()) / len(named_colours) - 1
 
 
 @dataclass(frozen=True)
 class ToolMeasure:
-    """The cosine of what the tools noted and what the text says, from 0 to 1: see `models.tools.text_image_fit`."""
+    """Cosine of the tools' notes and the text's content, from 0 to 1."""
 
-    tools: Toolbox = field(default_factory=lambda: Toolbox.named("objects+text+colours"))
+    tools: Toolbox = field(default_factory=lambda: Toolbox.from_names("objects+text+colours"))
     weights: Weights = DEFAULT
 
     @cached_property
@@ -127,4 +122,4 @@ class ToolMeasure:
         return {"tools": self.tools.versions, "bags": 1, **asdict(self.weights)}
 
     def fit(self, picture: Picture, text: str) -> float | None:
-        return fit(self.tools.notes(picture), text, self.weights)
+        return text_image_cosine(self.tools.notes(picture), text, self.weights)

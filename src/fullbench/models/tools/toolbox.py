@@ -1,4 +1,4 @@
-"""Some of the tools together: they look at each picture once, and what they noted is kept."""
+"""`Toolbox`: a set of tools that examine each picture once, with a cache of their notes."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from fullbench.core.picture import Picture
 from fullbench.errors import InputError
 from fullbench.models.tools.colour_tool import Colours
 from fullbench.models.tools.detector import Objects
-from fullbench.models.tools.limited_tools import NARROWED, Narrowed
+from fullbench.models.tools.limited_tools import LIMITED_TOOLS, LimitedToolSpec
 from fullbench.models.tools.ocr import Text
 from fullbench.models.tools.picture_notes import Notes
-from fullbench.models.wire.image_encoding import write_whole
-from fullbench.picture_decoding import flat, upright
+from fullbench.models.wire.image_encoding import write_atomically
+from fullbench.picture_decoding import apply_orientation, flatten_to_rgb
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
 
 class Tool(Protocol):
-    """Looks at a picture and notes something, as a JSON value. What changes its notes changes its version."""
+    """Examines a picture and returns notes as a JSON value. A change of its notes changes its version."""
 
     @property
     def name(self) -> str: ...
@@ -41,36 +41,36 @@ class Tool(Protocol):
 
 
 TOOLS: Mapping[str, Callable[[], Tool]] = {"objects": Objects, "text": Text, "colours": Colours}
-_LOOKING = Lock()
+_TOOL_LOCK = Lock()
 
 
 @cache
-def tool(name: str) -> Tool:
-    """The tool of that name, made once; one that lacks a package says which."""
+def get_tool(name: str) -> Tool:
+    """Return the tool of that name, created once. Raises if a package is missing."""
     if name not in TOOLS:
-        raise InputError(f"there is no tool {name!r}; known: {', '.join((*TOOLS, *NARROWED))}, and none")
+        raise InputError(f"there is no tool {name!r}; known: {', '.join((*TOOLS, *LIMITED_TOOLS))}, and none")
     return TOOLS[name]()
 
 
 @dataclass(frozen=True)
 class Toolbox:
-    """Some tools. Notes are kept by the picture's digest and the tool's version, in memory and in the cache folder."""
+    """A set of tools. Notes are cached by picture digest and tool version, in memory and on disk."""
 
-    tools: Sequence[Tool | Part]
-    _kept: dict[str, Notes] = field(default_factory=dict, init=False, repr=False, compare=False)
+    tools: Sequence[Tool | LimitedTool]
+    _notes_by_digest: dict[str, Notes] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
-    def named(cls, names: str) -> Toolbox:
-        """Tools by name with plus signs between, in any order: `objects+text+colours`, or `none`."""
-        asked = [] if names == "none" else names.split("+")
-        twice = sorted({name for name in asked if asked.count(name) > 1})
-        if twice:
-            raise InputError(f"the tool {twice[0]!r} is named twice in {names!r}; keep one")
-        for part in NARROWED.values():
-            if {part.name, part.whole} <= set(asked):
-                raise InputError(f"the tool {part.name!r} tells a part of what {part.whole!r} tells; keep one")
-        tools = {name: _made(name) for name in asked}
-        return cls([tools[name] for name in (*TOOLS, *NARROWED) if name in tools])
+    def from_names(cls, names: str) -> Toolbox:
+        """Build tools from names joined by plus signs, in any order: `objects+text+colours`, or `none`."""
+        tool_names = [] if names == "none" else names.split("+")
+        duplicates = sorted({name for name in tool_names if tool_names.count(name) > 1})
+        if duplicates:
+            raise InputError(f"the tool {duplicates[0]!r} is named twice in {names!r}; keep one")
+        for part in LIMITED_TOOLS.values():
+            if {part.name, part.full_tool_name} <= set(tool_names):
+                raise InputError(f"the tool {part.name!r} tells a part of what {part.full_tool_name!r} tells; keep one")
+        tools = {name: _build_tool(name) for name in tool_names}
+        return cls([tools[name] for name in (*TOOLS, *LIMITED_TOOLS) if name in tools])
 
     @property
     def name(self) -> str:
@@ -81,54 +81,56 @@ class Toolbox:
         return {each.name: each.version for each in self.tools}
 
     def notes(self, picture: Picture) -> Notes:
-        """What the tools note about a picture."""
-        if picture.digest not in self._kept:
-            self._kept[picture.digest] = Notes.of({each.name: _looked(each, picture) for each in self.tools})
-        return self._kept[picture.digest]
+        """Return the tools' notes on a picture."""
+        if picture.digest not in self._notes_by_digest:
+            self._notes_by_digest[picture.digest] = Notes.from_json(
+                {each.name: _take_notes(each, picture) for each in self.tools}
+            )
+        return self._notes_by_digest[picture.digest]
 
 
 @dataclass(frozen=True)
-class Part:
-    """A narrowed tool with the whole one behind it, whose notes are taken, and kept, but once."""
+class LimitedTool:
+    """A limited tool and its full tool, whose notes are taken and cached once."""
 
-    narrowed: Narrowed
-    whole: Tool
+    spec: LimitedToolSpec
+    full_tool: Tool
 
     @property
     def name(self) -> str:
-        return self.narrowed.name
+        return self.spec.name
 
     @property
     def version(self) -> str:
-        return f"part 1 of {self.whole.version}"
+        return f"part 1 of {self.full_tool.version}"
 
 
-def _made(name: str) -> Tool | Part:
-    narrowed = NARROWED.get(name)
-    return tool(name) if narrowed is None else Part(narrowed, tool(narrowed.whole))
+def _build_tool(name: str) -> Tool | LimitedTool:
+    spec = LIMITED_TOOLS.get(name)
+    return get_tool(name) if spec is None else LimitedTool(spec, get_tool(spec.full_tool_name))
 
 
-def _looked(each: Tool | Part, picture: Picture) -> Any:
-    """What a tool noted, now or before. Tools are not safe to share between threads, so one looks at a time."""
-    if isinstance(each, Part):
-        return each.narrowed.part(_looked(each.whole, picture))
+def _take_notes(each: Tool | LimitedTool, picture: Picture) -> Any:
+    """Tools are not thread-safe, so one runs at a time."""
+    if isinstance(each, LimitedTool):
+        return each.spec.part(_take_notes(each.full_tool, picture))
     file = cache_folder() / "notes" / f"{picture.digest[:32]}-{each.name}-{digest(each.version)[:8]}.json"
     with suppress(OSError, ValueError):
         return json.loads(file.read_text(encoding="utf-8"))
-    with _LOOKING:
-        noted = each.look(opened(picture))
+    with _TOOL_LOCK:
+        notes = each.look(open_picture(picture))
     with suppress(OSError):
-        write_whole(file, json.dumps(noted, ensure_ascii=False).encode())
-    return noted
+        write_atomically(file, json.dumps(notes, ensure_ascii=False).encode())
+    return notes
 
 
-def opened(picture: Picture) -> Image:
-    """The picture as it is meant to be seen: upright, in three colours."""
+def open_picture(picture: Picture) -> Image:
+    """Decode a picture upright and in RGB."""
     from PIL import Image
 
     try:
         with Image.open(BytesIO(picture.data())) as image:
-            return flat(upright(image))
+            return flatten_to_rgb(apply_orientation(image))
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         where = picture.source if isinstance(picture.source, Path) else None
         raise InputError(f"the picture {picture.digest[:12]} cannot be decoded ({error})", path=where) from error

@@ -1,1 +1,1 @@
-"""Request and response payloads."""
+"""Request and response payloads: encoding of pictures, parsing of replies, token estimates, batch lines."""

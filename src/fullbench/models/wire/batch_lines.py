@@ -1,7 +1,7 @@
-"""Requests by the file: the lines that batch services take, and the lines that come back.
+"""Lines of batch files: the requests that batch services take, and the results that come back.
 
-OpenAI's lines are read and written by vLLM's offline mode as well. Anthropic's and Gemini's follow the providers' own
-client libraries (`anthropic`, `google-genai`).
+vLLM's offline mode also reads and writes OpenAI's lines. Anthropic's and Gemini's follow the providers' own client
+libraries (`anthropic`, `google-genai`).
 """
 
 from __future__ import annotations
@@ -16,30 +16,30 @@ from fullbench.core.call import FailureKind
 from fullbench.core.model import Model, Prompt, Reply
 from fullbench.models.chat_model import ChatModel
 from fullbench.models.dialects import Answer
-from fullbench.models.wire.reply_parsing import Tally, Trouble, read_payload, refused
-from fullbench.models.wire.untrusted_json import loaded
+from fullbench.models.wire.reply_parsing import Trouble, UsageCounter, read_payload, trouble_from_payload
+from fullbench.models.wire.untrusted_json import parse_json
 
 ENDPOINT = "/v1/chat/completions"
-RATE = 0.5
-"""What a request costs in a batch, as a share of its live price; providers ask for half."""
+BATCH_PRICE_SHARE = 0.5
+"""Price of a batch request as a share of its live price; providers charge half."""
 
 
 class Form(ABC):
-    """How one service writes a request into a line, and what came of it into another."""
+    """Line format of one batch service."""
 
     @abstractmethod
     def line(self, name: str, body: bytes) -> bytes:
-        """The line that asks, without its line break; `name` comes back with the reply."""
+        """Return the request line without its line break; `name` comes back with the reply."""
 
     @abstractmethod
     def result(self, line: Mapping[str, Any]) -> Any:
-        """The body that a live call would have brought, parsed, or the `Trouble` why there is none."""
+        """Return the parsed body that a live call would have returned, or the `Trouble` if there is none."""
 
 
 class OpenAIForm(Form):
-    """OpenAI puts an error into the response's body, vLLM beside the response."""
+    """OpenAI puts an error into the response's body, vLLM next to the response."""
 
-    _UNASKED: ClassVar = {
+    _NOT_SENT_REASONS: ClassVar = {
         "batch_expired": "the batch expired before this was asked",
         "batch_cancelled": "the batch was cancelled before this was asked",
     }
@@ -49,26 +49,26 @@ class OpenAIForm(Form):
         return head[:-1] + b',"body":' + body + b"}"
 
     def result(self, line: Mapping[str, Any]) -> Any:
-        response = _mapping(line.get("response"))
+        response = _as_mapping(line.get("response"))
         status, body = response.get("status_code"), response.get("body")
         if status == 200 and body is not None:
             return body
-        code = _mapping(line.get("error")).get("code")
-        if status is None and isinstance(code, str) and code in self._UNASKED:
-            return Trouble("again", self._UNASKED[code])
-        failed = status if isinstance(status, int) and 400 <= status < 600 else 500
-        return refused(failed, body or {"error": line.get("error")})
+        code = _as_mapping(line.get("error")).get("code")
+        if status is None and isinstance(code, str) and code in self._NOT_SENT_REASONS:
+            return Trouble("again", self._NOT_SENT_REASONS[code])
+        error_status = status if isinstance(status, int) and 400 <= status < 600 else 500
+        return trouble_from_payload(error_status, body or {"error": line.get("error")})
 
 
 class AnthropicForm(Form):
-    """Anthropic names the kind of each result; what expired or was cancelled was never asked."""
+    """Anthropic names the kind of each result; expired and cancelled requests were never sent."""
 
     _STATUS: ClassVar = {
         "invalid_request_error": 400, "authentication_error": 401, "billing_error": 402, "permission_error": 403,
         "not_found_error": 404, "request_too_large": 413, "rate_limit_error": 429, "timeout_error": 504,
         "overloaded_error": 529,
     }  # fmt: skip
-    _UNASKED: ClassVar = {
+    _NOT_SENT_REASONS: ClassVar = {
         "expired": "the batch expired before this was asked",
         "canceled": "the batch was cancelled before this was asked",
     }
@@ -77,18 +77,18 @@ class AnthropicForm(Form):
         return orjson.dumps({"custom_id": name})[:-1] + b',"params":' + body + b"}"
 
     def result(self, line: Mapping[str, Any]) -> Any:
-        result = _mapping(line.get("result"))
+        result = _as_mapping(line.get("result"))
         kind = result.get("type")
         if kind == "succeeded" and result.get("message") is not None:
             return result["message"]
-        if kind in self._UNASKED:
-            return Trouble("again", self._UNASKED[kind])
-        error = _mapping(_mapping(result.get("error")).get("error"))
-        return refused(self._STATUS.get(str(error.get("type")), 500), {"error": error or None})
+        if kind in self._NOT_SENT_REASONS:
+            return Trouble("again", self._NOT_SENT_REASONS[kind])
+        error = _as_mapping(_as_mapping(result.get("error")).get("error"))
+        return trouble_from_payload(self._STATUS.get(str(error.get("type")), 500), {"error": error or None})
 
 
 class GeminiForm(Form):
-    """Gemini gives a response or a status, whose code is HTTP's or gRPC's."""
+    """Gemini returns a response or a status, whose code is HTTP's or gRPC's."""
 
     _STATUS: ClassVar = {3: 400, 4: 504, 5: 404, 7: 403, 8: 429, 9: 400, 11: 400, 14: 503, 16: 401}
 
@@ -98,31 +98,31 @@ class GeminiForm(Form):
     def result(self, line: Mapping[str, Any]) -> Any:
         if line.get("response") is not None:
             return line["response"]
-        error = _mapping(line.get("error") or line.get("status"))
+        error = _as_mapping(line.get("error") or line.get("status"))
         code = error.get("code")
         code = code if isinstance(code, int) else 500
         status = code if 400 <= code < 600 else self._STATUS.get(code, 500)
-        return refused(status, {"error": error or None})
+        return trouble_from_payload(status, {"error": error or None})
 
 
 FORMS: Mapping[str, Form] = {"openai": OpenAIForm(), "anthropic": AnthropicForm(), "gemini": GeminiForm()}
 
 
 def takes_batches(model: Model) -> bool:
-    """Whether a model can be asked by the file: one behind a server that speaks a dialect with batches."""
+    """Return True if a model's server speaks a dialect with batches."""
     return isinstance(model, ChatModel) and model.dialect.name in FORMS
 
 
 def request_line(model: ChatModel, name: str, prompt: Prompt) -> bytes:
-    """The line that asks a model a prompt, with its line break; `name` comes back with the reply."""
+    """Return the line that sends a prompt, with its line break; `name` comes back with the reply."""
     body = model.dialect.body(model.model, prompt, model.sampling)
     return FORMS[model.dialect.name].line(name, body) + b"\n"
 
 
-def named(line: bytes) -> tuple[str, Mapping[str, Any]] | None:
-    """The name and content of a line that came back; None where it cannot be read."""
+def parse_batch_line(line: bytes) -> tuple[str, Mapping[str, Any]] | None:
+    """Return the name and content of a result line, or None if it is malformed."""
     try:
-        content = loaded(line)
+        content = parse_json(line)
     except ValueError:
         return None
     if not isinstance(content, Mapping):
@@ -131,27 +131,29 @@ def named(line: bytes) -> tuple[str, Mapping[str, Any]] | None:
     return (name, content) if isinstance(name, str) else None
 
 
-def reply_of(model: ChatModel, prompt: Prompt, line: Mapping[str, Any], rate: float = RATE) -> Reply:
-    """The reply in a line that came back, priced at `rate` times the live price."""
-    tally = Tally(shares=model.shares)
-    result = _result(model, prompt, line, tally)
-    price = None if model.price is None else (model.price[0] * rate, model.price[1] * rate)
+def reply_from_line(
+    model: ChatModel, prompt: Prompt, line: Mapping[str, Any], price_share: float = BATCH_PRICE_SHARE
+) -> Reply:
+    """Return the reply in a result line, priced at `price_share` times the live price."""
+    counter = UsageCounter(shares=model.shares)
+    result = _read_result(model, prompt, line, counter)
+    price = None if model.price is None else (model.price[0] * price_share, model.price[1] * price_share)
     if isinstance(result, Answer):
-        return result.reply(prompt, tally.usage(price))
+        return result.reply(prompt, counter.usage(price))
     if result.kind == "refused":
-        return Reply(prompt, usage=tally.usage(price), stop="refused")
+        return Reply(prompt, usage=counter.usage(price), stop="refused")
     kind: FailureKind = "permanent" if result.kind == "prompt" else "passing"
-    return Reply(prompt, usage=tally.usage(price), error=result.message, failure=kind)
+    return Reply(prompt, usage=counter.usage(price), error=result.message, failure=kind)
 
 
-def _result(model: ChatModel, prompt: Prompt, line: Mapping[str, Any], tally: Tally) -> Answer | Trouble:
+def _read_result(model: ChatModel, prompt: Prompt, line: Mapping[str, Any], counter: UsageCounter) -> Answer | Trouble:
     body = FORMS[model.dialect.name].result(line)
     if isinstance(body, Trouble):
-        tally.retries += 1
+        counter.retries += 1
         return body
-    tally.calls += 1
-    return read_payload(model.dialect, body, prompt, tally, model.model)
+    counter.calls += 1
+    return read_payload(model.dialect, body, prompt, counter, model.model)
 
 
-def _mapping(value: object) -> Mapping[str, Any]:
+def _as_mapping(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}

@@ -1,4 +1,4 @@
-"""Pictures as they travel: unchanged where they fit, scaled once where they do not, encoded once either way."""
+"""Pictures as sent to servers: unchanged if they fit, else scaled; encoded once. Sizes are read without decoding."""
 
 from __future__ import annotations
 
@@ -22,20 +22,24 @@ import pybase64
 from fullbench.cache_dir import cache_folder
 from fullbench.core.picture import Picture, media_type
 from fullbench.errors import InputError
-from fullbench.picture_decoding import flat, segments, transparent, turned, upright
+from fullbench.picture_decoding import (
+    apply_orientation,
+    flatten_to_rgb,
+    has_exif_rotation,
+    has_transparency,
+    jpeg_segments,
+)
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
 
-# Width and height of a picture from its first bytes, without decoding it.
-
 _NO_SIZE = {0xC4, 0xC8, 0xCC}
-"""Markers of a JPEG that lie among those of a frame and begin none: tables, an extension, and arithmetic coding."""
+"""JPEG markers within the range of frame markers that begin no frame: tables, an extension, arithmetic coding."""
 
 
 def size_of(data: bytes) -> tuple[int, int] | None:
-    """Width and height of a PNG, JPEG, GIF or WebP picture; None where the bytes do not tell.
+    """Return width and height of a PNG, JPEG, GIF or WebP picture from its first bytes, or None if they do not tell.
 
     >>> size_of(b"GIF89a" + bytes([2, 0, 3, 0]))
     (2, 3)
@@ -50,24 +54,23 @@ def size_of(data: bytes) -> tuple[int, int] | None:
             width, height = unpack_from("<HH", data, 6)
             return width, height
         if data.startswith(b"\xff\xd8"):
-            return _jpeg(data)
+            return _jpeg_size(data)
         if data[:4] == b"RIFF":
-            return _webp(data)
+            return _webp_size(data)
     except (IndexError, struct.error):
         return None
     return None
 
 
-def _jpeg(data: bytes) -> tuple[int, int] | None:
-    """The size that the first frame names."""
-    for marker, at in segments(data):
+def _jpeg_size(data: bytes) -> tuple[int, int] | None:
+    for marker, at in jpeg_segments(data):
         if 0xC0 <= marker <= 0xCF and marker not in _NO_SIZE:
             height, width = unpack_from(">HH", data, at + 5)
             return width, height
     return None
 
 
-def _webp(data: bytes) -> tuple[int, int] | None:
+def _webp_size(data: bytes) -> tuple[int, int] | None:
     kind = data[12:16]
     if kind == b"VP8 ":
         width, height = unpack_from("<HH", data, 26)
@@ -81,22 +84,23 @@ def _webp(data: bytes) -> tuple[int, int] | None:
     return None
 
 
-KEPT_BYTES = 8 * 2**20
-"""Cases of one item come one after the other, so that few pictures are asked for again. Holding many would cost more
-than encoding them anew: fresh memory takes longer to be had than base64 to be written."""
+CACHE_BYTES = 8 * 2**20
+"""Cases of one item are consecutive, so few pictures are needed again. A larger cache would cost more than encoding
+again: allocating memory takes longer than writing base64.
+"""
 _HEAD_BYTES = 2**18
 
 
 @dataclass(frozen=True)
 class Limit:
-    """What a server takes: the longest side in pixels, the bytes of one picture, the media types."""
+    """A server's limits: longest side in pixels, bytes of one picture, media types."""
 
     pixels: int = 2_048
     size: int = 3_500_000
     media: tuple[str, ...] = ("image/jpeg", "image/png", "image/webp", "image/gif")
 
     def fit(self, size: tuple[int, int]) -> tuple[int, int]:
-        """The size that fits, in the same proportions.
+        """Return the size that fits, in the same proportions.
 
         >>> Limit(pixels=100).fit((400, 200)), Limit(pixels=100).fit((40, 20))
         ((100, 50), (40, 20))
@@ -108,74 +112,73 @@ class Limit:
         return width, height
 
 
-class _Kept:
-    """The encoded pictures used last, up to so many bytes; shared by all models and threads."""
+class _EncodingCache:
+    """Cache of the pictures encoded last, limited in bytes; shared by all models and threads."""
 
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._held = 0
-        self._found: OrderedDict[tuple[str, Limit], tuple[str, bytes]] = OrderedDict()
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._byte_count = 0
+        self._encodings: OrderedDict[tuple[str, Limit], tuple[str, bytes]] = OrderedDict()
         self._lock = threading.Lock()
 
     def get(self, key: tuple[str, Limit]) -> tuple[str, bytes] | None:
         with self._lock:
-            encoding = self._found.get(key)
+            encoding = self._encodings.get(key)
             if encoding is not None:
-                self._found.move_to_end(key)
+                self._encodings.move_to_end(key)
             return encoding
 
     def put(self, key: tuple[str, Limit], value: tuple[str, bytes]) -> None:
         with self._lock:
-            if key in self._found:
+            if key in self._encodings:
                 return
-            self._found[key] = value
-            self._held += len(value[1])
-            while self._held > self._most:
-                self._held -= len(self._found.popitem(last=False)[1][1])
+            self._encodings[key] = value
+            self._byte_count += len(value[1])
+            while self._byte_count > self._max_bytes:
+                self._byte_count -= len(self._encodings.popitem(last=False)[1][1])
 
 
-_kept = _Kept(KEPT_BYTES)
+_encoding_cache = _EncodingCache(CACHE_BYTES)
 
 
-def encoded(picture: Picture, limit: Limit) -> tuple[str, bytes]:
-    """The media type and the base64 of a picture within the limit. Encoded once, then remembered."""
+def encode_picture(picture: Picture, limit: Limit) -> tuple[str, bytes]:
+    """Return the media type and the base64 of a picture within the limit; cached."""
     key = (picture.digest, limit)
-    encoding = _kept.get(key)
+    encoding = _encoding_cache.get(key)
     if encoding is None:
-        media, data = wire(picture, limit)
+        media, data = bytes_to_send(picture, limit)
         encoding = (media, pybase64.b64encode(data))
-        _kept.put(key, encoding)
+        _encoding_cache.put(key, encoding)
     return encoding
 
 
-def wire(picture: Picture, limit: Limit) -> tuple[str, bytes]:
-    """The media type and the bytes to send: the picture's own where they fit, else a scaled copy, made once.
-
-    A picture that its EXIF turns is sent upright, since not every server reads EXIF.
+def bytes_to_send(picture: Picture, limit: Limit) -> tuple[str, bytes]:
+    """Return the media type and the bytes to send: the picture's own if they fit, else a scaled copy, made once.
+    A picture rotated by EXIF is sent upright, since not every server reads EXIF.
     """
-    data = picture.lately()
+    data = picture.cached_data()
     if picture.media in limit.media and len(data) <= limit.size:
         size = size_of(data)
-        if size is not None and max(size) <= limit.pixels and not turned(data):
+        if size is not None and max(size) <= limit.pixels and not has_exif_rotation(data):
             return picture.media, data
     file = cache_folder() / "pictures" / f"{picture.digest[:32]}-{limit.pixels}-{limit.size}"
     with suppress(OSError):
-        scaled = file.read_bytes()
-        if (media := media_type(scaled)) in limit.media:
-            return str(media), scaled
-    media, scaled = _scaled(picture, data, limit)
+        scaled_bytes = file.read_bytes()
+        if (media := media_type(scaled_bytes)) in limit.media:
+            return str(media), scaled_bytes
+    media, scaled_bytes = _scale_picture(picture, data, limit)
     with suppress(OSError):
-        write_whole(file, scaled)
-    return media, scaled
+        write_atomically(file, scaled_bytes)
+    return media, scaled_bytes
 
 
-def measured(picture: Picture) -> tuple[int, int] | None:
-    """Width and height, read from the first bytes; None where they do not tell."""
-    return size_of(picture.source) if isinstance(picture.source, bytes) else _measured_file(picture.source)
+def measure_picture(picture: Picture) -> tuple[int, int] | None:
+    """Return width and height, read from the first bytes, or None if they do not tell."""
+    return size_of(picture.source) if isinstance(picture.source, bytes) else _measure_file(picture.source)
 
 
 @lru_cache(maxsize=65_536)
-def _measured_file(path: Path) -> tuple[int, int] | None:
+def _measure_file(path: Path) -> tuple[int, int] | None:
     try:
         with path.open("rb") as file:
             return size_of(file.read(_HEAD_BYTES))
@@ -183,8 +186,8 @@ def _measured_file(path: Path) -> tuple[int, int] | None:
         return None
 
 
-def write_whole(file: Path, data: bytes) -> None:
-    """Put a file there in one step, so that nobody ever reads a part of it."""
+def write_atomically(file: Path, data: bytes) -> None:
+    """Write a file in one step, so that nobody reads a partial file."""
     file.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=file.parent)
     try:
@@ -196,23 +199,23 @@ def write_whole(file: Path, data: bytes) -> None:
         raise
 
 
-def _scaled(picture: Picture, data: bytes, limit: Limit) -> tuple[str, bytes]:
+def _scale_picture(picture: Picture, data: bytes, limit: Limit) -> tuple[str, bytes]:
     from PIL import Image
 
     try:
-        with _large_ones_too(), Image.open(BytesIO(data)) as image:
-            image.draft("RGB", (limit.pixels, limit.pixels))
-            seen = plain(upright(image))
-            seen.thumbnail((limit.pixels, limit.pixels), Image.Resampling.LANCZOS, reducing_gap=3.0)
-            return _compressed(seen, picture.media, limit)
+        with _allow_large_images(), Image.open(BytesIO(data)) as image:
+            image.draft("RGB", (limit.pixels, limit.pixels))  # lets the JPEG decoder scale down while it decodes
+            upright_image = to_rgb_or_grey(apply_orientation(image))
+            upright_image.thumbnail((limit.pixels, limit.pixels), Image.Resampling.LANCZOS, reducing_gap=3.0)
+            return _compress_image(upright_image, picture.media, limit)
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         where = picture.source if isinstance(picture.source, Path) else None
         raise InputError(f"the picture {picture.digest[:12]} cannot be scaled ({error})", path=where) from error
 
 
 @contextmanager
-def _large_ones_too() -> Iterator[None]:
-    """Pillow would warn of large pictures on standard error; those that are too large it refuses all the same."""
+def _allow_large_images() -> Iterator[None]:
+    """Silence Pillow's warning about large pictures. It still refuses pictures that are too large."""
     from PIL import Image
 
     with warnings.catch_warnings():
@@ -220,13 +223,13 @@ def _large_ones_too() -> Iterator[None]:
         yield
 
 
-def plain(image: Image) -> Image:
-    """In three colours or in greys, of eight bits; what is transparent becomes white, as on a page."""
-    return image if image.mode in {"RGB", "L"} and not transparent(image) else flat(image)
+def to_rgb_or_grey(image: Image) -> Image:
+    """Convert to 8-bit RGB or grey; transparent areas become white."""
+    return image if image.mode in {"RGB", "L"} and not has_transparency(image) else flatten_to_rgb(image)
 
 
-def _compressed(image: Image, media: str, limit: Limit) -> tuple[str, bytes]:
-    """Without loss where the picture had none and that fits, else as the best JPEG that does."""
+def _compress_image(image: Image, media: str, limit: Limit) -> tuple[str, bytes]:
+    """Return a PNG if the picture was lossless and that fits, else the best JPEG that fits."""
     if media != "image/jpeg":
         out = BytesIO()
         image.save(out, "PNG")

@@ -1,33 +1,33 @@
-"""What a model thought, kept apart from what it answered."""
+"""Separation of a model's reasoning from its answer."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from fullbench.core.reasoning_tags import thought_of
+from fullbench.core.reasoning_tags import reasoning_span
 
 
-def apart(text: str) -> tuple[str, str]:
-    """The answer, and the thinking that a server without a reasoning parser sends in front of it.
+def split_reasoning(text: str) -> tuple[str, str]:
+    r"""Return the answer, and the reasoning that a server without a reasoning parser puts before it.
 
-    >>> apart("<think>Red, I see.</think>\\n[[A]]")
+    >>> split_reasoning("<think>Red, I see.</think>\n[[A]]")
     ('[[A]]', 'Red, I see.')
-    >>> apart("<think>Red or")
+    >>> split_reasoning("<think>Red or")
     ('', 'Red or')
-    >>> apart("The tag <think> opens, </think> closes.")
+    >>> split_reasoning("The tag <think> opens, </think> closes.")
     ('The tag <think> opens, </think> closes.', '')
     """
-    begin, end, speech = thought_of(text)
+    begin, end, speech = reasoning_span(text)
     return (text[speech:].lstrip(), text[begin:end].strip()) if speech else (text, "")
 
 
-def written(value: Any) -> str:
-    """The words in a field that may be text, a block with text in it, a list of such blocks, or nothing."""
+def collect_text(value: Any) -> str:
+    """Return the text of a field that may be a string, a block with text, a list of such blocks, or None."""
     if isinstance(value, str):
         return value
     if value is None:
         return ""
     if isinstance(value, Mapping):
-        return next((words for name in ("text", "thinking", "summary") if (words := written(value.get(name)))), "")
-    return "".join(map(written, value)) if isinstance(value, Iterable) else ""
+        return next((words for name in ("text", "thinking", "summary") if (words := collect_text(value.get(name)))), "")
+    return "".join(map(collect_text, value)) if isinstance(value, Iterable) else ""

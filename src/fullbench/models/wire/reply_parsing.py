@@ -1,4 +1,4 @@
-"""What a server sent back, read: an answer, or the trouble in its place; and what it used."""
+"""Parsing of server replies: an answer or the `Trouble` in its place, and the tokens and dollars used."""
 
 from __future__ import annotations
 
@@ -6,22 +6,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fullbench.core.call import Usage, known_sum
+from fullbench.core.call import Usage, sum_of_known
 from fullbench.core.model import Prompt
 from fullbench.models.dialects import Answer, Dialect
 from fullbench.models.model_prices import FRESH, Shares
 from fullbench.models.net import error_meanings
 from fullbench.models.net.error_meanings import Kind
-from fullbench.models.wire.token_estimates import estimate, words
-from fullbench.models.wire.untrusted_json import Misshapen, is_object, loaded, looks, named
+from fullbench.models.wire.token_estimates import estimate_tokens, text_tokens
+from fullbench.models.wire.untrusted_json import Misshapen, describe_body, is_object, json_type_name, parse_json
 
 
 @dataclass(slots=True)
-class Tally:
-    """What one prompt has used so far.
+class UsageCounter:
+    """Usage of one prompt so far.
 
-    `cached` tokens came from the server's cache and `stored` ones went into it, None where it does not say; `counted`
-    are the tokens in of replies that said so. `shares` is what one of each costs, where a fresh one costs 1.
+    `cached` tokens were read from the server's cache and `stored` ones written to it; None if unknown. `counted` is
+    the sum of tokens in over replies that reported cached tokens. `shares` are the prices of both; a fresh token
+    costs 1.
     """
 
     calls: int = 0
@@ -35,13 +36,13 @@ class Tally:
     shares: Shares = FRESH
 
     def dollars(self, price: tuple[float, float] | None) -> float:
-        """What it cost so far, as far as a price is known."""
+        """Return the cost so far, 0 if the price is unknown."""
         if price is None:
             return 0.0
-        weighed: float = self.tokens_in
+        weighted_tokens: float = self.tokens_in
         if self.cached or self.stored:
-            weighed += (self.cached or 0) * (self.shares[0] - 1) + (self.stored or 0) * (self.shares[1] - 1)
-        return (weighed * price[0] + self.tokens_out * price[1]) / 1e6
+            weighted_tokens += (self.cached or 0) * (self.shares[0] - 1) + (self.stored or 0) * (self.shares[1] - 1)
+        return (weighted_tokens * price[0] + self.tokens_out * price[1]) / 1e6
 
     def usage(self, price: tuple[float, float] | None) -> Usage:
         dollars: float | None = 0.0
@@ -52,21 +53,20 @@ class Tally:
             self.counted,
         )  # fmt: skip
 
-    def count_cached(self, tokens_in: int, cached: int | None, stored: int | None) -> None:
-        """Add what a server said of its cache in a reply to so many tokens; more than these it cannot be."""
-        if cached is not None:
-            cached = min(cached, tokens_in)
-            self.cached = known_sum(self.cached, cached)
+    def count_cached(self, tokens_in: int, cached_tokens: int | None, stored_tokens: int | None) -> None:
+        """Add the cache counts of a reply to `tokens_in` tokens, limited to that number."""
+        if cached_tokens is not None:
+            cached_tokens = min(cached_tokens, tokens_in)
+            self.cached = sum_of_known(self.cached, cached_tokens)
             self.counted += tokens_in
-        if stored is not None:
-            self.stored = known_sum(self.stored, min(stored, tokens_in - (cached or 0)))
+        if stored_tokens is not None:
+            self.stored = sum_of_known(self.stored, min(stored_tokens, tokens_in - (cached_tokens or 0)))
 
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """Why an attempt brought no answer, and the seconds the server asks us to wait.
-
-    `alien` says what came where it is nothing that this API would send: a page, a stream, JSON of another kind.
+    """Reason why an attempt got no answer, and the wait that the server requested.
+    `alien` names a reply that this API would never send: a page, a stream, JSON of another kind.
     """
 
     kind: Kind
@@ -74,45 +74,50 @@ class Trouble:
     wait: float | None = None
     status: int = 0
     complaint: error_meanings.Complaint | None = None
-    unconnected: bool = False
+    is_unconnected: bool = False
     alien: str = ""
 
 
-def read(dialect: Dialect, raw: bytes, prompt: Prompt, tally: Tally, model: str = "") -> Answer | Trouble:
-    """The answer in a body that came with 200. What the server did not count is estimated for this model, never zero.
-
-    Nothing that a body may hold is raised: what cannot be read is the trouble of its prompt, with a reason.
+def read_body(dialect: Dialect, raw: bytes, prompt: Prompt, counter: UsageCounter, model: str = "") -> Answer | Trouble:
+    """Return the answer in a body with status 200. Missing token counts are estimated, never zero.
+    No body raises an exception: one that cannot be parsed is a `Trouble` with a reason.
     """
     try:
-        payload = loaded(raw)
+        payload = parse_json(raw)
     except ValueError:
-        tally.tokens_in += estimate(prompt, model)
-        seems = looks(raw)
-        kind: Kind = "garbled" if seems == "a stream of events" else "again"
-        return Trouble(kind, f"200 with {seems}{_quoted(raw)}", alien="" if seems == "a broken body" else seems)
-    return read_payload(dialect, payload, prompt, tally, model)
+        counter.tokens_in += estimate_tokens(prompt, model)
+        body_kind = describe_body(raw)
+        kind: Kind = "garbled" if body_kind == "a stream of events" else "again"
+        return Trouble(
+            kind, f"200 with {body_kind}{_body_excerpt(raw)}", alien="" if body_kind == "a broken body" else body_kind
+        )
+    return read_payload(dialect, payload, prompt, counter, model)
 
 
-def read_payload(dialect: Dialect, payload: Any, prompt: Prompt, tally: Tally, model: str = "") -> Answer | Trouble:
-    """The same of a body that was parsed before, as in a line of a batch."""
-    result = _understood(dialect, payload)
+def read_payload(
+    dialect: Dialect, payload: Any, prompt: Prompt, counter: UsageCounter, model: str = ""
+) -> Answer | Trouble:
+    """Return the answer in a parsed body, for example in a line of a batch."""
+    result = _parse_payload(dialect, payload)
     if isinstance(result, Answer):
-        tokens_in, tokens_out, unread = result.tokens_in, result.tokens_out, result.reasoning + result.text
-    else:  # the server may have counted all the same: reasoning that found no end, or an answer of another form
-        tokens_in, tokens_out = dialect.used(payload) if is_object(payload) else (None, None)
-        unread = ""
-    tally.tokens_in += estimate(prompt, model) if tokens_in is None else tokens_in
-    tally.tokens_out += words(unread) if tokens_out is None else tokens_out
+        tokens_in, tokens_out, uncounted_text = result.tokens_in, result.tokens_out, result.reasoning + result.text
+    else:  # the server may still send counts: for reasoning without an end, or for an answer of another form
+        tokens_in, tokens_out = dialect.token_usage(payload) if is_object(payload) else (None, None)
+        uncounted_text = ""
+    counter.tokens_in += estimate_tokens(prompt, model) if tokens_in is None else tokens_in
+    counter.tokens_out += text_tokens(uncounted_text) if tokens_out is None else tokens_out
     if tokens_in:
-        tally.count_cached(tokens_in, *dialect.cached(payload))
+        counter.count_cached(tokens_in, *dialect.cache_usage(payload))
     return result
 
 
-def _understood(dialect: Dialect, payload: Any) -> Answer | Trouble:
+def _parse_payload(dialect: Dialect, payload: Any) -> Answer | Trouble:
     if not is_object(payload):
-        return Trouble("garbled", f"200 with JSON, but no answer: it is {named(payload)}", alien="JSON of another kind")
+        return Trouble(
+            "garbled", f"200 with JSON, but no answer: it is {json_type_name(payload)}", alien="JSON of another kind"
+        )
     if payload.get("error"):
-        return refused(_status_in(payload), payload)
+        return trouble_from_payload(_status_in(payload), payload)
     try:
         answer = dialect.parse(payload)
     except Misshapen as error:
@@ -121,39 +126,40 @@ def _understood(dialect: Dialect, payload: Any) -> Answer | Trouble:
         return Trouble("garbled", "200 with an answer that is nested too deeply")
     if answer is not None:
         return answer
-    alien = "" if any(mark in payload for mark in dialect.marks) else "JSON of another kind"
+    alien = "" if any(mark in payload for mark in dialect.signature_fields) else "JSON of another kind"
     return Trouble("again", "200 without an answer in it", alien=alien)
 
 
-def _quoted(raw: bytes) -> str:
-    """The first words of a body, for the person to recognise."""
-    start = error_meanings.plain(raw[:200].decode("utf-8", "replace"))[:60]
+def _body_excerpt(raw: bytes) -> str:
+    start = error_meanings.printable_line(raw[:200].decode("utf-8", "replace"))[:60]
     return f" ({start}...)" if start else ""
 
 
-def refusal(status: int, raw: bytes, headers: Mapping[str, str]) -> Trouble:
-    """What a server complains of, sorted, with the wait that it asks for."""
+def trouble_from_response(status: int, raw: bytes, headers: Mapping[str, str]) -> Trouble:
+    """Classify an error reply, with the wait that the server requested."""
     try:
-        payload = loaded(raw)
+        payload = parse_json(raw)
     except ValueError:
         payload = None
-    return refused(status, payload, raw, headers)
+    return trouble_from_payload(status, payload, raw, headers)
 
 
-def refused(status: int, payload: Any, raw: bytes = b"", headers: Mapping[str, str] | None = None) -> Trouble:
-    """The same of a body that was parsed before."""
+def trouble_from_payload(
+    status: int, payload: Any, raw: bytes = b"", headers: Mapping[str, str] | None = None
+) -> Trouble:
+    """Classify an error reply whose body was parsed before."""
     headers = headers or {}
-    complaint = error_meanings.read(payload, raw)
+    complaint = error_meanings.read_complaint(payload, raw)
     if 300 <= status < 400 and (place := headers.get("location")):
-        complaint = replace(complaint, message=f"it sends us to {error_meanings.plain(place)[:200]}")
+        complaint = replace(complaint, message=f"it sends us to {error_meanings.printable_line(place)[:200]}")
     wait = error_meanings.retry_after(headers)
-    kind = error_meanings.sort(status, complaint)
+    kind = error_meanings.classify_complaint(status, complaint)
     wait = complaint.wait if wait is None else wait
     return Trouble(kind, f"{status}: {complaint.message}", wait, status, complaint)
 
 
 def _status_in(payload: Mapping[str, Any]) -> int:
-    """Some servers send an error with status 200 and the true status inside."""
+    """Return the true status in the body of an error that some servers send with status 200."""
     error = payload["error"]
     code = error.get("code") if isinstance(error, Mapping) else None
     return code if isinstance(code, int) and 400 <= code < 600 else 500

@@ -1,4 +1,4 @@
-"""Addresses of servers and proxies, looked at before anybody is asked."""
+"""Checks of server and proxy addresses before any request."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from fullbench.errors import InputError
 
 
 def check_url(model: str, url: str) -> None:
-    """Refuse the URL of a model where it cannot be one."""
+    """Raise if the URL of a model is malformed."""
     if (fault := fault_of(url)) is not None:
         raise InputError(f"the URL of {model!r} {fault}")
 
 
 def fault_of(url: str) -> str | None:
-    """Why an address cannot be that of a server, and how to write it; None where it can.
+    """Return why an address cannot be a server's and how to write it, or None if it can.
 
     >>> fault_of("http://[::1]:8000/v1"), fault_of("localhost:8000")
     (None, 'must begin with http:// or https:// and name a server')

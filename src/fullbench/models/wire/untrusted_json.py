@@ -1,4 +1,4 @@
-"""What a server sent, taken for nothing until it was looked at: JSON of any shape, counts and texts of any type."""
+"""Checked access to servers' replies: JSON of any shape, counts and texts of any type."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from typing import Any, TypeGuard
 import orjson
 
 LARGEST = 64 << 20
-"""The most bytes that a reply may have, unpacked; an honest one has thousands."""
+"""Maximum bytes of an unpacked reply; an honest one has thousands."""
 MOST_TOKENS = 1 << 40
-"""A count above that is no count: no model takes or writes so many tokens."""
+"""Larger counts are invalid: no model reads or writes that many tokens."""
 _ENCODINGS = {"gzip": 31, "x-gzip": 31, "deflate": 47}
 ENCODINGS = "gzip, deflate"
 
 
 class Misshapen(Exception):
-    """Something in a reply is of another type than its API says: one sentence."""
+    """A value in a reply has another type than its API specifies."""
 
 
 class TooLarge(Exception):
-    """A reply is larger than any honest one."""
+    """A reply is larger than `LARGEST`."""
 
     def __str__(self) -> str:
         return f"a reply of more than {LARGEST >> 20} MiB"
 
 
-def unpacked(raw: bytes, encoding: str) -> bytes:
-    """A body without its compression; one that unpacks to more than `LARGEST` is `TooLarge`."""
+def decompress_body(raw: bytes, encoding: str) -> bytes:
+    """Decompress a body; one that unpacks to more than `LARGEST` bytes raises `TooLarge`."""
     if encoding in {"", "identity"}:
         return raw
     if encoding not in _ENCODINGS:
@@ -46,9 +46,10 @@ def unpacked(raw: bytes, encoding: str) -> bytes:
     return body
 
 
-def loaded(raw: bytes) -> Any:
-    """The JSON in a body. What strict readers refuse but a person could read is read: a byte order mark, NaN, halves of
-    characters and bytes that are no UTF-8 (these become U+FFFD). Raises `ValueError` where it is no JSON at all."""
+def parse_json(raw: bytes) -> Any:
+    """Parse the JSON in a body, more leniently than strict parsers. Raises `ValueError` if it is not JSON.
+    Accepted are a byte order mark, NaN, lone surrogates, and bytes that are not UTF-8 (these become U+FFFD).
+    """
     try:
         return orjson.loads(raw)
     except orjson.JSONDecodeError:
@@ -59,24 +60,25 @@ def loaded(raw: bytes) -> Any:
         raise ValueError("nested too deeply") from error
 
 
-def whole(text: str) -> str:
-    """The text with what no database holds, half characters and NUL, as U+FFFD.
+def storable_text(text: str) -> str:
+    r"""Replace what no database stores, lone surrogates and NUL, by U+FFFD.
 
-    >>> whole("a\\x00b"), whole("\\ud83d!"), whole("好")
-    ('a\ufffdb', '\ufffd!', '好')
+    >>> storable_text("a\x00b"), storable_text("\ud83d!"), storable_text("好")
+    ('a�b', '�!', '好')
     """
     if text.isascii():
         return text.replace("\x00", "\ufffd") if "\x00" in text else text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\x00", "\ufffd")
 
 
-def count(value: Any) -> int | None:
-    """A number of tokens, as a number or in digits; None where it is neither, negative, or beyond belief.
+def token_count(value: Any) -> int | None:
+    """Return a number of tokens given as number or digits; None if it is neither, negative or implausible.
 
-    >>> count(7), count("7"), count(7.0), count(-7), count(2**63), count("many"), count(True)
+    >>> (token_count(7), token_count("7"), token_count(7.0), token_count(-7), token_count(2**63),
+    ...  token_count("many"), token_count(True))
     (7, 7, 7, None, None, None, None)
     """
-    if type(value) is int:  # as nearly all are
+    if type(value) is int:  # fast path: nearly all are
         return value if 0 <= value < MOST_TOKENS else None
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 20:
         value = int(value)
@@ -87,57 +89,59 @@ def count(value: Any) -> int | None:
     return value
 
 
-def total(values: Iterable[Any]) -> int | None:
-    """The sum of counts, of which those that are missing are nothing; None where none is there."""
-    counts = [number for number in map(count, values) if number is not None]
+def sum_token_counts(values: Iterable[Any]) -> int | None:
+    """Return the sum of the counts that are present, or None if none is."""
+    counts = [number for number in map(token_count, values) if number is not None]
     return sum(counts) if counts else None
 
 
 def text_of(value: Any, what: str) -> str:
-    """The text in a field; empty where the field is."""
+    """Return the text in a field; empty if the field is null."""
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise Misshapen(f"{what} is {named(value)}, not text")
-    return whole(value)
+        raise Misshapen(f"{what} is {json_type_name(value)}, not text")
+    return storable_text(value)
 
 
 def mapping_of(value: Any, what: str) -> Mapping[str, Any]:
-    """The object in a field; an empty one where the field is empty."""
+    """Return the object in a field; empty if the field is null."""
     if value is None:
         return {}
     if not is_object(value):
-        raise Misshapen(f"{what} is {named(value)}, not an object")
+        raise Misshapen(f"{what} is {json_type_name(value)}, not an object")
     return value
 
 
 def list_of(value: Any, what: str) -> list[Mapping[str, Any]]:
-    """The list of objects in a field; an empty one where the field is empty."""
+    """Return the list of objects in a field; empty if the field is null."""
     if value is None:
         return []
     if not isinstance(value, list):
-        raise Misshapen(f"{what} is {named(value)}, not a list")
+        raise Misshapen(f"{what} is {json_type_name(value)}, not a list")
     for part in value:
         if not is_object(part):
-            raise Misshapen(f"{named(part)} where a part of {what} was expected")
+            raise Misshapen(f"{json_type_name(part)} where a part of {what} was expected")
     return value
 
 
 def usage_of(value: Any) -> Mapping[str, Any]:
-    """What a server counted; nothing where that is no object: the answer is an answer all the same."""
+    """Return the server's token counts; empty if malformed, since the answer is still valid."""
     return value if is_object(value) else {}
 
 
 def is_object(value: Any) -> TypeGuard[Mapping[str, Any]]:
-    """Whether a JSON value is an object. What was parsed is a `dict`; to ask for any `Mapping` takes ten times as long,
-    and a reply is asked for it a dozen times."""
+    """Return True if a JSON value is an object.
+    `dict` comes first: a check for `Mapping` takes ten times as long, and each reply needs a dozen checks.
+    """
     return isinstance(value, (dict, Mapping))
 
 
-def named(value: Any) -> str:
-    """What a JSON value is, in words.
+def json_type_name(value: Any) -> str:
+    """Return the type of a JSON value in words.
 
-    >>> named({}), named([]), named(5), named(True), named(None), named("x")
+    >>> (json_type_name({}), json_type_name([]), json_type_name(5), json_type_name(True), json_type_name(None),
+    ...  json_type_name("x"))
     ('an object', 'a list', 'a number', 'true or false', 'null', 'text')
     """
     if isinstance(value, bool):
@@ -146,10 +150,11 @@ def named(value: Any) -> str:
     return next((words for kind, words in kinds if isinstance(value, kind)), "null")
 
 
-def looks(raw: bytes) -> str:
-    """What a body that is no JSON looks like.
+def describe_body(raw: bytes) -> str:
+    """Describe a body that is not JSON.
 
-    >>> looks(b"<!doctype html><p>Hi"), looks(b"data: {}"), looks(b'{"a": ['), looks(b"SSH-2.0")
+    >>> (describe_body(b"<!doctype html><p>Hi"), describe_body(b"data: {}"), describe_body(b'{"a": ['),
+    ...  describe_body(b"SSH-2.0"))
     ('an HTML page', 'a stream of events', 'a broken body', 'no JSON')
     """
     start = raw.lstrip(b"\xef\xbb\xbf \t\r\n")[:200].lower()

@@ -1,5 +1,5 @@
-"""The colours of pages and charts."""
+"""Colours of pages and charts."""
 
 from __future__ import annotations
 
-INK, MUTED, GRID, ACCENT = "#1b2430", "#5a6675", "#dde2e8", "#2457c5"
+INK, MUTED_INK, GRID, ACCENT = "#1b2430", "#5a6675", "#dde2e8", "#2457c5"

@@ -1,6 +1,7 @@
-"""What tables and charts say in other languages, by id: notes and titles, columns by their keys, and words of ours.
+"""Translations of tables and charts by id: notes and titles, columns by key, and single words.
 
-`zh_notes.json` has the notes, `zh_columns.json` the labels of columns, `zh_words.json` words that are their own ids.
+`en_notes.json` and `zh_notes.json` have the notes, `zh_columns.json` the labels of columns, `zh_words.json` words that
+are their own ids.
 """
 
 from __future__ import annotations
@@ -19,20 +20,20 @@ _FOLDER = Path(__file__).parent
 
 
 @cache
-def messages(language: Language) -> Mapping[str, str]:
-    """The sentences of a language by id, those of words among them; none for English, which notes say themselves."""
+def language_messages(language: Language) -> Mapping[str, str]:
+    """Return the messages of a language by id, including words; empty for English, the language of notes."""
     if language == "en":
         return {}
-    words = _read(f"{language}_words.json")
-    return _read(f"{language}_notes.json") | {f"{WORD}{name}": said for name, said in words.items()}
+    words = _read_words(f"{language}_words.json")
+    return _read_words(f"{language}_notes.json") | {f"{WORD}{name}": translation for name, translation in words.items()}
 
 
 @cache
-def labels(language: Language) -> Mapping[str, str]:
-    """The labels of columns by their keys; none for English."""
-    return {} if language == "en" else _read(f"{language}_columns.json")
+def column_translations(language: Language) -> Mapping[str, str]:
+    """Return the labels of columns by key; empty for English."""
+    return {} if language == "en" else _read_words(f"{language}_columns.json")
 
 
-def _read(name: str) -> dict[str, str]:
-    read: dict[str, str] = json.loads((_FOLDER / name).read_text(encoding="utf-8"))
-    return read
+def _read_words(name: str) -> dict[str, str]:
+    translations: dict[str, str] = json.loads((_FOLDER / name).read_text(encoding="utf-8"))
+    return translations

@@ -1,4 +1,4 @@
-"""How far two rankings of the same things agree, item by item."""
+"""Agreement of two rankings of the same objects, per item and averaged over items."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note
 from fullbench.errors import Undefined
-from fullbench.stats.agreement.two_raters import SHARE, SIGNED, Options, accuracy
+from fullbench.stats.agreement.two_raters import SHARE_SCALE, SIGNED_SCALE, Options, accuracy
 from fullbench.stats.intervals import weighted_statistics
 from fullbench.stats.intervals.bootstrap import bootstrap
 from fullbench.stats.intervals.cluster_intervals import Scale
@@ -19,7 +19,7 @@ Order = Sequence[Hashable]
 
 
 def edit_distance(first: Order, second: Order) -> float:
-    """Levenshtein's distance of two orders, best first, over the longer one's length: 0 is the same order.
+    """Return the Levenshtein distance of two orders, best first, over the longer length; 0 means the same order.
 
     >>> edit_distance("ABCD", "ACBD")
     0.5
@@ -30,7 +30,7 @@ def edit_distance(first: Order, second: Order) -> float:
 
 
 def rank_correlation(first: Order, second: Order) -> float:
-    """Kendall's tau between two orders of the same things.
+    """Return Kendall's tau between two orders of the same objects.
 
     >>> rank_correlation("ABC", "ACB")
     0.3333333333333333
@@ -38,41 +38,41 @@ def rank_correlation(first: Order, second: Order) -> float:
     if sorted(map(repr, first)) != sorted(map(repr, second)) or len(set(first)) != len(first):
         raise ValueError(f"two orders must hold the same things, each once; found {list(first)} and {list(second)}")
     if len(first) < 2:
-        raise Undefined(Note("undefined.an-order-of-one-thing", "an order of one thing agrees with every other"))
+        raise Undefined(Note("undefined.an-order-of-one-thing"))
     place = {thing: index for index, thing in enumerate(second)}
-    seen = np.array([place[thing] for thing in first])
-    above = np.sign(seen[None, :] - seen[:, None])[np.triu_indices(len(seen), 1)]
+    second_places = np.array([place[thing] for thing in first])
+    above = np.sign(second_places[None, :] - second_places[:, None])[np.triu_indices(len(second_places), 1)]
     return float(above.mean())
 
 
 def _over_items(
-    figure: Callable[[Order, Order], float], ours: Sequence[Order], theirs: Sequence[Order], within: Scale,
+    value: Callable[[Order, Order], float], ours: Sequence[Order], theirs: Sequence[Order], within: Scale,
     options: Options,
 ) -> Estimate:  # fmt: skip
-    figures = [figure(our, their) for our, their in zip(ours, theirs, strict=True)]
-    return bootstrap(weighted_statistics.mean, figures, within=within, **options)
+    values = [value(our, their) for our, their in zip(ours, theirs, strict=True)]
+    return bootstrap(weighted_statistics.weighted_mean, values, within=within, **options)
 
 
 def mean_edit_distance(ours: Sequence[Order], theirs: Sequence[Order], **options: Unpack[Options]) -> Estimate:
-    """The mean normalised edit distance over items.
+    """Return the mean normalised edit distance over items.
 
     >>> mean_edit_distance(["ABCD", "ABCD"], ["ABCD", "ACBD"]).value
     0.25
     """
-    return _over_items(edit_distance, ours, theirs, SHARE, options)
+    return _over_items(edit_distance, ours, theirs, SHARE_SCALE, options)
 
 
 def mean_rank_correlation(ours: Sequence[Order], theirs: Sequence[Order], **options: Unpack[Options]) -> Estimate:
-    """The mean of Kendall's tau over items.
+    """Return the mean of Kendall's tau over items.
 
     >>> mean_rank_correlation(["ABC", "ABC"], ["ABC", "CBA"]).value
     0.0
     """
-    return _over_items(rank_correlation, ours, theirs, SIGNED, options)
+    return _over_items(rank_correlation, ours, theirs, SIGNED_SCALE, options)
 
 
 def exact_match(ours: Sequence[Order], theirs: Sequence[Order], **options: Unpack[Options]) -> Estimate:
-    """The share of items that are ranked exactly alike.
+    """Return the share of items with identical rankings.
 
     >>> exact_match(["ABC", "ABC"], ["ABC", "ACB"]).value
     0.5
@@ -82,7 +82,7 @@ def exact_match(ours: Sequence[Order], theirs: Sequence[Order], **options: Unpac
 
 
 def top_match(ours: Sequence[Order], theirs: Sequence[Order], **options: Unpack[Options]) -> Estimate:
-    """The share of items for which both put the same thing first.
+    """Return the share of items for which both rankings have the same first object.
 
     >>> top_match(["ABC", "ABC"], ["ACB", "CBA"]).value
     0.5

@@ -1,7 +1,7 @@
-"""How far two raters agree: correlations, errors, kappas, and the scores of a classifier.
+"""Agreement of two raters: correlations, errors, kappas, and classifier scores.
 
-All take two columns of one length and give an `Estimate` with a resampled interval; rows that share a `cluster` (an
-item) are kept together. Where the two are not equal in rights, the first is the judge and the second the truth.
+All functions take two columns of one length and return an `Estimate` with a resampled interval. Rows of the same
+`cluster` (an item) stay together. If the roles differ, the first column is the judge and the second the truth.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ import numpy as np
 from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note
 from fullbench.errors import Undefined
-from fullbench.stats.array_checks import Bools, Floats, Numbers, column, columns
+from fullbench.stats.array_checks import Bools, Floats, Numbers, finite_column, finite_columns
 from fullbench.stats.intervals import weighted_statistics
 from fullbench.stats.intervals.bootstrap import Labels, Method, Statistic, bootstrap
 from fullbench.stats.intervals.cluster_intervals import Scale
-from fullbench.stats.intervals.share_intervals import share
+from fullbench.stats.intervals.share_intervals import share_estimate
 
-SIGNED: Scale = (-1.0, 1.0)
-SHARE: Scale = (0.0, 1.0)
+SIGNED_SCALE: Scale = (-1.0, 1.0)
+SHARE_SCALE: Scale = (0.0, 1.0)
 
 
 class Options(TypedDict, total=False):
-    """How the interval is made."""
+    """Options of the interval."""
 
     cluster: Labels | None
     resamples: int
@@ -35,58 +35,48 @@ class Options(TypedDict, total=False):
     method: Method
 
 
-def _with_p(statistic: Statistic, test: str, x: Numbers, y: Numbers, options: Options) -> Estimate:
+def _correlation_with_p(statistic: Statistic, test: str, x: Numbers, y: Numbers, options: Options) -> Estimate:
     from scipy import stats
 
-    xs, ys = columns(x, y)
+    xs, ys = finite_columns(x, y)
     if len(xs) < 3:
-        raise Undefined(
-            Note(
-                "undefined.a-correlation-needs-at-least",
-                "a correlation needs at least three rows; found {n}",
-                n=len(xs),
-            )
-        )
+        raise Undefined(Note("undefined.a-correlation-needs-at-least", n=len(xs)))
     if np.ptp(xs) == 0 or np.ptp(ys) == 0:
-        raise Undefined(
-            Note(
-                "undefined.a-correlation-needs-two-columns",
-                "a correlation needs two columns that vary; one is constant over {n} rows",
-                n=len(xs),
-            )
-        )
-    return replace(bootstrap(statistic, xs, ys, within=SIGNED, **options), p=float(getattr(stats, test)(xs, ys).pvalue))
+        raise Undefined(Note("undefined.a-correlation-needs-two-columns", n=len(xs)))
+    return replace(
+        bootstrap(statistic, xs, ys, within=SIGNED_SCALE, **options), p=float(getattr(stats, test)(xs, ys).pvalue)
+    )
 
 
-def pearson(x: Numbers, y: Numbers, **options: Unpack[Options]) -> Estimate:
-    """Pearson's r. `p` tests r = 0 with Student's t and takes rows as independent.
+def pearson_correlation(x: Numbers, y: Numbers, **options: Unpack[Options]) -> Estimate:
+    """Return Pearson's r; `p` tests r = 0 with Student's t and treats rows as independent.
 
-    >>> print(pearson([1, 2, 3, 4, 5, 3], [2, 1, 4, 3, 5, 3]))
+    >>> print(pearson_correlation([1, 2, 3, 4, 5, 3], [2, 1, 4, 3, 5, 3]))
     0.800 [-0.124, 0.981] n=6
     """
-    return _with_p(weighted_statistics.pearson, "pearsonr", x, y, options)
+    return _correlation_with_p(weighted_statistics.weighted_pearson, "pearsonr", x, y, options)
 
 
-def spearman(x: Numbers, y: Numbers, **options: Unpack[Options]) -> Estimate:
-    """Spearman's rho, ties at midranks (Spearman 1904, doi:10.2307/1412159).
+def spearman_correlation(x: Numbers, y: Numbers, **options: Unpack[Options]) -> Estimate:
+    """Return Spearman's rho, ties at midranks (Spearman 1904, doi:10.2307/1412159).
 
-    >>> round(spearman([1, 2, 3, 4, 5], [2, 1, 4, 3, 5]).value, 6)
+    >>> round(spearman_correlation([1, 2, 3, 4, 5], [2, 1, 4, 3, 5]).value, 6)
     0.8
     """
-    return _with_p(weighted_statistics.spearman, "spearmanr", x, y, options)
+    return _correlation_with_p(weighted_statistics.weighted_spearman, "spearmanr", x, y, options)
 
 
-def kendall(x: Numbers, y: Numbers, **options: Unpack[Options]) -> Estimate:
-    """Kendall's tau-b (Kendall 1945, doi:10.1093/biomet/33.3.239).
+def kendall_correlation(x: Numbers, y: Numbers, **options: Unpack[Options]) -> Estimate:
+    """Return Kendall's tau-b (Kendall 1945, doi:10.1093/biomet/33.3.239).
 
-    >>> round(kendall([1, 2, 3, 4, 5], [2, 1, 4, 3, 5]).value, 6)
+    >>> round(kendall_correlation([1, 2, 3, 4, 5], [2, 1, 4, 3, 5]).value, 6)
     0.6
     """
-    return _with_p(weighted_statistics.kendall, "kendalltau", x, y, options)
+    return _correlation_with_p(weighted_statistics.weighted_kendall, "kendalltau", x, y, options)
 
 
 def absolute_error(x: Numbers, y: Numbers, **options: Unpack[Options]) -> Estimate:
-    """The mean absolute error.
+    """Return the mean absolute error.
 
     >>> absolute_error([1, 5, 3], [2, 5, 1]).value
     1.0
@@ -95,86 +85,91 @@ def absolute_error(x: Numbers, y: Numbers, **options: Unpack[Options]) -> Estima
 
 
 def cohen_kappa(x: Numbers, y: Numbers, **options: Unpack[Options]) -> Estimate:
-    """Cohen's kappa for classes without order (Cohen 1960, doi:10.1177/001316446002000104).
+    """Return Cohen's kappa for unordered classes (Cohen 1960, doi:10.1177/001316446002000104).
 
     >>> cohen_kappa([0, 0, 1, 1] * 5, [0, 0, 1, 0] * 5).value
     0.5
     """
-    return bootstrap(weighted_statistics.cohen, x, y, within=SIGNED, **options)
+    return bootstrap(weighted_statistics.weighted_cohen_kappa, x, y, within=SIGNED_SCALE, **options)
 
 
 def quadratic_kappa(x: Numbers, y: Numbers, **options: Unpack[Options]) -> Estimate:
-    """Cohen's kappa with quadratic weights (Cohen 1968, doi:10.1037/h0026256), on the values of the marks.
+    """Return Cohen's kappa with quadratic weights (Cohen 1968, doi:10.1037/h0026256), on the values of the marks.
 
-    Libraries that number the labels they find give another figure when a mark between two others never occurs.
+    Libraries that number the labels they find give another result if a mark between two others never occurs.
 
     >>> round(quadratic_kappa([1, 2, 3] * 4, [1, 2, 2] * 4).value, 3)
     0.667
     """
-    return bootstrap(weighted_statistics.quadratic, x, y, within=SIGNED, **options)
+    return bootstrap(weighted_statistics.weighted_quadratic_kappa, x, y, within=SIGNED_SCALE, **options)
 
 
-def accuracy(predicted: Numbers, truth: Numbers, **options: Unpack[Options]) -> Estimate:
-    """The share of rows on which both say the same: Wilson's interval, or that of `stats.intervals.cluster_intervals`
-    over clusters.
+def accuracy(predictions: Numbers, truth: Numbers, **options: Unpack[Options]) -> Estimate:
+    """Return the share of equal rows, with Wilson's interval or a cluster interval.
 
     >>> print(accuracy([1, 0, 0.5, 1], [1, 0, 1, 1]))
     0.750 [0.301, 0.954] n=4
     """
-    labels, true_labels = columns(predicted, truth)
+    labels, true_labels = finite_columns(predictions, truth)
     if options.get("method", "auto") != "auto":
-        return bootstrap(weighted_statistics.share_equal, labels, true_labels, within=SHARE, **options)
-    return share(labels == true_labels, cluster=options.get("cluster"), level=options.get("level", 0.95))
+        return bootstrap(weighted_statistics.share_equal, labels, true_labels, within=SHARE_SCALE, **options)
+    return share_estimate(labels == true_labels, cluster=options.get("cluster"), level=options.get("level", 0.95))
 
 
-def precision(predicted: Numbers, truth: Numbers, *, by_size: bool = False, **options: Unpack[Options]) -> Estimate:
-    """Macro precision: each class that occurs counts once, or by its true size (`by_size`). A class never given is 0.
+def macro_precision(
+    predictions: Numbers, truth: Numbers, *, by_size: bool = False, **options: Unpack[Options]
+) -> Estimate:
+    """Return macro precision: each occurring class counts once, or by its true size; a class never predicted is 0.
 
-    >>> precision([0, 1, 1] * 4, [0, 0, 1] * 4).value
+    >>> macro_precision([0, 1, 1] * 4, [0, 0, 1] * 4).value
     0.75
     """
-    return bootstrap(weighted_statistics.precision(by_size), predicted, truth, within=SHARE, **options)
+    return bootstrap(
+        weighted_statistics.precision_statistic(by_size), predictions, truth, within=SHARE_SCALE, **options
+    )
 
 
-def recall(predicted: Numbers, truth: Numbers, *, by_size: bool = False, **options: Unpack[Options]) -> Estimate:
-    """Macro recall; by size it is the accuracy.
+def macro_recall(
+    predictions: Numbers, truth: Numbers, *, by_size: bool = False, **options: Unpack[Options]
+) -> Estimate:
+    """Return macro recall; with `by_size` it equals the accuracy.
 
-    >>> recall([0, 1, 1] * 4, [0, 0, 1] * 4).value
+    >>> macro_recall([0, 1, 1] * 4, [0, 0, 1] * 4).value
     0.75
     """
-    return bootstrap(weighted_statistics.recall(by_size), predicted, truth, within=SHARE, **options)
+    return bootstrap(weighted_statistics.recall_statistic(by_size), predictions, truth, within=SHARE_SCALE, **options)
 
 
-def f1(predicted: Numbers, truth: Numbers, *, by_size: bool = False, **options: Unpack[Options]) -> Estimate:
-    """Macro F1: the mean of the classes' F1, or their mean by true size.
+def macro_f1(predictions: Numbers, truth: Numbers, *, by_size: bool = False, **options: Unpack[Options]) -> Estimate:
+    """Return macro F1: the mean of the classes' F1, or their mean by true size.
 
-    >>> round(f1([0, 1, 1] * 4, [0, 0, 1] * 4).value, 3)
+    >>> round(macro_f1([0, 1, 1] * 4, [0, 0, 1] * 4).value, 3)
     0.667
     """
-    return bootstrap(weighted_statistics.f1(by_size), predicted, truth, within=SHARE, **options)
+    return bootstrap(weighted_statistics.f1_statistic(by_size), predictions, truth, within=SHARE_SCALE, **options)
 
 
 def without_ties(*outcomes: Numbers, tie: float = 0.5) -> Bools:
-    """The rows on which none of these columns ties: a mask.
+    """Return a mask of the rows on which none of these columns ties.
 
-    Papers mean two things by "without ties". `without_ties(human, judge)` drops a row when people or *this* judge tie,
-    so each judge has its own n; `without_ties(human, *all_judges)` drops it when *any* judge of the table does, so all
+    Papers mean two things by "without ties". `without_ties(human, judge)` drops a row if people or *this* judge tie,
+    so each judge has its own n. `without_ties(human, *all_judges)` drops it if *any* judge of the table ties, so all
     judges are compared on the same rows.
 
     >>> without_ties([1, 0.5, 0], [1, 1, 0.5]).tolist()
     [True, False, False]
     """
-    keep: Bools = np.logical_and.reduce([array != tie for array in columns(*outcomes)])
+    keep: Bools = np.logical_and.reduce([array != tie for array in finite_columns(*outcomes)])
     return keep
 
 
-def bands(marks: Numbers, limits: Sequence[tuple[float, float]]) -> Floats:
-    """The place of the band each mark lies in; bands include both ends.
+def band_indices(marks: Numbers, limits: Sequence[tuple[float, float]]) -> Floats:
+    """Return the index of the band of each mark; bands include both ends.
 
-    >>> bands([1, 4, 10], [(1, 2), (3, 5), (6, 10)]).tolist()
+    >>> band_indices([1, 4, 10], [(1, 2), (3, 5), (6, 10)]).tolist()
     [0.0, 1.0, 2.0]
     """
-    values = column(marks, "marks")
+    values = finite_column(marks, "marks")
     inside = np.array([(values >= low) & (values <= high) for low, high in limits]).reshape(len(limits), len(values))
     outside = values[inside.sum(axis=0) != 1]
     if len(outside):
@@ -186,11 +181,11 @@ def bands(marks: Numbers, limits: Sequence[tuple[float, float]]) -> Floats:
 
 
 def band_accuracy(
-    predicted: Numbers, truth: Numbers, limits: Sequence[tuple[float, float]], **options: Unpack[Options]
+    predictions: Numbers, truth: Numbers, limits: Sequence[tuple[float, float]], **options: Unpack[Options]
 ) -> Estimate:
-    """The share of rows whose two marks lie in the same band.
+    """Return the share of rows whose two marks are in the same band.
 
     >>> band_accuracy([1, 4, 9], [2, 6, 10], [(1, 2), (3, 5), (6, 8), (9, 10)]).value
     0.6666666666666666
     """
-    return accuracy(bands(predicted, limits), bands(truth, limits), **options)
+    return accuracy(band_indices(predictions, limits), band_indices(truth, limits), **options)

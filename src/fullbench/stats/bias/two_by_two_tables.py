@@ -1,4 +1,4 @@
-"""Whether two yes/no questions about the same things have to do with each other: a table of two by two."""
+"""Association of two yes/no questions about the same objects: chi-square and phi of a two-by-two table."""
 
 from __future__ import annotations
 
@@ -13,10 +13,7 @@ from fullbench.errors import Undefined
 
 @dataclass(frozen=True)
 class Association:
-    """Pearson's chi-square of a table of two by two, its p-value, and phi, which is 0 for none and 1 for full.
-
-    `phi` has the sign of the diagonal: above 0 when both tend to be yes, or both no.
-    """
+    """Pearson's chi-square, its p-value, and phi from -1 to 1: positive if both answers tend to be equal."""
 
     chi_square: float
     p: float
@@ -25,7 +22,7 @@ class Association:
 
 
 def chi_square_p(chi_square: float) -> float:
-    """The chance of a chi-square this large, one degree of freedom.
+    """Return the chance of a chi-square this large, with one degree of freedom.
 
     >>> round(chi_square_p(3.841), 3)
     0.05
@@ -36,7 +33,7 @@ def chi_square_p(chi_square: float) -> float:
 
 
 def phi_of(chi_square: float, n: int) -> float:
-    """The size of the association behind a chi-square over `n` rows.
+    """Return the size of the association (phi) behind a chi-square over `n` rows.
 
     >>> phi_of(6.0, 600)
     0.1
@@ -44,10 +41,10 @@ def phi_of(chi_square: float, n: int) -> float:
     return float((chi_square / n) ** 0.5)
 
 
-def association(table: npt.ArrayLike) -> Association:
-    """Pearson's chi-square without a correction for continuity (Pearson 1900, doi:10.1080/14786440009463897).
+def chi_square_association(table: npt.ArrayLike) -> Association:
+    """Compute Pearson's chi-square without continuity correction (Pearson 1900, doi:10.1080/14786440009463897).
 
-    >>> found = association([[30, 10], [10, 30]])
+    >>> found = chi_square_association([[30, 10], [10, 30]])
     >>> round(found.chi_square, 1), round(found.phi, 2), found.n
     (20.0, 0.5, 80)
     """
@@ -57,12 +54,7 @@ def association(table: npt.ArrayLike) -> Association:
     total = cells.sum()
     margins = np.outer(cells.sum(axis=1), cells.sum(axis=0))
     if (margins == 0).any():
-        raise Undefined(
-            Note(
-                "undefined.an-association-needs-both-answers",
-                "an association needs both answers to both questions; one was never given",
-            )
-        )
+        raise Undefined(Note("undefined.an-association-needs-both-answers"))
     cross = cells[0, 0] * cells[1, 1] - cells[0, 1] * cells[1, 0]
     phi = float(cross / np.sqrt(margins[0, 0] * margins[1, 1]))
     chi_square = float(total * phi**2)

@@ -1,4 +1,4 @@
-"""Shares: so many of so many."""
+"""Intervals of shares (hits out of n): Wilson's interval, or an interval over clusters."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ import numpy as np
 from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note
 from fullbench.errors import Undefined
-from fullbench.stats.array_checks import Numbers, codes, column
+from fullbench.stats.array_checks import Numbers, finite_column, label_codes
 from fullbench.stats.intervals.bootstrap import Labels
 from fullbench.stats.intervals.cluster_intervals import cluster_mean
 from fullbench.stats.intervals.normal_and_t_quantiles import normal_quantile
 
 
-def wilson(hits: float, n: int, *, level: float = 0.95) -> Estimate:
-    """A share with Wilson's score interval (Wilson 1927, doi:10.1080/01621459.1927.10502953).
+def wilson_interval(hits: float, n: int, *, level: float = 0.95) -> Estimate:
+    """Return a share with Wilson's score interval (Wilson 1927, doi:10.1080/01621459.1927.10502953).
 
-    `hits` may be half a number where ties count half.
+    `hits` may be a multiple of one half if ties count half.
 
-    >>> print(wilson(8, 10))
+    >>> print(wilson_interval(8, 10))
     0.800 [0.490, 0.943] n=10
     """
     if n <= 0:
-        raise Undefined(Note("undefined.a-share-of-nothing-no", "a share of nothing: no row was counted"))
+        raise Undefined(Note("undefined.a-share-of-nothing-no"))
     if not 0 <= hits <= n:
         raise ValueError(f"a share needs 0 <= hits <= n; found {hits} of {n}")
     z = normal_quantile((1 + level) / 2)
@@ -34,19 +34,18 @@ def wilson(hits: float, n: int, *, level: float = 0.95) -> Estimate:
     return Estimate(share, low, high, n, level, "Wilson")
 
 
-def share(hits: Numbers, *, cluster: Labels | None = None, level: float = 0.95) -> Estimate:
-    """The mean of a column of hits (1), misses (0) and halves: Wilson's interval, or that of
-    `stats.intervals.cluster_intervals`.
+def share_estimate(hits: Numbers, *, cluster: Labels | None = None, level: float = 0.95) -> Estimate:
+    """Return the mean of hits (1), misses (0) and halves, with Wilson's interval or a cluster interval.
 
-    >>> print(share([1, 1, 1, 1, 1, 1], cluster=["a", "a", "b", "b", "c", "c"]))
+    >>> print(share_estimate([1, 1, 1, 1, 1, 1], cluster=["a", "a", "b", "b", "c", "c"]))
     1.000 [0.368, 1.000] n=6
     """
-    rows = column(hits, "hits")
+    rows = finite_column(hits, "hits")
     if ((rows < 0) | (rows > 1)).any():
         raise ValueError("hits lie between 0 and 1")
     if cluster is None:
-        return wilson(float(rows.sum()), len(rows), level=level)
-    names, owner = codes(cluster)
+        return wilson_interval(float(rows.sum()), len(rows), level=level)
+    names, owner = label_codes(cluster)
     if len(owner) != len(rows):
         raise ValueError(f"the clusters must have one label a row; found {len(owner)} for {len(rows)} rows")
     totals, sizes = np.bincount(owner, rows, len(names)), np.bincount(owner, minlength=len(names))

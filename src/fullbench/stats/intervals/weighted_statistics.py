@@ -1,7 +1,7 @@
 """Statistics as functions of weights, the form that `bootstrap` resamples.
 
-Each takes `weights` (a row for each resample, a column for each cell) and the cells' columns, and gives a figure for
-each resample; NaN, which stays inside this package, says that a resample does not define it.
+Each takes `weights` (a row per resample, a column per cell) and the cells' columns, and returns a number per resample.
+NaN means that a resample does not define it; NaN never leaves this package.
 """
 
 from __future__ import annotations
@@ -12,102 +12,100 @@ import numpy as np
 
 from fullbench.stats.array_checks import Floats, Ints
 
-# up to so many rows Kendall's tau compares every two of them for all resamples at once; beyond that it sorts
+# largest number of cells for which Kendall's tau compares all pairs for all resamples at once; beyond it sorts
 _MOST_SIGNS = 4096
 _ROWS = 512
 
 
-def _over(above: Floats, below: Floats) -> Floats:
-    """A quotient, NaN where the divisor is zero."""
+def _divide_or_nan(above: Floats, below: Floats) -> Floats:
     quotient = np.full(above.shape, np.nan)
     np.divide(above, below, out=quotient, where=below > 0)
     return quotient
 
 
-def mean(weights: Floats, x: Floats) -> Floats:
-    """The weighted mean.
+def weighted_mean(weights: Floats, x: Floats) -> Floats:
+    """Return the weighted mean.
 
-    >>> mean(np.array([[1.0, 3.0]]), np.array([0.0, 1.0]))
+    >>> weighted_mean(np.array([[1.0, 3.0]]), np.array([0.0, 1.0]))
     array([0.75])
     """
-    return _over(weights @ x, weights.sum(axis=1))
+    return _divide_or_nan(weights @ x, weights.sum(axis=1))
 
 
 def share_equal(weights: Floats, x: Floats, y: Floats) -> Floats:
-    """The share of rows on which two columns are the same.
+    """Return the share of rows on which two columns are equal.
 
     >>> share_equal(np.array([[1.0, 3.0]]), np.array([0.0, 1.0]), np.array([0.0, 0.0]))
     array([0.25])
     """
-    return mean(weights, (x == y).astype(np.float64))
+    return weighted_mean(weights, (x == y).astype(np.float64))
 
 
 def absolute_error(weights: Floats, x: Floats, y: Floats) -> Floats:
-    """The mean absolute difference.
+    """Return the mean absolute difference.
 
     >>> absolute_error(np.array([[1.0, 1.0]]), np.array([1.0, 5.0]), np.array([2.0, 2.0]))
     array([2.])
     """
-    return mean(weights, np.abs(x - y))
+    return weighted_mean(weights, np.abs(x - y))
 
 
-def _correlation(weights: Floats, x: Floats, y: Floats) -> Floats:
-    """Pearson's r where x and y may differ from resample to resample (one row each)."""
+def _rowwise_correlation(weights: Floats, x: Floats, y: Floats) -> Floats:
     total = weights.sum(axis=1, keepdims=True)
     x = x - (weights * x).sum(axis=1, keepdims=True) / total
     y = y - (weights * y).sum(axis=1, keepdims=True) / total
     wx = weights * x
     sxx, syy = (wx * x).sum(axis=1), (weights * y * y).sum(axis=1)
+    # Variances below rounding count as zero, so that constant columns give NaN.
     floor = 1e-20 * total[:, 0]
     sxx, syy = np.where(sxx > floor, sxx, 0.0), np.where(syy > floor, syy, 0.0)
-    return np.clip(_over((wx * y).sum(axis=1), np.sqrt(sxx) * np.sqrt(syy)), -1, 1)
+    return np.clip(_divide_or_nan((wx * y).sum(axis=1), np.sqrt(sxx) * np.sqrt(syy)), -1, 1)
 
 
-def _standard(x: Floats) -> Floats:
-    """Centred and of unit range, so that sums of squares neither cancel nor vanish."""
+def _standardise_column(x: Floats) -> Floats:
+    """Centre and scale to unit range, so that sums of squares neither cancel nor vanish."""
     spread = float(np.ptp(x))
     return np.zeros_like(x) if spread == 0 else (x - x.mean()) / spread
 
 
-def pearson(weights: Floats, x: Floats, y: Floats) -> Floats:
-    """Pearson's r, from moments.
+def weighted_pearson(weights: Floats, x: Floats, y: Floats) -> Floats:
+    """Return Pearson's r, from moments.
 
-    >>> pearson(np.ones((1, 3)), np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 4.0])).round(3)
+    >>> weighted_pearson(np.ones((1, 3)), np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 4.0])).round(3)
     array([0.982])
     """
-    x, y = _standard(x), _standard(y)
+    x, y = _standardise_column(x), _standardise_column(y)
     total = weights.sum(axis=1)
     sums = weights @ np.column_stack([x, y, x * x, y * y, x * y])
     mx, my, mxx, myy, mxy = (sums / total[:, None]).T
     vx, vy = mxx - mx * mx, myy - my * my
     vx, vy = np.where(vx > 1e-13, vx, 0.0), np.where(vy > 1e-13, vy, 0.0)
-    return np.clip(_over(mxy - mx * my, np.sqrt(vx) * np.sqrt(vy)), -1, 1)
+    return np.clip(_divide_or_nan(mxy - mx * my, np.sqrt(vx) * np.sqrt(vy)), -1, 1)
 
 
 def _by_level(weights: Floats, x: Floats) -> tuple[Floats, Ints]:
-    """The weight of each distinct value of x, in order, and each cell's place among them."""
     levels, place = np.unique(x, return_inverse=True)
     order = np.argsort(place, kind="stable")
     starts = np.searchsorted(place[order], np.arange(len(levels)))
     return np.add.reduceat(weights[:, order], starts, axis=1), place.astype(np.int64)
 
 
-def _midranks(weights: Floats, x: Floats) -> Floats:
+def _weighted_midranks(weights: Floats, x: Floats) -> Floats:
     level, place = _by_level(weights, x)
     ranks: Floats = (np.cumsum(level, axis=1) - level + (level + 1) / 2)[:, place]
     return ranks
 
 
-def spearman(weights: Floats, x: Floats, y: Floats) -> Floats:
-    """Spearman's rho: Pearson's r of the midranks, ranked anew in each resample.
+def weighted_spearman(weights: Floats, x: Floats, y: Floats) -> Floats:
+    """Return Spearman's rho: Pearson's r of the midranks, ranked again in each resample.
 
-    >>> spearman(np.ones((1, 4)), np.array([1.0, 2.0, 3.0, 4.0]), np.array([1.0, 3.0, 2.0, 9.0]))
+    >>> weighted_spearman(np.ones((1, 4)), np.array([1.0, 2.0, 3.0, 4.0]), np.array([1.0, 3.0, 2.0, 9.0]))
     array([0.8])
     """
-    return _correlation(weights, _midranks(weights, x), _midranks(weights, y))
+    return _rowwise_correlation(weights, _weighted_midranks(weights, x), _weighted_midranks(weights, y))
 
 
-def _signs(x: Floats, rows: slice) -> Floats:
+def _difference_signs(x: Floats, rows: slice) -> Floats:
     return np.sign(x[rows, None] - x[None, :])
 
 
@@ -116,10 +114,10 @@ def _tied_pairs(level: Floats) -> Floats:
     return pairs
 
 
-def kendall(weights: Floats, x: Floats, y: Floats) -> Floats:
-    """Kendall's tau-b. Quadratic in the number of cells up to 4096 of them, then one sort for each resample.
+def weighted_kendall(weights: Floats, x: Floats, y: Floats) -> Floats:
+    """Return Kendall's tau-b: quadratic in the number of cells up to 4096, beyond that one sort per resample.
 
-    >>> kendall(np.ones((1, 4)), np.array([1.0, 2.0, 3.0, 4.0]), np.array([1.0, 3.0, 2.0, 9.0])).round(3)
+    >>> weighted_kendall(np.ones((1, 4)), np.array([1.0, 2.0, 3.0, 4.0]), np.array([1.0, 3.0, 2.0, 9.0])).round(3)
     array([0.667])
     """
     if len(x) > _MOST_SIGNS:
@@ -127,12 +125,14 @@ def kendall(weights: Floats, x: Floats, y: Floats) -> Floats:
     more = np.zeros(len(weights))
     for start in range(0, len(x), _ROWS):
         rows = slice(start, start + _ROWS)
-        more += ((weights @ (_signs(x, rows) * _signs(y, rows)).T) * weights[:, rows]).sum(axis=1) / 2
+        more += ((weights @ (_difference_signs(x, rows) * _difference_signs(y, rows)).T) * weights[:, rows]).sum(
+            axis=1
+        ) / 2
     total = weights.sum(axis=1)
     pairs = total * (total - 1) / 2
     untied_x = pairs - _tied_pairs(_by_level(weights, x)[0])
     untied_y = pairs - _tied_pairs(_by_level(weights, y)[0])
-    return np.clip(_over(more, np.sqrt(untied_x) * np.sqrt(untied_y)), -1, 1)
+    return np.clip(_divide_or_nan(more, np.sqrt(untied_x) * np.sqrt(untied_y)), -1, 1)
 
 
 def _kendall_by_sorting(weights: Floats, x: Floats, y: Floats) -> Floats:
@@ -147,86 +147,85 @@ def _one_hot(x: Floats, classes: Floats) -> Floats:
     return hot
 
 
-def cohen(weights: Floats, x: Floats, y: Floats) -> Floats:
-    """Cohen's kappa for named classes.
+def weighted_cohen_kappa(weights: Floats, x: Floats, y: Floats) -> Floats:
+    """Return Cohen's kappa for unordered classes.
 
-    >>> cohen(np.ones((1, 4)), np.array([0.0, 0.0, 1.0, 1.0]), np.array([0.0, 0.0, 1.0, 0.0]))
+    >>> weighted_cohen_kappa(np.ones((1, 4)), np.array([0.0, 0.0, 1.0, 1.0]), np.array([0.0, 0.0, 1.0, 0.0]))
     array([0.5])
     """
     classes = np.union1d(x, y)
     total = weights.sum(axis=1)
     chance = ((weights @ _one_hot(x, classes)) * (weights @ _one_hot(y, classes))).sum(axis=1) / total**2
     left = 1 - chance
-    return _over(share_equal(weights, x, y) - chance, np.where(left > 1e-12, left, 0.0))
+    return _divide_or_nan(share_equal(weights, x, y) - chance, np.where(left > 1e-12, left, 0.0))
 
 
-def quadratic(weights: Floats, x: Floats, y: Floats) -> Floats:
-    """Quadratic-weighted kappa; distances are those of the values themselves.
+def weighted_quadratic_kappa(weights: Floats, x: Floats, y: Floats) -> Floats:
+    """Return quadratic-weighted kappa, with distances of the values themselves.
 
-    >>> quadratic(np.ones((1, 3)), np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 2.0])).round(3)
+    >>> weighted_quadratic_kappa(np.ones((1, 3)), np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 2.0])).round(3)
     array([0.667])
     """
     total = weights.sum(axis=1)
     centre = (x.mean() + y.mean()) / 2
     x, y = x - centre, y - centre
     mx, my, mxx, myy, mxy = (weights @ np.column_stack([x, y, x * x, y * y, x * y]) / total[:, None]).T
-    expected = mxx + myy - 2 * mx * my
-    return 1 - _over(mxx + myy - 2 * mxy, np.where(expected > 1e-12, expected, 0.0))
+    expected_disagreement = mxx + myy - 2 * mx * my
+    return 1 - _divide_or_nan(mxx + myy - 2 * mxy, np.where(expected_disagreement > 1e-12, expected_disagreement, 0.0))
 
 
-def _per_class(weights: Floats, predicted: Floats, truth: Floats) -> tuple[Floats, Floats, Floats]:
-    """For each resample and class: right rows, rows given the class, rows that truly have it."""
-    classes = np.union1d(predicted, truth)
-    predicted_hot, true_hot = _one_hot(predicted, classes), _one_hot(truth, classes)
+def _counts_by_class(weights: Floats, predictions: Floats, truth: Floats) -> tuple[Floats, Floats, Floats]:
+    classes = np.union1d(predictions, truth)
+    predicted_hot, true_hot = _one_hot(predictions, classes), _one_hot(truth, classes)
     return weights @ (predicted_hot * true_hot), weights @ predicted_hot, weights @ true_hot
 
 
-def _zero(above: Floats, below: Floats) -> Floats:
+def _divide_or_zero(above: Floats, below: Floats) -> Floats:
     return np.divide(above, below, out=np.zeros_like(above), where=below > 0)
 
 
-def _averaged(figure: Floats, assigned: Floats, truth: Floats, by_size: bool) -> Floats:
-    size = truth if by_size else ((assigned + truth) > 0).astype(np.float64)
-    return _over((figure * size).sum(axis=1), size.sum(axis=1))
+def _average_over_classes(value: Floats, assigned_counts: Floats, truth: Floats, by_size: bool) -> Floats:
+    size = truth if by_size else ((assigned_counts + truth) > 0).astype(np.float64)
+    return _divide_or_nan((value * size).sum(axis=1), size.sum(axis=1))
 
 
-def precision(by_size: bool) -> Callable[[Floats, Floats, Floats], Floats]:
-    """Precision of each class, averaged over the classes seen, or weighted by their true sizes; 0 for one never given.
+def precision_statistic(by_size: bool) -> Callable[[Floats, Floats, Floats], Floats]:
+    """Return the statistic macro precision: mean over classes, or weighted by true size; 0 for a class never predicted.
 
-    >>> precision(False)(np.ones((1, 3)), np.array([0.0, 1.0, 1.0]), np.array([0.0, 0.0, 1.0]))
+    >>> precision_statistic(False)(np.ones((1, 3)), np.array([0.0, 1.0, 1.0]), np.array([0.0, 0.0, 1.0]))
     array([0.75])
     """
 
-    def figure(weights: Floats, predicted: Floats, truth: Floats) -> Floats:
-        right, assigned, true = _per_class(weights, predicted, truth)
-        return _averaged(_zero(right, assigned), assigned, true, by_size)
+    def value(weights: Floats, predictions: Floats, truth: Floats) -> Floats:
+        right, assigned_counts, true = _counts_by_class(weights, predictions, truth)
+        return _average_over_classes(_divide_or_zero(right, assigned_counts), assigned_counts, true, by_size)
 
-    return figure
+    return value
 
 
-def recall(by_size: bool) -> Callable[[Floats, Floats, Floats], Floats]:
-    """Recall of each class, averaged likewise; 0 for a class that is never true.
+def recall_statistic(by_size: bool) -> Callable[[Floats, Floats, Floats], Floats]:
+    """Return the statistic macro recall, averaged in the same way; 0 for a class that is never true.
 
-    >>> recall(False)(np.ones((1, 3)), np.array([0.0, 1.0, 1.0]), np.array([0.0, 0.0, 1.0]))
+    >>> recall_statistic(False)(np.ones((1, 3)), np.array([0.0, 1.0, 1.0]), np.array([0.0, 0.0, 1.0]))
     array([0.75])
     """
 
-    def figure(weights: Floats, predicted: Floats, truth: Floats) -> Floats:
-        right, assigned, true = _per_class(weights, predicted, truth)
-        return _averaged(_zero(right, true), assigned, true, by_size)
+    def value(weights: Floats, predictions: Floats, truth: Floats) -> Floats:
+        right, assigned_counts, true = _counts_by_class(weights, predictions, truth)
+        return _average_over_classes(_divide_or_zero(right, true), assigned_counts, true, by_size)
 
-    return figure
+    return value
 
 
-def f1(by_size: bool) -> Callable[[Floats, Floats, Floats], Floats]:
-    """The F1 of each class, averaged likewise.
+def f1_statistic(by_size: bool) -> Callable[[Floats, Floats, Floats], Floats]:
+    """Return the statistic macro F1, averaged in the same way.
 
-    >>> f1(False)(np.ones((1, 3)), np.array([0.0, 1.0, 1.0]), np.array([0.0, 0.0, 1.0])).round(3)
+    >>> f1_statistic(False)(np.ones((1, 3)), np.array([0.0, 1.0, 1.0]), np.array([0.0, 0.0, 1.0])).round(3)
     array([0.667])
     """
 
-    def figure(weights: Floats, predicted: Floats, truth: Floats) -> Floats:
-        right, assigned, true = _per_class(weights, predicted, truth)
-        return _averaged(_zero(2 * right, assigned + true), assigned, true, by_size)
+    def value(weights: Floats, predictions: Floats, truth: Floats) -> Floats:
+        right, assigned_counts, true = _counts_by_class(weights, predictions, truth)
+        return _average_over_classes(_divide_or_zero(2 * right, assigned_counts + true), assigned_counts, true, by_size)
 
-    return figure
+    return value

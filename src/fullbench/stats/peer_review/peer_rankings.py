@@ -1,8 +1,8 @@
-"""Peer review: contestants that review each other, and what each one's review should count.
+"""Peer-review rankings: contestants review each other, and UPME, PRD or PiCO weight the reviewers.
 
-All methods see two small matrices, `Peers`: how many points each reviewer (row) gave each contestant (column), and how
-often. Contestants are codes 0, 1, 2, ...; a review gives two contestants points from 0 to 1. Weights are vectors, or
-matrices with a row for each of many starts, so that all starts are solved at once.
+All methods use two small matrices, `Peers`: the points that each reviewer (row) gave each contestant (column), and the
+number of reviews. Contestants are codes 0, 1, 2, ...; a review gives two contestants points from 0 to 1. Weights are
+vectors, or matrices with a row per start, so that all starts are solved at once.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ import numpy.typing as npt
 
 from fullbench.core.note import Note
 from fullbench.errors import Undefined
-from fullbench.stats.array_checks import Bools, Floats, Ints, Numbers, column
+from fullbench.stats.array_checks import Bools, Floats, Ints, Numbers, finite_column
 
 Scale = Literal["range", "rank", "share", "none"]
 Over = Literal["weights", "reviews"]
 Initial = Literal["many", "uniform", "random"]
-# less weight than this is none: a division by it would be noise
+# a smaller weight counts as zero: a division by it would be noise
 _NEVER = 1e-12
 SAME = 0.01
-"""Scores that lie nearer to each other than this are the same."""
+"""Scores closer than this count as equal."""
 
 
 @dataclass(frozen=True)
 class Peers:
-    """Points that each reviewer (row) gave each contestant (column), summed, and how many times it did."""
+    """Sum of the points that each reviewer (row) gave each contestant (column), and the number of reviews."""
 
     points: Floats
     counts: Floats
 
     @classmethod
-    def of(
+    def from_reviews(
         cls,
         reviewer: npt.ArrayLike,
         first: npt.ArrayLike,
@@ -45,20 +45,22 @@ class Peers:
         *,
         contestants: int = 0,
     ) -> Peers:
-        """Reviews as matrices. What `second` got is what `first` left of 1, unless `points_second` says otherwise.
+        """Build the matrices from reviews; `points_second` defaults to 1 minus the points of `first`.
 
-        >>> Peers.of([0, 1], [1, 0], [2, 2], [1, 0.5]).points.tolist()
+        >>> Peers.from_reviews([0, 1], [1, 0], [2, 2], [1, 0.5]).points.tolist()
         [[0.0, 1.0, 0.0], [0.5, 0.0, 0.5], [0.0, 0.0, 0.0]]
         """
-        codes = [_codes(values) for values in (reviewer, first, second)]
-        first_points = column(points, "points")
-        second_points = 1 - first_points if points_second is None else column(points_second, "points of the second")
+        codes = [_checked_codes(values) for values in (reviewer, first, second)]
+        first_points = finite_column(points, "points")
+        second_points = (
+            1 - first_points if points_second is None else finite_column(points_second, "points of the second")
+        )
         if len({len(values) for values in (*codes, first_points, second_points)}) > 1:
             raise ValueError(
                 f"the columns must have one length; found {[len(v) for v in (*codes, first_points, second_points)]}"
             )
         if len(first_points) == 0:
-            raise Undefined(Note("undefined.nobody-reviewed-anybody", "nobody reviewed anybody"))
+            raise Undefined(Note("undefined.nobody-reviewed-anybody"))
         size = max(contestants, *(int(values.max()) + 1 for values in codes))
         totals, counts = np.zeros(size * size), np.zeros(size * size)
         for who, worth in ((codes[1], first_points), (codes[2], second_points)):
@@ -71,62 +73,55 @@ class Peers:
     def size(self) -> int:
         return len(self.counts)
 
-    def keeping(self, cells: Bools) -> Peers:
-        """Only what these cells hold."""
+    def keep_cells(self, cells: Bools) -> Peers:
+        """Return the matrices with all other cells set to zero."""
         return Peers(np.where(cells, self.points, 0.0), np.where(cells, self.counts, 0.0))
 
-    def without(self, reviewer: int) -> Peers:
-        """As if this reviewer had reviewed nothing; it is still a contestant."""
-        return self.keeping(np.arange(self.size)[:, None] != reviewer)
+    def without_reviewer(self, reviewer: int) -> Peers:
+        """Return the matrices without this reviewer's reviews; it is still a contestant."""
+        return self.keep_cells(np.arange(self.size)[:, None] != reviewer)
 
-    def trimmed(self, share: float = 0.2) -> Peers:
-        """Of the reviewers of each contestant, the most and the least generous `share` left out, at least one of each.
+    def without_extremes(self, share: float = 0.2) -> Peers:
+        """Leave out the most and the least generous `share` of each contestant's reviewers, at least one of each.
 
-        What one reviewer thinks of one contestant then cannot matter much, whatever it says: two who praise each other
-        are each other's most generous reviewer. A contestant with fewer than three reviewers keeps them all.
+        One reviewer's opinion of one contestant then cannot matter much: two who praise each other are each other's
+        most generous reviewer. A contestant with fewer than three reviewers keeps them all.
         """
         counts = self.counts
         rates = np.divide(self.points, counts, out=np.full_like(counts, np.inf), where=counts > 0)
         place = np.argsort(np.argsort(rates, axis=0, kind="stable"), axis=0, kind="stable")
-        known = (counts > 0).sum(axis=0)
-        cut = np.where(known >= 3, np.maximum(1, np.floor(share * known)), 0)
-        cut = np.minimum(cut, (known - 1) // 2)
-        return self.keeping((place >= cut) & (place < known - cut))
+        reviewer_counts = (counts > 0).sum(axis=0)
+        cut = np.where(reviewer_counts >= 3, np.maximum(1, np.floor(share * reviewer_counts)), 0)
+        cut = np.minimum(cut, (reviewer_counts - 1) // 2)
+        return self.keep_cells((place >= cut) & (place < reviewer_counts - cut))
 
 
-def grades(peers: Peers, weights: Numbers, *, over: Over = "weights") -> Floats:
-    """Each contestant's weighted mean of points; `over="reviews"` divides by the number of reviews instead.
+def weighted_grades(peers: Peers, weights: Numbers, *, over: Over = "weights") -> Floats:
+    """Return each contestant's weighted mean of points; `over="reviews"` divides by the number of reviews instead.
 
-    >>> peers = Peers.of([0, 1, 2], [1, 0, 0], [2, 2, 1], [1, 1, 0])
-    >>> grades(peers, [1, 1, 0]).tolist()
+    >>> peers = Peers.from_reviews([0, 1, 2], [1, 0, 0], [2, 2, 1], [1, 1, 0])
+    >>> weighted_grades(peers, [1, 1, 0]).tolist()
     [1.0, 1.0, 0.0]
     """
     weight = np.asarray(weights, dtype=np.float64)
     reviews = peers.counts.sum(axis=0)
     if (reviews == 0).any():
-        raise Undefined(
-            Note(
-                "undefined.contestant-was-never-reviewed",
-                "contestant {number} was never reviewed",
-                number=int(np.flatnonzero(reviews == 0)[0]),
-            )
-        )
+        raise Undefined(Note("undefined.contestant-was-never-reviewed", number=int(np.flatnonzero(reviews == 0)[0])))
     if over == "reviews":
-        summed: Floats = weight @ peers.points / reviews
-        return summed
+        grades_per_review: Floats = weight @ peers.points / reviews
+        return grades_per_review
     below = weight @ peers.counts
     plain = peers.points.sum(axis=0) / reviews
-    known = below > _NEVER * reviews
-    return np.where(known, weight @ peers.points / np.where(known, below, 1.0), plain)
+    has_weight = below > _NEVER * reviews
+    return np.where(has_weight, weight @ peers.points / np.where(has_weight, below, 1.0), plain)
 
 
-def scaled(values: Floats, how: Scale = "range") -> Floats:
-    """Values as weights: from 0 (the lowest) to 1 (the highest), by rank in even steps, as shares of their sum, or as
-    they are.
+def scale_to_weights(values: Floats, how: Scale = "range") -> Floats:
+    """Return values as weights: by range (0 lowest, 1 highest), by rank in even steps, as shares, or unchanged.
 
-    >>> scaled(np.array([0.25, 0.5, 0.75])).tolist(), scaled(np.array([1.0, 3.0]), "share").tolist()
+    >>> scale_to_weights(np.array([0.25, 0.5, 0.75])).tolist(), scale_to_weights(np.array([1.0, 3.0]), "share").tolist()
     ([0.0, 0.5, 1.0], [0.25, 0.75])
-    >>> scaled(np.array([0.1, 0.9, 0.2]), "rank").tolist()
+    >>> scale_to_weights(np.array([0.1, 0.9, 0.2]), "rank").tolist()
     [0.0, 1.0, 0.5]
     """
     if how == "none":
@@ -146,12 +141,12 @@ def scaled(values: Floats, how: Scale = "range") -> Floats:
 
 @dataclass(frozen=True)
 class Consensus:
-    """Scores and weights that agree with each other, and how they were found.
+    """Scores and weights that agree with each other, and the course of the search.
 
-    `trace` holds the loss after each round (row) from each start (column); the last row is the final one. `rounds` says
-    after how many rounds a start settled, None where it did not. Scores and weights are those of the start that ended
-    with the least loss, and `spread` is the furthest that a score of any start lies from them. `path` holds the grades
-    that the weights gave after each round, from each start, where the method is asked for them.
+    `trace` has the loss after each round (row) from each start (column). `rounds` has the round in which a start
+    converged, or None. Scores and weights are those of the start with the least final loss; `spread` is the largest
+    distance of any start's score from them. `path` has the grades after each round, from each start, if the method
+    records them.
     """
 
     scores: tuple[float, ...]
@@ -163,18 +158,17 @@ class Consensus:
     path: Floats | None = None
 
     @property
-    def converged(self) -> bool:
-        """Whether all starts settled, and at the same scores to within a hundredth."""
+    def has_converged(self) -> bool:
+        """True if all starts converged to the same scores within a hundredth."""
         return None not in self.rounds and self.spread < SAME
 
     @property
-    def elsewhere(self) -> int:
-        """How many starts end at other scores than these: there may be several scores that agree with their weights,
-        and the loss, which is nothing at each of them, cannot choose. None are known of without a path."""
+    def other_solution_count(self) -> int:
+        """Return the number of starts that end at other scores (their loss is also zero); 0 if there is no path."""
         return 0 if self.path is None else int((np.abs(self.path[-1] - self.scores).max(axis=1) >= SAME).sum())
 
 
-def upme(
+def upme_consensus(
     peers: Peers,
     *,
     starts: int = 64,
@@ -187,134 +181,143 @@ def upme(
     tolerance: float = 1e-3,
     seed: int = 0,
 ) -> Consensus:
-    """Dynamic weights (Zhang et al. 2025, UPME, arXiv:2503.14941, section 3.3 and algorithm 1).
+    """Return the consensus of dynamic weights (Zhang et al. 2025, UPME, arXiv:2503.14941, section 3.3, algorithm 1).
 
-    Each round moves the scores by `smoothing` toward the grades that the weights give (an exponential moving average),
-    and the weights by `step` toward the scores (down the gradient of their mean squared difference). `scale` is how
-    scores are made comparable with weights, and `over` whether a score is a mean or a sum: the paper leaves both open,
-    and `stats.peer_review.equation_variants` names what it may have meant. The first of many starts is uniform, the
-    others random; `initial` takes one uniform or one random start alone.
+    Each round moves the scores by `smoothing` towards the grades that the weights give (an exponential moving
+    average), and the weights by `step` towards the scores (down the gradient of their mean squared difference).
+    `scale` makes scores comparable with weights, and `over` decides whether a score is a mean or a sum. The paper
+    leaves both open; `stats.peer_review.equation_variants` lists the possible meanings. The first of many starts is
+    uniform, the others random; `initial` selects one uniform or one random start instead.
 
-    >>> found = upme(Peers.of([0, 0, 1, 1, 2, 2], [1, 1, 0, 0, 0, 0], [2, 2, 2, 2, 1, 1], [1, 1, 1, 1, 1, 0.5]))
-    >>> [round(score, 2) for score in found.scores], found.converged
+    >>> found = upme_consensus(Peers.from_reviews([0, 0, 1, 1, 2, 2], [1, 1, 0, 0, 0, 0], [2, 2, 2, 2, 1, 1],
+    ...     [1, 1, 1, 1, 1, 0.5]))
+    >>> [round(score, 2) for score in found.scores], found.has_converged
     ([1.0, 1.0, 0.0], True)
     """
-    weights = _initial(peers.size, starts, seed, initial)
-    scores = scaled(grades(peers, weights, over=over), scale)
-    trace = [_loss(scores, weights)]
-    path = [grades(peers, weights, over=over)]
-    settled = np.full(len(weights), -1, dtype=np.int64)
+    weights = _initial_weights(peers.size, starts, seed, initial)
+    scores = scale_to_weights(weighted_grades(peers, weights, over=over), scale)
+    trace = [_squared_loss(scores, weights)]
+    path = [weighted_grades(peers, weights, over=over)]
+    settling_rounds = np.full(len(weights), -1, dtype=np.int64)
     for turn in range(1, rounds + 1):
-        moved = scores + smoothing * (scaled(path[-1], scale) - scores)
-        heavier = weights + step * (moved - weights)
-        still = np.maximum(np.abs(moved - scores).max(axis=1), np.abs(heavier - weights).max(axis=1)) < tolerance
-        settled = np.where(still, np.where(settled < 0, turn, settled), -1)
-        scores, weights = moved, heavier
-        trace.append(_loss(scores, weights))
-        path.append(grades(peers, weights, over=over))
-    return replace(_consensus(path[-1], weights, np.array(trace), settled, "UPME"), path=np.array(path))
+        new_scores = scores + smoothing * (scale_to_weights(path[-1], scale) - scores)
+        new_weights = weights + step * (new_scores - weights)
+        still = (
+            np.maximum(np.abs(new_scores - scores).max(axis=1), np.abs(new_weights - weights).max(axis=1)) < tolerance
+        )
+        settling_rounds = np.where(still, np.where(settling_rounds < 0, turn, settling_rounds), -1)
+        scores, weights = new_scores, new_weights
+        trace.append(_squared_loss(scores, weights))
+        path.append(weighted_grades(peers, weights, over=over))
+    return replace(_best_consensus(path[-1], weights, np.array(trace), settling_rounds, "UPME"), path=np.array(path))
 
 
-def prd(peers: Peers, *, rounds: int = 5, starts: int = 1, tolerance: float = 1e-3, seed: int = 0) -> Consensus:
-    """Peer rank (Li et al. 2023, PRD, arXiv:2307.02762): the weights are the win rates, from 0 to 1, over their sum.
+def prd_consensus(
+    peers: Peers, *, rounds: int = 5, starts: int = 1, tolerance: float = 1e-3, seed: int = 0
+) -> Consensus:
+    """Return the peer rank (Li et al. 2023, PRD, arXiv:2307.02762): weights are win rates, from 0 to 1, over their sum.
 
     The scores are the grades of the round before the last weights, as the authors print them. One start is uniform.
 
-    >>> found = prd(Peers.of([0, 0, 1, 1, 2, 2], [1, 1, 0, 0, 0, 0], [2, 2, 2, 2, 1, 1], [1, 1, 1, 1, 1, 0.5]))
+    >>> found = prd_consensus(Peers.from_reviews([0, 0, 1, 1, 2, 2], [1, 1, 0, 0, 0, 0], [2, 2, 2, 2, 1, 1],
+    ...     [1, 1, 1, 1, 1, 0.5]))
     >>> [round(weight, 2) for weight in found.weights]
     [0.5, 0.5, 0.0]
     """
-    weights = _starts(peers.size, starts, seed)
-    scores = grades(peers, weights)
-    trace = [_loss(scaled(scores, "share"), scaled(weights, "share"))]
-    settled = np.full(starts, -1, dtype=np.int64)
+    weights = _start_weights(peers.size, starts, seed)
+    scores = weighted_grades(peers, weights)
+    trace = [_squared_loss(scale_to_weights(scores, "share"), scale_to_weights(weights, "share"))]
+    settling_rounds = np.full(starts, -1, dtype=np.int64)
     for turn in range(1, rounds + 1):
-        scores = grades(peers, weights)
-        heavier = scaled(scaled(scores), "share")
-        still = np.abs(heavier - weights).max(axis=1) < tolerance
-        settled = np.where(still, np.where(settled < 0, turn, settled), -1)
-        trace.append(_loss(heavier, scaled(weights, "share")))
-        weights = heavier
-    return _consensus(scores, weights, np.array(trace), settled, "PRD")
+        scores = weighted_grades(peers, weights)
+        new_weights = scale_to_weights(scale_to_weights(scores), "share")
+        still = np.abs(new_weights - weights).max(axis=1) < tolerance
+        settling_rounds = np.where(still, np.where(settling_rounds < 0, turn, settling_rounds), -1)
+        trace.append(_squared_loss(new_weights, scale_to_weights(weights, "share")))
+        weights = new_weights
+    return _best_consensus(scores, weights, np.array(trace), settling_rounds, "PRD")
 
 
-def pico(
+def pico_consensus(
     peers: Peers, *, starts: int = 64, rounds: int = 300, step: float = 0.05, tolerance: float = 1e-3, seed: int = 0
 ) -> Consensus:
-    """Consistency (Ning et al. 2024, PiCO, arXiv:2402.01830): the weights for which 1 - Pearson(weights, scores) is
-    least, found by gradient steps that adapt (Kingma and Ba 2015, arXiv:1412.6980), weights held between 0 and 1.
+    """Return the consensus with the least 1 - Pearson(weights, scores) (Ning et al. 2024, PiCO, arXiv:2402.01830).
 
-    Weights that are all alike have no correlation, so that the first start is the plain grades; the others are random.
+    It is found by Adam (Kingma and Ba 2015, arXiv:1412.6980), with weights between 0 and 1. Equal weights have no
+    correlation, so the first start is the plain grades; the others are random.
 
-    >>> found = pico(Peers.of([0, 0, 1, 1, 2, 2], [1, 1, 0, 0, 0, 0], [2, 2, 2, 2, 1, 1], [1, 1, 1, 1, 1, 0.5]))
+    >>> found = pico_consensus(Peers.from_reviews([0, 0, 1, 1, 2, 2], [1, 1, 0, 0, 0, 0], [2, 2, 2, 2, 1, 1],
+    ...     [1, 1, 1, 1, 1, 0.5]))
     >>> bool(found.trace[-1].min() < 0.01)
     True
     """
-    weights = _starts(peers.size, starts, seed)
-    weights[0] = scaled(grades(peers, np.ones(peers.size)))
+    weights = _start_weights(peers.size, starts, seed)
+    weights[0] = scale_to_weights(weighted_grades(peers, np.ones(peers.size)))
     weights = 0.05 + 0.9 * weights
     mean, square = np.zeros_like(weights), np.zeros_like(weights)
     trace = []
-    settled = np.full(starts, -1, dtype=np.int64)
+    settling_rounds = np.full(starts, -1, dtype=np.int64)
     for turn in range(1, rounds + 1):
         loss, slope = _pearson_slope(peers, weights)
         trace.append(loss)
         mean, square = 0.9 * mean + 0.1 * slope, 0.999 * square + 0.001 * slope**2
         pace = step * (1 - (turn - 1) / rounds)
         move = pace * (mean / (1 - 0.9**turn)) / (np.sqrt(square / (1 - 0.999**turn)) + 1e-8)
-        moved = np.clip(weights - move, 1e-3, 1.0)
-        still = np.abs(moved - weights).max(axis=1) < tolerance
-        settled = np.where(still, np.where(settled < 0, turn, settled), -1)
-        weights = moved
+        new_weights = np.clip(weights - move, 1e-3, 1.0)
+        still = np.abs(new_weights - weights).max(axis=1) < tolerance
+        settling_rounds = np.where(still, np.where(settling_rounds < 0, turn, settling_rounds), -1)
+        weights = new_weights
     trace.append(_pearson_slope(peers, weights)[0])
-    return _consensus(grades(peers, weights), weights, np.array(trace), settled, "PiCO")
+    return _best_consensus(weighted_grades(peers, weights), weights, np.array(trace), settling_rounds, "PiCO")
 
 
-def influence(peers: Peers, method: Callable[[Peers], Consensus]) -> list[float]:
-    """How far each reviewer moves the scores: the largest change of a score when its reviews are left out.
+def reviewer_influence(peers: Peers, method: Callable[[Peers], Consensus]) -> list[float]:
+    """Return each reviewer's influence: the largest change of a score if its reviews are left out.
 
-    >>> peers = Peers.of([0, 0, 1, 1, 2, 2], [1, 1, 0, 0, 0, 0], [2, 2, 2, 2, 1, 1], [1, 1, 1, 1, 1, 0.5])
-    >>> [round(moved, 2) for moved in influence(peers, uniform)]
+    >>> peers = Peers.from_reviews([0, 0, 1, 1, 2, 2], [1, 1, 0, 0, 0, 0], [2, 2, 2, 2, 1, 1], [1, 1, 1, 1, 1, 0.5])
+    >>> [round(moved, 2) for moved in reviewer_influence(peers, uniform_consensus)]
     [0.38, 0.12, 0.38]
     """
-    whole = np.array(method(peers).scores)
-    moved = []
+    full_scores = np.array(method(peers).scores)
+    largest_changes = []
     for reviewer in range(peers.size):
-        rest = peers.without(reviewer)
-        left = rest.counts.sum(axis=0) > 0
-        filled = Peers(np.where(left, rest.points, peers.points), np.where(left, rest.counts, peers.counts))
-        moved.append(float(np.abs(np.array(method(filled).scores) - whole).max()))
-    return moved
+        other_peers = peers.without_reviewer(reviewer)
+        left = other_peers.counts.sum(axis=0) > 0
+        filled_peers = Peers(
+            np.where(left, other_peers.points, peers.points), np.where(left, other_peers.counts, peers.counts)
+        )
+        largest_changes.append(float(np.abs(np.array(method(filled_peers).scores) - full_scores).max()))
+    return largest_changes
 
 
-def uniform(peers: Peers) -> Consensus:
-    """Every reviewer counts the same: plain peer review.
+def uniform_consensus(peers: Peers) -> Consensus:
+    """Return plain peer review: every reviewer counts the same.
 
-    >>> uniform(Peers.of([0, 1], [1, 0], [2, 2], [1, 0.5])).scores
+    >>> uniform_consensus(Peers.from_reviews([0, 1], [1, 0], [2, 2], [1, 0.5])).scores
     (0.5, 1.0, 0.25)
     """
-    return weighted(peers, np.ones(peers.size), "uniform")
+    return weighted_consensus(peers, np.ones(peers.size), "uniform")
 
 
-def single(peers: Peers, reviewer: int) -> list[float | None]:
-    """One reviewer alone: its mean of points for each contestant, None for those it never reviewed, such as itself.
+def single_reviewer_scores(peers: Peers, reviewer: int) -> list[float | None]:
+    """Return one reviewer's mean points for each contestant, or None if it never reviewed it, such as itself.
 
-    >>> single(Peers.of([0, 1], [1, 0], [2, 2], [1, 0.5]), 0)
+    >>> single_reviewer_scores(Peers.from_reviews([0, 1], [1, 0], [2, 2], [1, 0.5]), 0)
     [None, 1.0, 0.0]
     """
     totals, times = peers.points[reviewer], peers.counts[reviewer]
     return [float(points / n) if n else None for points, n in zip(totals, times, strict=True)]
 
 
-def weighted(peers: Peers, weights: Numbers, method: str = "given weights") -> Consensus:
-    """The scores that given weights lead to; nothing is optimised.
+def weighted_consensus(peers: Peers, weights: Numbers, method: str = "given weights") -> Consensus:
+    """Return the scores for given weights, without optimisation.
 
-    >>> weighted(Peers.of([0, 1], [1, 0], [2, 2], [1, 0.5]), [1, 1, 1]).method
+    >>> weighted_consensus(Peers.from_reviews([0, 1], [1, 0], [2, 2], [1, 0.5]), [1, 1, 1]).method
     'given weights'
     """
-    reviewer_weights = column(weights, "weights")
-    return _consensus(
-        grades(peers, reviewer_weights)[None],
+    reviewer_weights = finite_column(weights, "weights")
+    return _best_consensus(
+        weighted_grades(peers, reviewer_weights)[None],
         reviewer_weights[None],
         np.zeros((1, 1)),
         np.zeros(1, dtype=np.int64),
@@ -322,32 +325,31 @@ def weighted(peers: Peers, weights: Numbers, method: str = "given weights") -> C
     )
 
 
-def _codes(values: npt.ArrayLike) -> Ints:
+def _checked_codes(values: npt.ArrayLike) -> Ints:
     array = np.asarray(values)
     if array.size and (array.dtype.kind not in "iu" or array.min() < 0):
         raise ValueError("reviewers and contestants must be codes 0, 1, 2, ...")
     return array.astype(np.int64)
 
 
-def _starts(size: int, starts: int, seed: int) -> Floats:
+def _start_weights(size: int, starts: int, seed: int) -> Floats:
     weights = np.random.default_rng(seed).uniform(size=(starts, size))
     weights[0] = 1.0
     return weights
 
 
-def _initial(size: int, starts: int, seed: int, initial: Initial) -> Floats:
+def _initial_weights(size: int, starts: int, seed: int, initial: Initial) -> Floats:
     if initial == "many":
-        return _starts(size, starts, seed)
-    return _starts(size, 2, seed)[[0 if initial == "uniform" else 1]]
+        return _start_weights(size, starts, seed)
+    return _start_weights(size, 2, seed)[[0 if initial == "uniform" else 1]]
 
 
-def _loss(scores: Floats, weights: Floats) -> Floats:
+def _squared_loss(scores: Floats, weights: Floats) -> Floats:
     loss: Floats = ((scores - weights) ** 2).mean(axis=1)
     return loss
 
 
 def _pearson_slope(peers: Peers, weights: Floats) -> tuple[Floats, Floats]:
-    """1 - Pearson's r of weights and grades for each row of weights, and its gradient."""
     below = np.maximum(weights @ peers.counts, _NEVER)
     score = weights @ peers.points / below
     x, y = (values - values.mean(axis=1, keepdims=True) for values in (weights, score))
@@ -359,8 +361,8 @@ def _pearson_slope(peers: Peers, weights: Floats) -> tuple[Floats, Floats]:
     return 1 - r[:, 0], -(by_weight + through)
 
 
-def _consensus(scores: Floats, weights: Floats, trace: Floats, settled: Ints, method: str) -> Consensus:
+def _best_consensus(scores: Floats, weights: Floats, trace: Floats, settling_rounds: Ints, method: str) -> Consensus:
     best = int(np.argmin(np.round(trace[-1], 9)))
     spread = float(np.abs(scores - scores[best]).max())
-    rounds = tuple(int(turn) if turn >= 0 else None for turn in settled)
+    rounds = tuple(int(turn) if turn >= 0 else None for turn in settling_rounds)
     return Consensus(tuple(map(float, scores[best])), tuple(map(float, weights[best])), trace, rounds, spread, method)

@@ -1,16 +1,16 @@
-"""Leanings that reviewers have in common, and those that two of them have for each other.
+"""Biases that reviewers share, such as towards length or their own family, and biases of two for each other.
 
 Reviews are votes of the joint model (`stats.ratings.joint_rating_model`): the log odds that reviewer r prefers a to b
-are d_r (theta_a - theta_b). A leaning is something else that goes with the votes: a longer answer, one of the
-reviewer's own family. Its score test asks whether what the model leaves unexplained goes with it, once what
-contestants' strengths and reviewers' sharpness can explain of the leaning itself is taken away; pictures are the
-clusters, and Student's t has one degree of freedom less than there are pictures. Where the truth about each pair is
-known, how much better the truth finds one is part of the model: a leaning toward what is in fact better is none.
+are d_r (theta_a - theta_b). A bias is another correlate of the votes: a longer answer, or one of the reviewer's own
+family. Its score test correlates it with the residuals of the model, after removing the part of the bias that
+strengths and sharpness explain. Pictures are the clusters; Student's t has one degree of freedom less than there are
+pictures. If the truth about each pair is known, the true quality gap is part of the model: a preference for what is
+better is no bias.
 
-The truth says who is better, not by how much, while longer answers may be better by more. So the gap behind a ruling is
-what is to be expected of it, given the ruling, who answered and how long: a probit of the truth, and the mean of a
-normal that is cut off (Heckman 1979). A test that goes by the ruling alone flags unbiased reviewers in most courts in
-which length goes with quality.
+The truth shows who is better, not by how much, and longer answers may be better by more. So the model uses the
+expected gap given the true winner, the contestants and the lengths: a probit of the truth and the mean of a truncated
+normal (Heckman 1979). A test that uses the winner alone flags unbiased reviewers in most synthetic benchmarks in which
+length is correlated with quality.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ import numpy as np
 from fullbench.core.note import Note
 from fullbench.errors import Undefined
 from fullbench.stats.array_checks import Floats
-from fullbench.stats.ratings.joint_rating_model import Votes, joint
+from fullbench.stats.ratings.joint_rating_model import Votes, fit_joint_model
 
 _WEAK = 1 / 25
-"""A weak belief that strengths lie within ten of each other, as in `stats.ratings.joint_rating_model`."""
+"""Prior precision: strengths within about ten of each other, as in `stats.ratings.joint_rating_model`."""
 _STEPS = 50
 _FEWEST = 5
-"""Fewer pictures than this say nothing about how pictures differ."""
-_SCREENED = 60
-"""So many pairs of reviewers are looked at closely at most: those that a quick look finds to favour each other most."""
+"""With fewer pictures, the variance between pictures cannot be estimated."""
+_MOST_SCREENED_PAIRS = 60
+"""Only the most suspicious pairs of a quick screening get the full test."""
 
 
 @dataclass(frozen=True)
-class Leaning:
-    """How much the log odds rise with one unit of what is leaned to, Student's t of it, and its p (two-sided)."""
+class BiasEstimate:
+    """Rise of the log odds per unit of the bias variable, its Student's t, and its two-sided p."""
 
     size: float
     t: float
@@ -47,26 +47,23 @@ class Leaning:
 
     @property
     def share(self) -> float:
-        """The chance that the kind is chosen over an equal: 0.5 without a leaning."""
+        """Return the chance that the preferred kind is chosen over an equal one: 0.5 without a bias."""
         return 1 / (1 + math.exp(-max(-30.0, min(30.0, self.size))))
 
 
 @dataclass(frozen=True)
-class Mutual:
-    """Two reviewers, and how far each favours the other beyond what everybody's reviews make of them.
+class MutualBias:
+    """Two reviewers who prefer each other beyond the opinion of all reviews; `p` has Bonferroni's correction."""
 
-    `p` counts all pairs that there are (Bonferroni).
-    """
-
-    one: int
-    other: int
+    first_reviewer: int
+    second_reviewer: int
     excess: float
     p: float
 
 
 @dataclass(frozen=True)
-class Explained:
-    """Votes with what a model makes of them: the chance of `one` in each, and the slopes of its parameters."""
+class VoteModel:
+    """Votes with a fitted model: the chance of `first` in each, and the slopes of its parameters."""
 
     votes: Votes
     chance: Floats
@@ -78,57 +75,54 @@ class Explained:
         inverse = np.linalg.pinv(self.slopes.T @ (weight[:, None] * self.slopes))
         return np.asarray(inverse, dtype=np.float64)
 
-    def leaning(self, toward: Floats) -> Leaning:
-        """Whether votes lean toward something: 1 where `one` has it and `two` not, -1 the other way, or an amount."""
+    def estimate_bias(self, toward: Floats) -> BiasEstimate:
+        """Estimate the bias towards a trait: 1 if only the first has it, -1 if only the second, or an amount."""
         weight = self.chance * (1 - self.chance)
-        rest = toward - self.slopes @ (self._bread @ (self.slopes.T @ (weight * toward)))
-        bulk = float(weight @ rest**2)
+        residual = toward - self.slopes @ (self._bread @ (self.slopes.T @ (weight * toward)))
+        bulk = float(weight @ residual**2)
         if bulk < 1e-9 * max(1.0, float(weight @ toward**2)) or not toward.any():
-            raise Undefined(
-                Note("undefined.leaning-goes-with-who-answers", "it goes with who answers, and cannot be told apart")
-            )
-        totals = _by_picture(self.votes, (self.votes.won - self.chance) * rest)
-        return _told(float(totals.sum()) / bulk, totals)
+            raise Undefined(Note("undefined.leaning-goes-with-who-answers"))
+        totals = _by_picture(self.votes, (self.votes.outcome - self.chance) * residual)
+        return _bias_from_totals(float(totals.sum()) / bulk, totals)
 
 
-def explained(votes: Votes, contestants: int, *, lengths: bool = False) -> Explained:
-    """Votes by the joint model of strengths and sharpness; with `lengths`, each reviewer's liking of length as well."""
-    _check(votes)
+def fit_vote_model(votes: Votes, contestants: int, *, lengths: bool = False) -> VoteModel:
+    """Fit the joint model of strengths and sharpness; with `lengths`, also each reviewer's preference for length."""
+    _require_pictures(votes)
     lead = votes.lead if lengths else np.zeros(len(votes))
-    fit = joint(replace(votes, order=np.zeros(len(votes)), lead=lead), contestants, contestants)
+    fit = fit_joint_model(replace(votes, order=np.zeros(len(votes)), lead=lead), contestants, contestants)
     sharp = np.array(
         [0.0 if reviewer.discrimination is None else reviewer.discrimination.value for reviewer in fit.judges]
     )
     liking = np.array([0.0 if reviewer.length is None else reviewer.length.value for reviewer in fit.judges])
-    return _at(votes, fit.strengths, sharp, liking if lengths else None)
+    return _vote_model_at(votes, fit.strengths, sharp, liking if lengths else None)
 
 
-def beside_truth(votes: Votes, contestants: int, truth: Floats) -> Explained:
-    """Votes by how much better the truth finds one (1, 0.5 or 0 for `one`), as each reviewer sees it, and by who
-    answers."""
-    _check(votes)
-    who = _who(votes, contestants)
-    known = np.column_stack([who, votes.lead])
-    gap = _expected_gap(known @ _fitted(known, truth, probit=True), truth)
+def fit_vote_model_with_truth(votes: Votes, contestants: int, truth: Floats) -> VoteModel:
+    """Fit votes to the expected true gap per reviewer, and to the contestants; `truth` is 1, 0.5 or 0 for the first."""
+    _require_pictures(votes)
+    who = _contestant_columns(votes, contestants)
+    truth_design = np.column_stack([who, votes.lead])
+    gap = _expected_gap(truth_design @ _fit_coefficients(truth_design, truth, probit=True), truth)
     slopes = np.column_stack([who, _by_reviewer(votes, gap, contestants)])
-    chance = _logistic(slopes @ _fitted(slopes, votes.won, probit=False))
-    return Explained(votes, chance, slopes)
+    chance = _logistic_chance(slopes @ _fit_coefficients(slopes, votes.outcome, probit=False))
+    return VoteModel(votes, chance, slopes)
 
 
-def mutual(votes: Votes, contestants: int, *, alpha: float) -> list[Mutual]:
-    """Every two reviewers who favour each other, the surest first.
+def mutual_biases(votes: Votes, contestants: int, *, alpha: float) -> list[MutualBias]:
+    """Return the pairs of reviewers who prefer each other, most certain first.
 
-    What each says of the other is left out, the model is fitted to the rest, and what was left out is compared with
-    what the model expects of it. Two who do (p below `alpha`) distort what is expected of everybody else: what those
-    say of each other who favour each other most is left out for good, and the others are looked at anew.
+    The reviews of each about the other are left out, the model is fitted to the rest, and the omitted reviews are
+    compared with its predictions. A biased pair (p below `alpha`) distorts the predictions for everybody else. So the
+    reviews of the strongest such pair about each other are removed for good, and the others are tested again.
     """
-    _check(votes)
-    sure: list[Mutual] = []
+    _require_pictures(votes)
+    sure: list[MutualBias] = []
     while True:
         try:
-            favouring = _favouring(votes, contestants)
+            favouring = _screen_mutual_biases(votes, contestants)
         except Undefined:
-            # Without what the sure ones say of each other too few votes may be left: these are sure all the same.
+            # After removing reviews, too few votes may be left. The pairs found so far remain valid.
             if not sure:
                 raise
             favouring = []
@@ -136,48 +130,47 @@ def mutual(votes: Votes, contestants: int, *, alpha: float) -> list[Mutual]:
         if pair is None:
             return [*sorted(sure, key=lambda pair: pair.p), *favouring]
         sure.append(pair)
-        votes = votes.only(_each_other(votes, pair.one, pair.other) == 0)
+        votes = votes.select_rows(_each_other(votes, pair.first_reviewer, pair.second_reviewer) == 0)
 
 
-def _favouring(votes: Votes, contestants: int) -> list[Mutual]:
-    """Two reviewers each with what they make of each other, the surest first; those that look least so are left out."""
+def _screen_mutual_biases(votes: Votes, contestants: int) -> list[MutualBias]:
     pairs = list(combinations(range(contestants), 2))
-    quick = explained(votes, contestants, lengths=True)
-    screened: list[tuple[float, int, int]] = []
+    quick = fit_vote_model(votes, contestants, lengths=True)
+    screened_pairs: list[tuple[float, int, int]] = []
     for first, second in pairs:
         toward = _each_other(votes, first, second)
         if toward.any():
-            screened.append((-float((votes.won - quick.chance) @ toward), first, second))
-    favouring: list[Mutual] = []
-    for _, first, second in sorted(screened)[:_SCREENED]:
+            screened_pairs.append((-float((votes.outcome - quick.chance) @ toward), first, second))
+    favouring: list[MutualBias] = []
+    for _, first, second in sorted(screened_pairs)[:_MOST_SCREENED_PAIRS]:
         toward = _each_other(votes, first, second)
-        leaning = _left_out(votes, contestants, toward)
+        leaning = _left_out_bias(votes, contestants, toward)
         if leaning.t > 0:
-            favouring.append(Mutual(first, second, leaning.size, min(1.0, leaning.p * len(pairs))))
+            favouring.append(MutualBias(first, second, leaning.size, min(1.0, leaning.p * len(pairs))))
     return sorted(favouring, key=lambda pair: pair.p)
 
 
-def _left_out(votes: Votes, contestants: int, toward: Floats) -> Leaning:
-    """What the rest of the votes does not explain of those that `toward` marks: its mean, in shares of a vote."""
+def _left_out_bias(votes: Votes, contestants: int, toward: Floats) -> BiasEstimate:
+    """Mean residual of the votes marked by `toward`, predicted from the other votes, in shares of a vote."""
     inside = toward == 0
-    remaining = votes.only(inside)
-    fit = joint(replace(remaining, order=np.zeros(len(remaining))), contestants, contestants)
+    remaining = votes.select_rows(inside)
+    fit = fit_joint_model(replace(remaining, order=np.zeros(len(remaining))), contestants, contestants)
     sharp = np.array(
         [0.0 if reviewer.discrimination is None else reviewer.discrimination.value for reviewer in fit.judges]
     )
     liking = np.array([0.0 if reviewer.length is None else reviewer.length.value for reviewer in fit.judges])
-    model = _at(votes, fit.strengths, sharp, liking)
+    model = _vote_model_at(votes, fit.strengths, sharp, liking)
     weight = model.chance * (1 - model.chance)
-    rest = votes.won - model.chance
+    residual = votes.outcome - model.chance
     bread = np.linalg.pinv(model.slopes[inside].T @ (weight[inside, None] * model.slopes[inside]))
-    # Strengths that were learned from few votes are uncertain: their errors count, picture by picture.
+    # Include the uncertainty of the strengths, picture by picture: they may come from few votes.
     pull = model.slopes @ (bread @ (model.slopes.T @ (weight * toward)))
-    totals = _by_picture(votes, np.where(inside, -rest * pull, rest * toward))
-    value = float((rest * toward)[~inside].sum())
-    return _told(value / float(np.abs(toward).sum()), totals - totals.mean() + value / len(totals))
+    totals = _by_picture(votes, np.where(inside, -residual * pull, residual * toward))
+    value = float((residual * toward)[~inside].sum())
+    return _bias_from_totals(value / float(np.abs(toward).sum()), totals - totals.mean() + value / len(totals))
 
 
-def _told(size: float, totals: Floats) -> Leaning:
+def _bias_from_totals(size: float, totals: Floats) -> BiasEstimate:
     from scipy.stats import t as student
 
     units = len(totals)
@@ -185,49 +178,43 @@ def _told(size: float, totals: Floats) -> Leaning:
     around = totals if units < 2 else totals - total / units
     spread = math.sqrt(float(around @ around) * units / (units - 1))
     if spread == 0:
-        raise Undefined(
-            Note("undefined.leaning-is-the-same-everywhere", "all pictures say the same, to the last digit")
-        )
+        raise Undefined(Note("undefined.leaning-is-the-same-everywhere"))
     t = total / spread
-    return Leaning(size, t, float(2 * student.sf(abs(t), units - 1)), units)
+    return BiasEstimate(size, t, float(2 * student.sf(abs(t), units - 1)), units)
 
 
-def _at(votes: Votes, strengths: Floats, sharp: Floats, liking: Floats | None) -> Explained:
+def _vote_model_at(votes: Votes, strengths: Floats, sharp: Floats, liking: Floats | None) -> VoteModel:
     size = len(strengths)
-    own = sharp[votes.judge]
-    gap = strengths[votes.one] - strengths[votes.two]
-    odds = own * gap
-    slopes = [own[:, None] * _who(votes, size), _by_reviewer(votes, gap, size)]
+    vote_sharpness = sharp[votes.judge]
+    gap = strengths[votes.first] - strengths[votes.second]
+    odds = vote_sharpness * gap
+    slopes = [vote_sharpness[:, None] * _contestant_columns(votes, size), _by_reviewer(votes, gap, size)]
     if liking is not None:
         odds = odds + liking[votes.judge] * votes.lead
         slopes.append(_by_reviewer(votes, votes.lead, size))
-    return Explained(votes, _logistic(odds), np.column_stack(slopes))
+    return VoteModel(votes, _logistic_chance(odds), np.column_stack(slopes))
 
 
-def _check(votes: Votes) -> None:
+def _require_pictures(votes: Votes) -> None:
     pictures = len(np.unique(votes.item))
     if pictures < _FEWEST:
-        raise Undefined(
-            Note("undefined.leanings-need-pictures", "leanings need {fewest} pictures at least; there are {n}",
-                 fewest=_FEWEST, n=pictures)
-        )  # fmt: skip
+        raise Undefined(Note("undefined.leanings-need-pictures", fewest=_FEWEST, n=pictures))
 
 
 def _each_other(votes: Votes, first: int, second: int) -> Floats:
-    """1 where one of the two rules on the other as the first of a pair, -1 as the second."""
+    """1 if one of the two judges the other as the first of a pair, -1 as the second."""
     toward: Floats = np.zeros(len(votes))
-    for reviewer, liked in ((first, second), (second, first)):
+    for reviewer, target in ((first, second), (second, first)):
         rules = votes.judge == reviewer
-        toward += rules * ((votes.one == liked).astype(np.float64) - (votes.two == liked))
+        toward += rules * ((votes.first == target).astype(np.float64) - (votes.second == target))
     return toward
 
 
-def _who(votes: Votes, contestants: int) -> Floats:
-    """A column for each contestant: 1 where it is `one`, -1 where it is `two`."""
+def _contestant_columns(votes: Votes, contestants: int) -> Floats:
     columns: Floats = np.zeros((len(votes), contestants))
     rows = np.arange(len(votes))
-    columns[rows, votes.one] += 1
-    columns[rows, votes.two] -= 1
+    columns[rows, votes.first] += 1
+    columns[rows, votes.second] -= 1
     return columns
 
 
@@ -242,22 +229,21 @@ def _by_picture(votes: Votes, values: Floats) -> Floats:
     return np.bincount(place, values).astype(np.float64)
 
 
-def _logistic(odds: Floats) -> Floats:
+def _logistic_chance(odds: Floats) -> Floats:
     chance: Floats = 1 / (1 + np.exp(-np.clip(odds, -30, 30)))
     return chance
 
 
-def _fitted(slopes: Floats, outcome: Floats, *, probit: bool) -> Floats:
-    """Fisher scoring of a probit or a logistic regression with a weak belief in small coefficients."""
+def _fit_coefficients(slopes: Floats, outcome: Floats, *, probit: bool) -> Floats:
     from scipy.special import ndtr
 
     here: Floats = np.zeros(slopes.shape[1])
     belief = _WEAK * np.eye(len(here))
     for _ in range(_STEPS):
         odds = np.clip(slopes @ here, -6, 6) if probit else slopes @ here
-        chance = np.clip(ndtr(odds) if probit else _logistic(odds), 1e-7, 1 - 1e-7)
+        chance = np.clip(ndtr(odds) if probit else _logistic_chance(odds), 1e-7, 1 - 1e-7)
         spread = chance * (1 - chance)
-        rise = _density(odds) if probit else spread
+        rise = _normal_density(odds) if probit else spread
         bend = slopes.T @ ((rise**2 / spread)[:, None] * slopes) + belief
         step = np.linalg.solve(bend, slopes.T @ (rise * (outcome - chance) / spread) - _WEAK * here)
         here = here + step
@@ -266,16 +252,16 @@ def _fitted(slopes: Floats, outcome: Floats, *, probit: bool) -> Floats:
     return here
 
 
-def _density(odds: Floats) -> Floats:
+def _normal_density(odds: Floats) -> Floats:
     height: Floats = np.exp(-(odds**2) / 2) / math.sqrt(2 * math.pi)
     return height
 
 
 def _expected_gap(middle: Floats, truth: Floats) -> Floats:
-    """The mean of a normal gap around `middle`, given on which side of 0 it lies; 0 where the truth ties."""
+    """Mean of a normal gap around `middle`, given its sign by `truth`; 0 if the truth ties."""
     from scipy.special import ndtr
 
     middle = np.clip(middle, -6, 6)
     above = np.clip(ndtr(middle), 1e-9, 1 - 1e-9)
-    won, lost = middle + _density(middle) / above, middle - _density(middle) / (1 - above)
-    return np.where(truth > 0.5, won, np.where(truth < 0.5, lost, 0.0))
+    gap_if_won, gap_if_lost = middle + _normal_density(middle) / above, middle - _normal_density(middle) / (1 - above)
+    return np.where(truth > 0.5, gap_if_won, np.where(truth < 0.5, gap_if_lost, 0.0))

@@ -1,10 +1,10 @@
-"""How far down a judge's sureness may be trusted: thresholds with a bound on how often the promise fails.
+"""Confidence thresholds above which a judge's verdicts may be trusted, with a bound on the risk of failure.
 
-From the surest rulings downwards, each threshold is tested: is the share of rulings above it that agree with people at
-least the target, by a one-sided exact bound (Clopper and Pearson 1934, doi:10.1093/biomet/26.4.404)? The first that
-fails ends the walk, so that no correction for the number of thresholds is needed (fixed-sequence testing, as in
-Angelopoulos et al. 2021, "Learn then test", arXiv:2110.01052). Rulings on one item are kept together: the counts that
-enter the bound are divided by their design effect.
+Thresholds are tested from the most confident verdicts downwards: is the share of verdicts above it that agree with
+people at least the target, by a one-sided exact bound (Clopper and Pearson 1934, doi:10.1093/biomet/26.4.404)? The
+search ends at the first failure, so no correction for the number of thresholds is needed (fixed-sequence testing, as
+in Angelopoulos et al. 2021, "Learn then test", arXiv:2110.01052). For verdicts on the same item, the counts in the
+bound are divided by their design effect.
 """
 
 from __future__ import annotations
@@ -14,26 +14,26 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fullbench.stats.array_checks import Floats, codes
+from fullbench.stats.array_checks import Floats, label_codes
 from fullbench.stats.intervals.bootstrap import Labels
 
 NEVER = math.inf
-"""The threshold of a judge whose rulings cannot be trusted however sure it is."""
+"""Threshold of a judge that cannot be trusted at any confidence."""
 
 
 @dataclass(frozen=True)
-class Trusted:
-    """Rulings at least this sure may be trusted: their agreement, its lower bound, on how many rulings and items."""
+class TrustedThreshold:
+    """Threshold from which verdicts may be trusted: agreement, its lower bound, numbers of verdicts and items."""
 
     threshold: float
     agreement: float | None = None
-    bound: float | None = None
+    agreement_bound: float | None = None
     n: int = 0
     units: int = 0
 
 
 def lower_bound(hits: float, n: float, risk: float) -> float:
-    """The exact one-sided lower bound of a share; halves and divided counts are allowed.
+    """Return the exact one-sided lower bound of a share; halves and divided counts are allowed.
 
     >>> round(lower_bound(95, 100, 0.05), 4), lower_bound(0, 10, 0.05)
     (0.8977, 0.0)
@@ -44,7 +44,7 @@ def lower_bound(hits: float, n: float, risk: float) -> float:
 
 
 def least_items(target: float, risk: float) -> int:
-    """Rulings on so many items are needed at least, were all of them right.
+    """Return the least number of items needed if all verdicts were right.
 
     >>> least_items(0.85, 0.025)
     23
@@ -52,34 +52,36 @@ def least_items(target: float, risk: float) -> int:
     return math.ceil(math.log(risk) / math.log(target))
 
 
-def trusted(sureness: Floats, hits: Floats, items: Labels, *, target: float, risk: float) -> Trusted:
-    """The lowest threshold on sureness that passes together with all above it.
+def find_trusted_threshold(
+    sureness: Floats, hits: Floats, items: Labels, *, target: float, risk: float
+) -> TrustedThreshold:
+    """Return the lowest confidence threshold that passes together with all above it.
 
     >>> sure = np.repeat([1.0, 0.5], 100)
     >>> right = np.concatenate([np.ones(100), np.tile([1.0, 0.0], 50)])
-    >>> trusted(sure, right, np.arange(200), target=0.85, risk=0.025).threshold
+    >>> find_trusted_threshold(sure, right, np.arange(200), target=0.85, risk=0.025).threshold
     1.0
     """
-    passed = Trusted(NEVER)
+    lowest_passing = TrustedThreshold(NEVER)
     owners = np.asarray(items)
     for threshold in sorted({float(level) for level in sureness}, reverse=True):
         rows = sureness >= threshold
         right, n = float(hits[rows].sum()), int(rows.sum())
-        units, effect = _effect(hits[rows], owners[rows])
-        bound = lower_bound(right / effect, n / effect, risk)
-        # A few rulings that are wrong make the rest look independent: no promise from fewer items than if none were.
-        if bound < target or units < least_items(target, risk):
+        units, effect = _design_effect(hits[rows], owners[rows])
+        agreement_bound = lower_bound(right / effect, n / effect, risk)
+        # A few wrong verdicts make the rest look independent, so always require the number of items for no errors.
+        if agreement_bound < target or units < least_items(target, risk):
             break
-        passed = Trusted(threshold, right / n, bound, n, units)
-    return passed
+        lowest_passing = TrustedThreshold(threshold, right / n, agreement_bound, n, units)
+    return lowest_passing
 
 
-def _effect(hits: Floats, items: Labels) -> tuple[int, float]:
-    """The number of items, and by how much rulings on one item being alike widens a share's variance; 1 at least."""
-    names, owner = codes(items)
+def _design_effect(hits: Floats, items: Labels) -> tuple[int, float]:
+    """Number of items, and the variance inflation within items (at least 1)."""
+    names, owner = label_codes(items)
     share, n = float(hits.mean()), len(hits)
     if share in {0.0, 1.0}:
-        return len(names), n / len(names)  # nothing varies: as if an item's rulings were one
+        return len(names), n / len(names)  # nothing varies: count the verdicts of an item as one
     residues = np.bincount(owner, hits - share, len(names))
     spread = float((residues**2).sum()) / n**2
     return len(names), max(1.0, spread / (share * (1 - share) / n))

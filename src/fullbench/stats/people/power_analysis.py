@@ -1,8 +1,8 @@
-"""How many votes are needed, before anybody is asked: the smallest difference that so many votes tell, and the reverse.
+"""Power analysis of human votes: the smallest difference that n votes detect, and the votes needed for one.
 
-A vote alone has some variance; a judge whose rulings on all `pool` pairs explain the share `help` of it takes off as
-much, but for what the voted pairs are of all pairs: variance / n * (1 - help * (1 - n / pool)). Miller 2024
-(arXiv:2411.00640) has the reasoning for evaluations, `stats.people.prediction_powered` the correction itself.
+A single vote has some variance. A judge whose verdicts on all `pool` pairs explain the share `help` of it reduces it,
+except for the part of the pairs that were voted on: variance / n * (1 - help * (1 - n / pool)). See Miller 2024
+(arXiv:2411.00640) for the reasoning, and `stats.people.prediction_powered` for the correction.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 
 
-def _normal(share: float) -> float:
+def _normal_quantile(share: float) -> float:
     from scipy.special import ndtri
 
     return float(ndtri(share))
@@ -19,7 +19,7 @@ def _normal(share: float) -> float:
 
 @dataclass(frozen=True)
 class Votes:
-    """What votes are worth for one figure: the variance that a single vote leaves, and the judge's help."""
+    """Information of votes for one metric: the variance of a single vote, and the share explained by the judge."""
 
     variance: float
     pool: int
@@ -31,11 +31,11 @@ class Votes:
 
     @property
     def alone(self) -> Votes:
-        """The same without the judge."""
+        """Return the same without the judge."""
         return Votes(self.variance, self.pool)
 
     def error(self, votes: float) -> float:
-        """The standard error after so many votes.
+        """Return the standard error after this number of votes.
 
         >>> round(Votes(100.0, 10_000, 0.36).error(100), 3), round(Votes(100.0, 10_000).error(100), 3)
         (0.802, 1.0)
@@ -43,44 +43,45 @@ class Votes:
         return math.sqrt(self.variance / votes * (1 - self.help * max(0.0, 1 - votes / self.pool)))
 
     def half_width(self, votes: float, level: float = 0.95) -> float:
-        """Half of the interval after so many votes."""
-        return _normal((1 + level) / 2) * self.error(votes)
+        """Return half of the interval after this number of votes."""
+        return _normal_quantile((1 + level) / 2) * self.error(votes)
 
     def detectable(self, votes: float, power: float = 0.8, level: float = 0.95) -> float:
-        """The smallest difference that so many votes tell apart with that power.
+        """Return the smallest difference that this number of votes detects with this power.
 
         >>> round(Votes(100.0, 10_000).detectable(100), 2)
         2.8
         """
-        return (_normal((1 + level) / 2) + _normal(power)) * self.error(votes)
+        return (_normal_quantile((1 + level) / 2) + _normal_quantile(power)) * self.error(votes)
 
-    def needed(self, error: float) -> int | None:
-        """How many votes bring the standard error down to this; None where all pairs are not enough.
+    def votes_needed(self, error: float) -> int | None:
+        """Return the number of votes that reaches this standard error, or None if all pairs are not enough.
 
-        >>> Votes(100.0, 10_000, 0.36).needed(1.0), Votes(100.0, 10_000).needed(1.0), Votes(100.0, 50).needed(1.0)
+        >>> (Votes(100.0, 10_000, 0.36).votes_needed(1.0), Votes(100.0, 10_000).votes_needed(1.0),
+        ...  Votes(100.0, 50).votes_needed(1.0))
         (65, 100, None)
         """
         room = error**2 - self.variance * self.help / self.pool
         votes = math.inf if room <= 0 else self.variance * (1 - self.help) / room
         return None if votes > self.pool else max(1, math.ceil(votes - 1e-9))
 
-    def to_width(self, half: float, level: float = 0.95) -> int | None:
-        """How many votes bring half of the interval down to this."""
-        return self.needed(half / _normal((1 + level) / 2))
+    def votes_for_width(self, half: float, level: float = 0.95) -> int | None:
+        """Return the number of votes that reaches this half width of the interval, or None."""
+        return self.votes_needed(half / _normal_quantile((1 + level) / 2))
 
-    def to_tell(self, difference: float, power: float = 0.8, level: float = 0.95) -> int | None:
-        """How many votes tell this difference apart with that power."""
+    def votes_to_detect(self, difference: float, power: float = 0.8, level: float = 0.95) -> int | None:
+        """Return the number of votes that detects this difference with this power, or None."""
         if not difference:
             return None
-        return self.needed(abs(difference) / (_normal((1 + level) / 2) + _normal(power)))
+        return self.votes_needed(abs(difference) / (_normal_quantile((1 + level) / 2) + _normal_quantile(power)))
 
 
-def explained(votes: int, pool: int, alone: float, corrected: float) -> float:
-    """The judge's help from variances that were seen after some votes: by the votes alone, and corrected.
+def explained_share(votes: int, pool: int, vote_variance: float, corrected_variance: float) -> float:
+    """Return the share explained by the judge, from the variances of votes alone and of corrected ones.
 
-    >>> round(explained(100, 10_000, 1.0, 0.6436), 2)
+    >>> round(explained_share(100, 10_000, 1.0, 0.6436), 2)
     0.36
     """
-    if votes >= pool or alone <= 0:
+    if votes >= pool or vote_variance <= 0:
         return 0.0
-    return min(1.0, max(0.0, (1 - corrected / alone) / (1 - votes / pool)))
+    return min(1.0, max(0.0, (1 - corrected_variance / vote_variance) / (1 - votes / pool)))

@@ -1,10 +1,10 @@
-"""What people would say of everything, from their votes on a part of it and judges' rulings on all of it.
+"""Prediction-powered means: people's opinion of all rows, from their votes on some and judges' verdicts on all.
 
-Prediction-powered inference (Angelopoulos et al. 2023, arXiv:2301.09633; tuned as in 2311.01453): the figure of the
-votes alone, less what the judges' rulings on the rows voted on differ from their rulings on all rows. How much of that
-is taken off is chosen so that the interval is narrowest, so a bad judge is left aside and a contrary one is turned
-round. Whatever the judges are worth, the figure is that of people; only the width depends on them. Several judges are
-several predictors. Rows of one cluster (the item) stay together.
+Prediction-powered inference (Angelopoulos et al. 2023, arXiv:2301.09633; tuned as in 2311.01453): take the mean of the
+votes, and subtract the difference between the judges' verdicts on the voted rows and on all rows. The weight of that
+difference is chosen for the narrowest interval, so a bad judge is ignored and a contrary one is reversed. Whatever the
+quality of the judges, the estimate is that of people; only its width depends on them. Several judges are several
+predictors. Rows of one cluster (the item) stay together.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy.typing as npt
 from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note
 from fullbench.errors import Undefined
-from fullbench.stats.array_checks import Bools, Floats, Ints, Numbers, codes, column
+from fullbench.stats.array_checks import Bools, Floats, Ints, Numbers, finite_column, label_codes
 from fullbench.stats.intervals.cluster_intervals import NO_SPREAD, ONE_ITEM
 
 METHOD = "prediction-powered"
@@ -26,115 +26,127 @@ _TIED = 1e-12
 
 
 @dataclass(frozen=True)
-class Corrected:
-    """One figure by people's votes alone, by judges alone, and by both; `corrections` are judge less corrected.
+class CorrectedMean:
+    """One mean by people's votes alone, by judges alone, and by both; `corrections` are judge minus corrected.
 
-    `worth` is the weight that each predictor got, `voted` of `rows` rows bear a vote.
+    `worth` is the weight of each predictor; `vote_count` of `rows` rows have a vote.
     """
 
-    corrected: Estimate
+    corrected_estimate: Estimate
     people: Estimate
     judges: tuple[Estimate, ...]
     corrections: tuple[Estimate, ...]
     worth: tuple[float, ...]
-    voted: int
+    vote_count: int
     rows: int
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """Rows, the votes on some of them, and what each vote stands for.
+class VoteSample:
+    """Rows, the votes on some of them, and the weight of each vote.
 
-    `vote` is NaN where nobody voted; `weight` is zero there, and adds up to one elsewhere: a row that was less likely
-    to be chosen stands for more. `predicted` has a line for each judge.
+    `vote` is 0 and `weight` is 0 if nobody voted. Weights add up to one: a row that was less likely to be chosen has a
+    larger weight. `predictions` has a row per judge.
     """
 
     vote: Floats
-    predicted: Floats
+    predictions: Floats
     weight: Floats
     cluster: Ints
     clusters: int
 
     @classmethod
-    def of(
-        cls, voted: Numbers, predicted: Numbers, probability: Numbers | None, cluster: npt.ArrayLike | None
-    ) -> Drawn:
-        vote, lines = np.asarray(voted, dtype=np.float64), np.atleast_2d(np.asarray(predicted, dtype=np.float64))
+    def from_votes(
+        cls, people_votes: Numbers, predictions: Numbers, probability: Numbers | None, cluster: npt.ArrayLike | None
+    ) -> VoteSample:
+        vote, lines = (
+            np.asarray(people_votes, dtype=np.float64),
+            np.atleast_2d(np.asarray(predictions, dtype=np.float64)),
+        )
         if lines.shape[1] != len(vote):
             raise ValueError(f"the columns must have one length; found {len(vote)} votes, {lines.shape[1]} predictions")
         there = ~np.isnan(vote)
         if not there.any():
-            raise Undefined(Note("corrected.nobody", "nobody voted on any of these"))
+            raise Undefined(Note("corrected.nobody"))
         if np.isinf(lines).any() or np.isnan(lines).any():
             raise ValueError("a prediction must be a finite number")
         weight = np.where(there, 1.0, 0.0)
         if probability is not None:
-            chance = column(np.where(there, probability, 1.0), "probabilities")
+            chance = finite_column(np.where(there, probability, 1.0), "probabilities")
             if ((chance <= 0) | (chance > 1)).any():
                 raise ValueError("the probability of being chosen lies above 0 and at most at 1")
             weight = weight / chance
-        labels, place = codes(np.arange(len(vote)) if cluster is None else cluster)
+        labels, place = label_codes(np.arange(len(vote)) if cluster is None else cluster)
         return cls(np.where(there, vote, 0.0), lines, weight / weight.sum(), place, len(labels))
 
     @property
-    def there(self) -> Bools:
-        """Which rows bear a vote."""
+    def has_vote(self) -> Bools:
+        """Return a mask of the rows with a vote."""
         return self.weight > 0
 
     @property
-    def voted(self) -> int:
-        """How many rows bear a vote."""
-        return int(self.there.sum())
+    def vote_count(self) -> int:
+        """Return the number of rows with a vote."""
+        return int(self.has_vote.sum())
 
     @property
     def units(self) -> float:
-        """How many equal clusters the voted ones are worth: fewer where weights differ (Kish 1965)."""
+        """Return the effective number of voted clusters: fewer if weights differ (Kish 1965)."""
         shares = np.bincount(self.cluster, self.weight, self.clusters)
         return float(1 / (shares**2).sum())
 
     def sums(self, rows: Floats) -> Floats:
-        """The sum of each cluster."""
+        """Return the sum of each cluster."""
         sums: Floats = np.bincount(self.cluster, rows, self.clusters).astype(np.float64)
         return sums
 
 
 def corrected_mean(
-    voted: Numbers,
-    predicted: Numbers,
+    people_votes: Numbers,
+    predictions: Numbers,
     *,
     probability: Numbers | None = None,
     cluster: npt.ArrayLike | None = None,
     level: float = 0.95,
-) -> Corrected:
-    """The mean of what people would say of all rows.
+) -> CorrectedMean:
+    """Return the mean that people would give over all rows.
 
-    `voted` is NaN where nobody voted; `predicted` is what a judge, or a line of each of several judges, says of every
-    row; `probability` is the chance that a row had of being voted on, where it was not the same for all.
+    `people_votes` is NaN if nobody voted. `predictions` has a judge's value for every row, or a row of them per judge.
+    `probability` is the chance of each row to be voted on, if it was not the same for all.
 
     >>> nan = float("nan")
     >>> found = corrected_mean([1, 0, 1, 1] * 4 + [nan] * 16, [1, 0, 1, 1] * 4 + [0, 1] * 8)
-    >>> round(found.people.value, 2), round(found.corrected.value, 2), round(found.judges[0].value, 2)
+    >>> round(found.people.value, 2), round(found.corrected_estimate.value, 2), round(found.judges[0].value, 2)
     (0.75, 0.65, 0.62)
     """
-    drawn = Drawn.of(voted, predicted, probability, cluster)
-    rows, weight = len(drawn.vote), drawn.weight
+    vote_sample = VoteSample.from_votes(people_votes, predictions, probability, cluster)
+    rows, weight = len(vote_sample.vote), vote_sample.weight
     share = 1 / rows
-    alone = float(weight @ drawn.vote)
-    people = drawn.sums(weight * (drawn.vote - alone))
-    means, sampled = drawn.predicted.mean(axis=1), drawn.predicted @ weight
-    ruled = np.array([drawn.sums(share * (line - mean)) for line, mean in zip(drawn.predicted, means, strict=True)])
-    seen = np.array([drawn.sums(weight * (line - mean)) for line, mean in zip(drawn.predicted, sampled, strict=True)])
-    spread = people_spread(drawn.units, 0)
-    control = beyond_rounding(seen, ruled)
-    worth = tuned(people, control, drawn.units)
+    alone = float(weight @ vote_sample.vote)
+    people = vote_sample.sums(weight * (vote_sample.vote - alone))
+    means, sample_means = vote_sample.predictions.mean(axis=1), vote_sample.predictions @ weight
+    judge_sums = np.array(
+        [vote_sample.sums(share * (line - mean)) for line, mean in zip(vote_sample.predictions, means, strict=True)]
+    )
+    sample_sums = np.array(
+        [
+            vote_sample.sums(weight * (line - mean))
+            for line, mean in zip(vote_sample.predictions, sample_means, strict=True)
+        ]
+    )
+    spread = people_spread(vote_sample.units, 0)
+    control = beyond_rounding(sample_sums, judge_sums)
+    worth = tune_weights(people, control, vote_sample.units)
     used = int(np.count_nonzero(worth))
     both = people - worth @ control
-    value = alone - float(worth @ (sampled - means))
-    wide = people_spread(drawn.units, used)
+    value = alone - float(worth @ (sample_means - means))
+    wide = people_spread(vote_sample.units, used)
 
-    cast = len(np.unique(drawn.cluster[drawn.there]))
+    cast = len(np.unique(vote_sample.cluster[vote_sample.has_vote]))
 
-    def said(middle: float, parts: Floats, room: tuple[float, float], n: int, *, helped: bool = False) -> Estimate:
+    def make_estimate(
+        middle: float, parts: Floats, room: tuple[float, float], n: int, *, is_corrected: bool = False
+    ) -> Estimate:
         from scipy.special import stdtrit
 
         factor, free = room
@@ -143,33 +155,34 @@ def corrected_mean(
         half = float(stdtrit(free, (1 + level) / 2)) * (float(parts @ parts) * factor) ** 0.5
         if half <= _TIED:
             return Estimate.bare(middle, n, NO_SPREAD)
-        units = drawn.clusters if n == rows else cast
-        return Estimate(middle, middle - half, middle + half, n, level, METHOD, units=units, corrected=helped)
+        units = vote_sample.clusters if n == rows else cast
+        return Estimate(middle, middle - half, middle + half, n, level, METHOD, units=units, corrected=is_corrected)
 
-    every = people_spread(drawn.clusters, 0)
-    return Corrected(
-        said(value, both, wide, drawn.voted, helped=True),
-        said(alone, people, spread, drawn.voted),
-        tuple(said(float(mean), line, every, rows) for mean, line in zip(means, ruled, strict=True)),
+    every = people_spread(vote_sample.clusters, 0)
+    return CorrectedMean(
+        make_estimate(value, both, wide, vote_sample.vote_count, is_corrected=True),
+        make_estimate(alone, people, spread, vote_sample.vote_count),
+        tuple(make_estimate(float(mean), line, every, rows) for mean, line in zip(means, judge_sums, strict=True)),
         tuple(
-            said(float(mean) - value, line - both, wide, drawn.voted) for mean, line in zip(means, ruled, strict=True)
+            make_estimate(float(mean) - value, line - both, wide, vote_sample.vote_count)
+            for mean, line in zip(means, judge_sums, strict=True)
         ),
         tuple(map(float, worth)),
-        drawn.voted,
+        vote_sample.vote_count,
         rows,
     )
 
 
 def people_spread(units: float, used: int) -> tuple[float, float]:
-    """The factor on a variance over so many clusters, and the degrees of freedom, with so many weights fitted."""
+    """Return the factor on a variance over `units` clusters with `used` fitted weights, and the degrees of freedom."""
     free = units - 1 - used
     if free < 1:
         return float("inf"), 1.0
     return units / free, free
 
 
-def reach(units: float, used: int, level: float = 0.95) -> float:
-    """Half of an interval over so many clusters, squared, for a variance of one; without end where there is none."""
+def squared_half_width(units: float, used: int, level: float = 0.95) -> float:
+    """Return the squared half width of an interval for a variance of one; infinite if there is no interval."""
     from scipy.special import stdtrit
 
     factor, free = people_spread(units, used)
@@ -177,43 +190,44 @@ def reach(units: float, used: int, level: float = 0.95) -> float:
 
 
 def beyond_rounding(sample: Floats, every: Floats) -> Floats:
-    """What a sample says more than all rows do; nothing where only rounding is left, as when everything was voted on.
-
-    A weight fitted to rounding is a number without bounds.
-    """
+    """Return sample minus all rows, but 0 for mere rounding error: a weight fitted to that is unbounded."""
     gap = sample - every
-    kept: Floats = np.where(np.abs(gap) > 1e-10 * (np.abs(sample) + np.abs(every)).max(initial=0.0), gap, 0.0)
-    return kept
+    gap_beyond_rounding: Floats = np.where(
+        np.abs(gap) > 1e-10 * (np.abs(sample) + np.abs(every)).max(initial=0.0), gap, 0.0
+    )
+    return gap_beyond_rounding
 
 
-def tuned(people: Floats, control: Floats, units: float) -> Floats:
-    """The weights of control variates that make the variance of `people` less weights times them smallest.
+def tune_weights(people: Floats, control: Floats, units: float) -> Floats:
+    """Return the weights of control variates that minimise the variance of `people` minus weights times controls.
 
-    Lines of `control` are the parts of each in every cluster. All weights are zero where too few clusters were voted
-    on for the gain to be real. A control that another one repeats gets the least weight that does the same.
+    Rows of `control` are the parts of each control in every cluster. All weights are zero if too few clusters have
+    votes for a real gain. Of repeated controls, the weights of least norm are used.
     """
     count = len(control)
     none: Floats = np.zeros(count)
     square = control @ control.T
-    if not np.isfinite(reach(units, count)) or not square.any():
+    if not np.isfinite(squared_half_width(units, count)) or not square.any():
         return none
     worth: Floats = np.linalg.lstsq(square, control @ people, rcond=1e-9)[0].astype(np.float64)
     left = people - worth @ control
-    better = float(left @ left) * reach(units, count) < float(people @ people) * reach(units, 0)
+    better = float(left @ left) * squared_half_width(units, count) < float(people @ people) * squared_half_width(
+        units, 0
+    )
     return worth if better else none
 
 
-def within(estimate: Estimate, low: float, high: float) -> Estimate:
-    """The estimate of what cannot lie outside of two values, kept between them."""
+def clip_estimate(estimate: Estimate, low: float, high: float) -> Estimate:
+    """Return the estimate limited to the range from `low` to `high`."""
     value, least, most = (min(high, max(low, end)) for end in (estimate.value, estimate.low, estimate.high))
     return replace(estimate, value=value, low=least, high=most)
 
 
-def several(lines: Sequence[Numbers]) -> Floats:
-    """Predictions of several judges as lines; what a judge did not rule on is taken for undecided (one half).
+def stack_predictions(lines: Sequence[Numbers]) -> Floats:
+    """Stack predictions of several judges as rows; a missing verdict becomes one half.
 
-    >>> several([[1, float("nan")], [0, 1]]).tolist()
+    >>> stack_predictions([[1, float("nan")], [0, 1]]).tolist()
     [[1.0, 0.5], [0.0, 1.0]]
     """
-    stacked = np.array([np.asarray(line, dtype=np.float64) for line in lines])
-    return np.where(np.isnan(stacked), 0.5, stacked)
+    prediction_lines = np.array([np.asarray(line, dtype=np.float64) for line in lines])
+    return np.where(np.isnan(prediction_lines), 0.5, prediction_lines)

@@ -1,4 +1,4 @@
-"""The log strengths that make a set of duels most likely: one set exactly, or thousands of resamples of it at once."""
+"""Maximum-likelihood log strengths of a set of matches, or of thousands of resamples at once."""
 
 from __future__ import annotations
 
@@ -13,71 +13,65 @@ from fullbench.stats.array_checks import Bools, Floats, Ints
 from fullbench.stats.ratings.match_graph import strong_components
 
 _STEPS = 200
-# a longer step than this, in log strength, may overshoot where wins are one-sided
+# longest step in log strength: longer ones may overshoot if wins are one-sided
 _LONGEST = 1.0
 _CLOSE = 1e-10
 _QUICK_STEPS = 30
-# resamples only make an interval: this is 0.005 of a rating point on the usual scale of 400
+# resamples only form an interval: this is 0.005 of a rating point on the usual scale of 400
 _QUICK_CLOSE = 3e-5
 
 
-def newton(wins: Floats, start: Floats | None = None) -> Floats:
-    """Log strengths with mean zero of one win matrix, by Newton's method with a bounded step.
+def solve_strengths(wins: Floats, start: Floats | None = None) -> Floats:
+    """Return log strengths with mean zero of one win matrix, by Newton's method with a bounded step.
 
-    The matrix must be strongly connected, or there is no finite answer.
+    The matrix must be strongly connected, otherwise there is no finite solution.
 
-    >>> newton(np.array([[0.0, 3.0], [1.0, 0.0]])).round(4)
+    >>> solve_strengths(np.array([[0.0, 3.0], [1.0, 0.0]])).round(4)
     array([ 0.5493, -0.5493])
     """
-    matches, won = wins + wins.T, wins.sum(axis=1)
+    matches, win_totals = wins + wins.T, wins.sum(axis=1)
     here = np.zeros(len(wins)) if start is None else start.copy()
     for _ in range(_STEPS):
-        expected, curvature = _local(matches, here)
-        step = np.linalg.solve(curvature, won - expected)
+        expected_wins, curvature = _expected_wins_and_curvature(matches, here)
+        step = np.linalg.solve(curvature, win_totals - expected_wins)
         longest = float(np.abs(step).max())
         here += step * min(1.0, _LONGEST / max(longest, _LONGEST))
         here -= here.mean()
         if longest < _CLOSE:
             return here
-    raise Undefined(
-        Note(
-            "undefined.the-ratings-did-not-settle",
-            "the ratings did not settle in {steps} Newton steps: wins are too one-sided",
-            steps=_STEPS,
-        )
-    )
+    raise Undefined(Note("undefined.the-ratings-did-not-settle", steps=_STEPS))
 
 
-def _local(matches: Floats, here: Floats) -> tuple[Floats, Floats]:
-    """Expected wins, and the curvature of the likelihood with the free shift held by adding 1/m."""
+def _expected_wins_and_curvature(matches: Floats, here: Floats) -> tuple[Floats, Floats]:
+    """Adding 1/m to the curvature fixes the free shift of the strengths."""
     chance = 1 / (1 + np.exp(here[None, :] - here[:, None]))
-    expected = matches * chance
-    bend = expected * (1 - chance)
-    return expected.sum(axis=1), np.diag(bend.sum(axis=1)) - bend + 1 / len(here)
+    pair_expectations = matches * chance
+    bend = pair_expectations * (1 - chance)
+    return pair_expectations.sum(axis=1), np.diag(bend.sum(axis=1)) - bend + 1 / len(here)
 
 
-def curvature(matches: Floats, here: Floats) -> Floats:
-    """How sharply the likelihood bends at some log strengths, the free shift held by adding 1/m.
+def likelihood_curvature(matches: Floats, here: Floats) -> Floats:
+    """Return the curvature of the likelihood at some log strengths; adding 1/m fixes the free shift.
 
-    >>> curvature(np.array([[0.0, 4.0], [4.0, 0.0]]), np.zeros(2)).tolist()
+    >>> likelihood_curvature(np.array([[0.0, 4.0], [4.0, 0.0]]), np.zeros(2)).tolist()
     [[1.5, -0.5], [-0.5, 1.5]]
     """
-    return _local(matches, here)[1]
+    return _expected_wins_and_curvature(matches, here)[1]
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Cells of duels (first, second, outcome, weight) by pair, ready to be solved for many counts of the cells."""
+    """Cells of matches (first, second, outcome, weight) grouped by pair, to be solved for many counts of the cells."""
 
     size: int
     first: Ints
     second: Ints
-    won: Any
+    wins: Any
     matches: Any
     contrast: Any
 
     @classmethod
-    def of(cls, first: Ints, second: Ints, outcome: Floats, weight: Floats, *, size: int) -> Pairs:
+    def from_cells(cls, first: Ints, second: Ints, outcome: Floats, weight: Floats, *, size: int) -> Pairs:
         from scipy.sparse import csr_array
 
         pair, place = np.unique(first * size + second, return_inverse=True)
@@ -96,50 +90,50 @@ class Pairs:
         )
 
     def matrix(self, weights: Floats) -> Floats:
-        """The win matrix under one row of weights."""
-        won, matches = self.won @ weights, self.matches @ weights
+        """Return the win matrix for one row of weights."""
+        pair_wins, matches = self.wins @ weights, self.matches @ weights
         wins = np.zeros((self.size, self.size))
-        np.add.at(wins, (self.first, self.second), won)
-        np.add.at(wins, (self.second, self.first), matches - won)
+        np.add.at(wins, (self.first, self.second), pair_wins)
+        np.add.at(wins, (self.second, self.first), matches - pair_wins)
         return wins
 
-    def solve(self, weights: Floats, centre: Floats, whole: Floats) -> Floats:
-        """Log strengths (a row of them) for each column of weights; NaN where wins fall apart.
+    def solve(self, weights: Floats, centre: Floats, total_weights: Floats) -> Floats:
+        """Return log strengths (a row) for each column of weights, NaN if wins do not link all contestants.
 
-        `centre` solves the weights `whole`. Resamples lie near it, so its curvature serves them all; what has not
-        settled after some steps is solved by Newton's method.
+        `centre` is the solution for `total_weights`. Resamples are close to it, so its curvature serves all of them.
+        Those not converged after some steps are solved by Newton's method.
         """
-        won, matches = self.won @ weights, self.matches @ weights
-        figures = np.full((weights.shape[1], self.size), np.nan)
-        todo = np.flatnonzero(self._linked(won, matches, weights, whole))
+        pair_wins, matches = self.wins @ weights, self.matches @ weights
+        values = np.full((weights.shape[1], self.size), np.nan)
+        todo = np.flatnonzero(self._is_linked(pair_wins, matches, weights, total_weights))
         if len(todo) == 0:
-            return figures
-        base = self.matrix(whole)
-        inverse = np.linalg.inv(_local(base + base.T, centre)[1])
-        won, matches = won[:, todo], matches[:, todo]
+            return values
+        base = self.matrix(total_weights)
+        inverse = np.linalg.inv(_expected_wins_and_curvature(base + base.T, centre)[1])
+        pair_wins, matches = pair_wins[:, todo], matches[:, todo]
         here = np.repeat(centre[:, None], len(todo), axis=1)
         for _ in range(_QUICK_STEPS):
             gap = np.exp(-(self.contrast @ here))
             gap += 1
             np.divide(matches, gap, out=gap)
-            step = inverse @ (self.contrast.T @ np.subtract(won, gap, out=gap))
+            step = inverse @ (self.contrast.T @ np.subtract(pair_wins, gap, out=gap))
             here += np.clip(step, -_LONGEST, _LONGEST)
             left = np.abs(step).max(axis=0) > _QUICK_CLOSE
             if left.all():
                 continue
-            figures[todo[~left]] = here[:, ~left].T
-            todo, here, won, matches = todo[left], here[:, left], won[:, left], matches[:, left]
+            values[todo[~left]] = here[:, ~left].T
+            todo, here, pair_wins, matches = todo[left], here[:, left], pair_wins[:, left], matches[:, left]
             if len(todo) == 0:
                 break
         for row in todo:
-            figures[row] = newton(self.matrix(weights[:, row]), centre)
-        figures -= figures.mean(axis=1, keepdims=True)
-        return figures
+            values[row] = solve_strengths(self.matrix(weights[:, row]), centre)
+        values -= values.mean(axis=1, keepdims=True)
+        return values
 
-    def _linked(self, won: Floats, matches: Floats, weights: Floats, whole: Floats) -> Bools:
-        """Which columns of weights keep everyone linked by wins both ways; only those that lost a link are checked."""
-        up, down = self.won @ whole > 0, (self.matches - self.won) @ whole > 0
-        linked: Bools = (won[up] > 0).all(axis=0) & ((matches - won)[down] > 0).all(axis=0)
-        for row in np.flatnonzero(~linked):
-            linked[row] = len(strong_components(self.matrix(weights[:, row]))) == 1
-        return linked
+    def _is_linked(self, pair_wins: Floats, matches: Floats, weights: Floats, total_weights: Floats) -> Bools:
+        """True for columns of weights that link everyone by wins both ways; only those that lost a link are checked."""
+        up, down = self.wins @ total_weights > 0, (self.matches - self.wins) @ total_weights > 0
+        is_linked: Bools = (pair_wins[up] > 0).all(axis=0) & ((matches - pair_wins)[down] > 0).all(axis=0)
+        for row in np.flatnonzero(~is_linked):
+            is_linked[row] = len(strong_components(self.matrix(weights[:, row]))) == 1
+        return is_linked

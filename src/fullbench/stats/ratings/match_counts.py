@@ -1,4 +1,4 @@
-"""Battles as counts: how often who met whom with which outcome. Ratings are computed from these, never from rows."""
+"""Matches as counts of (pair, outcome, weight). Ratings are computed from these, never from rows."""
 
 from __future__ import annotations
 
@@ -10,15 +10,23 @@ import numpy.typing as npt
 
 from fullbench.core.note import Note
 from fullbench.errors import Undefined
-from fullbench.stats.array_checks import Bools, Floats, Ints, Numbers, coded, column, narrow_duels
+from fullbench.stats.array_checks import (
+    Bools,
+    Floats,
+    Ints,
+    Numbers,
+    count_contestants,
+    finite_column,
+    narrow_match_arrays,
+)
 from fullbench.stats.intervals.bootstrap import Labels, Sample
 from fullbench.stats.intervals.cluster_intervals import Spread
-from fullbench.stats.ratings.bradley_terry_solver import Pairs, curvature
+from fullbench.stats.ratings.bradley_terry_solver import Pairs, likelihood_curvature
 
-Whole = npt.NDArray[Any]
+IntArray = npt.NDArray[Any]
 
 _BLOCK = 1 << 17
-# from so many duels on, resamples are drawn cell by cell: normal where a cell is large, Poisson where it is small
+# above this number of matches, resamples are drawn per cell: normal for large cells, Poisson for small ones
 _MANY = 100_000
 _LARGE = 16
 _OUTCOMES = np.array([0.0, 0.5, 1.0])
@@ -26,7 +34,7 @@ _OUTCOMES = np.array([0.0, 0.5, 1.0])
 
 @dataclass(frozen=True)
 class Moves:
-    """How estimates (columns) move with each independent unit (row), and how many units each row stands for."""
+    """Changes of estimates (columns) with each independent unit (row), and the number of units behind each row."""
 
     rows: Floats
     times: Floats
@@ -36,28 +44,28 @@ class Moves:
         return round(float(self.times.sum()))
 
     def covariance(self) -> Floats:
-        """The sandwich covariance, with the factor for few units: n / (n - 1)."""
+        """Return the sandwich covariance, with the small-sample factor n / (n - 1)."""
         square: Floats = self.rows.T @ (self.rows * self.times[:, None])
         return square * self.units / max(1, self.units - 1)
 
     def along(self, contrast: Floats) -> Moves:
-        """The moves of differences of the estimates: a row of the contrast for each."""
+        """Return the changes of linear combinations of the estimates, one per row of the contrast."""
         return Moves(self.rows @ contrast.T, self.times)
 
     def spread(self, place: int) -> Spread:
-        """The spread of one estimate."""
-        return Spread.of(self.rows[:, place] * self.units / max(1, self.units - 1), self.times)
+        """Return the spread of one estimate."""
+        return Spread.from_moves(self.rows[:, place] * self.units / max(1, self.units - 1), self.times)
 
 
 @dataclass(frozen=True)
-class Battles:
-    """Battles of contestants 0..size-1, counted by (lower code, higher code, outcome for the lower, weight)."""
+class MatchCounts:
+    """Matches of contestants 0..size-1, counted by (lower code, higher code, outcome for the lower, weight)."""
 
     sample: Sample
     size: int
 
     @classmethod
-    def of(
+    def from_rows(
         cls,
         first: npt.ArrayLike,
         second: npt.ArrayLike,
@@ -67,56 +75,57 @@ class Battles:
         weight: Numbers | None = None,
         cluster: Labels | None = None,
         shares: bool = False,
-    ) -> Battles:
-        """Battles from rows: who, against whom, and 1, 0 or 0.5 for the first.
+    ) -> MatchCounts:
+        """Count matches from rows: first, second, and 1, 0 or 0.5 for the first.
 
-        With `shares` an outcome may be any share of a win, such as the mean over both orders.
+        With `shares`, an outcome may be any share of a win, such as the mean over both orders.
 
-        >>> Battles.of([0, 1], [1, 0], [1, 0]).sample.counts.tolist()
+        >>> MatchCounts.from_rows([0, 1], [1, 0], [1, 0]).sample.counts.tolist()
         [2.0]
         """
         if weight is None and cluster is None and not shares:
             firsts, seconds, result = np.asarray(first), np.asarray(second), np.asarray(outcome)
-            return cls._counted(firsts, seconds, result, coded(firsts, seconds, result, contestants))
-        firsts, seconds, result, size = narrow_duels(first, second, outcome, contestants, shares=shares)
-        levels, level = _levels(weight, len(firsts))
+            return cls._from_unweighted_rows(
+                firsts, seconds, result, count_contestants(firsts, seconds, result, contestants)
+            )
+        firsts, seconds, result, size = narrow_match_arrays(first, second, outcome, contestants, shares=shares)
+        levels, level = _weight_levels(weight, len(firsts))
         blocks = [slice(start, start + _BLOCK) for start in range(0, len(firsts), _BLOCK)]
 
-        def won(rows: slice) -> Floats:
+        def lower_outcomes(rows: slice) -> Floats:
             return np.where(firsts[rows] > seconds[rows], 1 - result[rows], result[rows])
 
-        outcomes = np.unique(np.concatenate([np.unique(won(rows)) for rows in blocks]))
+        outcomes = np.unique(np.concatenate([np.unique(lower_outcomes(rows)) for rows in blocks]))
         kinds = len(outcomes)
         counts = np.zeros(size * size * kinds * len(levels), dtype=np.int64)
-        # By the block and in few bytes: there are as many rows as verdicts, and more.
+        # In blocks and narrow integers, because there are at least as many rows as verdicts.
         inverse = np.empty(len(firsts), dtype=np.int32 if len(counts) < 1 << 31 else np.int64)
         for rows in blocks:
             code = np.minimum(firsts[rows], seconds[rows]).astype(np.int64)
             code *= size
             code += np.maximum(firsts[rows], seconds[rows])
             code *= kinds
-            code += np.searchsorted(outcomes, won(rows))
+            code += np.searchsorted(outcomes, lower_outcomes(rows))
             code *= len(levels)
             code += level[rows] if len(level) > 1 else level
             counts += np.bincount(code, minlength=len(counts))
             inverse[rows] = code
         cells = np.flatnonzero(counts)
-        fought = cells // len(levels)
+        match_codes = cells // len(levels)
         parts = (
-            fought // (kinds * size),
-            fought // kinds % size,
-            outcomes[fought % kinds],
+            match_codes // (kinds * size),
+            match_codes // kinds % size,
+            outcomes[match_codes % kinds],
             levels[cells % len(levels)],
         )
         place = (np.cumsum(counts > 0) - 1).astype(inverse.dtype)
         for rows in blocks:
             inverse[rows] = place[inverse[rows]]
-        return cls(Sample.counted(parts, counts[cells].astype(np.float64), inverse, cluster), size)
+        return cls(Sample.from_cells(parts, counts[cells].astype(np.float64), inverse, cluster), size)
 
     @classmethod
-    def _counted(cls, first: Whole, second: Whole, outcome: Numbers, size: int) -> Battles:
-        """Rows without weights or clusters: counted block by block, so that memory does not grow with them."""
-        doubled = np.asarray(outcome)
+    def _from_unweighted_rows(cls, first: IntArray, second: IntArray, outcome: Numbers, size: int) -> MatchCounts:
+        outcomes = np.asarray(outcome)
         counts = np.zeros(size * size * 3, dtype=np.int64)
         for start in range(0, len(first), _BLOCK):
             rows = slice(start, start + _BLOCK)
@@ -124,17 +133,17 @@ class Battles:
             code *= size
             code += second[rows]
             code *= 3
-            code += _kinds(doubled[rows])
+            code += _outcome_codes(outcomes[rows])
             counts += np.bincount(code, minlength=len(counts))
         table = counts.reshape(size, size, 3)
         itself = int(table[np.arange(size), np.arange(size)].sum())
         if itself:
             raise ValueError(f"a contestant cannot meet itself; {itself} duels say so")
-        return cls._of_table(table + table.transpose(1, 0, 2)[:, :, ::-1])
+        return cls._from_table(table + table.transpose(1, 0, 2)[:, :, ::-1])
 
     @classmethod
-    def _of_table(cls, table: npt.NDArray[np.int64]) -> Battles:
-        """From counts by (contestant, opponent, outcome for the contestant), both sides of a battle counted."""
+    def _from_table(cls, table: npt.NDArray[np.int64]) -> MatchCounts:
+        """`table` counts by (contestant, opponent, outcome), with both sides of a match counted."""
         low, high = np.triu_indices(len(table), 1)
         upper = table[low, high]
         pair, kind = np.nonzero(upper)
@@ -144,115 +153,118 @@ class Battles:
         return cls(Sample(cells, counts, None, n, n), len(table))
 
     @classmethod
-    def of_wins(cls, wins: Numbers, ties: Numbers | None = None) -> Battles:
-        """Battles from a matrix of whole wins (row beat column) and a symmetric one of ties.
+    def from_wins(cls, wins: Numbers, ties: Numbers | None = None) -> MatchCounts:
+        """Count matches from a matrix of whole wins (row beat column) and a symmetric one of ties.
 
-        >>> Battles.of_wins([[0, 3], [1, 0]]).sample.n
+        >>> MatchCounts.from_wins([[0, 3], [1, 0]]).sample.n
         4
         """
-        won = _counts(wins, "wins")
-        drawn = np.zeros_like(won) if ties is None else _counts(ties, "ties")
-        if drawn.shape != won.shape or (drawn != drawn.T).any():
+        win_counts = _checked_counts(wins, "wins")
+        tie_counts = np.zeros_like(win_counts) if ties is None else _checked_counts(ties, "ties")
+        if tie_counts.shape != win_counts.shape or (tie_counts != tie_counts.T).any():
             raise ValueError("a tie stands on both sides: ties must be a symmetric matrix as large as wins")
-        table = np.stack([won.T, drawn, won], axis=2).astype(np.int64)
+        table = np.stack([win_counts.T, tie_counts, win_counts], axis=2).astype(np.int64)
         if not table.any():
-            raise Undefined(Note("undefined.no-duel-was-fought", "no duel was fought"))
-        return cls._of_table(table)
+            raise Undefined(Note("undefined.no-duel-was-fought"))
+        return cls._from_table(table)
 
-    def among(self, rated: Ints) -> Battles:
-        """The battles between the rated, who are numbered anew."""
-        if len(rated) == self.size:
+    def restrict_to(self, rated_codes: Ints) -> MatchCounts:
+        """Return the matches between the rated contestants, renumbered."""
+        if len(rated_codes) == self.size:
             return self
-        first, second, *rest = self.sample.cells
-        keep = np.isin(first, rated) & np.isin(second, rated)
+        first, second, *other_cells = self.sample.cells
+        keep = np.isin(first, rated_codes) & np.isin(second, rated_codes)
         cells = (
-            np.searchsorted(rated, first[keep]),
-            np.searchsorted(rated, second[keep]),
-            *(part[keep] for part in rest),
+            np.searchsorted(rated_codes, first[keep]),
+            np.searchsorted(rated_codes, second[keep]),
+            *(part[keep] for part in other_cells),
         )
-        return Battles(self.sample.restricted(keep, cells), len(rated))
+        return MatchCounts(self.sample.keep_cells(keep, cells), len(rated_codes))
 
     def pairs(self) -> Pairs:
-        """The same, gathered by pair."""
-        return Pairs.of(*self.sample.cells, size=self.size)
+        """Return the same counts, grouped by pair."""
+        return Pairs.from_cells(*self.sample.cells, size=self.size)
 
     def matrix(self) -> Floats:
-        """The win matrix, ties half a win each, weights counted."""
+        """Return the weighted win matrix, with ties as half wins."""
         first, second, outcome, weight = self.sample.cells
         counts, size = self.sample.counts * weight, self.size
         wins = np.bincount(first * size + second, counts * outcome, size * size)
         wins += np.bincount(second * size + first, counts * (1 - outcome), size * size)
         return wins.astype(np.float64).reshape(size, size)
 
-    def played(self) -> Ints:
-        """How many battles each contestant fought, whatever their weight."""
+    def matches_played(self) -> Ints:
+        """Return the unweighted number of matches of each contestant."""
         first, second = self.sample.cells[:2]
         counts = self.sample.counts
-        fought = np.bincount(first, counts, self.size) + np.bincount(second, counts, self.size)
-        return fought.astype(np.int64)
+        match_totals = np.bincount(first, counts, self.size) + np.bincount(second, counts, self.size)
+        return match_totals.astype(np.int64)
 
     def draw(self, rng: np.random.Generator, resamples: int) -> Floats:
-        """How often each cell (row) occurs in each of some resamples (column).
+        """Return how often each cell (row) occurs in each resample (column).
 
-        Cells of many battles that need not stay together are drawn from the normal distribution with the mean and
-        variance of the Poisson one: a million battles then cost no more than ten thousand.
+        Large unclustered cells are drawn from a normal distribution with the mean and variance of the Poisson one. A
+        million matches then cost no more than ten thousand.
         """
         counts = self.sample.counts
         if self.sample.profile is not None or self.sample.n <= _MANY:
             return np.ascontiguousarray(self.sample.draw(rng, resamples).T)
-        drawn = rng.standard_normal((len(counts), resamples), dtype=np.float32).astype(np.float64)
-        drawn *= np.sqrt(counts)[:, None]
-        drawn += counts[:, None]
-        np.maximum(drawn, 0, out=drawn)
+        cell_draws = rng.standard_normal((len(counts), resamples), dtype=np.float32).astype(np.float64)
+        cell_draws *= np.sqrt(counts)[:, None]
+        cell_draws += counts[:, None]
+        np.maximum(cell_draws, 0, out=cell_draws)
         small = np.flatnonzero(counts < _LARGE)
-        drawn[small] = rng.poisson(counts[small, None], size=(len(small), resamples))
-        return drawn
+        cell_draws[small] = rng.poisson(counts[small, None], size=(len(small), resamples))
+        return cell_draws
 
-    def between(self, who: int, opponents: Bools) -> tuple[Floats, int]:
-        """How many battles one had against each of some opponents, and on how many independent units (items)."""
+    def matches_against(self, who: int, opponents: Bools) -> tuple[Floats, int]:
+        """Return one contestant's matches against each of some opponents, and the number of their units (items)."""
         first, second, _, weight = self.sample.cells
-        chosen = ((first == who) & opponents[second]) | ((second == who) & opponents[first])
-        counts = np.where(chosen, self.sample.counts, 0.0)
-        fought = np.bincount(np.where(first == who, second, first), counts * weight, self.size)
+        is_selected = ((first == who) & opponents[second]) | ((second == who) & opponents[first])
+        counts = np.where(is_selected, self.sample.counts, 0.0)
+        opponent_matches = np.bincount(np.where(first == who, second, first), counts * weight, self.size)
         if self.sample.profile is None:
-            return fought.astype(np.float64), round(float(counts.sum()))
-        return fought.astype(np.float64), int((self.sample.profile @ chosen.astype(np.float64) > 0).sum())
+            return opponent_matches.astype(np.float64), round(float(counts.sum()))
+        return opponent_matches.astype(np.float64), int(
+            (self.sample.profile @ is_selected.astype(np.float64) > 0).sum()
+        )
 
     def sandwich(self, strengths: Floats) -> Moves:
-        """How the log strengths (mean zero) move with each independent unit: what the sandwich covariance is made of.
+        """Return the changes of the log strengths (mean zero) with each independent unit.
 
-        White 1982, doi:10.2307/1912526: the curvature's inverse on both sides of the spread of the scores.
+        They form the sandwich covariance (White 1982, doi:10.2307/1912526): the inverse curvature on both sides of the
+        spread of the scores.
         """
         first, second, outcome, weight = self.sample.cells
         wins = self.matrix()
-        bread = np.linalg.inv(curvature(wins + wins.T, strengths)) - 1 / self.size
+        bread = np.linalg.inv(likelihood_curvature(wins + wins.T, strengths)) - 1 / self.size
         surprise = weight * (outcome - 1 / (1 + np.exp(strengths[second] - strengths[first])))
-        # A row of scores has two entries, so that its product with the bread is a difference of two rows.
+        # A score row has only two entries, so its product with the bread is a difference of two rows.
         return self.moves(surprise[:, None] * (bread[first] - bread[second]))
 
     def moves(self, parts: Floats) -> Moves:
-        """The moves of estimates by unit (a battle, or a cluster of them) from those of each cell's battles."""
+        """Sum each cell's changes of estimates to changes per unit (a match, or a cluster of matches)."""
         if self.sample.profile is None:
             return Moves(parts, self.sample.counts)
         return Moves(np.asarray(self.sample.profile @ parts), np.ones(self.sample.clusters))
 
 
-def _kinds(outcome: npt.NDArray[Any]) -> Ints:
-    """0 for a loss, 1 for a tie, 2 for a win of the first; anything else is refused."""
-    doubled = outcome.astype(np.float64)
-    if not np.isfinite(doubled).all():
+def _outcome_codes(outcome: npt.NDArray[Any]) -> Ints:
+    """0 for a loss, 1 for a tie, 2 for a win of the first."""
+    doubled_outcomes = outcome.astype(np.float64)
+    if not np.isfinite(doubled_outcomes).all():
         raise ValueError("the outcomes hold values that are not finite numbers")
-    doubled *= 2
-    kinds = doubled.astype(np.int64)
-    if (kinds != doubled).any() or kinds.min() < 0 or kinds.max() > 2:
+    doubled_outcomes *= 2
+    kinds = doubled_outcomes.astype(np.int64)
+    if (kinds != doubled_outcomes).any() or kinds.min() < 0 or kinds.max() > 2:
         raise ValueError("an outcome is 1 (the first won), 0 (it lost) or 0.5 (a tie)")
     return kinds
 
 
-def _levels(weight: Numbers | None, n: int) -> tuple[Floats, Ints]:
+def _weight_levels(weight: Numbers | None, n: int) -> tuple[Floats, Ints]:
     if weight is None:
         return np.ones(1), np.zeros(1, dtype=np.int64)
-    weights = column(weight, "weights")
+    weights = finite_column(weight, "weights")
     if len(weights) != n:
         raise ValueError(f"the weights must have one value a duel; found {len(weights)} for {n} duels")
     if (weights <= 0).any():
@@ -261,7 +273,7 @@ def _levels(weight: Numbers | None, n: int) -> tuple[Floats, Ints]:
     return levels, place.astype(np.int64)
 
 
-def _counts(matrix: Numbers, name: str) -> Floats:
+def _checked_counts(matrix: Numbers, name: str) -> Floats:
     counts = np.asarray(matrix, dtype=np.float64)
     if counts.ndim != 2 or len(counts) != counts.shape[-1] or len(counts) < 2:
         raise ValueError(f"the {name} must be a square matrix of two contestants at least; found shape {counts.shape}")

@@ -1,4 +1,4 @@
-"""Who met whom, and whether a common scale can be had."""
+"""Connected groups of contestants in the match graph; only a connected group has a common scale."""
 
 from __future__ import annotations
 
@@ -11,48 +11,44 @@ Bools = npt.NDArray[np.bool_]
 
 
 def strong_components(wins: Floats) -> list[list[int]]:
-    """Groups of contestants within which everyone has beaten everyone, if only by a chain of wins; largest first.
+    """Return groups within which everyone has beaten everyone, at least by a chain of wins; largest first.
 
     >>> strong_components(np.array([[0, 1, 1], [1, 0, 1], [0, 0, 0]]))
     [[0, 1], [2]]
     """
-    reached = _reached(wins > 0)
-    return _groups(reached & reached.T)
+    reachability = _reachability_matrix(wins > 0)
+    return _equivalence_groups(reachability & reachability.T)
 
 
 def weak_components(wins: Floats) -> list[list[int]]:
-    """Groups of contestants that met each other, if only by a chain of matches; largest first.
+    """Return groups of contestants linked by a chain of matches; largest first.
 
     >>> weak_components(np.array([[0, 1, 0], [0, 0, 0], [0, 0, 0]]))
     [[0, 1], [2]]
     """
-    return _groups(_reached((wins > 0) | (wins.T > 0)))
+    return _equivalence_groups(_reachability_matrix((wins > 0) | (wins.T > 0)))
 
 
-def reachable(wins: Floats, here: int, there: int) -> bool:
-    """Whether a chain of wins leads from one contestant down to another.
+def is_reachable(wins: Floats, here: int, there: int) -> bool:
+    """True if a chain of wins leads from one contestant down to another.
 
-    >>> reachable(np.array([[0, 1, 0], [0, 0, 1], [0, 0, 0]]), 0, 2)
+    >>> is_reachable(np.array([[0, 1, 0], [0, 0, 1], [0, 0, 0]]), 0, 2)
     True
     """
-    return bool(_reached(wins > 0)[here, there])
+    return bool(_reachability_matrix(wins > 0)[here, there])
 
 
-def _reached(linked: Bools) -> Bools:
-    """Who can be reached from whom: squared until nothing is added, so a chain of n links takes log n products.
-
-    scipy.sparse would do it in less time for thousands of contestants; to load it takes longer than all of a small run.
-    """
-    reached = linked | np.eye(len(linked), dtype=bool)
+def _reachability_matrix(links: Bools) -> Bools:
+    """Repeated squaring: importing the faster scipy.sparse takes longer than a whole small run."""
+    reachability = links | np.eye(len(links), dtype=bool)
     while True:
-        # As numbers, since numpy multiplies those with BLAS and truth values without.
-        further = reached.astype(np.float32) @ reached.astype(np.float32) > 0
-        if (further == reached).all():
+        # As floats, because numpy uses BLAS for floats but not for booleans.
+        further = reachability.astype(np.float32) @ reachability.astype(np.float32) > 0
+        if (further == reachability).all():
             return further
-        reached = further
+        reachability = further
 
 
-def _groups(alike: Bools) -> list[list[int]]:
-    """The groups of an equivalence: rows that are the same."""
-    groups = [np.flatnonzero(row).tolist() for number, row in enumerate(alike) if row.argmax() == number]
+def _equivalence_groups(equivalence: Bools) -> list[list[int]]:
+    groups = [np.flatnonzero(row).tolist() for number, row in enumerate(equivalence) if row.argmax() == number]
     return sorted(groups, key=lambda group: (-len(group), group))

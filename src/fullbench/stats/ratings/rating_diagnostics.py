@@ -1,4 +1,4 @@
-"""What a set of ratings says and does not say: wins against a reference, separability, cycles, fit."""
+"""Diagnostics of ratings: win rates against a reference, separability, cycles, fit."""
 
 from __future__ import annotations
 
@@ -14,62 +14,56 @@ from fullbench.core.note import Note
 from fullbench.errors import Undefined
 from fullbench.stats.array_checks import Floats, Ints
 from fullbench.stats.intervals.cluster_intervals import cluster_mean
-from fullbench.stats.intervals.share_intervals import wilson
+from fullbench.stats.intervals.share_intervals import wilson_interval
 from fullbench.stats.ratings.bradley_terry import Ratings
-from fullbench.stats.ratings.match_counts import Battles
-from fullbench.stats.ratings.penalised_ratings import Everyone
+from fullbench.stats.ratings.match_counts import MatchCounts
+from fullbench.stats.ratings.penalised_ratings import CompleteRatings
 
 TieRule = Literal["half", "left out"]
 
 
 def win_rates_against(
-    battles: Battles, reference: int, *, ties: TieRule = "half", level: float = 0.95
+    match_counts: MatchCounts, reference: int, *, ties: TieRule = "half", level: float = 0.95
 ) -> list[Estimate | None]:
-    """Each contestant's share of wins against one of them, with Wilson's interval; None for those that never met it.
+    """Return each contestant's share of wins against one of them, or None if they never met.
 
-    With ties left out, as in VisIT-Bench, they are in neither the wins nor n.
+    Intervals are Wilson's. With ties left out, as in VisIT-Bench, they count neither as wins nor in n.
 
-    >>> print(win_rates_against(Battles.of([0, 0, 0], [1, 1, 1], [1, 0.5, 0.5]), 1, ties="left out")[0])
+    >>> print(win_rates_against(MatchCounts.from_rows([0, 0, 0], [1, 1, 1], [1, 0.5, 0.5]), 1, ties="left out")[0])
     1.000 [0.207, 1.000] n=1
     """
-    first, second, outcome, _ = battles.sample.cells
-    counts = battles.sample.counts
+    first, second, outcome, _ = match_counts.sample.cells
+    counts = match_counts.sample.counts
     rates: list[Estimate | None] = []
-    for who in range(battles.size):
-        between = ((first == who) & (second == reference)) | ((second == who) & (first == reference))
+    for who in range(match_counts.size):
+        is_between = ((first == who) & (second == reference)) | ((second == who) & (first == reference))
         if ties == "left out":
-            between &= outcome != 0.5
-        n = round(float(counts[between].sum()))
-        won = float((counts * np.where(first == who, outcome, 1 - outcome))[between].sum())
-        rates.append(wilson(won, n, level=level) if n else None)
+            is_between &= outcome != 0.5
+        n = round(float(counts[is_between].sum()))
+        points_won = float((counts * np.where(first == who, outcome, 1 - outcome))[is_between].sum())
+        rates.append(wilson_interval(points_won, n, level=level) if n else None)
     return rates
 
 
-def separability(estimates: Sequence[Estimate | None]) -> Estimate:
-    """The share of neighbours in the ranking whose intervals do not overlap.
+def neighbour_separability(estimates: Sequence[Estimate | None]) -> Estimate:
+    """Return the share of neighbours in the ranking whose intervals do not overlap.
 
-    >>> print(separability([Estimate(3, 2.5, 3.5, 9), Estimate(2, 1.5, 2.6, 9), Estimate(0, -1, 1, 9)]))
+    >>> print(neighbour_separability([Estimate(3, 2.5, 3.5, 9), Estimate(2, 1.5, 2.6, 9), Estimate(0, -1, 1, 9)]))
     0.500 [0.095, 0.905] n=2
     """
-    ranked = sorted((estimate for estimate in estimates if estimate is not None), key=lambda estimate: -estimate.value)
-    if len(ranked) < 2:
-        raise Undefined(
-            Note(
-                "undefined.neighbours-need-two-rated-contestants",
-                "neighbours need two rated contestants; found {n}",
-                n=len(ranked),
-            )
-        )
-    apart = sum(
-        better.low > worse.high for better, worse in pairwise(ranked) if not (better.why or worse.why)
+    ranking = sorted((estimate for estimate in estimates if estimate is not None), key=lambda estimate: -estimate.value)
+    if len(ranking) < 2:
+        raise Undefined(Note("undefined.neighbours-need-two-rated-contestants", n=len(ranking)))
+    separated_count = sum(
+        better.low > worse.high for better, worse in pairwise(ranking) if not (better.why or worse.why)
     )  # fmt: skip
-    return wilson(apart, len(ranked) - 1)
+    return wilson_interval(separated_count, len(ranking) - 1)
 
 
-def cycles(wins: Floats) -> list[tuple[int, int, int]]:
-    """Three contestants of whom each beat the next more often than not, the last beating the first.
+def find_cycles(wins: Floats) -> list[tuple[int, int, int]]:
+    """Return triples in which each contestant beat the next more often than not, and the last the first.
 
-    >>> cycles(np.array([[0, 2, 1], [1, 0, 2], [2, 1, 0]]))
+    >>> find_cycles(np.array([[0, 2, 1], [1, 0, 2], [2, 1, 0]]))
     [(0, 1, 2)]
     """
     beats = wins > wins.T
@@ -83,53 +77,58 @@ def cycles(wins: Floats) -> list[tuple[int, int, int]]:
 
 
 @dataclass(frozen=True)
-class Foreseen:
-    """How often `first` won against `second`, and how often the ratings say it would."""
+class PairPrediction:
+    """Observed share of wins of `first` against `second`, and the share predicted by the ratings."""
 
     first: int
     second: int
-    observed: Estimate
-    predicted: float
+    observed_share: Estimate
+    predicted_share: float
 
     @property
-    def missed(self) -> bool:
-        """Whether the prediction lies outside the interval of what was observed."""
-        return not self.observed.why and not self.observed.low <= self.predicted <= self.observed.high
+    def is_missed(self) -> bool:
+        """True if the prediction is outside the interval of the observed share."""
+        return (
+            not self.observed_share.why
+            and not self.observed_share.low <= self.predicted_share <= self.observed_share.high
+        )
 
 
-def foreseen(ratings: Ratings | Everyone, battles: Battles, *, level: float = 0.95) -> list[Foreseen]:
-    """For every two rated contestants that met: observed and predicted share of wins, a tie counted half.
+def predict_pairs(
+    ratings: Ratings | CompleteRatings, match_counts: MatchCounts, *, level: float = 0.95
+) -> list[PairPrediction]:
+    """Return the observed and predicted share of wins of every rated pair that met, a tie counted half.
 
-    The interval of what was observed is over clusters (items) where the battles have them, else Wilson's.
+    The observed interval is over clusters (items) if the matches have them, else Wilson's.
 
-    >>> from fullbench.stats.ratings.bradley_terry import rate
-    >>> battles = Battles.of([0] * 4, [1] * 4, [1, 1, 1, 0])
-    >>> [round(pair.predicted, 3) for pair in foreseen(rate(battles, interval="sandwich"), battles)]
+    >>> from fullbench.stats.ratings.bradley_terry import rate_contestants
+    >>> battles = MatchCounts.from_rows([0] * 4, [1] * 4, [1, 1, 1, 0])
+    >>> [round(pair.predicted_share,
+    ...     3) for pair in predict_pairs(rate_contestants(battles, interval="sandwich"), battles)]
     [0.75]
     """
-    first, second = battles.sample.cells[:2]
-    pair = first * battles.size + second
-    matches = np.bincount(pair, battles.sample.counts)
-    # By columns: taking a pair's cells out of rows looks at every row, for every pair.
-    by_cell = None if battles.sample.profile is None else battles.sample.profile.tocsc()
+    first, second = match_counts.sample.cells[:2]
+    pair = first * match_counts.size + second
+    matches = np.bincount(pair, match_counts.sample.counts)
+    # In column format: selecting a pair's cells from rows would scan every row for every pair.
+    by_cell = None if match_counts.sample.profile is None else match_counts.sample.profile.tocsc()
     pairs = []
     for code in np.flatnonzero(matches).tolist():
-        a, b = divmod(code, battles.size)
+        a, b = divmod(code, match_counts.size)
         if ratings.estimates[a] is not None and ratings.estimates[b] is not None:
-            observed = _observed(battles, by_cell, np.flatnonzero(pair == code), level)
-            pairs.append(Foreseen(a, b, observed, ratings.chance(a, b)))
+            observed_share = _observed_share(match_counts, by_cell, np.flatnonzero(pair == code), level)
+            pairs.append(PairPrediction(a, b, observed_share, ratings.chance(a, b)))
     return pairs
 
 
-def _observed(battles: Battles, by_cell: Any, chosen: Ints, level: float) -> Estimate:
-    """The share that the first won of the battles in some cells."""
-    outcome, counts = battles.sample.cells[2], battles.sample.counts
+def _observed_share(match_counts: MatchCounts, by_cell: Any, cells: Ints, level: float) -> Estimate:
+    outcome, counts = match_counts.sample.cells[2], match_counts.sample.counts
     if by_cell is None:
-        return wilson(float((counts * outcome)[chosen].sum()), round(float(counts[chosen].sum())), level=level)
-    entries = np.concatenate([np.arange(*by_cell.indptr[cell : cell + 2]) for cell in chosen])
+        return wilson_interval(float((counts * outcome)[cells].sum()), round(float(counts[cells].sum())), level=level)
+    entries = np.concatenate([np.arange(*by_cell.indptr[cell : cell + 2]) for cell in cells])
     cluster, count = by_cell.indices[entries], by_cell.data[entries]
-    won = count * np.repeat(outcome[chosen], np.diff(by_cell.indptr)[chosen])
+    points_won = count * np.repeat(outcome[cells], np.diff(by_cell.indptr)[cells])
     sizes: Floats = np.bincount(cluster, count).astype(np.float64)
-    totals: Floats = np.bincount(cluster, won).astype(np.float64)
+    totals: Floats = np.bincount(cluster, points_won).astype(np.float64)
     there = sizes > 0
     return cluster_mean(totals[there], sizes[there], within=(0.0, 1.0), level=level)

@@ -1,4 +1,4 @@
-"""Ratings with style taken out: Bradley-Terry with covariates, such as how much longer one response was."""
+"""Style-controlled ratings: Bradley-Terry with covariates, such as the relative length of a response."""
 
 from __future__ import annotations
 
@@ -12,45 +12,41 @@ import numpy.typing as npt
 from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note
 from fullbench.errors import Undefined
-from fullbench.stats.array_checks import Floats, Ints, Numbers, column, duels
+from fullbench.stats.array_checks import Floats, Ints, Numbers, finite_column, match_arrays
 from fullbench.stats.intervals.bootstrap import Labels
-from fullbench.stats.ratings.match_counts import Battles
+from fullbench.stats.ratings.match_counts import MatchCounts
 from fullbench.stats.ratings.match_graph import strong_components
 
-# odds of ten thousand million: whatever moves so far has no maximum and would move for ever
+# odds of 10^10 to 1: a parameter beyond this has no finite maximum
 _FAR = 23.0
 _STEPS = 100
 _CLOSE = 1e-9
 
 
 @dataclass(frozen=True)
-class Controlled:
-    """Ratings as they would be with style alike, and what each covariate is worth.
-
-    An effect is the change in log odds of winning for one unit of the covariate, by which the first of a pair exceeds
-    the second.
-    """
+class StyleControlledRatings:
+    """Ratings for equal style, and the change in log odds per unit of each covariate (first minus second)."""
 
     estimates: tuple[Estimate, ...]
     effects: tuple[Estimate, ...]
 
 
-def lead(first: Numbers, second: Numbers) -> Floats:
-    """By how much the first exceeds the second, as a share of both, in units of the column's standard deviation.
+def relative_lead(first: Numbers, second: Numbers) -> Floats:
+    """Return (first - second) / (first + second) in units of its standard deviation; 0 if both are 0.
 
-    The covariate of Chatbot Arena's style control: (a - b) / (a + b), standardised; 0 where both are 0.
+    This is the covariate of Chatbot Arena's style control.
 
-    >>> lead([30, 10, 20], [10, 30, 20]).round(2).tolist()
+    >>> relative_lead([30, 10, 20], [10, 30, 20]).round(2).tolist()
     [1.22, -1.22, 0.0]
     """
-    firsts, seconds = column(first), column(second)
+    firsts, seconds = finite_column(first), finite_column(second)
     both = firsts + seconds
     share = np.divide(firsts - seconds, both, out=np.zeros_like(both), where=both != 0)
     spread = float(share.std())
     return share / spread if spread > 0 else share
 
 
-def style_controlled(
+def rate_with_style_control(
     first: npt.ArrayLike,
     second: npt.ArrayLike,
     outcome: Numbers,
@@ -62,61 +58,49 @@ def style_controlled(
     scale: float = 400.0,
     base: float = 10.0,
     centre: float = 1000.0,
-) -> Controlled:
-    """Maximum likelihood of strengths and effects together, with sandwich intervals (mean of the ratings at `centre`).
+) -> StyleControlledRatings:
+    """Fit strengths and effects together by maximum likelihood, with sandwich intervals.
 
-    Each covariate has one value a duel, for the first shown against the second. Everybody must be linked by wins both
-    ways; a covariate that does not vary, or that strengths alone explain, is refused.
+    The mean of the ratings is `centre`. Each covariate has one value per match, for the first shown against the
+    second. All contestants must be linked by wins both ways. A covariate that does not vary, or that strengths alone
+    explain, is refused.
 
     >>> style = [[1, -1, 1, -0.5, 0.5, -1] * 9]
-    >>> made = style_controlled([0, 0, 1, 1, 0, 1] * 9, [1, 1, 0, 0, 1, 0] * 9, [1, 0, 1, 0, 0, 1] * 9, style)
+    >>> made = rate_with_style_control([0, 0, 1, 1, 0, 1] * 9, [1, 1, 0, 0, 1, 0] * 9, [1, 0, 1, 0, 0, 1] * 9, style)
     >>> [round(rating.value) for rating in made.estimates], round(made.effects[0].value, 2)
     ([871, 1129], 1.89)
     """
-    firsts, seconds, result, size = duels(first, second, outcome, contestants, shares=True)
-    style = np.column_stack([column(covariate, "covariates") for covariate in covariates])
+    firsts, seconds, result, size = match_arrays(first, second, outcome, contestants, shares=True)
+    style = np.column_stack([finite_column(covariate, "covariates") for covariate in covariates])
     if len(style) != len(firsts):
         raise ValueError(f"a covariate has one value a duel; found {len(style)} for {len(firsts)} duels")
     if (np.ptp(style, axis=0) == 0).any():
-        raise Undefined(
-            Note("undefined.a-covariate-does-not-vary", "a covariate does not vary, so its effect cannot be told")
-        )
-    groups = strong_components(Battles.of(firsts, seconds, result, contestants=size, shares=True).matrix())
+        raise Undefined(Note("undefined.a-covariate-does-not-vary"))
+    groups = strong_components(MatchCounts.from_rows(firsts, seconds, result, contestants=size, shares=True).matrix())
     if len(groups) > 1:
-        raise Undefined(
-            Note(
-                "undefined.no-common-scale-groups",
-                "no common scale: wins link the {size} contestants into {n} groups",
-                size=size,
-                n=len(groups),
-            )
-        )
-    fought = _Duels(firsts, seconds, result, style, size)
-    here, spread = fought.solved(cluster)
-    played = np.bincount(firsts, minlength=size) + np.bincount(seconds, minlength=size)
-    return _shown(here, spread, played, len(firsts), level=level, factor=scale / math.log(base), centre=centre)
+        raise Undefined(Note("undefined.no-common-scale-groups", size=size, n=len(groups)))
+    matches = _StyledMatches(firsts, seconds, result, style, size)
+    here, spread = matches.solve_effects(cluster)
+    matches_played = np.bincount(firsts, minlength=size) + np.bincount(seconds, minlength=size)
+    return _to_ratings(
+        here, spread, matches_played, len(firsts), level=level, factor=scale / math.log(base), centre=centre
+    )
 
 
 @dataclass(frozen=True)
-class _Duels:
+class _StyledMatches:
     first: Ints
     second: Ints
     result: Floats
     style: Floats
     size: int
 
-    def solved(self, cluster: Labels | None) -> tuple[Floats, Floats]:
-        """Strengths and then effects, and the standard error of each."""
+    def solve_effects(self, cluster: Labels | None) -> tuple[Floats, Floats]:
         here = np.zeros(self.size + self.style.shape[1])
         for _ in range(_STEPS):
-            surprise, gradient, bend = self.local(here)
+            surprise, gradient, bend = self.local_slopes(here)
             if np.abs(here).max() > _FAR or np.linalg.cond(bend) > 1e12:
-                raise Undefined(
-                    Note(
-                        "undefined.style-decides-every-duel-or",
-                        "style decides every duel, or who met whom explains it: its effect cannot be told",
-                    )
-                )
+                raise Undefined(Note("undefined.style-decides-every-duel-or"))
             step = np.linalg.solve(bend, gradient)
             longest = float(np.abs(step).max())
             here += step * min(1.0, 1.0 / max(longest, 1.0))
@@ -124,36 +108,28 @@ class _Duels:
             if longest < _CLOSE:
                 bread: Floats = np.linalg.inv(bend).astype(np.float64)
                 return here, self.errors(surprise, bread, cluster)
-        raise Undefined(
-            Note(
-                "undefined.strengths-and-style-did-not",
-                "strengths and style did not settle in {steps} steps",
-                steps=_STEPS,
-            )
-        )
+        raise Undefined(Note("undefined.strengths-and-style-did-not", steps=_STEPS))
 
-    def local(self, here: Floats) -> tuple[Floats, Floats, Floats]:
-        """Surprises, gradient and curvature; the free shift of the strengths is held by adding 1/m."""
+    def local_slopes(self, here: Floats) -> tuple[Floats, Floats, Floats]:
+        """Residuals, gradient and curvature; adding 1/m fixes the free shift of the strengths."""
         first, second, size = self.first, self.second, self.size
         chance = 1 / (1 + np.exp(here[second] - here[first] - self.style @ here[size:]))
         surprise, weight = self.result - chance, chance * (1 - chance)
-        gradient = np.concatenate([self.signed(surprise), self.style.T @ surprise])
-        between = np.bincount(first * size + second, weight, size * size).reshape(size, size)
-        between = between + between.T
+        gradient = np.concatenate([self.signed_sums(surprise), self.style.T @ surprise])
+        pair_weights = np.bincount(first * size + second, weight, size * size).reshape(size, size)
+        pair_weights = pair_weights + pair_weights.T
         bend = np.zeros((len(here), len(here)))
-        bend[:size, :size] = np.diag(between.sum(axis=1)) - between + 1 / size
+        bend[:size, :size] = np.diag(pair_weights.sum(axis=1)) - pair_weights + 1 / size
         for place, part in enumerate(self.style.T, size):
-            bend[:size, place] = bend[place, :size] = self.signed(weight * part)
+            bend[:size, place] = bend[place, :size] = self.signed_sums(weight * part)
         bend[size:, size:] = self.style.T @ (self.style * weight[:, None])
         return surprise, gradient, bend
 
-    def signed(self, weight: Floats) -> Floats:
-        """For each contestant, the sum of a weight where it is first less the sum where it is second."""
-        signed = np.bincount(self.first, weight, self.size) - np.bincount(self.second, weight, self.size)
-        return signed.astype(np.float64)
+    def signed_sums(self, weight: Floats) -> Floats:
+        sums = np.bincount(self.first, weight, self.size) - np.bincount(self.second, weight, self.size)
+        return sums.astype(np.float64)
 
     def errors(self, surprise: Floats, bread: Floats, cluster: Labels | None) -> Floats:
-        """Standard errors of the sandwich covariance, the mean strength held."""
         from scipy.sparse import coo_array
 
         count = len(self.first)
@@ -171,9 +147,9 @@ class _Duels:
         return spread
 
 
-def _shown(
-    here: Floats, spread: Floats, played: Ints, n: int, *, level: float, factor: float, centre: float
-) -> Controlled:
+def _to_ratings(
+    here: Floats, spread: Floats, matches_played: Ints, n: int, *, level: float, factor: float, centre: float
+) -> StyleControlledRatings:
     from scipy.special import ndtri
 
     wide = float(ndtri((1 + level) / 2)) * spread
@@ -182,6 +158,8 @@ def _shown(
         value, half = plus + times * float(here[place]), times * float(wide[place])
         return Estimate(value, value - half, value + half, count, level, "sandwich")
 
-    size = len(played)
-    ratings = tuple(estimate(place, factor, centre, int(duel_count)) for place, duel_count in enumerate(played))
-    return Controlled(ratings, tuple(estimate(place, 1.0, 0.0, n) for place in range(size, len(here))))
+    size = len(matches_played)
+    ratings = tuple(
+        estimate(place, factor, centre, int(match_count)) for place, match_count in enumerate(matches_played)
+    )
+    return StyleControlledRatings(ratings, tuple(estimate(place, 1.0, 0.0, n) for place in range(size, len(here))))

@@ -1,1 +1,1 @@
-"""Build a benchmark: pictures, questions, references."""
+"""Tools to build a benchmark: pictures, questions, references."""

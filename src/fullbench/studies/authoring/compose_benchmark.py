@@ -1,4 +1,4 @@
-"""Composing a benchmark of one's own: pictures that are alike, models that reword, queues for people."""
+"""Steps to compose your own benchmark: find duplicate pictures, let models reword questions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fullbench.core.ballot import Language
-from fullbench.core.column_labels import headings
+from fullbench.core.column_labels import table_columns
 from fullbench.core.item import Item
 from fullbench.core.model import Model
 from fullbench.core.note import Note
@@ -15,48 +15,50 @@ from fullbench.core.picture import SUFFIXES, Picture
 from fullbench.core.table import Cell, Table
 from fullbench.errors import InputError, Unscorable
 from fullbench.files.picture_access_policy import read_picture
-from fullbench.judges.scorers.decoded_pictures import decode
+from fullbench.judges.scorers.decoded_pictures import decode_picture
 from fullbench.ledger.ledger import Ledger
 from fullbench.studies.authoring import reworded_questions
-from fullbench.studies.authoring.near_duplicates import NEAR, fingerprint, near
-from fullbench.studies.authoring.reworded_questions import Reworded
-from fullbench.studies.engines import HERE, Budget, Engine, Stop, Tally
-from fullbench.studies.run.answer_items import answer
-from fullbench.studies.run.progress_display import watching
+from fullbench.studies.authoring.near_duplicates import NEAR, near_fingerprints, picture_fingerprint
+from fullbench.studies.authoring.reworded_questions import RewordingQueue
+from fullbench.studies.engines import HERE, Budget, Engine, JobCounts, Stop
+from fullbench.studies.run.answer_items import collect_answers
+from fullbench.studies.run.progress_display import watch_progress
 
 SAME = "the same file"
 ALIKE = "nearly the same picture"
 
 
-def across(pictures: Mapping[str, Picture], others: Mapping[str, Mapping[str, Picture]], *, most: int = NEAR) -> Table:
-    """Pictures that another set has too, by its name: the same bytes, or nearly the same picture."""
+def shared_pictures_table(
+    pictures: Mapping[str, Picture], other_sets: Mapping[str, Mapping[str, Picture]], *, most: int = NEAR
+) -> Table:
+    """Return a table of pictures that also occur in another set: the same bytes, or a near-duplicate."""
     together = dict(pictures)
     owner: dict[str, str] = {}
-    for name, known in others.items():
-        for path, picture in known.items():
+    for name, other_pictures in other_sets.items():
+        for path, picture in other_pictures.items():
             together[f"{name}: {path}"] = picture
             owner[f"{name}: {path}"] = name
-    found = alike(together, most=most, every=True)
-    rows = [row for row in found.rows if (str(row[0]) in owner) != (str(row[1]) in owner)]
-    turned: list[list[Cell]] = [[b, a, *rest] if str(a) in owner else [a, b, *rest] for a, b, *rest in rows]
-    note = Note(
-        "compose.across",
-        "{n:,} pictures beside {others:,} of {sets}; a picture that is twice within one set is not shown here.",
-        n=len(pictures),
-        others=len(owner),
-        sets=", ".join(others),
-    )
-    title = Note("compose.title.across", "Pictures that another set has too")
+    all_duplicates = duplicate_pictures_table(together, most=most, every=True)
+    rows = [row for row in all_duplicates.rows if (str(row[0]) in owner) != (str(row[1]) in owner)]
+    ordered_rows: list[list[Cell]] = [
+        [b, a, *details] if str(a) in owner else [a, b, *details] for a, b, *details in rows
+    ]
+    note = Note("compose.across", n=len(pictures), others=len(owner), sets=", ".join(other_sets))
+    title = Note("compose.title.across")
     return Table(
-        "across", title, headings("picture", "picture beside", "alike", "bits"), turned, [note, *found.notes[1:]]
+        "across",
+        title,
+        table_columns("picture", "picture beside", "alike", "bits"),
+        ordered_rows,
+        [note, *all_duplicates.notes[1:]],
     )
 
 
-def alike(pictures: Mapping[str, Picture], *, most: int = NEAR, every: bool = False) -> Table:
-    """Pictures that are there twice: the same bytes, or fingerprints that differ in `most` of 256 bits at most.
+def duplicate_pictures_table(pictures: Mapping[str, Picture], *, most: int = NEAR, every: bool = False) -> Table:
+    """Return a table of duplicates: the same bytes, or fingerprints that differ in at most `most` of 256 bits.
 
-    A picture that cannot be decoded is compared by its bytes alone, and named in the notes. Of several files with the
-    same bytes each is shown beside the first, or with `every` beside each other one.
+    A picture that cannot be decoded is compared only by its bytes, and named in the notes. Files with the same bytes
+    are each paired with the first, or with `every` with each other.
     """
     first: dict[str, str] = {}
     rows: list[list[Cell]] = []
@@ -67,29 +69,23 @@ def alike(pictures: Mapping[str, Picture], *, most: int = NEAR, every: bool = Fa
         rows += [[original, name, SAME, 0] for original in (earlier if every else earlier[:1])]
         earlier.append(name)
     prints: dict[str, int] = {}
-    notes = [
-        Note(
-            "compose.pictures-different-files-near-of",
-            "{n:,} pictures, {n_2:,} different files. Near: {most} of 256 bits differ, or fewer.",
-            n=len(pictures),
-            n_2=len(first),
-            most=most,
-        )
-    ]
+    notes = [Note("compose.pictures-different-files-near-of", n=len(pictures), n_2=len(first), most=most)]
     for name in first.values():
         try:
-            prints[name] = fingerprint(decode(pictures[name]))
+            prints[name] = picture_fingerprint(decode_picture(pictures[name]))
         except Unscorable as reason:
-            notes.append(Note("compose.text", "{name}: {reason}.", name=name, reason=str(reason)))
-    for name, other, bits in near(prints, most=most):
-        pairs = [(name, other)]
+            notes.append(Note("compose.text", name=name, reason=str(reason)))
+    for name, other_name, bits in near_fingerprints(prints, most=most):
+        pairs = [(name, other_name)]
         if every:
-            pairs = [(one, two) for one in copies[pictures[name].digest] for two in copies[pictures[other].digest]]
-        rows += [[one, two, ALIKE, bits] for one, two in pairs]
+            pairs = [
+                (left, right) for left in copies[pictures[name].digest] for right in copies[pictures[other_name].digest]
+            ]
+        rows += [[left, right, ALIKE, bits] for left, right in pairs]
     return Table(
         "alike",
-        Note("compose.title.pictures-that-are-alike", "Pictures that are alike"),
-        headings("picture", "picture beside", "alike", "bits"),
+        Note("compose.title.pictures-that-are-alike"),
+        table_columns("picture", "picture beside", "alike", "bits"),
         rows,
         notes,
         {"most": most},
@@ -97,7 +93,7 @@ def alike(pictures: Mapping[str, Picture], *, most: int = NEAR, every: bool = Fa
 
 
 def read_pictures(folder: Path) -> tuple[dict[str, Picture], list[str]]:
-    """All pictures of a folder and the folders in it by their path, and why some files are none."""
+    """Read all pictures of a folder and its subfolders by path; also return an error for each unreadable file."""
     if not folder.is_dir():
         raise InputError("this is no folder of pictures", path=folder)
     pictures: dict[str, Picture] = {}
@@ -113,14 +109,14 @@ def read_pictures(folder: Path) -> tuple[dict[str, Picture], list[str]]:
 
 
 @dataclass
-class Rewritten:
-    """The queue of rewordings, what is amiss with others, and what became of the calls."""
+class RewordingResult:
+    """Queue of rewordings with the failures, and the counts of the calls."""
 
-    reworded: Reworded
-    tallies: list[Tally] = field(default_factory=list)
+    queue: RewordingQueue
+    job_counts: list[JobCounts] = field(default_factory=list)
 
 
-def rewrite(
+def reword_items(
     models: Sequence[Model],
     items: Sequence[Item],
     ledger: Ledger,
@@ -132,15 +128,17 @@ def rewrite(
     budget: Budget | None = None,
     stop: Stop | None = None,
     quiet: bool = False,
-) -> Rewritten:
-    """Let models reword the question of every single-turn item; what the ledger holds already is not asked again.
+) -> RewordingResult:
+    """Let models reword the question of every single-turn item. Stored replies are used again.
 
-    What comes back waits for people: see `authoring.reworded_questions.confirm`. `engine` and `specs` are as for
-    `answer`.
+    People confirm the result with `reworded_questions.confirm_rewordings`; `engine` and `specs` are as in
+    `collect_answers`.
     """
-    asked = reworded_questions.requests(items, count, language)
+    requests = reworded_questions.rewording_requests(items, count, language)
     names = [model.name for model in models]
-    with watching("rewordings", names, len(asked), quiet=quiet) as watch:
-        tallies = answer(models, asked, ledger, engine=engine, specs=specs, budget=budget, stop=stop, watch=watch)
-    replies = list(ledger.responses(names, item_keys=[item.key for item in asked])) if asked else []
-    return Rewritten(reworded_questions.reworded(items, replies, count), tallies)
+    with watch_progress("rewordings", names, len(requests), quiet=quiet) as watch:
+        job_counts = collect_answers(
+            models, requests, ledger, engine=engine, specs=specs, budget=budget, stop=stop, watch=watch
+        )
+    replies = list(ledger.responses(names, item_keys=[item.key for item in requests])) if requests else []
+    return RewordingResult(reworded_questions.build_rewording_queue(items, replies, count), job_counts)

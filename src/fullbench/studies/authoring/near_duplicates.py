@@ -1,4 +1,4 @@
-"""Pictures kept apart and accounted for: near-duplicates, a manifest with digests, sensitive ones veiled."""
+"""Near-duplicate pictures by difference hash, and a manifest of created pictures with digests."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import numpy as np
 from fullbench.core.item import SENSITIVE
 from fullbench.core.picture import Picture
 from fullbench.errors import InputError
-from fullbench.files.writers import replacing, write_rows
-from fullbench.judges.scorers.decoded_pictures import decode
-from fullbench.picture_decoding import encoded, veiled
+from fullbench.files.writers import replace_atomically, write_rows
+from fullbench.judges.scorers.decoded_pictures import decode_picture
+from fullbench.picture_decoding import encode_png, veil_picture
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -23,12 +23,15 @@ if TYPE_CHECKING:
 _SIDE = 16
 _NOISE = 2
 NEAR = 16
-"""How many of 256 bits may differ between pictures that count as near-duplicates."""
+"""Maximum number of differing bits (of 256) between near-duplicates."""
 
 
-def fingerprint(image: Image) -> int:
-    """256 bits that stay the same when a picture is scaled, compressed or a little brighter: where it gets lighter from
-    left to right, on a grid of 16 by 16 (a difference hash). In plain areas noise decides nothing."""
+def picture_fingerprint(image: Image) -> int:
+    """Return a 256-bit difference hash: each bit says whether a 16 x 16 grid gets lighter from left to right.
+
+    The hash survives scaling, compression and small changes of brightness. A margin of 2 levels ignores noise in flat
+    areas.
+    """
     from PIL import Image as Images
 
     small = image.convert("L").resize((_SIDE + 1, _SIDE), Images.Resampling.BOX)
@@ -38,27 +41,29 @@ def fingerprint(image: Image) -> int:
 
 
 def near_duplicates(pictures: Mapping[str, Picture], *, most: int = NEAR) -> list[tuple[str, str, int]]:
-    """Every two pictures whose fingerprints differ in few bits, with the number of bits, nearest first."""
-    return near({name: fingerprint(decode(picture)) for name, picture in pictures.items()}, most=most)
+    """Return pairs of pictures whose fingerprints differ in at most `most` bits, nearest first."""
+    return near_fingerprints(
+        {name: picture_fingerprint(decode_picture(picture)) for name, picture in pictures.items()}, most=most
+    )
 
 
-def near(prints: Mapping[str, int], *, most: int = NEAR) -> list[tuple[str, str, int]]:
-    """Every two fingerprints that differ in few bits, with the number of bits, nearest first."""
+def near_fingerprints(prints: Mapping[str, int], *, most: int = NEAR) -> list[tuple[str, str, int]]:
+    """Return pairs of fingerprints that differ in at most `most` bits, nearest first."""
     names = list(prints)
     bits = np.array(
         [np.frombuffer(prints[name].to_bytes(32, "big"), dtype=np.uint8) for name in names], dtype=np.uint8
     ).reshape(len(names), 32)
     pairs = []
     for place in range(len(names) - 1):
-        apart = np.bitwise_count(bits[place + 1 :] ^ bits[place]).sum(axis=1)
-        for other in np.flatnonzero(apart <= most):
-            pairs.append((names[place], names[place + 1 + int(other)], int(apart[other])))
+        bit_distances = np.bitwise_count(bits[place + 1 :] ^ bits[place]).sum(axis=1)
+        for offset in np.flatnonzero(bit_distances <= most):
+            pairs.append((names[place], names[place + 1 + int(offset)], int(bit_distances[offset])))
     return sorted(pairs, key=lambda pair: (pair[2], pair[0], pair[1]))
 
 
 @dataclass(frozen=True)
-class Made:
-    """A picture that was made: its name, its bytes, from which picture and how; whether it is to be veiled."""
+class CreatedPicture:
+    """A created picture: name, bytes, source picture, method, and whether it is sensitive."""
 
     name: str
     data: bytes
@@ -67,47 +72,52 @@ class Made:
     sensitive: bool = False
 
 
-def keep(pictures: Iterable[Made], folder: Path, *, unveiled: bool = False) -> list[dict[str, Any]]:
-    """Write pictures and a manifest: name, digest, source, how it was made.
+def write_pictures(
+    pictures: Iterable[CreatedPicture], folder: Path, *, include_sensitive: bool = False
+) -> list[dict[str, Any]]:
+    """Write pictures and a manifest (name, digest, source, method).
 
-    A sensitive picture is written veiled; with `unveiled=True` it is written as it is, under `sensitive/`, and the
-    veiled one beside the others all the same.
+    A sensitive picture is written veiled; with `include_sensitive` also as it is, under `sensitive/`.
     """
-    rows = list(_kept(pictures, folder, unveiled))
+    rows = list(_write_each_picture(pictures, folder, include_sensitive))
     write_rows(folder / "manifest.jsonl", rows)
     return rows
 
 
-def _kept(pictures: Iterable[Made], folder: Path, unveiled: bool) -> Iterator[dict[str, Any]]:
+def _write_each_picture(
+    pictures: Iterable[CreatedPicture], folder: Path, include_sensitive: bool
+) -> Iterator[dict[str, Any]]:
     names: set[str] = set()
     for picture in pictures:
         if picture.name in names or "/" in picture.name or picture.name.startswith("."):
             raise InputError(f"a picture's name is its own and holds no slash; found {picture.name!r}")
         names.add(picture.name)
-        shown = (
-            encoded(veiled(decode(Picture.of(picture.data, name=picture.name)))) if picture.sensitive else picture.data
+        visible_bytes = (
+            encode_png(veil_picture(decode_picture(Picture.from_bytes(picture.data, name=picture.name))))
+            if picture.sensitive
+            else picture.data
         )
-        _write(folder / f"{picture.name}.png", shown)
-        if picture.sensitive and unveiled:
-            _write(folder / SENSITIVE / f"{picture.name}.png", picture.data)
+        _write_bytes(folder / f"{picture.name}.png", visible_bytes)
+        if picture.sensitive and include_sensitive:
+            _write_bytes(folder / SENSITIVE / f"{picture.name}.png", picture.data)
         yield {
             "name": picture.name,
             "file": f"{picture.name}.png",
             "sha256": hashlib.sha256(picture.data).hexdigest(),
-            "shown": hashlib.sha256(shown).hexdigest(),
+            "shown": hashlib.sha256(visible_bytes).hexdigest(),
             "source": picture.source,
             "how": picture.how,
             "sensitive": picture.sensitive,
         }
 
 
-def _write(path: Path, data: bytes) -> None:
-    with replacing(path) as part:
+def _write_bytes(path: Path, data: bytes) -> None:
+    with replace_atomically(path) as part:
         part.write_bytes(data)
 
 
-def verify(folder: Path, rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What a manifest's pictures lack: missing files and changed bytes, one sentence each."""
+def verify_manifest(folder: Path, rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return one sentence for each file of a manifest that is missing or has changed."""
     faults = []
     for row in rows:
         path = folder / str(row["file"])

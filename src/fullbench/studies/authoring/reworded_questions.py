@@ -1,7 +1,7 @@
-"""Building a benchmark of one's own: rewordings that people confirm, and references that people review.
+"""Rewordings that people confirm, and reference answers that people review.
 
-What waits for people is a queue: a file with a row for each question to them (`.csv`, `.jsonl`, `.parquet`), with a
-column that they fill in. Nothing enters the benchmark that nobody confirmed.
+People work on a queue: a file (`.csv`, `.jsonl`, `.parquet`) with one row per decision and a column to fill in. Nothing
+enters the benchmark without a confirmation.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from fullbench.core.ballot import Language
-from fullbench.core.column_labels import headings
+from fullbench.core.column_labels import table_columns
 from fullbench.core.item import Item, Turn
-from fullbench.core.model import DECLINED
+from fullbench.core.model import DECLINED_STOPS
 from fullbench.core.note import Note
 from fullbench.core.response import Response
 from fullbench.core.table import Cell, Table
@@ -38,7 +38,6 @@ REASONS: Mapping[Reason, str] = {
     "incomplete": "不完整",
     "common-sense mistake": "违背常识",
 }
-"""Why a reference answer is turned down, in English and Chinese."""
 REWRITE_COLUMNS: Columns = {
     "seed": "text", "variant": "int", "question": "text", "text": "text", "same": "text", "writer": "text",
 }  # fmt: skip
@@ -51,8 +50,8 @@ _QUOTES = "\"'“”‘’「」"
 
 
 @cache
-def wording(language: Language) -> Template:
-    """How a model is asked to reword a question."""
+def rewording_template(language: Language) -> Template:
+    """Return the prompt that asks a model to reword a question."""
     file = resources.files("fullbench.studies") / "prompts" / f"rewrite_{language}.txt"
     return Template.parse(file.read_text(encoding="utf-8"), {"question", "count"}, path=file.name)
 
@@ -60,55 +59,55 @@ def wording(language: Language) -> Template:
 # Rewording
 
 
-def seeds(items: Iterable[Item]) -> list[Item]:
-    """The items that can be reworded: those of a single turn."""
+def rewordable_items(items: Iterable[Item]) -> list[Item]:
+    """Return the items that can be reworded: those with a single turn."""
     return [item for item in items if len(item.turns) == 1]
 
 
-def requests(items: Iterable[Item], count: int = REWRITES, language: Language | None = None) -> list[Item]:
-    """What a model is asked for each seed: `count` rewordings, in the language of the seed or the one given."""
+def rewording_requests(items: Iterable[Item], count: int = REWRITES, language: Language | None = None) -> list[Item]:
+    """Return one request per seed item for `count` rewordings, in the seed's language or in `language`."""
     if count < 1:
         raise InputError(f"at least one rewording must be asked for; found {count}")
     writing = []
-    for item in seeds(items):
-        spoken = language or language_of(item.question)
-        turns = wording(spoken).fill({"question": (item.question,), "count": (str(count),)})
+    for item in rewordable_items(items):
+        seed_language = language or language_of(item.question)
+        turns = rewording_template(seed_language).fill({"question": (item.question,), "count": (str(count),)})
         writing.append(Item(f"{item.id}/reworded", turns, tags={"seed": item.id}))
     return writing
 
 
 @dataclass
-class Reworded:
-    """Rewordings that wait for people, and what is amiss with others."""
+class RewordingQueue:
+    """Rewordings that wait for people, and the failures."""
 
     rows: list[dict[str, Any]] = field(default_factory=list)
-    failed: list[str] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
 
 
-def reworded(items: Sequence[Item], replies: Iterable[Response], count: int = REWRITES) -> Reworded:
-    """The queue of rewordings that models wrote, one a line.
+def build_rewording_queue(items: Sequence[Item], replies: Iterable[Response], count: int = REWRITES) -> RewordingQueue:
+    """Build the queue from the models' replies, which have one rewording per line.
 
-    Numbers, bullets and quotation marks around a line are taken off. A line that repeats the seed or another line of
-    any writer is set aside, and so is what goes beyond `count`; each with the reason.
+    Numbers, bullets and quotation marks around a line are removed. A line that repeats the seed or another line is
+    excluded, and so are lines beyond `count`. Failures give the reasons.
     """
-    asked = {f"{item.id}/reworded": item for item in seeds(items)}
-    seen = {item.id: {_bare(item.question)} for item in asked.values()}
+    items_by_request = {f"{item.id}/reworded": item for item in rewordable_items(items)}
+    used_texts = {item.id: {_alphanumeric_only(item.question)} for item in items_by_request.values()}
     variants = Counter[str]()
-    queue = Reworded()
+    queue = RewordingQueue()
     for reply in sorted(replies, key=lambda reply: (reply.item, reply.contestant)):
-        item = asked[reply.item]
+        item = items_by_request[reply.item]
         where = f"{item.id}, by {reply.contestant}"
-        if reply.tags.get("stop") in DECLINED:
-            queue.failed.append(f"{where}: refused")
+        if reply.tags.get("stop") in DECLINED_STOPS:
+            queue.failures.append(f"{where}: refused")
             continue
-        lines = [line for line in map(_line, reply.text.splitlines()) if line]
-        fresh = list(islice(_fresh(lines, seen[item.id]), count))
+        lines = [line for line in map(_clean_line, reply.text.splitlines()) if line]
+        fresh = list(islice(_new_lines(lines, used_texts[item.id]), count))
         if len(lines) > count:
-            queue.failed.append(
+            queue.failures.append(
                 f"{where}: {len(lines)} lines where {count} were asked for; the first {len(fresh)} that are new stay"
             )
         if len(fresh) < count:
-            queue.failed.append(f"{where}: {len(fresh)} of {count} rewordings are new")
+            queue.failures.append(f"{where}: {len(fresh)} of {count} rewordings are new")
         for text in fresh:
             variants[item.id] += 1
             queue.rows.append({
@@ -118,54 +117,54 @@ def reworded(items: Sequence[Item], replies: Iterable[Response], count: int = RE
     return queue
 
 
-def _fresh(lines: Iterable[str], seen: set[str]) -> Iterator[str]:
+def _new_lines(lines: Iterable[str], used_texts: set[str]) -> Iterator[str]:
     for line in lines:
-        if _bare(line) not in seen:
-            seen.add(_bare(line))
+        if _alphanumeric_only(line) not in used_texts:
+            used_texts.add(_alphanumeric_only(line))
             yield line
 
 
-def _line(line: str) -> str:
+def _clean_line(line: str) -> str:
     return _BULLET.sub("", line, count=1).strip().strip(_QUOTES).strip()
 
 
-def _bare(text: str) -> str:
+def _alphanumeric_only(text: str) -> str:
     return "".join(letter for letter in text.casefold() if letter.isalnum())
 
 
 @dataclass(frozen=True)
-class Confirmed:
-    """The items that people's answers leave, and a table of what they said."""
+class ConfirmedItems:
+    """The items that people confirmed, and a table of their decisions."""
 
     items: Sequence[Item]
     table: Table
 
 
-def confirm(items: Sequence[Item], queue: Path, *, dropped: Collection[str] = ()) -> Confirmed:
-    """Items with the rewordings that people confirmed (`same` is yes), as `ID-1`, `ID-2`...; the seed itself is `ID-0`.
+def confirm_rewordings(items: Sequence[Item], queue: Path, *, dropped_seeds: Collection[str] = ()) -> ConfirmedItems:
+    """Return items with confirmed rewordings (`same` is yes) as `ID-1`, `ID-2`, ...; the seed is `ID-0`.
 
-    A person may have edited the `text`. What has no answer yet waits, and is counted; rewordings of seeds that were
-    dropped before are passed over.
+    A person may have edited the `text`. Rows without a decision are counted as waiting. Rewordings of `dropped_seeds`
+    are skipped.
     """
-    known = {item.id: item for item in items}
-    accepted: dict[str, list[str]] = {}
+    items_by_id = {item.id: item for item in items}
+    accepted_texts: dict[str, list[str]] = {}
     counts: Counter[str] = Counter()
-    for fields in _rows(queue):
+    for fields in _queue_rows(queue):
         seed = fields.name("seed")
-        if seed in dropped:
+        if seed in dropped_seeds:
             counts["of a seed that was dropped"] += 1
             continue
-        if seed not in known:
-            raise fields.error(f"the seed {seed!r} is not among the {len(known)} items")
-        same = _yes(fields, "same")
+        if seed not in items_by_id:
+            raise fields.error(f"the seed {seed!r} is not among the {len(items_by_id)} items")
+        same = _parse_yes_no(fields, "same")
         counts["waiting" if same is None else "same meaning" if same else "another meaning"] += 1
         if same:
-            accepted.setdefault(seed, []).append(fields.name("text"))
-    variants = [variant for item in items for variant in _variants(item, accepted.get(item.id, []))]
-    return Confirmed(variants, _counted("rewordings", "Rewordings", counts))
+            accepted_texts.setdefault(seed, []).append(fields.name("text"))
+    variants = [variant for item in items for variant in _item_variants(item, accepted_texts.get(item.id, []))]
+    return ConfirmedItems(variants, _counts_table("rewordings", "Rewordings", counts))
 
 
-def _variants(item: Item, texts: Sequence[str]) -> Iterator[Item]:
+def _item_variants(item: Item, texts: Sequence[str]) -> Iterator[Item]:
     for place, text in enumerate([item.question, *texts]):
         tags = {**item.tags, "seed": item.id, "variant": str(place)}
         turns = item.turns if place == 0 else (Turn("user", (*item.turns[0].pictures, text)),)
@@ -175,8 +174,8 @@ def _variants(item: Item, texts: Sequence[str]) -> Iterator[Item]:
 # References
 
 
-def references(items: Iterable[Item]) -> list[dict[str, Any]]:
-    """The queue in which people review reference answers; `accept` is theirs to fill in, and the reason where not."""
+def reference_queue(items: Iterable[Item]) -> list[dict[str, Any]]:
+    """Return the queue in which people review references: they fill in `accept`, and `reason` if they reject."""
     return [
         {"item": item.id, "question": item.question, "reference": item.reference, "accept": None, "reason": None,
          "note": None}
@@ -185,53 +184,53 @@ def references(items: Iterable[Item]) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def review(items: Sequence[Item], queue: Path) -> Confirmed:
-    """The items whose reference people accepted, and how often others were turned down, and why.
+def review_references(items: Sequence[Item], queue: Path) -> ConfirmedItems:
+    """Return the items with an accepted reference, and a table of rejections by reason.
 
-    A person may have edited the reference and accepted it. An item without an answer waits and is left out. Marks that
-    kept an item from being judged until somebody looked at its reference say now that somebody did.
+    A person may have edited the reference before accepting it. Items without a decision are excluded. Tags that kept an
+    item from being judged are set to verified and correct.
     """
-    known = {item.id: item for item in items}
-    accepted: dict[str, Item] = {}
+    items_by_id = {item.id: item for item in items}
+    accepted_items: dict[str, Item] = {}
     counts: Counter[str] = Counter()
-    for fields in _rows(queue):
+    for fields in _queue_rows(queue):
         name = fields.name("item")
-        if name not in known:
-            raise fields.error(f"the item {name!r} is not among the {len(known)} items")
-        accept = _yes(fields, "accept")
+        if name not in items_by_id:
+            raise fields.error(f"the item {name!r} is not among the {len(items_by_id)} items")
+        accept = _parse_yes_no(fields, "accept")
         if accept:
             counts["accepted"] += 1
-            accepted[name] = _verified(known[name], fields.name("reference"))
+            accepted_items[name] = _with_accepted_reference(items_by_id[name], fields.name("reference"))
         else:
-            counts["waiting" if accept is None else _reason(fields)] += 1
+            counts["waiting" if accept is None else _rejection_reason(fields)] += 1
     counts["no reference"] += sum(not item.reference for item in items)
-    return Confirmed(
-        [accepted[item.id] for item in items if item.id in accepted], _counted("references", "References", counts)
+    return ConfirmedItems(
+        [accepted_items[item.id] for item in items if item.id in accepted_items],
+        _counts_table("references", "References", counts),
     )
 
 
-def _verified(item: Item, reference: str) -> Item:
-    """The item with a reference that a person accepted; an older label was said of the reference before it."""
-    said = {tag: value for tag, value in (("verified", "yes"), ("label", "correct")) if tag in item.tags}
-    return replace(item, reference=reference, tags={**item.tags, **said})
+def _with_accepted_reference(item: Item, reference: str) -> Item:
+    new_tags = {tag: value for tag, value in (("verified", "yes"), ("label", "correct")) if tag in item.tags}
+    return replace(item, reference=reference, tags={**item.tags, **new_tags})
 
 
-def _reason(fields: Fields) -> str:
+def _rejection_reason(fields: Fields) -> str:
     reason = (fields.text("reason") or "").strip()
     if not reason and fields.text("fault"):
-        return str(fields.text("fault"))  # people who check references say whose fault it is; a reason is up to them
+        return str(fields.text("fault"))  # a reference check by people records a fault; a reason is optional there
     for name, chinese in REASONS.items():
         if reason.lower() in {name, chinese}:
             return name
     raise fields.error(f"a reference that is turned down needs a reason: {', '.join(REASONS)}; found {reason!r}")
 
 
-def _rows(queue: Path) -> Iterator[Fields]:
+def _queue_rows(queue: Path) -> Iterator[Fields]:
     for line, row in read_rows(queue):
         yield Fields(queue, line, row, {})
 
 
-def _yes(fields: Fields, name: str) -> bool | None:
+def _parse_yes_no(fields: Fields, name: str) -> bool | None:
     answer = str(fields.get(name) if fields.get(name) is not None else "").strip().lower()
     if not answer:
         return None
@@ -240,11 +239,8 @@ def _yes(fields: Fields, name: str) -> bool | None:
     return answer in _YES
 
 
-def _counted(name: str, title: str, counts: Mapping[str, int]) -> Table:
+def _counts_table(name: str, title: str, counts: Mapping[str, int]) -> Table:
     rows: list[list[Cell]] = [[what, times] for what, times in counts.items() if times]
     return Table(
-        name,
-        Note("rewording.title.as-people-see-them", "{title}, as people see them", title=title),
-        headings("people say", "rows"),
-        rows,
+        name, Note("rewording.title.as-people-see-them", title=title), table_columns("people say", "rows"), rows
     )

@@ -1,4 +1,4 @@
-"""Prompts by a model: unsafe ones made safe and labelled."""
+"""Unsafe picture prompts, rewritten by a model into safe ones and labelled."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from fullbench.core.item import Turn
-from fullbench.core.model import DECLINED, Model, Prompt
+from fullbench.core.model import DECLINED_STOPS, Model, Prompt
 from fullbench.parsing.vocabulary import refuses
 
 LABELS = ("crime", "shocking", "disgust", "other")
@@ -28,51 +28,51 @@ other? Reply with all that fit, separated by commas, and nothing else.
 
 
 @dataclass
-class Sanitised:
-    """A prompt and what a model made of it; `checked` stays empty until a person says yes or no."""
+class SafePrompt:
+    """A prompt with its safe version and labels; `review` stays empty until a person says yes or no."""
 
     prompt: str
     safe: str
     labels: tuple[str, ...] = ()
-    checked: str = ""
+    review: str = ""
 
 
 @dataclass
-class Made:
-    """What could be made, and why the rest could not."""
+class SanitisingResult:
+    """The safe prompts, and the reasons for the failures."""
 
-    pairs: list[Sanitised] = field(default_factory=list)
-    failed: list[str] = field(default_factory=list)
+    pairs: list[SafePrompt] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
 
 
-def sanitise(model: Model, prompts: Iterable[str]) -> Made:
-    """Every prompt beside a safe form of it, labelled. What the model calls safe already is set aside."""
-    outcome = Made()
+def sanitise_prompts(model: Model, prompts: Iterable[str]) -> SanitisingResult:
+    """Return each prompt with a safe, labelled version. Prompts that the model calls safe are listed as failures."""
+    outcome = SanitisingResult()
     safe: dict[str, str] = {}
-    for prompt, text, error in _asked(model, _SANITISE, prompts):
+    for prompt, text, error in _replies_by_prompt(model, _SANITISE, prompts):
         words = text.strip().strip('"').strip()
         if error:
-            outcome.failed.append(f"{prompt[:60]!r}: {error}")
+            outcome.failures.append(f"{prompt[:60]!r}: {error}")
         elif not words or words.rstrip(".").upper() == "SAME" or words == prompt:
-            outcome.failed.append(f"{prompt[:60]!r}: nothing had to go")
+            outcome.failures.append(f"{prompt[:60]!r}: nothing had to go")
         else:
             safe[prompt] = words
-    for prompt, text, error in _asked(model, _LABEL, safe):
+    for prompt, text, error in _replies_by_prompt(model, _LABEL, safe):
         labels = tuple(label for label in LABELS if re.search(rf"\b{label}\b", text.lower()))
         if error or not labels:
-            outcome.failed.append(f"{prompt[:60]!r}: {error or 'the model named no known label'}")
+            outcome.failures.append(f"{prompt[:60]!r}: {error or 'the model named no known label'}")
         else:
-            outcome.pairs.append(Sanitised(prompt, safe[prompt], labels))
+            outcome.pairs.append(SafePrompt(prompt, safe[prompt], labels))
     return outcome
 
 
-def _asked(model: Model, words: str, prompts: Iterable[str]) -> Iterator[tuple[str, str, str]]:
-    """Each prompt with the reply or the error, filled in once, so that braces in a prompt stay themselves.
+def _replies_by_prompt(model: Model, words: str, prompts: Iterable[str]) -> Iterator[tuple[str, str, str]]:
+    """Yield prompt, reply and error. A refusal is an error: an apology is not a safe prompt.
 
-    A reply that declines is an error: these are prompts that models decline, and an apology is no safe prompt.
+    Braces in a prompt are not treated as placeholders.
     """
     before, after = words.split("{prompt}")
-    asked = (Prompt((Turn("user", (before + prompt + after,)),), tag=prompt) for prompt in prompts)
-    for reply in model.answer(asked):
-        declined = reply.stop in DECLINED or refuses(reply.text)
-        yield reply.prompt.tag, reply.text, reply.error or ("the model declined" if declined else "")
+    requests = (Prompt((Turn("user", (before + prompt + after,)),), tag=prompt) for prompt in prompts)
+    for reply in model.answer(requests):
+        is_declined = reply.stop in DECLINED_STOPS or refuses(reply.text)
+        yield reply.prompt.tag, reply.text, reply.error or ("the model declined" if is_declined else "")

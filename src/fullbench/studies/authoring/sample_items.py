@@ -1,4 +1,4 @@
-"""A draw of items: so many of each data set, as MLLM-as-a-Judge draws three hundred from each of its sources."""
+"""Samples of items per data set, as MLLM-as-a-Judge draws 300 from each of its sources."""
 
 from __future__ import annotations
 
@@ -14,35 +14,36 @@ DATASET = "dataset"
 
 @dataclass(frozen=True)
 class Draw:
-    """The items that were drawn, in the order they came in, and of how many in each group."""
+    """The drawn items in input order, and the counts per group."""
 
     items: tuple[Item, ...]
     counts: Mapping[str, tuple[int, int]]
-    """Drawn, and there, by group."""
+    """Number drawn and number available, by group."""
 
 
-def by_source(sources: Mapping[str, Sequence[Item]]) -> list[Item]:
-    """Items of several files with the tag `dataset`: what they bear already, else the file's name."""
+def tag_by_source(sources: Mapping[str, Sequence[Item]]) -> list[Item]:
+    """Return the items of several files with the tag `dataset`: their own, or else the file's name."""
     items: list[Item] = []
-    met: dict[str, str] = {}
+    source_by_id: dict[str, str] = {}
     for source, some in sources.items():
         for item in some:
-            if item.id in met:
+            if item.id in source_by_id:
                 raise InputError(
-                    f"the item {item.id!r} is in {met[item.id]} and in {source}; give items of different files ids of "
+                    f"the item {item.id!r} is in {source_by_id[item.id]} and in {source}; give items of "
+                    "different files ids of "
                     "their own"
                 )
-            met[item.id] = source
-            named = item.tags.get(DATASET) or source
-            items.append(replace(item, tags={**item.tags, DATASET: named}))
+            source_by_id[item.id] = source
+            dataset = item.tags.get(DATASET) or source
+            items.append(replace(item, tags={**item.tags, DATASET: dataset}))
     return items
 
 
-def draw(items: Sequence[Item], *, each: int, by: str = DATASET, seed: int = 0) -> Draw:
-    """So many items of each value of a tag, the same ones for the same seed whatever else is in the files.
+def draw_items(items: Sequence[Item], *, each: int, by: str = DATASET, seed: int = 0) -> Draw:
+    """Draw `each` items per value of a tag. Whether an item ranks before another depends only on the seed and ids.
 
     >>> items = [Item.ask(f"i{n}", "?", tags={"dataset": "a" if n < 5 else "b"}) for n in range(7)]
-    >>> drawn = draw(items, each=3)
+    >>> drawn = draw_items(items, each=3)
     >>> len(drawn.items), dict(drawn.counts)
     (5, {'a': (3, 5), 'b': (2, 2)})
     """
@@ -52,9 +53,9 @@ def draw(items: Sequence[Item], *, each: int, by: str = DATASET, seed: int = 0) 
         raise InputError(f"{len(lacking)} of {len(items)} items have no tag {by!r}, such as {lacking[0]!r}")
     for item in items:
         groups.setdefault(item.tags[by], []).append(item)
-    chosen: set[str] = set()
+    chosen_ids: set[str] = set()
     for some in groups.values():
-        # By a digest of its own each: what is added to a file later takes the place of few, not of all.
-        chosen.update(sorted((item.id for item in some), key=lambda name: digest([seed, name]))[:each])
+        # Order by a digest per item: items that are added to a file later then replace few drawn ones, not all.
+        chosen_ids.update(sorted((item.id for item in some), key=lambda name: digest([seed, name]))[:each])
     counts = {group: (min(each, len(some)), len(some)) for group, some in groups.items()}
-    return Draw(tuple(item for item in items if item.id in chosen), counts)
+    return Draw(tuple(item for item in items if item.id in chosen_ids), counts)

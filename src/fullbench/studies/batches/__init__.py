@@ -1,7 +1,6 @@
-"""Studies by the file: a provider's batch service, or vLLM's offline mode, in place of live calls.
+"""Batch mode of studies: a provider's batch service, or vLLM's offline mode, instead of live calls.
 
-A pass over the study is the same as ever: judges write prompts, read replies and rule. Only the models are others:
-they know the replies that came back in files, and where there is none yet they write the request down. So a judge that
-asks twice (reasoning steps, a second sample, a second reader) simply takes a batch more, and a case is settled in the
-pass in which its last reply is there.
+A pass over the study works as in a live run: judges write prompts and read replies. Only the models differ. They take
+replies from files, and write a request if there is no reply yet. A judge that needs two calls (reasoning steps, a
+second sample, a second reader) thus needs another batch. A case is finished in the pass that has its last reply.
 """

@@ -1,4 +1,4 @@
-"""What is said to the servers: a batch is created once, looked at, fetched and cancelled."""
+"""Client of batch servers: create each batch exactly once, poll, download and cancel it."""
 
 from __future__ import annotations
 
@@ -10,94 +10,105 @@ from typing import TYPE_CHECKING
 from fullbench.core.model import Model
 from fullbench.errors import InputError, ModelError
 from fullbench.models.chat_model import ChatModel
-from fullbench.models.wire.batch_lines import named
-from fullbench.studies.batches.batch_folders import ERRORS, OUTPUT, REQUESTS, Folder, Shelf
+from fullbench.models.wire.batch_lines import parse_batch_line
+from fullbench.studies.batches.batch_folders import ERRORS, OUTPUT, REQUESTS, BatchFolder, BatchStore
 
 if TYPE_CHECKING:
-    from fullbench.models.batch_services import BatchServer, Order, Sent
+    from fullbench.models.batch_services import BatchOrder, BatchServer, CreatedBatch
 
 CREATE_TRIES = 4
 
 
-class Posting:
-    """Takes batches to their servers and back. `models` gives those that a study asks."""
+class BatchClient:
+    """Sends batches to servers and fetches results. `models` returns the models of a study."""
 
-    def __init__(self, shelf: Shelf, models: Callable[[], Iterable[Model]]) -> None:
+    def __init__(self, shelf: BatchStore, models: Callable[[], Iterable[Model]]) -> None:
         self._shelf, self._models = shelf, models
 
-    def send(self, folder: Folder, again: bool) -> Folder:
-        """Create a batch, once: whatever may have created it before is looked for first."""
-        from fullbench.models.batch_services import Unsure, batch_server
+    def send(self, folder: BatchFolder, again: bool) -> BatchFolder:
+        """Create a batch once: if an earlier attempt may have succeeded, search for its batch first."""
+        from fullbench.models.batch_services import UnknownOutcome, batch_server
 
         server = batch_server(self.model_of(folder))
         doubt = "a run was cut off while it created it" if folder.state.stage == "creating" and not again else ""
         for attempt in range(CREATE_TRIES):
-            if doubt and (sent := self._found(server, folder, doubt)) is not None:
-                return _sent(folder, sent)
+            if doubt and (sent_batch := self._find_created_batch(server, folder, doubt)) is not None:
+                return _mark_submitted(folder, sent_batch)
             order = server.prepare(self._order(folder))
-            folder = folder.now(replace(folder.state, stage="creating", file=order.file, before=order.before))
+            folder = folder.with_state(
+                replace(folder.state, stage="creating", file=order.file, before=order.previous_batch)
+            )
             try:
                 batch = server.create(order)
-            except Unsure as unsure:
+            except UnknownOutcome as unsure:
                 doubt = unsure.why
                 server.sleep(server.model.limits.backoff * (attempt + 1))
             else:
-                return folder.now(replace(folder.state, stage="submitted", batch=batch, status="submitted", sure=True))
+                return folder.with_state(
+                    replace(folder.state, stage="submitted", batch=batch, status="submitted", sure=True)
+                )
         raise ModelError(f"the batch {folder.path.name} was not created ({doubt}); the same command goes on from here")
 
-    def _order(self, folder: Folder) -> Order:
-        from fullbench.models.batch_services import Order
+    def _order(self, folder: BatchFolder) -> BatchOrder:
+        from fullbench.models.batch_services import BatchOrder
 
         state = folder.state
-        known = {
-            other.state.batch for other in self._shelf.folders() if other.state.batch and other.path != folder.path
+        known_batches = {
+            sibling.state.batch
+            for sibling in self._shelf.folders()
+            if sibling.state.batch and sibling.path != folder.path
         }
-        return Order(
+        return BatchOrder(
             folder.path / REQUESTS, state.requests, state.token, state.file, state.before,
-            frozenset(known).union(state.others),
+            frozenset(known_batches).union(state.others),
         )  # fmt: skip
 
-    def _found(self, server: BatchServer, folder: Folder, why: str) -> Sent | None:
-        """The batch that may have been created before; None when it was not."""
-        from fullbench.models.batch_services import Unsure
+    def _find_created_batch(self, server: BatchServer, folder: BatchFolder, why: str) -> CreatedBatch | None:
+        from fullbench.models.batch_services import UnknownOutcome
 
         try:
             return server.find(self._order(folder))
-        except Unsure as doubt:
+        except UnknownOutcome as doubt:
             raise ModelError(
                 f"it is not known whether the batch {folder.path.name} was created ({why}), and {doubt.why}; "
                 "look there, and if it was not, run: fullbench batch submit --again"
             ) from doubt
 
-    def look(self, folder: Folder) -> Folder:
-        from fullbench.models.batch_services import ENDED, batch_server
+    def update_status(self, folder: BatchFolder) -> BatchFolder:
+        from fullbench.models.batch_services import ENDED_STATUSES, batch_server
 
         server = batch_server(self.model_of(folder))
-        standing = server.standing(folder.state.batch)
+        standing = server.fetch_status(folder.state.batch)
         state = replace(
-            folder.state, status=standing.status, done=standing.done, failed=standing.failed, note=standing.note
+            folder.state,
+            status=standing.status,
+            done=standing.completed_count,
+            failed=standing.failed_count,
+            note=standing.note,
         )
-        if standing.status not in ENDED:
-            return folder.now(state)
+        if standing.status not in ENDED_STATUSES:
+            return folder.with_state(state)
         for file, name in ((standing.output, OUTPUT), (standing.errors, ERRORS)):
             if file is not None:
                 server.fetch(file, folder.path / name)
         if not state.sure and not _is_ours(folder):
-            return _disowned(folder)
-        return folder.now(replace(state, stage="ended", sure=True, done=state.done or _lines(folder.path / OUTPUT)))
+            return _disown_batch(folder)
+        return folder.with_state(
+            replace(state, stage="ended", sure=True, done=state.done or _count_lines(folder.path / OUTPUT))
+        )
 
-    def stop(self, folder: Folder) -> Folder | None:
-        """Cancel a batch; one that no server has is given up at once, and None."""
+    def stop(self, folder: BatchFolder) -> BatchFolder | None:
+        """Cancel a batch; a batch that was never sent is removed, and None is returned."""
         from fullbench.models.batch_services import batch_server
 
         server = batch_server(self.model_of(folder))
         if folder.state.stage == "creating":
-            sent = self._found(server, folder, "a run was cut off while it created it")
-            folder = folder if sent is None else _sent(folder, sent)
+            sent_batch = self._find_created_batch(server, folder, "a run was cut off while it created it")
+            folder = folder if sent_batch is None else _mark_submitted(folder, sent_batch)
         if folder.state.stage != "submitted":
             folder.remove()
             return None
-        folder = self.look(folder)
+        folder = self.update_status(folder)
         if folder.state.stage == "submitted" and not folder.state.sure:
             raise ModelError(
                 f"it is not known yet whether the batch {folder.state.batch} at the server is {folder.path.name}; "
@@ -105,11 +116,11 @@ class Posting:
             )
         if folder.state.stage == "submitted":
             server.cancel(folder.state.batch)
-            folder = self.look(folder)
+            folder = self.update_status(folder)
         return folder
 
-    def model_of(self, folder: Folder) -> ChatModel:
-        """The model that a batch asks: its server is spoken to with this model's key and patience."""
+    def model_of(self, folder: BatchFolder) -> ChatModel:
+        """Return the model of a batch; its key and limits are used for the server."""
         for model in self._models():
             if isinstance(model, ChatModel) and (model.url, model.name) == (folder.state.server, folder.state.model):
                 return model
@@ -120,34 +131,39 @@ class Posting:
         )
 
 
-def _sent(folder: Folder, sent: Sent) -> Folder:
-    """The batch of a folder was found at the server."""
-    return folder.now(replace(folder.state, stage="submitted", batch=sent.batch, status="submitted", sure=sent.sure))
+def _mark_submitted(folder: BatchFolder, sent_batch: CreatedBatch) -> BatchFolder:
+    return folder.with_state(
+        replace(
+            folder.state, stage="submitted", batch=sent_batch.batch, status="submitted", sure=sent_batch.is_confirmed
+        )
+    )
 
 
-def _lines(path: Path) -> int:
-    """How many lines came back; for a server that does not count."""
+def _count_lines(path: Path) -> int:
+    """Count replies of servers that report no count."""
     if not path.exists():
         return 0
     with path.open("rb") as file:
         return sum(bool(line.strip()) for line in file)
 
 
-def _is_ours(folder: Folder) -> bool:
-    """Whether what came back answers requests of this folder."""
+def _is_ours(folder: BatchFolder) -> bool:
+    """Return True if the replies answer requests of this folder."""
     names = set(folder.names())
     for path in folder.replies:
         with path.open("rb") as file:
-            if any(answer[0] in names for line in file if (answer := named(line))):
+            if any(answer[0] in names for line in file if (answer := parse_batch_line(line))):
                 return True
     return False
 
 
-def _disowned(folder: Folder) -> Folder:
-    """The batch that was taken for this one is somebody else's: look for the right one."""
+def _disown_batch(folder: BatchFolder) -> BatchFolder:
+    """Drop a server batch that turned out to be someone else's, so that the right one is searched again."""
     for path in folder.replies:
         path.unlink()
-    others = (*folder.state.others, folder.state.batch)
-    return folder.now(
-        replace(folder.state, stage="creating", batch="", status="", done=0, failed=0, others=others, sure=True)
+    foreign_batches = (*folder.state.others, folder.state.batch)
+    return folder.with_state(
+        replace(
+            folder.state, stage="creating", batch="", status="", done=0, failed=0, others=foreign_batches, sure=True
+        )
     )

@@ -1,15 +1,15 @@
-"""Batches on disk, beside the ledger: one folder each, and a small file that says how far it is.
+"""Batch folders on disk, next to the ledger: one folder per batch, with a state file.
 
     study.ledger.batches/
       0001-gpt-4o/
-        requests.jsonl    what is asked
-        names.txt         the names of the requests, a line each
-        state.json        how far it is; replaced whole
-        output.jsonl      what came back
-        errors.jsonl      what failed
+        requests.jsonl    the requests
+        names.txt         the names of the requests, one per line
+        state.json        the state; replaced atomically
+        output.jsonl      the replies
+        errors.jsonl      the failed requests
 
-A folder appears under its name when all of it is written. `state.json` is replaced before and after every step that
-cannot be taken back, so that a process killed at any moment leaves a state from which the next one goes on.
+A folder gets its final name when it is complete. `state.json` is replaced before and after every step that cannot be
+undone. A process that is killed at any moment thus leaves a state from which the next one can resume.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from pathlib import Path
 from typing import Literal
 
 from fullbench.errors import InputError
-from fullbench.files.writers import replacing
+from fullbench.files.writers import replace_atomically
 
 Stage = Literal["written", "creating", "submitted", "ended"]
 REQUESTS, NAMES, STATE, OUTPUT, ERRORS = "requests.jsonl", "names.txt", "state.json", "output.jsonl", "errors.jsonl"
 
 
 @dataclass(frozen=True)
-class State:
-    """How far a batch is. `token` marks it at the server; `told` says that its failures are in the ledger.
+class BatchState:
+    """State of a batch. `token` identifies it at the server; `is_settled` is True once its failures are in the ledger.
 
-    Where a service has no place for a token, `before` is the newest batch that it had before this one. A batch that is
-    not `sure` may be somebody else's; `others` turned out to be.
+    If a service has no field for a token, `before` is the newest batch that existed before this one. A batch that is
+    not `sure` may belong to someone else; `others` did.
     """
 
     model: str
@@ -54,23 +54,23 @@ class State:
     done: int = 0
     failed: int = 0
     note: str = ""
-    told: bool = False
+    is_settled: bool = False
 
 
 @dataclass(frozen=True)
-class Folder:
+class BatchFolder:
     """One batch and its files."""
 
     path: Path
-    state: State
+    state: BatchState
 
     @property
-    def open(self) -> bool:
+    def is_open(self) -> bool:
         return self.state.stage != "ended"
 
     @property
     def replies(self) -> list[Path]:
-        """The files that came back."""
+        """The reply files that exist."""
         return [path for path in (self.path / OUTPUT, self.path / ERRORS) if path.exists()]
 
     def names(self) -> Iterator[str]:
@@ -78,67 +78,67 @@ class Folder:
             for line in file:
                 yield line.rstrip("\n")
 
-    def now(self, state: State) -> Folder:
-        """The same batch in another state, kept on disk before this returns."""
-        _save(self.path / STATE, state)
+    def with_state(self, state: BatchState) -> BatchFolder:
+        """Return the batch in another state, which is on disk before this returns."""
+        _save_state(self.path / STATE, state)
         return replace(self, state=state)
 
     def remove(self) -> None:
-        """Give the batch up: its cases are due again."""
+        """Delete the batch; its cases are due again."""
         shutil.rmtree(self.path)
 
 
-def _save(path: Path, state: State) -> None:
-    with replacing(path) as part:
+def _save_state(path: Path, state: BatchState) -> None:
+    with replace_atomically(path) as part:
         part.write_text(json.dumps(asdict(state), ensure_ascii=False, indent=1), encoding="utf-8")
 
 
-class Shelf:
+class BatchStore:
     """All batches of a ledger."""
 
     def __init__(self, ledger: Path) -> None:
         self.path = ledger.with_name(ledger.name + ".batches")
 
-    def folders(self) -> list[Folder]:
-        """The batches, oldest first."""
+    def folders(self) -> list[BatchFolder]:
+        """Return the batches, oldest first."""
         if not self.path.is_dir():
             return []
         return [self._read(path) for path in sorted(self.path.glob("[0-9]*-*")) if path.is_dir()]
 
-    def _read(self, path: Path) -> Folder:
+    def _read(self, path: Path) -> BatchFolder:
         try:
             state = json.loads((path / STATE).read_text(encoding="utf-8"))
             lists = {name: tuple(state.get(name, ())) for name in ("asks", "others")}
-            return Folder(path, State(**{**state, **lists}))
+            return BatchFolder(path, BatchState(**{**state, **lists}))
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise InputError(f"the state of this batch cannot be read ({error})", path=path / STATE) from error
 
     def start(self) -> Path:
-        """A folder to write a batch into; it is nobody's until it is sealed."""
+        """Create a temporary folder for a new batch; `seal` makes it a batch."""
         path = self.path / f".part-{secrets.token_hex(4)}"
         path.mkdir(parents=True)
         return path
 
-    def seal(self, part: Path, state: State) -> Folder:
-        """Make a written folder a batch."""
-        _save(part / STATE, state)
+    def seal(self, part: Path, state: BatchState) -> BatchFolder:
+        """Turn a completed temporary folder into a batch."""
+        _save_state(part / STATE, state)
         numbers = [int(folder.path.name.split("-")[0]) for folder in self.folders()]
         slug = re.sub(r"[^A-Za-z0-9._]+", "-", state.model.partition("@")[0])[:40].strip("-.")
         path = self.path / f"{max(numbers, default=0) + 1:04d}-{slug or 'model'}"
         part.rename(path)
-        return Folder(path, state)
+        return BatchFolder(path, state)
 
     def sweep(self) -> None:
-        """Remove what a killed process was still writing."""
+        """Remove unfinished folders of killed processes."""
         for part in self.path.glob(".part-*"):
             shutil.rmtree(part, ignore_errors=True)
 
 
 def refuse_open(ledger: Path, names: Sequence[str]) -> None:
-    """Refuse to ask live what is already on its way in a batch: it would be paid twice."""
-    for folder in Shelf(ledger).folders():
+    """Refuse live calls by judges or contestants with an open batch: they would be paid twice."""
+    for folder in BatchStore(ledger).folders():
         for name in folder.state.asks:
-            if folder.open and name in names:
+            if folder.is_open and name in names:
                 raise InputError(
                     f"{name!r} is being asked in the batch {folder.path.name}, which has not ended; collect it first "
                     "(fullbench batch collect), or give it up (fullbench batch cancel)"

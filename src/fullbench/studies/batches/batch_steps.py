@@ -1,4 +1,4 @@
-"""The steps of a batch: write, submit, look, collect. Each may be cut off anywhere and run again."""
+"""Steps of a batch study: write, submit, poll, collect, cancel. Each can be interrupted and repeated."""
 
 from __future__ import annotations
 
@@ -9,228 +9,238 @@ from pathlib import Path
 from fullbench.core.judge import Judge
 from fullbench.core.model import Model
 from fullbench.errors import InputError
-from fullbench.files.writers import replacing
+from fullbench.files.writers import replace_atomically
 from fullbench.ledger.contents_and_cost import Role
 from fullbench.ledger.ledger import Ledger
-from fullbench.models.wire.batch_lines import named
-from fullbench.studies.batches.batch_client import Posting
-from fullbench.studies.batches.batch_folders import OUTPUT, Folder, Shelf
-from fullbench.studies.batches.models_from_batch_files import FiledJudge, FiledModel, filed_contestant, filed_judge
-from fullbench.studies.batches.requests_and_replies import Count, Mailbox, Size
-from fullbench.studies.batches.unmatched_replies import extras
-from fullbench.studies.engines import Tally
-from fullbench.studies.run.answer_items import answer
-from fullbench.studies.run.declare_in_ledger import introduce
-from fullbench.studies.run.judge_cases import hear
-from fullbench.studies.run.study_plan import models_asked
-from fullbench.studies.run.study_run import Conductor
+from fullbench.models.wire.batch_lines import parse_batch_line
+from fullbench.studies.batches.batch_client import BatchClient
+from fullbench.studies.batches.batch_folders import OUTPUT, BatchFolder, BatchStore
+from fullbench.studies.batches.models_from_batch_files import (
+    BatchFileJudge,
+    BatchFileModel,
+    contestant_from_batch_files,
+    judge_from_batch_files,
+)
+from fullbench.studies.batches.requests_and_replies import FileLimits, Mailbox, PassCounts
+from fullbench.studies.batches.unmatched_replies import find_extra_replies
+from fullbench.studies.engines import JobCounts, register_in_ledger
+from fullbench.studies.run.answer_items import collect_answers
+from fullbench.studies.run.judge_cases import judge_cases
+from fullbench.studies.run.study_plan import models_of_judges
+from fullbench.studies.run.study_run import StudyRun
 
-UNWELL = frozenset({"failed", "expired", "cancelled"})
+UNSUCCESSFUL_STATUSES = frozenset({"failed", "expired", "cancelled"})
 FIRST_WAIT = 5.0
 LONGEST_WAIT = 300.0
 
 
 @dataclass
-class Pass:
-    """What came of one pass over a study: new batches, what was met, who was left out, the tallies."""
+class BatchPass:
+    """Result of one pass over a study: new batches, counts, excluded judges, job counts."""
 
-    batches: list[Folder]
-    count: Count
+    batches: list[BatchFolder]
+    count: PassCounts
     left_out: list[str]
     notices: Sequence[str] = ()
-    tallies: list[Tally] = field(default_factory=list)
+    job_counts: list[JobCounts] = field(default_factory=list)
 
     @property
-    def settled(self) -> int:
-        """Answers and verdicts that are new in the ledger."""
-        return sum(tally.done for tally in self.tallies)
+    def settled_count(self) -> int:
+        """Number of new answers and verdicts in the ledger."""
+        return sum(counts.finished_count for counts in self.job_counts)
 
     @property
-    def known(self) -> int:
-        return sum(tally.known for tally in self.tallies)
+    def stored_count(self) -> int:
+        return sum(counts.stored_count for counts in self.job_counts)
 
     @property
-    def failed(self) -> int:
-        return sum(tally.failed for tally in self.tallies)
+    def failure_count(self) -> int:
+        return sum(counts.failure_count for counts in self.job_counts)
 
 
-class Rounds:
-    """A study that is asked by the file."""
+class BatchRun:
+    """A study that is run through batch files."""
 
-    def __init__(self, conductor: Conductor, ledger: Ledger) -> None:
-        self._conductor = conductor
+    def __init__(self, study_run: StudyRun, ledger: Ledger) -> None:
+        self._study_run = study_run
         self._ledger = ledger
-        self.shelf = Shelf(ledger.path)
-        self._posting = Posting(self.shelf, self._models)
+        self.store = BatchStore(ledger.path)
+        self._client = BatchClient(self.store, self._models)
         self.notices: list[str] = []
 
-    def write(self, *, rate: float, size: Size | None = None) -> Pass:
-        """Write requests for all that is due and not on its way; replies that are there are read on the way."""
-        with self._ledger.sole("batches"):
-            return self._pass(Mailbox(self.shelf, rate, size or Size(), writing=True))
+    def write(self, *, rate: float, size: FileLimits | None = None) -> BatchPass:
+        """Write requests for tasks that are due and not in an open batch; available replies are read, too."""
+        with self._ledger.hold_lock("batches"):
+            return self._run_pass(Mailbox(self.store, rate, size or FileLimits(), writing=True))
 
-    def collect(self, brought: Sequence[Path] = ()) -> Pass:
-        """Read what came back into the ledger: from the server for batches that ended, and from files that were
-        `brought`. What was collected before adds nothing."""
-        with self._ledger.sole("batches"):
-            for path in brought:
-                self._bring(path)
-            for folder in self.shelf.folders():
+    def collect(self, reply_files: Sequence[Path] = ()) -> BatchPass:
+        """Read replies into the ledger, from servers and from `reply_files`. Repeating it adds nothing."""
+        with self._ledger.hold_lock("batches"):
+            for path in reply_files:
+                self._add_reply_file(path)
+            for folder in self.store.folders():
                 if folder.state.stage == "submitted":
-                    self._posting.look(folder)
-            return self._pass(Mailbox(self.shelf))
+                    self._client.update_status(folder)
+            return self._run_pass(Mailbox(self.store))
 
-    def submit(self, again: bool = False) -> list[Folder]:
-        """Send every batch that was written and not sent; those that are with the server now."""
-        with self._ledger.sole("batches"):
-            waiting = [folder for folder in self.shelf.folders() if folder.state.stage in {"written", "creating"}]
-            return [self._posting.send(folder, again) for folder in waiting]
+    def submit(self, again: bool = False) -> list[BatchFolder]:
+        """Send all batches that were written and not sent, and return them."""
+        with self._ledger.hold_lock("batches"):
+            waiting = [folder for folder in self.store.folders() if folder.state.stage in {"written", "creating"}]
+            return [self._client.send(folder, again) for folder in waiting]
 
-    def cancel(self) -> list[Folder]:
-        """Ask no more of what is on its way: those that are with a server end in a while with what was answered by
-        then, and those that were never sent are given up at once."""
-        with self._ledger.sole("batches"):
-            stopped = [self._posting.stop(folder) if folder.open else folder for folder in self.shelf.folders()]
-            return [folder for folder in stopped if folder is not None]
+    def cancel(self) -> list[BatchFolder]:
+        """Cancel open batches. Servers return what was answered by then; unsent batches are removed."""
+        with self._ledger.hold_lock("batches"):
+            stopped_folders = [
+                self._client.stop(folder) if folder.is_open else folder for folder in self.store.folders()
+            ]
+            return [folder for folder in stopped_folders if folder is not None]
 
-    def look(self) -> list[Folder]:
-        """How every batch stands, asked of the servers; what ended is fetched."""
-        with self._ledger.sole("batches"):
+    def update_statuses(self) -> list[BatchFolder]:
+        """Poll the servers, download finished batches, and return all batches."""
+        with self._ledger.hold_lock("batches"):
             return [
-                self._posting.look(folder) if folder.state.stage == "submitted" else folder
-                for folder in self.shelf.folders()
+                self._client.update_status(folder) if folder.state.stage == "submitted" else folder
+                for folder in self.store.folders()
             ]
 
     def wait(
-        self, watch: Callable[[list[Folder]], bool], *, first: float = FIRST_WAIT, sleep: Callable[[float], None]
-    ) -> list[Folder]:
-        """Look until every batch that was sent has ended, less and less often; `watch` hears of each look, and says
-        whether to go on."""
+        self, watch: Callable[[list[BatchFolder]], bool], *, first: float = FIRST_WAIT, sleep: Callable[[float], None]
+    ) -> list[BatchFolder]:
+        """Poll with growing pauses until all sent batches have ended, or `watch` returns False."""
         wait = first
         while True:
-            folders = self.look()
+            folders = self.update_statuses()
             if not any(folder.state.stage == "submitted" for folder in folders) or not watch(folders):
                 return folders
             sleep(wait)
             wait = min(LONGEST_WAIT, wait * 1.5)
 
-    # Within
-
-    def _pass(self, mailbox: Mailbox) -> Pass:
-        conductor, ledger = self._conductor, self._ledger
-        done = Pass([], mailbox.count, [])
-        with mailbox.opened():
-            untold = [folder for folder in self.shelf.folders() if not folder.open and not folder.state.told]
+    def _run_pass(self, mailbox: Mailbox) -> BatchPass:
+        study_run, ledger = self._study_run, self._ledger
+        batch_pass = BatchPass([], mailbox.count, [])
+        with mailbox.open_files():
+            unbilled_folders = [
+                folder for folder in self.store.folders() if not folder.is_open and not folder.state.is_settled
+            ]
             contestants = self._contestants(mailbox)
             if contestants:
-                done.tallies += answer(contestants, conductor.items, ledger)
-            if all(tally.in_flight == 0 and not tally.failed for tally in done.tallies):
-                judges, done.left_out = self._judges(mailbox)
-                responses = conductor.responses(ledger)
-                done.tallies += hear(judges, lambda judge: conductor.docket(judge, responses), ledger)
-            for folder in untold:
-                self._settle(folder, done.count)
+                batch_pass.job_counts += collect_answers(contestants, study_run.items, ledger)
+            if all(counts.in_flight == 0 and not counts.failure_count for counts in batch_pass.job_counts):
+                judges, batch_pass.left_out = self._judges(mailbox)
+                responses = study_run.responses(ledger)
+                batch_pass.job_counts += judge_cases(
+                    judges, lambda judge: study_run.cases_to_judge(judge, responses), ledger
+                )
+            for folder in unbilled_folders:
+                self._settle_batch(folder, batch_pass.count)
             ledger.flush()
-        for folder in untold:
-            folder.now(replace(folder.state, told=True))
-        done.batches = mailbox.sealed
-        done.notices, self.notices = self.notices, []
-        return done
+        # Only after the flush: if the process is killed before it, the next pass must bill these replies.
+        for folder in unbilled_folders:
+            folder.with_state(replace(folder.state, is_settled=True))
+        batch_pass.batches = mailbox.new_batches
+        batch_pass.notices, self.notices = self.notices, []
+        return batch_pass
 
-    def _settle(self, folder: Folder, count: Count) -> None:
-        """Say how a batch ended where it did not end well, and bill the replies that led to nothing, once."""
+    def _settle_batch(self, folder: BatchFolder, count: PassCounts) -> None:
+        """Report a batch that did not succeed, and bill replies that led to no verdict, once."""
         state = folder.state
-        if state.status in UNWELL:
+        if state.status in UNSUCCESSFUL_STATUSES:
             why = f" ({state.note})" if state.note else ""
             self.notices.append(
                 f"the batch {folder.path.name} is {state.status}{why}: {state.done:,} of its {state.requests:,} "
                 "requests were answered, the others are due again"
             )
-        items = {item.key: item for item in self._conductor.items}
-        answering = {model.name for model in self._conductor.contestants}
-        billed: dict[str, set[str]] = {}
-        for extra in extras(folder, self._posting.model_of(folder)):
+        items = {item.key: item for item in self._study_run.items}
+        answering = {model.name for model in self._study_run.contestants}
+        billed_errors: dict[str, set[str]] = {}
+        for extra in find_extra_replies(folder, self._client.model_of(folder)):
             failure = extra.failure
             if extra.kind == "unknown":
                 count.unknown += 1
             else:
                 count.second += 1
-            if failure.judge not in billed:
-                billed[failure.judge] = {known.error for known in self._ledger.failures(failure.judge)}
-            if failure.error in billed[failure.judge]:
+            if failure.judge not in billed_errors:
+                billed_errors[failure.judge] = {
+                    stored_failure.error for stored_failure in self._ledger.failures(failure.judge)
+                }
+            if failure.error in billed_errors[failure.judge]:
                 continue
             if failure.judge in answering and failure.case in items:
                 self._ledger.add_response(items[failure.case], failure)
             else:
                 self._ledger.add(failure)
 
-    def _contestants(self, mailbox: Mailbox) -> list[FiledModel]:
-        filed = []
-        for model in self._conductor.contestants:
-            filed_model = filed_contestant(model, mailbox, self._ledger.failures, self._formers("contestant", model))
+    def _contestants(self, mailbox: Mailbox) -> list[BatchFileModel]:
+        batch_models = []
+        for model in self._study_run.contestants:
+            filed_model = contestant_from_batch_files(
+                model, mailbox, self._ledger.failures, self._formers("contestant", model)
+            )
             if filed_model is not None:
-                filed.append(filed_model)
+                batch_models.append(filed_model)
                 continue
-            keys = [(item.key, 0) for item in self._conductor.items]
-            if len(self._ledger.answered(model.name, keys)) < len(set(keys)):
+            keys = [(item.key, 0) for item in self._study_run.items]
+            if len(self._ledger.answered_keys(model.name, keys)) < len(set(keys)):
                 raise InputError(
                     f"the contestant {model.name!r} cannot be asked in a batch and has not answered yet; "
                     "let it answer first (fullbench answer, or fullbench run with a judge such as length)"
                 )
-        return filed
+        return batch_models
 
-    def _judges(self, mailbox: Mailbox) -> tuple[list[FiledJudge], list[str]]:
+    def _judges(self, mailbox: Mailbox) -> tuple[list[BatchFileJudge], list[str]]:
         by_name = {
-            judge.name: filed_judge(judge, mailbox, self._ledger.failures, self._formers("judge", judge))
-            for judge in self._conductor.judges
+            judge.name: judge_from_batch_files(judge, mailbox, self._ledger.failures, self._formers("judge", judge))
+            for judge in self._study_run.judges
         }
-        filed = [judge for judge in by_name.values() if judge is not None]
-        if not filed:
+        batch_judges = [judge for judge in by_name.values() if judge is not None]
+        if not batch_judges:
             raise InputError(
                 "no judge of this study can be asked in a batch: that takes a model behind a server; use fullbench run"
             )
-        return filed, [name for name, judge in by_name.items() if judge is None]
+        return batch_judges, [name for name, judge in by_name.items() if judge is None]
 
     def _formers(self, role: Role, who: Judge | Model) -> list[str]:
-        """The names whose verdicts and answers are this one's: requests under them may still be on their way."""
-        self.notices += introduce(self._ledger, role, who)
-        return self._ledger.formers(role, who.name)
+        """Open requests may still use the former names."""
+        self.notices += register_in_ledger(self._ledger, role, who)
+        return self._ledger.former_names(role, who.name)
 
     def _models(self) -> Iterable[Model]:
-        yield from self._conductor.contestants
-        yield from models_asked(self._conductor.judges)
+        yield from self._study_run.contestants
+        yield from models_of_judges(self._study_run.judges)
 
-    def _bring(self, path: Path) -> None:
-        """Take a file of replies to the batches that its lines belong to; these have ended then.
+    def _add_reply_file(self, path: Path) -> None:
+        """Copy the lines of a reply file to their batches, which have then ended.
 
-        A batch that is with a server has only ended when every line is there: the others would be asked twice. A file
-        of which no line belongs here is refused: it is another study's.
+        A server's batch ends only with all its replies; otherwise the rest would be requested twice. A file without any
+        matching line belongs to another study and is refused.
         """
         lines: dict[str, list[bytes]] = {}
         try:
             with path.open("rb") as file:
                 for line in file:
-                    if line.strip() and (answer := named(line)):
+                    if line.strip() and (answer := parse_batch_line(line)):
                         lines.setdefault(answer[0], []).append(line)
         except OSError as error:
             raise InputError(f"the file cannot be read ({error.strerror})", path=path) from error
-        taken = 0
+        matched_count = 0
         strangers = set(lines)
-        for folder in self.shelf.folders():
+        for folder in self.store.folders():
             names = [name for name in folder.names() if name in lines]
-            taken += len(names)
+            matched_count += len(names)
             strangers.difference_update(names)
-            sent = folder.state.stage == "submitted"
-            if names and folder.open and (not sent or len(names) == folder.state.requests):
-                with replacing(folder.path / OUTPUT) as part:
+            is_submitted = folder.state.stage == "submitted"
+            if names and folder.is_open and (not is_submitted or len(names) == folder.state.requests):
+                with replace_atomically(folder.path / OUTPUT) as part:
                     part.write_bytes(b"".join(line.rstrip(b"\n") + b"\n" for name in names for line in lines[name]))
-                folder.now(replace(folder.state, stage="ended", status="brought", done=len(names)))
-        if strangers and taken:
+                folder.with_state(replace(folder.state, stage="ended", status="brought", done=len(names)))
+        if strangers and matched_count:
             self.notices.append(
                 f"{path}: {len(strangers):,} of its {len(lines):,} names are of no request of this study, and their "
                 "replies were left out (and are on no bill here)"
             )
-        if not taken:
+        if not matched_count:
             raise InputError(
                 f"none of the {len(lines):,} lines in this file answers a request of this study; "
                 "collect with the study and ledger that wrote the requests", path=path,

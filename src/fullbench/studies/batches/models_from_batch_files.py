@@ -1,4 +1,4 @@
-"""Judges and contestants as they are, with models that answer from files."""
+"""Judges and contestants whose models answer from batch files."""
 
 from __future__ import annotations
 
@@ -12,19 +12,18 @@ from fullbench.core.model import Model, Prompt, Reply
 from fullbench.core.verdict import Failure, Verdict
 from fullbench.models.chat_model import ChatModel
 from fullbench.models.wire.batch_lines import takes_batches
-from fullbench.studies.batches.requests_and_replies import Desk, Mailbox
+from fullbench.studies.batches.requests_and_replies import Mailbox, RequestContext
 from fullbench.studies.run.answer_items import Question
 
-Told = Callable[[str], Iterable[Failure]]
-"""Gives the failures of a judge or contestant that the ledger knows of."""
+FailureLookup = Callable[[str], Iterable[Failure]]
 
 
 @dataclass(frozen=True, eq=False)
-class FiledModel:
-    """A chat model whose replies come from a mailbox. `at` says what a prompt is about, where the desk does not."""
+class BatchFileModel:
+    """A chat model with replies from a mailbox. `at` returns the task of a prompt if the judge does not set it."""
 
     inner: ChatModel
-    desk: Desk
+    context: RequestContext
     mailbox: Mailbox
     at: Callable[[Prompt], tuple[str, int]] | None = None
 
@@ -45,27 +44,27 @@ class FiledModel:
         return self.inner.takes_schemas
 
     def answer(self, prompts: Iterable[Prompt]) -> Iterator[Reply]:
-        """The replies that are there. The other prompts are written down, or wait, and nothing is said of them."""
+        """Yield the replies that exist. Other prompts are written as requests or wait, without an outcome."""
         for prompt in prompts:
             if self.at is not None:
-                self.desk.sit(*self.at(prompt))
-            reply = self.mailbox.reply(self.inner, self.desk, prompt)
+                self.context.set_task(*self.at(prompt))
+            reply = self.mailbox.reply(self.inner, self.context, prompt)
             if reply is not None:
                 if reply.error is not None:
-                    self.desk.failed = reply.usage
+                    self.context.failed_usage = reply.usage
                 yield reply
 
 
 @dataclass(frozen=True, eq=False)
-class FiledJudge:
-    """A judge whose models answer from files; each case on its own, so that a request bears its case's name.
+class BatchFileJudge:
+    """A judge whose models answer from files, one case at a time, so that each request has its case's name.
 
-    A failure costs what the failed request cost: the replies that came before it in the same hearing are still there
-    and go on the bill of the verdict that they lead to.
+    A failure costs only its failed request. Earlier replies for the same case are still available, and are billed with
+    the verdict that they lead to.
     """
 
     inner: Judge
-    desk: Desk
+    context: RequestContext
 
     @property
     def name(self) -> str:
@@ -75,26 +74,30 @@ class FiledJudge:
     def settings(self) -> Mapping[str, Any]:
         return self.inner.settings
 
-    def hear(self, cases: Iterable[Case]) -> Iterator[Verdict | Failure]:
+    def judge(self, cases: Iterable[Case]) -> Iterator[Verdict | Failure]:
         for case in cases:
-            self.desk.sit(case.key, case.trial)
-            for outcome in self.inner.hear((case,)):
-                yield outcome if isinstance(outcome, Verdict) else replace(outcome, usage=self.desk.failed)
+            self.context.set_task(case.key, case.trial)
+            for outcome in self.inner.judge((case,)):
+                yield outcome if isinstance(outcome, Verdict) else replace(outcome, usage=self.context.failed_usage)
 
 
-def filed_judge(judge: Judge, mailbox: Mailbox, failures: Told, formers: Iterable[str] = ()) -> FiledJudge | None:
-    """The judge with all its models answering from files; None where it asks none, or one that takes no batches."""
-    desk = Desk(judge.name, failures(judge.name), formers)
+def judge_from_batch_files(
+    judge: Judge, mailbox: Mailbox, failures: FailureLookup, formers: Iterable[str] = ()
+) -> BatchFileJudge | None:
+    """Return the judge with models that answer from files, or None if a model takes no batches or it has none."""
+    context = RequestContext(judge.name, failures(judge.name), formers)
     models = models_of(judge) or ()
-    filed = [FiledModel(model, desk, mailbox) for model in models if isinstance(model, ChatModel)]
-    if not filed or len(filed) < len(models) or not all(map(takes_batches, models)):
+    batch_models = [BatchFileModel(model, context, mailbox) for model in models if isinstance(model, ChatModel)]
+    if not batch_models or len(batch_models) < len(models) or not all(map(takes_batches, models)):
         return None
-    inner = with_models(judge, filed)
-    return None if inner is None else FiledJudge(inner, desk)
+    inner = with_models(judge, batch_models)
+    return None if inner is None else BatchFileJudge(inner, context)
 
 
-def filed_contestant(model: Model, mailbox: Mailbox, failures: Told, formers: Iterable[str] = ()) -> FiledModel | None:
-    """The contestant answering from files; None where it can only be asked live."""
+def contestant_from_batch_files(
+    model: Model, mailbox: Mailbox, failures: FailureLookup, formers: Iterable[str] = ()
+) -> BatchFileModel | None:
+    """Return the contestant with answers from files, or None if it only takes live calls."""
     if not isinstance(model, ChatModel) or not takes_batches(model):
         return None
 
@@ -102,4 +105,4 @@ def filed_contestant(model: Model, mailbox: Mailbox, failures: Told, formers: It
         question: Question = prompt.tag
         return question.item.key, question.sample
 
-    return FiledModel(model, Desk(model.name, failures(model.name), formers), mailbox, at)
+    return BatchFileModel(model, RequestContext(model.name, failures(model.name), formers), mailbox, at)

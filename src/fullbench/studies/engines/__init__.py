@@ -1,41 +1,37 @@
-"""Engines: where the asking of a run is done. This machine, or a cluster of machines."""
+"""Engines: run the calls of a study on this machine or on a Ray cluster."""
 
 from fullbench.studies.engines.budget import Budget
-from fullbench.studies.engines.engine_specs import engine
-from fullbench.studies.engines.interrupt_handling import SIGNALLED, Stop
-from fullbench.studies.engines.remote_factory import remade, wants_gpu
+from fullbench.studies.engines.engine_specs import engine_from_spec
+from fullbench.studies.engines.interrupt_handling import SIGNAL_EXIT_CODES, Stop
+from fullbench.studies.engines.job import Job, Key, register_in_ledger
+from fullbench.studies.engines.remote_factory import rebuild_from_spec, wants_gpu
 from fullbench.studies.engines.run_jobs import (
+    DEFAULT_RETRY_POLICY,
     HERE,
     LOOKUP,
-    USUAL,
-    Ask,
     Engine,
-    Insistence,
-    Job,
-    Key,
-    Recipe,
-    Tally,
+    JobCounts,
+    RetryPolicy,
     Watch,
-    work,
+    run_all_jobs,
 )
 
 __all__ = [
+    "DEFAULT_RETRY_POLICY",
     "HERE",
     "LOOKUP",
-    "SIGNALLED",
-    "USUAL",
-    "Ask",
+    "SIGNAL_EXIT_CODES",
     "Budget",
     "Engine",
-    "Insistence",
     "Job",
+    "JobCounts",
     "Key",
-    "Recipe",
+    "RetryPolicy",
     "Stop",
-    "Tally",
     "Watch",
-    "engine",
-    "remade",
+    "engine_from_spec",
+    "rebuild_from_spec",
+    "register_in_ledger",
+    "run_all_jobs",
     "wants_gpu",
-    "work",
 ]

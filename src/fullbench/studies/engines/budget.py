@@ -1,4 +1,4 @@
-"""Money set aside, and who has a share in it."""
+"""Budget of a run in dollars, and the share of each judge or contestant in it."""
 
 from __future__ import annotations
 
@@ -11,118 +11,126 @@ from fullbench.core.call import Usage
 
 @dataclass
 class Budget:
-    """Money set aside, shared by all that work at once.
+    """Dollar limit shared by all jobs of a run.
 
-    Nothing is asked once what was spent, and what is in flight will cost at the mean so far, would pass the limit.
-    `guess` is the expected price of a task before the first one is paid; `before` is what was spent earlier on the same
-    study, where the limit is for all of it.
+    No task starts if spent money plus the expected cost of tasks in flight (the mean so far, at first `guess`) would
+    exceed the limit. `before` is what earlier runs of the study spent, if the limit covers all of them.
     """
 
     limit: float
     guess: float = 0.0
     before: float = 0.0
-    spent: float = 0.0
-    paid: int = 0
+    spent_dollars: float = 0.0
+    paid_tasks: int = 0
     in_flight: int = 0
-    settled: float = 0.0
-    aside: float = 0.0
-    """What the calls that are on their way are expected to cost."""
-    underway: int = 0
-    """How many these are: a sum of dollars that were added and taken away again is seldom exactly nothing."""
+    settled_dollars: float = 0.0
+    reserved_dollars: float = 0.0
+    calls_underway: int = 0
+    """Needed because a sum of added and subtracted dollars is rarely exactly zero."""
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def __post_init__(self) -> None:
-        self.spent += self.before
+        self.spent_dollars += self.before
 
-    def foreseen(self) -> float:
-        """What will be spent once all in flight and one task more are done.
+    def predicted_dollars(self) -> float:
+        """Return the expected spending after all tasks in flight and one more.
 
-        Calls are paid before their tasks are done: what those in flight have cost already is part of what they will
-        cost, and no more than that. On a cluster a good part of them may have been paid and not yet come back.
+        Calls are paid before their tasks end, so the paid part of a task in flight must not be counted twice. On a
+        cluster many tasks may be paid and not yet returned.
         """
-        own = self.spent - self.before
-        mean = max(self.settled / self.paid, own / (self.paid + self.in_flight)) if self.paid else self.guess
-        return self.before + max(self.settled + (self.in_flight + 1) * mean, own + mean)
+        run_dollars = self.spent_dollars - self.before
+        mean = (
+            max(self.settled_dollars / self.paid_tasks, run_dollars / (self.paid_tasks + self.in_flight))
+            if self.paid_tasks
+            else self.guess
+        )
+        return self.before + max(self.settled_dollars + (self.in_flight + 1) * mean, run_dollars + mean)
 
-    def set_aside(self, dollars: float) -> float:
-        """One call more is on its way, expected to cost so much. Whoever says so holds the lock."""
-        self.aside += dollars
-        self.underway += 1
+    def reserve_dollars(self, dollars: float) -> float:
+        """Reserve the expected cost of one more call. The caller must hold the lock."""
+        self.reserved_dollars += dollars
+        self.calls_underway += 1
         return dollars
 
     def share(self) -> Share:
-        """A part for one judge or contestant."""
+        """Return a share for one judge or contestant."""
         return Share(self)
 
 
 @dataclass
 class Share:
-    """One judge's or contestant's part in a budget.
+    """Share of one judge or contestant in a budget.
 
-    Calls are paid as they go (`spend`), retries among them, where the model says so; what outcomes add up to (`pay`)
-    counts where it does not. Neither is counted twice.
+    If the model reports costs per call, each attempt and retry is booked at once (`spend`). Otherwise the outcomes are
+    summed (`pay`). The larger of both sums counts, so nothing is counted twice.
     """
 
     budget: Budget
-    _live: float = 0.0
-    _settled: float = 0.0
+    _live_dollars: float = 0.0
+    _settled_dollars: float = 0.0
     _calls: int = 0
-    """The calls that cost something."""
+    """Calls that cost something."""
     _short: str = ""
-    """Why not even one call can be paid."""
+    """Reason why not even one call can be paid, or ""."""
 
     def reserve(self) -> bool:
-        """Whether one more task may be asked; it then counts as in flight."""
+        """Return True if one more task may start; it then counts as in flight."""
         budget = self.budget
         with budget.lock:
-            if self._short or budget.foreseen() > budget.limit or budget.spent >= budget.limit > 0:
+            if self._short or budget.predicted_dollars() > budget.limit or budget.spent_dollars >= budget.limit > 0:
                 return False
             budget.in_flight += 1
             return True
 
     def admit(self, price: Callable[[], tuple[float, float]]) -> float | None:
-        """What is set aside for one call more; None where it has to wait for those on their way. `price` gives what it
-        costs at least and what it is likely to cost.
+        """Reserve dollars for one more call and return them, or None if the call must wait or cannot be paid.
 
-        Tasks are handed out by what others have cost (`reserve`), which nobody knows before the first is paid: as many
-        as a server takes at once would be asked at any price. A call that the money does not cover is not made.
+        `price` returns the minimum and the expected cost. `reserve` starts tasks by the mean cost of earlier ones,
+        which is unknown before the first is paid. Without this check, as many calls as a server accepts at once would
+        be made at any price.
         """
         budget = self.budget
         with budget.lock:
-            least, expected = (0.0, self._live / self._calls) if self._calls else price()
-            if budget.spent + budget.aside + expected <= budget.limit:
-                return budget.set_aside(expected)
-            if budget.underway:
+            least, expected_dollars = (0.0, self._live_dollars / self._calls) if self._calls else price()
+            if budget.spent_dollars + budget.reserved_dollars + expected_dollars <= budget.limit:
+                return budget.reserve_dollars(expected_dollars)
+            if budget.calls_underway:
                 return None
-            if budget.spent + least > budget.limit:
-                left = f"is spent but for ${budget.limit - budget.spent:.2g}, and" if budget.spent else "is too small:"
-                self._short = f"the budget of ${budget.limit:g} {left} one call takes about ${expected:.2g}"
+            if budget.spent_dollars + least > budget.limit:
+                left = (
+                    f"is spent but for ${budget.limit - budget.spent_dollars:.2g}, and"
+                    if budget.spent_dollars
+                    else "is too small:"
+                )
+                self._short = f"the budget of ${budget.limit:g} {left} one call takes about ${expected_dollars:.2g}"
                 return None
-            return budget.set_aside(expected)
+            return budget.reserve_dollars(expected_dollars)
 
-    def release(self, aside: float) -> None:
-        """A call is over for which so much was set aside."""
+    def release(self, reserved_dollars: float) -> None:
+        """Free the dollars reserved for a call that has ended."""
         budget = self.budget
         with budget.lock:
-            budget.underway -= 1
-            budget.aside = max(0.0, budget.aside - aside) if budget.underway else 0.0
+            budget.calls_underway -= 1
+            budget.reserved_dollars = (
+                max(0.0, budget.reserved_dollars - reserved_dollars) if budget.calls_underway else 0.0
+            )
 
     def spend(self, dollars: float) -> None:
-        """An attempt cost so much, whatever came of it."""
+        """Book the cost of one attempt, successful or not."""
         with self.budget.lock:
             self._calls += dollars > 0
-            self._add(live=dollars)
+            self._add(live_dollars=dollars)
 
     def pay(self, usage: Usage) -> None:
-        """A task is done."""
+        """Book the usage of a finished task."""
         with self.budget.lock:
-            self._add(settled=usage.dollars or 0.0)
-            self.budget.settled += usage.dollars or 0.0
-            self.budget.paid += 1
+            self._add(settled_dollars=usage.dollars or 0.0)
+            self.budget.settled_dollars += usage.dollars or 0.0
+            self.budget.paid_tasks += 1
             self.budget.in_flight -= 1
 
     def give_back(self) -> None:
-        """A task was not asked after all."""
+        """Free the place of a task that was not started after all."""
         with self.budget.lock:
             self.budget.in_flight -= 1
 
@@ -132,11 +140,11 @@ class Share:
 
     @property
     def empty(self) -> str:
-        """Why nothing more may be asked; nothing where there is money left."""
-        return self.spent_up if self._short or self.budget.spent > self.budget.limit else ""
+        """Reason why no more calls are possible, or "" if money is left."""
+        return self.spent_up if self._short or self.budget.spent_dollars > self.budget.limit else ""
 
-    def _add(self, live: float = 0.0, settled: float = 0.0) -> None:
-        before = max(self._live, self._settled)
-        self._live += live
-        self._settled += settled
-        self.budget.spent += max(self._live, self._settled) - before
+    def _add(self, live_dollars: float = 0.0, settled_dollars: float = 0.0) -> None:
+        before = max(self._live_dollars, self._settled_dollars)
+        self._live_dollars += live_dollars
+        self._settled_dollars += settled_dollars
+        self.budget.spent_dollars += max(self._live_dollars, self._settled_dollars) - before

@@ -1,7 +1,7 @@
-"""The limits of servers, kept in one place for all workers of a cluster.
+"""Rate limits of model servers, shared by all workers of a cluster.
 
-`Office` is plain bookkeeping; on a cluster it is an actor of its own. Workers do not ask it call by call: a rate is
-leased for half a second at a time, and how many calls may be in flight is agreed twice a second.
+`RateLimitCoordinator` holds the state; on a cluster it is a Ray actor. Workers do not contact it for every call. They
+lease a rate for half a second at a time, and agree on the number of parallel calls twice a second.
 """
 
 from __future__ import annotations
@@ -16,42 +16,40 @@ from typing import Any
 from fullbench.models.net.rate_limits import CEILING, Pace, Rate, Throttle
 
 LEASE = 0.5
-AGREED = 0.5
-LONGEST_HOLD = 60.0
-SILENT = 10.0
+AGREEMENT_INTERVAL = 0.5
+LONGEST_HOLD = 60.0  # a server's longer wait is cut to this many seconds
+SILENT = 10.0  # must be several beats, or a slow run would lose its shares
 BEAT = 2.0
-SAME_JAM = 0.25
+SAME_JAM = 0.25  # an overload reported this soon after our own is the same one: do not halve the width twice
 
 
 @dataclass
-class _Place:
-    """What one worker may have in flight, and has."""
-
-    granted: int
+class _WorkerShare:
+    granted_calls: int
     using: int
 
 
 @dataclass
 class _Server:
-    """What is known of one server."""
+    """State of one server: rates, workers, last overload, and the end of the wait it asked for."""
 
     rates: dict[str, Pace] = field(default_factory=dict)
-    places: dict[str, _Place] = field(default_factory=dict)
-    jammed: float = float("-inf")
-    held: float = float("-inf")
+    places: dict[str, _WorkerShare] = field(default_factory=dict)
+    last_jam: float = float("-inf")
+    held_until: float = float("-inf")
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What a worker is told: calls it may have in flight, seconds to hold still, seconds since the last jam."""
+    """Reply to a worker: number of parallel calls, seconds to wait, seconds since the last overload."""
 
     calls: int
     hold: float
     jam: float
 
 
-class Office:
-    """Keeps the limits of every server for all who ask."""
+class RateLimitCoordinator:
+    """Holds the limits of every server for all runs on a cluster."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -60,19 +58,19 @@ class Office:
         self._closed = False
 
     def beat(self, run: str) -> bool:
-        """A run is there; False when this office is closing and another one is needed.
+        """Register a heartbeat of a run; return False if this coordinator is closing and a new one is needed.
 
-        A run that was killed falls silent, and what its workers held is free again.
+        Runs without a heartbeat for 10 seconds are closed, which frees the shares of their workers.
         """
         now = self._clock()
         if not self._closed:
             self._runs[run] = now
-        for silent in [name for name, seen in self._runs.items() if now - seen > SILENT]:
+        for silent in [name for name, last_beat in self._runs.items() if now - last_beat > SILENT]:
             self.close(silent)
         return not self._closed
 
     def close(self, run: str) -> bool:
-        """A run ends; True when it was the last one."""
+        """Remove a run; return True if it was the last one."""
         self._runs.pop(run, None)
         for server in self._servers.values():
             for worker in [name for name in server.places if name.startswith(run)]:
@@ -81,7 +79,7 @@ class Office:
         return self._closed
 
     def lease(self, server: str, what: str, per_minute: float, amount: float) -> float:
-        """Take so much of a rate; the seconds until it may be used. Of several limits the strictest counts."""
+        """Take an amount of a rate and return the seconds until it may be used. The strictest limit applies."""
         rates = self._server(server).rates
         if what not in rates:
             rates[what] = Pace(per_minute, self._clock)
@@ -89,27 +87,27 @@ class Office:
         return rates[what].take(amount)
 
     def agree(self, server: str, worker: str, using: int, ceiling: int | None) -> Grant:
-        """How many calls a worker may have in flight, now that it has `using`.
+        """Return how many parallel calls a worker may make, given that it makes `using` now.
 
-        A ceiling is shared evenly. What another worker may still be using is not given away, so that the sum stays
-        within the ceiling while shares change.
+        A ceiling is shared evenly. Calls that another worker may still be making are not given away, so that the sum
+        never exceeds the ceiling while shares change.
         """
         now, state = self._clock(), self._server(server)
-        granted = CEILING if ceiling is None else self._share(state.places, worker, using, ceiling)
-        return Grant(granted, max(0.0, state.held - now), now - state.jammed)
+        granted_calls = CEILING if ceiling is None else self._share(state.places, worker, using, ceiling)
+        return Grant(granted_calls, max(0.0, state.held_until - now), now - state.last_jam)
 
     def jam(self, server: str, wait: float | None) -> None:
-        """A server had too much to do, and asks for a wait where it says so."""
+        """Record that a server is overloaded, and the wait that it asked for, if any."""
         now, state = self._clock(), self._server(server)
-        state.jammed = now
-        state.held = max(state.held, now + min(wait or 0.0, LONGEST_HOLD))
+        state.last_jam = now
+        state.held_until = max(state.held_until, now + min(wait or 0.0, LONGEST_HOLD))
 
     def leave(self, server: str, worker: str) -> None:
-        """A worker has no call to this server any more."""
+        """Remove a worker that has no more calls to this server."""
         self._server(server).places.pop(worker, None)
 
-    def gone(self, worker: str) -> None:
-        """A worker is no more."""
+    def remove_worker(self, worker: str) -> None:
+        """Remove a worker that has ended or died."""
         for server in self._servers:
             self.leave(server, worker)
 
@@ -117,21 +115,21 @@ class Office:
         return self._servers.setdefault(server, _Server())
 
     @staticmethod
-    def _share(places: dict[str, _Place], worker: str, using: int, ceiling: int) -> int:
-        place_held = places.setdefault(worker, _Place(0, using))
-        each, rest = divmod(ceiling, len(places))
-        fair = each + (list(places).index(worker) < rest)
-        taken = sum(max(place.granted, place.using) for place in places.values() if place is not place_held)
-        place_held.granted, place_held.using = max(0, min(fair, ceiling - taken)), using
-        return place_held.granted
+    def _share(places: dict[str, _WorkerShare], worker: str, using: int, ceiling: int) -> int:
+        place_held = places.setdefault(worker, _WorkerShare(0, using))
+        each, remainder = divmod(ceiling, len(places))
+        fair = each + (list(places).index(worker) < remainder)
+        other_calls = sum(max(place.granted_calls, place.using) for place in places.values() if place is not place_held)
+        place_held.granted_calls, place_held.using = max(0, min(fair, ceiling - other_calls)), using
+        return place_held.granted_calls
 
 
 Call = Callable[..., Any]
-"""Calls a method of the office by its name and waits for what it says."""
+"""Calls a method of the coordinator by name and waits for its result."""
 
 
-class Branch:
-    """The office as a worker sees it: what `fullbench.models` asks when it is about to call a server."""
+class WorkerRateLimits:
+    """Client of the coordinator in a worker; `fullbench.models` uses it before each call."""
 
     def __init__(self, worker: str, call: Call) -> None:
         self._worker, self._call = worker, call
@@ -140,13 +138,11 @@ class Branch:
         return LeasedPace(per_minute, partial(self._call, "lease", server, what))
 
     def throttle(self, server: str, start: int, ceiling: int | None) -> Throttle:
-        return SharedThrottle(start, ceiling, _Line(self._worker, server, ceiling, self._call))
+        return SharedThrottle(start, ceiling, _ThrottleClient(self._worker, server, ceiling, self._call))
 
 
 @dataclass(frozen=True)
-class _Line:
-    """What one throttle says to the office, and hears."""
-
+class _ThrottleClient:
     worker: str
     server: str
     ceiling: int | None
@@ -164,9 +160,9 @@ class _Line:
 
 
 class LeasedPace(Pace):
-    """A rate of which a small part is held at a time: turns are handed out from it, and more is leased when it is used.
+    """A rate that is leased in small parts from the coordinator.
 
-    What is held is a stretch of time, from `_turn` to `_end`, in which this worker alone may ask at the full rate.
+    A lease is a span of time, from `_turn` to `_end`, in which only this worker may call at the full rate.
     """
 
     def __init__(
@@ -177,7 +173,7 @@ class LeasedPace(Pace):
         self._end = self._turn
 
     def take(self, amount: float = 1.0) -> float:
-        """Take a turn for `amount`; the seconds to wait for it."""
+        """Take a turn for `amount` and return the seconds to wait for it."""
         with self._lock:
             span, turn = amount * self._each, self._turn
             short = span - (self._end - self._turn)
@@ -192,36 +188,36 @@ class LeasedPace(Pace):
 
 
 class SharedThrottle(Throttle):
-    """A throttle that agrees with those of the other workers: one ceiling for all, and a jam slows all."""
+    """Throttle shared with other workers: one ceiling for all, and an overload slows all."""
 
     def __init__(
-        self, start: int, ceiling: int | None, line: _Line, clock: Callable[[], float] = time.monotonic
+        self, start: int, ceiling: int | None, line: _ThrottleClient, clock: Callable[[], float] = time.monotonic
     ) -> None:
         super().__init__(start, ceiling or CEILING, clock)
         self._line = line
-        self._granted = 0
-        self._held = self._agreed = float("-inf")
+        self._granted_calls = 0
+        self._held_until = self._agreed_at = float("-inf")
 
     async def enter(self) -> None:
-        """Wait for a free place and take it; where the server asked for a wait, for that as well."""
+        """Wait for a free place, and for the end of a wait that the server asked for."""
         self._agree()
-        while not self._granted:
-            await asyncio.sleep(AGREED / 2)
+        while not self._granted_calls:
+            await asyncio.sleep(AGREEMENT_INTERVAL / 2)
             self._agree()
         await super().enter()
-        if (left := self._held - self.clock()) > 0:
+        if (left := self._held_until - self.clock()) > 0:
             await asyncio.sleep(left)
 
     def leave(self) -> None:
         super().leave()
         self._agree()
 
-    def was_too_much(self, sent: float, wait: float | None = None) -> None:
-        """The server has too much to do: tell the others."""
-        news = sent >= self._halved or wait is not None
-        super().was_too_much(sent, wait)
+    def record_overload(self, sent_at: float, wait: float | None = None) -> None:
+        """Slow down, and inform the other workers."""
+        news = sent_at >= self._halved_at or wait is not None
+        super().record_overload(sent_at, wait)
         if news:
-            self._held = max(self._held, self.clock() + min(wait or 0.0, LONGEST_HOLD))
+            self._held_until = max(self._held_until, self.clock() + min(wait or 0.0, LONGEST_HOLD))
             self._line.jam(wait)
 
     async def close(self) -> None:
@@ -229,12 +225,12 @@ class SharedThrottle(Throttle):
 
     def _agree(self) -> None:
         now = self.clock()
-        if now - self._agreed < (AGREED if self._granted else AGREED / 4):
+        if now - self._agreed_at < (AGREEMENT_INTERVAL if self._granted_calls else AGREEMENT_INTERVAL / 4):
             return
-        self._agreed = now
+        self._agreed_at = now
         grant = self._line.agree(self._active)
-        self._granted = grant.calls
+        self._granted_calls = grant.calls
         self._ceiling = max(1, grant.calls)
         self.width = min(self.width, self._ceiling)
-        self._held = max(self._held, now + grant.hold)
-        super().was_too_much(now - grant.jam - SAME_JAM)
+        self._held_until = max(self._held_until, now + grant.hold)
+        super().record_overload(now - grant.jam - SAME_JAM)

@@ -1,4 +1,4 @@
-"""From the words of a command line or a study to an engine."""
+"""Build an engine from its spec: `here`, `ray`, `ray:HOST:PORT`, or a plugin."""
 
 from __future__ import annotations
 
@@ -12,41 +12,41 @@ from fullbench.studies.engines.run_jobs import HERE, Engine
 _OPTIONS = {"min": 1, "max": 1_000}
 
 
-def engine(spec: str) -> AbstractContextManager[Engine]:
-    """The engine that a spec names, to be entered for as long as a run takes.
+def engine_from_spec(spec: str) -> AbstractContextManager[Engine]:
+    """Return the engine of a spec as a context manager for one run.
 
     `here` is this machine. `ray` starts Ray on this machine; `ray:auto`, `ray:HOST:PORT` and `ray://HOST:PORT` join a
-    cluster. `?min=2&max=8` says how many workers each judge or contestant gets. Others enter by the door `engines`.
+    cluster. `?min=2&max=8` sets the number of workers per judge or contestant. Plugins of the type `engines` add
+    others.
     """
     head, _, query = spec.partition("?")
     kind, _, address = head.partition(":")
-    if kind not in plugin_entry_points.installed("engines"):
-        others = [name for name in plugin_entry_points.names("engines") if name not in {"here", "ray"}]
-        known = ", ".join(["here", "ray", "ray:auto", "ray:HOST:PORT", "ray://HOST:PORT", *others])
-        raise InputError(f"there is no engine {spec!r}; known: {known}")
-    opened: AbstractContextManager[Engine] = plugin_entry_points.load("engines", kind)(address, query)
-    return opened
+    if kind not in plugin_entry_points.installed_plugins("engines"):
+        plugin_names = [name for name in plugin_entry_points.plugin_names("engines") if name not in {"here", "ray"}]
+        known_specs = ", ".join(["here", "ray", "ray:auto", "ray:HOST:PORT", "ray://HOST:PORT", *plugin_names])
+        raise InputError(f"there is no engine {spec!r}; known: {known_specs}")
+    engine_context: AbstractContextManager[Engine] = plugin_entry_points.load_plugin("engines", kind)(address, query)
+    return engine_context
 
 
-def here(address: str, query: str) -> AbstractContextManager[Engine]:
-    """This machine."""
+def local_engine(address: str, query: str) -> AbstractContextManager[Engine]:
+    """Return the engine that runs calls in this process."""
     if address or query:
-        named = f"here:{address}" if address else f"here?{query}"
-        raise InputError(f"there is no engine {named!r}; the engine 'here' takes no address and no options")
+        spec = f"here:{address}" if address else f"here?{query}"
+        raise InputError(f"there is no engine {spec!r}; the engine 'here' takes no address and no options")
     return nullcontext(HERE)
 
 
-def ray(address: str, query: str) -> AbstractContextManager[Engine]:
-    """Ray, on this machine or a cluster."""
+def ray_engine(address: str, query: str) -> AbstractContextManager[Engine]:
+    """Return the Ray engine, on this machine or a cluster."""
     from fullbench.studies.engines.ray_cluster import Cluster
 
-    named = f"ray:{address}" if address else "ray"
-    least, most = _size(query, f"{named}?{query}")
-    return Cluster(named if address.startswith("//") else address, least, most).opened()
+    spec = f"ray:{address}" if address else "ray"
+    least, most = _parse_worker_range(query, f"{spec}?{query}")
+    return Cluster(spec if address.startswith("//") else address, least, most).connect()
 
 
-def _size(query: str, spec: str) -> tuple[int, int]:
-    """The fewest and the most workers."""
+def _parse_worker_range(query: str, spec: str) -> tuple[int, int]:
     size = dict(_OPTIONS)
     for name, word in parse_qsl(query, keep_blank_values=True):
         if name not in _OPTIONS:

@@ -1,4 +1,4 @@
-"""Stopping: once, and what is in flight is waited for; twice, and it is left."""
+"""Stopping a run: the first signal waits for calls in flight, the second abandons them."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-FAREWELL = 3.0
-"""Seconds that leaving at once may take: what is in flight is put on the bill in them."""
+FAREWELL_SECONDS = 3.0
+"""Maximum seconds in which an exiting process records its calls in flight."""
 
-SIGNALLED = {"interrupted": 130, "terminated": 143, "hung up": 129}
-"""Why a run was stopped from outside, and the exit code that says so: 128 and the number of the signal."""
+SIGNAL_EXIT_CODES = {"interrupted": 130, "terminated": 143, "hung up": 129}
+"""128 plus the number of the signal."""
 
 
 @dataclass
 class Stop:
-    """A flag that says: ask nothing more, but wait for what is in flight."""
+    """Flag that stops new calls; calls in flight are awaited."""
 
     reason: str = ""
-    tallies: list[Any] = field(default_factory=list, repr=False)
-    """What came of all work that this flag may stop, so that a run that ends by an error can still say it."""
+    job_counts: list[Any] = field(default_factory=list, repr=False)
+    """Lets a run that ends with an error report the counts of its jobs."""
     _farewells: list[Callable[[], None]] = field(default_factory=list, repr=False)
 
     def pull(self, reason: str) -> None:
         self.reason = self.reason or reason
 
     @contextmanager
-    def seen_off_by(self, farewell: Callable[[], None]) -> Iterator[None]:
-        """While this lasts, whoever leaves at once says so here first."""
+    def run_before_leaving(self, farewell: Callable[[], None]) -> Iterator[None]:
+        """Register a function that is called if the process exits while this context is open."""
         self._farewells.append(farewell)
         try:
             yield
@@ -37,8 +37,10 @@ class Stop:
             self._farewells.remove(farewell)
 
     def leave(self) -> None:
-        """Let everybody put on the bill what is in flight; in a thread of its own, for the one that leaves may hold the
-        very lock that this takes."""
+        """Let each job record the cost of its calls in flight.
+
+        Runs in its own thread, because the exiting thread may hold the lock that the jobs need.
+        """
 
         def say_farewell() -> None:
             for farewell in list(self._farewells):
@@ -47,4 +49,4 @@ class Stop:
 
         last = threading.Thread(target=say_farewell, daemon=True)
         last.start()
-        last.join(FAREWELL)
+        last.join(FAREWELL_SECONDS)

@@ -1,4 +1,4 @@
-"""Outcomes as a ledger can hold them, whoever made them."""
+"""Checks that the outcome of a task can be stored in a ledger."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from fullbench.core.call import Usage
 from fullbench.core.verdict import Failure, Verdict
 
 LARGEST = 1 << 63
-"""Whole numbers below this have a place in every database."""
+"""Smaller whole numbers fit into every database."""
 
 
-def keepable(outcome: Any, who: str, key: tuple[str, int]) -> Any:
-    """The outcome as it is, or the failure that stands for it where its numbers or texts cannot be held."""
-    if (reason := odd(outcome.usage)) or (reason := _odd_words(outcome)):
-        return Failure(key[0], who, key[1], f"what came cannot be kept: {reason}", sane(outcome.usage))
+def storable_outcome(outcome: Any, who: str, key: tuple[str, int]) -> Any:
+    """Return the outcome, or a failure if its numbers or texts cannot be stored."""
+    if (reason := usage_problem(outcome.usage)) or (reason := _text_problem(outcome)):
+        return Failure(key[0], who, key[1], f"what came cannot be kept: {reason}", sanitise_usage(outcome.usage))
     if isinstance(outcome, Verdict) and "\0" in outcome.text:
         return replace(outcome, text=outcome.text.replace("\0", "\ufffd"))
     return outcome
 
 
-def odd(usage: Usage) -> str:
-    """What in a usage is no amount of anything; nothing where all is well."""
-    if _plain(usage):
+def usage_problem(usage: Usage) -> str:
+    """Return a description of the first invalid number of a usage, or ""."""
+    if _is_plain_usage(usage):
         return ""
     for name in ("calls", "retries", "tokens_in", "tokens_out"):
         value = getattr(usage, name)
@@ -41,18 +41,25 @@ def odd(usage: Usage) -> str:
     return ""
 
 
-def _plain(usage: Usage) -> bool:
-    """Whether all is well at first sight, as it nearly always is: this is asked of every outcome."""
-    whole = (usage.calls, usage.retries, usage.tokens_in, usage.tokens_out, usage.cached or 0, usage.stored or 0)
-    if {*map(type, whole)} != {int} or min(whole) < 0 or max(whole) >= LARGEST:
+def _is_plain_usage(usage: Usage) -> bool:
+    """Fast check for the normal case, because it runs for every outcome."""
+    whole_numbers = (
+        usage.calls,
+        usage.retries,
+        usage.tokens_in,
+        usage.tokens_out,
+        usage.cached or 0,
+        usage.stored or 0,
+    )
+    if {*map(type, whole_numbers)} != {int} or min(whole_numbers) < 0 or max(whole_numbers) >= LARGEST:
         return False
     seconds, dollars = usage.seconds, usage.dollars or 0.0
     return type(seconds) is type(dollars) is float and 0 <= seconds < math.inf and 0 <= dollars < math.inf
 
 
-def sane(usage: Usage) -> Usage:
-    """What of a usage can be believed: the rest is nothing, and its price unknown."""
-    if not odd(usage):
+def sanitise_usage(usage: Usage) -> Usage:
+    """Return a usage with invalid numbers set to 0 and the price unknown."""
+    if not usage_problem(usage):
         return usage
     calls, retries, tokens_in, tokens_out = (
         value if isinstance(value, int) and 0 <= value < LARGEST else 0
@@ -62,7 +69,7 @@ def sane(usage: Usage) -> Usage:
     return Usage(calls, retries, tokens_in, tokens_out, None, max(0.0, seconds))
 
 
-def _odd_words(outcome: Any) -> str:
+def _text_problem(outcome: Any) -> str:
     for name in ("text", "error"):
         value = getattr(outcome, name, "")
         if not isinstance(value, str):

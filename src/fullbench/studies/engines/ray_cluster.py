@@ -1,8 +1,8 @@
-"""The engine of a cluster: Ray starts workers where there is room, and the run hands them their tasks.
+"""Ray engine: connects to a cluster, starts workers there and sends tasks to them.
 
-The run itself stays where it was started: it looks up what is due, counts the money and writes the ledger. Each worker
-holds a short queue; what it has ruled comes back within a moment and is kept before anything else. When a worker or its
-machine dies, what it had not given back is handed to another one: that alone is asked again.
+The run itself stays in the process that was started: it finds the tasks that are due, counts the money and writes the
+ledger. Each worker has a short queue. Its verdicts come back at once and are stored before anything else. If a worker
+or its machine dies, only its unfinished tasks go to other workers.
 """
 
 from __future__ import annotations
@@ -23,29 +23,36 @@ from types import ModuleType
 from typing import Any
 
 from fullbench.errors import EngineError, MissingExtra
-from fullbench.studies.engines.cluster_rate_limits import BEAT, Office
+from fullbench.studies.engines.cluster_rate_limits import BEAT, RateLimitCoordinator
 from fullbench.studies.engines.interrupt_handling import Stop
-from fullbench.studies.engines.run_jobs import Job, Tally
-from fullbench.studies.engines.task_transfer import Shelf
-from fullbench.studies.engines.worker_pool import LOOK_AROUND, LOST, Crew, Desk, contract
+from fullbench.studies.engines.job import Job
+from fullbench.studies.engines.run_jobs import JobCounts
+from fullbench.studies.engines.task_transfer import PictureStore
+from fullbench.studies.engines.worker_pool import (
+    HEAD_LOST_MESSAGE,
+    LOOK_AROUND,
+    ClusterRun,
+    WorkerPool,
+    build_worker_setup,
+)
 
 NAMESPACE = "fullbench"
 KNOCK_SECONDS = 5
-MISSED = 2
-"""A head that cannot be reached so many times in a row is gone."""
+MAX_MISSED_BEATS = 2
+"""The head counts as lost after this many failed connections in a row."""
 JOINS = 4
-"""How often a cluster is asked to let a laptop in. Ray starts a process on the head for each, by a fork that gRPC does
-not always survive (https://github.com/ray-project/ray/issues/63202): another try is another process."""
+"""Number of attempts to join a cluster from outside. Ray starts a process on the head for each, by a fork that gRPC
+does not always survive (https://github.com/ray-project/ray/issues/63202). A new attempt starts a new process."""
 _TRIES = 20
 _log = logging.getLogger("fullbench")
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """Where a cluster is, and how many workers each judge or contestant gets there.
+    """Address of a cluster, and the number of workers per judge or contestant.
 
-    Without an address Ray is started on this machine and ends with the run. There is one worker on every machine (on
-    every GPU for score models), at least `least` in all and `most` at most.
+    Without an address, Ray is started on this machine and ends with the run. Each machine (each GPU for score models)
+    gets one worker; the total is at least `least` and at most `most`.
     """
 
     address: str = ""
@@ -53,52 +60,58 @@ class Cluster:
     most: int = 1_000
 
     @contextmanager
-    def opened(self) -> Iterator[RayEngine]:
-        """Join the cluster, or start one, for as long as the run takes."""
+    def connect(self) -> Iterator[RayEngine]:
+        """Join or start the cluster for the duration of the run."""
         with nullcontext() if self.address else _token_of_its_own():
-            ray = _ray()
+            ray = _import_ray()
             run = uuid.uuid4().hex
             with _signals_kept():
-                office = _entered(ray, self.address, run)
-            desk = Desk(office, run, Shelf(ray.put))
+                coordinator = _join_with_retries(ray, self.address, run)
+            cluster_run = ClusterRun(coordinator, run, PictureStore(ray.put))
             try:
                 try:
-                    with _beating(ray, desk):
-                        yield RayEngine(ray, desk, self.least, self.most)
+                    with _send_heartbeats(ray, cluster_run):
+                        yield RayEngine(ray, cluster_run, self.least, self.most)
                 finally:
-                    with suppress(*_losses()):
-                        if not desk.head_lost and ray.is_initialized() and ray.get(office.close.remote(run)):
-                            ray.kill(office)
+                    with suppress(*_connection_errors()):
+                        if (
+                            not cluster_run.head_lost
+                            and ray.is_initialized()
+                            and ray.get(coordinator.close.remote(run))
+                        ):
+                            ray.kill(coordinator)
             finally:
                 with _signals_kept():
-                    if not desk.head_lost:  # without its head it would wait for that
+                    if not cluster_run.head_lost:  # shutdown would block until the head answers
                         ray.shutdown()
 
 
 class RayEngine:
-    """Asks by way of workers on a cluster."""
+    """Engine that makes calls through workers on a cluster."""
 
-    def __init__(self, ray: ModuleType, office: Desk, least: int, most: int) -> None:
-        self._ray, self._office = ray, office
+    def __init__(self, ray: ModuleType, cluster_run: ClusterRun, least: int, most: int) -> None:
+        self._ray, self._cluster_run = ray, cluster_run
         self._least, self._most = least, most
 
-    def sized(self, least: int, most: int) -> RayEngine:
-        """The same cluster with another number of workers for each judge or contestant."""
-        return RayEngine(self._ray, self._office, least, most)
+    def with_worker_range(self, least: int, most: int) -> RayEngine:
+        """Return an engine on the same cluster with other limits on the number of workers."""
+        return RayEngine(self._ray, self._cluster_run, least, most)
 
-    def ask(self, job: Job[Any], tasks: Iterable[Any], tally: Tally, stop: Stop) -> Iterator[Any]:
-        """One outcome for each task, as they come."""
+    def ask(self, job: Job, tasks: Iterable[Any], counts: JobCounts, stop: Stop) -> Iterator[Any]:
+        """Yield one outcome per task, in order of arrival."""
         size = self._least, self._most
         try:
-            with Crew(self._ray, contract(self._ray, self._office, job), job, tally, size) as crew:
+            with WorkerPool(
+                self._ray, build_worker_setup(self._ray, self._cluster_run, job), job, counts, size
+            ) as crew:
                 yield from crew.ask(iter(tasks), stop)
-        except _losses() as error:
+        except _connection_errors() as error:
             raise EngineError(
                 "the connection to the Ray cluster broke off; what was ruled is kept, and the same command goes on"
             ) from error
 
 
-def _ray() -> ModuleType:
+def _import_ray() -> ModuleType:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
         import ray
@@ -108,21 +121,20 @@ def _ray() -> ModuleType:
     return module
 
 
-def _losses() -> tuple[type[Exception], ...]:
-    """What Ray raises when the way to the cluster is lost."""
+def _connection_errors() -> tuple[type[Exception], ...]:
     remote: type[Exception] = import_module("grpc").RpcError
     return ConnectionError, remote
 
 
-def _entered(ray: ModuleType, address: str, run: str) -> Any:
-    """Join the cluster and say who we are; the office there. Whoever is thrown out at the door knocks again."""
+def _join_with_retries(ray: ModuleType, address: str, run: str) -> Any:
+    """Join the cluster, register the run and return the rate-limit coordinator; retry if `ray://` drops us."""
     if ray.is_initialized():
         raise EngineError("this process is connected to a Ray cluster already; end that with ray.shutdown() first")
     tries = 1
     while True:
         try:
-            _join(ray, address)
-            return _office(ray, run)
+            _join_cluster(ray, address)
+            return _get_coordinator(ray, run)
         except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
             ray.shutdown()
             if not address:
@@ -130,13 +142,13 @@ def _entered(ray: ModuleType, address: str, run: str) -> Any:
             outside = address.startswith("ray://") and isinstance(error, ConnectionError)
             if tries >= JOINS or not outside or isinstance(error, ConnectionRefusedError):
                 raise EngineError(
-                    f"the Ray cluster at {address!r} cannot be joined ({_reason(error)}); {_advice(error)}"
+                    f"the Ray cluster at {address!r} cannot be joined ({_error_reason(error)}); {_join_advice(error)}"
                 ) from error
-            _log.warning("the Ray cluster at %s did not let us in, trying again (%s)", address, _reason(error))
+            _log.warning("the Ray cluster at %s did not let us in, trying again (%s)", address, _error_reason(error))
             tries += 1
 
 
-def _advice(error: Exception) -> str:
+def _join_advice(error: Exception) -> str:
     if "auth" in str(error).lower() and "token" in str(error).lower():
         return (
             "it asks for a token: copy ~/.ray/auth_token of its head to every machine, and set RAY_AUTH_MODE=token "
@@ -147,8 +159,8 @@ def _advice(error: Exception) -> str:
     )
 
 
-def _join(ray: ModuleType, address: str) -> None:
-    _hush()
+def _join_cluster(ray: ModuleType, address: str) -> None:
+    _silence_ray()
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR, "namespace": NAMESPACE}
     if not address:
         try:
@@ -156,32 +168,33 @@ def _join(ray: ModuleType, address: str) -> None:
         except Exception as error:
             ray.shutdown()
             raise EngineError(
-                f"Ray could not be started on this machine ({_reason(error)}); what is in the ledger is kept: try "
+                f"Ray could not be started on this machine ({_error_reason(error)}); what is in the ledger is "
+                "kept: try "
                 "again when the machine has more time and memory to spare, or without Ray (--engine here)"
             ) from error
         return
-    _knock(address)
+    _check_reachable(address)
     ray.init(address=address, **quiet)
 
 
-def _reason(error: Exception) -> str:
-    """Why it failed, in one line: the last one where that is a traceback's, else the first."""
+def _error_reason(error: Exception) -> str:
+    """Return the last line of a traceback, else the first line."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return (lines[-1] if "Error" in lines[-1] else lines[0]).rstrip(".")
 
 
-def _hush() -> None:
-    """Keep Ray from writing its news to standard output, between our tables; it has no setting for that.
+def _silence_ray() -> None:
+    """Stop Ray from printing to standard output between our tables; it has no setting for that.
 
-    A version of Ray that does it by another name is merely loud.
+    If a version of Ray renames the patched function, its messages are printed, but nothing breaks.
     """
     inside: Any = import_module("ray._private.worker")
     if hasattr(inside, "print_to_stdstream"):
         inside.print_to_stdstream = lambda *_, **__: None
 
 
-def _knock(address: str) -> None:
-    """See whether anybody is there at all: Ray itself would wait for minutes."""
+def _check_reachable(address: str) -> None:
+    """Test the port first, because Ray itself would wait for minutes."""
     host, colon, port = address.removeprefix("ray://").rpartition(":")
     if not colon:
         return
@@ -191,20 +204,19 @@ def _knock(address: str) -> None:
         return
 
 
-def _office(ray: ModuleType, run: str) -> Any:
-    """The office that keeps the limits of all runs on this cluster; made where there is none."""
+def _get_coordinator(ray: ModuleType, run: str) -> Any:
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     near = NodeAffinitySchedulingStrategy(node_id=ray.get_runtime_context().get_node_id(), soft=True)
-    actor = ray.remote(Office).options(
+    actor = ray.remote(RateLimitCoordinator).options(
         name="limits", lifetime="detached", get_if_exists=True, num_cpus=0, max_restarts=-1, max_task_retries=-1,
         scheduling_strategy=near,
     )  # fmt: skip
     for _ in range(_TRIES):
         try:
-            office = actor.remote()
-            if ray.get(office.beat.remote(run)):
-                return office
+            coordinator = actor.remote()
+            if ray.get(coordinator.beat.remote(run)):
+                return coordinator
         except ray.exceptions.RayActorError:
             pass
         time.sleep(0.1)
@@ -213,8 +225,7 @@ def _office(ray: ModuleType, run: str) -> Any:
 
 @contextmanager
 def _token_of_its_own() -> Iterator[None]:
-    """A token for a Ray that lives as long as the run. Ray would write one into the home folder, and every `ray start`
-    after that would ask for it."""
+    """Otherwise Ray writes a token into the home folder, and every later `ray start` requires it."""
     names = ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
     if any(name in os.environ for name in names):
         yield
@@ -228,33 +239,34 @@ def _token_of_its_own() -> Iterator[None]:
 
 
 @contextmanager
-def _beating(ray: ModuleType, desk: Desk) -> Iterator[None]:
-    """Tell the office now and then that this run is there, and see whether the head still is: Ray itself says nothing
-    for a minute, and then ends this process without a sentence."""
+def _send_heartbeats(ray: ModuleType, cluster_run: ClusterRun) -> Iterator[None]:
+    """Also check that the head is alive; if not, Ray is silent for a minute and then ends this process without a
+    message.
+    """
     over = threading.Event()
     outside = ray.util.client.ray.is_connected()
     head = "" if outside else str(ray.get_runtime_context().gcs_address)
-    desk.nodes = tuple(ray.nodes())
+    cluster_run.nodes = tuple(ray.nodes())
 
     def look() -> None:
-        with suppress(*_losses(), ray.exceptions.RayError, RuntimeError):
+        with suppress(*_connection_errors(), ray.exceptions.RayError, RuntimeError):
             while not over.wait(LOOK_AROUND) and ray.is_initialized():
-                desk.nodes = tuple(ray.nodes())
+                cluster_run.nodes = tuple(ray.nodes())
 
     def beat() -> None:
-        missed = 0
-        with suppress(*_losses()):
+        missed_beats = 0
+        with suppress(*_connection_errors()):
             while not over.wait(BEAT) and ray.is_initialized():
                 try:
-                    _knock(head)
-                    missed = 0
+                    _check_reachable(head)
+                    missed_beats = 0
                 except OSError:
-                    missed += 1
-                if missed >= MISSED:
-                    desk.head_lost = time.monotonic()
-                    _log.error("%s", LOST)
+                    missed_beats += 1
+                if missed_beats >= MAX_MISSED_BEATS:
+                    cluster_run.head_lost = time.monotonic()
+                    _log.error("%s", HEAD_LOST_MESSAGE)
                     return
-                desk.office.beat.remote(desk.run)
+                cluster_run.coordinator.beat.remote(cluster_run.run)
 
     threads = [threading.Thread(target=work, name="beating", daemon=True) for work in (beat, look)]
     for thread in threads:
@@ -264,12 +276,12 @@ def _beating(ray: ModuleType, desk: Desk) -> Iterator[None]:
     finally:
         over.set()
         for thread in threads:
-            thread.join(None if not desk.head_lost else 0.1)
+            thread.join(None if not cluster_run.head_lost else 0.1)
 
 
 @contextmanager
 def _signals_kept() -> Iterator[None]:
-    """Ray takes over the signals of the process; they stay as they were."""
+    """Restore the signal handlers that Ray replaces."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,4 +1,4 @@
-"""What a worker elsewhere makes of what it was sent."""
+"""Build a judge or contestant on a remote worker, and check that it is the same as in the run."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from fullbench.core.judge import Judge, models_of
 from fullbench.errors import EngineError, FullbenchError
 
 
-class _Named(Protocol):
+class _HasName(Protocol):
     @property
     def name(self) -> str: ...
 
 
-_Made = TypeVar("_Made", bound=_Named)
+_NamedType = TypeVar("_NamedType", bound=_HasName)
 
 
 def wants_gpu(who: object) -> bool:
-    """Whether it computes by itself, on a GPU where there is one: it, or a model it asks, has a device, not the CPU."""
+    """Return True if a judge or one of its models computes on a device other than the CPU."""
     parts = (who, *(models_of(who) or () if isinstance(who, Judge) else ()))
     devices = (getattr(part, "device", "cpu") for part in parts)
     return any(isinstance(device, str) and not device.startswith("cpu") for device in devices)
 
 
-def remade(name: str, make: Callable[[str], _Made], recipe: str | _Made) -> _Made:
-    """The judge or contestant called `name`, made from its spec where one was given.
+def rebuild_from_spec(name: str, make: Callable[[str], _NamedType], recipe: str | _NamedType) -> _NamedType:
+    """Return the judge or contestant called `name`, built from its spec if `recipe` is one.
 
-    The name tells what can change a ruling, so that a machine where the same spec means something else (other files,
-    another precision, another version) is found out before it asks anything.
+    The name contains everything that can change a verdict. A machine where the same spec means something else (other
+    files, another precision, another version) is therefore detected before its first call.
     """
     if not isinstance(recipe, str):
         return recipe
     try:
         judge_or_model = make(recipe)
     except FullbenchError as error:
-        # A spec that the run itself could make, or it would not have come so far: something is not on this machine.
+        # The run has built this spec before, so something is missing on this machine.
         raise EngineError(
             f"the worker on {platform.node()} cannot make {recipe!r}: {error}; install there what brings it, a "
             "plugin or an extra, as where the run was started"

@@ -1,149 +1,106 @@
-"""The work of a run: ask what is due, keep what comes back, stop when told.
+"""Job runner: find the tasks that are due, make the calls, store each outcome, stop on request.
 
-Answering and hearing are the same work: tasks stream in, those that the ledger knows are passed over, the rest are
-asked, each outcome is kept before the next is waited for. Memory does not grow with the number of tasks. An engine
-decides only where the asking is done: looking up, counting money and keeping stay in the process that was started.
+Answering and judging are the same work. Tasks stream in, those in the ledger are skipped, and the rest are called. Each
+outcome is stored before the next one is awaited. Memory does not grow with the number of tasks. An engine only decides
+where calls are made: lookup, budget and storage stay in the process that was started.
 """
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice, takewhile
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Protocol
 
 from fullbench.core.call import NOTHING, Usage
-from fullbench.core.verdict import Failure, Reader
+from fullbench.core.verdict import NOT_READ, Failure, ReplyReading
 from fullbench.errors import FullbenchError
-from fullbench.models.net.budget_check import paid_by
-from fullbench.models.net.cancellation import halted_by
+from fullbench.models.net.budget_check import charge_calls_to
+from fullbench.models.net.cancellation import stop_calls_when
 from fullbench.studies.engines.budget import Budget
 from fullbench.studies.engines.interrupt_handling import Stop
-from fullbench.studies.engines.outcome_records import keepable, sane
+from fullbench.studies.engines.job import Job, Key
+from fullbench.studies.engines.outcome_records import sanitise_usage, storable_outcome
 
 LOOKUP = 512
 SLOW_LOOKUP, MOST_LOOKED_UP = 0.05, 4_096
-"""Where looking up takes longer, as in a ledger that is far away, it is done ahead from then on, for more at a time
-whenever it was waited for, so many at the most."""
+"""A slower lookup (in seconds), as in a remote ledger, is done ahead from then on. The chunk grows up to the maximum
+each time the run had to wait for it."""
 HOPELESS = 20
-"""After so many faults and failures, and no ruling ever, nothing but more of them is to be expected."""
+"""After this many unusable verdicts and failures without any usable verdict, a job is stopped."""
 SAMPLE = 200
-"""So many letters are shown of what somebody said."""
-Key = tuple[str, int]
-Task = TypeVar("Task")
+"""Maximum number of characters shown of a reply or error."""
 
 
 @dataclass
-class Tally:
-    """What came of one judge's or contestant's work. `workers` are those of a cluster that ask right now.
+class JobCounts:
+    """Progress and result of one job (a judge or contestant). `workers` counts active workers on a cluster.
 
-    `lasting` counts the failures that no later call can mend, `passed_over` those of earlier runs, which were not asked
-    again. `stopped` says why not everything was asked, `unasked` counts what was not since the money was spent.
+    `permanent_failures` counts failures that no later call can fix, `skipped_count` those of earlier runs, which were
+    not called again. `stop_reason` says why tasks are left; `over_budget_count` counts those left for lack of money.
     """
 
     name: str
-    known: int = 0
-    asked: int = 0
-    done: int = 0
+    stored_count: int = 0
+    started_count: int = 0
+    finished_count: int = 0
     faults: Counter[str] = field(default_factory=Counter)
     replies: Counter[str] = field(default_factory=Counter)
-    """How replies were read: `signed`, `unsigned` (see `Reader`), `cut off`, `thoughts alone` and `wordless`, which
-    left no ruling, and `estimated`, whose tokens the server did not count."""
-    served: Counter[str] = field(default_factory=Counter)
-    """The models that servers say have answered, where they say so."""
+    """Kinds of replies: `signed`, `unsigned` (see `ReplyReading`); `cut off`, `thoughts alone`, `wordless` (all
+    unreadable); `estimated` (the server did not count tokens)."""
+    served_models: Counter[str] = field(default_factory=Counter)
+    """Models that servers report to have answered."""
     model: str = ""
-    """The model that a judge asks: a label may stand in the judge's own name."""
+    """The model that a judge calls; the judge's own name may be a label."""
     failures: Counter[str] = field(default_factory=Counter)
     usage: Usage = NOTHING
-    stopped: str = ""
+    stop_reason: str = ""
     seconds: float = 0.0
     workers: int = 0
     notices: tuple[str, ...] = ()
-    """Notices of the ledger about names, such as settings that it added."""
-    lasting: int = 0
-    passed_over: int = 0
-    unasked: int = 0
+    """Notices of the ledger about names, such as added settings."""
+    permanent_failures: int = 0
+    skipped_count: int = 0
+    over_budget_count: int = 0
     sample: str = ""
-    """The last reply that was not what was asked for, or the last error; the first words of it."""
+    """Start of the last unusable reply or error."""
 
     @property
-    def failed(self) -> int:
+    def failure_count(self) -> int:
         return sum(self.failures.values())
 
     @property
     def in_flight(self) -> int:
-        return self.asked - self.done - self.failed
+        return self.started_count - self.finished_count - self.failure_count
 
     @property
-    def hopeless(self) -> bool:
-        """Whether nothing but faults and failures came, so many times that nothing else is to be expected."""
-        ruled = self.done - self.faults.total()
-        return not ruled and self.faults["unreadable"] + self.faults["refused"] + self.failed >= HOPELESS
+    def is_hopeless(self) -> bool:
+        """True after at least `HOPELESS` unusable verdicts and failures without one usable verdict."""
+        verdict_count = self.finished_count - self.faults.total()
+        return not verdict_count and self.faults["unreadable"] + self.faults["refused"] + self.failure_count >= HOPELESS
 
 
 class Watch(Protocol):
-    """Whoever wants to see how it goes. Called from the thread that works."""
+    """Observer of progress, called from the working thread."""
 
-    def step(self, tally: Tally) -> None: ...
-
-
-Ask = Callable[[Iterable[Any]], Iterator[Any]]
-"""Takes tasks lazily and gives one outcome for each, in any order."""
-
-
-class Recipe(Protocol):
-    """How a worker elsewhere comes to ask: it is sent there, and called there. `gpu` says whether one would help."""
-
-    @property
-    def gpu(self) -> bool: ...
-
-    def __call__(self) -> Ask: ...
-
-
-def _itself(task: Any) -> Any:
-    return task
-
-
-@dataclass(frozen=True)
-class Job(Generic[Task]):
-    """One judge's or contestant's work: where tasks come from, which are known, how to ask, where outcomes go."""
-
-    name: str
-    tasks: Callable[[], Iterable[Task]]
-    key: Callable[[Task], Key]
-    known: Callable[[Sequence[Key]], set[Key]]
-    enter: Callable[[Sequence[Task]], None]
-    ask: Ask
-    recipe: Recipe
-    settles: Callable[[Any], Key]
-    keep: Callable[[Any], None]
-    sole: Callable[[], AbstractContextManager[Any]]
-    flush: Callable[[], None]
-    notices: tuple[str, ...] = ()
-    failed_for_good: Callable[[], Collection[Key]] = frozenset
-    """The tasks of earlier runs that no call can do, asked for once."""
-    proven: Callable[[], bool] = lambda: True
-    """Whether it has ever brought what it was asked for; one that has not is given up after `HOPELESS` tries."""
-    asked: Callable[[Task], Task] = _itself
-    """What is handed on in the place of a task that is due."""
+    def step(self, counts: JobCounts) -> None: ...
 
 
 class Engine(Protocol):
-    """Where the asking is done."""
+    """Place where calls are made."""
 
-    def ask(self, job: Job[Any], tasks: Iterable[Any], tally: Tally, stop: Stop) -> Iterator[Any]:
-        """One outcome for each task, as they come. Tasks are pulled only when there is room for them."""
+    def ask(self, job: Job, tasks: Iterable[Any], counts: JobCounts, stop: Stop) -> Iterator[Any]:
+        """Yield one outcome per task, in any order. Tasks are pulled only when there is room for them."""
 
 
 class Here:
-    """This machine, this process."""
+    """Engine that makes calls in this process."""
 
-    def ask(self, job: Job[Any], tasks: Iterable[Any], tally: Tally, stop: Stop) -> Iterator[Any]:
+    def ask(self, job: Job, tasks: Iterable[Any], counts: JobCounts, stop: Stop) -> Iterator[Any]:
         return job.ask(tasks)
 
 
@@ -151,239 +108,258 @@ HERE = Here()
 
 
 @dataclass(frozen=True)
-class Insistence:
-    """What is asked although it seems to be no use: a judge that has ruled on nothing so far (`anyway`), and what
-    failed for good before (`again`)."""
+class RetryPolicy:
+    """Calls that are made although they seem useless.
+
+    `anyway`: continue with a judge that has produced only unusable verdicts. `again`: retry permanent failures.
+    """
 
     anyway: bool = False
     again: bool = False
 
 
-USUAL = Insistence()
+DEFAULT_RETRY_POLICY = RetryPolicy()
 
 
-def work(
-    jobs: Sequence[Job[Any]],
+def run_all_jobs(
+    jobs: Sequence[Job],
     *,
     engine: Engine = HERE,
     budget: Budget | None = None,
     stop: Stop | None = None,
     watch: Watch | None = None,
-    insist: Insistence = USUAL,
-) -> list[Tally]:
-    """Do all jobs, side by side when there are several, each in a thread of its own.
+    retry_policy: RetryPolicy = DEFAULT_RETRY_POLICY,
+) -> list[JobCounts]:
+    """Run all jobs in parallel, each in its own thread.
 
-    A call that fails is counted and its task stays due. What makes every call fail stops all jobs and is raised, after
-    what came back has been kept.
+    A failed call is counted and its task stays due. An error that makes every call fail stops all jobs. It is raised
+    after the outcomes have been stored.
     """
     stop = stop or Stop()
-    tallies = [Tally(job.name, notices=job.notices) for job in jobs]
-    stop.tallies += tallies
+    job_counts = [JobCounts(job.name, notices=job.notices) for job in jobs]
+    stop.job_counts += job_counts
 
-    def one(job: Job[Any], tally: Tally) -> None:
-        started = time.monotonic()
+    def run_job(job: Job, counts: JobCounts) -> None:
+        start_time = time.monotonic()
         try:
-            worker = _Work(job, tally, stop, budget, insist)
-            with job.sole(), stop.seen_off_by(worker.leave):
-                worker.do(engine, watch)
+            worker = _JobRun(job, counts, stop, budget, retry_policy)
+            with job.hold_lock(), stop.run_before_leaving(worker.leave):
+                worker.run(engine, watch)
         except BaseException:
             stop.pull("another one failed")
             raise
         finally:
-            tally.seconds = time.monotonic() - started
+            counts.seconds = time.monotonic() - start_time
 
     if len(jobs) == 1:
-        one(jobs[0], tallies[0])
+        run_job(jobs[0], job_counts[0])
     elif jobs:
         with ThreadPoolExecutor(max_workers=len(jobs), thread_name_prefix="fullbench") as pool:
-            futures = [pool.submit(one, job, tally) for job, tally in zip(jobs, tallies, strict=True)]
+            futures = [pool.submit(run_job, job, counts) for job, counts in zip(jobs, job_counts, strict=True)]
         for future in futures:
             future.result()
-    return tallies
+    return job_counts
 
 
-class _Work:
-    """One job while it is done. `_open` are the keys that were looked up and are not done, in flight or about to be.
+class _JobRun:
+    """A running job. `_open` has the keys that were looked up and are not finished.
 
-    Once the money is spent, `_handed_back` are tasks that were given out and not asked, and `_left` the one that was
-    not given out any more.
+    After the money is spent, `_handed_back` counts tasks that were started but not called, and `_left` the one that was
+    not started.
     """
 
-    def __init__(self, job: Job[Any], tally: Tally, stop: Stop, budget: Budget | None, insist: Insistence) -> None:
-        self._job, self._tally, self._stop, self._insist = job, tally, stop, insist
+    def __init__(
+        self, job: Job, counts: JobCounts, stop: Stop, budget: Budget | None, retry_policy: RetryPolicy
+    ) -> None:
+        self._job, self._counts, self._stop, self._retry_policy = job, counts, stop, retry_policy
         self._share = None if budget is None else budget.share()
         self._open: set[Key] = set()
         self._in_flight: dict[Key, None] = {}
         self._spent_up = False
         self._handed_back = self._left = 0
-        # Read before the name is held, which may be on its way: what another run finds hopeless until then is asked
-        # once more.
-        self._gone = frozenset() if insist.again else frozenset(job.failed_for_good())
+        # Read before `job.hold_lock()` locks the name. Failures that another run adds in between are called once more.
+        self._failed_keys = frozenset() if retry_policy.again else frozenset(job.failed_keys())
 
-    def do(self, engine: Engine, watch: Watch | None) -> None:
-        """Ask what is due, and keep what comes back."""
+    def run(self, engine: Engine, watch: Watch | None) -> None:
+        """Make the calls that are due and store the outcomes."""
         job = self._job
         try:
-            with paid_by(self._share), halted_by(lambda: bool(self._stop.reason)):
+            with charge_calls_to(self._share), stop_calls_when(lambda: bool(self._stop.reason)):
                 due = self._due()
-                for outcome in engine.ask(job, self._asked(due), self._tally, self._stop):
-                    if _not_asked(outcome):
+                for outcome in engine.ask(job, self._tasks_to_start(due), self._counts, self._stop):
+                    if _was_not_started(outcome):
                         self._hand_back(outcome)
                     else:
                         self._count(self._keep(outcome))
                     if watch is not None:
-                        watch.step(self._tally)
+                        watch.step(self._counts)
             if self._spent_up:
-                self._tally.asked -= self._handed_back
-                rest = sum(1 for _ in takewhile(lambda _: not self._stop.reason, due))
-                self._tally.unasked = self._handed_back + self._left + rest
+                self._counts.started_count -= self._handed_back
+                remaining_count = sum(1 for _ in takewhile(lambda _: not self._stop.reason, due))
+                self._counts.over_budget_count = self._handed_back + self._left + remaining_count
         finally:
-            job.flush()
+            job.ledger.flush()
 
-    def _asked(self, due: Iterator[tuple[Key, Any]]) -> Iterator[Any]:
-        tally, share = self._tally, self._share
+    def _tasks_to_start(self, due: Iterator[tuple[Key, Any]]) -> Iterator[Any]:
+        counts, share = self._counts, self._share
         for key, task in due:
-            if self._stop.reason or tally.stopped:
-                tally.stopped, self._left = tally.stopped or self._stop.reason, 1
+            if self._stop.reason or counts.stop_reason:
+                counts.stop_reason, self._left = counts.stop_reason or self._stop.reason, 1
                 return
             if share is not None and not share.reserve():
-                tally.stopped, self._left, self._spent_up = share.spent_up, 1, True
+                counts.stop_reason, self._left, self._spent_up = share.spent_up, 1, True
                 return
-            tally.asked += 1
+            counts.started_count += 1
             self._in_flight[key] = None
             yield task
 
     def _due(self) -> Iterator[tuple[Key, Any]]:
-        """The tasks that are neither known nor in flight, looked up and entered some hundreds at a time.
+        """Yield tasks that are neither stored nor in flight, in chunks of at least 512.
 
-        Where that takes long, the next ones are looked up while those before are asked.
+        If the lookup is slow, the next chunk is looked up while the calls of the last one run.
         """
-        job, tally, gone, source = self._job, self._tally, self._gone, iter(self._job.tasks())
+        job, counts, failed_keys, source = self._job, self._counts, self._failed_keys, iter(self._job.tasks())
         size, ahead = LOOKUP, False
-        with ThreadPoolExecutor(max_workers=1, thread_name_prefix="fullbench-lookup") as aside:
+        with ThreadPoolExecutor(max_workers=1, thread_name_prefix="fullbench-lookup") as lookup_pool:
             chunk = list(islice(source, size))
-            look: Callable[[], tuple[dict[Key, Any], int]] = partial(self._looked_up, chunk, gone, frozenset())
+            look: Callable[[], tuple[dict[Key, Any], int]] = partial(self._look_up_due, chunk, failed_keys, frozenset())
             while chunk:
-                started, busy = time.monotonic(), time.thread_time()
+                start_time, busy = time.monotonic(), time.thread_time()
                 due, over = look()
-                # What this thread was busy with takes as long in another, and both would wait for one interpreter.
-                if time.monotonic() - started - (time.thread_time() - busy) > SLOW_LOOKUP:
+                # CPU time does not count: a second thread would need as much, and both would wait for the GIL.
+                if time.monotonic() - start_time - (time.thread_time() - busy) > SLOW_LOOKUP:
                     size, ahead = min(4 * size, MOST_LOOKED_UP), True
-                tally.known += len(chunk) - len(due) - over
-                tally.passed_over += over
-                # Before the next look: what is open then is not asked again, and what no longer is, it finds.
+                counts.stored_count += len(chunk) - len(due) - over
+                counts.skipped_count += over
+                # Must happen before the next lookup: an open key is not called again, a closed one is in the ledger.
                 self._open.update(due)
                 if ahead and (chunk := list(islice(source, size))):
-                    look = aside.submit(self._looked_up, chunk, gone, self._still_open(chunk)).result
+                    look = lookup_pool.submit(self._look_up_due, chunk, failed_keys, self._still_open(chunk)).result
                 for key, task in due.items():
-                    yield key, job.asked(task)
+                    yield key, job.prepare_task(task)
                 if not ahead:
                     chunk = list(islice(source, size))
-                    look = partial(self._looked_up, chunk, gone, self._still_open(chunk))
+                    look = partial(self._look_up_due, chunk, failed_keys, self._still_open(chunk))
 
     def _still_open(self, chunk: Sequence[Any]) -> frozenset[Key]:
-        """Those of some tasks that were handed out before and are not done."""
+        """Return the keys in this chunk that were handed out before and are not finished."""
         return frozenset(self._open.intersection(map(self._job.key, chunk)))
 
-    def _looked_up(
-        self, chunk: Sequence[Any], gone: frozenset[Key], still_open: frozenset[Key]
+    def _look_up_due(
+        self, chunk: Sequence[Any], failed_keys: frozenset[Key], still_open: frozenset[Key]
     ) -> tuple[dict[Key, Any], int]:
-        """The tasks of a chunk that are due, which are entered, and how many of it failed for good before."""
+        """Return the due tasks of a chunk and the number of permanent failures; enter the due tasks in the ledger."""
         job = self._job
-        job.flush()
+        job.ledger.flush()
         keys = [job.key(task) for task in chunk]
-        known = job.known(keys) | still_open
-        over = gone.intersection(keys) - known
-        due = {key: task for key, task in zip(keys, chunk, strict=True) if key not in known and key not in over}
+        stored_keys = job.stored_keys(keys) | still_open
+        skipped_keys = failed_keys.intersection(keys) - stored_keys
+        due = {
+            key: task
+            for key, task in zip(keys, chunk, strict=True)
+            if key not in stored_keys and key not in skipped_keys
+        }
         if not self._spent_up:
             job.enter(list(due.values()))
-        return due, len(over)
+        return due, len(skipped_keys)
 
     def _hand_back(self, outcome: Failure) -> None:
-        """A task for whose call there was no money: nothing was asked, and it stays due."""
-        tally, key = self._tally, self._job.settles(outcome)
+        """Return a task that no money was left for: no call was made, and it stays due."""
+        counts, key = self._counts, outcome_key(outcome)
         self._open.discard(key)
         self._in_flight.pop(key, None)
         self._handed_back += 1
-        tally.stopped, self._spent_up = tally.stopped or outcome.error, True
+        counts.stop_reason, self._spent_up = counts.stop_reason or outcome.error, True
         if self._share is not None:
             self._share.give_back()
 
     def _keep(self, outcome: Any) -> Any:
-        """Keep an outcome; one that cannot be kept is a failure of its case, with what is known of its cost."""
+        """Store an outcome; if that fails, store a failure of its case with the known cost."""
         job = self._job
-        key = job.settles(outcome)
-        sound = keepable(outcome, job.name, key)
-        if isinstance(sound, Failure) and sound.kind == "unasked":  # it was asked in part, which was paid for
+        key = outcome_key(outcome)
+        sound = storable_outcome(outcome, job.name, key)
+        if isinstance(sound, Failure) and sound.kind == "unasked":  # some of its calls were made and paid
             sound = replace(sound, kind="passing")
         try:
             job.keep(sound)
         except FullbenchError:
             raise
         except Exception as error:  # noqa: BLE001 (whatever it is, it is this outcome's and no other's)
-            sound = Failure(key[0], job.name, key[1], f"it could not be kept ({_words(error)})", sane(outcome.usage))
+            sound = Failure(
+                key[0], job.name, key[1], f"it could not be kept ({_error_text(error)})", sanitise_usage(outcome.usage)
+            )
             job.keep(sound)
         self._open.discard(key)
         self._in_flight.pop(key, None)
         return sound
 
     def _count(self, outcome: Any) -> None:
-        tally = self._tally
-        tally.usage += outcome.usage
+        counts = self._counts
+        counts.usage += outcome.usage
         if isinstance(outcome, Failure):
-            tally.failures[outcome.error] += 1
-            tally.lasting += outcome.kind == "permanent"
-            tally.sample = _first_words(outcome.error)
+            counts.failures[outcome.error] += 1
+            counts.permanent_failures += outcome.kind == "permanent"
+            counts.sample = _first_words(outcome.error)
         else:
-            tally.done += 1
+            counts.finished_count += 1
             fault = getattr(outcome, "fault", None)
             if fault:
-                tally.faults[fault] += 1
-                tally.sample = _first_words(getattr(outcome, "text", "")) or tally.sample
-            tally.replies.update(_read_as(outcome))
+                counts.faults[fault] += 1
+                counts.sample = _first_words(getattr(outcome, "text", "")) or counts.sample
+            counts.replies.update(_reply_kinds(outcome))
             if (replies := getattr(outcome, "exchanges", ())) and replies[-1].served:
-                tally.served[replies[-1].served] += 1
+                counts.served_models[replies[-1].served] += 1
         if self._share is not None:
             self._share.pay(outcome.usage)
-        if not self._insist.anyway and not tally.stopped and tally.hopeless and not self._job.proven():
-            wrong = tally.faults["unreadable"] + tally.faults["refused"] + tally.failed
-            tally.stopped = (
-                f"{wrong} replies and no ruling among them; the last: {tally.sample!r}. Look at its server and its "
+        if (
+            not self._retry_policy.anyway
+            and not counts.stop_reason
+            and counts.is_hopeless
+            and not self._job.has_succeeded
+        ):
+            wrong = counts.faults["unreadable"] + counts.faults["refused"] + counts.failure_count
+            counts.stop_reason = (
+                f"{wrong} replies and no ruling among them; the last: {counts.sample!r}. Look at its server and its "
                 "prompt, or go on all the same with --anyway"
             )
 
     def leave(self) -> None:
-        """Whoever leaves at once leaves calls in flight: what they cost is not known, so the mean so far is billed."""
-        tally = self._tally
-        ended = tally.done + tally.failed
-        used = tally.usage.over(ended) if ended else Usage(retries=1)
+        """Record calls in flight as failures with the mean cost so far, because their real cost is unknown."""
+        counts = self._counts
+        ended_count = counts.finished_count + counts.failure_count
+        used = counts.usage.over(ended_count) if ended_count else Usage(retries=1)
         for case, trial in list(self._in_flight):
             error = (
                 "it was in flight when the run was left; that it was answered is assumed, and the mean so far billed"
             )
             self._job.keep(Failure(case, self._job.name, trial, error, used))
-        self._job.flush()
+        self._job.ledger.flush()
 
 
-def _not_asked(outcome: Any) -> bool:
-    """Whether nothing of a task was asked, and nothing paid for."""
+def outcome_key(outcome: Any) -> Key:
+    """Return the key of the task that an outcome belongs to."""
+    return outcome.case, outcome.trial
+
+
+def _was_not_started(outcome: Any) -> bool:
+    """Return True if no call was made for a task, so nothing was paid."""
     used: Usage = outcome.usage
     return isinstance(outcome, Failure) and outcome.kind == "unasked" and not (used.calls or used.retries)
 
 
-def _words(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split())[:SAMPLE]
 
 
-def _read_as(outcome: Any) -> Iterator[str]:
-    reader = Reader(getattr(outcome, "reader", 0))
-    if reader.signed or reader.unsigned:
-        yield "signed" if reader.signed else "unsigned"
-    if reader.cut and getattr(outcome, "fault", None) == "unreadable":
+def _reply_kinds(outcome: Any) -> Iterator[str]:
+    reading: ReplyReading = getattr(outcome, "reading", NOT_READ)
+    if reading.has_check_code is not None:
+        yield "signed" if reading.has_check_code else "unsigned"
+    if reading.is_cut_off and getattr(outcome, "fault", None) == "unreadable":
         yield "cut off"
     elif getattr(outcome, "fault", None) == "unreadable" and not outcome.text.strip() and outcome.exchanges:
         yield "thoughts alone" if outcome.exchanges[-1].reasoning else "wordless"
-    if reader.estimated:
+    if reading.has_estimated_tokens:
         yield "estimated"
 
 

@@ -1,10 +1,10 @@
-"""Preference pairs for training, in the forms that trainers read.
+"""Preference pairs for training, in the formats of common trainers.
 
-Answers in words are conversations as TRL's DPO trainer takes them: `prompt` (the turns up to the question), `chosen`
-and `rejected` (one turn each), and `images`, the paths of the pictures in the prompt. Answers that are pictures go into
-a Parquet file with their bytes: `prompt`, `chosen` and `rejected` as the library `datasets` holds pictures; and once
-more as `caption`, `jpg_0`, `jpg_1` and `label_0`, which trainers of diffusion models read (Pick-a-Pic's layout, as in
-the Diffusion-DPO example of diffusers).
+Text answers become conversations for TRL's DPO trainer: `prompt` (turns up to the question), `chosen` and `rejected`
+(one turn each), and `images` (paths of the pictures in the prompt). Picture answers go into a Parquet file with their
+bytes: `prompt`, `chosen` and `rejected` as the library `datasets` stores pictures. The same file also has `caption`,
+`jpg_0`, `jpg_1` and `label_0` for trainers of diffusion models (Pick-a-Pic's layout, as in the Diffusion-DPO example of
+diffusers).
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from fullbench.core.picture import Picture
 from fullbench.core.record import Record
 from fullbench.core.response import Response
 from fullbench.errors import InputError
-from fullbench.files.writers import Columns, replacing, write_rows
+from fullbench.files.writers import Columns, replace_atomically, write_rows
 
 
-def preferences(record: Record, judge: str, *, margin: float = 0.0) -> Iterator[tuple[Item, Response, Response]]:
-    """Item, the better and the worse response, for every two that the judge tells apart.
+def preference_pairs(record: Record, judge: str, *, margin: float = 0.0) -> Iterator[tuple[Item, Response, Response]]:
+    """Yield item, better and worse response for every pair that the judge distinguishes.
 
-    Both orders count: a pair whose winner changes with the order, or that ties, is left out. Marks given apart must
-    differ by more than `margin`.
+    Both orders count. A pair is excluded if it ties or its winner changes with the order. Separate marks must differ by
+    more than `margin`.
     """
-    ruled = record.where(judge=judge, fault=None)
-    if not len(ruled):
+    judge_record = record.where(judge=judge, fault=None)
+    if not len(judge_record):
         raise InputError(f"no marked verdict of {judge!r} is in the ledger; judges there: {', '.join(record.judges)}")
     outcomes: dict[tuple[str, str, str], list[float]] = defaultdict(list)
-    for duel in ruled.duels(margin):
-        left, right = sorted((duel.first, duel.second))
-        outcomes[duel.item, left, right].append(duel.outcome if duel.first == left else 1 - duel.outcome)
+    for match in judge_record.matches(margin):
+        left, right = sorted((match.first, match.second))
+        outcomes[match.item, left, right].append(match.outcome if match.first == left else 1 - match.outcome)
     for (item, left, right), points in outcomes.items():
         share = fmean(points)
         if share == 0.5:
@@ -48,44 +48,44 @@ def preferences(record: Record, judge: str, *, margin: float = 0.0) -> Iterator[
 
 
 def export_dpo(
-    record: Record, judge: str, out: Path, *, margin: float = 0.0, unveiled: bool = False
+    record: Record, judge: str, out: Path, *, margin: float = 0.0, include_sensitive: bool = False
 ) -> tuple[int, int]:
-    """Write the pairs to a file, pictures beside it in `pictures/`; give how many were written and how many left out.
+    """Write the pairs to a file, and pictures to `pictures/` next to it; return the pairs written and excluded.
 
-    Left out are pairs with a sensitive picture, unless `unveiled` asks for them: a veiled one would teach nothing.
+    Pairs with a sensitive picture are excluded unless `include_sensitive` is set: a veiled picture teaches nothing.
     """
-    pairs = list(preferences(record, judge, margin=margin))
-    shareable = [pair for pair in pairs if unveiled or not any(_sensitive(shown) for shown in pair)]
-    drawn = [pair for pair in shareable if pair[1].pictures or pair[2].pictures]
-    if drawn and out.suffix != ".parquet":
+    pairs = list(preference_pairs(record, judge, margin=margin))
+    shareable = [pair for pair in pairs if include_sensitive or not any(_has_sensitive_picture(part) for part in pair)]
+    picture_pairs = [pair for pair in shareable if pair[1].pictures or pair[2].pictures]
+    if picture_pairs and out.suffix != ".parquet":
         raise InputError(
             "answers that are pictures are written with their bytes, as trainers read them: give --out FILE.parquet",
             path=out,
         )
-    if drawn and len(drawn) < len(shareable):
+    if picture_pairs and len(picture_pairs) < len(shareable):
         raise InputError("some answers are pictures and some are words: no trainer takes both in one file", path=out)
-    rows = _pictures(shareable) if drawn else _rows(shareable, out)
-    return write_rows(out, rows, _COLUMNS if drawn else None), len(pairs) - len(shareable)
+    rows = _picture_rows(shareable) if picture_pairs else _conversation_rows(shareable, out)
+    return write_rows(out, rows, _COLUMNS if picture_pairs else None), len(pairs) - len(shareable)
 
 
-def exporter(record: Record, out: Path, options: Mapping[str, str]) -> dict[str, int]:
-    """The exporter `dpo`; its options are judge, margin and unveiled (yes or no)."""
+def run_dpo_exporter(record: Record, out: Path, options: Mapping[str, str]) -> dict[str, int]:
+    """Exporter `dpo`; its options are judge, margin and unveiled (yes or no)."""
     if "judge" not in options:
         raise InputError("whose preferences? Say --judge NAME, as `fullbench ledger show` lists it")
-    unveiled = options.get("unveiled") == "yes"
-    count, veiled = export_dpo(
-        record, options["judge"], out, margin=float(options.get("margin", 0.0)), unveiled=unveiled
+    include_sensitive = options.get("unveiled") == "yes"
+    count, excluded_count = export_dpo(
+        record, options["judge"], out, margin=float(options.get("margin", 0.0)), include_sensitive=include_sensitive
     )
-    return {"pairs": count, "sensitive pairs left out": veiled}
+    return {"pairs": count, "sensitive pairs left out": excluded_count}
 
 
-def _sensitive(shown: Item | Response) -> bool:
-    return bool(shown.tags.get(SENSITIVE) and shown.pictures)
+def _has_sensitive_picture(item_or_response: Item | Response) -> bool:
+    return bool(item_or_response.tags.get(SENSITIVE) and item_or_response.pictures)
 
 
-def _rows(pairs: Iterable[tuple[Item, Response, Response]], out: Path) -> Iterator[dict[str, Any]]:
+def _conversation_rows(pairs: Iterable[tuple[Item, Response, Response]], out: Path) -> Iterator[dict[str, Any]]:
     for item, better, worse in pairs:
-        yield _conversation(item, better, worse, out)
+        yield _conversation_row(item, better, worse, out)
 
 
 _COLUMNS: Columns = {
@@ -94,47 +94,48 @@ _COLUMNS: Columns = {
 }  # fmt: skip
 
 
-def _pictures(pairs: Iterable[tuple[Item, Response, Response]]) -> Iterator[dict[str, Any]]:
+def _picture_rows(pairs: Iterable[tuple[Item, Response, Response]]) -> Iterator[dict[str, Any]]:
     for item, better, worse in pairs:
-        drawn = [response.pictures for response in (better, worse)]
-        if better.text or worse.text or not len(drawn[0]) == len(drawn[1]) == 1:
+        picture_lists = [response.pictures for response in (better, worse)]
+        if better.text or worse.text or not len(picture_lists[0]) == len(picture_lists[1]) == 1:
             raise InputError(f"the responses to item {item.id!r} are neither words nor one picture each")
-        chosen, rejected = (pictures[0] for pictures in drawn)
-        # Which of the two comes first is a lot that everybody draws alike, so that no trainer learns the place.
-        first = chosen.digest < rejected.digest
-        both = (chosen, rejected) if first else (rejected, chosen)
+        chosen_picture, rejected_picture = (pictures[0] for pictures in picture_lists)
+        # The order is pseudo-random but reproducible (by digest), so that a trainer cannot learn it.
+        first = chosen_picture.digest < rejected_picture.digest
+        both = (chosen_picture, rejected_picture) if first else (rejected_picture, chosen_picture)
         yield {
             "prompt": item.question, "caption": item.question, "label_0": int(first),
-            "chosen": _held(chosen), "rejected": _held(rejected),
+            "chosen": _picture_cell(chosen_picture), "rejected": _picture_cell(rejected_picture),
             "jpg_0": both[0].data(), "jpg_1": both[1].data(),
         }  # fmt: skip
 
 
-def _held(picture: Picture) -> dict[str, Any]:
+def _picture_cell(picture: Picture) -> dict[str, Any]:
     return {"bytes": picture.data(), "path": f"{picture.digest}.{picture.media.removeprefix('image/')}"}
 
 
-def _conversation(item: Item, better: Response, worse: Response, out: Path) -> dict[str, Any]:
-    seen = [_path(picture, out) for picture in item.pictures]
+def _conversation_row(item: Item, better: Response, worse: Response, out: Path) -> dict[str, Any]:
+    picture_paths = [_copy_picture(picture, out) for picture in item.pictures]
     row = {
-        "prompt": [{"role": turn.role, "content": _content(turn.parts, bool(seen))} for turn in item.turns],
-        "chosen": [{"role": "assistant", "content": _content(better.parts, bool(seen))}],
-        "rejected": [{"role": "assistant", "content": _content(worse.parts, bool(seen))}],
+        "prompt": [
+            {"role": turn.role, "content": _message_content(turn.parts, bool(picture_paths))} for turn in item.turns
+        ],
+        "chosen": [{"role": "assistant", "content": _message_content(better.parts, bool(picture_paths))}],
+        "rejected": [{"role": "assistant", "content": _message_content(worse.parts, bool(picture_paths))}],
     }
-    return {"images": seen, **row} if seen else row
+    return {"images": picture_paths, **row} if picture_paths else row
 
 
-def _content(parts: Iterable[Part], pictures: bool) -> Any:
-    """Plain words; where the conversation has pictures, typed parts, as vision models take them."""
+def _message_content(parts: Iterable[Part], pictures: bool) -> Any:
+    """Typed parts, as vision models take them, if the conversation has pictures."""
     if not pictures:
         return "\n".join(part for part in parts if isinstance(part, str))
     return [{"type": "text", "text": part} if isinstance(part, str) else {"type": "image"} for part in parts]
 
 
-def _path(picture: Picture, out: Path) -> str:
-    """Where the picture lies, seen from the file; it is copied there under its digest."""
+def _copy_picture(picture: Picture, out: Path) -> str:
     copy = out.parent / "pictures" / f"{picture.digest}.{picture.media.removeprefix('image/')}"
     if not copy.exists():
-        with replacing(copy) as part:
+        with replace_atomically(copy) as part:
             part.write_bytes(picture.data())
     return os.path.relpath(copy, out.parent)

@@ -1,4 +1,4 @@
-"""Votes and rulings from files into a ledger, where they stand like everybody's."""
+"""Import of votes and verdicts from files into a ledger."""
 
 from __future__ import annotations
 
@@ -10,48 +10,48 @@ from fullbench.core.verdict import Verdict
 from fullbench.errors import InputError
 from fullbench.ledger.ledger import Ledger
 
-Place = tuple[str, str, int, str, int]
-"""Case, judge, trial, rater and revision: what there is one verdict of at most."""
+VerdictKey = tuple[str, str, int, str, int]
 
 
 @dataclass(frozen=True)
-class Imported:
-    """What came of an import: verdicts that are new, those that were there, and those that stand there differently."""
+class ImportCounts:
+    """Counts of an import: new verdicts, duplicates, and those that differ from the ledger."""
 
     new: int
-    known: int
+    duplicates: int
     differing: int
     raters: int
 
 
-def import_verdicts(ledger: Ledger, verdicts: Iterable[Verdict], path: Path) -> Imported:
-    """Add the verdicts of a file to a ledger's study, each once; what they speak of must be there."""
-    rulings = list(verdicts)
-    _check(ledger, rulings, path)
-    standing: dict[Place, Verdict] = {}
-    judges = sorted({verdict.judge for verdict in rulings})
-    for verdict in ledger.verdicts(judges, cases={verdict.case for verdict in rulings}, texts=False, revisions=True):
-        standing[_place(verdict)] = verdict
-    new = [verdict for verdict in rulings if _place(verdict) not in standing]
+def import_verdicts(ledger: Ledger, verdicts: Iterable[Verdict], path: Path) -> ImportCounts:
+    """Add the verdicts of a file to a ledger's study, each once. Their items and responses must exist there."""
+    file_verdicts = list(verdicts)
+    _refuse_unknown_references(ledger, file_verdicts, path)
+    stored_verdicts: dict[VerdictKey, Verdict] = {}
+    judges = sorted({verdict.judge for verdict in file_verdicts})
+    for verdict in ledger.verdicts(
+        judges, cases={verdict.case for verdict in file_verdicts}, texts=False, revisions=True
+    ):
+        stored_verdicts[_verdict_key(verdict)] = verdict
+    new = [verdict for verdict in file_verdicts if _verdict_key(verdict) not in stored_verdicts]
     ledger.add(*new)
     ledger.flush()
     differing = sum(
-        (there.marks, there.fault) != (verdict.marks, verdict.fault)
-        for verdict in rulings
-        if (there := standing.get(_place(verdict))) is not None
+        (stored_verdict.marks, stored_verdict.fault) != (verdict.marks, verdict.fault)
+        for verdict in file_verdicts
+        if (stored_verdict := stored_verdicts.get(_verdict_key(verdict))) is not None
     )
-    raters = len({(verdict.judge, verdict.rater) for verdict in rulings})
-    return Imported(len(new), len(rulings) - len(new) - differing, differing, raters)
+    raters = len({(verdict.judge, verdict.rater) for verdict in file_verdicts})
+    return ImportCounts(len(new), len(file_verdicts) - len(new) - differing, differing, raters)
 
 
-def _place(verdict: Verdict) -> Place:
-    # A vote without a rater in the ledger is rater 0 in files that name nobody.
+def _verdict_key(verdict: Verdict) -> VerdictKey:
+    # Files without rater names use rater "0"; the ledger stores such votes without a rater.
     rater = "" if verdict.rater == "0" else verdict.rater
     return (verdict.case, verdict.judge, verdict.trial, rater, verdict.revision)
 
 
-def _check(ledger: Ledger, verdicts: list[Verdict], path: Path) -> None:
-    """Refuse a file that speaks of items or answers that the study does not hold."""
+def _refuse_unknown_references(ledger: Ledger, verdicts: list[Verdict], path: Path) -> None:
     items = {item.id for item in ledger.items(study=ledger.study)}
     answers = {
         (response.item, response.contestant, response.sample) for response in ledger.responses(study=ledger.study)
@@ -63,7 +63,7 @@ def _check(ledger: Ledger, verdicts: list[Verdict], path: Path) -> None:
                 f"{ledger.place}; name the study that has it (--study), or check the column 'item'",
                 path=path,
             )
-        for contestant, sample in verdict.shown:
+        for contestant, sample in verdict.shown_responses:
             if (verdict.item, contestant, sample) not in answers:
                 raise InputError(
                     f"{contestant!r} gave no answer to item {verdict.item!r}"

@@ -1,4 +1,4 @@
-"""Stored replies read again by the newest reader: nothing is asked and nothing is paid."""
+"""Parse stored replies again with the current parser, without calls or costs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from fullbench.core.call import NOTHING, Call
 from fullbench.core.case import Case
-from fullbench.core.verdict import PEOPLE, Reader, Verdict
+from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.judges.quoted_prompt_texts import read_reply
 from fullbench.ledger.ledger import Ledger
 
@@ -18,25 +18,24 @@ CHUNK = 500
 
 @dataclass(frozen=True)
 class Change:
-    """A reply that is read differently now."""
+    """A reply that is now parsed differently."""
 
     before: Verdict
     after: Verdict
 
 
 @dataclass
-class Rereading:
-    """What came of it: so many replies were read again, so many could not be, and which are read differently."""
+class ReparseResult:
+    """Number of replies parsed again, number skipped by reason, and the changes."""
 
     read: int = 0
     left: dict[str, int] = field(default_factory=dict)
-    """Verdicts that were not read again, by the reason why."""
     changes: list[Change] = field(default_factory=list)
 
 
-def reread(ledger: Ledger, judges: Sequence[str] | None = None, *, dry_run: bool = False) -> Rereading:
-    """Read every stored reply again. A reading that differs becomes a revision, and the earlier one stays."""
-    done = Rereading()
+def reparse_ledger(ledger: Ledger, judges: Sequence[str] | None = None, *, dry_run: bool = False) -> ReparseResult:
+    """Parse every stored reply again. A different result becomes a revision; the earlier one stays."""
+    reparse_result = ReparseResult()
     settings = {
         account["name"]: account["settings"] or {}
         for account in ledger.describe()["accounts"]
@@ -46,30 +45,30 @@ def reread(ledger: Ledger, judges: Sequence[str] | None = None, *, dry_run: bool
     while batch := list(islice(verdicts, CHUNK)):
         cases = {case.key: case for case in ledger.cases({verdict.case for verdict in batch})}
         for verdict in batch:
-            reason = _unfit(verdict, cases.get(verdict.case), settings.get(verdict.judge, {}))
+            reason = _skip_reason(verdict, cases.get(verdict.case), settings.get(verdict.judge, {}))
             if reason:
-                done.left[reason] = done.left.get(reason, 0) + 1
+                reparse_result.left[reason] = reparse_result.left.get(reason, 0) + 1
                 continue
-            done.read += 1
-            after = _read(verdict, cases[verdict.case], settings[verdict.judge])
+            reparse_result.read += 1
+            after = _reparse_verdict(verdict, cases[verdict.case], settings[verdict.judge])
             if (after.marks, after.fault) != (verdict.marks, verdict.fault):
-                done.changes.append(Change(verdict, after))
+                reparse_result.changes.append(Change(verdict, after))
     if not dry_run:
-        ledger.add(*(change.after for change in done.changes))
+        ledger.add(*(change.after for change in reparse_result.changes))
         ledger.flush()
-    return done
+    return reparse_result
 
 
-def _unfit(verdict: Verdict, case: Case | None, settings: Mapping[str, Any]) -> str:
+def _skip_reason(verdict: Verdict, case: Case | None, settings: Mapping[str, Any]) -> str:
     if verdict.judge == PEOPLE:
         return "given by people"
     if "wording" not in settings:
         return "of judges that do not reply in words"
-    if verdict.fault == "recused":
+    if verdict.fault == "abstained":
         return "not asked for"
     if case is None:
         return "whose case is not in the ledger"
-    # A second model was asked what such a reply ruled: its words are not the judge's.
+    # A second model read such a reply, and the stored text may be its own, not the judge's.
     if "reader" in settings:
         return "read by a second model"
     if "marks" in settings:
@@ -79,25 +78,26 @@ def _unfit(verdict: Verdict, case: Case | None, settings: Mapping[str, Any]) -> 
     return ""
 
 
-def _read(verdict: Verdict, case: Case, settings: Mapping[str, Any]) -> Verdict:
-    """The verdict as its reply is read now; a reply that was read again costs nothing."""
+def _reparse_verdict(verdict: Verdict, case: Case, settings: Mapping[str, Any]) -> Verdict:
     reply = verdict.exchanges[-1] if verdict.exchanges else Call("", verdict.text)
-    ruling, reader = read_reply(case, reply, settings, estimated=Reader(verdict.reader).estimated)
-    marks, fault = (None, ruling) if isinstance(ruling, str) else (tuple(ruling), None)
+    marks_or_fault, reading = read_reply(
+        case, reply, settings, has_estimated_tokens=verdict.reading.has_estimated_tokens
+    )
+    marks, fault = (None, marks_or_fault) if isinstance(marks_or_fault, str) else (tuple(marks_or_fault), None)
     later = verdict.revision + 1
-    return replace(verdict, marks=marks, fault=fault, usage=NOTHING, revision=later, reader=reader, at=0.0)
+    return replace(verdict, marks=marks, fault=fault, usage=NOTHING, revision=later, reading=reading, at=0.0)
 
 
-def ruling_text(verdict: Verdict) -> str:
-    """What a verdict ruled, in a few characters."""
+def verdict_text(verdict: Verdict) -> str:
+    """Return the marks or the fault of a verdict as a short text."""
     return verdict.fault or ", ".join(f"{mark:g}" for mark in verdict.marks or ())
 
 
-def lines(changes: Sequence[Change]) -> Iterator[str]:
-    """Each change in a line: what was read before, and what is read now."""
+def change_lines(changes: Sequence[Change]) -> Iterator[str]:
+    """Yield one line per change, with the verdict before and after."""
     for change in changes:
         before, after = change.before, change.after
         yield (
             f"{before.case} {before.judge} trial {before.trial}, item {before.item}: "
-            f"{ruling_text(before)} -> {ruling_text(after)}"
+            f"{verdict_text(before)} -> {verdict_text(after)}"
         )

@@ -1,6 +1,6 @@
-"""What a judge was sent, rendered again from the settings that a ledger keeps; the digest says whether it is the same.
+"""Prompts sent to a judge, rendered again from the settings in a ledger and verified by digest.
 
-Nobody is asked, and no judge is made from its spec: a page may do this for whoever looks at a case.
+No model is called and no judge is built from a spec, so web pages can do this for anyone who views a case.
 """
 
 from __future__ import annotations
@@ -18,13 +18,11 @@ from fullbench.judges.prompt_examples import Example
 from fullbench.judges.prompted import PromptedJudge
 
 _SAME = ("mode", "sight", "reference", "language", "criteria", "resample", "form", "sees", "rules_tag")
-"""Settings that a judge is made with under the very names that it declares them by."""
+"""Settings that a judge takes under the same names in its constructor."""
 
 
 @dataclass(frozen=True)
-class _Silent:
-    """Stands where the model was: prompts are worded the same whoever is asked."""
-
+class _SilentModel:
     name: str
     takes_schemas: bool = True
     price: tuple[float, float] | None = None
@@ -34,34 +32,33 @@ class _Silent:
         return {}
 
     def answer(self, prompts: Iterable[Prompt]) -> Iterator[Reply]:
-        """Nothing is asked of it."""
         raise InputError(f"{self.name!r} only stands for a model, and cannot be asked")
 
 
-def sent(settings: Mapping[str, Any], case: Case, verdict: Verdict) -> dict[str, tuple[Turn, ...]]:
-    """What was sent for a verdict, by digest: of each call only what has exactly its digest.
+def sent_prompts(settings: Mapping[str, Any], case: Case, verdict: Verdict) -> dict[str, tuple[Turn, ...]]:
+    """Return the prompts of a verdict by digest; only those with exactly the stored digest.
 
-    Nothing where the judge is of another kind or had a wording of its own, whose words the ledger does not keep.
+    Empty if the judge is of another kind, or used its own prompt template, whose text is not in the ledger.
     """
-    wanted = {verdict.prompt, *(call.prompt for call in verdict.exchanges)} - {""}
-    judge = _judge(settings) if wanted else None
+    wanted_digests = {verdict.prompt, *(call.prompt for call in verdict.exchanges)} - {""}
+    judge = _judge_from_settings(settings) if wanted_digests else None
     if judge is None:
         return {}
     nonce = next((call.nonce for call in verdict.exchanges if call.nonce), "")
-    heard = case.at(verdict.trial).with_nonce(nonce)
-    known: dict[str, tuple[Turn, ...]] = {}
+    judged_case = case.at(verdict.trial).with_nonce(nonce)
+    turns_by_digest: dict[str, tuple[Turn, ...]] = {}
     replies = [call.text for call in verdict.exchanges]
-    for prompt in judge.prompts(heard, replies):
-        # A reply that could not be read is asked for again in the same words under another seed.
+    for prompt in judge.prompts(judged_case, replies):
+        # An unreadable reply was requested again with the same prompt and another seed, which changes the digest.
         seeds = [(prompt.seed or 0) + 1_000_003 * attempt for attempt in range(1, judge.resample + 1)]
-        for one in (prompt, *(replace(prompt, seed=seed) for seed in seeds)):
-            if one.digest in wanted:
-                known[one.digest] = one.turns
-    return known
+        for candidate in (prompt, *(replace(prompt, seed=seed) for seed in seeds)):
+            if candidate.digest in wanted_digests:
+                turns_by_digest[candidate.digest] = candidate.turns
+    return turns_by_digest
 
 
-def _judge(settings: Mapping[str, Any]) -> PromptedJudge | None:
-    """A judge that words its prompts as one with these settings; None where they are of another kind of judge."""
+def _judge_from_settings(settings: Mapping[str, Any]) -> PromptedJudge | None:
+    """None if the settings belong to another kind of judge."""
     if not {"model", "mode", "sight", "wording"} <= settings.keys():
         return None
     options: dict[str, Any] = {name: settings[name] for name in _SAME if name in settings}
@@ -70,7 +67,7 @@ def _judge(settings: Mapping[str, Any]) -> PromptedJudge | None:
     options["ends"] = "ends" in settings
     try:
         examples = tuple(Example(text, tuple(marks), *form) for text, marks, *form in settings.get("examples", ()))
-        model = _Silent(str(settings["model"]))
+        model = _SilentModel(str(settings["model"]))
         return PromptedJudge(model, examples=examples, constrained="constrained" in settings, **options)
-    except (InputError, TypeError, ValueError):  # settings of a judge that is made in another way
+    except (InputError, TypeError, ValueError):  # settings of another kind of judge
         return None

@@ -1,1 +1,1 @@
-"""Growing leaderboards."""
+"""Leaderboards that grow: newcomers, submissions, judge replacement, withheld test sets."""

@@ -1,8 +1,8 @@
-"""A leaderboard that grows until every place on it is decided, and may be watched all the while.
+"""Grow a leaderboard until every pair of neighbours is decided.
 
-After every round of matches it is looked at with intervals that hold at all looks together; the next matches are those
-that tell most about the neighbours that are still undecided. It stops when each two neighbours are separated, or surely
-closer than anybody cares. What the ledger holds is never asked again.
+After each round, the ratings get intervals that are valid at all rounds together. The next matches are the most
+informative ones about undecided neighbours. It stops when all neighbours are separated, or equal within the zone.
+Stored verdicts are not requested again.
 """
 
 from __future__ import annotations
@@ -16,145 +16,138 @@ from itertools import combinations
 import numpy as np
 
 from fullbench.core.case import Case
-from fullbench.core.column_labels import headings
+from fullbench.core.column_labels import table_columns
 from fullbench.core.item import Item
-from fullbench.core.note import Note, word
+from fullbench.core.note import Note, word_note
 from fullbench.core.response import Response
 from fullbench.core.table import Cell, Table
 from fullbench.errors import InputError
 from fullbench.stats.array_checks import Floats
-from fullbench.stats.ratings.sequential_intervals import Look, look, next_matches
-from fullbench.studies.engines import Budget, Stop, Tally, Watch
-from fullbench.studies.leaderboards.growing_leaderboard import Board, match_price, pair
+from fullbench.stats.ratings.sequential_intervals import Look, compute_look, next_matches
+from fullbench.studies.engines import Budget, JobCounts, Stop, Watch
+from fullbench.studies.leaderboards.growing_leaderboard import Board, match_cases, match_price
 
 ROUND = 32
 _FIRST = 4
-"""Every pair is played so often before the data choose."""
-Open = list[tuple[Item, Response, Response]]
+"""Number of matches per pair before the data choose the next ones."""
+OpenMatches = list[tuple[Item, Response, Response]]
 
 
 @dataclass
-class Grown:
-    """What came of it: matches that are there, the last look, and why it stopped."""
+class GrowthResult:
+    """Result of growing: number of matches, last look at the ratings, and the reason for stopping."""
 
     names: Sequence[str]
     matches: int = 0
-    seen: Look | None = None
+    last_look: Look | None = None
     reason: str = ""
-    tallies: list[Tally] = field(default_factory=list)
+    job_counts: list[JobCounts] = field(default_factory=list)
 
     def table(self) -> Table:
-        """The neighbours, best first, and what is sure of each two."""
+        """Return the neighbours, best first, with the state of each pair."""
         rows: list[list[Cell]] = []
-        for standing in self.seen.neighbours if self.seen else ():
-            said = "separated" if standing.separated else "equal" if standing.equal else "undecided"
+        for standing in self.last_look.neighbours if self.last_look else ():
+            state = "separated" if standing.is_separated else "equal" if standing.is_equal else "undecided"
             half = None if standing.half == float("inf") else standing.half
-            rows.append([self.names[standing.ahead], self.names[standing.behind], standing.gap, half, word(said)])
-        notes = [
-            Note("growing.matches", "{n:,} matches; stopped: {reason}.", n=self.matches, reason=self.reason),
-            Note(
-                "growing.how",
-                "The intervals hold at every look together (a confidence sequence, 95% for all pairs); equal: the gap "
-                "surely lies within the zone.",
-            ),
-        ]
-        heads = headings("contestant", "against", "gap", "half interval (points)", "state")
-        return Table("neighbours", Note("growing.title", "What is sure of neighbours"), heads, rows, notes)
+            rows.append([self.names[standing.ahead], self.names[standing.behind], standing.gap, half, word_note(state)])
+        notes = [Note("growing.matches", n=self.matches, reason=self.reason), Note("growing.how")]
+        heads = table_columns("contestant", "against", "gap", "half interval (points)", "state")
+        return Table("neighbours", Note("growing.title"), heads, rows, notes)
 
 
-def grow(
+def grow_leaderboard(
     board: Board, *, zone: float = 30.0, most: int | None = None, seed: int = 0, budget: Budget | None = None,
     stop: Stop | None = None, watch: Watch | None = None,
-) -> Grown:  # fmt: skip
-    """Play until all neighbours are decided. Stopped half-way, the same call goes on from there."""
-    return _Growing(board, zone, most, seed).run(budget, stop or Stop(), watch)
+) -> GrowthResult:  # fmt: skip
+    """Play until all neighbours are decided. The same call resumes a run that was stopped."""
+    return _GrowthRun(board, zone, most, seed).run(budget, stop or Stop(), watch)
 
 
 @dataclass
-class _Growing:
+class _GrowthRun:
     board: Board
     zone: float
     most: int | None
     seed: int
 
-    def run(self, budget: Budget | None, stop: Stop, watch: Watch | None) -> Grown:
+    def run(self, budget: Budget | None, stop: Stop, watch: Watch | None) -> GrowthResult:
         names = self.board.pool.contestants()
         if len(names) < 2:
             raise InputError(f"a leaderboard needs two contestants; the responses are those of {', '.join(names)}")
-        grown = Grown(names)
-        left = self._left(names)
+        growth = GrowthResult(names)
+        left = self._open_matches(names)
         prices = np.ones((len(names), len(names)))
-        for one, two in left:
-            prices[one, two] = match_price(self.board.judge, left[one, two]) if left[one, two] else 1.0
+        for first, second in left:
+            prices[first, second] = match_price(self.board.judge, left[first, second]) if left[first, second] else 1.0
         while True:
-            self._look(grown)
-            grown.reason = self._enough(grown, left, stop)
-            if grown.reason:
-                return grown
-            chosen = self._choose(grown, left, prices)
-            tallies = self.board.play(partial(iter, chosen), budget=budget, stop=stop, watch=watch)
-            grown.tallies += tallies
-            if tallies[0].stopped or tallies[0].failed:
-                self._look(grown)
-                grown.reason = tallies[0].stopped or "calls failed"
-                return grown
+            self._update_look(growth)
+            growth.reason = self._stop_reason(growth, left, stop)
+            if growth.reason:
+                return growth
+            next_cases = self._choose_cases(growth, left, prices)
+            job_counts = self.board.play(partial(iter, next_cases), budget=budget, stop=stop, watch=watch)
+            growth.job_counts += job_counts
+            if job_counts[0].stop_reason or job_counts[0].failure_count:
+                self._update_look(growth)
+                growth.reason = job_counts[0].stop_reason or "calls failed"
+                return growth
 
-    def _look(self, grown: Grown) -> None:
-        settled = self.board.settled()
-        if settled is None or not len(settled):
+    def _update_look(self, growth: GrowthResult) -> None:
+        matches = self.board.load_matches()
+        if matches is None or not len(matches):
             return
-        place = {name: code for code, name in enumerate(grown.names)}
-        known = np.array([place.get(name, -1) for name in settled.names])
-        rows = settled.rows
-        there = (known[rows.one] >= 0) & (known[rows.two] >= 0)
-        one, two = known[rows.one][there], known[rows.two][there]
-        items = rows.item[there].astype(np.int64)
-        grown.matches = int(there.sum())
-        if grown.matches:
-            grown.seen = look(one, two, rows.outcome[there], items, len(grown.names), zone=self.zone)
-
-    def _enough(self, grown: Grown, left: dict[tuple[int, int], Open], stop: Stop) -> str:
-        if grown.seen is not None and not grown.seen.undecided:
-            return Note(
-                "growing.decided", "all neighbours are separated, or equal within ±{zone:g} points", zone=self.zone
+        place = {name: code for code, name in enumerate(growth.names)}
+        codes = np.array([place.get(name, -1) for name in matches.names])
+        rows = matches.rows
+        is_rated = (codes[rows.first] >= 0) & (codes[rows.second] >= 0)
+        first, second = codes[rows.first][is_rated], codes[rows.second][is_rated]
+        items = rows.item[is_rated].astype(np.int64)
+        growth.matches = int(is_rated.sum())
+        if growth.matches:
+            growth.last_look = compute_look(
+                first, second, rows.outcome[is_rated], items, len(growth.names), zone=self.zone
             )
+
+    def _stop_reason(self, growth: GrowthResult, left: dict[tuple[int, int], OpenMatches], stop: Stop) -> str:
+        if growth.last_look is not None and not growth.last_look.undecided_pairs:
+            return Note("growing.decided", zone=self.zone)
         if stop.reason:
             return stop.reason
         if not any(left.values()):
-            return Note("growing.all-played", "every pair was played on every item")
-        if self.most is not None and grown.matches >= self.most:
-            return Note("growing.most", "{n:,} matches were played", n=grown.matches)
+            return Note("growing.all-played")
+        if self.most is not None and growth.matches >= self.most:
+            return Note("growing.most", n=growth.matches)
         return ""
 
-    def _choose(self, grown: Grown, left: dict[tuple[int, int], Open], prices: Floats) -> tuple[Case, ...]:
-        """The cases of the next round."""
-        room = ROUND if self.most is None else min(ROUND, max(1, self.most - grown.matches))
+    def _choose_cases(
+        self, growth: GrowthResult, left: dict[tuple[int, int], OpenMatches], prices: Floats
+    ) -> tuple[Case, ...]:
+        room = ROUND if self.most is None else min(ROUND, max(1, self.most - growth.matches))
         open_ = [sides for sides in left if left[sides]]
         pairs: list[tuple[int, int]] = []
-        if grown.seen is None or grown.matches < _FIRST * len(left):
+        if growth.last_look is None or growth.matches < _FIRST * len(left):
             turns = sorted(open_ * _FIRST, key=lambda sides: -len(left[sides]))
             pairs = turns[:room]
         else:
-            pairs = next_matches(grown.seen, room, price=prices, allowed=open_)
-        chosen: list[Case] = []
+            pairs = next_matches(growth.last_look, room, price=prices, allowed_pairs=open_)
+        next_cases: list[Case] = []
         for sides in pairs:
             if left[sides]:
-                chosen += pair(*left[sides].pop())
-        return tuple(chosen)
+                next_cases += match_cases(*left[sides].pop())
+        return tuple(next_cases)
 
-    def _left(self, names: Sequence[str]) -> dict[tuple[int, int], Open]:
-        """For each two contestants the items still to be played, in an order drawn from the seed."""
-        pool, settled = self.board.pool, self.board.settled()
-        done = {(m.item, m.first, m.second) for m in settled.matches} if settled else set()
-        responses = [pool.of(name) for name in names]
+    def _open_matches(self, names: Sequence[str]) -> dict[tuple[int, int], OpenMatches]:
+        pool, matches = self.board.pool, self.board.load_matches()
+        played_keys = {(m.item, m.first, m.second) for m in matches.matches} if matches else set()
+        responses = [pool.responses_of(name) for name in names]
         left = {}
-        for one, two in combinations(range(len(names)), 2):
+        for first, second in combinations(range(len(names)), 2):
             open_ = [
-                (item, responses[one][item.id], responses[two][item.id])
+                (item, responses[first][item.id], responses[second][item.id])
                 for item in pool.items
-                if item.id in responses[one] and item.id in responses[two]
-                and (item.id, names[one], names[two]) not in done
+                if item.id in responses[first] and item.id in responses[second]
+                and (item.id, names[first], names[second]) not in played_keys
             ]  # fmt: skip
-            random.Random(f"{self.seed}/{names[one]}/{names[two]}").shuffle(open_)
-            left[one, two] = open_
+            random.Random(f"{self.seed}/{names[first]}/{names[second]}").shuffle(open_)
+            left[first, second] = open_
         return left

@@ -1,8 +1,9 @@
-"""Succession: a new judge on the scale of an old one, from the cases that both have ruled on.
+"""Judge replacement: rate contestants by a new judge on the scale of an old one.
 
-One model for both (`stats.ratings.joint_rating_model`): strengths are those in the old judge's eyes, and the new one is
-told by how sharply it separates them and how it leans to the first place. So contestants that only the new judge has
-met get ratings on the old scale, and nobody is judged again. Where the seam runs is said for every contestant.
+Both share one model (`stats.ratings.joint_rating_model`), fitted on the cases that both judged. Strengths are on the
+old judge's scale. The new judge has its own discrimination and its own bias towards the first position. Contestants
+that only the new judge has seen thus get ratings on the old scale, without judging anything again. The table shows who
+judged each contestant.
 """
 
 from __future__ import annotations
@@ -14,176 +15,166 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fullbench.columns.verdict_columns import STUDY
-from fullbench.core.column_labels import headings
+from fullbench.core.column_labels import table_columns
 from fullbench.core.estimate import Estimate
-from fullbench.core.note import Note, word
-from fullbench.core.record import Duel, Record
+from fullbench.core.note import Note, word_note
+from fullbench.core.record import Match, Record
 from fullbench.core.table import Cell, Table
 from fullbench.errors import InputError
-from fullbench.ledger.judge_replacements import Succession, successions
+from fullbench.ledger.judge_replacements import JudgeReplacement, load_replacements
 from fullbench.ledger.ledger import Ledger
-from fullbench.stats.ratings.joint_rating_model import Joint, Votes, joint
+from fullbench.stats.ratings.joint_rating_model import JointRatings, Votes, fit_joint_model
 from fullbench.studies import ledger_columns
 
 Pairs = Collection[tuple[str, str]]
 
 BOARDS = ("leaderboard", "standings")
-"""How the names of tables begin that are leaderboards."""
 FEW = 30
-"""With fewer shared matches the successor's scale is hardly known."""
+"""With fewer shared matches, the new judge's scale is very uncertain."""
 
 
 @dataclass(frozen=True)
-class Equated:
-    """Ratings on the old judge's scale; `matches` counts for each contestant what the old and the new one ruled."""
+class CommonScale:
+    """Ratings on the old judge's scale; `matches` has the number by the old and the new judge per contestant."""
 
     old: str
     new: str
     criterion: str
     ratings: dict[str, Estimate]
     matches: dict[str, tuple[int, int]]
-    shared: int
-    fit: Joint
+    shared_matches: int
+    fit: JointRatings
 
-    def seam(self, contestant: str) -> str:
-        """Who judged a contestant: old, new or both."""
+    def judged_by(self, contestant: str) -> str:
+        """Return which judges judged a contestant: old, new or both."""
         old, new = self.matches[contestant]
         return "both judges" if old and new else "old judge" if old else "new judge"
 
 
-def equate(record: Record, old: str, new: str) -> list[Equated]:
-    """The new judge on the old one's scale, for every criterion that both ruled on."""
+def fit_common_scales(record: Record, old: str, new: str) -> list[CommonScale]:
+    """Fit the new judge on the old judge's scale, for every criterion that both judged."""
     for name in (old, new):
         if name not in record.judges:
             raise InputError(f"there is no verdict of {name!r}; judges there: {', '.join(record.judges) or 'none'}")
     if old == new:
         raise InputError("a judge is its own scale; name its successor too")
-    equated = []
+    scales = []
     for criterion, part in record.by("criterion").items():
-        duels = {name: list(part.where(judge=name).duels()) for name in (old, new)}
-        if all(duels.values()):
-            equated.append(_equated(criterion, old, new, duels))
-    if not equated:
+        matches_by_judge = {name: list(part.where(judge=name).matches()) for name in (old, new)}
+        if all(matches_by_judge.values()):
+            scales.append(_fit_common_scale(criterion, old, new, matches_by_judge))
+    if not scales:
         raise InputError(f"{old!r} and {new!r} ruled by no criterion in common; let both hear some of the same cases")
-    return equated
+    return scales
 
 
-def _meeting(duel: Duel) -> tuple[str, frozenset[tuple[str, int]]]:
-    return duel.item, frozenset(zip((duel.first, duel.second), duel.samples, strict=True))
+def _match_key(match: Match) -> tuple[str, frozenset[tuple[str, int]]]:
+    return match.item, frozenset(zip((match.first, match.second), match.samples, strict=True))
 
 
-def _equated(criterion: str, old: str, new: str, duels: dict[str, list[Duel]]) -> Equated:
-    rows = [*duels[old], *duels[new]]
-    names = sorted({name for duel in rows for name in (duel.first, duel.second)})
-    items = {name: place for place, name in enumerate(dict.fromkeys(duel.item for duel in rows))}
+def _fit_common_scale(criterion: str, old: str, new: str, matches_by_judge: dict[str, list[Match]]) -> CommonScale:
+    rows = [*matches_by_judge[old], *matches_by_judge[new]]
+    names = sorted({name for match in rows for name in (match.first, match.second)})
+    items = {name: place for place, name in enumerate(dict.fromkeys(match.item for match in rows))}
     place = {name: number for number, name in enumerate(names)}
     votes = Votes(
-        np.array([place[duel.first] for duel in rows]),
-        np.array([place[duel.second] for duel in rows]),
-        np.array([duel.outcome for duel in rows]),
-        np.array([int(duel.judge == new) for duel in rows]),
-        np.array([items[duel.item] for duel in rows]),
-        np.array([float(duel.together) for duel in rows]),
+        np.array([place[match.first] for match in rows]),
+        np.array([place[match.second] for match in rows]),
+        np.array([match.outcome for match in rows]),
+        np.array([int(match.judge == new) for match in rows]),
+        np.array([items[match.item] for match in rows]),
+        np.array([float(match.together) for match in rows]),
         np.zeros(len(rows)),
     )
-    shared = len({_meeting(duel) for duel in duels[old]} & {_meeting(duel) for duel in duels[new]})
-    if not shared:
+    shared_count = len(
+        {_match_key(match) for match in matches_by_judge[old]} & {_match_key(match) for match in matches_by_judge[new]}
+    )
+    if not shared_count:
         raise InputError(f"{old!r} and {new!r} share no match ({criterion}); let {new!r} hear some that {old!r} heard")
-    fit = joint(votes, len(names), 2, anchor=0)
-    matches = {name: Counter(who for duel in duels[name] for who in (duel.first, duel.second)) for name in (old, new)}
-    return Equated(
+    fit = fit_joint_model(votes, len(names), 2, anchor=0)
+    matches = {
+        name: Counter(who for match in matches_by_judge[name] for who in (match.first, match.second))
+        for name in (old, new)
+    }
+    return CommonScale(
         old, new, criterion, dict(zip(names, fit.ratings, strict=True)),
-        {name: (matches[old][name], matches[new][name]) for name in names}, shared, fit,
+        {name: (matches[old][name], matches[new][name]) for name in names}, shared_count, fit,
     )  # fmt: skip
 
 
-def equated_table(found: Equated, study: str = STUDY) -> Table:
-    """The board with its seam."""
-    ordered = sorted(found.ratings, key=lambda name: -found.ratings[name].value)
+def common_scale_table(scale: CommonScale, study: str = STUDY) -> Table:
+    """Return the leaderboard on the common scale, with the judges of each contestant."""
+    sorted_names = sorted(scale.ratings, key=lambda name: -scale.ratings[name].value)
     rows: list[list[Cell]] = [
-        [name, found.ratings[name], word(found.seam(name)), *found.matches[name]] for name in ordered
+        [name, scale.ratings[name], word_note(scale.judged_by(name)), *scale.matches[name]] for name in sorted_names
     ]
-    sharp = found.fit.judges[1].discrimination
-    notes = [
-        Note(
-            "equate.seam",
-            "The scale is that of {old}; who was judged by the new judge alone stands beyond the seam. Both ruled on "
-            "{n:,} matches in common.",
-            old=found.old, n=found.shared,
-        )
-    ]  # fmt: skip
+    sharp = scale.fit.judges[1].discrimination
+    notes = [Note("equate.seam", old=scale.old, n=scale.shared_matches)]
     if sharp is not None:
-        notes.append(
-            Note(
-                "equate.sharp", "{new} separates contestants {times:.2f} [{low:.2f}, {high:.2f}] times as sharply.",
-                new=found.new, times=sharp.value, low=sharp.low, high=sharp.high,
-            )
-        )  # fmt: skip
-    if found.shared < FEW:
-        notes.append(
-            Note("equate.few", "With fewer than {few} shared matches the new judge's scale is hardly known.", few=FEW)
-        )
-    title = Note("equate.title", "{new} on the scale of {old} ({criterion})", new=found.new, old=found.old,
-                 criterion=found.criterion)  # fmt: skip
-    columns = headings("contestant", "rating", "judged by", "matches by the old judge", "matches by the new judge")
-    source = {"old": found.old, "new": found.new, "criterion": found.criterion}
+        notes.append(Note("equate.sharp", new=scale.new, times=sharp.value, low=sharp.low, high=sharp.high))
+    if scale.shared_matches < FEW:
+        notes.append(Note("equate.few", few=FEW))
+    title = Note("equate.title", new=scale.new, old=scale.old, criterion=scale.criterion)
+    columns = table_columns("contestant", "rating", "judged by", "matches by the old judge", "matches by the new judge")
+    source = {"old": scale.old, "new": scale.new, "criterion": scale.criterion}
     source |= {} if study == STUDY else {"study": study}
     return Table("equated", title, columns, rows, notes, source)
 
 
-def with_seams(
-    tables: Sequence[Table], ledger: Ledger, study: str | None, *, judges: Collection[str] = (), more: Pairs = ()
+def with_judge_changes(
+    tables: Sequence[Table], ledger: Ledger, study: str | None, *, judges: Collection[str] = (), extra_pairs: Pairs = ()
 ) -> list[Table]:
-    """Tables with every seam in view that the ledger knows of, and `more` pairs of an old judge and its successor.
+    """Add common-scale tables and notes for all judge changes in the ledger and in `extra_pairs` (old, new).
 
-    The common scale of both stands first, and a note on every leaderboard of either. `study` is the one that the tables
-    are of (None: they are of all), `judges` those that they are about (empty: about all).
+    The common scales come first, and every leaderboard of either judge gets a note. `study` is the study of the tables
+    (None: all), `judges` are the judges that they show (empty: all).
     """
-    wanted = successions(ledger, study)
-    if more:
-        one = ledger.one_study(study) or ""
-        wanted += [each for each in (Succession(one, *pair) for pair in more) if each not in wanted]
+    judge_changes = load_replacements(ledger, study)
+    if extra_pairs:
+        study_name = ledger.one_study(study) or ""
+        judge_changes += [
+            judge_change
+            for judge_change in (JudgeReplacement(study_name, *pair) for pair in extra_pairs)
+            if judge_change not in judge_changes
+        ]
     common: list[Table] = []
-    noted = list(tables)
-    for each in wanted:
-        if judges and not {each.old, each.new} & set(judges):
+    noted_tables = list(tables)
+    for judge_change in judge_changes:
+        if judges and not {judge_change.old, judge_change.new} & set(judges):
             continue
         try:
-            boards = equate(ledger_columns.record(ledger, [each.old, each.new], study=each.study), each.old, each.new)
+            boards = fit_common_scales(
+                ledger_columns.load_record(ledger, [judge_change.old, judge_change.new], study=judge_change.study),
+                judge_change.old,
+                judge_change.new,
+            )
         except InputError as error:
-            if (each.old, each.new) in more:
+            if (judge_change.old, judge_change.new) in extra_pairs:
                 raise
-            noted = [_noted(table, each, _unknown(each, error)) for table in noted]
+            noted_tables = [
+                _add_board_note(table, judge_change, _no_common_scale_note(judge_change, error))
+                for table in noted_tables
+            ]
             continue
-        common += [equated_table(found, each.study) for found in boards]
-        noted = [_noted(table, each, seam_note(each)) for table in noted]
-    return [*common, *noted]
+        common += [common_scale_table(scale, judge_change.study) for scale in boards]
+        noted_tables = [_add_board_note(table, judge_change, judge_change_note(judge_change)) for table in noted_tables]
+    return [*common, *noted_tables]
 
 
-def seam_note(succession: Succession) -> Note:
-    """What a board of either judge says of the seam."""
-    return Note(
-        "equate.board",
-        "A seam runs here: {new} succeeds {old}. Ratings by one are not comparable with those by the other; the table "
-        "of both on one scale says who was judged by whom.",
-        new=succession.new, old=succession.old,
-    )  # fmt: skip
+def judge_change_note(judge_change: JudgeReplacement) -> Note:
+    """Return the note about a judge change for leaderboards of either judge."""
+    return Note("equate.board", new=judge_change.new, old=judge_change.old)
 
 
-def _unknown(succession: Succession, error: InputError) -> Note:
-    return Note(
-        "equate.unknown",
-        "A seam runs here: {new} succeeds {old}. They cannot be put on one scale: {why}.",
-        new=succession.new, old=succession.old, why=str(error).rstrip("."),
-    )  # fmt: skip
+def _no_common_scale_note(judge_change: JudgeReplacement, error: InputError) -> Note:
+    return Note("equate.unknown", new=judge_change.new, old=judge_change.old, why=str(error).rstrip("."))
 
 
-def _noted(table: Table, succession: Succession, note: Note) -> Table:
-    """The table, with a note where it is a leaderboard of one of both judges in that study."""
+def _add_board_note(table: Table, judge_change: JudgeReplacement, note: Note) -> Table:
     source = table.source
-    board = table.name.startswith(BOARDS) and source.get("judge") in {succession.old, succession.new}
+    board = table.name.startswith(BOARDS) and source.get("judge") in {judge_change.old, judge_change.new}
     return (
         replace(table, notes=[*table.notes, note])
-        if board and source.get("study", STUDY) == succession.study
+        if board and source.get("study", STUDY) == judge_change.study
         else table
     )

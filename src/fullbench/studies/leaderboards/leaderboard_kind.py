@@ -1,90 +1,78 @@
-"""A leaderboard that grows, as a kind of study: one newcomer against those that are there."""
+"""Study kind `leaderboard`: match one newcomer against the contestants of a leaderboard."""
 
 from __future__ import annotations
 
-from typing import Unpack
-
 from fullbench.analysis.boards.leaderboard import Settings
 from fullbench.core.table import Table
-from fullbench.errors import InputError
 from fullbench.ledger.ledger import Ledger
-from fullbench.studies import judge_and_model_specs
-from fullbench.studies.engines import Budget
 from fullbench.studies.leaderboards import leaderboard_display, leaderboard_from_options
-from fullbench.studies.leaderboards.growing_leaderboard import Board, Newcomer, Schedule, uniform
-from fullbench.studies.run import study_plan
-from fullbench.studies.run.missing_pictures import counted
-from fullbench.studies.run.progress_display import watching
-from fullbench.studies.run.run_options import RunTerms, RunTermsByName
-from fullbench.studies.run.study_run import Conducted
+from fullbench.studies.leaderboards.growing_leaderboard import Board, Newcomer, Schedule, uniform_cases
+from fullbench.studies.run.base_run import BaseRun, StudyResult
+from fullbench.studies.run.call_context import CallContext
+from fullbench.studies.run.missing_pictures import note_missing_pictures
+from fullbench.studies.run.progress_display import watch_progress
+from fullbench.studies.run.run_options import RunOptions
 from fullbench.studies.study_file import Study
-from fullbench.studies.table_sources import looked_at
 
 
-class Growing:
-    """A benchmark's items, a judge and a newcomer; nothing was asked yet."""
+class LeaderboardRun(BaseRun):
+    """Runner of a `leaderboard` study: items of a benchmark, a judge and a newcomer. The constructor calls no model."""
 
     def __init__(self, study: Study) -> None:
+        super().__init__(study)
         options = study.options
-        self.study = study
-        self.settings: Settings = leaderboard_display.settings(
+        self.settings: Settings = leaderboard_display.parse_settings(
             options.get("rule", "both-agree"), options.get("ties", "half"), study.seed
         )
-        self.schedule: Schedule = leaderboard_from_options.schedule(options.get("schedule", "uniform"))
-        own = () if study.responses is None else (study.responses,)
-        answers = (*own, *options.get("responses", ()))
+        self.schedule: Schedule = leaderboard_from_options.parse_schedule(options.get("schedule", "uniform"))
+        study_responses = () if study.responses is None else (study.responses,)
+        answers = (*study_responses, *options.get("responses", ()))
         model = study.contestants[0] if study.contestants else str(options["newcomer"])
-        self.asked = leaderboard_from_options.Asked(
+        self.request = leaderboard_from_options.LeaderboardRequest(
             study.benchmark or "", study.data, answers, model, options.get("predictions"), study.judges[0],
             options.get("manner", ""), options.get("reader"), study.without_pictures, study.pictures_from,
             study.limit, bool(options.get("withheld", False)),
         )  # fmt: skip
+        self.judges = [self.request.build_judge()]
 
     def plan(self, ledger: Ledger) -> Table:
-        """What uniform sampling would ask, and what it would cost."""
-        ready = leaderboard_from_options.prepare(self.asked, ledger, RunTerms(), answer=False)
-        return ready.forecast(ledger, self._newcomer(ready))
+        """Return the calls and cost of uniform sampling."""
+        prepared = leaderboard_from_options.prepare_leaderboard(self.request, ledger, RunOptions(), answer=False)
+        return prepared.forecast(ledger, self._newcomer(prepared))
 
-    def ready(self, budget: float | None = None, *, spent: float = 0.0) -> Budget | None:
-        """Refuse a missing key, or a budget without prices."""
-        spec = judge_and_model_specs.in_words_of(
-            self.asked.benchmark, self.asked.judge, manner=self.asked.manner, reader=self.asked.reader or ""
-        )
-        return study_plan.ready(study_plan.models_asked([judge_and_model_specs.judge(spec)]), budget, spent=spent)
-
-    def _newcomer(self, ready: leaderboard_from_options.Ready) -> Newcomer:
+    def _newcomer(self, prepared: leaderboard_from_options.PreparedLeaderboard) -> Newcomer:
         options = self.study.options
-        return ready.newcomer(options.get("opponents", 1), options.get("reference_matches", 150), self.study.seed)
+        return prepared.newcomer(options.get("opponents", 1), options.get("reference_matches", 150), self.study.seed)
 
-    def conduct(self, ledger: Ledger, **named: Unpack[RunTermsByName]) -> Conducted:
-        """Let the newcomer answer and play what is due, and rate everybody anew."""
-        terms, options = RunTerms(**named), self.study.options
-        ready = leaderboard_from_options.prepare(self.asked, ledger, terms, answer=True)
-        newcomer = self._newcomer(ready)
-        board = ready.board(ledger, self.settings, terms.engine, terms.insist)
-        with watching("verdicts", [ready.judge.name], ready.total(newcomer), quiet=terms.quiet) as watch:
-            added = board.add(
+    def _execute(self, calls: CallContext, run_options: RunOptions) -> StudyResult:
+        ledger, options = calls.ledger, self.study.options
+        prepared = leaderboard_from_options.prepare_leaderboard(self.request, ledger, run_options, answer=True)
+        newcomer = self._newcomer(prepared)
+        board = prepared.board(ledger, self.settings, run_options.engine, run_options.retry_policy)
+        with watch_progress(
+            "verdicts", [prepared.judge.name], prepared.total(newcomer), quiet=run_options.quiet
+        ) as watch:
+            newcomer_result = board.add(
                 newcomer, schedule=self.schedule, width=float(options.get("width", 25.0)), most=options.get("most"),
-                budget=ready.purse, stop=terms.stop, watch=watch,
+                budget=prepared.budget, stop=run_options.stop, watch=watch,
             )  # fmt: skip
-        done = self._look(ready, board)
-        done.said += ready.said
-        done.tallies += [*ready.tallies, *added.tallies]
-        done.run_tables = counted([added.table(newcomer.name)], ready.pool.items)
-        return done
+        study_result = self._build_result(prepared, board)
+        study_result.messages += prepared.messages
+        study_result.job_counts += [*prepared.job_counts, *newcomer_result.job_counts]
+        study_result.run_tables = note_missing_pictures([newcomer_result.table(newcomer.name)], prepared.pool.items)
+        return study_result
 
-    def replay(self, ledger: Ledger) -> Conducted:
-        """The leaderboard by what the ledger holds."""
-        ready = leaderboard_from_options.prepare(self.asked, ledger, RunTerms(), answer=False)
-        done = self._look(ready, ready.board(ledger, self.settings))
-        if not len(done.record):
-            raise InputError(f"{ledger.place} holds no verdict of this study; `fullbench run` asks for them")
+    def _replay(self, ledger: Ledger) -> StudyResult:
+        prepared = leaderboard_from_options.prepare_leaderboard(self.request, ledger, RunOptions(), answer=False)
+        study_result = self._build_result(prepared, prepared.board(ledger, self.settings))
         if self.schedule == "uniform":
-            due = {(case.key, case.trial) for case in uniform(ready.pool, self._newcomer(ready))}
-            done.missing = len(due) - len(ledger.heard(ready.judge.name, due))
-        return done
+            due = {(case.key, case.trial) for case in uniform_cases(prepared.pool, self._newcomer(prepared))}
+            study_result.missing = len(due) - len(ledger.judged_keys(prepared.judge.name, due))
+        return study_result
 
-    def _look(self, ready: leaderboard_from_options.Ready, board: Board) -> Conducted:
+    def _build_result(self, prepared: leaderboard_from_options.PreparedLeaderboard, board: Board) -> StudyResult:
         record = board.record()
-        tables = leaderboard_display.tables(record, ready.judge.name, board.settings, self.study.options.get("by"))
-        return looked_at(self.study, record, tables, [ready.judge.name])
+        tables = leaderboard_display.leaderboard_tables(
+            record, prepared.judge.name, board.settings, self.study.options.get("by")
+        )
+        return self._build_sourced_result(record, tables, [prepared.judge.name])

@@ -1,4 +1,4 @@
-"""Submissions to a leaderboard: whole sets of answers in the ledger, and how the ranks went as they came."""
+"""Submissions to a leaderboard: store whole sets of answers, and show the history of ranks."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from fullbench.analysis.boards.leaderboard import Settings
-from fullbench.analysis.boards.leaderboard import boards as boards_of
-from fullbench.analysis.boards.rank_history import Step, table
-from fullbench.core.column_labels import headings
+from fullbench.analysis.boards.leaderboard import build_boards as boards_of
+from fullbench.analysis.boards.rank_history import Step, history_table
+from fullbench.core.column_labels import table_columns
 from fullbench.core.item import Item
 from fullbench.core.note import Note
 from fullbench.core.record import Record
@@ -19,88 +19,91 @@ from fullbench.core.table import Cell, Table
 from fullbench.errors import InputError
 from fullbench.ledger.ledger import Ledger
 
-_SHOWN = 3
+_MAX_NAMES = 3
 
 
 @dataclass(frozen=True)
-class Submitted:
-    """What came in with a submission."""
+class Submission:
+    """Counts of a submission."""
 
     name: str
     answers: int
-    entered: int
+    new_answers: int
     items: int
 
     @property
-    def unanswered(self) -> int:
+    def unanswered_items(self) -> int:
         return self.items - self.answers
 
 
-def submit(
+def submit_answers(
     ledger: Ledger, name: str, predictions: Path, *, benchmark: str, data: Path | None, partial: bool = False,
     withheld: bool = False,
-) -> Submitted:  # fmt: skip
-    """Enter all answers of a submission. One that leaves items unanswered is refused, unless it may be `partial`."""
-    # Not with the module: a leaderboard that is shown asks nobody, and these take a fifth of its time to import.
+) -> Submission:  # fmt: skip
+    """Store all answers of a submission. Unanswered items are an error unless `partial` is set."""
+    # Imported late: showing a leaderboard needs no models, and these imports take a fifth of its time.
     from fullbench.studies import judge_and_model_specs
     from fullbench.studies.leaderboards import leaderboard_from_options
-    from fullbench.studies.leaderboards.withheld_test_sets import marked
+    from fullbench.studies.leaderboards.withheld_test_sets import mark_withheld_items
 
-    bench = judge_and_model_specs.benchmark(benchmark)
-    # Nobody is asked here: answers are taken in whether or not the pictures are at hand.
-    items: Sequence[Item] = marked(ledger, bench.items(data), withheld=withheld)
+    bench = judge_and_model_specs.benchmark_from_name(benchmark)
+    # No calls are made here, so missing pictures do not matter.
+    items: Sequence[Item] = mark_withheld_items(ledger, bench.items(data), withheld=withheld)
     responses: Sequence[Response] = leaderboard_from_options.read_answers(bench, predictions, items, data, name)
     strangers = sorted({response.contestant for response in responses} - {name})
     if strangers:
         raise InputError(
             f"a submission is of one contestant; this file also has {', '.join(strangers)}", path=predictions
         )
-    answered = {response.item for response in responses}
-    missing = [item.id for item in items if item.id not in answered]
+    answered_ids = {response.item for response in responses}
+    missing = [item.id for item in items if item.id not in answered_ids]
     if missing and not partial:
-        named = ", ".join(missing[:_SHOWN]) + (f" and {len(missing) - _SHOWN} more" if len(missing) > _SHOWN else "")
+        missing_text = ", ".join(missing[:_MAX_NAMES]) + (
+            f" and {len(missing) - _MAX_NAMES} more" if len(missing) > _MAX_NAMES else ""
+        )
         raise InputError(
-            f"{name!r} leaves {len(missing):,} of {len(items):,} items unanswered ({named}); a whole submission "
+            f"{name!r} leaves {len(missing):,} of {len(items):,} items unanswered ({missing_text}); a whole submission "
             "answers all of them, --partial takes it as it is",
             path=predictions,
         )
-    entered = leaderboard_from_options.keep(ledger, items, responses)
-    return Submitted(name, len(answered), entered, len(items))
+    new_count = leaderboard_from_options.store_submissions(ledger, items, responses)
+    return Submission(name, len(answered_ids), new_count, len(items))
 
 
-def history(record: Record, judge: str, settings: Settings) -> Table:
-    """The ranks after each newcomer's matches, in the order in which contestants first met the judge."""
-    heard = sorted(record.where(judge=judge), key=lambda verdict: verdict.at)
-    came: dict[str, int] = {}
-    for place, verdict in enumerate(heard):
+def rank_history_table(record: Record, judge: str, settings: Settings) -> Table:
+    """Return the ranks after each newcomer's matches, in the order in which contestants were first judged."""
+    judge_verdicts = sorted(record.where(judge=judge), key=lambda verdict: verdict.at)
+    first_places: dict[str, int] = {}
+    for place, verdict in enumerate(judge_verdicts):
         for name in sorted(verdict.contestants):
-            came.setdefault(name, place)
-    starts = sorted(set(came.values()))
-    chosen = replace(settings, elo=False, reference=None)
+            first_places.setdefault(name, place)
+    starts = sorted(set(first_places.values()))
+    history_settings = replace(settings, elo=False, reference=None)
 
     def steps() -> Iterator[Step]:
-        for start, end in zip(starts, [*starts[1:], len(heard)], strict=True):
-            part = replace(record, verdicts=tuple(heard[:end]))
-            day = datetime.fromtimestamp(heard[end - 1].at, UTC).strftime("%Y-%m-%d") if heard[end - 1].at else ""
-            yield Step(day, [name for name, place in came.items() if place == start], boards_of(part, chosen))
+        for start, end in zip(starts, [*starts[1:], len(judge_verdicts)], strict=True):
+            part = replace(record, verdicts=tuple(judge_verdicts[:end]))
+            day = (
+                datetime.fromtimestamp(judge_verdicts[end - 1].at, UTC).strftime("%Y-%m-%d")
+                if judge_verdicts[end - 1].at
+                else ""
+            )
+            yield Step(
+                day, [name for name, place in first_places.items() if place == start], boards_of(part, history_settings)
+            )
 
-    notes = [
-        Note(
-            "submissions.history",
-            "Each step has all matches up to the first of the next newcomer; the place is by rating alone, the rank "
-            "says which places the intervals leave open.",
-        )
-    ]
-    return table(judge, steps(), notes)
+    notes = [Note("submissions.history")]
+    return history_table(judge, steps(), notes)
 
 
-def coverage(ledger: Ledger, items: Sequence[Item]) -> Table:
-    """How many answers each contestant has in the ledger, and how many items it leaves open."""
-    answered: dict[str, set[str]] = {}
+def coverage_table(ledger: Ledger, items: Sequence[Item]) -> Table:
+    """Return the number of answers and of unanswered items per contestant."""
+    item_ids_by_contestant: dict[str, set[str]] = {}
     for response in ledger.responses(None, item_keys=[item.key for item in items]):
-        answered.setdefault(response.contestant, set()).add(response.item)
+        item_ids_by_contestant.setdefault(response.contestant, set()).add(response.item)
     rows: list[list[Cell]] = [
-        [name, len(ids), len(items) - len(ids)] for name, ids in sorted(answered.items(), key=lambda entry: entry[0])
+        [name, len(ids), len(items) - len(ids)]
+        for name, ids in sorted(item_ids_by_contestant.items(), key=lambda entry: entry[0])
     ]
-    title = Note("submissions.title.whole", "Submissions in the ledger")
-    return Table("submissions", title, headings("contestant", "answers", "unanswered"), rows)
+    title = Note("submissions.title.whole")
+    return Table("submissions", title, table_columns("contestant", "answers", "unanswered"), rows)

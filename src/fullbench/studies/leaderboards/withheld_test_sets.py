@@ -1,4 +1,4 @@
-"""Test sets that are not published: marked in a ledger, judged like others, and left out of what goes to others."""
+"""Withheld test sets: marked in a ledger, judged like others, and excluded from exports."""
 
 from __future__ import annotations
 
@@ -11,43 +11,45 @@ from fullbench.errors import InputError
 from fullbench.ledger.ledger import Ledger
 
 _OF_QUESTION = frozenset({"family", "images", "dataset", "language", "task"})
-"""The tags that say what kind of question an item is, and nothing of its answer."""
+"""These tags reveal nothing about the answer."""
 
 
-def marked(ledger: Ledger, items: Iterable[Item], *, withheld: bool) -> list[Item]:
-    """The items as they go into a ledger: withheld where that is asked for, or where the ledger withholds them already.
+def mark_withheld_items(ledger: Ledger, items: Iterable[Item], *, withheld: bool) -> list[Item]:
+    """Return the items, marked as withheld if requested or if the ledger already withholds them.
 
-    An item that the ledger holds without the mark may have been seen: it cannot be withheld any more.
+    Refuse items that the ledger has without the mark: they may have been published already.
     """
-    wanted = list(items)
-    there = {item.key: item.is_withheld for item in ledger.items()}
-    open_ = [item.id for item in wanted if withheld and not there.get(item.key, True) and not item.is_withheld]
+    item_list = list(items)
+    withheld_by_key = {item.key: item.is_withheld for item in ledger.items()}
+    open_ = [
+        item.id for item in item_list if withheld and not withheld_by_key.get(item.key, True) and not item.is_withheld
+    ]
     if open_:
         raise InputError(
             f"{ledger.place} holds {len(open_):,} of these items as public ones, {open_[0]} first, and what was shown "
             "cannot be withheld: use a ledger of its own for a withheld test set"
         )
     return [
-        replace(item, tags={**item.tags, WITHHELD: "yes"}) if withheld or there.get(item.key) else item
-        for item in wanted
+        replace(item, tags={**item.tags, WITHHELD: "yes"}) if withheld or withheld_by_key.get(item.key) else item
+        for item in item_list
     ]
 
 
-def published(record: Record) -> tuple[Record, int]:
-    """A record without what is withheld, and how many items that is."""
-    gone = {name for name, item in record.items.items() if item.is_withheld}
-    if not gone:
+def without_withheld_items(record: Record) -> tuple[Record, int]:
+    """Return a record without withheld items, and their number."""
+    withheld_ids = {name for name, item in record.items.items() if item.is_withheld}
+    if not withheld_ids:
         return record, 0
     return Record(
-        tuple(verdict for verdict in record if verdict.item not in gone),
-        {name: item for name, item in record.items.items() if name not in gone},
-        {place: response for place, response in record.responses.items() if place[0] not in gone},
+        tuple(verdict for verdict in record if verdict.item not in withheld_ids),
+        {name: item for name, item in record.items.items() if name not in withheld_ids},
+        {place: response for place, response in record.responses.items() if place[0] not in withheld_ids},
         record.asks,
-    ), len(gone)
+    ), len(withheld_ids)
 
 
-def questions(items: Iterable[Item]) -> list[Item]:
-    """What is handed out to those who submit: what is asked, and no reference, caption or label."""
+def public_questions(items: Iterable[Item]) -> list[Item]:
+    """Return the items for submitters: questions without references, captions or labels."""
     return [
         replace(
             item, reference=None, captions=(),

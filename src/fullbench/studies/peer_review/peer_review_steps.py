@@ -1,22 +1,22 @@
-"""A peer review from pictures to a ranking: contestants write questions, answer each other's, and review the answers.
+"""Steps of a peer review: contestants write questions, answer those of others, and review the answers.
 
-Each step is a step like any other: questions and answers are responses, reviews are verdicts, all of them are in the
-ledger before the next is waited for, and the same call goes on where the last one stopped.
+Questions and answers are responses, reviews are verdicts. All are stored in the ledger at once, so the same call
+resumes a run that was stopped.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Unpack
 
-from fullbench.analysis.peer_review.ground_truth import Truth, in_this_order
-from fullbench.analysis.peer_review.ranking_methods import Terms
+from fullbench.analysis.peer_review.ground_truth import Truth, truth_from_order
+from fullbench.analysis.peer_review.ranking_methods import RankingOptions
 from fullbench.analysis.peer_review.reviews_from_record import GAMMA, Gamma
-from fullbench.analysis.peer_review.scores_from_answer_key import benchmark, by_key
+from fullbench.analysis.peer_review.scores_from_answer_key import answer_key_score_table, truth_from_answer_key
 from fullbench.core.call import Usage
 from fullbench.core.case import Case, Orders
-from fullbench.core.column_labels import headings
+from fullbench.core.column_labels import table_columns
 from fullbench.core.item import Item
 from fullbench.core.judge import Judge
 from fullbench.core.model import Model, takes_schemas
@@ -29,60 +29,49 @@ from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.errors import InputError
 from fullbench.judges.peer_review import multiple_choice_answers, review_protocol, reviewer_assignment
-from fullbench.judges.peer_review.review_prompts import Wording, shipped
+from fullbench.judges.peer_review.review_prompts import ReviewTemplate, default_review_template
 from fullbench.judges.prompt_templates import Template
 from fullbench.judges.prompted import Mode, PromptedJudge
 from fullbench.ledger.ledger import Ledger
 from fullbench.stats.peer_review.equation_variants import USUAL as USUAL_READING
 from fullbench.stats.peer_review.peer_rankings import Initial
-from fullbench.studies.engines import Budget, Tally
+from fullbench.studies.engines import JobCounts
 from fullbench.studies.run import study_plan
-from fullbench.studies.run.answer_items import answer
-from fullbench.studies.run.judge_cases import hear
-from fullbench.studies.run.progress_display import watching
-from fullbench.studies.run.run_options import RunTerms, RunTermsByName
+from fullbench.studies.run.call_context import CallContext
+from fullbench.studies.run.run_options import RunOptions, RunOptionsByName
 
 COSTS = "cost a picture"
-"""The table that says what one run used."""
+"""Name of the table with the usage of one run."""
 
 
 @dataclass
-class Reviewed:
-    """What came of a peer review."""
+class PeerReviewResult:
+    """Result of a peer review."""
 
     record: Record
     tables: Sequence[Table]
-    tallies: list[Tally] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class _Run:
-    """What every step of a run needs."""
-
-    ledger: Ledger
-    purse: Budget | None
-    terms: RunTerms
-    specs: Mapping[str, str]
+    job_counts: list[JobCounts] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class PeerReview:
-    """Who reviews whom on which pictures; nothing was asked yet.
+    """Design of a peer review: the reviewers, the answerers, and the pictures or questions. No model was called yet.
 
-    `reviews` asks for an even part of the full design. `families` (contestant to family) keeps reviewers from their own
-    family; `kin` names families to the tables alone, which show how reviewers treat their own. `correlation` and
-    `truth` are heard beside the reviewers: how well each answer fits its picture, and who is right where that is known.
-    With `constrained` every reviewer whose server can hold it to a form of ruling is held to it, and named so. With
-    `best_first` the contestants are named in their true order, and the ranking is compared with it; `scores` are true
-    scores that were given.
+    `reviews` selects a balanced part of the full design. `families` (contestant to family) keeps reviewers from judging
+    their own family. `kin` gives families only to the tables, which show how reviewers treat their own. `correlation`
+    and `truth` are additional judges: how well an answer fits its picture, and the correct verdict if it is known.
+    `constrained` requests structured output from every reviewer whose server supports it, and changes its name. With
+    `best_first`, the contestants are listed in their true order and the ranking is compared with it; `scores` are given
+    true scores.
 
-    With `given` questions nobody writes any: all contestants answer them, and each reviews every two answers of others.
-    That is the plain peer review that UPME is compared with. `wording` is what is said, `template` a reviewer's prompt.
+    With `given_questions` no questions are written. All contestants answer them, and each reviews all pairs of answers
+    by others. That is the plain peer review with which UPME is compared. `wording` has the texts of the requests,
+    `template` is a reviewer's prompt.
     """
 
     contestants: Sequence[Model]
     images: Mapping[str, Picture] = field(default_factory=dict)
-    given: Sequence[Item] = ()
+    given_questions: Sequence[Item] = ()
     reviews: int | None = None
     families: Mapping[str, str] | None = None
     orders: Orders = "shuffled"
@@ -96,169 +85,165 @@ class PeerReview:
     best_first: bool = False
     scores: Truth = field(default_factory=lambda: Truth({}))
     kin: Mapping[str, str] | None = None
-    wording: Wording = field(default_factory=shipped)
+    wording: ReviewTemplate = field(default_factory=default_review_template)
     template: Template | None = None
     seed: int = 0
-    slots: Sequence[reviewer_assignment.Slot] = field(init=False)
-    _asked: Sequence[Item] = field(init=False, repr=False)
+    slots: Sequence[reviewer_assignment.ReviewSlot] = field(init=False)
+    _question_items: Sequence[Item] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.constrained and not any(map(takes_schemas, self.contestants)):
             raise InputError("no contestant can be held to a form of ruling: leave 'constrained' out")
         names = [model.name for model in self.contestants]
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
-            raise InputError(f"two of the contestants are the same: {', '.join(twice)}; leave one out")
-        if bool(self.given) == bool(self.images):
+        repeated_names = sorted({name for name in names if names.count(name) > 1})
+        if repeated_names:
+            raise InputError(f"two of the contestants are the same: {', '.join(repeated_names)}; leave one out")
+        if bool(self.given_questions) == bool(self.images):
             raise InputError("a peer review is about pictures or about questions that were given: name one of them")
-        asked = review_protocol.given(self.given, self.wording)
-        object.__setattr__(self, "_asked", asked)
-        slots = reviewer_assignment.full([item.id for item in asked] or list(self.images), names, self.families)
-        object.__setattr__(self, "slots", reviewer_assignment.sampled(slots, self.reviews, self.seed))
+        question_items = review_protocol.prepare_given_questions(self.given_questions, self.wording)
+        object.__setattr__(self, "_question_items", question_items)
+        slots = reviewer_assignment.full_design(
+            [item.id for item in question_items] or list(self.images), names, self.families
+        )
+        object.__setattr__(self, "slots", reviewer_assignment.sample_design(slots, self.reviews, self.seed))
 
     @property
     def names(self) -> list[str]:
         return [model.name for model in self.contestants]
 
     def judge(self, model: Model) -> PromptedJudge:
-        """A contestant as reviewer."""
-        held = self.constrained and takes_schemas(model)
+        """Return a contestant as a reviewer."""
+        is_constrained = self.constrained and takes_schemas(model)
         return PromptedJudge(
-            model, mode=self.mode, criteria=self.wording.criteria, constrained=held, language=self.wording.language,
-            template=self.template, ends=False,
-        )  # fmt: skip
+            model,
+            mode=self.mode,
+            criteria=self.wording.criteria,
+            constrained=is_constrained,
+            language=self.wording.language,
+            template=self.template,
+            ends=False,
+        )
 
     @property
-    def terms(self) -> Terms:
-        """On what terms the ranking is made."""
-        return Terms(self.gamma, self.seed, self.reading, self.initial)
+    def terms(self) -> RankingOptions:
+        """The options of the ranking."""
+        return RankingOptions(self.gamma, self.seed, self.reading, self.initial)
 
     @property
     def units(self) -> int:
-        """How many pictures, or given questions, there are."""
-        return len(self.given) or len(self.images)
+        """Number of pictures or given questions."""
+        return len(self.given_questions) or len(self.images)
 
     def plan(self) -> Table:
-        """How many calls each contestant would be asked for at most, before any is made."""
+        """Return the maximum number of calls per contestant."""
         both = 2 if self.orders == "both" else 1
         rows: list[list[Cell]] = []
         for name in self.names:
             reviews = [slot for slot in self.slots if slot.reviewer == name]
             answers = {
-                (slot.image, "" if self.given else slot.reviewer)
-                for slot in self.slots if name in {slot.one, slot.two}
-            }  # fmt: skip
-            written = 0 if self.given else len({slot.image for slot in reviews})
-            rows.append([name, written, len(answers), 2 * both * len(reviews)])
-        notes = [
-            Note(
-                "peer-review.reviews-on-pictures-each-ruled",
-                "{n:,} reviews on {n_2} pictures, each ruled by correctness and by visual understanding. What the "
-                "ledger knows already is not asked again.",
-                n=len(self.slots),
-                n_2=self.units,
-            )
-        ]
+                (slot.image, "" if self.given_questions else slot.reviewer)
+                for slot in self.slots
+                if name in {slot.first, slot.second}
+            }
+            question_count = 0 if self.given_questions else len({slot.image for slot in reviews})
+            rows.append([name, question_count, len(answers), 2 * both * len(reviews)])
+        notes = [Note("peer-review.reviews-on-pictures-each-ruled", n=len(self.slots), n_2=self.units)]
         return Table(
             "plan",
-            Note("peer-review.title.what-would-be-asked", "What would be asked"),
-            headings("contestant", "questions", "answers", "rulings"),
+            Note("peer-review.title.what-would-be-asked"),
+            table_columns("contestant", "questions", "answers", "rulings"),
             rows,
             notes,
         )
 
-    def ready(self, budget: float | None = None, *, spent: float = 0.0) -> Budget | None:
-        """Refuse what cannot go well (a missing key, a budget without prices) before anything is asked."""
-        return study_plan.ready(self.contestants, budget, spent=spent)
+    def execute(self, ledger: Ledger, **keyword_options: Unpack[RunOptionsByName]) -> PeerReviewResult:
+        """Collect questions, answers and reviews. The same call resumes a run that was stopped."""
+        options = RunOptions(**keyword_options)
+        budget = study_plan.check_keys_and_budget(self.contestants, options.budget, spent_dollars=options.spent_dollars)
+        return self.execute_with(CallContext.from_options(ledger, options, budget, {}))
 
-    def conduct(self, ledger: Ledger, **named: Unpack[RunTermsByName]) -> Reviewed:
-        """Write, answer, review, and look at the record. Stopped half-way, the same call goes on from there."""
-        return self.conduct_on(RunTerms(**named), ledger)
-
-    def conduct_on(self, terms: RunTerms, ledger: Ledger, specs: Mapping[str, str] | None = None) -> Reviewed:
-        """The same on some terms. `specs` gives the spec of contestants by their name, as for `answer`; reviewers are
-        sent as they are."""
-        run = _Run(ledger, self.ready(terms.budget, spent=terms.spent), terms, specs or {})
-        steps: dict[str, list[Tally]] = {}
-        if not self.given:
-            steps["questions"] = self._ask("questions", self.writing(), run)
+    def execute_with(self, calls: CallContext) -> PeerReviewResult:
+        """Collect everything with these calls, which have the specs of contestants by name."""
+        ledger = calls.ledger
+        steps: dict[str, list[JobCounts]] = {}
+        if not self.given_questions:
+            steps["questions"] = self._collect_answers("questions", self.question_requests(), calls)
         items = self.questions(ledger)
-        steps["answers"] = self._ask("answers", self.asked(items), run)
+        steps["answers"] = self._collect_answers("answers", self.questions_to_answer(items), calls)
         responses = self.responses(ledger, items)
-        if not run.terms.stop.reason:
-            steps["reviews"] = self._hear(items, responses, run)
+        if not calls.stop.reason:
+            steps["reviews"] = self._judge_cases(items, responses, calls)
         record = self.record(ledger, items, responses)
-        tallies = [tally for step in steps.values() for tally in step]
-        return Reviewed(record, [*self.tables(record, responses), self._costs(steps)], tallies)
+        job_counts = [counts for step in steps.values() for counts in step]
+        return PeerReviewResult(record, [*self.tables(record, responses), self._costs_table(steps)], job_counts)
 
-    def _ask(self, what: str, asked: Mapping[str, Sequence[Item]], run: _Run) -> list[Tally]:
-        if run.terms.stop.reason:
+    def _collect_answers(
+        self, what: str, items_by_contestant: Mapping[str, Sequence[Item]], calls: CallContext
+    ) -> list[JobCounts]:
+        if calls.stop.reason:
             return []
-        with watching(what, self.names, max(map(len, asked.values())), quiet=run.terms.quiet) as watch:
-            return answer(
-                self.contestants, lambda model: asked[model.name], run.ledger, engine=run.terms.engine,
-                specs=run.specs, budget=run.purse, stop=run.terms.stop, watch=watch, insist=run.terms.insist,
-            )  # fmt: skip
+        return calls.collect_answers(self.contestants, lambda model: items_by_contestant[model.name], what=what)
 
-    def writing(self) -> dict[str, list[Item]]:
-        """The requests for a question, by who is to write one; none where questions were given."""
-        requests = dict(zip(self.images, review_protocol.writing(self.images, self.wording), strict=True))
-        wanted = {(slot.reviewer, slot.image) for slot in self.slots}
-        return {
-            name: [item for image, item in requests.items() if (name, image) in wanted] for name in self.names
-        }  # fmt: skip
+    def question_requests(self) -> dict[str, list[Item]]:
+        """Return the requests for questions by contestant; empty lists if questions were given."""
+        requests = dict(zip(self.images, review_protocol.question_requests(self.images, self.wording), strict=True))
+        design_keys = {(slot.reviewer, slot.image) for slot in self.slots}
+        return {name: [item for image, item in requests.items() if (name, image) in design_keys] for name in self.names}
 
     def questions(self, ledger: Ledger) -> list[Item]:
-        """The questions written so far, or those that were given."""
-        if self.given:
-            return self.wanted(self._asked)
-        keys = [item.key for item in review_protocol.writing(self.images, self.wording)]
-        written = ledger.responses(self.names, item_keys=keys)
-        return self.wanted(review_protocol.questions(self.images, written, self.wording))
+        """Return the questions written so far, or the given ones."""
+        if self.given_questions:
+            return self.questions_in_design(self._question_items)
+        keys = [item.key for item in review_protocol.question_requests(self.images, self.wording)]
+        written_questions = ledger.responses(self.names, item_keys=keys)
+        return self.questions_in_design(review_protocol.written_questions(self.images, written_questions, self.wording))
 
-    def wanted(self, items: Iterable[Item]) -> list[Item]:
-        """Those of some questions that a review of the design is about."""
-        if self.given:
+    def questions_in_design(self, items: Iterable[Item]) -> list[Item]:
+        """Return the questions that the design has a review of."""
+        if self.given_questions:
             ids = {slot.image for slot in self.slots}
             return [item for item in items if item.id in ids]
-        wanted = {(slot.image, slot.reviewer) for slot in self.slots}
-        return [item for item in items if (item.tags["image"], item.tags["reviewer"]) in wanted]
+        design_keys = {(slot.image, slot.reviewer) for slot in self.slots}
+        return [item for item in items if (item.tags["image"], item.tags["reviewer"]) in design_keys]
 
-    def asked(self, items: Sequence[Item]) -> dict[str, list[Item]]:
-        """The questions that each contestant is to answer: those of others, where a review needs its answer."""
-        if self.given:
-            pairs = {(name, slot.image) for slot in self.slots for name in (slot.one, slot.two)}
+    def questions_to_answer(self, items: Sequence[Item]) -> dict[str, list[Item]]:
+        """Return the questions of others that each contestant must answer for some review."""
+        if self.given_questions:
+            pairs = {(name, slot.image) for slot in self.slots for name in (slot.first, slot.second)}
             return {name: [item for item in items if (name, item.id) in pairs] for name in self.names}
-        wanted = {(name, slot.image, slot.reviewer) for slot in self.slots for name in (slot.one, slot.two)}
+        design_keys = {(name, slot.image, slot.reviewer) for slot in self.slots for name in (slot.first, slot.second)}
         return {
-            name: [item for item in items if (name, item.tags["image"], item.tags["reviewer"]) in wanted]
+            name: [item for item in items if (name, item.tags["image"], item.tags["reviewer"]) in design_keys]
             for name in self.names
         }
 
     def responses(self, ledger: Ledger, items: Sequence[Item]) -> list[Response]:
-        """The answers given so far."""
+        """Return the answers given so far."""
         return list(ledger.responses(self.names, item_keys=[item.key for item in items])) if items else []
 
     def cases(self, items: Sequence[Item], responses: Sequence[Response]) -> list[Case]:
-        """The reviews of the design for which both answers are there."""
-        reviews = review_protocol.reviews(items, responses, orders=self.orders, seed=self.seed)
-        return reviewer_assignment.within(reviews, self.slots, given=bool(self.given))
+        """Return the reviews of the design that have both answers."""
+        reviews = review_protocol.review_cases(items, responses, orders=self.orders, seed=self.seed)
+        return reviewer_assignment.cases_in_slots(reviews, self.slots, has_given_questions=bool(self.given_questions))
 
     def _reviews_by(self, owner: str, items: Sequence[Item], responses: Sequence[Response]) -> list[Case]:
-        """What one contestant reviews. Of given questions each reviewer has an order of its own, drawn from the seed:
-        were it the same for all, what is shown first would be first for everybody."""
-        if not self.given:
+        """Return the cases that one contestant reviews.
+
+        For given questions, each reviewer has its own order, drawn from the seed. With a shared order, the same answer
+        would come first for everyone.
+        """
+        if not self.given_questions:
             return self.cases([item for item in items if item.tags["reviewer"] == owner], responses)
         slots = [slot for slot in self.slots if slot.reviewer == owner]
-        # A large prime apart: another run's seed, which is small, meets none of these.
+        # Multiples of a large prime do not collide with the small seeds of other runs.
         seed = self.seed + 1_000_003 * (1 + self.names.index(owner))
-        reviews = review_protocol.reviews(items, responses, orders=self.orders, seed=seed)
-        return reviewer_assignment.within(reviews, slots, given=True)
+        reviews = review_protocol.review_cases(items, responses, orders=self.orders, seed=seed)
+        return reviewer_assignment.cases_in_slots(reviews, slots, has_given_questions=True)
 
-    def docket(self, judge: Judge, items: Sequence[Item], responses: Sequence[Response]) -> Iterator[Case]:
-        """What a judge hears: a reviewer the answers to its own questions, the others what is theirs to hear."""
+    def cases_to_judge(self, judge: Judge, items: Sequence[Item], responses: Sequence[Response]) -> Iterator[Case]:
+        """Yield the cases of a judge: a reviewer gets the answers to its own questions."""
         if judge is self.correlation:
-            yield from review_protocol.correlations(items, responses)
+            yield from review_protocol.correlation_cases(items, responses)
         elif judge is self.truth:
             yield from (case for case in self.cases(items, responses) if case.criterion == CORRECTNESS)
         else:
@@ -266,90 +251,85 @@ class PeerReview:
             yield from self._reviews_by(owner, items, responses)
 
     def judges(self) -> list[Judge]:
-        """Every contestant as reviewer, and who else is heard."""
-        others = [judge for judge in (self.correlation, self.truth) if judge is not None]
-        return [*map(self.judge, self.contestants), *others]
+        """Return every contestant as a reviewer, plus `correlation` and `truth`."""
+        extra_judges = [judge for judge in (self.correlation, self.truth) if judge is not None]
+        return [*map(self.judge, self.contestants), *extra_judges]
 
-    def _hear(self, items: Sequence[Item], responses: Sequence[Response], run: _Run) -> list[Tally]:
+    def _judge_cases(self, items: Sequence[Item], responses: Sequence[Response], calls: CallContext) -> list[JobCounts]:
         if not self.cases(items, responses):
             raise InputError(
                 f"there is nothing to review: {len(items)} questions were written and {len(responses)} answers given, "
                 "and no question has two answers by others; look at what the contestants said with 'fullbench ledger'"
             )
         judges = self.judges()
-        total = max(sum(1 for _ in self.docket(judge, items, responses)) for judge in judges)
-        with watching("reviews", [judge.name for judge in judges], total, quiet=run.terms.quiet) as watch:
-            return hear(
-                judges, lambda judge: self.docket(judge, items, responses), run.ledger, engine=run.terms.engine,
-                budget=run.purse, stop=run.terms.stop, watch=watch, insist=run.terms.insist,
-            )  # fmt: skip
+        total = max(sum(1 for _ in self.cases_to_judge(judge, items, responses)) for judge in judges)
+        # Reviewers are pickled for remote workers: specs are those of contestants.
+        return replace(calls, specs=None).judge_cases(
+            judges, lambda judge: self.cases_to_judge(judge, items, responses), total, what="reviews"
+        )
 
     def record(self, ledger: Ledger, items: Sequence[Item], responses: Sequence[Response]) -> Record:
-        """The reviews of the design, with their questions and answers."""
+        """Return the reviews of the design with their questions and answers."""
         judges = self.judges()
-        due = {(judge.name, case.key) for judge in judges for case in self.docket(judge, items, responses)}
+        due = {(judge.name, case.key) for judge in judges for case in self.cases_to_judge(judge, items, responses)}
         keys = {key for _, key in due}
-        heard = ledger.record([judge.name for judge in judges], cases=keys).verdicts
-        # Of given questions another run in this ledger may have shown one reviewer what this run shows another.
-        ruled = [verdict for verdict in heard if not self.given or (verdict.judge, verdict.case) in due]
-        shown = {(response.item, response.contestant): response for response in responses}
-        asked = {item.id: item for item in items}
-        return Record((*ruled, *self._people(ledger, asked, keys)), asked, shown)
+        stored_verdicts = ledger.record([judge.name for judge in judges], cases=keys).verdicts
+        # With given questions, another run in this ledger may have assigned the same case to another reviewer.
+        design_verdicts = [
+            verdict for verdict in stored_verdicts if not self.given_questions or (verdict.judge, verdict.case) in due
+        ]
+        responses_by_key = {(response.item, response.contestant): response for response in responses}
+        items_by_id = {item.id: item for item in items}
+        return Record((*design_verdicts, *self._people_votes(ledger, items_by_id, keys)), items_by_id, responses_by_key)
 
-    def _people(self, ledger: Ledger, items: Mapping[str, Item], cases: Collection[str]) -> list[Verdict]:
-        """People's votes on answers to these very questions, in whatever order these were shown, and on reviews."""
+    def _people_votes(self, ledger: Ledger, items: Mapping[str, Item], cases: Collection[str]) -> list[Verdict]:
+        """Return people's votes on answers to these questions, in any order shown, and on reviews."""
         votes: dict[tuple[object, ...], Verdict] = {}
         for study in ledger.studies():
-            heard = ledger.record([PEOPLE], study=study)
-            for vote in heard:
-                asked = heard.items.get(vote.item)
+            people_record = ledger.record([PEOPLE], study=study)
+            for vote in people_record:
+                voted_item = people_record.items.get(vote.item)
                 ours = items.get(vote.item)
-                if vote.item in cases or (asked is not None and ours is not None and asked.key == ours.key):
+                if vote.item in cases or (voted_item is not None and ours is not None and voted_item.key == ours.key):
                     votes.setdefault((vote.case, vote.rater, vote.trial, vote.revision), vote)
         return list(votes.values())
 
-    def known(self, responses: Sequence[Response] = ()) -> Truth:
-        """The truth that was given with the review: scores, an order, or the key of its questions."""
+    def known_truth(self, responses: Sequence[Response] = ()) -> Truth:
+        """Return the truth given with the review: scores, an order, or the answer key of its questions."""
         if self.scores:
             return self.scores
         if self.best_first:
-            return in_this_order(tuple(self.names))
-        return by_key(multiple_choice_answers.scored(self._asked, responses))
+            return truth_from_order(tuple(self.names))
+        return truth_from_answer_key(multiple_choice_answers.score_by_key(self._question_items, responses))
 
     def tables(self, record: Record, responses: Sequence[Response] = ()) -> list[Table]:
-        """Rankings, reviewers, convergence, ablations; nothing where no review was kept yet."""
-        from fullbench.analysis.peer_review.peer_review_tables import tables
+        """Return tables of rankings, reviewers, convergence and ablations; empty without reviews."""
+        from fullbench.analysis.peer_review.peer_review_tables import build_peer_review_tables
 
         if not len(record):
             return []
         order = self.names if self.best_first else ()
-        by_review = tables(
-            record, terms=self.terms, truth=self.known(responses), best_first=order, families=self.kin
-        )  # fmt: skip
-        scored = benchmark(multiple_choice_answers.scored(self._asked, responses))
-        return [*by_review[:1], *([scored] if scored.rows else ()), *by_review[1:]]
+        by_review = build_peer_review_tables(
+            record, terms=self.terms, truth=self.known_truth(responses), best_first=order, families=self.kin
+        )
+        answer_key_table = answer_key_score_table(multiple_choice_answers.score_by_key(self._question_items, responses))
+        return [*by_review[:1], *([answer_key_table] if answer_key_table.rows else ()), *by_review[1:]]
 
-    def _costs(self, steps: Mapping[str, Sequence[Tally]]) -> Table:
+    def _costs_table(self, steps: Mapping[str, Sequence[JobCounts]]) -> Table:
         rows: list[list[Cell]] = []
-        for step, tallies in steps.items():
-            used = sum((tally.usage for tally in tallies), Usage())
-            seconds = max((tally.seconds for tally in tallies), default=0.0)
-            dollars = None if used.dollars is None else used.dollars / self.units
-            asked, known = sum(tally.asked for tally in tallies), sum(tally.known for tally in tallies)
-            rows.append([step, asked, known, used.tokens_in, used.tokens_out, seconds / self.units, dollars])
-        columns = headings(
+        for step, job_counts in steps.items():
+            usage = sum((counts.usage for counts in job_counts), Usage())
+            seconds = max((counts.seconds for counts in job_counts), default=0.0)
+            dollars = None if usage.dollars is None else usage.dollars / self.units
+            started_count, stored_count = (
+                sum(counts.started_count for counts in job_counts),
+                sum(counts.stored_count for counts in job_counts),
+            )
+            rows.append(
+                [step, started_count, stored_count, usage.tokens_in, usage.tokens_out, seconds / self.units, dollars]
+            )
+        columns = table_columns(
             "step", "asked", "known", "tokens in", "tokens out", "seconds a picture", "dollars a picture"
         )
-        notes = [
-            Note(
-                "peer-review.of-this-run-alone-what",
-                "Of this run alone: what the ledger knew cost nothing. Seconds are of the slowest at each step.",
-            )
-        ]
-        return Table(
-            COSTS,
-            Note("peer-review.title.what-a-picture-costs", "What a picture costs"),
-            columns,
-            rows,
-            notes,
-        )
+        notes = [Note("peer-review.of-this-run-alone-what")]
+        return Table(COSTS, Note("peer-review.title.what-a-picture-costs"), columns, rows, notes)

@@ -1,8 +1,8 @@
-"""Simulated peer reviews, many at a time: contestants of known skill who judge as well, or as badly, as was planted.
+"""Simulated peer reviews: contestants of known skill who judge as well or as badly as configured.
 
-One review follows the formula of `synthetic.biased_judge`, for all rows at once: what a reviewer feels for an answer is
-its quality as far as the reviewer sees it, plus its length as far as the reviewer likes length, plus noise; answers
-within half a mark tie. So the two are one court at two speeds, and a test holds them together.
+A review follows the formula of `synthetic.biased_judge`, vectorised over all rows. The perceived quality of an answer
+is its true quality as far as the reviewer sees it, plus a length bias, plus noise. Answers within half a mark tie. A
+test checks that both implementations agree.
 """
 
 from __future__ import annotations
@@ -24,23 +24,22 @@ if TYPE_CHECKING:
     Design = tuple[Ints, Ints, Ints, Ints]
 
 LAZINESS = 0.8
-"""The share of rulings in which a lazy reviewer ties without looking."""
+"""Share of verdicts in which a lazy reviewer ties without reading."""
 
 
 @dataclass(frozen=True)
-class Setting:
-    """How a court is made.
+class SimulationSetting:
+    """Settings of a simulated peer review.
 
-    `related` is how far judging ability goes with skill: 1 fully, 0 not at all. The weaker the judge, the less it sees
-    (`sight`), the noisier it is, and the more it likes long answers (`length`, marks for each doubling). `colluders`
-    rule for each other in every review; `lazy` ones mostly tie; `blind` ones see nothing. `faults` is the share of
-    rulings that are none. `spread` is how far the quality of one contestant's answers varies.
+    `related` is the correlation of judging ability with skill, from 0 to 1. A weaker judge sees less of the true
+    quality, is noisier, and likes long answers more (`length`, marks per doubling). `colluders` favour each other in
+    every review; `lazy` reviewers mostly tie; `blind` ones see nothing. `faults` is the share of unusable verdicts.
+    `spread` is the variation of quality within a contestant.
 
-    What makes a court less convenient: contestants come in `families` of two, and every reviewer adds `kin` marks to an
-    answer of its own family; all reviewers like length, `shared_length` marks for each doubling; lengths differ from
-    answer to answer by `wobble` doublings; `wordy_weak` is how far weak contestants are the wordy ones (1 fully);
-    `correlated` is a mistake in marks that all reviewers make together about an answerer on a picture; `clones` are
-    contestants of one skill whose reviews are one another's.
+    Complications: contestants come in `families` of two, and every reviewer adds `kin` marks to answers of its own
+    family. All reviewers like length, by `shared_length` marks per doubling. Lengths vary by `wobble` doublings between
+    answers. `wordy_weak` is how strongly weak contestants are the wordy ones (1: fully). `correlated` is an error in
+    marks that all reviewers share about an answerer on a picture. `clones` have one skill and give the same reviews.
     """
 
     models: int = 6
@@ -81,16 +80,16 @@ class Setting:
         if self.colluders == 1:
             raise InputError("one cannot collude alone: give two colluders or more")
 
-    def honest(self) -> Setting:
-        """The same court without colluders."""
+    def honest(self) -> SimulationSetting:
+        """Return the same settings without colluders."""
         return replace(self, colluders=0)
 
 
 @dataclass(frozen=True)
-class Court:
-    """One court: the true skills, who cheats, all reviews, who is of which family, and who is truly better in each.
+class SimulatedReviews:
+    """A simulated peer review: true skills, colluders, reviews, families, and the truth of each review.
 
-    `truth` is 1 where the first answer of a review is the better one, 0 where the second is, 0.5 where they are close.
+    `truth` is 1 if the first answer is better, 0 if the second is, and 0.5 if they are close.
     """
 
     skill: Floats
@@ -100,116 +99,119 @@ class Court:
     truth: Floats | None = None
 
 
-def court(setting: Setting, seed: int) -> Court:
-    """A court from its seed: skills and lengths are the same for any number of pictures, answers with any cheats."""
+def simulate_reviews(setting: SimulationSetting, seed: int) -> SimulatedReviews:
+    """Simulate a peer review. Skills and lengths do not depend on the number of pictures, nor answers on cheats."""
     import numpy as np
 
     rng = np.random.default_rng([seed, setting.models])
     size = setting.models
     skill = np.sort(rng.uniform(0.1, 0.9, size))[::-1].copy()
-    other = rng.permutation(skill)
-    able = setting.related * skill + (1 - setting.related) * other
+    shuffled_skill = rng.permutation(skill)
+    able = setting.related * skill + (1 - setting.related) * shuffled_skill
     words = rng.standard_normal(size)
     cheats = rng.permutation(size)
-    # What a plain court has none of is drawn apart, so that plain courts stay what they were.
+    # Complications use their own generator, so that simulations without them do not change.
     further = np.random.default_rng([seed, setting.models, setting.images, 1])
-    skill, able = _cloned(setting, skill, able)
-    words = _wordy(setting, skill, words)
+    skill, able = _with_clones(setting, skill, able)
+    words = _answer_lengths(setting, skill, words)
     family = further.permutation(np.arange(size) // 2) if setting.families else np.arange(size)
     rng = np.random.default_rng([seed, setting.models, setting.images])
-    image, reviewer, first, second = slots(size, setting.images)
+    image, reviewer, first, second = full_design(size, setting.images)
     quality = np.clip(skill + setting.spread * rng.standard_normal((setting.images, size, size)), 0, 1)
     sight = able.copy()
-    colluding, lazy, blind = _cheats(setting, cheats)
+    colluding, lazy, blind = _assign_cheats(setting, cheats)
     sight[blind] = 0.0
     gap = 4 * (quality[image, reviewer, first] - quality[image, reviewer, second])
     length = words + setting.wobble * further.standard_normal((setting.images, size, size))
     lead = length[image, reviewer, first] - length[image, reviewer, second]
     liking = (setting.shared_length + setting.length * (1 - able[reviewer])) * lead
-    own = (family[reviewer] == family[first]).astype(np.float64) - (family[reviewer] == family[second])
+    kin_lead = (family[reviewer] == family[first]).astype(np.float64) - (family[reviewer] == family[second])
     mistaken = setting.correlated * further.standard_normal((setting.images, size))
-    liking = liking + setting.kin * own * setting.families + mistaken[image, first] - mistaken[image, second]
+    liking = liking + setting.kin * kin_lead * setting.families + mistaken[image, first] - mistaken[image, second]
     idle = np.isin(reviewer, lazy)
-    ally = _allies(reviewer, first, second, colluding)
-    worth, known = {}, {}
+    ally = _ally_signs(reviewer, first, second, colluding)
+    worth, usable_by_part = {}, {}
     for part in (CORRECTNESS, VISUAL):
         noise = setting.noise * (1.5 - able[reviewer]) * 2**0.5 * rng.standard_normal(len(first))
-        won = _ruled(sight[reviewer] * gap + liking + noise)
-        won = np.where(idle & (rng.uniform(size=len(first)) < LAZINESS), 0.5, won)
-        won = np.where(ally == 0, won, (ally + 1) / 2)
-        known[part] = rng.uniform(size=len(first)) >= setting.faults
-        worth[part] = np.stack([won, 1 - won], axis=1)
-    worth[CORRELATION], known[CORRELATION] = np.zeros((len(first), 2)), np.zeros(len(first), dtype=bool)
+        outcomes = _outcomes_from_lead(sight[reviewer] * gap + liking + noise)
+        outcomes = np.where(idle & (rng.uniform(size=len(first)) < LAZINESS), 0.5, outcomes)
+        outcomes = np.where(ally == 0, outcomes, (ally + 1) / 2)
+        usable_by_part[part] = rng.uniform(size=len(first)) >= setting.faults
+        worth[part] = np.stack([outcomes, 1 - outcomes], axis=1)
+    worth[CORRELATION], usable_by_part[CORRELATION] = np.zeros((len(first), 2)), np.zeros(len(first), dtype=bool)
     names = tuple(f"model {place}" for place in range(size))
     pictures = tuple(f"picture {place}" for place in range(setting.images))
     items = ("",) * len(first)
     if setting.clones:
-        _copy(setting.clones, worth, known, (image, reviewer, first, second))
-    reviews = Reviews(names, pictures, items, image, reviewer, first, second, worth, known, lead=lead)
+        _copy_clone_reviews(setting.clones, worth, usable_by_part, (image, reviewer, first, second))
+    reviews = Reviews(names, pictures, items, image, reviewer, first, second, worth, usable_by_part, lead=lead)
     kinship = tuple(f"family {number}" for number in family)
-    return Court(skill, tuple(int(who) for who in colluding), reviews, kinship, _ruled(gap))
+    return SimulatedReviews(skill, tuple(int(who) for who in colluding), reviews, kinship, _outcomes_from_lead(gap))
 
 
-def _cloned(setting: Setting, skill: Floats, able: Floats) -> tuple[Floats, Floats]:
-    """Skills and judging abilities with the middling ones made alike: the clones."""
+def _with_clones(setting: SimulationSetting, skill: Floats, able: Floats) -> tuple[Floats, Floats]:
     if not setting.clones:
         return skill, able
     begin = (setting.models - setting.clones) // 2
-    alike = slice(begin, begin + setting.clones)
+    clone_slice = slice(begin, begin + setting.clones)
     skill, able = skill.copy(), able.copy()
-    skill[alike], able[alike] = skill[alike].mean(), able[alike].mean()
+    skill[clone_slice], able[clone_slice] = skill[clone_slice].mean(), able[clone_slice].mean()
     return skill, able
 
 
-def _wordy(setting: Setting, skill: Floats, words: Floats) -> Floats:
-    """How wordy each contestant is, in doublings: by chance, or as weak as it is."""
+def _answer_lengths(setting: SimulationSetting, skill: Floats, words: Floats) -> Floats:
+    """Wordiness of each contestant in doublings: random, or higher for weaker ones."""
     import numpy as np
 
     share = setting.wordy_weak
     if not share:
         return words
     weak = -(skill - skill.mean()) / max(float(skill.std()), 1e-9)
-    mixed: Floats = share * weak + float(np.sqrt(1 - share**2)) * words
-    return mixed
+    lengths: Floats = share * weak + float(np.sqrt(1 - share**2)) * words
+    return lengths
 
 
-def _copy(clones: int, worth: dict[str, Floats], known: dict[str, Bools], design: Design) -> None:
-    """Let every clone rule as the first of them does, where both rule on the same two."""
+def _copy_clone_reviews(
+    clones: int, worth: dict[str, Floats], usable_by_part: dict[str, Bools], design: Design
+) -> None:
+    """Copy only pairs that both clones review."""
     begin = (int(design[1].max()) + 1 - clones) // 2
     place = {key: row for row, key in enumerate(zip(*(column.tolist() for column in design), strict=True))}
-    for (picture, who, one, two), row in place.items():
-        source = place.get((picture, begin, one, two))
+    for (picture, who, first, second), row in place.items():
+        source = place.get((picture, begin, first, second))
         if begin < who < begin + clones and source is not None:
             for part in (CORRECTNESS, VISUAL):
-                worth[part][row], known[part][row] = worth[part][source], known[part][source]
+                worth[part][row], usable_by_part[part][row] = worth[part][source], usable_by_part[part][source]
 
 
 @lru_cache(maxsize=32)
-def slots(models: int, images: int) -> tuple[Ints, Ints, Ints, Ints]:
-    """The full design as four columns: picture, reviewer, and the two who answer."""
+def full_design(models: int, images: int) -> tuple[Ints, Ints, Ints, Ints]:
+    """Return the full design as four columns: picture, reviewer, and the two answerers."""
     import numpy as np
 
     reviewer, first, second = np.meshgrid(*[np.arange(models)] * 3, indexing="ij")
     keep = (first < second) & (first != reviewer) & (second != reviewer)
     rows = [column[keep] for column in (reviewer, first, second)]
     image = np.repeat(np.arange(images), len(rows[0]))
-    tiled = [np.tile(column, images) for column in rows]
-    return image, tiled[0], tiled[1], tiled[2]
+    tiled_columns = [np.tile(column, images) for column in rows]
+    return image, tiled_columns[0], tiled_columns[1], tiled_columns[2]
 
 
-def _cheats(setting: Setting, order: Ints) -> tuple[Ints, Ints, Ints]:
+def _assign_cheats(setting: SimulationSetting, order: Ints) -> tuple[Ints, Ints, Ints]:
     ends = (setting.colluders, setting.colluders + setting.lazy, setting.colluders + setting.lazy + setting.blind)
     return order[: ends[0]], order[ends[0] : ends[1]], order[ends[1] : ends[2]]
 
 
-def _ruled(lead: Floats) -> Floats:
+def _outcomes_from_lead(lead: Floats) -> Floats:
     import numpy as np
 
     return np.where(np.abs(lead) <= TIE, 0.5, (np.sign(lead) + 1) / 2)
 
 
-def _allies(reviewer: Ints, first: Ints, second: Ints, colluding: Ints) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """1 where a colluder rules for its ally `first`, -1 for its ally `second`, 0 where it has none here, or two."""
+def _ally_signs(
+    reviewer: Ints, first: Ints, second: Ints, colluding: Ints
+) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """1 if a colluder has only the first answerer as an ally, -1 if only the second, else 0."""
     import numpy as np
 
     inside = np.isin(reviewer, colluding)

@@ -1,4 +1,4 @@
-"""What simulated courts show: which method finds the planted order, from how many pictures, and what cheats can do."""
+"""Tables of simulated peer reviews: accuracy of each method, number of pictures needed, effect of cheats."""
 
 from __future__ import annotations
 
@@ -8,44 +8,52 @@ from functools import partial
 from statistics import fmean, stdev
 
 from fullbench.analysis.peer_review.ground_truth import Truth
-from fullbench.analysis.peer_review.ranking_methods import METHODS, ROBUST, Nearness, Terms, consensus, nearness, scores
-from fullbench.analysis.peer_review.shared_bias_warnings import warned, warnings
-from fullbench.core.column_labels import headings, with_deviation
-from fullbench.core.note import Note, word
+from fullbench.analysis.peer_review.ranking_methods import (
+    METHODS,
+    ROBUST,
+    Nearness,
+    RankingOptions,
+    learn_consensus,
+    method_scores,
+    nearness_to_truth,
+)
+from fullbench.analysis.peer_review.shared_bias_warnings import bias_warning_table, warning_names
+from fullbench.core.column_labels import table_columns, with_deviation
+from fullbench.core.note import Note, word_note
 from fullbench.core.table import Cell, Table
 from fullbench.errors import Undefined
 from fullbench.stats.peer_review.equation_variants import READINGS
-from fullbench.studies.peer_review.simulation import Court, Setting, court
+from fullbench.studies.peer_review.simulation import SimulatedReviews, SimulationSetting, simulate_reviews
 
 SIZES = (5, 10, 25, 50, 100)
-_WARNED = 8
-"""In so many courts at most warnings are looked for: each takes a moment."""
-_FIGURES = ("pearson", "spearman", "kendall", "entropy")
+_MAX_WARNING_SIMULATIONS = 8
+"""Each check takes a moment."""
+_METRICS = ("pearson", "spearman", "kendall", "entropy")
 
 
-def recovered(setting: Setting, method: str, seeds: Sequence[int]) -> list[Nearness]:
-    """How near a method comes to the planted skills, in each court that says something of every contestant."""
-    return list(_recovered([court(setting, seed) for seed in seeds], method))
+def method_nearness(setting: SimulationSetting, method: str, seeds: Sequence[int]) -> list[Nearness]:
+    """Return how close a method comes to the true skills in each simulation; undefined ones are skipped."""
+    return list(_nearness_by_simulation([simulate_reviews(setting, seed) for seed in seeds], method))
 
 
-def _recovered(courts: Sequence[Court], method: str) -> Iterator[Nearness]:
-    for simulated in courts:
+def _nearness_by_simulation(simulations: Sequence[SimulatedReviews], method: str) -> Iterator[Nearness]:
+    for simulation in simulations:
         try:
-            yield nearness(_scores(simulated, method), simulated.skill.tolist())
+            yield nearness_to_truth(_method_scores(simulation, method), simulation.skill.tolist())
         except Undefined:
             continue
 
 
-def _scores(simulated: Court, method: str) -> Sequence[float]:
-    """A method's scores; `UPME, NAME` is UPME by the reading of that name."""
+def _method_scores(simulation: SimulatedReviews, method: str) -> Sequence[float]:
+    """`UPME, NAME` is UPME by the reading of that name."""
     name, _, reading = method.partition(", ")
     if name == "UPME" and reading in READINGS:
-        return scores(simulated.reviews, name, Terms(reading=reading), starts=1)
-    return scores(simulated.reviews, method, starts=1)
+        return method_scores(simulation.reviews, name, RankingOptions(reading=reading), starts=1)
+    return method_scores(simulation.reviews, method, starts=1)
 
 
-def tables(setting: Setting, *, seeds: int = 20, sizes: Sequence[int] = SIZES) -> list[Table]:
-    """All that a court shows; the table of cheats only where some collude."""
+def simulation_tables(setting: SimulationSetting, *, seeds: int = 20, sizes: Sequence[int] = SIZES) -> list[Table]:
+    """Return all tables of a simulation; those about cheats only if there are colluders."""
     numbers = range(seeds)
     base_tables = [
         methods_table(setting, numbers),
@@ -60,168 +68,149 @@ def tables(setting: Setting, *, seeds: int = 20, sizes: Sequence[int] = SIZES) -
     )
 
 
-def methods_table(setting: Setting, seeds: Sequence[int]) -> Table:
-    """Every method beside the planted skills: mean and sample standard deviation over seeds."""
-    courts = [court(setting, seed) for seed in seeds]
+def methods_table(setting: SimulationSetting, seeds: Sequence[int]) -> Table:
+    """Compare every method with the true skills: mean and sample standard deviation over seeds."""
+    simulations = [simulate_reviews(setting, seed) for seed in seeds]
     rows: list[list[Cell]] = []
     for method in METHODS:
-        nearnesses = list(_recovered(courts, method))
-        rows.append([method, *(cell for figure in _FIGURES for cell in _spread(nearnesses, figure)), len(nearnesses)])
-    columns = headings("method", *(column for figure in _FIGURES for column in with_deviation(figure)), "courts")
-    notes = [
-        _described(setting),
-        Note(
-            "simulation.tables.entropy-is-of-the-list",
-            "Entropy is of the list of true ranks (0 is sorted). sd: over courts, n - 1.",
-        ),
-    ]
+        nearnesses = list(_nearness_by_simulation(simulations, method))
+        rows.append(
+            [
+                method,
+                *(cell for metric in _METRICS for cell in _mean_and_deviation(nearnesses, metric)),
+                len(nearnesses),
+            ]
+        )
+    columns = table_columns("method", *(column for metric in _METRICS for column in with_deviation(metric)), "courts")
+    notes = [_setting_note(setting), Note("simulation.tables.entropy-is-of-the-list")]
     hint = {"kind": "bars", "label": "method", "value": "pearson"}
     return Table(
-        "methods",
-        Note("simulation.tables.title.which-method-finds-the-planted", "Which method finds the planted order"),
-        columns,
-        rows,
-        notes,
-        {},
-        hint,
+        "methods", Note("simulation.tables.title.which-method-finds-the-planted"), columns, rows, notes, {}, hint
     )
 
 
-def readings_table(setting: Setting, seeds: Sequence[int]) -> Table:
-    """Each reading of the paper beside the planted skills, and how far it is from peer rank."""
-    courts = [court(setting, seed) for seed in seeds]
-    prd = list(_recovered(courts, "PRD"))
+def readings_table(setting: SimulationSetting, seeds: Sequence[int]) -> Table:
+    """Compare each reading of the paper's equations with the true skills and with peer rank (PRD)."""
+    simulations = [simulate_reviews(setting, seed) for seed in seeds]
+    prd = list(_nearness_by_simulation(simulations, "PRD"))
     rows: list[list[Cell]] = []
     for name, reading in READINGS.items():
-        found = list(_recovered(courts, f"UPME, {name}"))
-        ahead = fmean(near.pearson for near in found) - fmean(near.pearson for near in prd) if found and prd else None
-        rows.append([name, reading.meaning, *_spread(found, "pearson"), *_spread(found, "spearman"), ahead])
-    title = Note("simulation.tables.title.readings", "UPME by each reading of its equations")
-    note = Note(
-        "simulation.tables.ahead",
-        "Ahead of PRD: by how much its mean Pearson is larger. The paper prints 0.106 on MMstar, 0.178 on ScienceQA.",
-    )
-    columns = headings(
+        nearnesses = list(_nearness_by_simulation(simulations, f"UPME, {name}"))
+        ahead = (
+            fmean(near.pearson for near in nearnesses) - fmean(near.pearson for near in prd)
+            if nearnesses and prd
+            else None
+        )
+        rows.append(
+            [
+                name,
+                reading.meaning,
+                *_mean_and_deviation(nearnesses, "pearson"),
+                *_mean_and_deviation(nearnesses, "spearman"),
+                ahead,
+            ]
+        )
+    title = Note("simulation.tables.title.readings")
+    note = Note("simulation.tables.ahead")
+    columns = table_columns(
         "reading", "what it means", *with_deviation("pearson"), *with_deviation("spearman"), "ahead of PRD"
     )
     return Table("readings", title, columns, rows, [note])
 
 
-def warnings_table(setting: Setting, seeds: Sequence[int]) -> Table:
-    """In how many of the courts the ranking comes with a warning, by what it warns of."""
-    found: dict[str, list[bool]] = {}
-    for simulated in (court(setting, seed) for seed in list(seeds)[:_WARNED]):
-        kin = dict(zip(simulated.reviews.names, simulated.families, strict=True)) if setting.families else None
-        shown = warnings(simulated.reviews, terms=Terms(), truth=Truth({}), families=kin)
-        warned_of = warned(shown)
-        for what in dict.fromkeys(map(str, shown.column("what"))):
-            found.setdefault(what, []).append(what in warned_of)
-    rows: list[list[Cell]] = [[what, fmean(fired), len(fired)] for what, fired in found.items()]
-    title = Note("simulation.tables.title.warnings", "How often a ranking comes with a warning")
-    note = Note(
-        "simulation.tables.warnings",
-        "Of the first {n} courts at most; what is warned of without being there is a false alarm.",
-        n=_WARNED,
-    )
-    return Table("warnings", title, headings("what", "share", "courts"), rows, [note])
+def warnings_table(setting: SimulationSetting, seeds: Sequence[int]) -> Table:
+    """Return the share of simulations in which the ranking has a warning, by kind."""
+    warnings_by_kind: dict[str, list[bool]] = {}
+    for simulation in (simulate_reviews(setting, seed) for seed in list(seeds)[:_MAX_WARNING_SIMULATIONS]):
+        kin = dict(zip(simulation.reviews.names, simulation.families, strict=True)) if setting.families else None
+        warning_table = bias_warning_table(simulation.reviews, terms=RankingOptions(), truth=Truth({}), families=kin)
+        warned_of = warning_names(warning_table)
+        for what in dict.fromkeys(map(str, warning_table.column("what"))):
+            warnings_by_kind.setdefault(what, []).append(what in warned_of)
+    rows: list[list[Cell]] = [
+        [what, fmean(warning_flags), len(warning_flags)] for what, warning_flags in warnings_by_kind.items()
+    ]
+    title = Note("simulation.tables.title.warnings")
+    note = Note("simulation.tables.warnings", n=_MAX_WARNING_SIMULATIONS)
+    return Table("warnings", title, table_columns("what", "share", "courts"), rows, [note])
 
 
-def sizes_table(setting: Setting, seeds: Sequence[int], sizes: Sequence[int]) -> Table:
-    """From how many pictures the order is found, by learned weights and without."""
+def sizes_table(setting: SimulationSetting, seeds: Sequence[int], sizes: Sequence[int]) -> Table:
+    """Return how well the order is found by number of pictures, with learned and uniform weights."""
     rows: list[list[Cell]] = []
     for size in sizes:
-        courts = [court(replace(setting, images=size), seed) for seed in seeds]
-        nearnesses = {method: list(_recovered(courts, method)) for method in ("UPME", "uniform")}
-        best = [_best_is_first(simulated) for simulated in courts]
-        cells = [cell for method in nearnesses for cell in _spread(nearnesses[method], "kendall")]
-        rows.append([size, len(courts[0].reviews), *cells, fmean(best)])
-    columns = headings("pictures", "reviews", "UPME tau", "sd", "uniform tau", "uniform sd", "best one first")
-    notes = [
-        Note(
-            "simulation.tables.tau-kendall-s-against-the",
-            "tau: Kendall's, against the planted order. Best one first: share of courts in which UPME says who is "
-            "best.",
-        )
-    ]
-    return Table(
-        "pictures",
-        Note("simulation.tables.title.how-many-pictures-are-needed", "How many pictures are needed"),
-        columns,
-        rows,
-        notes,
+        simulations = [simulate_reviews(replace(setting, images=size), seed) for seed in seeds]
+        nearnesses = {method: list(_nearness_by_simulation(simulations, method)) for method in ("UPME", "uniform")}
+        best = [_best_is_first(simulation) for simulation in simulations]
+        cells = [cell for method in nearnesses for cell in _mean_and_deviation(nearnesses[method], "kendall")]
+        rows.append([size, len(simulations[0].reviews), *cells, fmean(best)])
+    columns = table_columns("pictures", "reviews", "UPME tau", "sd", "uniform tau", "uniform sd", "best one first")
+    notes = [Note("simulation.tables.tau-kendall-s-against-the")]
+    return Table("pictures", Note("simulation.tables.title.how-many-pictures-are-needed"), columns, rows, notes)
+
+
+def cheats_table(setting: SimulationSetting, seeds: Sequence[int]) -> Table:
+    """Return how far each method moves if the colluders collude instead of judging honestly."""
+    honest_simulations, colluding_simulations = (
+        [simulate_reviews(kind, seed) for seed in seeds] for kind in (setting.honest(), setting)
     )
-
-
-def cheats_table(setting: Setting, seeds: Sequence[int]) -> Table:
-    """The same courts with the colluders ruling honestly and colluding: how far that moves each method."""
-    honest, cheated = ([court(kind, seed) for seed in seeds] for kind in (setting.honest(), setting))
     rows: list[list[Cell]] = []
     for method in METHODS:
         before, after = (
-            fmean(near.kendall for near in _recovered(courts, method)) for courts in (honest, cheated)
-        )  # fmt: skip
+            fmean(near.kendall for near in _nearness_by_simulation(simulations, method))
+            for simulations in (honest_simulations, colluding_simulations)
+        )
         rows.append([method, before, after, after - before])
     notes = [
         Note(
-            "simulation.tables.of-rule-for-each-other",
-            "{colluders} of {models} rule for each other in every review; mean over {n} courts.",
-            colluders=setting.colluders,
-            models=setting.models,
-            n=len(seeds),
+            "simulation.tables.of-rule-for-each-other", colluders=setting.colluders, models=setting.models, n=len(seeds)
         )
     ]
-    columns = headings("method", "tau, honest", "tau, colluding", "moved")
-    return Table(
-        "cheats", Note("simulation.tables.title.what-colluders-can-do", "What colluders can do"), columns, rows, notes
-    )
+    columns = table_columns("method", "tau, honest", "tau, colluding", "moved")
+    return Table("cheats", Note("simulation.tables.title.what-colluders-can-do"), columns, rows, notes)
 
 
-def influence_table(setting: Setting, seeds: Sequence[int]) -> Table:
-    """How far a colluder's and an honest reviewer's reviews move the scores."""
-    from fullbench.stats.peer_review.peer_rankings import influence
+def influence_table(setting: SimulationSetting, seeds: Sequence[int]) -> Table:
+    """Return how far the reviews of a colluder and of an honest reviewer move the scores."""
+    from fullbench.stats.peer_review.peer_rankings import reviewer_influence
 
     rows: list[list[Cell]] = []
     for method in ("UPME", ROBUST, "uniform"):
         bad, good = [], []
-        for simulated in (court(setting, seed) for seed in list(seeds)[:10]):
-            moved = influence(simulated.reviews.peers(), partial(consensus, method=method, starts=1))
-            bad += [moved[who] for who in simulated.colluders]
-            good += [far for who, far in enumerate(moved) if who not in simulated.colluders]
+        for simulation in (simulate_reviews(setting, seed) for seed in list(seeds)[:10]):
+            influences = reviewer_influence(
+                simulation.reviews.peers(), partial(learn_consensus, method=method, starts=1)
+            )
+            bad += [influences[who] for who in simulation.colluders]
+            good += [far for who, far in enumerate(influences) if who not in simulation.colluders]
         rows.append([method, fmean(bad), fmean(good)])
-    notes = [
-        Note(
-            "simulation.tables.the-furthest-that-a-score",
-            "The furthest that a score moves when one reviewer's reviews are left out; mean over reviewers and courts.",
-        )
-    ]
+    notes = [Note("simulation.tables.the-furthest-that-a-score")]
     return Table(
         "influence",
-        Note("simulation.tables.title.how-far-one-reviewer-moves", "How far one reviewer moves the scores"),
-        headings("method", "colluder", "honest"),
+        Note("simulation.tables.title.how-far-one-reviewer-moves"),
+        table_columns("method", "colluder", "honest"),
         rows,
         notes,
     )
 
 
-def _best_is_first(simulated: Court) -> bool:
+def _best_is_first(simulation: SimulatedReviews) -> bool:
     try:
-        estimated = scores(simulated.reviews, "UPME", starts=1)
+        estimated_scores = method_scores(simulation.reviews, "UPME", starts=1)
     except Undefined:
         return False
-    return estimated.index(max(estimated)) == 0
+    return estimated_scores.index(max(estimated_scores)) == 0
 
 
-def _spread(nearnesses: Sequence[Nearness], figure: str) -> tuple[Cell, Cell]:
-    values = [getattr(near, figure) for near in nearnesses]
+def _mean_and_deviation(nearnesses: Sequence[Nearness], metric: str) -> tuple[Cell, Cell]:
+    values = [getattr(near, metric) for near in nearnesses]
     return fmean(values) if values else None, stdev(values) if len(values) > 1 else None
 
 
-def _described(setting: Setting) -> str:
-    kinds = {1.0: word("goes with"), 0.0: word("has nothing to do with")}
+def _setting_note(setting: SimulationSetting) -> str:
+    kinds = {1.0: word_note("goes with"), 0.0: word_note("has nothing to do with")}
     return Note(
         "simulation.setting",
-        "{models} contestants, {images} pictures; judging ability {kind} skill (related = {related:g}); weak judges "
-        "like length (up to {length:g} marks for each doubling).",
-        models=setting.models, images=setting.images, kind=kinds.get(setting.related, word("partly goes with")),
+        models=setting.models, images=setting.images, kind=kinds.get(setting.related, word_note("partly goes with")),
         related=setting.related, length=setting.length,
     )  # fmt: skip

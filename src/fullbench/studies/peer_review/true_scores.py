@@ -1,11 +1,11 @@
-"""A list of contestants' true scores, such as those on a benchmark that people annotated, from a file."""
+"""True scores of contestants from a file, such as those on a human-annotated benchmark."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 
-from fullbench.analysis.peer_review.ground_truth import Truth, given_scores
+from fullbench.analysis.peer_review.ground_truth import Truth, truth_from_scores
 from fullbench.errors import InputError
 from fullbench.files.readers import read_rows
 from fullbench.files.release_rows import Row
@@ -14,10 +14,11 @@ _NAMES = ("contestant", "model", "name")
 _SCORES = ("score", "accuracy", "value", "rating")
 
 
-def called(short: str, name: str) -> bool:
-    """Whether a contestant may be called so: by its name, or by what stands before its server or its settings.
+def is_name_of(short: str, name: str) -> bool:
+    """Return True if `short` names a contestant: its full name, or the part before its server or settings.
 
-    >>> called("gpt-4o", "gpt-4o@127.0.0.1:8000/v1"), called("gpt-4o", "gpt-4o-mini"), called("keen", "court/keen")
+    >>> (is_name_of("gpt-4o", "gpt-4o@127.0.0.1:8000/v1"), is_name_of("gpt-4o", "gpt-4o-mini"),
+    ...  is_name_of("keen", "court/keen"))
     (True, False, True)
     """
     model = name.partition("@")[0]
@@ -25,7 +26,7 @@ def called(short: str, name: str) -> bool:
 
 
 def read_scores(path: str | Path, names: Sequence[str]) -> Truth:
-    """The scores of a file with a row for each contestant; every contestant must have one, others are no matter."""
+    """Read a file with one score per contestant. All contestants need one; other rows are ignored."""
     path = Path(path)
     scores: dict[str, float] = {}
     for line, values in read_rows(path):
@@ -38,11 +39,11 @@ def read_scores(path: str | Path, names: Sequence[str]) -> Truth:
                 f"{', '.join(map(str, values))}"
             )
         value = row.number(score)
-        for name in (name for name in names if called(row.text(who), name)):
+        for name in (name for name in names if is_name_of(row.text(who), name)):
             if name in scores:
                 raise row.error(f"{name!r} has two scores; keep one")
             scores[name] = value
     missing = [name for name in names if name not in scores]
     if missing:
         raise InputError(f"the file has no score of {', '.join(missing)}; add a row for each contestant", path=path)
-    return given_scores(scores, path.name)
+    return truth_from_scores(scores, path.name)

@@ -1,1 +1,1 @@
-"""Use, learn and propose rubrics."""
+"""Rubrics: use them in studies, learn their weights, propose new ones."""

@@ -1,11 +1,10 @@
-"""Answering: contestants answer items, and the ledger keeps what they said."""
+"""Collect contestants' answers to items and store them in the ledger."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 from fullbench.core.call import Call, Usage
@@ -15,32 +14,28 @@ from fullbench.core.response import Response
 from fullbench.core.verdict import Failure
 from fullbench.ledger.ledger import Ledger
 from fullbench.picture_decoding import is_black
-from fullbench.studies import judge_and_model_specs as named
+from fullbench.studies import judge_and_model_specs
 from fullbench.studies.engines import (
+    DEFAULT_RETRY_POLICY,
     HERE,
-    USUAL,
-    Ask,
     Budget,
     Engine,
-    Insistence,
     Job,
+    JobCounts,
     Key,
+    RetryPolicy,
     Stop,
-    Tally,
     Watch,
-    remade,
-    wants_gpu,
-    work,
+    run_all_jobs,
 )
-from fullbench.studies.run.declare_in_ledger import introduce
 
-Asked = Callable[[Model], Sequence[Item]]
-"""Gives the items that a contestant is to answer."""
+ItemsForContestant = Callable[[Model], Sequence[Item]]
+"""Returns the items of a contestant."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """An item put to a contestant: what the tag of its prompt is."""
+    """An item for a contestant; the tag of its prompt."""
 
     item: Item
     sample: int
@@ -48,20 +43,25 @@ class Question:
 
 @dataclass(frozen=True)
 class _Answer:
-    item: str
+    case: str
+    """Key of the item, as in a `Failure`."""
     response: Response
     usage: Usage
     exchange: Call
 
     @property
+    def trial(self) -> int:
+        return self.response.sample
+
+    @property
     def fault(self) -> str:
-        """How it ended, where not by itself: counted and shown like a judge's faults."""
+        """The stop reason if it is not a normal end; counted and shown like the fault of a verdict."""
         return self.response.tags.get("stop", "")
 
 
-def answer(
+def collect_answers(
     contestants: Sequence[Model],
-    items: Sequence[Item] | Asked,
+    items: Sequence[Item] | ItemsForContestant,
     ledger: Ledger,
     *,
     samples: int = 1,
@@ -70,103 +70,84 @@ def answer(
     budget: Budget | None = None,
     stop: Stop | None = None,
     watch: Watch | None = None,
-    insist: Insistence = USUAL,
-) -> list[Tally]:
-    """Let every contestant answer every item, or the items that are for it. What the ledger holds is not asked again,
-    nor what failed for good.
+    retry_policy: RetryPolicy = DEFAULT_RETRY_POLICY,
+) -> list[JobCounts]:
+    """Let every contestant answer its items, except stored answers and permanent failures.
 
-    A refusal is a response too: it is what the contestant said. An answer that did not end by itself says how it ended
-    by its tag `stop` (`length`, `refused`, `filter`, `tool`, ...); one that thought and said nothing is `thought`, and
-    one without words or thoughts is `empty`. What it thought is kept with the call, apart from the answer. `specs`
-    gives the spec of contestants by their name, as for `hear`.
+    A refusal is a response too. An answer that did not end normally has the tag `stop` (`length`, `refused`, `filter`,
+    `tool`, ...). With reasoning but no text the tag is `thought`, with neither it is `empty`. Reasoning is stored with
+    the call, not in the answer. `specs` has the specs of contestants by name, as in `judge_cases`.
     """
-    asked = items if callable(items) else lambda _: items
-    with ledger.sole_soon([model.name for model in contestants]):
-        jobs = [_job(model, asked(model), samples, ledger, (specs or {}).get(model.name)) for model in contestants]
-        return work(jobs, engine=engine, budget=budget, stop=stop, watch=watch, insist=insist)
+    items_for_contestant = items if callable(items) else lambda _: items
+    with ledger.request_locks([model.name for model in contestants]):
+        jobs = [
+            _AnswerJob(model, items_for_contestant(model), samples, ledger, (specs or {}).get(model.name))
+            for model in contestants
+        ]
+        return run_all_jobs(jobs, engine=engine, budget=budget, stop=stop, watch=watch, retry_policy=retry_policy)
 
 
-@dataclass(frozen=True)
-class _Recipe:
-    """A contestant for a worker elsewhere: its spec, or the model itself where it has none."""
+class _AnswerJob(Job):
+    """Work of a contestant on its items."""
 
-    name: str
-    gpu: bool
-    made: str | Model
+    role = "contestant"
+    from_spec = staticmethod(judge_and_model_specs.contestant_from_spec)
 
-    def __call__(self) -> Ask:
-        return partial(_ask, remade(self.name, named.contestant, self.made))
+    def __init__(self, model: Model, items: Sequence[Item], samples: int, ledger: Ledger, spec: str | None) -> None:
+        super().__init__(model, ledger, spec)
+        self._items, self._samples = items, samples
+        self._items_by_key = {item.key: item for item in items}
 
+    @staticmethod
+    def call(model: Model, questions: Iterable[Question]) -> Iterator[_Answer | Failure]:
+        for reply in model.answer(map(_build_prompt, questions)):
+            yield _outcome_from_reply(model.name, reply)
 
-def _ask(model: Model, questions: Iterable[Question]) -> Iterator[_Answer | Failure]:
-    for reply in model.answer(map(_prompt, questions)):
-        yield _outcome(model.name, reply)
+    def tasks(self) -> Iterator[Question]:
+        return (Question(item, sample) for item in self._items for sample in range(self._samples))
 
+    def key(self, question: Question) -> Key:
+        return question.item.key, question.sample
 
-def _settles(outcome: _Answer | Failure) -> Key:
-    if isinstance(outcome, Failure):
-        return outcome.case, outcome.trial
-    return outcome.item, outcome.response.sample
+    def stored_keys(self, keys: Sequence[Key]) -> set[Key]:
+        answered_keys = self.ledger.answered_keys(self.name, keys)
+        self.ledger.join(items=[self._items_by_key[key] for key in dict.fromkeys(key for key, _ in answered_keys)])
+        return answered_keys
 
+    def enter(self, questions: Sequence[Question]) -> None:
+        self.ledger.add(*(question.item for question in questions))
 
-def _known(ledger: Ledger, contestant: str, by_key: Mapping[str, Item], keys: Sequence[Key]) -> set[Key]:
-    """The items that were answered, in whatever study: this one shares them from now on."""
-    answered = ledger.answered(contestant, keys)
-    ledger.join(items=[by_key[key] for key in dict.fromkeys(key for key, _ in answered)])
-    return answered
-
-
-def _job(model: Model, items: Sequence[Item], samples: int, ledger: Ledger, spec: str | None) -> Job[Question]:
-    by_key = {item.key: item for item in items}
-
-    def keep(outcome: _Answer | Failure) -> None:
+    def keep(self, outcome: _Answer | Failure) -> None:
+        item = self._items_by_key[outcome.case]
         if isinstance(outcome, Failure):
-            ledger.add_response(by_key[outcome.case], outcome)
+            self.ledger.add_response(item, outcome)
             return
-        item = by_key[outcome.item]
         call = outcome.exchange
-        ledger.add_response(
+        self.ledger.add_response(
             item, outcome.response, usage=outcome.usage, prompt=call.prompt, at=call.at, exchanges=(call,)
         )
 
-    notices = introduce(ledger, "contestant", model)
-    return Job(
-        name=model.name,
-        tasks=lambda: (Question(item, sample) for item in items for sample in range(samples)),
-        key=lambda question: (question.item.key, question.sample),
-        known=partial(_known, ledger, model.name, by_key),
-        enter=lambda questions: ledger.add(*(question.item for question in questions)),
-        ask=partial(_ask, model),
-        recipe=_Recipe(model.name, wants_gpu(model), spec or model),
-        settles=_settles,
-        keep=keep,
-        sole=lambda: ledger.sole(model.name),
-        flush=ledger.flush,
-        notices=notices,
-        failed_for_good=lambda: ledger.failed_for_good(model.name),
-    )
 
-
-def _prompt(question: Question) -> Prompt:
+def _build_prompt(question: Question) -> Prompt:
     return Prompt(question.item.turns, seed=question.sample or None, tag=question)
 
 
-def _outcome(contestant: str, reply: Reply) -> _Answer | Failure:
+def _outcome_from_reply(contestant: str, reply: Reply) -> _Answer | Failure:
     question: Question = reply.prompt.tag
     item, sample = question.item, question.sample
     if reply.error is not None:
         return Failure(item.key, contestant, sample, reply.error, reply.usage, reply.failure)
-    stop = _ending(reply)
+    stop = _stop_reason(reply)
     tags = {**reply.tags, **({} if stop in {"", "stop"} else {"stop": stop})}
-    parts = reply.pictures or (reply.text,)  # what a generator says beside its picture stays with the call
+    parts = reply.pictures or (reply.text,)  # text that comes with a picture is only kept in the call
     response = Response(item.id, contestant, parts, tags, sample, stop)
     return _Answer(item.key, response, reply.usage, reply.exchange(time.time()))
 
 
-def _ending(reply: Reply) -> str:
-    """How an answer ended; one that ended by itself and says nothing is called what it is.
+def _stop_reason(reply: Reply) -> str:
+    """Return how an answer ended; an empty answer is `thought` or `empty`.
 
-    A picture that is black all over is what some filters leave: it is an answer, and marked.
+    An all-black picture, which some filters return, is an answer with the stop reason `black`.
     """
     if reply.pictures and reply.stop in {"", "stop"}:
         return "black" if any(map(is_black, reply.pictures)) else reply.stop
@@ -176,8 +157,8 @@ def _ending(reply: Reply) -> str:
 
 
 @dataclass(frozen=True)
-class _OfLedger:
-    """A model with its own name, settings and price, whose replies are read from a ledger."""
+class _LedgerModel:
+    """A model with its own name, settings and price, and replies from a ledger."""
 
     model: Model
     ledger: Ledger
@@ -196,41 +177,43 @@ class _OfLedger:
 
 
 @dataclass(frozen=True)
-class Kept(_OfLedger):
-    """A model whose replies a ledger keeps: what it holds is not asked for again, what fails may be asked later."""
+class RecordingModel(_LedgerModel):
+    """A model whose replies are stored in a ledger: stored ones are used again, failed ones can be retried later."""
 
     spec: str | None = None
     engine: Engine = HERE
     budget: Budget | None = None
     stop: Stop | None = None
-    tallies: list[Tally] = field(default_factory=list, compare=False)
-    """What came of each round of asking."""
+    job_counts: list[JobCounts] = field(default_factory=list, compare=False)
+    """Counts of each round of calls."""
 
     def answer(self, prompts: Iterable[Prompt]) -> Iterator[Reply]:
-        # Two answers may be the same words: one prompt is asked once, and answers for both.
-        asked = _by_digest(prompts)
-        items = [Item(name, each[0].turns) for name, each in asked.items()]
+        # Two tasks may have the same prompt. It is sent once, and its reply serves both.
+        prompts_by_digest = _group_by_digest(prompts)
+        items = [Item(name, each[0].turns) for name, each in prompts_by_digest.items()]
         specs = {self.name: self.spec} if self.spec else None
-        (tally,) = answer(
+        (counts,) = collect_answers(
             [self.model], items, self.ledger, engine=self.engine, specs=specs, budget=self.budget, stop=self.stop
         )
-        self.tallies.append(tally)
-        failed = tally.stopped or next(iter(tally.failures), "the call failed")
-        yield from _replies(self.name, asked, self.ledger, failed)
+        self.job_counts.append(counts)
+        failure_reason = counts.stop_reason or next(iter(counts.failures), "the call failed")
+        yield from _replies_from_ledger(self.name, prompts_by_digest, self.ledger, failure_reason)
 
 
-def _by_digest(prompts: Iterable[Prompt]) -> dict[str, list[Prompt]]:
-    asked: dict[str, list[Prompt]] = {}
+def _group_by_digest(prompts: Iterable[Prompt]) -> dict[str, list[Prompt]]:
+    prompts_by_digest: dict[str, list[Prompt]] = {}
     for prompt in prompts:
-        asked.setdefault(prompt.digest, []).append(prompt)
-    return asked
+        prompts_by_digest.setdefault(prompt.digest, []).append(prompt)
+    return prompts_by_digest
 
 
-def _replies(model: str, asked: Mapping[str, Sequence[Prompt]], ledger: Ledger, missing: str) -> Iterator[Reply]:
-    """What a ledger holds of a model's replies to some prompts."""
-    keys = [Item(name, each[0].turns).key for name, each in asked.items()]
+def _replies_from_ledger(
+    model: str, prompts_by_digest: Mapping[str, Sequence[Prompt]], ledger: Ledger, missing: str
+) -> Iterator[Reply]:
+    """Yield the stored replies of a model; `missing` is the error of the others."""
+    keys = [Item(name, each[0].turns).key for name, each in prompts_by_digest.items()]
     responses = {response.item: response for response in ledger.responses(model, item_keys=keys)}
-    for name, each in asked.items():
+    for name, each in prompts_by_digest.items():
         response = responses.get(name)
         for prompt in each:
             if response is None:
@@ -240,13 +223,13 @@ def _replies(model: str, asked: Mapping[str, Sequence[Prompt]], ledger: Ledger, 
 
 
 @dataclass(frozen=True)
-class _Remembered(_OfLedger):
-    """A model of which only what a ledger holds can be heard: nobody is asked."""
+class _ReplayModel(_LedgerModel):
+    """A model that only returns replies from a ledger, without calls."""
 
     def answer(self, prompts: Iterable[Prompt]) -> Iterator[Reply]:
-        return _replies(self.name, _by_digest(prompts), self.ledger, "the ledger does not hold it")
+        return _replies_from_ledger(self.name, _group_by_digest(prompts), self.ledger, "the ledger does not hold it")
 
 
-def remembered(model: Model, ledger: Ledger) -> Model:
-    """The model as far as a ledger remembers it."""
-    return _Remembered(model, ledger)
+def model_from_ledger(model: Model, ledger: Ledger) -> Model:
+    """Return a model that only returns replies from this ledger."""
+    return _ReplayModel(model, ledger)

@@ -1,4 +1,4 @@
-"""Which cases of a study are for which judge, and how many they are."""
+"""Cases of each judge in a study, their number, and the selection of cases by a file."""
 
 from __future__ import annotations
 
@@ -16,113 +16,118 @@ from fullbench.files.item_files import samples_of
 from fullbench.files.readers import read_rows
 from fullbench.files.row_fields import Fields
 from fullbench.files.writers import write_rows
-from fullbench.studies.engines import Stop, Tally
+from fullbench.studies.engines import JobCounts, Stop
 
 MOST_TRIALS = 1_000_000
-"""So often a case may be heard: what is more is a slip of the hand, and would be counted for hours."""
+"""More are surely a typo, and would take hours to count."""
 
 
-def refuse_slip(trials: int) -> None:
-    """Refuse a number of trials that nobody means."""
+def refuse_excessive_trials(trials: int) -> None:
+    """Refuse more than 1,000,000 trials, which is surely a typo."""
     if trials > MOST_TRIALS:
         raise InputError(f"trials are {MOST_TRIALS:,} at the most; found {trials:,}")
 
 
 def cases_for(judge: Judge, cases: Iterable[Case], benchmark: Benchmark | None) -> Iterator[Case]:
-    """The cases that are for a judge: all of them, unless the benchmark says otherwise."""
-    hears = None if benchmark is None else benchmark.hears
-    return (case for case in cases if hears is None or hears(judge, case))
+    """Return the cases of a judge: all of them, unless the benchmark restricts them."""
+    can_judge = None if benchmark is None else benchmark.can_judge
+    return (case for case in cases if can_judge is None or can_judge(judge, case))
 
 
-def unanswered(tallies: Sequence[Tally]) -> str:
-    """Why there is nothing to judge where no contestant has answered: what each was last told; else nothing.
+def no_answers_message(job_counts: Sequence[JobCounts]) -> str:
+    """Return why there is nothing to judge, with the most common error of each contestant; "" if none failed.
 
     >>> from collections import Counter
-    >>> unanswered([Tally("a", failures=Counter({"the key was refused": 3}))])
+    >>> no_answers_message([JobCounts("a", failures=Counter({"the key was refused": 3}))])
     'none of the 3 answers came, so there is nothing to judge: a: the key was refused; the same command asks again'
     """
-    failed = [tally for tally in tallies if tally.failures]
-    if not failed:
+    failed_jobs = [counts for counts in job_counts if counts.failures]
+    if not failed_jobs:
         return ""
-    total = sum(tally.failed for tally in failed)
-    reasons = [f"{tally.name}: {tally.failures.most_common(1)[0][0]}" for tally in failed[:3]]
-    reasons += [f"and {len(failed) - 3} more"] if len(failed) > 3 else []
+    total = sum(counts.failure_count for counts in failed_jobs)
+    reasons = [f"{counts.name}: {counts.failures.most_common(1)[0][0]}" for counts in failed_jobs[:3]]
+    reasons += [f"and {len(failed_jobs) - 3} more"] if len(failed_jobs) > 3 else []
     why = "; ".join(reasons)
     return f"none of the {total:,} answers came, so there is nothing to judge: {why}; the same command asks again"
 
 
-def nothing_to_hear(responses: Sequence[Response]) -> str:
-    """Why there is no case, and what to do.
+def no_cases_message(responses: Sequence[Response]) -> str:
+    """Return why there is no case, and what to do.
 
-    >>> nothing_to_hear([Response.say("q1", "a", "Red."), Response.say("q2", "a", "Blue.")])[:99]
+    >>> no_cases_message([Response.say("q1", "a", "Red."), Response.say("q2", "a", "Blue.")])[:99]
     'there is no case to hear: no item has as many responses as the ballots show at once (one at the mos'
     """
     each = Counter(item for item, _ in {(response.item, response.contestant) for response in responses})
     most = max(each.values(), default=0)
-    found = {0: "there are none at all", 1: "one at the most"}.get(most, f"{most} at the most")
+    count_text = {0: "there are none at all", 1: "one at the most"}.get(most, f"{most} at the most")
     return (
-        f"there is no case to hear: no item has as many responses as the ballots show at once ({found}); let another "
+        f"there is no case to hear: no item has as many responses as the ballots show at once ({count_text}); "
+        "let another "
         "contestant answer, or take a ballot that shows one response, such as score:1-5"
     )
 
 
-def counted(
+def count_cases_per_judge(
     judges: Sequence[Judge],
     cases: Iterable[Case],
     benchmark: Benchmark | None,
     stop: Stop,
     responses: Sequence[Response],
 ) -> dict[str, int] | None:
-    """How many cases each judge is to hear; None where somebody stopped it, for there may be very many."""
-    hears = None if benchmark is None else benchmark.hears
+    """Return the number of cases per judge, or None if stopped: counting can take long."""
+    can_judge = None if benchmark is None else benchmark.can_judge
     total = 0
     counts = dict.fromkeys((judge.name for judge in judges), 0)
     for case in cases:
         total += 1
-        for judge in judges if hears is not None else ():
-            counts[judge.name] += hears is not None and hears(judge, case)
+        for judge in judges if can_judge is not None else ():
+            counts[judge.name] += can_judge is not None and can_judge(judge, case)
         if stop.reason:
             return None
     if not total:
-        raise InputError(nothing_to_hear(responses))
-    return dict.fromkeys(counts, total) if hears is None else counts
+        raise InputError(no_cases_message(responses))
+    return dict.fromkeys(counts, total) if can_judge is None else counts
 
 
-# A study of chosen cases: only the panels that a file lists are heard, in the orders that the study says.
-
-Panel = tuple[str, frozenset[tuple[str, int]], str]
-"""An item, which answers to it are judged together (contestants with the numbers of their samples), and on which
-criterion; without one, on every criterion of the study."""
+ResponseSet = tuple[str, frozenset[tuple[str, int]], str]
+"""Item, the responses judged together (contestants with sample numbers), and the criterion ("" for all)."""
 
 
-def read_panels(path: Path) -> frozenset[Panel]:
-    """The panels of a file: rows with `item`, `contestants`, `samples` where they are not all the first, and
-    `criterion` where one alone is meant."""
-    panels = set()
+def read_response_sets(path: Path) -> frozenset[ResponseSet]:
+    """Read sets of responses: rows with `item`, `contestants`, and optional `samples` and `criterion`.
+
+    The default sample is the first one; the default criterion is every one of the study.
+    """
+    response_sets = set()
     for line, row in read_rows(path):
         fields = Fields(path, line, row, {})
         item, contestants, samples = fields.name("item"), fields.contestants(), samples_of(fields)
-        shown = frozenset(zip(contestants, samples or [0] * len(contestants), strict=True))
-        panels.add((item, shown, fields.text("criterion") or ""))
-    return frozenset(panels)
+        shown_responses = frozenset(zip(contestants, samples or [0] * len(contestants), strict=True))
+        response_sets.add((item, shown_responses, fields.text("criterion") or ""))
+    return frozenset(response_sets)
 
 
-def write_panels(path: Path, record: Record) -> int:
-    """The panels that a record's verdicts are on, each once; how many there are."""
-    panels = {(verdict.item, frozenset(verdict.shown), verdict.criterion) for verdict in record}
+def write_response_sets(path: Path, record: Record) -> int:
+    """Write the sets of responses that a record has verdicts on, each once; return their number."""
+    response_sets = {(verdict.item, frozenset(verdict.shown_responses), verdict.criterion) for verdict in record}
     rows = (
         {
-            "item": item, "contestants": [name for name, _ in sorted(shown)],
-            "samples": [at for _, at in sorted(shown)], "criterion": criterion,
+            "item": item,
+            "contestants": [name for name, _ in sorted(shown_responses)],
+            "samples": [at for _, at in sorted(shown_responses)],
+            "criterion": criterion,
         }
-        for item, shown, criterion in sorted(panels, key=lambda panel: (panel[0], sorted(panel[1]), panel[2]))
-    )  # fmt: skip
+        for item, shown_responses, criterion in sorted(
+            response_sets, key=lambda response_set: (response_set[0], sorted(response_set[1]), response_set[2])
+        )
+    )
     return write_rows(path, rows, {"item": "text", "contestants": "json", "samples": "json", "criterion": "text"})
 
 
-def among(cases: Iterable[Case], panels: frozenset[Panel]) -> Iterator[Case]:
-    """The cases on these panels."""
+def select_cases(cases: Iterable[Case], response_sets: frozenset[ResponseSet]) -> Iterator[Case]:
+    """Yield the cases on these sets of responses, in the orders that the study defines."""
     for case in cases:
-        shown = frozenset((answer.contestant, answer.sample) for answer in case.responses)
-        if panels & {(case.item.id, shown, case.criterion), (case.item.id, shown, "")}:
+        shown_responses = frozenset((answer.contestant, answer.sample) for answer in case.responses)
+        # A row without a criterion selects every criterion.
+        if response_sets & {(case.item.id, shown_responses, case.criterion), (case.item.id, shown_responses, "")}:
             yield case

@@ -1,4 +1,4 @@
-"""What is known of contestants, from a file with a row for each."""
+"""Facts about contestants from a file, such as their size; one row per contestant."""
 
 from __future__ import annotations
 
@@ -12,24 +12,26 @@ from fullbench.files.readers import read_rows
 _NAME = "contestant"
 
 
-def read_about(path: Path) -> dict[str, dict[str, Cell]]:
-    """Rows with a `contestant` and any other columns; whole numbers are numbers, and `rank` must be one."""
-    about: dict[str, dict[str, Cell]] = {}
+def read_contestant_facts(path: Path) -> dict[str, dict[str, Cell]]:
+    """Read rows with a `contestant` and any other columns. Whole numbers become ints; `rank` must be one."""
+    facts: dict[str, dict[str, Cell]] = {}
     for line, row in read_rows(path):
         name = str(row.get(_NAME) or "").strip()
         if not name:
-            found = ", ".join(map(str, row))
-            raise InputError(f"a row says of whom it is in the column '{_NAME}'; found {found}", path=path, line=line)
-        if name in about:
+            column_names = ", ".join(map(str, row))
+            raise InputError(
+                f"a row says of whom it is in the column '{_NAME}'; found {column_names}", path=path, line=line
+            )
+        if name in facts:
             raise InputError(f"{name!r} has a second row; leave one out", path=path, line=line)
-        about[name] = {key: _cell(value) for key, value in row.items() if key != _NAME}
-        rank = about[name].get(RANK)
+        facts[name] = {key: _parse_cell(value) for key, value in row.items() if key != _NAME}
+        rank = facts[name].get(RANK)
         if rank is not None and not isinstance(rank, int):
             raise InputError(f"a {RANK} is a whole number, 1 for the best; found {rank!r}", path=path, line=line)
-    return about
+    return facts
 
 
-def _cell(value: object) -> Cell:
+def _parse_cell(value: object) -> Cell:
     text = "" if value is None else str(value).strip()
     if not text or text == "-":
         return None

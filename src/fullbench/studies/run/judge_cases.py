@@ -1,43 +1,39 @@
-"""Hearing: judges rule on cases, and the ledger keeps what they ruled."""
+"""Let judges judge cases, and store the verdicts in the ledger."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
 
 from fullbench.core.case import Case
 from fullbench.core.judge import Judge, models_of
 from fullbench.core.verdict import Circumstances, Failure, Verdict
 from fullbench.ledger.ledger import Ledger
 from fullbench.parsing.check_code import nonce_of
-from fullbench.studies import judge_and_model_specs as named
+from fullbench.studies import judge_and_model_specs
 from fullbench.studies.engines import (
+    DEFAULT_RETRY_POLICY,
     HERE,
-    USUAL,
-    Ask,
     Budget,
     Engine,
-    Insistence,
     Job,
+    JobCounts,
     Key,
+    RetryPolicy,
     Stop,
-    Tally,
     Watch,
-    remade,
-    wants_gpu,
-    work,
+    run_all_jobs,
 )
 from fullbench.studies.run.cost_forecast import limits_of
-from fullbench.studies.run.declare_in_ledger import introduce
 
-Docket = Callable[[Judge], Iterable[Case]]
-"""Gives the cases that a judge is to hear, the same ones in the same order each time."""
+CasesToJudge = Callable[[Judge], Iterable[Case]]
+"""Returns the cases of a judge, always the same ones in the same order."""
 
 
-def hear(
+def judge_cases(
     judges: Sequence[Judge],
-    docket: Docket,
+    cases_to_judge: CasesToJudge,
     ledger: Ledger,
     *,
     engine: Engine = HERE,
@@ -45,80 +41,76 @@ def hear(
     budget: Budget | None = None,
     stop: Stop | None = None,
     watch: Watch | None = None,
-    insist: Insistence = USUAL,
-    marked: Mapping[str, Circumstances] | None = None,
-) -> list[Tally]:
-    """Let every judge hear its docket. What the ledger holds already is not asked again, nor what failed for good.
+    retry_policy: RetryPolicy = DEFAULT_RETRY_POLICY,
+    circumstances_by_case: Mapping[str, Circumstances] | None = None,
+) -> list[JobCounts]:
+    """Let every judge judge its cases, except stored verdicts and permanent failures.
 
-    A judge that asks a server and has only brought faults and failures is stopped alone. `specs` gives the spec of
-    judges by their name: a worker of a cluster makes the judge from it, where it would otherwise be sent the judge
-    itself. `marked` says by the keys of cases what was changed in them on purpose; it is kept with their verdicts.
+    A judge that calls a server and has only unusable verdicts and failures is stopped; the others continue.
+
+    Args:
+        specs: specs of judges by name. A cluster worker builds the judge from its spec; without one it gets a pickle.
+        circumstances_by_case: deliberate changes to cases, by case key. They are stored with the verdicts.
     """
-    with ledger.sole_soon([judge.name for judge in judges]):
-        jobs = [_job(judge, docket, ledger, (specs or {}).get(judge.name), marked or {}) for judge in judges]
-        tallies = work(jobs, engine=engine, budget=budget, stop=stop, watch=watch, insist=insist)
-    asked = {judge.name: models[0].name for judge in judges if (models := models_of(judge))}
-    for tally in tallies:
-        tally.model = asked.get(tally.name, "")
-    return tallies
+    with ledger.request_locks([judge.name for judge in judges]):
+        jobs = [
+            _JudgingJob(judge, cases_to_judge, ledger, (specs or {}).get(judge.name), circumstances_by_case or {})
+            for judge in judges
+        ]
+        job_counts = run_all_jobs(jobs, engine=engine, budget=budget, stop=stop, watch=watch, retry_policy=retry_policy)
+    model_names = {judge.name: models[0].name for judge in judges if (models := models_of(judge))}
+    for counts in job_counts:
+        counts.model = model_names.get(counts.name, "")
+    return job_counts
 
 
-@dataclass(frozen=True)
-class _Recipe:
-    """A judge for a worker elsewhere: its spec, or the judge itself where it has none."""
+class _JudgingJob(Job):
+    """Work of a judge on its cases."""
 
-    name: str
-    gpu: bool
-    made: str | Judge
+    role = "judge"
+    from_spec = staticmethod(judge_and_model_specs.judge_from_spec)
 
-    def __call__(self) -> Ask:
-        return remade(self.name, named.judge, self.made).hear
+    def __init__(
+        self,
+        judge: Judge,
+        cases_to_judge: CasesToJudge,
+        ledger: Ledger,
+        spec: str | None,
+        circumstances_by_case: Mapping[str, Circumstances],
+    ) -> None:
+        super().__init__(judge, ledger, spec)
+        self._judge, self._cases_to_judge = judge, cases_to_judge
+        self._circumstances_by_case = circumstances_by_case
+        self._salt = ledger.salt
 
+    @staticmethod
+    def call(judge: Judge, cases: Iterable[Case]) -> Iterator[Verdict | Failure]:
+        return judge.judge(cases)
 
-def _served(judge: Judge) -> bool:
-    """Whether a judge asks a model behind a server, so that asking in vain costs something."""
-    return any(limits_of(model) is not None for model in models_of(judge) or ())
+    def tasks(self) -> Iterable[Case]:
+        return self._cases_to_judge(self._judge)
 
+    def key(self, case: Case) -> Key:
+        return case.key, case.trial
 
-def _job(
-    judge: Judge, docket: Docket, ledger: Ledger, spec: str | None, marked: Mapping[str, Circumstances]
-) -> Job[Case]:
-    notices = introduce(ledger, "judge", judge)
-    salt = ledger.salt
+    def prepare_task(self, case: Case) -> Case:
+        return case.with_nonce(nonce_of(self._salt, case.key, case.trial)) if self._salt else case
 
-    def with_nonce(case: Case) -> Case:
-        return case.with_nonce(nonce_of(salt, case.key, case.trial)) if salt else case
+    def stored_keys(self, keys: Sequence[Key]) -> set[Key]:
+        judged_keys = self.ledger.judged_keys(self.name, keys)
+        self.ledger.join(key for key, _ in judged_keys)
+        return judged_keys
 
-    def known(keys: Sequence[Key]) -> set[Key]:
-        """Those that were ruled on before, in whatever study: this one shares them from now on."""
-        ruled = ledger.heard(judge.name, keys)
-        ledger.join(key for key, _ in ruled)
-        return ruled
+    def enter(self, cases: Sequence[Case]) -> None:
+        self.ledger.add(*cases)
 
-    def keep(*outcomes: Verdict | Failure) -> None:
-        ledger.add(*(_marked(outcome, marked) for outcome in outcomes))
+    def keep(self, outcome: Verdict | Failure) -> None:
+        if isinstance(outcome, Verdict) and outcome.case in self._circumstances_by_case:
+            outcome = replace(outcome, circumstances=self._circumstances_by_case[outcome.case])
+        self.ledger.add(outcome)
 
-    return Job(
-        name=judge.name,
-        tasks=lambda: docket(judge),
-        key=lambda case: (case.key, case.trial),
-        asked=with_nonce,
-        known=known,
-        enter=lambda cases: ledger.add(*cases),
-        ask=judge.hear,
-        recipe=_Recipe(judge.name, wants_gpu(judge), spec or judge),
-        settles=lambda outcome: (outcome.case, outcome.trial),
-        keep=keep if marked else ledger.add,
-        sole=lambda: ledger.sole(judge.name),
-        flush=ledger.flush,
-        notices=notices,
-        failed_for_good=lambda: ledger.failed_for_good(judge.name),
-        proven=cache(lambda: not _served(judge) or ledger.has_ruled(judge.name)),
-    )
-
-
-def _marked(outcome: Verdict | Failure, marked: Mapping[str, Circumstances]) -> Verdict | Failure:
-    """A verdict with what was changed in its case on purpose."""
-    if isinstance(outcome, Verdict) and outcome.case in marked:
-        return replace(outcome, circumstances=marked[outcome.case])
-    return outcome
+    @cached_property
+    def has_succeeded(self) -> bool:
+        # Useless calls cost something only if the model is behind a server.
+        is_served = any(limits_of(model) is not None for model in models_of(self._judge) or ())
+        return not is_served or self.ledger.has_judged(self.name)

@@ -1,4 +1,4 @@
-"""How it goes, for people: a live display on a terminal, a line now and then elsewhere."""
+"""Progress display: live bars on a terminal, one line at intervals elsewhere."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from contextlib import contextmanager, suppress
 from typing import IO, TYPE_CHECKING, Any
 
 from fullbench.core.call import Usage
-from fullbench.studies.engines import Tally, Watch
-from fullbench.text_safety import terminal
+from fullbench.studies.engines import JobCounts, Watch
+from fullbench.text_safety import underlying_stream
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 _EVERY = 5.0
 _REDRAW = 0.1
-_RATED = 0.05
-"""Seconds that a pace takes to be one: of the first that came back nobody knows how fast it was."""
+_MIN_RATE_SECONDS = 0.05
+"""The first outcome alone gives no rate."""
 
 
-def money(usage: Usage) -> str:
-    """Dollars in as many digits as they need; `price unknown` where they are.
+def format_dollars(usage: Usage) -> str:
+    """Format dollars with as many digits as needed, or `price unknown`.
 
-    >>> money(Usage(dollars=0.01234)), money(Usage(dollars=None)), money(Usage())
+    >>> format_dollars(Usage(dollars=0.01234)), format_dollars(Usage(dollars=None)), format_dollars(Usage())
     ('$0.0123', 'price unknown', '$0.00')
     """
     if usage.dollars is None:
@@ -34,155 +34,155 @@ def money(usage: Usage) -> str:
     return f"${usage.dollars:.2f}" if usage.dollars >= 1 or not usage.dollars else f"${usage.dollars:.4f}"
 
 
-def clock(seconds: float) -> str:
-    """Seconds as people say them.
+def format_duration(seconds: float) -> str:
+    """Format seconds for people.
 
-    >>> clock(4.2), clock(75), clock(7322)
+    >>> format_duration(4.2), format_duration(75), format_duration(7322)
     ('4 s', '1 min 15 s', '2 h 2 min')
     """
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
+    whole_seconds = round(seconds)
+    if whole_seconds < 60:
+        return f"{whole_seconds} s"
+    if whole_seconds < 3600:
+        return f"{whole_seconds // 60} min {whole_seconds % 60} s"
+    return f"{whole_seconds // 3600} h {whole_seconds % 3600 // 60} min"
 
 
-def wrong(tallies: Iterable[Tally]) -> str:
-    """Faults by kind, and calls that failed.
+def format_faults_and_failures(job_counts: Iterable[JobCounts]) -> str:
+    """Format the unusable verdicts by kind, and the failed calls.
 
-    >>> wrong([Tally("a", faults=Counter(unreadable=2, refused=1), failures=Counter(reset=4))])
+    >>> format_faults_and_failures([JobCounts("a", faults=Counter(unreadable=2, refused=1), failures=Counter(reset=4))])
     '3 faults (2 unreadable, 1 refused), 4 failed'
-    >>> wrong([Tally("a")])
+    >>> format_faults_and_failures([JobCounts("a")])
     '0 faults, 0 failed'
     """
     faults: Counter[str] = Counter()
-    failed = 0
-    for tally in tallies:
-        faults += tally.faults
-        failed += tally.failed
+    failure_count = 0
+    for counts in job_counts:
+        faults += counts.faults
+        failure_count += counts.failure_count
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in faults.most_common())
-    return f"{faults.total():,} faults{f' ({kinds})' if kinds else ''}, {failed:,} failed"
+    return f"{faults.total():,} faults{f' ({kinds})' if kinds else ''}, {failure_count:,} failed"
 
 
-def workers(count: int) -> str:
-    """How many workers ask; nothing to say where this machine does it alone."""
+def format_workers(count: int) -> str:
+    """Format the number of workers; "" without a cluster."""
     return f", {count} worker{'s' if count > 1 else ''}" if count else ""
 
 
 class LineWatch:
-    """A line every few seconds, for logs and pipes.
+    """Prints a line every few seconds, for logs and pipes.
 
-    The clock starts with the first that came back: the workers of a cluster take a while to be there.
+    The clock starts with the first outcome, because workers of a cluster take a while to start.
     """
 
-    def __init__(self, what: str, total: int | None, out: IO[str] | _Cell, every: float = _EVERY) -> None:
+    def __init__(self, what: str, total: int | None, out: IO[str] | _NotebookCell, every: float = _EVERY) -> None:
         self._what, self._total, self._out, self._every = what, total, out, every
         self._lock = threading.Lock()
-        self._started = self._last = time.monotonic()
-        self._tallies: dict[str, Tally] = {}
+        self._start_time = self._last = time.monotonic()
+        self._counts_by_name: dict[str, JobCounts] = {}
 
-    def step(self, tally: Tally) -> None:
+    def step(self, counts: JobCounts) -> None:
         now = time.monotonic()
-        if not self._tallies:
-            self._started = now
+        if not self._counts_by_name:
+            self._start_time = now
         if now - self._last < self._every:
-            self._tallies[tally.name] = tally
+            self._counts_by_name[counts.name] = counts
             return
         with self._lock:
             self._last = now
-            self._tallies[tally.name] = tally
-            self._say(now)
+            self._counts_by_name[counts.name] = counts
+            self._write_line(now)
 
     def finish(self) -> None:
-        """Say what came after the last line."""
-        if self._tallies:
-            self._say(time.monotonic())
+        """Print the outcomes since the last line."""
+        if self._counts_by_name:
+            self._write_line(time.monotonic())
 
-    def _say(self, now: float) -> None:
-        tallies = list(self._tallies.values())
-        done = sum(tally.done for tally in tallies)
-        seen = done + sum(tally.known for tally in tallies)
-        took = now - self._started
-        rate = done / took if took >= _RATED else 0.0
+    def _write_line(self, now: float) -> None:
+        job_counts = list(self._counts_by_name.values())
+        finished_count = sum(counts.finished_count for counts in job_counts)
+        handled_count = finished_count + sum(counts.stored_count for counts in job_counts)
+        took = now - self._start_time
+        rate = finished_count / took if took >= _MIN_RATE_SECONDS else 0.0
         of = "" if self._total is None else f" of {self._total:,}"
-        to_come = 0 if self._total is None else self._total - seen
+        to_come = 0 if self._total is None else self._total - handled_count
         pace = f", {rate:,.1f}/s" if rate else ""
-        left = f", about {clock(to_come / rate)} left" if to_come > 0 and rate else ""
-        spent = sum((tally.usage for tally in tallies), Usage())
-        busy = workers(sum(tally.workers for tally in tallies))
-        text = f"{self._what}: {seen:,}{of}{pace}{busy}, {wrong(tallies)}, {money(spent)}{left}"
-        with suppress(OSError):  # nobody reads it any longer, which is no reason to stop
+        left = f", about {format_duration(to_come / rate)} left" if to_come > 0 and rate else ""
+        usage = sum((counts.usage for counts in job_counts), Usage())
+        busy = format_workers(sum(counts.workers for counts in job_counts))
+        text = (
+            f"{self._what}: {handled_count:,}{of}{pace}{busy}, {format_faults_and_failures(job_counts)}, "
+            f"{format_dollars(usage)}{left}"
+        )
+        with suppress(OSError):  # a closed pipe must not stop the run
             self._out.write(text + "\n")
             self._out.flush()
 
 
-class _Cell:
-    """The output of a notebook's cell, in which each line takes the place of the one before."""
-
+class _NotebookCell:
     def __init__(self) -> None:
-        self._shown: Any = None
+        self._display_handle: Any = None
 
     def write(self, text: str) -> None:
         line = {"text/plain": text.strip()}
-        if self._shown is None:  # where nothing is asked, the cell has no empty line
-            self._shown = sys.modules["IPython"].display.display(line, raw=True, display_id=True)
+        if self._display_handle is None:  # created late, so that a run without calls shows no empty line
+            self._display_handle = sys.modules["IPython"].display.display(line, raw=True, display_id=True)
         else:
-            self._shown.update(line, raw=True)
+            self._display_handle.update(line, raw=True)
 
     def flush(self) -> None:
-        """Each line is shown at once."""
+        """Do nothing: each line is shown at once."""
 
 
 class LiveWatch:
-    """A bar for each judge or contestant: rate, faults, money, time left."""
+    """One bar per judge or contestant: rate, unusable verdicts, money, time left."""
 
     def __init__(self, progress: Progress, totals: dict[str, int | None]) -> None:
         self._progress = progress
         self._tasks: dict[str, TaskID] = {
             name: progress.add_task(name, total=total, rate="", faults="", spent="") for name, total in totals.items()
         }
-        self._started = time.monotonic()
+        self._start_time = time.monotonic()
         self._last: dict[str, float] = {}
-        self._tallies: dict[str, Tally] = {}
+        self._counts_by_name: dict[str, JobCounts] = {}
 
-    def step(self, tally: Tally) -> None:
+    def step(self, counts: JobCounts) -> None:
         now = time.monotonic()
-        if not self._tallies:
-            self._started = now
-        self._tallies[tally.name] = tally
-        if now - self._last.get(tally.name, 0.0) >= _REDRAW:
-            self._last[tally.name] = now
-            self._draw(tally, now)
+        if not self._counts_by_name:
+            self._start_time = now
+        self._counts_by_name[counts.name] = counts
+        if now - self._last.get(counts.name, 0.0) >= _REDRAW:
+            self._last[counts.name] = now
+            self._draw(counts, now)
 
     def finish(self) -> None:
-        """Draw what came after the last step that was drawn."""
-        for tally in self._tallies.values():
-            self._draw(tally, time.monotonic())
+        """Draw the outcomes since the last redraw."""
+        for counts in self._counts_by_name.values():
+            self._draw(counts, time.monotonic())
 
-    def _draw(self, tally: Tally, now: float) -> None:
-        took = now - self._started
-        rate = f"{tally.done / took:,.0f}/s" if took >= _RATED else ""
-        seen = tally.known + tally.done + tally.failed
+    def _draw(self, counts: JobCounts, now: float) -> None:
+        took = now - self._start_time
+        rate = f"{counts.finished_count / took:,.0f}/s" if took >= _MIN_RATE_SECONDS else ""
+        handled_count = counts.stored_count + counts.finished_count + counts.failure_count
         self._progress.update(
-            self._tasks[tally.name],
-            completed=seen,
-            rate=f"{rate}{workers(tally.workers)}",
-            faults=wrong([tally]),
-            spent=money(tally.usage),
+            self._tasks[counts.name],
+            completed=handled_count,
+            rate=f"{rate}{format_workers(counts.workers)}",
+            faults=format_faults_and_failures([counts]),
+            spent=format_dollars(counts.usage),
         )
 
 
 def in_notebook() -> bool:
-    """Whether this process is the kernel of a notebook."""
+    """Return True if this process is the kernel of a notebook."""
     shell = sys.modules.get("IPython")
     running = shell.get_ipython() if shell is not None else None
     return running is not None and hasattr(running, "kernel")
 
 
-def bars(*texts: str, foretold: bool = True, hidden: bool = False) -> Progress:
-    """Bars on standard error: whose, how many of how many, then these texts, then the time left where it is
-    `foretold` from the pace alone."""
+def progress_bars(*texts: str, shows_time_left: bool = True, is_hidden: bool = False) -> Progress:
+    """Return bars on standard error: name, count, these texts, and the time left if `shows_time_left`."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -191,24 +191,24 @@ def bars(*texts: str, foretold: bool = True, hidden: bool = False) -> Progress:
         BarColumn(bar_width=None),
         MofNCompleteColumn(),
         *map(TextColumn, texts),
-        *([TimeRemainingColumn(compact=True)] if foretold else []),
-        console=Console(file=terminal(sys.stderr)),
-        disable=hidden,
+        *([TimeRemainingColumn(compact=True)] if shows_time_left else []),
+        console=Console(file=underlying_stream(sys.stderr)),
+        disable=is_hidden,
     )
 
 
 @contextmanager
-def watching(
+def watch_progress(
     what: str, names: list[str], total: int | Mapping[str, int] | None, *, quiet: bool = False
 ) -> Iterator[Watch | None]:
-    """A watch that suits where standard error goes. `total` is the number of tasks, the same for each name or not."""
+    """Yield a watch that suits standard error. `total` is the number of tasks per name, or the same for all."""
     if quiet:
         yield None
         return
     each = [total] * len(names) if isinstance(total, int) else [total[name] for name in names] if total else []
     if in_notebook():
-        # Bars would need ipywidgets there, and show nothing without.
-        in_cell = LineWatch(what, sum(each) if each else None, _Cell(), _REDRAW)
+        # Rich's bars need ipywidgets in notebooks and show nothing without them.
+        in_cell = LineWatch(what, sum(each) if each else None, _NotebookCell(), _REDRAW)
         yield in_cell
         in_cell.finish()
         return
@@ -216,7 +216,7 @@ def watching(
         yield LineWatch(what, sum(each) if each else None, sys.stderr)
         return
     texts = ("{task.fields[rate]}", "[yellow]{task.fields[faults]}", "[green]{task.fields[spent]}")
-    with bars(*texts) as progress:
+    with progress_bars(*texts) as progress:
         totals = {name: total[name] if isinstance(total, Mapping) else total for name in names}
         watch = LiveWatch(progress, totals)
         yield watch

@@ -1,37 +1,37 @@
-"""On what terms a study is conducted: the same for every kind of study, stated once."""
+"""Options of a run, shared by all study kinds."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TypedDict
 
-from fullbench.studies.engines import HERE, USUAL, Engine, Insistence, Stop
+from fullbench.studies.engines import DEFAULT_RETRY_POLICY, HERE, Engine, RetryPolicy, Stop
 
 
 @dataclass(frozen=True)
-class RunTerms:
-    """Where the work is done, what it may cost, what stops it, and how much is looked at in the end.
+class RunOptions:
+    """Engine, budget, stop flag, retry policy and output options of a run.
 
-    `spent` is what the study cost before, where the budget is for all of it. Without `whole`, tables of one's own data
-    are made from columns: no verdict is held with its text.
+    `spent_dollars` is the cost of earlier runs of the study, if the budget covers all of them. Without `with_texts`,
+    tables of a user's own data are built from columns, and verdict texts are not loaded.
     """
 
     engine: Engine = HERE
     budget: float | None = None
-    spent: float = 0.0
+    spent_dollars: float = 0.0
     stop: Stop = field(default_factory=Stop)
-    insist: Insistence = USUAL
+    retry_policy: RetryPolicy = DEFAULT_RETRY_POLICY
     quiet: bool = False
-    whole: bool = True
+    with_texts: bool = True
 
 
-class RunTermsByName(TypedDict, total=False):
-    """The same as keywords of a call, each of which may be left out: `conduct(ledger, budget=5.0, quiet=True)`."""
+class RunOptionsByName(TypedDict, total=False):
+    """The same options as optional keywords: `study_run.execute(ledger, budget=5.0, quiet=True)`."""
 
     engine: Engine
     budget: float | None
-    spent: float
+    spent_dollars: float
     stop: Stop
-    insist: Insistence
+    retry_policy: RetryPolicy
     quiet: bool
-    whole: bool
+    with_texts: bool

@@ -1,46 +1,57 @@
-"""The files of a study: its tables and its page, whether it was run or replayed."""
+"""Output files of a study: tables, page and further files, after a run or a replay."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from fullbench.reports.record_page import page
-from fullbench.reports.table_formats import write
-from fullbench.studies.run.study_run import Conducted
+from fullbench.reports.record_page import write_page
+from fullbench.reports.table_formats import write_tables
+from fullbench.studies.run.base_run import StudyResult
 
 
-def write_outputs(done: Conducted, folder: Path | None = None, *, in_place: bool = False) -> list[Path]:
-    """Write what the study names, in its places or under the same names in another folder.
+def write_outputs(study_result: StudyResult, folder: Path | None = None, *, in_place: bool = False) -> list[Path]:
+    """Write the output files of a study, in their places or in another folder.
 
-    Files name pictures as seen from where they are; `in_place` as seen from their own places, for a comparison.
+    Picture paths are relative to the written file. With `in_place` they are relative to the original place, so that
+    files can be compared.
     """
-    study = done.study
-    written: list[Path] = []
+    study = study_result.study
+    written_paths: list[Path] = []
     if study.tables is not None:
-        written += write(done.tables, _placed(study.tables, folder))
+        written_paths += write_tables(study_result.tables, _path_in_folder(study.tables, folder))
     if study.report is not None:
-        place = _placed(study.report, folder)
-        written.append(
-            page(
-                study.name, done.record, done.tables, place, source=done.source, names=study.names, imprint=study.site
+        place = _path_in_folder(study.report, folder)
+        written_paths.append(
+            write_page(
+                study.name,
+                study_result.record,
+                study_result.tables,
+                place,
+                source=study_result.source,
+                names=study.names,
+                imprint=study.site,
             )
-        )  # fmt: skip
-    for path, write_file in done.files.items():
-        write_file(_placed(path, folder), path if in_place else _placed(path, folder))
-        written.append(_placed(path, folder))
-    return written
+        )
+    for path, write_file in study_result.files.items():
+        write_file(_path_in_folder(path, folder), path if in_place else _path_in_folder(path, folder))
+        written_paths.append(_path_in_folder(path, folder))
+    return written_paths
 
 
-def _placed(path: Path, folder: Path | None) -> Path:
+def _path_in_folder(path: Path, folder: Path | None) -> Path:
     return path if folder is None else folder / path.name
 
 
-def differing(done: Conducted, folder: Path) -> list[Path]:
-    """The files of a study that are not, byte for byte, what its ledger gives; `folder` is for what is made anew."""
-    places = {path.parent for path in (done.study.tables, done.study.report, *done.files) if path is not None}
-    fresh = {path.name: path for path in write_outputs(done, folder, in_place=True)}
-    written = {name: place / name for name in fresh for place in places if (place / name).exists()}
+def find_differing_files(study_result: StudyResult, folder: Path) -> list[Path]:
+    """Return the output files that differ from what the ledger gives; `folder` is for the new files."""
+    places = {
+        path.parent
+        for path in (study_result.study.tables, study_result.study.report, *study_result.files)
+        if path is not None
+    }
+    new_files = {path.name: path for path in write_outputs(study_result, folder, in_place=True)}
+    existing_files = {name: place / name for name in new_files for place in places if (place / name).exists()}
     return [
-        written.get(name, Path(name)) for name, path in fresh.items()
-        if name not in written or written[name].read_bytes() != path.read_bytes()
+        existing_files.get(name, Path(name)) for name, path in new_files.items()
+        if name not in existing_files or existing_files[name].read_bytes() != path.read_bytes()
     ]  # fmt: skip

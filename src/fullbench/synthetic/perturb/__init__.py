@@ -1,1 +1,1 @@
-"""Pictures whose fault is known because it was made: blurs, masks, pairs, demographic grids."""
+"""Pictures with planted faults: blurs, masks, pairs, demographic grids."""

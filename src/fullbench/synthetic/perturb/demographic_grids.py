@@ -1,4 +1,4 @@
-"""Demographic grids: prompts from a template, for every combination of its axes."""
+"""Demographic grids: one prompt per combination of the values of a template's axes."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from fullbench.errors import InputError
 
 
 @dataclass(frozen=True)
-class Shown:
-    """A prompt of a grid, and the value of each axis in it."""
+class GridPrompt:
+    """A prompt of a grid and its value on each axis."""
 
     prompt: str
     groups: Mapping[str, str]
 
 
-def grid(template: str, axes: Mapping[str, Sequence[str]]) -> list[Shown]:
-    """Every combination of the axes' values put into a template.
+def build_grid(template: str, axes: Mapping[str, Sequence[str]]) -> list[GridPrompt]:
+    """Fill a template with every combination of the axes' values.
 
-    An empty value leaves its word out, so that prompts which do not name an axis are part of the grid too.
+    An empty value removes its word, so the grid can also contain prompts that do not mention an axis.
 
-    >>> [one.prompt for one in grid("a {age} {gender} nurse", {"age": ["old", ""], "gender": ["woman"]})]
+    >>> [one.prompt for one in build_grid("a {age} {gender} nurse", {"age": ["old", ""], "gender": ["woman"]})]
     ['a old woman nurse', 'a woman nurse']
     """
     slots = [name for _, name, _, _ in Formatter().parse(template) if name is not None]
@@ -31,8 +31,8 @@ def grid(template: str, axes: Mapping[str, Sequence[str]]) -> list[Shown]:
         raise InputError(f"the template has no {{{missing[0]}}}; it has {', '.join(slots) or 'no slots'}")
     if unknown := [slot for slot in slots if slot not in axes]:
         raise InputError(f"the template asks for {{{unknown[0]}}}, which no axis gives; axes: {', '.join(axes)}")
-    found = []
+    prompts = []
     for values in product(*axes.values()):
         groups = dict(zip(axes, values, strict=True))
-        found.append(Shown(" ".join(template.format(**groups).split()), groups))
-    return found
+        prompts.append(GridPrompt(" ".join(template.format(**groups).split()), groups))
+    return prompts

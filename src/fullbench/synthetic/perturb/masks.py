@@ -1,4 +1,4 @@
-"""Distortions: a region of a picture is masked and painted anew by a function that the user brings."""
+"""Distorted regions: a user's inpainting function repaints a masked region of a picture."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 Inpainter = Callable[["Image", "Image", str], "Image"]
-"""(picture, mask: white where to paint, what to paint) -> picture of the same size."""
+"""(picture, mask that is white where to paint, text of what to paint) -> picture of the same size."""
 
 
 @dataclass(frozen=True)
 class Region:
-    """A box in shares of the picture's sides, so that it fits any size: left, top, right, bottom."""
+    """A box (left, top, right, bottom) in shares of the picture's sides, so that it fits any size."""
 
     left: float
     top: float
@@ -29,28 +29,28 @@ class Region:
             raise InputError(f"a region lies between 0 and 1, left before right and top before bottom; found {self}")
 
     def box(self, size: tuple[int, int]) -> tuple[int, int, int, int]:
-        """The box in pixels, at least one pixel wide and high."""
+        """Return the box in pixels, at least one pixel wide and high."""
         width, height = size
         left, top = int(self.left * width), int(self.top * height)
         return left, top, max(left + 1, round(self.right * width)), max(top + 1, round(self.bottom * height))
 
 
-def mask(size: tuple[int, int], region: Region) -> Image:
-    """White in the region, black elsewhere."""
+def region_mask(size: tuple[int, int], region: Region) -> Image:
+    """Return a mask that is white in the region and black elsewhere."""
     from PIL import Image as Images
 
-    made = Images.new("L", size, 0)
-    made.paste(255, region.box(size))
-    return made
+    mask_image = Images.new("L", size, 0)
+    mask_image.paste(255, region.box(size))
+    return mask_image
 
 
-def distort(image: Image, region: Region, inpaint: Inpainter, what: str = "") -> Image:
-    """The picture with a region painted anew. What lies outside of it stays as it was, whatever the inpainter does."""
+def distort_region(image: Image, region: Region, inpaint: Inpainter, content: str = "") -> Image:
+    """Repaint a region of a picture. Pixels outside the region never change, whatever the inpainter returns."""
     from PIL import Image as Images
 
     source = image.convert("RGB")
-    hole = mask(source.size, region)
-    painted = inpaint(source.copy(), hole.copy(), what)
-    if painted.size != source.size:
-        raise InputError(f"the inpainter must keep the size {source.size}; it gave {painted.size}")
-    return Images.composite(painted.convert("RGB"), source, hole)
+    hole = region_mask(source.size, region)
+    painted_image = inpaint(source.copy(), hole.copy(), content)
+    if painted_image.size != source.size:
+        raise InputError(f"the inpainter must keep the size {source.size}; it gave {painted_image.size}")
+    return Images.composite(painted_image.convert("RGB"), source, hole)

@@ -1,4 +1,4 @@
-"""From pictures that were made to something that can be judged: pairs, and the people of a grid, as a record."""
+"""Items, responses and labels from perturbed pictures: better/worse pairs and demographic grids."""
 
 from __future__ import annotations
 
@@ -12,63 +12,80 @@ from fullbench.core.record import Record
 from fullbench.core.response import Response
 from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.errors import InputError
-from fullbench.synthetic.perturb.demographic_grids import Shown
+from fullbench.synthetic.perturb.demographic_grids import GridPrompt
 
 PERSPECTIVES = ("alignment", "safety", "quality", "bias")
-CHOSEN, REJECTED = "chosen", "rejected"
-"""The two contestants of a pair."""
-Asked = tuple[Item, list[Response]]
-"""A prompt and the pictures made for it."""
+CHOSEN_CONTESTANT, REJECTED_CONTESTANT = "chosen", "rejected"
+ItemWithResponses = tuple[Item, list[Response]]
 
 
-def pair(
-    name: str, prompt: str, chosen: bytes, rejected: bytes, *, perspective: str, subset: str, sensitive: bool = False
-) -> Asked:
-    """A better and a worse picture for one prompt; the worse one is veiled where the pair is sensitive."""
-    veil = {SENSITIVE: "yes"} if sensitive else {}
-    shown = [
-        Response(name, CHOSEN, (Picture.of(chosen, name=name),)),
-        Response(name, REJECTED, (Picture.of(rejected, name=name),), veil),
-    ]
-    return Item.ask(name, prompt, tags={**_about(perspective, subset), **veil}), shown
-
-
-def people(name: str, prompt: str, shown: Iterable[tuple[Shown, bytes]], *, subset: str = "occupation") -> Asked:
-    """Pictures of different people for one prompt: `shown` are those of a grid, each with its picture."""
+def build_pair(
+    name: str,
+    prompt: str,
+    better_picture: bytes,
+    worse_picture: bytes,
+    *,
+    perspective: str,
+    subset: str,
+    sensitive: bool = False,
+) -> ItemWithResponses:
+    """Build an item with a better and a worse picture. If the pair is sensitive, the worse one is veiled."""
+    sensitive_tags = {SENSITIVE: "yes"} if sensitive else {}
     responses = [
-        Response(name, one.prompt, (Picture.of(data, name=one.prompt),), {k: v for k, v in one.groups.items() if v})
-        for one, data in shown
+        Response(name, CHOSEN_CONTESTANT, (Picture.from_bytes(better_picture, name=name),)),
+        Response(name, REJECTED_CONTESTANT, (Picture.from_bytes(worse_picture, name=name),), sensitive_tags),
     ]
-    return Item.ask(name, prompt, tags=_about("bias", subset)), responses
+    return Item.ask(name, prompt, tags={**_perspective_tags(perspective, subset), **sensitive_tags}), responses
 
 
-def _about(perspective: str, subset: str) -> dict[str, str]:
+def build_people_item(
+    name: str, prompt: str, grid_pictures: Iterable[tuple[GridPrompt, bytes]], *, subset: str = "occupation"
+) -> ItemWithResponses:
+    """Build an item with pictures of different people for one prompt, from the prompts of a grid."""
+    responses = [
+        Response(
+            name,
+            grid_prompt.prompt,
+            (Picture.from_bytes(data, name=grid_prompt.prompt),),
+            {k: v for k, v in grid_prompt.groups.items() if v},
+        )
+        for grid_prompt, data in grid_pictures
+    ]
+    return Item.ask(name, prompt, tags=_perspective_tags("bias", subset)), responses
+
+
+def _perspective_tags(perspective: str, subset: str) -> dict[str, str]:
     if perspective not in PERSPECTIVES:
         raise InputError(f"a perspective is one of {', '.join(PERSPECTIVES)}; found {perspective!r}")
     return {"perspective": perspective, "subset": subset}
 
 
-def record(asked: Iterable[Asked]) -> Record:
-    """All of them with their labels, for `export_record.export`, which writes a study that runs them."""
+def build_record(entries: Iterable[ItemWithResponses]) -> Record:
+    """Collect items, responses and labels in a record. `export_study` writes it as a runnable study."""
     items: dict[str, Item] = {}
-    given: dict[tuple[str, str], Response] = {}
-    for item, responses in asked:
+    responses_by_key: dict[tuple[str, str], Response] = {}
+    for item, responses in entries:
         if item.id in items:
             raise InputError(f"the name {item.id!r} occurs twice; names must differ")
         items[item.id] = item
-        given |= {(response.item, response.contestant): response for response in responses}
-    return Record(tuple(labels(items, given)), items, given)
+        responses_by_key |= {(response.item, response.contestant): response for response in responses}
+    return Record(tuple(pair_labels(items, responses_by_key)), items, responses_by_key)
 
 
-def labels(items: Mapping[str, Item], given: Mapping[tuple[str, str], Response]) -> Iterator[Verdict]:
-    """The choice of the better picture, for every pair that is whole."""
+def pair_labels(items: Mapping[str, Item], responses_by_key: Mapping[tuple[str, str], Response]) -> Iterator[Verdict]:
+    """Yield the choice of the better picture for each complete pair."""
     for name, item in items.items():
-        if (name, CHOSEN) in given and (name, REJECTED) in given:
-            case = Case(item, (given[name, CHOSEN], given[name, REJECTED]), Choice(), criterion(item))
-            yield Verdict.of(case, PEOPLE, (1.0, 0.0))
+        if (name, CHOSEN_CONTESTANT) in responses_by_key and (name, REJECTED_CONTESTANT) in responses_by_key:
+            case = Case(
+                item,
+                (responses_by_key[name, CHOSEN_CONTESTANT], responses_by_key[name, REJECTED_CONTESTANT]),
+                Choice(),
+                item_criterion(item),
+            )
+            yield Verdict.from_case(case, PEOPLE, (1.0, 0.0))
 
 
-def criterion(item: Item) -> str:
-    """What an item's pictures are judged by: its perspective."""
-    found = item.tags.get("perspective", "")
-    return {"artifacts": "quality"}.get(found, found) or "overall"
+def item_criterion(item: Item) -> str:
+    """Return the criterion for an item's pictures: its perspective, or "quality" for artifacts."""
+    perspective = item.tags.get("perspective", "")
+    return {"artifacts": "quality"}.get(perspective, perspective) or "overall"

@@ -1,1 +1,1 @@
-"""A critic of one's own: from answers that people scored to a judge that scores as they do."""
+"""Critic training: from answers that people scored to a judge that scores as they do."""

@@ -1,4 +1,4 @@
-"""Is the critic any good? Six figures on answers it did not learn from, beside what needs no learning at all."""
+"""Evaluation of a critic on answers it was not trained on, compared with a constant and with its base model."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from fullbench.analysis.agreement import critic_with_people as agreement
-from fullbench.analysis.all_tables import faults
+from fullbench.analysis.all_tables import fault_table
 from fullbench.analysis.estimate_cells import Gaps
 from fullbench.core.case import Case
-from fullbench.core.column_labels import headings
-from fullbench.core.judge import AsksNobody, Judge, Kind
+from fullbench.core.column_labels import table_columns
+from fullbench.core.judge import CallsNoModel, Judge, Kind
 from fullbench.core.note import Note
 from fullbench.core.record import Record
 from fullbench.core.table import Cell, Table
@@ -23,17 +23,17 @@ from fullbench.files.readers import read_rows
 from fullbench.stats.agreement.two_raters import absolute_error
 from fullbench.stats.intervals import weighted_statistics
 from fullbench.stats.paired_comparison_of_judges import paired_difference
-from fullbench.studies.engines.run_jobs import Tally
-from fullbench.studies.run.progress_display import watching
+from fullbench.studies.engines.run_jobs import JobCounts
+from fullbench.studies.run.progress_display import watch_progress
 from fullbench.training.critic.critic_judge import CUT
 from fullbench.training.critic.critic_metadata import Critic
-from fullbench.training.critic.data.scored_answers import Scored, tagged
-from fullbench.training.critic.load_critic import judge_in
+from fullbench.training.critic.data.scored_answers import ScoredAnswer, tag_splits
+from fullbench.training.critic.load_critic import load_judge
 
 
 @dataclass(frozen=True)
-class Constant(AsksNobody):
-    """A judge that gives every answer the same mark: what a critic has to beat."""
+class Constant(CallsNoModel):
+    """Judge that gives every answer the same mark: the baseline that a critic has to beat."""
 
     kind: ClassVar[Kind] = "metric"
 
@@ -44,13 +44,13 @@ class Constant(AsksNobody):
     def settings(self) -> Mapping[str, Any]:
         return {"mark": self.mark}
 
-    def hear(self, cases: Iterable[Case]) -> Iterator[Verdict]:
+    def judge(self, cases: Iterable[Case]) -> Iterator[Verdict]:
         for case in cases:
-            yield Verdict.of(case, self.name, (self.mark,))
+            yield Verdict.from_case(case, self.name, (self.mark,))
 
 
-def usual(critic: Critic) -> Constant:
-    """The median of the marks that were trained on: no other constant has a smaller absolute error on them."""
+def constant_baseline(critic: Critic) -> Constant:
+    """Return the median training mark: no other constant has a smaller absolute error on these marks."""
     scale = critic.asking.scale
     mark = min(
         range(scale.low, scale.high + 1),
@@ -59,38 +59,43 @@ def usual(critic: Critic) -> Constant:
     return Constant(f"always {mark}", float(mark))
 
 
-def held_out(scored: Sequence[Scored]) -> list[Scored]:
-    """What was not trained on."""
-    held = [answer for answer in scored if answer.split != "train"]
-    if not held:
+def held_out_answers(scored_answers: Sequence[ScoredAnswer]) -> list[ScoredAnswer]:
+    """Return the answers that were not used for training."""
+    answers = [answer for answer in scored_answers if answer.split != "train"]
+    if not answers:
         raise InputError("every scored answer was trained on: none is left to try the critic on")
-    return held
+    return answers
 
 
-def tried(
-    record: Record, scored: Sequence[Scored], judges: Sequence[Judge], people: str = "human", *, quiet: bool = True
+def judge_held_out_answers(
+    record: Record,
+    scored_answers: Sequence[ScoredAnswer],
+    judges: Sequence[Judge],
+    people: str = "human",
+    *,
+    quiet: bool = True,
 ) -> Record:
-    """The people's labels with what the judges say of the answers that were held out, each heard once."""
-    cases = {answer.case.key: answer.case for answer in held_out(scored)}
+    """Return people's labels and the verdicts of the judges on the held-out answers, each judged once."""
+    cases = {answer.case.key: answer.case for answer in held_out_answers(scored_answers)}
     verdicts: list[Verdict] = []
-    with watching("trying", [judge.name for judge in judges], len(cases), quiet=quiet) as watch:
+    with watch_progress("trying", [judge.name for judge in judges], len(cases), quiet=quiet) as watch:
         for judge in judges:
-            tally = Tally(judge.name)
-            for outcome in judge.hear(cases.values()):
+            counts = JobCounts(judge.name)
+            for outcome in judge.judge(cases.values()):
                 if isinstance(outcome, Failure):
                     raise InputError(f"{judge.name} gave no reply: {outcome.error}")
                 verdicts.append(outcome)
-                tally.done += 1
-                tally.faults.update([outcome.fault] if outcome.fault else [])
+                counts.finished_count += 1
+                counts.faults.update([outcome.fault] if outcome.fault else [])
                 if watch is not None:
-                    watch.step(tally)
+                    watch.step(counts)
     labels = tuple(label for label in record.verdicts if label.judge == people)
-    return tagged(Record((*labels, *verdicts), record.items, record.responses), scored)
+    return tag_splits(Record((*labels, *verdicts), record.items, record.responses), scored_answers)
 
 
-def report(
+def evaluation_tables(
     record: Record,
-    scored: Sequence[Scored],
+    scored_answers: Sequence[ScoredAnswer],
     folder: Path,
     *,
     before: Judge | None = None,
@@ -99,28 +104,28 @@ def report(
     seed: int = 0,
     quiet: bool = True,
 ) -> list[Table]:
-    """The six figures of the critic in a folder beside those of a constant and of its base; what changed; the faults.
+    """Return tables on held-out answers: the critic in a folder, a constant and, if given, its base model `before`."""
+    critic, after = Critic.read(folder), load_judge(folder, device=device)
+    judges = [constant_baseline(critic), *([before] if before else []), after]
+    judged_record = judge_held_out_answers(record, scored_answers, judges, people, quiet=quiet)
+    spec, marked_record = critic.asking.ballot, judged_record.where(fault=None)
+    tables = [
+        *agreement.critic_tables(judged_record, people, spec=spec, seed=seed),
+        error_table(judged_record, critic, people, seed=seed),
+    ]
+    if before and {before.name, after.name} <= set(marked_record.judges):
+        tables.append(agreement.before_after(marked_record, before.name, after.name, people, spec=spec, seed=seed))
+    critic_record = judged_record.where(lambda verdict: verdict.judge in {judge.name for judge in judges[1:]})
+    return [*tables, _note_cut_answers(fault_table(critic_record), critic_record)]
 
-    Everything is heard on answers that it did not learn from.
-    """
-    critic, after = Critic.read(folder), judge_in(folder, device=device)
-    judges = [usual(critic), *([before] if before else []), after]
-    heard = tried(record, scored, judges, people, quiet=quiet)
-    spec, marked = critic.asking.ballot, heard.where(fault=None)
-    tables = [*agreement.tables(heard, people, spec=spec, seed=seed), errors(heard, critic, people, seed=seed)]
-    if before and {before.name, after.name} <= set(marked.judges):
-        tables.append(agreement.before_after(marked, before.name, after.name, people, spec=spec, seed=seed))
-    own = heard.where(lambda verdict: verdict.judge in {judge.name for judge in judges[1:]})
-    return [*tables, _cut(faults(own), own)]
 
-
-def errors(record: Record, critic: Critic, people: str = "human", *, seed: int = 0) -> Table:
-    """How far off each judge is, beside answering the mean of the training marks every time."""
+def error_table(record: Record, critic: Critic, people: str = "human", *, seed: int = 0) -> Table:
+    """Return the mean absolute error of each judge, compared with always answering the mean training mark."""
     gaps = Gaps()
     rows: list[list[Cell]] = []
-    for judge, parts in agreement.pairings(record, people, spec=critic.asking.ballot).items():
+    for judge, parts in agreement.pairings_by_split(record, people, spec=critic.asking.ballot).items():
         pairs = parts["all"]
-        marks, truth = [pair.marks[0] for pair in pairs], [pair.other[0] for pair in pairs]
+        marks, truth = [pair.marks[0] for pair in pairs], [pair.other_marks[0] for pair in pairs]
         constant, items = [critic.mean] * len(pairs), [pair.verdict.item for pair in pairs]
         ways = (
             partial(absolute_error, marks, truth, cluster=items, seed=seed),
@@ -130,19 +135,11 @@ def errors(record: Record, critic: Critic, people: str = "human", *, seed: int =
             ),
         )
         rows.append([judge, *(gaps.cell(judge, way) for way in ways)])
-    notes = [
-        Note(
-            "training.critic.evaluation.mean-absolute-error-on-answers",
-            "Mean absolute error on answers that were not trained on. The mean of those that were is {mean:.2f}, "
-            "taken as it is, though no ballot would hold it. Below 0 in the last column is better than the mean.",
-            mean=critic.mean,
-        ),
-        *gaps.notes,
-    ]
-    columns = headings("judge", "e", "e of the mean", "difference")
+    notes = [Note("training.critic.evaluation.mean-absolute-error-on-answers", mean=critic.mean), *gaps.notes]
+    columns = table_columns("judge", "e", "e of the mean", "difference")
     return Table(
         "errors",
-        Note("training.critic.evaluation.title.beside-always-answering-the-mean", "Beside always answering the mean"),
+        Note("training.critic.evaluation.title.beside-always-answering-the-mean"),
         columns,
         rows,
         notes,
@@ -150,29 +147,34 @@ def errors(record: Record, critic: Critic, people: str = "human", *, seed: int =
     )
 
 
-def _cut(table: Table, record: Record) -> Table:
-    """The table with a sentence about the answers that were cut."""
-    cut = sum(CUT in verdict.earlier for verdict in record)
-    note = Note(
-        "training.critic.evaluation.answers-were-longer-than-the",
-        "{cut} answers were longer than the window and were cut at their end.",
-        cut=cut,
-    )
-    return replace(table, notes=(*table.notes, note)) if cut else table
+def _note_cut_answers(table: Table, record: Record) -> Table:
+    cut_count = sum(CUT in verdict.earlier for verdict in record)
+    note = Note("training.critic.evaluation.answers-were-longer-than-the", cut=cut_count)
+    return replace(table, notes=(*table.notes, note)) if cut_count else table
 
 
-def resplit(folder: Path, record: Record) -> Record:
-    """The record with every response tagged by what the critic's training made of it.
+def tag_training_split(folder: Path, record: Record) -> Record:
+    """Return the record with every response tagged by its part in the critic's training.
 
-    Of responses that training did not have, those of contestants it never saw are `external`; those to items that it
-    learned from are `train`, for the words of the question are known; the rest is `internal`.
+    Responses that training did not have are `external` if their contestant was never trained on. Otherwise they are
+    `train` if their item was trained on, because the question is known, or else `internal`.
     """
     rows = [row for _, row in read_rows(folder / "run" / "split.jsonl")]
-    known = {(str(row["item"]), str(row["contestant"]), int(row.get("sample") or 0)): str(row["split"]) for row in rows}
-    items = {item for (item, _, _), split in known.items() if split == "train"}
-    seen = {contestant for (_, contestant, _), split in known.items() if split == "train"}
+    split_by_response = {
+        (str(row["item"]), str(row["contestant"]), int(row.get("sample") or 0)): str(row["split"]) for row in rows
+    }
+    trained_items = {item for (item, _, _), split in split_by_response.items() if split == "train"}
+    trained_contestants = {contestant for (_, contestant, _), split in split_by_response.items() if split == "train"}
     responses = {}
-    for place, response in record.responses.items():
-        new = "external" if response.contestant not in seen else "train" if response.item in items else "internal"
-        responses[place] = replace(response, tags={**response.tags, "split": known.get(place, new)})
+    for response_key, response in record.responses.items():
+        new_split = (
+            "external"
+            if response.contestant not in trained_contestants
+            else "train"
+            if response.item in trained_items
+            else "internal"
+        )
+        responses[response_key] = replace(
+            response, tags={**response.tags, "split": split_by_response.get(response_key, new_split)}
+        )
     return Record(record.verdicts, record.items, responses)

@@ -1,4 +1,4 @@
-"""What is known of a trained critic: `critic.json` in its folder, written last: a folder that has it is whole."""
+"""Metadata of a trained critic: `critic.json`, written last, so that a folder with this file is complete."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from pathlib import Path
 from typing import Any, get_args
 
 from fullbench.errors import InputError
-from fullbench.files.writers import replacing
-from fullbench.training.critic.data.prompts import Asking
+from fullbench.files.writers import replace_atomically
+from fullbench.training.critic.data.prompts import PromptSettings
 from fullbench.training.critic.training_settings import Kind
 
 
 @dataclass(frozen=True)
 class Critic:
-    """What is known of a trained critic. `mean` and `deviation` are those of the marks it was trained on."""
+    """Metadata of a trained critic. `mean` and `deviation` are those of the training marks."""
 
     kind: Kind
-    asking: Asking
+    asking: PromptSettings
     source: int
     target: int
     mean: float
@@ -31,19 +31,19 @@ class Critic:
             "kind": self.kind, "asking": self.asking.values, "source": self.source, "target": self.target,
             "mean": self.mean, "deviation": self.deviation, "trained": dict(self.trained),
         }  # fmt: skip
-        with replacing(folder / "critic.json") as part:
+        with replace_atomically(folder / "critic.json") as part:
             part.write_text(json.dumps(values, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
 
     @classmethod
     def read(cls, folder: Path) -> Critic:
         file = folder / "critic.json"
         if not file.exists():
-            begun = (folder / "run" / "run.json").exists()
-            hint = "its training has not ended: run the same command again" if begun else "it holds no critic"
+            has_begun = (folder / "run" / "run.json").exists()
+            hint = "its training has not ended: run the same command again" if has_begun else "it holds no critic"
             raise InputError(f"there is no critic.json in the folder; {hint}", path=folder)
         try:
             values = json.loads(file.read_text(encoding="utf-8"))
-            asking = Asking(**values.pop("asking"))
+            asking = PromptSettings(**values.pop("asking"))
             critic = cls(asking=asking, **values)
         except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError, AttributeError) as error:
             raise InputError(f"this is not the description of a critic ({error!r})", path=file) from error

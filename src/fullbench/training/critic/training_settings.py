@@ -1,4 +1,4 @@
-"""What a training run is told. The defaults are those of AlignMMBench's critic."""
+"""Settings of a critic's training. The defaults are those of AlignMMBench's critic."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ Compile = Literal["auto", "always", "never"]
 
 
 WORTH_COMPILING = 50_000_000
-"""Tokens of a run from which on compiling pays: it took four minutes on an H200, and saves 5 microseconds a token."""
+"""Tokens of a run from which compiling pays: it took four minutes on an H200 and saves 5 microseconds per token."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How a critic is trained.
+    """Settings of a critic's training.
 
-    `kind` is what it becomes: `sft` writes its ruling, `dpo` prefers the people's mark to a wrong one, `scalar` has a
-    head that gives a number, `light` is a linear head without a language model. `batch` is how many answers one step
-    learns from, over all processes; `micro` how many rows go through the model at once. `pack` puts several answers
-    into one row, none of which sees another. `lora` is the rank of the adapters, 0 to train all weights. `source` and
-    `target` are the most tokens of a prompt and of a ruling. In `bfloat16` arithmetic is half precision and weights
-    are not. `beta` is how close a preference stays to the base, `anchor` how much the right ruling's own likelihood
-    counts beside it. `save_memory` computes activations twice instead of keeping them. `compile` says whether packed
-    rows go through compiled layers: `auto` where there is a GPU and the run is long enough to gain by it. `shard`
-    splits the model over all processes, for one that does not fit on a card.
+    `kind`: `sft` writes its verdict, `dpo` prefers people's mark to a wrong one, `scalar` has a head that gives a
+    number, `light` is a linear head without a language model. `batch` is the number of answers per step, over all
+    processes; `micro` the number of rows per forward pass. `pack` puts several answers into one row; none of them sees
+    another. `lora` is the rank of the adapters, 0 to train all weights. `source` and `target` are the most tokens of a
+    prompt and of a verdict. With `bfloat16`, arithmetic has half precision and weights have single precision. `beta` is
+    how close a preference stays to the base, `anchor` the weight of the right verdict's own likelihood. `save_memory`
+    computes activations twice instead of storing them. `compile` decides if packed rows use compiled layers; `auto`
+    needs a GPU and a run that is long enough to gain by it. `shard` splits a model that does not fit on one GPU over
+    all processes.
     """
 
     kind: Kind = "sft"
@@ -62,9 +62,9 @@ class Settings:
             ("kind", self.kind, Kind), ("schedule", self.schedule, Schedule),
             ("precision", self.precision, Precision), ("compile", self.compile, Compile),
         )  # fmt: skip
-        for name, value, known in choices:
-            if value not in get_args(known):
-                raise InputError(f"unknown {name} {value!r}; known: {', '.join(get_args(known))}")
+        for name, value, allowed_values in choices:
+            if value not in get_args(allowed_values):
+                raise InputError(f"unknown {name} {value!r}; known: {', '.join(get_args(allowed_values))}")
         for name in ("batch", "micro", "source", "target", "save_every"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} must be 1 or more; found {getattr(self, name)}")
@@ -84,16 +84,18 @@ class Settings:
 
     @property
     def values(self) -> Mapping[str, Any]:
-        """As a JSON value."""
+        """Return all fields as a JSON object."""
         return asdict(self)
 
-    def compiled(self, cuda: bool, tokens: int) -> bool:
-        """Whether the layers are compiled for a run of so many tokens, on a machine with or without a GPU."""
-        fit = self.pack and not self.shard
-        return fit and (self.compile == "always" or (self.compile == "auto" and cuda and tokens >= WORTH_COMPILING))
+    def should_compile(self, cuda: bool, tokens: int) -> bool:
+        """True if the layers are compiled for a run of this many tokens, with or without a GPU."""
+        is_eligible = self.pack and not self.shard
+        return is_eligible and (
+            self.compile == "always" or (self.compile == "auto" and cuda and tokens >= WORTH_COMPILING)
+        )
 
     def rate(self, step: int, steps: int) -> float:
-        """The learning rate of a step, counted from 0: up from nothing, then down as the schedule says.
+        """Return the learning rate of a step, counted from 0: warmup from zero, then decay by the schedule.
 
         >>> few = Settings(lr=1.0, warmup=0.2)
         >>> [round(few.rate(step, 10), 2) for step in range(10)]
@@ -101,10 +103,10 @@ class Settings:
         """
         from math import ceil, cos, pi
 
-        up = ceil(self.warmup * steps)
-        if step < up:
-            return self.lr * (step + 1) / up
-        done = (step - up) / max(1, steps - up)
+        warmup_steps = ceil(self.warmup * steps)
+        if step < warmup_steps:
+            return self.lr * (step + 1) / warmup_steps
+        progress = (step - warmup_steps) / max(1, steps - warmup_steps)
         if self.schedule == "cosine":
-            return self.lr * (1 + cos(pi * done)) / 2
-        return self.lr * (1 - done) if self.schedule == "linear" else self.lr
+            return self.lr * (1 + cos(pi * progress)) / 2
+        return self.lr * (1 - progress) if self.schedule == "linear" else self.lr

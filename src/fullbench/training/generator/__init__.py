@@ -1,1 +1,1 @@
-"""Tuning of picture generators by the feedback of a judge."""
+"""Tuning of picture generators by a judge's feedback."""

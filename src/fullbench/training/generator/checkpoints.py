@@ -1,4 +1,4 @@
-"""What a run of training needs to go on: written whole or not at all, and read again by the same run alone."""
+"""Checkpoints of generator tuning: written atomically, and resumed only by the same run."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import torch
 from fullbench.errors import InputError
 
 
-def save(state: Path, identity: str, weights: Sequence[Any], optimizer: Any, **more: Any) -> None:
-    """Keep the weights, the optimizer and whatever else the run says, under the identity of the run."""
+def save_checkpoint(state: Path, identity: str, weights: Sequence[Any], optimizer: Any, **more: Any) -> None:
+    """Save the weights, the optimizer and `more` under the identity of the run."""
     part = state.with_suffix(".part")
     torch.save(
         {
@@ -24,21 +24,22 @@ def save(state: Path, identity: str, weights: Sequence[Any], optimizer: Any, **m
     part.replace(state)
 
 
-def resumed(state: Path | None, identity: str, weights: Sequence[Any], optimizer: Any) -> dict[str, Any] | None:
-    """Put weights and optimizer back as a checkpoint of the same run has them: all that it holds, None where there is
-    no checkpoint."""
+def resume_checkpoint(
+    state: Path | None, identity: str, weights: Sequence[Any], optimizer: Any
+) -> dict[str, Any] | None:
+    """Restore weights and optimizer from a checkpoint of the same run; return its content, or None without one."""
     if state is None or not state.exists():
         return None
-    saved: dict[str, Any] = torch.load(state, map_location="cpu", weights_only=True)
-    if saved["identity"] != identity:
+    checkpoint: dict[str, Any] = torch.load(state, map_location="cpu", weights_only=True)
+    if checkpoint["identity"] != identity:
         raise InputError("the checkpoint is of another run; name another folder, or delete it", path=state)
-    copy_into(weights, saved["network"])
-    optimizer.load_state_dict(saved["optimizer"])
-    return saved
+    copy_into(weights, checkpoint["network"])
+    optimizer.load_state_dict(checkpoint["optimizer"])
+    return checkpoint
 
 
 def copy_into(tensors: Sequence[Any], values: Sequence[Any]) -> None:
-    """The values in the place of what the tensors hold."""
+    """Copy the values into the tensors in place."""
     with torch.no_grad():
         for tensor, value in zip(tensors, values, strict=True):
             tensor.copy_(value)

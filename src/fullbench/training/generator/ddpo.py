@@ -1,9 +1,9 @@
 """`ddpo`: drawing as a policy that is rewarded (DDPO, Black et al. 2023, arXiv:2305.13301).
 
-In every round the generator draws, the judge marks what was drawn, and each step of each drawing becomes likelier where
-its picture was better than the others of its prompt. A step is random because part of the noise that the network sees
-is replaced by fresh noise: the level of noise stays that of its moment, as the sampler of Song et al. 2021
-(arXiv:2010.02502, equation 12) allows for networks of noise, and likewise for flows. The ratio is clipped as in PPO.
+In every round the generator draws, the judge marks the pictures, and the steps of better pictures of a prompt become
+likelier. A step is random because part of the predicted noise is replaced by fresh noise. The noise level stays that of
+its moment, as the sampler of Song et al. 2021 (arXiv:2010.02502, equation 12) allows for noise prediction, and likewise
+for flows. The ratio is clipped as in PPO.
 """
 
 from __future__ import annotations
@@ -19,190 +19,187 @@ import torch
 
 from fullbench.core.digests import digest
 from fullbench.training.generator import checkpoints
-from fullbench.training.generator.preference_tuning import Manner, Step, Tunable
+from fullbench.training.generator.preference_tuning import StepCallback, Tunable, TuningSettings
 
-FRESH = 0.7
-"""The share of the noise that is fresh in every step: less explores too little, more blurs what few steps draw."""
-FURTHEST = 5.0
-"""Advantages are cut here, so that one lucky picture does not decide a round."""
+FRESH_NOISE_SHARE = 0.7
+"""Share of fresh noise in every step: less explores too little, more blurs drawings of few steps."""
+MAX_ADVANTAGE = 5.0
+"""Advantages are clipped here, so that one lucky picture does not decide a round."""
 
 Reward = Callable[[int, Sequence[int], Sequence[Sequence[bytes]]], "list[list[float | None]] | None"]
-"""Told the round, the places of its prompts and their pictures; gives a mark for each, or None where it was stopped."""
+"""Gets the round, the indices of its prompts and their pictures; returns a mark for each, or None if stopped."""
 
 
 @dataclass
-class Learned:
-    """The loss of each step, and the mean mark of each round; `whole` where it was not stopped."""
+class PolicyResult:
+    """Loss of each step and mean mark of each round; `is_complete` is False if training was stopped."""
 
     losses: list[float] = field(default_factory=list)
     marks: list[float] = field(default_factory=list)
-    whole: bool = False
+    is_complete: bool = False
 
 
 @dataclass(frozen=True)
 class _Path:
-    """One drawing after the other: what was there at each moment, and how likely each step was."""
-
-    places: torch.Tensor
-    stops: Any
-    likely: Any
+    prompt_indices: torch.Tensor
+    latents: Any
+    log_likelihoods: Any
 
 
-def improve(
+def train_policy(
     generator: Tunable,
     prompts: Sequence[str],
     samples: int,
     reward: Reward,
-    manner: Manner,
+    settings: TuningSettings,
     *,
     state: Path | None = None,
-    say: Step = lambda *_: None,
-) -> Learned:
-    """Let a generator draw, be marked and learn, round after round, in place. With `state`, a file, it goes on from the
-    last round that was learned; a round that was cut off is drawn again from the same seeds, pixel for pixel."""
-    run = _Policy(generator, prompts, samples, manner)
+    say: StepCallback = lambda *_: None,
+) -> PolicyResult:
+    """Draw, get marks and train in place, in rounds; a file `state` resumes after the last round, pixel for pixel."""
+    run = _Policy(generator, prompts, samples, settings)
     run.resume(state)
-    generator.trained.eval()
-    while run.round < manner.rounds:
+    generator.trained_network.eval()
+    while run.round < settings.rounds:
         if not run.learn(reward):
-            return run.learned
-        say(run.round, manner.rounds, run.learned.marks[-1])
+            return run.policy_result
+        say(run.round, settings.rounds, run.policy_result.marks[-1])
         if state is not None:
             run.save(state)
-    run.learned.whole = True
-    return run.learned
+    run.policy_result.is_complete = True
+    return run.policy_result
 
 
 class _Policy:
-    """One run: all that a checkpoint must hold."""
-
-    def __init__(self, generator: Tunable, prompts: Sequence[str], samples: int, manner: Manner) -> None:
-        self.generator, self.prompts, self.samples, self.manner = generator, prompts, samples, manner
-        self.weights = [weight for weight in generator.trained.parameters() if weight.requires_grad]
-        self.optimizer = torch.optim.AdamW(self.weights, lr=manner.lr, weight_decay=0.0)
-        self.round, self.learned = 0, Learned()
-        self.words = generator.conditions(prompts)
-        self.free = generator.conditions([""]) if generator.guidance != 1.0 else None
+    def __init__(self, generator: Tunable, prompts: Sequence[str], samples: int, settings: TuningSettings) -> None:
+        self.generator, self.prompts, self.samples, self.settings = generator, prompts, samples, settings
+        self.weights = [weight for weight in generator.trained_network.parameters() if weight.requires_grad]
+        self.optimizer = torch.optim.AdamW(self.weights, lr=settings.lr, weight_decay=0.0)
+        self.round, self.policy_result = 0, PolicyResult()
+        self.conditions = generator.conditions(prompts)
+        self.empty_condition = generator.conditions([""]) if generator.guidance != 1.0 else None
         self.moments = [1 - step / generator.steps for step in range(generator.steps + 1)]
 
-    def chosen(self) -> list[int]:
-        """The prompts of this round: all in turn, in an order of their own in every pass."""
-        count, size = len(self.prompts), min(self.manner.round_prompts, len(self.prompts))
-        places: list[int] = []
-        for place in range(self.round * size, (self.round + 1) * size):
-            order = torch.randperm(count, generator=self._seeded("order", place // count))
-            places.append(int(order[place % count]))
-        return sorted(set(places))
+    def round_prompt_indices(self) -> list[int]:
+        """All prompts in turn, in a new order in every pass."""
+        count, size = len(self.prompts), min(self.settings.round_prompts, len(self.prompts))
+        prompt_indices: list[int] = []
+        for position in range(self.round * size, (self.round + 1) * size):
+            order = torch.randperm(count, generator=self._seeded_generator("order", position // count))
+            prompt_indices.append(int(order[position % count]))
+        return sorted(set(prompt_indices))
 
-    def _seeded(self, *what: Any) -> torch.Generator:
-        return torch.Generator().manual_seed(int(digest([self.manner.seed, *what])[:12], 16))
+    def _seeded_generator(self, *what: Any) -> torch.Generator:
+        return torch.Generator().manual_seed(int(digest([self.settings.seed, *what])[:12], 16))
 
     def learn(self, reward: Reward) -> bool:
-        """One round; False where marking was stopped."""
-        chosen = self.chosen()
-        rows = [(place, sample) for place in chosen for sample in range(self.samples)]
-        size = self.manner.batch
-        paths, drawn = [], []
+        prompt_indices = self.round_prompt_indices()
+        rows = [(index, sample) for index in prompt_indices for sample in range(self.samples)]
+        size = self.settings.batch
+        paths, pictures = [], []
         for start in range(0, len(rows), size):
-            path = self._drawn(rows[start : start + size])
+            path = self._draw_path(rows[start : start + size])
             paths.append(path)
-            drawn += self.generator.pictures(path.stops[-1])
-        groups = [drawn[start : start + self.samples] for start in range(0, len(drawn), self.samples)]
-        marks = reward(self.round, chosen, groups)
+            pictures += self.generator.pictures(path.latents[-1])
+        groups = [pictures[start : start + self.samples] for start in range(0, len(pictures), self.samples)]
+        marks = reward(self.round, prompt_indices, groups)
         if marks is None:
             return False
-        advantages = torch.tensor(_advantages(marks))
-        known = [mark for group in marks for mark in group if mark is not None]
-        order = torch.randperm(len(paths), generator=self._seeded("batches", self.round)).tolist()
-        for place in order:
-            ahead = advantages[place * size : (place + 1) * size]
-            if bool((ahead != 0).any()):
-                self.learned.losses.append(self._step(paths[place], ahead.to(self.generator.device)))
-        self.learned.marks.append(sum(known) / len(known) if known else math.nan)
+        advantages = torch.tensor(_picture_advantages(marks))
+        known_marks = [mark for group in marks for mark in group if mark is not None]
+        order = torch.randperm(len(paths), generator=self._seeded_generator("batches", self.round)).tolist()
+        for index in order:
+            batch_advantages = advantages[index * size : (index + 1) * size]
+            if bool((batch_advantages != 0).any()):
+                self.policy_result.losses.append(
+                    self._update_weights(paths[index], batch_advantages.to(self.generator.device))
+                )
+        self.policy_result.marks.append(sum(known_marks) / len(known_marks) if known_marks else math.nan)
         self.round += 1
         return True
 
-    def _drawn(self, rows: Sequence[tuple[int, int]]) -> _Path:
-        """Pictures drawn step by step; everything random comes from a seed of the round, the prompt and the sample."""
-        seeds = [int(digest([self.manner.seed, self.round, self.prompts[p], s])[:12], 16) for p, s in rows]
-        noises = [torch.Generator().manual_seed(seed + 1) for seed in seeds]
-        places = torch.tensor([place for place, _ in rows])
+    def _draw_path(self, rows: Sequence[tuple[int, int]]) -> _Path:
+        """All randomness comes from seeds of the round, the prompt and the sample."""
+        seeds = [int(digest([self.settings.seed, self.round, self.prompts[p], s])[:12], 16) for p, s in rows]
+        noise_generators = [torch.Generator().manual_seed(seed + 1) for seed in seeds]
+        prompt_indices = torch.tensor([prompt_index for prompt_index, _ in rows])
         latents = self.generator.start(seeds)
-        stops, likely = [latents], []
+        latents_by_step, log_likelihoods = [latents], []
         with torch.no_grad():
             for now, then in pairwise(self.moments):
-                mean, spread = self._foreseen(latents, places, now, then)
-                fresh = torch.stack([torch.randn(latents.shape[1:], generator=noise) for noise in noises])
-                latents = mean + spread * fresh.to(mean.device)
-                stops.append(latents)
-                likely.append(_likely(latents, mean, spread))
-        return _Path(places, stops, likely)
+                mean, spread = self._predict_step(latents, prompt_indices, now, then)
+                fresh_noise = torch.stack(
+                    [torch.randn(latents.shape[1:], generator=noise) for noise in noise_generators]
+                )
+                latents = mean + spread * fresh_noise.to(mean.device)
+                latents_by_step.append(latents)
+                log_likelihoods.append(_step_log_likelihood(latents, mean, spread))
+        return _Path(prompt_indices, latents_by_step, log_likelihoods)
 
-    def _foreseen(self, latents: Any, places: Any, now: float, then: float) -> tuple[Any, float]:
-        """The mean of what the next step gives, and how far it is spread."""
-        generator, network = self.generator, self.generator.trained
-        words = self.words[places]
+    def _predict_step(self, latents: Any, prompt_indices: Any, now: float, then: float) -> tuple[Any, float]:
+        """Mean and standard deviation of the next latents."""
+        generator, network = self.generator, self.generator.trained_network
+        conditions = self.conditions[prompt_indices]
         moments = torch.full((len(latents),), now, device=latents.device)
         with generator.arithmetic():
-            clean, noise = generator.parts_of(network, latents, words, moments)
-            if self.free is not None:
-                none = torch.zeros(len(latents), dtype=torch.long)
-                free_clean, free_noise = generator.parts_of(network, latents, self.free[none], moments)
+            clean, noise = generator.parts_of(network, latents, conditions, moments)
+            if self.empty_condition is not None:
+                zero_indices = torch.zeros(len(latents), dtype=torch.long)
+                free_clean, free_noise = generator.parts_of(
+                    network, latents, self.empty_condition[zero_indices], moments
+                )
                 clean = free_clean + generator.guidance * (clean - free_clean)
                 noise = free_noise + generator.guidance * (noise - free_noise)
         signal, level = generator.levels(then)
-        return signal * clean + level * math.sqrt(1 - FRESH**2) * noise, level * FRESH
+        return signal * clean + level * math.sqrt(1 - FRESH_NOISE_SHARE**2) * noise, level * FRESH_NOISE_SHARE
 
-    def _step(self, path: _Path, ahead: Any) -> float:
-        """Learn from a batch of drawings, all their steps, and move the weights once."""
-        total, within = 0.0, self.manner.within
+    def _update_weights(self, path: _Path, advantages: Any) -> float:
+        total, clip_range = 0.0, self.settings.within
         random_steps = [step for step, (_, then) in enumerate(pairwise(self.moments)) if self.generator.levels(then)[1]]
         for step in random_steps:
-            mean, spread = self._foreseen(
-                path.stops[step], path.places, self.moments[step], self.moments[step + 1]
+            mean, spread = self._predict_step(
+                path.latents[step], path.prompt_indices, self.moments[step], self.moments[step + 1]
             )  # fmt: skip
-            ratio = (_likely(path.stops[step + 1], mean, spread) - path.likely[step]).exp()
-            kept = ratio.clamp(1 - within, 1 + within)
-            loss = torch.maximum(-ahead * ratio, -ahead * kept).mean() / len(random_steps)
+            ratio = (_step_log_likelihood(path.latents[step + 1], mean, spread) - path.log_likelihoods[step]).exp()
+            clipped_ratio = ratio.clamp(1 - clip_range, 1 + clip_range)
+            loss = torch.maximum(-advantages * ratio, -advantages * clipped_ratio).mean() / len(random_steps)
             loss.backward()
             total += float(loss.detach())
-        torch.nn.utils.clip_grad_norm_(self.weights, self.manner.clip)
+        torch.nn.utils.clip_grad_norm_(self.weights, self.settings.clip)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
         return total
 
     @property
     def identity(self) -> str:
-        return digest([self.manner.values, list(self.prompts), self.samples, len(self.weights)])
+        return digest([self.settings.values, list(self.prompts), self.samples, len(self.weights)])
 
     def save(self, state: Path) -> None:
-        """All that the run needs to go on."""
-        checkpoints.save(
-            state, self.identity, self.weights, self.optimizer, round=self.round, losses=self.learned.losses,
-            marks=self.learned.marks,
+        checkpoints.save_checkpoint(
+            state, self.identity, self.weights, self.optimizer, round=self.round, losses=self.policy_result.losses,
+            marks=self.policy_result.marks,
         )  # fmt: skip
 
     def resume(self, state: Path | None) -> None:
-        """Go on from a checkpoint of the same run, where there is one."""
-        saved = checkpoints.resumed(state, self.identity, self.weights, self.optimizer)
-        if saved is not None:
-            self.round = saved["round"]
-            self.learned = Learned(saved["losses"], saved["marks"])
+        checkpoint = checkpoints.resume_checkpoint(state, self.identity, self.weights, self.optimizer)
+        if checkpoint is not None:
+            self.round = checkpoint["round"]
+            self.policy_result = PolicyResult(checkpoint["losses"], checkpoint["marks"])
 
 
-def _likely(stop: Any, mean: Any, spread: float) -> Any:
-    """The logarithm of how likely each step was, as a mean over its numbers, up to a constant."""
+def _step_log_likelihood(next_latents: Any, mean: Any, spread: float) -> Any:
+    """Mean over the elements of each step, up to a constant."""
     if not spread:
-        return torch.zeros(len(stop), device=stop.device)
-    return -((stop - mean).pow(2) / (2 * spread**2)).mean(dim=(1, 2, 3))
+        return torch.zeros(len(next_latents), device=next_latents.device)
+    return -((next_latents - mean).pow(2) / (2 * spread**2)).mean(dim=(1, 2, 3))
 
 
-def _advantages(marks: Sequence[Sequence[float | None]]) -> list[float]:
-    """How far each picture is ahead of the others of its prompt, in deviations of the round; 0 for one without mark."""
+def _picture_advantages(marks: Sequence[Sequence[float | None]]) -> list[float]:
+    """Mark minus the mean of its prompt, in standard deviations of the round; 0 for a picture without a mark."""
     rows: list[float] = []
     for group in marks:
-        known = [mark for mark in group if mark is not None]
-        middle = sum(known) / len(known) if known else 0.0
-        rows += [0.0 if mark is None else mark - middle for mark in group]
+        known_marks = [mark for mark in group if mark is not None]
+        mean_mark = sum(known_marks) / len(known_marks) if known_marks else 0.0
+        rows += [0.0 if mark is None else mark - mean_mark for mark in group]
     deviation = math.sqrt(sum(row * row for row in rows) / max(len(rows), 1))
-    return [max(-FURTHEST, min(FURTHEST, row / deviation)) if deviation else 0.0 for row in rows]
+    return [max(-MAX_ADVANTAGE, min(MAX_ADVANTAGE, row / deviation)) if deviation else 0.0 for row in rows]

@@ -1,4 +1,4 @@
-"""A pipeline of `diffusers` on its way through tuning: all weights of its network, or adapters."""
+"""`diffusers` pipelines in tuning: all weights of the network, or adapters."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from fullbench.models.local.diffusers_pipeline import PipelineModel
 from fullbench.training.generator.diffusers_families import TunablePipeline, family_of
 from fullbench.training.generator.picture_tensors import pixels_of
 
-_ADAPTED = ["to_q", "to_k", "to_v", "to_out.0"]
+_ADAPTED_LAYERS = ["to_q", "to_k", "to_v", "to_out.0"]
 
 
 class _WithoutAdapters:
-    """A network with adapters as it was before them, without a second copy of its weights."""
+    """Network without its adapters, without a second copy of its weights."""
 
     def __init__(self, network: Any) -> None:
         self._network, self.config = network, network.config
@@ -36,7 +36,7 @@ class _WithoutAdapters:
 
 @dataclass(eq=False)
 class PipelineTrainee:
-    """A pipeline that is tuned: all weights of its network, or adapters of rank `lora`."""
+    """Pipeline in tuning: all weights of its network, or adapters of rank `lora`."""
 
     model: PipelineModel
     lora: int = 0
@@ -57,41 +57,41 @@ class PipelineTrainee:
 
     @cached_property
     def _vae(self) -> Any:
-        """The autoencoder in single precision: that of Stable Diffusion XL overflows in half."""
+        """In single precision: the autoencoder of Stable Diffusion XL overflows in half precision."""
         return deepcopy(self._pipeline.vae).float().eval().requires_grad_(requires_grad=False)
 
-    def _copy(self) -> Any:
+    def _copy_network(self) -> Any:
         network = deepcopy(getattr(self._pipeline, self._part))
         return network.float().eval().requires_grad_(requires_grad=False)
 
     @cached_property
     def tunable(self) -> TunablePipeline:
-        network = self._copy()
+        network = self._copy_network()
         if self.lora:
             try:
                 from peft import LoraConfig
             except ImportError as error:
                 raise MissingExtra("tuning with adapters", "train") from error
-            # Adapters begin at the same numbers in every process, so that a run that was killed goes on as it began.
+            # Adapters start at the same numbers in every process, so that a killed run resumes as it began.
             with torch.random.fork_rng():
                 torch.manual_seed(0)
-                network.add_adapter(LoraConfig(r=self.lora, lora_alpha=self.lora, target_modules=_ADAPTED))
+                network.add_adapter(LoraConfig(r=self.lora, lora_alpha=self.lora, target_modules=_ADAPTED_LAYERS))
         else:
             network.requires_grad_(requires_grad=True)
         return self._tunable(network)
 
     def base(self) -> TunablePipeline:
-        return self._tunable(_WithoutAdapters(self.tunable.network) if self.lora else self._copy())
+        return self._tunable(_WithoutAdapters(self.tunable.network) if self.lora else self._copy_network())
 
     def encode(self, pictures: Sequence[Picture]) -> Any:
-        """Latents, as the autoencoder gives them in the mean."""
+        """Return the pictures as latents: the mean of the autoencoder's distribution."""
         rows = [self.tunable.latents(pixels_of(picture)[None])[0].cpu() for picture in pictures]
         if len({row.shape for row in rows}) > 1:
             raise InputError("the pictures have different sizes; draw them all in one (?size=WIDTHxHEIGHT)")
         return torch.stack(rows)
 
     def save(self, folder: Path) -> str:
-        """The whole pipeline with the tuned network; adapters are also written by themselves, in `lora`."""
+        """Save the whole pipeline with the tuned network; adapters are also saved separately, in `lora`."""
         network, part = self.tunable.network, self._part
         if self.lora:
             from diffusers.utils import convert_state_dict_to_diffusers

@@ -1,9 +1,9 @@
-"""Tuning a generator by what a judge prefers among its own pictures.
+"""Tuning of a generator by a judge's preferences among its own pictures.
 
 `best` (rejection sampling; Dong et al. 2023, arXiv:2304.06767): learn the pictures that won. `weighted` (Lee et al.
-2023, arXiv:2302.12192): learn all of them, those that won more more. `dpo` (Diffusion-DPO, Wallace et al. 2023,
-arXiv:2311.12908): take the noise out of the preferred picture better than the network it began as, and out of the other
-one worse. `ddpo` draws anew in every round and is in `ddpo`.
+2023, arXiv:2302.12192): learn all, with larger weights for better ones. `dpo` (Diffusion-DPO, Wallace et al. 2023,
+arXiv:2311.12908): denoise the preferred picture better than the initial network does, and the other one worse. `ddpo`
+draws again in every round; see the module `ddpo`.
 """
 
 from __future__ import annotations
@@ -22,62 +22,62 @@ from fullbench.core.digests import digest
 from fullbench.errors import InputError
 from fullbench.training.generator import checkpoints
 
-Way = Literal["best", "weighted", "dpo", "ddpo"]
+TuningMethod = Literal["best", "weighted", "dpo", "ddpo"]
 
 
 class Tunable(Protocol):
-    """A generator that can be tuned."""
+    """Generator that can be tuned."""
 
     device: str
 
     @property
-    def trained(self) -> Any:
-        """The network whose weights change."""
+    def trained_network(self) -> Any:
+        """Network whose weights change."""
 
     def conditions(self, prompts: Sequence[str]) -> Any: ...
 
     def errors(self, network: Any, pictures: Any, conditions: Any, noise: Any, moments: Any) -> Any: ...
 
     def moments(self, uniform: Any) -> Any:
-        """How far along the way to noise pictures are when they are learned from, given numbers between 0 and 1."""
+        """Return the noise moments to train on, from numbers between 0 and 1."""
 
     def arithmetic(self) -> Any: ...
 
     @property
     def steps(self) -> int:
-        """In how many steps it draws."""
+        """Number of drawing steps."""
 
     @property
     def guidance(self) -> float:
-        """How far a drawing is led away from the empty prompt; 1: not at all."""
+        """Guidance scale away from the empty prompt; 1 means none."""
 
     def start(self, seeds: Sequence[int]) -> Any:
-        """What drawings begin as, each by its seed alone."""
+        """Return the initial latents of drawings, each from its seed alone."""
 
     def parts_of(self, network: Any, noisy: Any, conditions: Any, moments: Any) -> tuple[Any, Any]:
-        """The picture and the noise that a network sees in what is on the way between them."""
+        """Return the clean picture and the noise that a network predicts in noisy latents."""
 
     def levels(self, moment: float) -> tuple[float, float]:
-        """How much of the picture and of the noise is there at a moment."""
+        """Return the levels of picture and noise at a moment."""
 
     def pictures(self, latents: Any) -> list[bytes]:
-        """What was drawn, as files."""
+        """Return latents as picture files."""
 
 
 @dataclass(frozen=True)
-class Manner:
-    """How a generator is tuned.
+class TuningSettings:
+    """Settings of generator tuning.
 
-    `beta` is how much a difference of errors counts in `dpo`: higher stays closer to the beginning; `anchor` adds the
-    plain error of the preferred picture there, so many times, against both errors growing together. `steps` batches
-    are learned from, or what `epochs` passes over the pictures make where that is left out. The rate falls to nothing
-    along a cosine, and the weights at the end are a running mean (`mean`; 0: the last ones), which draw better.
+    In `dpo`, `beta` is the weight of a difference of errors: higher stays closer to the start. `anchor` is the weight
+    of the plain error of the preferred picture, which prevents both errors from growing together. `steps` is the number
+    of batches; by default it follows from `epochs` passes over the pictures. The learning rate falls to zero along a
+    cosine. The final weights are a running mean with decay `mean` (0: the last weights), because means draw better.
 
-    In `ddpo` it draws pictures of `round_prompts` prompts in each of `rounds` rounds and learns from them once, with
-    the last weights; a step is not taken further where it has changed how likely a picture is by the share `within`.
+    In `ddpo`, each of `rounds` rounds draws pictures of `round_prompts` prompts and learns from them once; the last
+    weights are kept. A step has no further effect once it changed the likelihood of a picture by the share `within`.
     """
 
-    way: Way = "best"
+    way: TuningMethod = "best"
     beta: float = 1000.0
     anchor: float = 1.0
     lr: float = 5e-5
@@ -93,8 +93,8 @@ class Manner:
     within: float = 1e-3
 
     def __post_init__(self) -> None:
-        if self.way not in get_args(Way):
-            raise InputError(f"unknown way {self.way!r} to tune; known: {', '.join(get_args(Way))}")
+        if self.way not in get_args(TuningMethod):
+            raise InputError(f"unknown way {self.way!r} to tune; known: {', '.join(get_args(TuningMethod))}")
         for name in ("beta", "lr", "batch", "epochs", "clip", "rounds", "round_prompts", "within"):
             if not getattr(self, name) > 0:
                 raise InputError(f"{name} must be above 0; found {getattr(self, name)}")
@@ -107,14 +107,14 @@ class Manner:
     def values(self) -> dict[str, Any]:
         return asdict(self)
 
-    def count(self, rows: int) -> int:
-        """How many batches are learned from."""
+    def count_batches(self, rows: int) -> int:
+        """Return the number of batches."""
         return self.steps or max(1, round(self.epochs * rows / min(self.batch, rows)))
 
 
 @dataclass(frozen=True)
 class Feedback:
-    """Pictures with their prompts: the preferred ones, how much each counts, and for `dpo` those that lost to them."""
+    """Preferred pictures with their prompts, their weights, and for `dpo` the pictures that lost to them."""
 
     prompts: Sequence[str]
     better: Any
@@ -125,16 +125,16 @@ class Feedback:
         return len(self.prompts)
 
     def digest(self) -> str:
-        """What tells this feedback from other feedback."""
+        """Return a digest that identifies this feedback."""
         tensors = [part for part in (self.better, self.weights, self.worse) if part is not None]
         return digest([list(self.prompts), [[float(part.double().sum()), list(part.shape)] for part in tensors]])
 
 
 class Pace:
-    """When to save: not before learning has taken so many times as long as saving does, since a checkpoint of all
-    weights of a large network takes longer than the steps between two of them.
+    """Timer that decides when to save: after learning has taken `times` as long as saving.
 
-    How long the first takes is guessed by its size: a gigabyte a second.
+    A checkpoint of all weights of a large network takes longer than the steps between two of them. The first duration
+    is estimated from its size, at one gigabyte per second.
     """
 
     def __init__(self, size: int, times: float = 20.0) -> None:
@@ -151,105 +151,101 @@ class Pace:
         self._spent = self._ended - self._began
 
 
-Step = Callable[[int, int, float], None]
-"""Told the step, how many there are, and the loss."""
+StepCallback = Callable[[int, int, float], None]
+"""Gets the step, the number of steps, and the loss."""
 
 
-def tune(
+def tune_weights(
     generator: Tunable,
     base: Tunable,
     feedback: Feedback,
-    manner: Manner,
+    settings: TuningSettings,
     *,
     state: Path | None = None,
     save_every: int = 50,
-    say: Step = lambda *_: None,
+    say: StepCallback = lambda *_: None,
 ) -> list[float]:
-    """Tune `generator` in place; `base` is what it began as. Gives the loss of each step.
+    """Tune `generator` in place, starting from `base`; return the loss of each step.
 
-    With `state`, a file, it is saved there every so many steps, and goes on from there when it is called again with
-    the same feedback and manner.
+    With a file `state`, progress is saved there every `save_every` steps. A call with the same feedback and settings
+    resumes.
     """
     if not len(feedback):
         raise InputError("the judge preferred no picture to another, so that there is nothing to learn")
-    if manner.way == "dpo" and feedback.worse is None:
+    if settings.way == "dpo" and feedback.worse is None:
         raise InputError("dpo learns from pairs, and no picture that lost was given")
-    run = _Run(generator, base, feedback, manner)
+    run = _Run(generator, base, feedback, settings)
     run.resume(state)
-    generator.trained.train()
-    saving = Pace(run.size_of_state)
+    generator.trained_network.train()
+    save_pace = Pace(run.size_of_state)
     while run.step < run.steps:
         loss = run.learn()
         say(run.step, run.steps, loss)
-        if state is not None and ((run.step % save_every == 0 and saving.due()) or run.step == run.steps):
-            with saving:
+        if state is not None and ((run.step % save_every == 0 and save_pace.due()) or run.step == run.steps):
+            with save_pace:
                 run.save(state)
-    run.end()
-    generator.trained.eval()
+    run.apply_mean_weights()
+    generator.trained_network.eval()
     return run.losses
 
 
 class _Run:
-    """One run of tuning: all that a checkpoint must hold."""
-
-    def __init__(self, generator: Tunable, base: Tunable, feedback: Feedback, manner: Manner) -> None:
-        self.generator, self.base, self.feedback, self.manner = generator, base, feedback, manner
+    def __init__(self, generator: Tunable, base: Tunable, feedback: Feedback, settings: TuningSettings) -> None:
+        self.generator, self.base, self.feedback, self.settings = generator, base, feedback, settings
         device = generator.device
-        self.weights = [weight for weight in generator.trained.parameters() if weight.requires_grad]
-        fused = device.startswith("cuda")
-        self.optimizer = torch.optim.AdamW(self.weights, lr=manner.lr, weight_decay=0.0, fused=fused)
-        self.noise = torch.Generator(device).manual_seed(manner.seed)
+        self.weights = [weight for weight in generator.trained_network.parameters() if weight.requires_grad]
+        use_fused = device.startswith("cuda")
+        self.optimizer = torch.optim.AdamW(self.weights, lr=settings.lr, weight_decay=0.0, fused=use_fused)
+        self.noise = torch.Generator(device).manual_seed(settings.seed)
         self.conditions = generator.conditions(feedback.prompts)
-        self.size = min(manner.batch, len(feedback))
+        self.size = min(settings.batch, len(feedback))
         self.at_once = self.size
-        self.steps, self.step = manner.count(len(feedback)), 0
+        self.steps, self.step = settings.count_batches(len(feedback)), 0
         self.order = torch.empty(0, dtype=torch.long, device=device)
         self.losses: list[float] = []
-        self.means = [weight.detach().clone() for weight in self.weights] if manner.mean else []
+        self.means = [weight.detach().clone() for weight in self.weights] if settings.mean else []
 
     def learn(self) -> float:
-        """One batch."""
-        manner = self.manner
+        settings = self.settings
         for group in self.optimizer.param_groups:
-            falling = 0.5 * (1 + math.cos(math.pi * self.step / self.steps))
-            group["lr"] = manner.lr * falling * min(1.0, (self.step + 1) / (manner.warmup + 1))
+            cosine_factor = 0.5 * (1 + math.cos(math.pi * self.step / self.steps))
+            group["lr"] = settings.lr * cosine_factor * min(1.0, (self.step + 1) / (settings.warmup + 1))
         loss = self._backward()
-        torch.nn.utils.clip_grad_norm_(self.weights, manner.clip)
+        torch.nn.utils.clip_grad_norm_(self.weights, settings.clip)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
         if self.means:
-            keep = min(manner.mean, (self.step + 1) / (self.step + 10))
+            mean_share = min(settings.mean, (self.step + 1) / (self.step + 10))
             with torch.no_grad():
-                torch._foreach_lerp_(self.means, [weight.detach() for weight in self.weights], 1 - keep)
+                torch._foreach_lerp_(self.means, [weight.detach() for weight in self.weights], 1 - mean_share)
         self.step += 1
         self.losses.append(loss)
         return self.losses[-1]
 
-    def end(self) -> None:
-        """Put the running mean in the place of the last weights."""
+    def apply_mean_weights(self) -> None:
         with torch.no_grad():
             for weight, mean in zip(self.weights, self.means, strict=False):
                 weight.copy_(mean)
 
-    def _chosen(self) -> Any:
+    def _next_indices(self) -> Any:
         device, rows = self.generator.device, len(self.feedback)
         if len(self.order) < self.size:
             self.order = torch.cat([self.order, torch.randperm(rows, device=device, generator=self.noise)])
-        chosen, self.order = self.order[: self.size], self.order[self.size :]
-        return chosen
+        indices, self.order = self.order[: self.size], self.order[self.size :]
+        return indices
 
     def _backward(self) -> float:
-        """The loss of a batch, with its gradients; in parts where the device has too little memory for all of it."""
+        """Compute the loss of a batch and its gradients; in parts if the device has too little memory for all."""
         generator, device = self.generator, self.generator.device
-        chosen = self._chosen()
-        shape = (len(chosen), *self.feedback.better.shape[1:])
-        drawn = torch.randn(shape, device=device, generator=self.noise)
-        moments = generator.moments(torch.rand(len(chosen), device=device, generator=self.noise))
+        indices = self._next_indices()
+        shape = (len(indices), *self.feedback.better.shape[1:])
+        noise = torch.randn(shape, device=device, generator=self.noise)
+        moments = generator.moments(torch.rand(len(indices), device=device, generator=self.noise))
         while True:
             try:
                 return sum(
-                    self._part(chosen, drawn, moments, slice(start, start + self.at_once))
-                    for start in range(0, len(chosen), self.at_once)
+                    self._part_loss(indices, noise, moments, slice(start, start + self.at_once))
+                    for start in range(0, len(indices), self.at_once)
                 )
             except torch.cuda.OutOfMemoryError as error:
                 self.optimizer.zero_grad(set_to_none=True)
@@ -264,60 +260,62 @@ class _Run:
                 )
                 self.at_once = half
 
-    def _part(self, chosen: Any, drawn: Any, moments: Any, part: slice) -> float:
-        """A part of a batch: what it adds to the batch's loss and gradients."""
-        share = len(chosen[part]) / len(chosen)
+    def _part_loss(self, indices: Any, noise: Any, moments: Any, part: slice) -> float:
+        share = len(indices[part]) / len(indices)
         if self.feedback.weights is not None:
-            weights = self.feedback.weights[chosen.cpu()]
+            weights = self.feedback.weights[indices.cpu()]
             share = float(weights[part].sum() / weights.sum().clamp_min(1e-6))
         with self.generator.arithmetic():
-            loss = self._loss(chosen[part], drawn[part], moments[part]) * share
+            loss = self._loss(indices[part], noise[part], moments[part]) * share
         loss.backward()
         return float(loss.detach())
 
-    def _loss(self, chosen: Any, drawn: Any, moments: Any) -> Any:
-        generator, feedback, manner, network = self.generator, self.feedback, self.manner, self.generator.trained
-        places, device = chosen.cpu(), generator.device
-        better = feedback.better[places].to(device)
-        if manner.way != "dpo":
-            right = generator.errors(network, better, self.conditions[chosen], drawn, moments)
+    def _loss(self, indices: Any, noise: Any, moments: Any) -> Any:
+        generator, feedback, settings, network = (
+            self.generator,
+            self.feedback,
+            self.settings,
+            self.generator.trained_network,
+        )
+        cpu_indices, device = indices.cpu(), generator.device
+        better = feedback.better[cpu_indices].to(device)
+        if settings.way != "dpo":
+            right = generator.errors(network, better, self.conditions[indices], noise, moments)
             if feedback.weights is None:
                 return right.mean()
-            weights = feedback.weights[places].to(device)
+            weights = feedback.weights[cpu_indices].to(device)
             return (right * weights).sum() / weights.sum().clamp_min(1e-6)
         # Both pictures of a pair in one pass, with the same noise.
-        both = torch.cat([better, feedback.worse[places].to(device)])
-        asked = (self.conditions[chosen.repeat(2)], torch.cat([drawn, drawn]), moments.repeat(2))
-        right, wrong = generator.errors(network, both, *asked).chunk(2)
+        both = torch.cat([better, feedback.worse[cpu_indices].to(device)])
+        network_inputs = (self.conditions[indices.repeat(2)], torch.cat([noise, noise]), moments.repeat(2))
+        right, wrong = generator.errors(network, both, *network_inputs).chunk(2)
         with torch.no_grad():
-            right_before, wrong_before = generator.errors(self.base.trained, both, *asked).chunk(2)
+            right_before, wrong_before = generator.errors(self.base.trained_network, both, *network_inputs).chunk(2)
         margin = (wrong - wrong_before) - (right - right_before)
-        # Over beta, so that the size of a step does not depend on it.
-        preference = -torch.nn.functional.logsigmoid(manner.beta * margin).mean() * 2 / manner.beta
-        return manner.anchor * right.mean() + preference
+        # Divided by beta, so that the step size does not depend on it.
+        preference = -torch.nn.functional.logsigmoid(settings.beta * margin).mean() * 2 / settings.beta
+        return settings.anchor * right.mean() + preference
 
     @property
     def size_of_state(self) -> int:
-        """About how many bytes a checkpoint has: the weights, their means and the optimizer's two moments."""
+        """Approximate size of a checkpoint in bytes: weights, their means and the optimizer's two moments."""
         return sum(int(weight.nbytes) for weight in self.weights) * (4 if self.means else 3)
 
     @property
     def identity(self) -> str:
-        return digest([self.manner.values, self.feedback.digest(), len(self.weights)])
+        return digest([self.settings.values, self.feedback.digest(), len(self.weights)])
 
     def save(self, state: Path) -> None:
-        """All that the run needs to go on."""
-        checkpoints.save(
+        checkpoints.save_checkpoint(
             state, self.identity, self.weights, self.optimizer, step=self.step, order=self.order, losses=self.losses,
             means=[mean.cpu() for mean in self.means], noise=self.noise.get_state(),
         )  # fmt: skip
 
     def resume(self, state: Path | None) -> None:
-        """Go on from a checkpoint of the same run, where there is one."""
-        saved = checkpoints.resumed(state, self.identity, self.weights, self.optimizer)
-        if saved is None:
+        checkpoint = checkpoints.resume_checkpoint(state, self.identity, self.weights, self.optimizer)
+        if checkpoint is None:
             return
-        checkpoints.copy_into(self.means, saved["means"])
-        self.noise.set_state(saved["noise"])
-        self.step, self.losses = saved["step"], saved["losses"]
-        self.order = saved["order"].to(self.generator.device)
+        checkpoints.copy_into(self.means, checkpoint["means"])
+        self.noise.set_state(checkpoint["noise"])
+        self.step, self.losses = checkpoint["step"], checkpoint["losses"]
+        self.order = checkpoint["order"].to(self.generator.device)

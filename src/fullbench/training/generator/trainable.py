@@ -1,4 +1,4 @@
-"""What of a contestant can be tuned: a generator made ready for learning, and saved when it has learned."""
+"""Generators that can be tuned: prepared for training, and saved after it."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ if TYPE_CHECKING:
 
 
 class Trainee(Protocol):
-    """A generator on its way through tuning."""
+    """Generator in tuning."""
 
     @property
     def tunable(self) -> Tunable: ...
 
     def base(self) -> Tunable:
-        """What it began as, for ways of tuning that look back at it."""
+        """Return the initial generator, for tuning methods that compare with it."""
         ...
 
     def encode(self, pictures: Sequence[Picture]) -> Any:
-        """Pictures as `tunable.errors` takes them."""
+        """Return the pictures in the form that `tunable.errors` takes."""
         ...
 
     def save(self, folder: Path) -> str:
-        """Write the tuned generator; gives the spec that names it."""
+        """Write the tuned generator and return its spec."""
         ...
 
 
-def trainee(model: Model, lora: int) -> Trainee:
-    """A contestant made ready for tuning; `lora` is the rank of adapters, 0 for all weights."""
+def make_trainee(model: Model, lora: int) -> Trainee:
+    """Prepare a contestant for tuning; `lora` is the rank of adapters, 0 for all weights."""
     try:
         import torch  # noqa: F401
     except ImportError as error:

@@ -1,1 +1,1 @@
-"""Accounts: people, invitations, sessions, tokens, and what they did."""
+"""Accounts: users, invitations, sessions, API tokens and the audit log."""

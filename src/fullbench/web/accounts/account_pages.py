@@ -1,4 +1,4 @@
-"""The pages of one's own account, of people and invitations, and of the audit trail."""
+"""Pages for the user's own account, the list of people and invitations, and the audit log."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from fastapi import APIRouter, Form, HTTPException, Path, Query, Request
 from fastapi.responses import Response
 from sqlalchemy import Connection, func, select
 
-from fullbench.core.note import sentence
+from fullbench.core.note import error_sentence
 from fullbench.errors import InputError
 from fullbench.web import page_access
 from fullbench.web.accounts import account_tables, api_tokens, audit_log, invitations, passwords, sessions, users
 from fullbench.web.accounts.sign_in_pages import Text
 from fullbench.web.page_access import Database, Organiser, Viewer
-from fullbench.web.page_rendering import redirect, render, set_cookie
+from fullbench.web.page_rendering import redirect_to_page, render_template, set_cookie
 from fullbench.web.words import key
 
 router = APIRouter(include_in_schema=False)
@@ -23,38 +23,42 @@ PAGE = 50
 
 
 @router.get("/account")
-def account(request: Request, user: Viewer, connection: Database) -> Response:
+def account_page(request: Request, user: Viewer, connection: Database) -> Response:
     """One's own account."""
-    return _account(request, user, connection)
+    return _render_account(request, user, connection)
 
 
-def _account(request: Request, user: users.User, connection: Connection, **values: Any) -> Response:
-    own = select(func.count()).select_from(account_tables.sessions).where(account_tables.sessions.c.user_id == user.id)
-    shown: dict[str, Any] = {"problem": "", "secret": "", "status": 200} | values
-    return render(
+def _render_account(request: Request, user: users.User, connection: Connection, **values: Any) -> Response:
+    session_count_query = (
+        select(func.count()).select_from(account_tables.sessions).where(account_tables.sessions.c.user_id == user.id)
+    )
+    page_values: dict[str, Any] = {"problem": "", "secret": "", "status": 200} | values
+    return render_template(
         request,
         "accounts/account.html",
-        tokens=api_tokens.of_user(connection, user),
-        sessions=connection.execute(own).scalar_one(),
-        **shown,
+        tokens=api_tokens.list_user_tokens(connection, user),
+        sessions=connection.execute(session_count_query).scalar_one(),
+        **page_values,
     )
 
 
 @router.post("/account/password")
-def password(request: Request, user: Viewer, connection: Database, *, old: Text, new: Text, again: Text) -> Response:
+def change_password(
+    request: Request, user: Viewer, connection: Database, *, old: Text, new: Text, again: Text
+) -> Response:
     """Change one's password; other sessions end, this one goes on under a new cookie."""
     try:
-        if not passwords.matches(old, users.login(connection, user.name)[1]):
+        if not passwords.verify_password(old, users.find_user_for_sign_in(connection, user.name)[1]):
             raise InputError(key("The old password is not right."))
         if new != again:
             raise InputError(key("The two passwords differ."))
         users.set_password(connection, user, new)
     except InputError as error:
-        return _account(request, user, connection, problem=sentence(error), status=400)
+        return _render_account(request, user, connection, problem=error_sentence(error), status=400)
     address, agent = page_access.address_of(request), request.headers.get("user-agent", "")
-    secret = sessions.start(connection, user, address=address, agent=agent)
-    audit_log.write(connection, user, "password changed", address=address)
-    response = redirect(request, "/account", flash=key("The password is changed; other sessions have ended."))
+    secret = sessions.start_session(connection, user, address=address, agent=agent)
+    audit_log.write_entry(connection, user, "password changed", address=address)
+    response = redirect_to_page(request, "/account", flash=key("The password is changed; other sessions have ended."))
     set_cookie(request, response, page_access.SESSION, secret, seconds=page_access.settings_of(request).lasting)
     return response
 
@@ -71,23 +75,25 @@ def make_token(
 ) -> Response:
     """Make a token; it is shown on this page alone."""
     try:
-        token, secret = api_tokens.make(connection, user, name, scope, days)
+        token, secret = api_tokens.create_token(connection, user, name, scope, days)
     except InputError as error:
-        return _account(request, user, connection, problem=sentence(error), status=400)
-    audit_log.write(connection, user, "token made", token.name, address=page_access.address_of(request), scope=scope)
-    return _account(request, user, connection, secret=secret)
+        return _render_account(request, user, connection, problem=error_sentence(error), status=400)
+    audit_log.write_entry(
+        connection, user, "token made", token.name, address=page_access.address_of(request), scope=scope
+    )
+    return _render_account(request, user, connection, secret=secret)
 
 
 @router.post("/account/tokens/{token_id}/revoke")
 def revoke_token(request: Request, user: Viewer, connection: Database, token_id: Id) -> Response:
     """Revoke a token of one's own."""
-    if api_tokens.revoke(connection, user, token_id):
-        audit_log.write(connection, user, "token revoked", token_id, address=page_access.address_of(request))
-    return redirect(request, "/account", flash=key("The token is revoked."))
+    if api_tokens.revoke_token(connection, user, token_id):
+        audit_log.write_entry(connection, user, "token revoked", token_id, address=page_access.address_of(request))
+    return redirect_to_page(request, "/account", flash=key("The token is revoked."))
 
 
 @router.get("/people")
-def people(
+def people_page(
     request: Request,
     _user: Organiser,
     connection: Database,
@@ -95,16 +101,16 @@ def people(
     before: Annotated[float | None, Query(ge=0, le=1e11)] = None,
 ) -> Response:
     """Everybody with an account, and the invitations."""
-    return _people(request, connection, after=after, before=before)
+    return _render_people(request, connection, after=after, before=before)
 
 
-def _people(
+def _render_people(
     request: Request, connection: Connection, *, after: str = "", before: float | None = None, **values: Any
 ) -> Response:
-    page_users = users.page(connection, after=after, limit=PAGE + 1)
-    links = invitations.page(connection, before=before, limit=PAGE + 1)
-    shown: dict[str, Any] = {"problem": "", "link": "", "status": 200} | values
-    return render(
+    page_users = users.list_users(connection, after=after, limit=PAGE + 1)
+    links = invitations.list_invitations(connection, before=before, limit=PAGE + 1)
+    page_values: dict[str, Any] = {"problem": "", "link": "", "status": 200} | values
+    return render_template(
         request,
         "accounts/people.html",
         people=page_users[:PAGE],
@@ -112,51 +118,53 @@ def _people(
         invitations=links[:PAGE],
         earlier=repr(links[PAGE - 1].at) if len(links) > PAGE else "",
         roles=users.ROLES,
-        **shown,
+        **page_values,
     )
 
 
 @router.post("/people/invite")
-def invite(request: Request, user: Organiser, connection: Database, role: Text, note: Text = "") -> Response:
+def invite_person(request: Request, user: Organiser, connection: Database, role: Text, note: Text = "") -> Response:
     """Make an invitation; its link is shown on this page alone."""
     try:
-        invitation, secret = invitations.make(connection, users.as_role(role), user, note=note)
+        invitation, secret = invitations.create_invitation(connection, users.parse_role(role), user, note=note)
     except InputError as error:
-        return _people(request, connection, problem=sentence(error), status=400)
-    audit_log.write(connection, user, "invited", invitation.note, address=page_access.address_of(request), role=role)
-    return _people(request, connection, link=f"{page_access.base_of(request)}/join/{secret}")
+        return _render_people(request, connection, problem=error_sentence(error), status=400)
+    audit_log.write_entry(
+        connection, user, "invited", invitation.note, address=page_access.address_of(request), role=role
+    )
+    return _render_people(request, connection, link=f"{page_access.base_of(request)}/join/{secret}")
 
 
 @router.post("/people/invitations/{invitation_id}/revoke")
-def take_back(request: Request, user: Organiser, connection: Database, invitation_id: Id) -> Response:
+def revoke_invitation(request: Request, user: Organiser, connection: Database, invitation_id: Id) -> Response:
     """Take an invitation back."""
-    if invitations.revoke(connection, invitation_id):
-        audit_log.write(
+    if invitations.revoke_invitation(connection, invitation_id):
+        audit_log.write_entry(
             connection, user, "invitation taken back", invitation_id, address=page_access.address_of(request)
         )
-    return redirect(request, "/people", flash=key("The invitation is taken back."))
+    return redirect_to_page(request, "/people", flash=key("The invitation is taken back."))
 
 
 @router.post("/people/{user_id}")
-def change(request: Request, user: Organiser, connection: Database, user_id: Id, *, change: Text) -> Response:
+def change_account(request: Request, user: Organiser, connection: Database, user_id: Id, *, change: Text) -> Response:
     """Give somebody another role, or close or open the account."""
-    if users.get(connection, user_id) is None:
+    if users.find_user(connection, user_id) is None:
         raise HTTPException(404, key("There is no such account."))
     try:
         if change in {"close", "open"}:
-            changed = users.change(connection, user_id, disabled=change == "close")
+            changed_user = users.change_user(connection, user_id, disabled=change == "close")
         else:
-            changed = users.change(connection, user_id, role=users.as_role(change))
+            changed_user = users.change_user(connection, user_id, role=users.parse_role(change))
     except InputError as error:
-        return _people(request, connection, problem=sentence(error), status=400)
-    audit_log.write(
-        connection, user, "account changed", changed.name, address=page_access.address_of(request), change=change
+        return _render_people(request, connection, problem=error_sentence(error), status=400)
+    audit_log.write_entry(
+        connection, user, "account changed", changed_user.name, address=page_access.address_of(request), change=change
     )
-    return redirect(request, "/people", flash=key("The account of {name} is changed."), name=changed.name)
+    return redirect_to_page(request, "/people", flash=key("The account of {name} is changed."), name=changed_user.name)
 
 
 @router.get("/audit")
-def trail(
+def audit_page(
     request: Request,
     _user: Organiser,
     connection: Database,
@@ -166,13 +174,13 @@ def trail(
     action: Annotated[str, Query(max_length=40)] = "",
 ) -> Response:
     """Who did what when."""
-    acts = audit_log.page(connection, before=before, name=name, action=action, limit=PAGE + 1)
-    return render(
+    acts = audit_log.list_entries(connection, before=before, name=name, action=action, limit=PAGE + 1)
+    return render_template(
         request,
         "accounts/audit.html",
         acts=acts[:PAGE],
         more=acts[PAGE - 1].id if len(acts) > PAGE else None,
-        actions=audit_log.actions(connection),
+        actions=audit_log.list_actions(connection),
         name=name,
         action=action,
     )

@@ -1,10 +1,10 @@
-"""The tables of accounts and of what all parts of the web app share. Times are seconds since 1970."""
+"""Database tables of accounts, and tables shared by all parts of the web app. Times are seconds since 1970."""
 
 from __future__ import annotations
 
 from sqlalchemy import Boolean, CheckConstraint, Column, Float, ForeignKey, Index, Integer, String, Table, Text
 
-from fullbench.web.database import Counter, made_with, metadata
+from fullbench.web.database import RowId, execute_after_create, metadata
 
 site = Table(
     "site",
@@ -12,7 +12,7 @@ site = Table(
     Column("name", String(40), primary_key=True),
     Column("value", Text, nullable=False),
 )
-"""What is drawn once for this site, such as the secret."""
+"""Values drawn once for this site, such as the secret."""
 
 users = Table(
     "users",
@@ -27,7 +27,7 @@ users = Table(
     Column("rater", String(32), nullable=False),
     Index("users_rater", "rater", unique=True),
 )
-"""`name_key` is the name folded, so that `Ann` and `ann` are one. `rater` stands for the person in ledgers."""
+"""`name_key` is the folded name: `Ann` and `ann` are one account. `rater` identifies the person in ledgers."""
 
 sessions = Table(
     "sessions",
@@ -39,7 +39,7 @@ sessions = Table(
     Column("address", String(80), nullable=False),
     Column("agent", String(200), nullable=False),
 )
-"""`digest` is that of the cookie: who reads this table cannot sign in with it."""
+"""`digest` is that of the cookie: nobody can sign in with the content of this table."""
 
 invitations = Table(
     "invitations",
@@ -55,7 +55,7 @@ invitations = Table(
     Column("ended", Float),
     Column("account", String(32)),
 )
-"""`ended` is when the link was used or taken back; it works once. `account` is the id that the account will have."""
+"""`ended` is when the link was used or revoked; it works once. `account` is the id that the account will have."""
 
 tokens = Table(
     "tokens",
@@ -74,7 +74,7 @@ tokens = Table(
 attempts = Table(
     "attempts",
     metadata,
-    Column("id", Counter, primary_key=True, autoincrement=True),
+    Column("id", RowId, primary_key=True, autoincrement=True),
     Column("key", String(64), nullable=False),
     Column("at", Float, nullable=False),
     Index("ix_attempts_key_at", "key", "at"),
@@ -84,7 +84,7 @@ attempts = Table(
 audit = Table(
     "audit",
     metadata,
-    Column("id", Counter, primary_key=True, autoincrement=True),
+    Column("id", RowId, primary_key=True, autoincrement=True),
     Column("at", Float, nullable=False, index=True),
     Column("user_id", String(32), index=True),
     Column("name", String(80), nullable=False),
@@ -94,7 +94,7 @@ audit = Table(
     Column("address", String(80), nullable=False),
     sqlite_autoincrement=True,
 )
-"""Who did what when. Rows are only ever added, whoever holds the connection."""
+"""Rows are only ever added."""
 
 _APPEND_ONLY = {
     "sqlite": [
@@ -109,18 +109,18 @@ _APPEND_ONLY = {
         "FOR EACH ROW EXECUTE FUNCTION audit_append_only()",
     ],
 }
-made_with(audit, _APPEND_ONLY)
+execute_after_create(audit, _APPEND_ONLY)
 
 events = Table(
     "events",
     metadata,
-    Column("id", Counter, primary_key=True, autoincrement=True),
+    Column("id", RowId, primary_key=True, autoincrement=True),
     Column("topic", String(120), nullable=False),
     Column("payload", Text, nullable=False),
     Column("at", Float, nullable=False, index=True),
     sqlite_autoincrement=True,
 )
-"""What open pages are told; rows older than a day are dropped."""
+"""Events for open pages; rows older than a day are deleted."""
 
 uploads = Table(
     "uploads",
@@ -133,4 +133,4 @@ uploads = Table(
     Column("height", Integer, nullable=False),
     Column("at", Float, nullable=False),
 )
-"""Who brought which picture; the bytes lie in the data folder by digest."""
+"""The bytes are in the data folder, by digest."""

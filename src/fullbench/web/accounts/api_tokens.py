@@ -1,4 +1,4 @@
-"""Tokens for scripts: shown once, kept as a digest, taken back at any time. `read` looks, `write` may change."""
+"""API tokens for scripts: shown once, stored as a digest, revocable. Scope `read` or `write`."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from sqlalchemy import Connection, func, insert, or_, select, update
 
 from fullbench.errors import InputError
 from fullbench.web.accounts.account_tables import tokens, users
-from fullbench.web.accounts.random_ids_and_digests import digest, new_id, new_secret
-from fullbench.web.accounts.users import COLUMNS, User, clean_name, of_row
+from fullbench.web.accounts.random_ids_and_digests import new_id, new_secret, secret_digest
+from fullbench.web.accounts.users import COLUMNS, User, clean_name, user_from_row
 from fullbench.web.site_settings import DAY
 from fullbench.web.words import key
 
@@ -19,12 +19,13 @@ Scope = Literal["read", "write"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 PREFIX = "fb_"
 MOST = 50
+# Record the use of a token at most once in this many seconds, so that most calls write nothing.
 _TOUCH = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A key for scripts that acts as its owner."""
+    """API token that acts as its owner."""
 
     id: str
     name: str
@@ -34,8 +35,10 @@ class Token:
     used: float | None
 
 
-def make(connection: Connection, user: User, name: str, scope: str, days: int | None = None) -> tuple[Token, str]:
-    """A new token and its secret, which is not kept."""
+def create_token(
+    connection: Connection, user: User, name: str, scope: str, days: int | None = None
+) -> tuple[Token, str]:
+    """Create a token and return it with its secret, which is not stored."""
     if scope not in SCOPES:
         raise InputError(key("A token reads, or reads and writes."))
     open_ones = select(func.count()).select_from(tokens).where(tokens.c.user_id == user.id, tokens.c.revoked.is_(None))
@@ -48,7 +51,7 @@ def make(connection: Connection, user: User, name: str, scope: str, days: int | 
             id=token.id,
             user_id=user.id,
             name=token.name,
-            digest=digest(secret),
+            digest=secret_digest(secret),
             scope=scope,
             at=now,
             until=token.until,
@@ -57,15 +60,15 @@ def make(connection: Connection, user: User, name: str, scope: str, days: int | 
     return token, secret
 
 
-def find(connection: Connection, secret: str) -> tuple[User, Token, bool] | None:
-    """Whose token this is, and whether its use should be written down."""
+def find_token_owner(connection: Connection, secret: str) -> tuple[User, Token, bool] | None:
+    """Return the owner, the token, and True if its use is due to be recorded; None if it is not valid."""
     now = time.time()
     row = connection.execute(
         select(*COLUMNS, tokens.c.id.label("token_id"), tokens.c.name.label("token_name"), tokens.c.scope)
         .add_columns(tokens.c.at.label("made"), tokens.c.until, tokens.c.used)
         .join_from(tokens, users)
         .where(
-            tokens.c.digest == digest(secret),
+            tokens.c.digest == secret_digest(secret),
             tokens.c.revoked.is_(None),
             or_(tokens.c.until.is_(None), tokens.c.until > now),
             users.c.disabled.is_(False),
@@ -74,16 +77,16 @@ def find(connection: Connection, secret: str) -> tuple[User, Token, bool] | None
     if row is None:
         return None
     token = Token(row.token_id, row.token_name, cast("Scope", row.scope), row.made, row.until, row.used)
-    return of_row(row), token, row.used is None or row.used < now - _TOUCH
+    return user_from_row(row), token, row.used is None or row.used < now - _TOUCH
 
 
-def touch(connection: Connection, token: Token) -> None:
-    """The token is in use."""
+def record_token_use(connection: Connection, token: Token) -> None:
+    """Set the time of the token's last use to now."""
     connection.execute(update(tokens).where(tokens.c.id == token.id).values(used=time.time()))
 
 
-def of_user(connection: Connection, user: User) -> list[Token]:
-    """The tokens of a user that were not taken back, the latest first; at most `MOST`."""
+def list_user_tokens(connection: Connection, user: User) -> list[Token]:
+    """Return the user's tokens that are not revoked, newest first; at most `MOST`."""
     rows = connection.execute(
         select(tokens)
         .where(tokens.c.user_id == user.id, tokens.c.revoked.is_(None))
@@ -92,7 +95,7 @@ def of_user(connection: Connection, user: User) -> list[Token]:
     return [Token(row.id, row.name, cast("Scope", row.scope), row.at, row.until, row.used) for row in rows]
 
 
-def revoke(connection: Connection, user: User, token_id: str) -> bool:
-    """Take a token of this user back; whether there was one."""
+def revoke_token(connection: Connection, user: User, token_id: str) -> bool:
+    """Revoke a token of this user; return False if there was none."""
     own_token = update(tokens).where(tokens.c.id == token_id, tokens.c.user_id == user.id, tokens.c.revoked.is_(None))
     return connection.execute(own_token.values(revoked=time.time())).rowcount == 1

@@ -1,4 +1,4 @@
-"""The audit trail: who did what when. Rows are only ever added."""
+"""Audit log: who did what and when. Rows are only ever added."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from fullbench.web.accounts.users import User
 
 
 @dataclass(frozen=True, slots=True)
-class Act:
-    """One line of the trail."""
+class AuditEntry:
+    """One row of the audit log."""
 
     id: int
     at: float
@@ -28,7 +28,7 @@ class Act:
     address: str
 
 
-def write(
+def write_entry(
     connection: Connection,
     user: User | None,
     action: str,
@@ -37,7 +37,7 @@ def write(
     address: str = "",
     **detail: Any,
 ) -> None:
-    """Note what somebody did, in the transaction that does it. Never put a secret into `detail`."""
+    """Record an action in the transaction that performs it. Never put a secret into `detail`."""
     connection.execute(
         insert(audit).values(
             at=time.time(),
@@ -51,10 +51,10 @@ def write(
     )
 
 
-def page(
+def list_entries(
     connection: Connection, *, before: int | None = None, name: str = "", action: str = "", limit: int = 50
-) -> list[Act]:
-    """Lines of the trail, the latest first, those before an id."""
+) -> list[AuditEntry]:
+    """Return entries, newest first, with an id below `before` and matching the filters."""
     query = select(audit).order_by(audit.c.id.desc()).limit(limit)
     if before is not None:
         query = query.where(audit.c.id < before)
@@ -63,11 +63,11 @@ def page(
     if action:
         query = query.where(audit.c.action == action)
     return [
-        Act(row.id, row.at, row.user_id, row.name, row.action, row.target, json.loads(row.detail), row.address)
+        AuditEntry(row.id, row.at, row.user_id, row.name, row.action, row.target, json.loads(row.detail), row.address)
         for row in connection.execute(query)
     ]
 
 
-def actions(connection: Connection) -> list[str]:
-    """The kinds of things that were done."""
+def list_actions(connection: Connection) -> list[str]:
+    """Return the distinct action names in the log."""
     return list(connection.execute(select(audit.c.action).distinct().order_by(audit.c.action)).scalars())

@@ -1,4 +1,4 @@
-"""Passwords: rules that make sense, argon2 hashes, and the same work for a name that does not exist."""
+"""Passwords: rules, argon2 hashes, and a verification that takes equally long for unknown names."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ SHORTEST = 10
 LONGEST = 256
 _FEW = 4
 _turns = BoundedSemaphore(4)
-"""A hash takes 64 MB; so many are made at once, and a flood of sign-ins waits instead of filling the memory."""
+"""A hash takes 64 MB, so at most this many run at once; a flood of sign-ins waits instead of filling the memory."""
 
 
 @cache
-def _hasher() -> PasswordHasher:
+def _password_hasher() -> PasswordHasher:
     return PasswordHasher()
 
 
-def check(password: str, name: str) -> None:
-    """Refuse a password that is quickly guessed: too short, the name itself, or a few characters over and over.
+def check_password(password: str, name: str) -> None:
+    """Raise `InputError` if a password is easy to guess: too short, mostly the name, or few distinct characters.
 
-    >>> check("a long sentence of mine", "ann")
-    >>> check("annannann1", "ann")
+    >>> check_password("a long sentence of mine", "ann")
+    >>> check_password("annannann1", "ann")
     Traceback (most recent call last):
     fullbench.errors.InputError: The password must not be made of the name.
     """
@@ -36,34 +36,36 @@ def check(password: str, name: str) -> None:
         raise InputError(key("The password must have at least 10 characters."))
     if len(password) > LONGEST:
         raise InputError(key("The password must have at most 256 characters."))
-    rest = password.casefold().replace(name.strip().casefold(), "") if name.strip() else password
-    if len(rest) < len(password) and len(rest) < SHORTEST // 2:
+    remainder = password.casefold().replace(name.strip().casefold(), "") if name.strip() else password
+    if len(remainder) < len(password) and len(remainder) < SHORTEST // 2:
         raise InputError(key("The password must not be made of the name."))
     if len(set(password)) < _FEW:
         raise InputError(key("The password repeats too few characters."))
 
 
-def hashed(password: str) -> str:
-    """What is kept of a password."""
+def hash_password(password: str) -> str:
+    """Return the argon2 hash of a password."""
     with _turns:
-        return _hasher().hash(_normal(password))
+        return _password_hasher().hash(_normalize_password(password))
 
 
-def matches(password: str, password_hash: str | None) -> bool:
-    """Whether this is the password. Without a kept hash the same work is done, and the answer is no."""
+def verify_password(password: str, password_hash: str | None) -> bool:
+    """Return True if the password matches. Without a hash, verify a dummy and return False."""
     try:
         with _turns:
-            _hasher().verify(_dummy() if password_hash is None else password_hash, _normal(password))
+            _password_hasher().verify(
+                _dummy_hash() if password_hash is None else password_hash, _normalize_password(password)
+            )
     except (VerifyMismatchError, InvalidHashError):
         return False
     return password_hash is not None
 
 
 @cache
-def _dummy() -> str:
-    return _hasher().hash("nobody's password")
+def _dummy_hash() -> str:
+    return _password_hasher().hash("nobody's password")
 
 
-def _normal(password: str) -> str:
-    """The same password, however the keyboard composes its letters."""
+def _normalize_password(password: str) -> str:
+    """Keyboards compose the same letter differently."""
     return unicodedata.normalize("NFKC", password[: LONGEST * 4])

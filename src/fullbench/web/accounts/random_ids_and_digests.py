@@ -1,4 +1,4 @@
-"""Random ids, and digests under which secrets are kept: who reads the database learns no link, cookie or token."""
+"""Random ids, digests of secrets, and the site's key. The database contains no usable link, cookie or token."""
 
 from __future__ import annotations
 
@@ -14,42 +14,42 @@ ADDRESS = "address"
 
 
 def new_id() -> str:
-    """A name for a row that nobody can guess."""
+    """Return a random row id that cannot be guessed."""
     return secrets.token_hex(8)
 
 
 def new_secret() -> str:
-    """What opens a door: 256 random bits, fit for a URL or a header."""
+    """Return 256 random bits as text for a URL or a header."""
     return secrets.token_urlsafe(32)
 
 
-def digest(secret: str) -> str:
-    """What is kept of a secret. The secret is random and long, so a plain hash is enough."""
+def secret_digest(secret: str) -> str:
+    """Return the SHA-256 of a secret. The secret is random and long, so a plain hash is enough."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def signed(key: bytes, *parts: str) -> str:
-    """A signature of some words that only this site can make."""
+def sign_parts(key: bytes, *parts: str) -> str:
+    """Return an HMAC of some words that only this site can compute."""
     return hmac.new(key, "\0".join(parts).encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
 
 
-def address(connection: Connection) -> str:
-    """The address that the site was last started with; nothing where it was never started."""
+def site_address(connection: Connection) -> str:
+    """Return the address that the site was last started with, or an empty string."""
     return str(connection.execute(select(site.c.value).where(site.c.name == ADDRESS)).scalar_one_or_none() or "")
 
 
-def set_address(connection: Connection, url: str) -> None:
-    """Note the address that the site is started with, for links that are made beside it."""
+def set_site_address(connection: Connection, url: str) -> None:
+    """Store the site's address for links that are created outside the web app."""
     connection.execute(delete(site).where(site.c.name == ADDRESS))
     connection.execute(insert(site).values(name=ADDRESS, value=url))
 
 
 def site_key(connection: Connection, secret: str) -> bytes:
-    """The key of this site: made from the secret given, or drawn at the first start and kept."""
+    """Derive the site's key from the given secret, or from one drawn at the first start and stored."""
     if not secret:
-        stored = connection.execute(select(site.c.value).where(site.c.name == "secret")).scalar_one_or_none()
-        if stored is None:
-            stored = new_secret()
-            connection.execute(insert(site).values(name="secret", value=stored))
-        secret = str(stored)
+        stored_secret = connection.execute(select(site.c.value).where(site.c.name == "secret")).scalar_one_or_none()
+        if stored_secret is None:
+            stored_secret = new_secret()
+            connection.execute(insert(site).values(name="secret", value=stored_secret))
+        secret = str(stored_secret)
     return hashlib.sha256(b"fullbench web\0" + secret.encode()).digest()

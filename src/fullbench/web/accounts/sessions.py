@@ -1,4 +1,4 @@
-"""Sessions on the server: a random cookie, kept as its digest, that ends when idle, when old, or when told to."""
+"""Server-side sessions: a random cookie, stored as a digest, that ends when idle, old or signed out."""
 
 from __future__ import annotations
 
@@ -7,58 +7,58 @@ import time
 from sqlalchemy import Connection, delete, insert, or_, select, update
 
 from fullbench.web.accounts.account_tables import sessions, users
-from fullbench.web.accounts.random_ids_and_digests import digest, new_secret
-from fullbench.web.accounts.users import COLUMNS, User, of_row
+from fullbench.web.accounts.random_ids_and_digests import new_secret, secret_digest
+from fullbench.web.accounts.users import COLUMNS, User, user_from_row
 from fullbench.web.site_settings import Settings
 
 TOUCH = 60.0
-"""That a session is in use is written down at most once in this many seconds."""
+"""The use of a session is recorded at most once in this many seconds."""
 
 
-def start(connection: Connection, user: User, *, address: str = "", agent: str = "") -> str:
-    """A new session; the cookie's value."""
+def start_session(connection: Connection, user: User, *, address: str = "", agent: str = "") -> str:
+    """Start a session and return the value of its cookie."""
     secret, now = new_secret(), time.time()
     connection.execute(
         insert(sessions).values(
-            digest=digest(secret), user_id=user.id, at=now, seen=now, address=address[:80], agent=agent[:200]
+            digest=secret_digest(secret), user_id=user.id, at=now, seen=now, address=address[:80], agent=agent[:200]
         )
     )
     return secret
 
 
-def find(connection: Connection, secret: str, settings: Settings) -> tuple[User, bool] | None:
-    """Whose session this is, and whether its use should be written down; None when it is over or never was."""
+def find_session_user(connection: Connection, secret: str, settings: Settings) -> tuple[User, bool] | None:
+    """Return the session's user and True if its use is due to be recorded; None if it is over or unknown."""
     now = time.time()
     row = connection.execute(
         select(*COLUMNS, sessions.c.seen)
         .join_from(sessions, users)
         .where(
-            sessions.c.digest == digest(secret),
+            sessions.c.digest == secret_digest(secret),
             users.c.disabled.is_(False),
             sessions.c.seen > now - settings.idle,
             sessions.c.at > now - settings.lasting,
         )
     ).one_or_none()
-    return None if row is None else (of_row(row), row.seen < now - TOUCH)
+    return None if row is None else (user_from_row(row), row.seen < now - TOUCH)
 
 
-def touch(connection: Connection, secret: str) -> None:
-    """The session is in use."""
-    connection.execute(update(sessions).where(sessions.c.digest == digest(secret)).values(seen=time.time()))
+def record_session_use(connection: Connection, secret: str) -> None:
+    """Set the time of the session's last use to now."""
+    connection.execute(update(sessions).where(sessions.c.digest == secret_digest(secret)).values(seen=time.time()))
 
 
-def end(connection: Connection, secret: str) -> None:
-    """Sign out here."""
-    connection.execute(delete(sessions).where(sessions.c.digest == digest(secret)))
+def end_session(connection: Connection, secret: str) -> None:
+    """Delete one session (sign out in this browser)."""
+    connection.execute(delete(sessions).where(sessions.c.digest == secret_digest(secret)))
 
 
-def end_all(connection: Connection, user_id: str) -> int:
-    """Sign out everywhere; how many sessions ended."""
+def end_all_sessions(connection: Connection, user_id: str) -> int:
+    """Delete all sessions of a user and return their number."""
     return connection.execute(delete(sessions).where(sessions.c.user_id == user_id)).rowcount
 
 
-def clear(connection: Connection, settings: Settings) -> None:
-    """Drop sessions that are over."""
+def delete_expired_sessions(connection: Connection, settings: Settings) -> None:
+    """Delete sessions that are idle or too old."""
     now = time.time()
     connection.execute(
         delete(sessions).where(or_(sessions.c.seen < now - settings.idle, sessions.c.at < now - settings.lasting))

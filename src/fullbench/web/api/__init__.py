@@ -1,1 +1,1 @@
-"""The API for scripts."""
+"""REST API for scripts: authentication, accounts, pictures and its description."""

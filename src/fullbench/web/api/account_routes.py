@@ -1,4 +1,4 @@
-"""The API of accounts and pictures, under `/api/v1`, and its description."""
+"""API routes for accounts, tokens, pictures and the audit log under `/api/v1`, and the API's description."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, File, HTTPException, Query, Request, Response, UploadFile
 from fastapi.responses import HTMLResponse
 
-from fullbench.core.note import sentence
+from fullbench.core.note import error_sentence
 from fullbench.errors import InputError
 from fullbench.web import picture_serving
 from fullbench.web.accounts import api_tokens, audit_log, invitations, users
@@ -30,8 +30,8 @@ from fullbench.web.api.schemas import (
     TokenWish,
 )
 from fullbench.web.api.token_authentication import Organiser, Viewer
-from fullbench.web.page_access import Current, Database, address_of, base_of, settings_of
-from fullbench.web.page_rendering import render
+from fullbench.web.page_access import CurrentUser, Database, address_of, base_of, settings_of
+from fullbench.web.page_rendering import render_template
 
 router = APIRouter(prefix="/api/v1", responses=RESPONSES)
 docs = APIRouter(include_in_schema=False)
@@ -40,16 +40,18 @@ TAG_ACCOUNTS, TAG_PICTURES = "accounts", "pictures"
 
 
 @docs.get("/api")
-def page(request: Request, _user: Current) -> HTMLResponse:
+def api_page(request: Request, _user: CurrentUser) -> HTMLResponse:
     """The API, described for people."""
-    return render(request, "api.html", calls=openapi_page.calls(request.app.openapi()), origin=base_of(request))
+    return render_template(
+        request, "api.html", calls=openapi_page.list_calls(request.app.openapi()), origin=base_of(request)
+    )
 
 
 @docs.get("/api/v1/openapi.json")
-def openapi(request: Request) -> dict[str, Any]:
+def openapi_schema(request: Request) -> dict[str, Any]:
     """The API, described for programs."""
-    described: dict[str, Any] = request.app.openapi()
-    return described
+    description: dict[str, Any] = request.app.openapi()
+    return description
 
 
 @router.get("/me", tags=[TAG_ACCOUNTS])
@@ -66,7 +68,7 @@ def list_users(
     limit: Limit = 50,
 ) -> Page[Person]:
     """People with an account, by name."""
-    page_users = users.page(connection, after=after, limit=limit)
+    page_users = users.list_users(connection, after=after, limit=limit)
     rows = [Person.model_validate(user) for user in page_users]
     return Page(rows=rows, next=page_users[-1].name if len(page_users) == limit else None)
 
@@ -74,12 +76,12 @@ def list_users(
 @router.patch("/users/{user_id}", tags=[TAG_ACCOUNTS])
 def change_user(request: Request, caller: Organiser, connection: Database, user_id: Id, change: PersonChange) -> Person:
     """Give somebody another role, or close or open the account."""
-    if users.get(connection, user_id) is None:
+    if users.find_user(connection, user_id) is None:
         raise HTTPException(404, "there is no such account")
-    changed = users.change(connection, user_id, role=change.role, disabled=change.disabled)
+    user = users.change_user(connection, user_id, role=change.role, disabled=change.disabled)
     changes = change.model_dump(exclude_none=True)
-    audit_log.write(connection, caller, "account changed", changed.name, address=address_of(request), **changes)
-    return Person.model_validate(changed)
+    audit_log.write_entry(connection, caller, "account changed", user.name, address=address_of(request), **changes)
+    return Person.model_validate(user)
 
 
 @router.get("/invitations", tags=[TAG_ACCOUNTS])
@@ -90,48 +92,48 @@ def list_invitations(
     limit: Limit = 50,
 ) -> Page[InvitationShown]:
     """Invitations, the latest first."""
-    page_invitations = invitations.page(connection, before=before, limit=limit)
-    rows = [_invitation(invitation) for invitation in page_invitations]
+    page_invitations = invitations.list_invitations(connection, before=before, limit=limit)
+    rows = [_invitation_to_schema(invitation) for invitation in page_invitations]
     return Page(rows=rows, next=repr(page_invitations[-1].at) if len(page_invitations) == limit else None)
 
 
 @router.post("/invitations", status_code=201, tags=[TAG_ACCOUNTS])
 def invite(request: Request, caller: Organiser, connection: Database, wish: InvitationWish) -> InvitationMade:
     """Make a link that lets one person make one account; it is shown once."""
-    invitation, secret = invitations.make(connection, wish.role, caller, note=wish.note)
-    audit_log.write(connection, caller, "invited", wish.note, address=address_of(request), role=wish.role)
-    return InvitationMade(**_invitation(invitation).model_dump(), link=f"{base_of(request)}/join/{secret}")
+    invitation, secret = invitations.create_invitation(connection, wish.role, caller, note=wish.note)
+    audit_log.write_entry(connection, caller, "invited", wish.note, address=address_of(request), role=wish.role)
+    return InvitationMade(**_invitation_to_schema(invitation).model_dump(), link=f"{base_of(request)}/join/{secret}")
 
 
 @router.delete("/invitations/{invitation_id}", status_code=204, tags=[TAG_ACCOUNTS])
 def take_back(request: Request, caller: Organiser, connection: Database, invitation_id: Id) -> Response:
     """Take an invitation back."""
-    if not invitations.revoke(connection, invitation_id):
+    if not invitations.revoke_invitation(connection, invitation_id):
         raise HTTPException(404, "there is no such open invitation")
-    audit_log.write(connection, caller, "invitation taken back", invitation_id, address=address_of(request))
+    audit_log.write_entry(connection, caller, "invitation taken back", invitation_id, address=address_of(request))
     return Response(status_code=204)
 
 
 @router.get("/tokens", tags=[TAG_ACCOUNTS])
 def list_tokens(caller: Viewer, connection: Database) -> Page[TokenShown]:
     """Your own tokens, the latest first; there are never more than a page of them."""
-    return Page(rows=[TokenShown.model_validate(token) for token in api_tokens.of_user(connection, caller)])
+    return Page(rows=[TokenShown.model_validate(token) for token in api_tokens.list_user_tokens(connection, caller)])
 
 
 @router.post("/tokens", status_code=201, tags=[TAG_ACCOUNTS])
 def make_token(request: Request, caller: Viewer, connection: Database, wish: TokenWish) -> TokenMade:
     """Make another token for yourself; it is shown once."""
-    token, secret = api_tokens.make(connection, caller, wish.name, wish.scope, wish.days)
-    audit_log.write(connection, caller, "token made", token.name, address=address_of(request), scope=token.scope)
+    token, secret = api_tokens.create_token(connection, caller, wish.name, wish.scope, wish.days)
+    audit_log.write_entry(connection, caller, "token made", token.name, address=address_of(request), scope=token.scope)
     return TokenMade(**TokenShown.model_validate(token).model_dump(), token=secret)
 
 
 @router.delete("/tokens/{token_id}", status_code=204, tags=[TAG_ACCOUNTS])
 def revoke_token(request: Request, caller: Viewer, connection: Database, token_id: Id) -> Response:
     """Revoke one of your tokens."""
-    if not api_tokens.revoke(connection, caller, token_id):
+    if not api_tokens.revoke_token(connection, caller, token_id):
         raise HTTPException(404, "you have no such token")
-    audit_log.write(connection, caller, "token revoked", token_id, address=address_of(request))
+    audit_log.write_entry(connection, caller, "token revoked", token_id, address=address_of(request))
     return Response(status_code=204)
 
 
@@ -143,16 +145,18 @@ def upload(request: Request, caller: Viewer, connection: Database, file: Annotat
         raise HTTPException(403, "a viewer's account only reads")
     data = file.file.read(settings.picture_limit + 1)
     try:
-        brought = picture_serving.keep(connection, settings, caller, data)
+        stored_picture = picture_serving.store_upload(connection, settings, caller, data)
     except InputError as error:
-        raise HTTPException(400, sentence(error)) from error
-    audit_log.write(connection, caller, "picture brought", brought.picture.digest, address=address_of(request))
+        raise HTTPException(400, error_sentence(error)) from error
+    audit_log.write_entry(
+        connection, caller, "picture brought", stored_picture.picture.digest, address=address_of(request)
+    )
     return PictureShown(
-        digest=brought.picture.digest,
-        media=brought.picture.media,
-        width=brought.width,
-        height=brought.height,
-        bytes=brought.bytes,
+        digest=stored_picture.picture.digest,
+        media=stored_picture.picture.media,
+        width=stored_picture.width,
+        height=stored_picture.height,
+        bytes=stored_picture.bytes,
     )
 
 
@@ -172,8 +176,8 @@ def picture(
     size: Annotated[int | None, Query(ge=1, le=10_000)] = None,
 ) -> Response:
     """A picture, whole or small, or veiled; without metadata such as the generator's name."""
-    shown = picture_serving.find(request, connection, caller, digest)
-    return picture_serving.served(request, shown, veiled=veiled, size=size)
+    image = picture_serving.find_picture(request, connection, caller, digest)
+    return picture_serving.picture_response(request, image, is_veiled=veiled, size=size)
 
 
 @router.get(
@@ -186,7 +190,7 @@ def original_picture(
     request: Request, caller: Organiser, connection: Database, digest: picture_serving.Digest
 ) -> Response:
     """A picture as it was brought, with its metadata."""
-    return picture_serving.original_response(picture_serving.find(request, connection, caller, digest))
+    return picture_serving.original_response(picture_serving.find_picture(request, connection, caller, digest))
 
 
 @router.get("/audit", tags=[TAG_ACCOUNTS])
@@ -200,10 +204,10 @@ def list_audit(
     limit: Limit = 50,
 ) -> Page[Act]:
     """Who did what when, the latest first."""
-    acts = audit_log.page(connection, before=before, name=name, action=action, limit=limit)
+    acts = audit_log.list_entries(connection, before=before, name=name, action=action, limit=limit)
     rows = [Act.model_validate(act) for act in acts]
     return Page(rows=rows, next=str(acts[-1].id) if len(acts) == limit else None)
 
 
-def _invitation(invitation: invitations.Invitation) -> InvitationShown:
+def _invitation_to_schema(invitation: invitations.Invitation) -> InvitationShown:
     return InvitationShown.model_validate(invitation)

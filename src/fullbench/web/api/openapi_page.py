@@ -1,4 +1,4 @@
-"""The OpenAPI description, made plain enough for a page of our own: it works offline and runs no script."""
+"""Simplified OpenAPI description for an HTML page that works offline and runs no script."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ METHODS = ("get", "post", "put", "patch", "delete")
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One thing that a call takes."""
+    """One parameter or body field of an API call."""
 
     name: str
     where: str
@@ -22,7 +22,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call."""
+    """One API call: method, path, fields and possible answers."""
 
     method: str
     path: str
@@ -32,33 +32,39 @@ class Call:
     answers: list[tuple[str, str]]
 
 
-def calls(description: dict[str, Any]) -> list[Call]:
-    """All calls, by tag and path."""
-    listed = [
-        _call(description, method, path, operation)
+def list_calls(description: dict[str, Any]) -> list[Call]:
+    """Return all API calls, sorted by tag, path and method."""
+    api_calls = [
+        _describe_call(description, method, path, operation)
         for path, methods in description.get("paths", {}).items()
         for method, operation in methods.items()
         if method in METHODS
     ]
-    return sorted(listed, key=lambda call: (call.tag, call.path, METHODS.index(call.method.lower())))
+    return sorted(api_calls, key=lambda call: (call.tag, call.path, METHODS.index(call.method.lower())))
 
 
-def _call(description: dict[str, Any], method: str, path: str, operation: dict[str, Any]) -> Call:
+def _describe_call(description: dict[str, Any], method: str, path: str, operation: dict[str, Any]) -> Call:
     fields = [
         Field(
             parameter["name"],
             parameter["in"],
-            _kind(parameter["schema"]),
+            _type_name(parameter["schema"]),
             parameter.get("required", False),
             parameter.get("description", ""),
         )
         for parameter in operation.get("parameters", [])
     ]
     for media, body in operation.get("requestBody", {}).get("content", {}).items():
-        schema = _resolved(description, body["schema"])
-        required = schema.get("required", [])
+        schema = _resolve_schema(description, body["schema"])
+        required_names = schema.get("required", [])
         fields += [
-            Field(name, media, _kind(_resolved(description, inner)), name in required, inner.get("description", ""))
+            Field(
+                name,
+                media,
+                _type_name(_resolve_schema(description, inner)),
+                name in required_names,
+                inner.get("description", ""),
+            )
             for name, inner in schema.get("properties", {}).items()
         ]
     answers = [(code, answer.get("description", "")) for code, answer in operation.get("responses", {}).items()]
@@ -68,18 +74,18 @@ def _call(description: dict[str, Any], method: str, path: str, operation: dict[s
     )
 
 
-def _resolved(description: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
+def _resolve_schema(description: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
     if "$ref" not in schema:
         return schema
     component: dict[str, Any] = description["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
     return component
 
 
-def _kind(schema: dict[str, Any]) -> str:
+def _type_name(schema: dict[str, Any]) -> str:
     if "enum" in schema:
         return " | ".join(json.dumps(value, ensure_ascii=False) for value in schema["enum"])
     if "anyOf" in schema:
-        return " | ".join(_kind(option) for option in schema["anyOf"])
+        return " | ".join(_type_name(option) for option in schema["anyOf"])
     if "$ref" in schema:
         return str(schema["$ref"].rpartition("/")[2])
     return str(schema.get("type", "any"))

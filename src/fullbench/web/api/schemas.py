@@ -1,4 +1,4 @@
-"""What the API takes and gives. Times are seconds since 1970."""
+"""Request and response schemas of the API. Times are seconds since 1970."""
 
 from __future__ import annotations
 
@@ -121,4 +121,4 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
     413: {"description": "More was sent than is taken", **PROBLEM},
     422: {"description": "The request does not have the form asked for", **PROBLEM},
 }
-"""What every call may answer besides its result."""
+"""Error responses of every call."""

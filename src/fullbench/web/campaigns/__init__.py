@@ -1,1 +1,1 @@
-"""Studies for people: the tasks, the queue, the votes."""
+"""Campaigns (studies for people): tasks, task queue, votes, pages and API."""

@@ -1,4 +1,4 @@
-"""All routes of people's work: for those who vote, for organisers, for scripts."""
+"""All routes of campaigns: for annotators, leads and scripts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The API of people's work, under `/api/v1`: studies, the next task, votes, results."""
+"""API routes of campaigns under `/api/v1`: campaigns, the next task, votes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pydantic import Field
 from sqlalchemy import Connection
 
 from fullbench.core.item import Item
-from fullbench.core.note import Note, sentence
+from fullbench.core.note import Note, error_sentence
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
 from fullbench.errors import InputError
@@ -21,20 +21,20 @@ from fullbench.web.accounts.users import User
 from fullbench.web.api.schemas import RESPONSES, Id, Limit, Page, Shape
 from fullbench.web.api.token_authentication import Annotator, Organiser
 from fullbench.web.campaigns import campaigns, live_updates
-from fullbench.web.campaigns.campaigns import Plan, Study
+from fullbench.web.campaigns.campaigns import Campaign, CampaignPlan
 from fullbench.web.campaigns.create import creation_worker, omitted_data, task_creation, task_inputs
-from fullbench.web.campaigns.create.new_campaign_form import asking_of
+from fullbench.web.campaigns.create.new_campaign_form import asks_option
 from fullbench.web.campaigns.create.task_creation import Finishing
-from fullbench.web.campaigns.create.task_lists import refuse_too_many, tasks_of
+from fullbench.web.campaigns.create.task_lists import build_tasks, refuse_too_many
 from fullbench.web.campaigns.create.task_plans import TaskPlan
 from fullbench.web.campaigns.pages import annotation_page
 from fullbench.web.campaigns.tasks.task_kinds import kind_of
-from fullbench.web.campaigns.tasks.task_view import show
+from fullbench.web.campaigns.tasks.task_view import build_task_view
 from fullbench.web.campaigns.votes import task_queue, vote_export
-from fullbench.web.campaigns.votes.task_queue import Desk, Gone, Nothing
-from fullbench.web.campaigns.votes.vote_quality import progress
-from fullbench.web.campaigns.votes.vote_storage import Clash
-from fullbench.web.database import reading, writing
+from fullbench.web.campaigns.votes.task_queue import AnnotatorContext, LeaseGone, NoTask
+from fullbench.web.campaigns.votes.vote_quality import campaign_progress
+from fullbench.web.campaigns.votes.vote_storage import VoteConflict
+from fullbench.web.database import read_transaction, write_transaction
 from fullbench.web.page_access import Database, address_of, engine_of, settings_of
 
 router = APIRouter(prefix="/api/v1", responses=RESPONSES, tags=["studies"])
@@ -145,24 +145,35 @@ class VoteKept(Shape):
     next: TaskGiven | None = None
 
 
-def study_at(connection: Connection, study_id: str) -> Study:
-    """The study with this id; 404 where there is none."""
-    study = campaigns.find(connection, study_id)
-    if study is None:
+def require_campaign(connection: Connection, study_id: str) -> Campaign:
+    """Return the campaign with this id, or raise a 404."""
+    campaign = campaigns.find_campaign(connection, study_id)
+    if campaign is None:
         raise HTTPException(404, "there is no such study")
-    return study
+    return campaign
 
 
-def shown_study(connection: Connection, study: Study) -> StudyShown:
-    """A study as the API shows it."""
-    far = progress(connection, study, time.time())
-    created = task_creation.progress_of(connection, study.id)
-    notes = [*([] if created is None else [created.note]), *omitted_data.of_study(study).notes()]
+def describe_campaign(connection: Connection, campaign: Campaign) -> StudyShown:
+    """Return a campaign in the form that the API shows."""
+    vote_progress = campaign_progress(connection, campaign, time.time())
+    creation_progress = task_creation.progress_of(connection, campaign.id)
+    notes = [
+        *([] if creation_progress is None else [creation_progress.note]),
+        *omitted_data.omitted_counts_of(campaign).notes(),
+    ]
     return StudyShown(
-        id=study.id, name=study.name, kind=study.kind_name, ballot=study.rules.ballot, state=study.state,
-        stage=study.stage, tasks=far.tasks, settled=far.settled, voted=far.voted, wanted=far.wanted,
+        id=campaign.id,
+        name=campaign.name,
+        kind=campaign.kind_name,
+        ballot=campaign.rules.ballot,
+        state=campaign.state,
+        stage=campaign.stage,
+        tasks=vote_progress.tasks,
+        settled=vote_progress.settled_tasks,
+        voted=vote_progress.votes_given,
+        wanted=vote_progress.votes_wanted,
         notes=[str(note) for note in notes],
-    )  # fmt: skip
+    )
 
 
 @router.get("/studies")
@@ -170,79 +181,86 @@ def list_studies(
     _caller: Annotator, connection: Database, start: Annotated[int, Query(ge=0, le=1_000_000)] = 0, limit: Limit = 50
 ) -> Page[StudyShown]:
     """Studies, the newest first."""
-    listed = campaigns.listed(connection, start=start, count=limit)
-    rows = [shown_study(connection, study) for study in listed]
-    return Page(rows=rows, next=str(start + limit) if len(listed) == limit else None)
+    page_campaigns = campaigns.list_campaigns(connection, start=start, count=limit)
+    rows = [describe_campaign(connection, campaign) for campaign in page_campaigns]
+    return Page(rows=rows, next=str(start + limit) if len(page_campaigns) == limit else None)
 
 
 @router.post("/studies", status_code=201)
 def make_study(request: Request, caller: Organiser, wish: StudyWish) -> StudyShown:
     """Make a study; it is open at once, unless it is to be a draft. A large one opens when its tasks are created."""
     engine, limit = engine_of(request), settings_of(request).task_limit
-    chosen = wish.model_dump(include={"paper", "reference", "reason", "confirm"})
-    plan = Plan(
+    option_fields = wish.model_dump(include={"paper", "reference", "reason", "confirm"})
+    plan = CampaignPlan(
         **wish.model_dump(
-            exclude={"items", "responses", "draft", "unverified", "with_reference", "own_pictures", "asks", *chosen}
+            exclude={
+                "items",
+                "responses",
+                "draft",
+                "unverified",
+                "with_reference",
+                "own_pictures",
+                "asks",
+                *option_fields,
+            }
         ),
-        options={name: value for name, value in chosen.items() if value}
-        | asking_of(wish.kind, wish.asks, own_pictures=wish.own_pictures),
+        options={name: value for name, value in option_fields.items() if value}
+        | asks_option(wish.kind, wish.asks, own_pictures=wish.own_pictures),
     )
-    study = Study.sketched(plan)
-    with reading(engine) as connection:
-        campaigns.refuse_taken_name(connection, study.name)
-        items = [_item(request, connection, caller, sent_item) for sent_item in wish.items]
-        answers = [_response(request, connection, caller, sent_response) for sent_response in wish.responses]
+    campaign = Campaign.from_plan(plan)
+    with read_transaction(engine) as connection:
+        campaigns.refuse_taken_name(connection, campaign.name)
+        items = [_item_from_wish(request, connection, caller, sent_item) for sent_item in wish.items]
+        answers = [_response_from_wish(request, connection, caller, sent_response) for sent_response in wish.responses]
     if len({item.id for item in items}) < len(items):
         raise InputError("two items have the same id; ids must differ")
-    items, answers, left_out = omitted_data.judged(wish.kind, items, answers, unverified=wish.unverified)
+    items, answers, left_out = omitted_data.select_items_to_judge(
+        wish.kind, items, answers, include_unverified=wish.unverified
+    )
     if wish.with_reference:
-        answers = task_inputs.with_references(wish.kind, study.rules, items, answers)
-    tasks = tasks_of(kind_of(wish.kind), study.rules.ballot, items, answers)
+        answers = task_inputs.with_references(wish.kind, campaign.rules, items, answers)
+    tasks = build_tasks(kind_of(wish.kind), campaign.rules.ballot, items, answers)
     refuse_too_many(len(tasks), limit)
     if not len(tasks):
-        raise InputError(
-            Note(
-                "web.wrong.nothing-to-do-sent",
-                "there is nothing to do in this study: no {kind} task can be made of what was sent",
-                kind=wish.kind,
-            )
-        )
-    task_plan = TaskPlan.from_contents(study, (), tasks)
-    with writing(engine) as connection:
-        study = campaigns.create(
+        raise InputError(Note("web.wrong.nothing-to-do-sent", kind=wish.kind))
+    task_plan = TaskPlan.from_contents(campaign, (), tasks)
+    with write_transaction(engine) as connection:
+        campaign = campaigns.create_campaign(
             connection, plan, draft=wish.draft or not task_creation.is_small(plan.votes, task_plan)
         )
-        campaigns.set_options(connection, study, left_out.option)
-        is_large = task_creation.create_tasks(connection, study, task_plan, Finishing(not wish.draft)) is None
-        audit_log.write(
-            connection, caller, "study made", study.name, address=address_of(request), tasks=task_plan.count
+        campaigns.set_options(connection, campaign, left_out.option)
+        is_large = task_creation.create_tasks(connection, campaign, task_plan, Finishing(not wish.draft)) is None
+        audit_log.write_entry(
+            connection, caller, "study made", campaign.name, address=address_of(request), tasks=task_plan.count
         )
     if is_large:
-        task_creation.store_large_plan(engine, study.id, task_plan)
-        creation_worker.wake(engine, study.id)
-    with reading(engine) as connection:
-        return shown_study(connection, study_at(connection, study.id))
+        task_creation.store_large_plan(engine, campaign.id, task_plan)
+        creation_worker.wake_worker(engine, campaign.id)
+    with read_transaction(engine) as connection:
+        return describe_campaign(connection, require_campaign(connection, campaign.id))
 
 
-def _item(request: Request, connection: Connection, caller: User, wish: ItemWish) -> Item:
-    shown = _pictures(request, connection, caller, wish.pictures)
-    return Item.ask(wish.id, wish.question, *shown, reference=wish.reference, tags=wish.tags)
+def _item_from_wish(request: Request, connection: Connection, caller: User, wish: ItemWish) -> Item:
+    pictures = _find_pictures(request, connection, caller, wish.pictures)
+    return Item.ask(wish.id, wish.question, *pictures, reference=wish.reference, tags=wish.tags)
 
 
-def _response(request: Request, connection: Connection, caller: User, wish: ResponseWish) -> Response:
-    shown = _pictures(request, connection, caller, wish.pictures)
-    words = (wish.text,) if wish.text or not shown else ()
-    return Response(wish.item, wish.contestant, (*shown, *words))
+def _response_from_wish(request: Request, connection: Connection, caller: User, wish: ResponseWish) -> Response:
+    pictures = _find_pictures(request, connection, caller, wish.pictures)
+    words = (wish.text,) if wish.text or not pictures else ()
+    return Response(wish.item, wish.contestant, (*pictures, *words))
 
 
-def _pictures(request: Request, connection: Connection, caller: User, digests: Sequence[str]) -> tuple[Picture, ...]:
-    return tuple(picture_serving.find(request, connection, caller, digest) for digest in digests)
+def _find_pictures(
+    request: Request, connection: Connection, caller: User, digests: Sequence[str]
+) -> tuple[Picture, ...]:
+    return tuple(picture_serving.find_picture(request, connection, caller, digest) for digest in digests)
 
 
 @router.get("/studies/{study_id}")
 def show_study(_caller: Annotator, connection: Database, study_id: Id) -> StudyShown:
     """One study."""
-    return shown_study(connection, study_at(connection, study_id))
+    return describe_campaign(connection, require_campaign(connection, study_id))
 
 
 @router.patch("/studies/{study_id}")
@@ -250,41 +268,47 @@ def change_study(
     request: Request, caller: Organiser, connection: Database, study_id: Id, wish: StateWish
 ) -> StudyShown:
     """Close a study, or open it again."""
-    study = study_at(connection, study_id)
-    campaigns.set_state(connection, study.id, wish.state)
-    audit_log.write(connection, caller, f"study {wish.state}", study.name, address=address_of(request))
-    live_updates.tell(connection, study.id)
-    return shown_study(connection, study_at(connection, study_id))
+    campaign = require_campaign(connection, study_id)
+    campaigns.set_state(connection, campaign.id, wish.state)
+    audit_log.write_entry(connection, caller, f"study {wish.state}", campaign.name, address=address_of(request))
+    live_updates.publish_change(connection, campaign.id)
+    return describe_campaign(connection, require_campaign(connection, study_id))
 
 
 @router.post("/studies/{study_id}/next")
 def next_task(request: Request, caller: Annotator, study_id: Id, wish: NextWish) -> TaskGiven:
     """Your next task: one you hold and did not name in `holding`, else a new one."""
-    with writing(engine_of(request)) as connection:
-        study = study_at(connection, study_id)
-        taken = task_queue.take(Desk(connection, study, caller.id, time.time()), wish.holding)
-    return _given(study, taken)
+    with write_transaction(engine_of(request)) as connection:
+        campaign = require_campaign(connection, study_id)
+        next_lease = task_queue.take_next_task(
+            AnnotatorContext(connection, campaign, caller.id, time.time()), wish.holding
+        )
+    return _describe_task(campaign, next_lease)
 
 
-def _given(study: Study, taken: task_queue.Lease | Nothing) -> TaskGiven:
-    return TaskGiven(why=taken.why) if isinstance(taken, Nothing) else TaskGiven(task=show(study, taken).json())
+def _describe_task(campaign: Campaign, next_lease: task_queue.Lease | NoTask) -> TaskGiven:
+    return (
+        TaskGiven(why=next_lease.why)
+        if isinstance(next_lease, NoTask)
+        else TaskGiven(task=build_task_view(campaign, next_lease).json())
+    )
 
 
 @router.post("/studies/{study_id}/votes", status_code=201)
 def vote(request: Request, caller: Annotator, study_id: Id, wish: VoteWish) -> VoteKept:
     """Keep a vote: the same `key` again is the same vote. With `next` the answer brings your next task."""
-    sent = {
+    form = {
         **wish.fields, "lease": wish.lease, "key": wish.key, "replaces": str(wish.replaces),
         "seconds": str(wish.seconds), "guideline": wish.guideline,
     }  # fmt: skip
     try:
-        with writing(engine_of(request)) as connection:
-            desk = Desk(connection, study_at(connection, study_id), caller.id, time.time())
-            receipt = annotation_page.cast(desk, sent)
-            taken = task_queue.take(desk) if wish.next else None
-    except (Gone, Clash) as error:
-        raise HTTPException(404 if isinstance(error, Gone) else 409, sentence(error)) from error
-    following = None if taken is None else _given(desk.study, taken)
+        with write_transaction(engine_of(request)) as connection:
+            context = AnnotatorContext(connection, require_campaign(connection, study_id), caller.id, time.time())
+            receipt = annotation_page.cast_vote(context, form)
+            next_lease = task_queue.take_next_task(context) if wish.next else None
+    except (LeaseGone, VoteConflict) as error:
+        raise HTTPException(404 if isinstance(error, LeaseGone) else 409, error_sentence(error)) from error
+    following = None if next_lease is None else _describe_task(context.campaign, next_lease)
     return VoteKept(revision=receipt.revision, again=receipt.again, next=following)
 
 
@@ -297,6 +321,6 @@ def list_votes(
     limit: Limit = 50,
 ) -> Page[dict[str, Any]]:
     """Every vote with its revisions, in the order they came; `next` is the `after` of the next page."""
-    study = study_at(connection, study_id)
-    vote_rows = list(vote_export.rows(connection, study, after=after, limit=limit))
+    campaign = require_campaign(connection, study_id)
+    vote_rows = list(vote_export.vote_rows(connection, campaign, after=after, limit=limit))
     return Page(rows=vote_rows, next=str(vote_rows[-1]["id"]) if len(vote_rows) == limit else None)

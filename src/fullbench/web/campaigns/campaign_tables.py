@@ -1,9 +1,9 @@
-"""The tables of people's work.
+"""Database tables of campaigns.
 
-A **study** has **tasks**; a task has **slots**, one for each vote wanted; a person holds a slot by a lease and fills it
-with a **vote**. Votes are only ever inserted: a change is a new revision of the same slot, the latest counts and all
-are kept. A free slot is found by its lot. Tasks whose answer is known (`gold`, `qualify`) get a slot without a lot
-whenever somebody is given one: nobody else can take it.
+A **campaign** (table `studies`) has **tasks**. A task has **slots**, one for each vote wanted. A person holds a slot
+by a lease and fills it with a **vote**. Votes are only ever inserted: a change is a new revision of the same slot.
+The latest revision counts and all are kept. A free slot is found by its lot. Tasks with a known answer (`gold`,
+`qualify`) get a slot without a lot for each person who receives one, so nobody else can take it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from sqlalchemy import (
     text,
 )
 
-from fullbench.web.database import Counter, metadata
+from fullbench.web.database import RowId, metadata
 
 studies = Table(
     "studies",
@@ -54,7 +54,7 @@ studies = Table(
 tasks = Table(
     "tasks",
     metadata,
-    Column("id", Counter, primary_key=True),
+    Column("id", RowId, primary_key=True),
     Column("study", Text, ForeignKey("studies.id"), nullable=False),
     Column("place", Integer, nullable=False),
     Column("role", Text, nullable=False, default="work"),
@@ -72,9 +72,9 @@ Index("tasks_role_of", tasks.c.study, tasks.c.role)
 slots = Table(
     "slots",
     metadata,
-    Column("id", Counter, primary_key=True),
+    Column("id", RowId, primary_key=True),
     Column("study", Text, ForeignKey("studies.id"), nullable=False),
-    Column("task", Counter, ForeignKey("tasks.id"), nullable=False),
+    Column("task", RowId, ForeignKey("tasks.id"), nullable=False),
     Column("lot", Double),
     Column("person", Text),
     Column("lease", Text, unique=True),
@@ -97,10 +97,10 @@ Index(
 votes = Table(
     "votes",
     metadata,
-    Column("id", Counter, primary_key=True),
-    Column("slot", Counter, ForeignKey("slots.id"), nullable=False),
+    Column("id", RowId, primary_key=True),
+    Column("slot", RowId, ForeignKey("slots.id"), nullable=False),
     Column("study", Text, ForeignKey("studies.id"), nullable=False),
-    Column("task", Counter, nullable=False),
+    Column("task", RowId, nullable=False),
     Column("person", Text, nullable=False),
     Column("revision", Integer, nullable=False),
     Column("key", Text, nullable=False),
@@ -121,12 +121,12 @@ leases = Table(
     metadata,
     Column("lease", Text, primary_key=True),
     Column("study", Text, ForeignKey("studies.id"), nullable=False),
-    Column("task", Counter, ForeignKey("tasks.id"), nullable=False),
+    Column("task", RowId, ForeignKey("tasks.id"), nullable=False),
     Column("person", Text, nullable=False),
     Column("at", Double, nullable=False),
 )
-"""Every lease of a free slot, also after the slot went to somebody else: a vote that comes late finds its task here."""
-# Without these indexes every task that is removed costs a scan of the tables that refer to tasks.
+"""Every lease of a free slot, even after somebody else got the slot: a late vote finds its task here."""
+# Without these indexes, removing a task scans every table that refers to tasks.
 Index("leases_on", leases.c.task)
 
 guidelines = Table(
@@ -137,7 +137,7 @@ guidelines = Table(
     Column("text", Text, nullable=False),
     Column("at", Double, nullable=False),
 )
-"""Every wording of a study's guidelines; the last one is shown."""
+"""Every version of a campaign's guidelines; the last one is shown."""
 
 campaign_items = Table(
     "campaign_items",
@@ -145,7 +145,7 @@ campaign_items = Table(
     Column("study", Text, ForeignKey("studies.id"), primary_key=True),
     Column("item", Text, primary_key=True),
 )
-"""What a study's tasks are about: an item, or (where rulings are judged) a case of a ledger."""
+"""Subjects of a campaign's tasks: an item, or, if verdicts are reviewed, a case of a ledger."""
 Index("campaign_items_of", campaign_items.c.item)
 
 members = Table(
@@ -168,8 +168,8 @@ arrivals = Table(
     Column("at", Double, nullable=False),
     UniqueConstraint("study", "external_id"),
 )
-"""Who came to the site for one study: by its group link, with the id that another site knows them by, or by an
-invitation to it. They see no study that they are not assigned to, and no results."""
+"""People who came to the site for one campaign: by its group link, with the id that another site gave them, or by an
+invitation. They see no campaign that they are not assigned to, and no results."""
 Index("arrivals_of", arrivals.c.person)
 
 ways_back = Table(
@@ -180,13 +180,13 @@ ways_back = Table(
     Column("at", Double, nullable=False),
     UniqueConstraint("digest"),
 )
-"""Of those who came by a group link, the digest of the secret that their browser keeps: without it nobody goes on in
-their place, whatever id they give."""
+"""For people who came by a group link, the digest of the secret in their browser. Without the secret nobody can
+continue their work, whatever id they give."""
 
 drafts = Table(
     "drafts",
     metadata,
-    Column("slot", Counter, ForeignKey("slots.id"), primary_key=True),
+    Column("slot", RowId, ForeignKey("slots.id"), primary_key=True),
     Column("person", Text, nullable=False),
     Column("fields", JSON, nullable=False),
     Column("at", Double, nullable=False),
@@ -195,42 +195,42 @@ drafts = Table(
 conflicts = Table(
     "conflicts",
     metadata,
-    Column("task", Counter, ForeignKey("tasks.id"), primary_key=True),
-    Column("other", Counter, ForeignKey("tasks.id"), primary_key=True),
+    Column("task", RowId, ForeignKey("tasks.id"), primary_key=True),
+    Column("other", RowId, ForeignKey("tasks.id"), primary_key=True),
 )
 Index("conflicts_with", conflicts.c.other)
 
 task_authors = Table(
     "task_authors",
     metadata,
-    Column("task", Counter, ForeignKey("tasks.id"), primary_key=True),
+    Column("task", RowId, ForeignKey("tasks.id"), primary_key=True),
     Column("author", Text, primary_key=True),
 )
-"""People who wrote what a task shows, by the name of their account or by their rater id: they do not judge it."""
+"""People who wrote what a task shows, by account name or rater id; they do not judge it."""
 
 adjudications = Table(
     "adjudications",
     metadata,
-    Column("id", Counter, primary_key=True),
+    Column("id", RowId, primary_key=True),
     Column("study", Text, ForeignKey("studies.id"), nullable=False),
-    Column("task", Counter, ForeignKey("tasks.id"), nullable=False),
+    Column("task", RowId, ForeignKey("tasks.id"), nullable=False),
     Column("revision", Integer, nullable=False),
     Column("person", Text, nullable=False),
     Column("answer", JSON, nullable=False),
     Column("at", Double, nullable=False),
     UniqueConstraint("task", "revision"),
 )
-"""What leads ruled where people were split: the latest revision counts, all stay, and so do all votes."""
+"""Leads' verdicts on split votes: the latest revision counts; all revisions and all votes stay."""
 Index("adjudications_of", adjudications.c.study)
 
-kept = Table(
+exported_cases = Table(
     "kept",
     metadata,
     Column("case_key", Text, primary_key=True),
-    Column("task", Counter, ForeignKey("tasks.id"), primary_key=True),
+    Column("task", RowId, ForeignKey("tasks.id"), primary_key=True),
 )
-"""Which cases of a ledger the votes on a task went to."""
-Index("kept_of", kept.c.task)
+"""Cases of a ledger that got the votes on a task."""
+Index("kept_of", exported_cases.c.task)
 
 creations = Table(
     "creations",
@@ -243,8 +243,8 @@ creations = Table(
     Column("finishing", JSON, nullable=False),
     CheckConstraint("state IN ('planning', 'creating', 'removing')", name="state"),
 )
-"""Studies whose tasks are being created or removed in batches. `moves` counts the transactions, so that a process
-sees whether another one is at work."""
+"""Campaigns whose tasks are being created or removed in batches. `moves` counts the transactions, so that a process can
+see if another one is at work."""
 
 creation_parts = Table(
     "creation_parts",
@@ -255,5 +255,5 @@ creation_parts = Table(
     Column("content", JSON, nullable=False),
     CheckConstraint("kind IN ('nouns', 'tasks')", name="kind"),
 )
-"""What is still to be created: items and responses once each (`nouns`), and batches of tasks that name them by number.
-A batch goes in the same transaction in which its tasks come."""
+"""Parts still to be created: items and responses once each (`nouns`), and batches of tasks that refer to them by
+number. A batch is deleted in the transaction that creates its tasks."""

@@ -1,4 +1,4 @@
-"""Studies for people: making one, filling it with tasks, opening and closing it."""
+"""Campaigns: create one, add tasks, open and close it, change options and guidelines."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ LONGEST_GUIDELINES = 100_000
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What an organiser decides about a study.
+class CampaignPlan:
+    """Settings that a lead chooses for a campaign.
 
-    Every task gets `votes` votes; while people disagree, up to `most`. They agree when more than half say the same
-    (`settled_by="majority"`) or when all do (`"all"`). About one task in `gold_every` has a known answer; 0 is none.
-    Where tasks of the qualification round are given, `pass_share` of them must be right.
+    Every task gets `votes` votes; while people disagree, up to `most`. They agree when more than half give the same
+    answer (`settled_by="majority"`) or when all do (`"all"`). About one task in `gold_every` has a known answer; 0 is
+    none. If there is a qualification round, a share of `pass_share` of its answers must be right.
     """
 
     name: str
@@ -52,68 +52,39 @@ class Plan:
 
     def __post_init__(self) -> None:
         if not self.name.strip() or len(self.name) > 200:
-            raise InputError(Note("web.wrong.a-study-needs-a-name", "a study needs a name of 1 to 200 letters"))
+            raise InputError(Note("web.wrong.a-study-needs-a-name"))
         if not 1 <= self.votes <= 100:
-            raise InputError(
-                Note("web.wrong.a-task-gets-1-to", "a task gets 1 to 100 votes; found {votes}", votes=self.votes)
-            )
+            raise InputError(Note("web.wrong.a-task-gets-1-to", votes=self.votes))
         if self.most and not self.votes <= self.most <= 100:
-            raise InputError(
-                Note(
-                    "web.wrong.the-most-votes-are-to",
-                    "the most votes are {votes} to 100, as the votes wanted are {votes}; found {most}",
-                    votes=self.votes,
-                    most=self.most,
-                )
-            )
+            raise InputError(Note("web.wrong.the-most-votes-are-to", votes=self.votes, most=self.most))
         if self.settled_by not in get_args(SettledBy):
             raise InputError(
                 Note(
-                    "web.wrong.a-task-is-settled-by",
-                    "a task is settled by {names}; found {settled_by!r}",
-                    names=" or ".join(get_args(SettledBy)),
-                    settled_by=self.settled_by,
+                    "web.wrong.a-task-is-settled-by", names=" or ".join(get_args(SettledBy)), settled_by=self.settled_by
                 )
             )
         if not 10 <= self.lease_seconds <= 7 * 86_400:
-            raise InputError(
-                Note(
-                    "web.wrong.a-lease-lasts-10-seconds",
-                    "a lease lasts 10 seconds to 7 days; found {lease_seconds} seconds",
-                    lease_seconds=self.lease_seconds,
-                )
-            )
+            raise InputError(Note("web.wrong.a-lease-lasts-10-seconds", lease_seconds=self.lease_seconds))
         if not 0 <= self.gold_every <= 1000:
-            raise InputError(
-                Note(
-                    "web.wrong.one-task-in-1-to",
-                    "one task in 1 to 1000 is gold, or 0 for none; found {gold_every}",
-                    gold_every=self.gold_every,
-                )
-            )
+            raise InputError(Note("web.wrong.one-task-in-1-to", gold_every=self.gold_every))
         if not 0 <= self.pass_share <= 1:
-            raise InputError(
-                Note(
-                    "web.wrong.the-share-to-pass-is",
-                    "the share to pass is between 0 and 1; found {pass_share}",
-                    pass_share=self.pass_share,
-                )
-            )
+            raise InputError(Note("web.wrong.the-share-to-pass-is", pass_share=self.pass_share))
         if len(self.guidelines) > LONGEST_GUIDELINES:
-            raise _too_long(self.guidelines)
-        guides.checked(str(self.options.get("paper") or ""), self.kind)
+            raise _guidelines_too_long(self.guidelines)
+        guides.check_paper(str(self.options.get("paper") or ""), self.kind)
         self.rules  # noqa: B018
 
     @property
     def rules(self) -> Rules:
         rules = Rules(self.ballot or kind_of(self.kind).ballot, self.criterion, self.options)
+        # Parse the ballot here, so that an invalid one is refused.
         rules.form  # noqa: B018
         return rules
 
 
 @dataclass(frozen=True)
-class Study:
-    """A study as it is kept."""
+class Campaign:
+    """Stored campaign."""
 
     id: str
     name: str
@@ -126,7 +97,7 @@ class Study:
     lease_seconds: int
     gold_every: int
     pass_share: float
-    conflicted: bool
+    has_conflicts: bool
     qualifies: int
     golds: int
     seed: int
@@ -134,7 +105,7 @@ class Study:
     at: float
 
     @classmethod
-    def of(cls, row: Row[*tuple[Any, ...]]) -> Study:
+    def from_row(cls, row: Row[*tuple[Any, ...]]) -> Campaign:
         rules = Rules(row.ballot, row.criterion, row.options)
         return cls(
             row.id, row.name, row.kind, rules, row.guidelines, row.votes, row.most, row.settled_by, row.lease_seconds,
@@ -142,9 +113,9 @@ class Study:
         )  # fmt: skip
 
     @classmethod
-    def sketched(cls, plan: Plan) -> Study:
-        """A study as the plan says, which is kept nowhere."""
-        rules = replace(plan.rules, options={**_shown(plan), **plan.options})
+    def from_plan(cls, plan: CampaignPlan) -> Campaign:
+        """Build a campaign from a plan without storing it."""
+        rules = replace(plan.rules, options={**_reference_option(plan), **plan.options})
         return cls(
             "", plan.name.strip(), plan.kind, rules, plan.guidelines, plan.votes, max(plan.most, plan.votes),
             plan.settled_by, plan.lease_seconds, plan.gold_every, plan.pass_share, False, 0, 0, plan.seed, "closed",
@@ -157,20 +128,24 @@ class Study:
 
     @property
     def guideline(self) -> str:
-        """The version of what people are told now."""
+        """Version of the guideline that annotators see now."""
         version = self.rules.options.get("guideline")
-        return f"{self.name} {version}" if self.guidelines and version else guides.version(self.kind_name, self.paper)
+        return (
+            f"{self.name} {version}"
+            if self.guidelines and version
+            else guides.shipped_version(self.kind_name, self.paper)
+        )
 
     @property
     def paper(self) -> str:
-        """The paper whose shipped guideline people are given, where the study has none of its own."""
+        """Paper whose shipped guideline is shown if the campaign has no text of its own."""
         return str(self.rules.options.get("paper") or guides.PLAIN)
 
-    def told(self, language: Language) -> str:
-        """What people are told, in a language: the study's own words, else those that are shipped."""
+    def guideline_text(self, language: Language) -> str:
+        """Return the guideline in a language: the campaign's own text, else the shipped one."""
         if self.guidelines:
             return guides.in_language(self.guidelines, language)
-        return guides.shipped(self.kind_name, language, self.paper)
+        return guides.shipped_text(self.kind_name, language, self.paper)
 
     @property
     def is_open(self) -> bool:
@@ -178,13 +153,15 @@ class Study:
 
     @property
     def is_pilot(self) -> bool:
-        """Whether this is the pilot of another study: its votes are marked, and left out unless asked for."""
+        """True for the pilot of another campaign; its votes are marked and excluded by default."""
         return bool(self.rules.options.get("pilot_of"))
 
     @property
     def stage(self) -> Stage:
-        """Where a study stands: nobody works in a draft yet, and it can still be thrown away. The tasks of one that is
-        `creating` are still being created."""
+        """Stage of the campaign.
+
+        A draft has no annotators yet and can be removed. In the stage `creating`, tasks are still being created.
+        """
         if self.rules.options.get("creating"):
             return "creating"
         if self.is_open:
@@ -193,202 +170,175 @@ class Study:
 
     @property
     def is_quick(self) -> bool:
-        """Whether the choice itself is the vote: for pairs, unless the study wants a reason or a confirmation."""
+        """True if choosing sends the vote: for pairs, unless a reason or a confirmation is required."""
         options = self.rules.options
         return self.kind_name == "pair" and not options.get("reason") and not options.get("confirm")
 
 
-def _shown(plan: Plan) -> dict[str, bool]:
-    """What people must see for the guideline that they are given: one that marks against the reference shows it."""
+def _reference_option(plan: CampaignPlan) -> dict[str, bool]:
     return {"reference": True} if (plan.kind, plan.options.get("paper")) in guides.AGAINST_REFERENCE else {}
 
 
-def create(connection: Connection, plan: Plan, *, draft: bool = False) -> Study:
-    """Make a study without tasks: open at once, or a draft."""
+def create_campaign(connection: Connection, plan: CampaignPlan, *, draft: bool = False) -> Campaign:
+    """Create a campaign without tasks, open at once or as a draft."""
     name = plan.name.strip()
     refuse_taken_name(connection, name)
     row: dict[str, Any] = {
         "id": secrets.token_hex(8), "name": name, "kind": plan.kind, "ballot": plan.rules.ballot,
         "criterion": plan.criterion, "guidelines": plan.guidelines,
-        "options": {**_shown(plan), **plan.options, **({"draft": True} if draft else {})},
+        "options": {**_reference_option(plan), **plan.options, **({"draft": True} if draft else {})},
         "votes": plan.votes, "most": max(plan.most, plan.votes), "settled_by": plan.settled_by,
         "lease_seconds": plan.lease_seconds, "gold_every": plan.gold_every, "pass_share": plan.pass_share,
         "conflicted": False, "qualifies": 0, "golds": 0, "seed": plan.seed,
         "state": "closed" if draft else "open", "at": time.time(),
     }  # fmt: skip
     connection.execute(insert(studies).values(row))
-    _new_guidelines(connection, study(connection, row["id"]), plan.guidelines)
-    return study(connection, row["id"])
+    _store_guidelines(connection, get_campaign(connection, row["id"]), plan.guidelines)
+    return get_campaign(connection, row["id"])
 
 
 def refuse_taken_name(connection: Connection, name: str) -> None:
-    """Raise `InputError` if another study has this name."""
+    """Raise `InputError` if another campaign has this name."""
     if connection.execute(select(studies.c.id).where(studies.c.name == name)).first() is not None:
-        raise InputError(
-            Note(
-                "web.wrong.there-is-a-study-already",
-                "there is a study {name!r} already; choose another name",
-                name=name,
-            )
-        )
+        raise InputError(Note("web.wrong.there-is-a-study-already", name=name))
 
 
-def find(connection: Connection, study_id: str) -> Study | None:
+def find_campaign(connection: Connection, study_id: str) -> Campaign | None:
     row = connection.execute(select(studies).where(studies.c.id == study_id)).first()
-    return None if row is None else Study.of(row)
+    return None if row is None else Campaign.from_row(row)
 
 
-def study(connection: Connection, study_id: str) -> Study:
-    existing = find(connection, study_id)
+def get_campaign(connection: Connection, study_id: str) -> Campaign:
+    existing = find_campaign(connection, study_id)
     if existing is None:
-        raise InputError(Note("web.wrong.there-is-no-study", "there is no study {study_id!r}", study_id=study_id))
+        raise InputError(Note("web.wrong.there-is-no-study", study_id=study_id))
     return existing
 
 
-def named(connection: Connection, name: str) -> Study:
+def campaign_by_name(connection: Connection, name: str) -> Campaign:
     row = connection.execute(select(studies).where(studies.c.name == name)).first()
     if row is None:
-        known = ", ".join(connection.execute(select(studies.c.name).order_by(studies.c.name).limit(20)).scalars())
-        raise InputError(
-            Note(
-                "web.wrong.there-is-no-study-there",
-                "there is no study {name!r}; there are: {known}",
-                name=name,
-                known=known or "none",
-            )
-        )
-    return Study.of(row)
+        names = ", ".join(connection.execute(select(studies.c.name).order_by(studies.c.name).limit(20)).scalars())
+        raise InputError(Note("web.wrong.there-is-no-study-there", name=name, known=names or "none"))
+    return Campaign.from_row(row)
 
 
-def listed(connection: Connection, *, only_open: bool = False, start: int = 0, count: int = 50) -> list[Study]:
-    """Studies, the newest first."""
+def list_campaigns(
+    connection: Connection, *, only_open: bool = False, start: int = 0, count: int = 50
+) -> list[Campaign]:
+    """Return campaigns, newest first."""
     query = select(studies).order_by(studies.c.at.desc(), studies.c.id).offset(start).limit(count)
     if only_open:
         query = query.where(studies.c.state == "open")
-    return [Study.of(row) for row in connection.execute(query)]
+    return [Campaign.from_row(row) for row in connection.execute(query)]
 
 
-def add(connection: Connection, into: Study, contents: Iterable[Content]) -> int:
-    """Add tasks, each with the slots for the votes wanted, in one transaction; return their number.
+def add_tasks(connection: Connection, campaign: Campaign, contents: Iterable[Content]) -> int:
+    """Add tasks with their slots in one transaction and return their number.
 
-    Slots are handed out by their lot. It is drawn, unless the study's order is one by which votes count most: then the
-    first task comes first. Studies of any size are created by `creation`.
+    Slots are handed out by lot. Lots are random, unless the campaign is ordered by information gain: then the first
+    task comes first. `create.task_creation` creates campaigns of any size.
     """
-    lots = lots_of(into)
+    lots = lots_of(campaign)
     count = 0
     remaining = iter(contents)
     while chunk := list(islice(remaining, CHUNK)):
         for content in chunk:
-            into.kind.check(into.rules, content)
-        add_rows(connection, into, "work", [TaskRow.from_content(content) for content in chunk], lots, first=count)
+            campaign.kind.check(campaign.rules, content)
+        add_task_rows(
+            connection, campaign, "work", [TaskRow.from_content(content) for content in chunk], lots, first=count
+        )
         count += len(chunk)
     return count
 
 
-def add_known(
+def add_known_tasks(
     connection: Connection,
-    into: Study,
-    known: Iterable[tuple[Content, Mapping[str, Any]]],
+    campaign: Campaign,
+    known_tasks: Iterable[tuple[Content, Mapping[str, Any]]],
     role: Literal["gold", "qualify"],
 ) -> int:
-    """Add tasks whose answer is known: to be sprinkled in (`gold`), or for the qualification round (`qualify`)."""
-    pairs = list(known)
+    """Add tasks with a known answer: mixed into the work (`gold`) or for the qualification round (`qualify`)."""
+    pairs = list(known_tasks)
     for content, answer in pairs:
-        check_known(into, content, answer)
-    add_rows(connection, into, role, [TaskRow.from_content(content, answer) for content, answer in pairs])
+        check_known_answer(campaign, content, answer)
+    add_task_rows(connection, campaign, role, [TaskRow.from_content(content, answer) for content, answer in pairs])
     return len(pairs)
 
 
-def lots_of(into: Study) -> Lots:
-    """Return the lots of a study's slots."""
-    return Lots(f"{into.seed} {into.id}", into.votes, ordered=bool(into.rules.options.get("ordered")))
+def lots_of(campaign: Campaign) -> Lots:
+    """Return the lots of a campaign's slots."""
+    return Lots(
+        f"{campaign.seed} {campaign.id}", campaign.votes, is_ordered=bool(campaign.rules.options.get("ordered"))
+    )
 
 
-def add_rows(
-    connection: Connection, into: Study, role: str, rows: Sequence[TaskRow], lots: Lots | None = None, *, first: int = 0
+def add_task_rows(
+    connection: Connection,
+    campaign: Campaign,
+    role: str,
+    rows: Sequence[TaskRow],
+    lots: Lots | None = None,
+    *,
+    first: int = 0,
 ) -> None:
-    """Insert tasks of one role and count those with a known answer.
+    """Insert tasks of one role (`work`, `gold` or `qualify`) and count those with a known answer.
 
-    Args:
-        connection: The transaction.
-        into: The study.
-        role: `work`, `gold` or `qualify`.
-        rows: The tasks.
-        lots: The lots of the study's slots, for tasks to work on.
-        first: The place of the first of these tasks among the tasks to work on.
+    `lots` is used for tasks of the role `work` only. `first` is the place of the first of these tasks among them.
     """
-    drawn = lots.of_tasks(first, len(rows)) if lots is not None and role == "work" else ()
-    authored = insert_tasks(connection, into.id, role, rows, drawn)
-    if authored and not study(connection, into.id).rules.options.get("authored"):
-        set_options(connection, into, {"authored": True})
+    task_lots = lots.of_tasks(first, len(rows)) if lots is not None and role == "work" else ()
+    has_authors = insert_tasks(connection, campaign.id, role, rows, task_lots)
+    if has_authors and not get_campaign(connection, campaign.id).rules.options.get("authored"):
+        set_options(connection, campaign, {"authored": True})
     if role != "work":
         column = studies.c.golds if role == "gold" else studies.c.qualifies
-        connection.execute(update(studies).where(studies.c.id == into.id).values({column: column + len(rows)}))
+        connection.execute(update(studies).where(studies.c.id == campaign.id).values({column: column + len(rows)}))
 
 
-def check_known(into: Study, content: Content, answer: Mapping[str, Any]) -> None:
+def check_known_answer(campaign: Campaign, content: Content, answer: Mapping[str, Any]) -> None:
     """Raise `InputError` if a task cannot have this known answer."""
-    into.kind.check(into.rules, content)
-    if into.kind.label(answer) is None:
-        raise InputError(
-            Note(
-                "web.wrong.the-known-answer-to-item",
-                "the known answer to item {id!r} says nothing that can be compared: {answer}",
-                id=content.item.id,
-                answer=str(dict(answer)),
-            )
-        )
+    campaign.kind.check(campaign.rules, content)
+    if campaign.kind.label(answer) is None:
+        raise InputError(Note("web.wrong.the-known-answer-to-item", id=content.item.id, answer=str(dict(answer))))
 
 
-def refuse_unfinished(of: Study) -> None:
-    """Raise `InputError` if the tasks of a study are still being created."""
-    if of.stage == "creating":
-        raise InputError(
-            Note(
-                "web.wrong.still-being-created",
-                "The tasks of {name!r} are still being created. Wait until all are there.",
-                name=of.name,
-            )
-        )
+def refuse_unfinished(campaign: Campaign) -> None:
+    """Raise `InputError` if the tasks of a campaign are still being created."""
+    if campaign.stage == "creating":
+        raise InputError(Note("web.wrong.still-being-created", name=campaign.name))
 
 
 def set_state(connection: Connection, study_id: str, state: Literal["open", "closed"]) -> None:
-    """Open or close a study; what was opened once is no draft any more."""
-    refuse_unfinished(study(connection, study_id))
+    """Open or close a campaign; a draft that is opened stops being a draft."""
+    refuse_unfinished(get_campaign(connection, study_id))
     connection.execute(update(studies).where(studies.c.id == study_id).values(state=state))
-    now = study(connection, study_id)
+    now = get_campaign(connection, study_id)
     if state == "open" and now.rules.options.get("draft"):
         set_options(connection, now, {"draft": False})
 
 
-def set_options(connection: Connection, of: Study, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Change some of a study's options; all of them as they are now."""
-    options = {**study(connection, of.id).rules.options, **changes}
-    connection.execute(update(studies).where(studies.c.id == of.id).values(options=options))
+def set_options(connection: Connection, campaign: Campaign, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Change some options of a campaign and return all of them."""
+    options = {**get_campaign(connection, campaign.id).rules.options, **changes}
+    connection.execute(update(studies).where(studies.c.id == campaign.id).values(options=options))
     return options
 
 
 def set_guidelines(connection: Connection, study_id: str, text: str) -> None:
     if len(text) > LONGEST_GUIDELINES:
-        raise _too_long(text)
+        raise _guidelines_too_long(text)
     connection.execute(update(studies).where(studies.c.id == study_id).values(guidelines=text))
-    _new_guidelines(connection, study(connection, study_id), text)
+    _store_guidelines(connection, get_campaign(connection, study_id), text)
 
 
-def _too_long(text: str) -> InputError:
-    return InputError(
-        Note(
-            "web.wrong.guidelines-have-at-most-100",
-            "guidelines have at most 100,000 letters; found {n:,}",
-            n=len(text),
-        )
-    )
+def _guidelines_too_long(text: str) -> InputError:
+    return InputError(Note("web.wrong.guidelines-have-at-most-100", n=len(text)))
 
 
-def _new_guidelines(connection: Connection, of: Study, text: str) -> None:
-    """Keep a wording as the next version; the earlier ones stay, for votes were given under them."""
+def _store_guidelines(connection: Connection, campaign: Campaign, text: str) -> None:
+    """Earlier versions stay because votes refer to them."""
     if text:
-        last = select(func.max(guidelines.c.version)).where(guidelines.c.study == of.id)
+        last = select(func.max(guidelines.c.version)).where(guidelines.c.study == campaign.id)
         version = (connection.execute(last).scalar() or 0) + 1
-        connection.execute(insert(guidelines).values(study=of.id, version=version, text=text, at=time.time()))
-        set_options(connection, of, {"guideline": version})
+        connection.execute(insert(guidelines).values(study=campaign.id, version=version, text=text, at=time.time()))
+        set_options(connection, campaign, {"guideline": version})

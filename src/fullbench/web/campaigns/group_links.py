@@ -1,8 +1,8 @@
-"""One link for many people: whoever opens it gives the id that another site knows them by, works in one study, and is
-shown a completion code at the end.
+"""Group links: one link with which many people join one campaign and get a completion code.
 
-The same person comes back to the same work: by a secret that their browser keeps, or that is in a link of their own.
-The id alone does not open it, since others may know it; a lead may allow that for a study.
+Each person gives the id that another site (such as a crowdsourcing platform) knows them by. They return to the same
+work by a secret that their browser keeps, or that is in a personal link. The id alone is not enough, since others may
+know it; a lead may allow it for a campaign.
 """
 
 from __future__ import annotations
@@ -22,28 +22,27 @@ from fullbench.errors import InputError
 from fullbench.files.writers import Columns
 from fullbench.web.accounts import sessions, users
 from fullbench.web.accounts.account_tables import users as accounts
-from fullbench.web.accounts.random_ids_and_digests import digest, new_id, new_secret
+from fullbench.web.accounts.random_ids_and_digests import new_id, new_secret, secret_digest
 from fullbench.web.accounts.users import User
 from fullbench.web.campaigns.campaign_tables import arrivals, members, ways_back
-from fullbench.web.campaigns.campaigns import Study, set_options
-from fullbench.web.database import alone, insert_here
+from fullbench.web.campaigns.campaigns import Campaign, set_options
+from fullbench.web.database import acquire_lock, dialect_insert
 from fullbench.web.site_settings import DAY
 from fullbench.web.words import key
 
 OPTION = "group"
 COOKIE = "fullbench_back_"
-"""With the id of an account: the secret by which a browser lets that person back to their work."""
+"""Prefix of the cookie with the secret by which a browser lets a person continue; the account id follows."""
 ID_NAMES = ("PROLIFIC_PID", "workerId", "participant", "id")
-"""The names under which sites put a person's id into a link; the first that is there counts."""
+"""Names under which sites put a person's id into a link; the first that is there counts."""
 LONGEST_ID = 100
 COLUMNS: Columns = {
     "external_id": "text", "rater": "text", "standing": "text", "done": "int", "complete": "json", "at": "float",
 }  # fmt: skip
-"""Who came, as a file says it."""
 MOST_PLACES = 10_000
 MOST_DAYS = 365
-ENDED = key("This link has ended, or all places are taken.")
-ELSEWHERE = key(
+LINK_ENDED_MESSAGE = key("This link has ended, or all places are taken.")
+OTHER_BROWSER_MESSAGE = key(
     "Somebody has begun with this id in another browser: go on there, or by your own link to come back. If that is not "
     "possible, write to whoever sent you here."
 )
@@ -51,20 +50,20 @@ ELSEWHERE = key(
 
 @dataclass(frozen=True)
 class GroupLink:
-    """A link as its study keeps it; of the secret there is a digest alone."""
+    """Group link as stored in the campaign's options; the secret is stored as a digest."""
 
     digest: str
     until: float
     places: int
     code: str
     any_browser: bool = False
-    """Whether the id alone lets somebody go on with the work that was begun with it."""
+    """Whether the id alone lets a person continue the work begun with it."""
 
     @classmethod
-    def of(cls, study: Study) -> GroupLink | None:
-        """The link of a study, if it has one."""
-        stored = study.rules.options.get(OPTION)
-        return cls(**stored) if stored else None
+    def from_campaign(cls, campaign: Campaign) -> GroupLink | None:
+        """Return the campaign's link, or None."""
+        link_fields = campaign.rules.options.get(OPTION)
+        return cls(**link_fields) if link_fields else None
 
     @property
     def is_open(self) -> bool:
@@ -72,16 +71,23 @@ class GroupLink:
 
     @property
     def leads_back(self) -> bool:
-        """Whether the code is an address to which people return."""
+        """True if the code is an address to which people return."""
         return self.code.startswith("https://")
 
 
-def make(
-    connection: Connection, study: Study, *, places: int, days: int, each: int, code: str, any_browser: bool = False
+def create_group_link(
+    connection: Connection,
+    campaign: Campaign,
+    *,
+    places: int,
+    days: int,
+    each: int,
+    code: str,
+    any_browser: bool = False,
 ) -> str:
-    """A new link in place of an earlier one, which ends; its secret is shown once.
+    """Create a link, end an earlier one, and return the secret, which is shown once.
 
-    The study is from then on for assigned people alone, and whoever comes by the link is assigned.
+    The campaign is then restricted to assigned people, and everyone who comes by the link is assigned.
     """
     if not 1 <= places <= MOST_PLACES:
         raise InputError(key("A link has 1 to 10,000 places."))
@@ -93,156 +99,156 @@ def make(
         raise InputError(key("The completion code is a word, or an address that begins with https://."))
     secret = new_secret()
     link = {
-        "digest": digest(secret), "until": time.time() + days * DAY, "places": places, "code": code,
+        "digest": secret_digest(secret), "until": time.time() + days * DAY, "places": places, "code": code,
         "any_browser": any_browser,
     }  # fmt: skip
-    set_options(connection, study, {OPTION: link, "each": each, "assigned": True})
+    set_options(connection, campaign, {OPTION: link, "each": each, "assigned": True})
     return secret
 
 
-def path(study: Study, secret: str) -> str:
-    """Where the link leads on the site."""
-    return f"/take/{study.id}/{secret}"
+def link_path(campaign: Campaign, secret: str) -> str:
+    """Return the path of the link on the site."""
+    return f"/take/{campaign.id}/{secret}"
 
 
 def _is_address(code: str) -> bool:
     return code.isprintable() and " " not in code and urlsplit(code).scheme == "https" and bool(urlsplit(code).netloc)
 
 
-def end(connection: Connection, study: Study) -> None:
-    """Nobody new comes by the link; who is there works on."""
-    link = study.rules.options.get(OPTION)
+def end_group_link(connection: Connection, campaign: Campaign) -> None:
+    """Stop admitting new people; those already admitted can continue."""
+    link = campaign.rules.options.get(OPTION)
     if link:
-        set_options(connection, study, {OPTION: {**link, "until": time.time()}})
+        set_options(connection, campaign, {OPTION: {**link, "until": time.time()}})
 
 
-def taken(connection: Connection, study: Study) -> int:
-    """How many came by the study's links."""
-    query = select(func.count()).where(arrivals.c.study == study.id, arrivals.c.external_id.is_not(None))
+def count_arrivals(connection: Connection, campaign: Campaign) -> int:
+    """Return the number of people who came by the campaign's links."""
+    query = select(func.count()).where(arrivals.c.study == campaign.id, arrivals.c.external_id.is_not(None))
     return int(connection.execute(query).scalar_one())
 
 
-def opened_by(study: Study | None, secret: str) -> GroupLink | None:
-    """The link that a secret opens; None where it is another one's, or has ended with its study."""
-    link = None if study is None else GroupLink.of(study)
-    if study is None or link is None or not hmac.compare_digest(link.digest, digest(secret)):
+def find_open_link(campaign: Campaign | None, secret: str) -> GroupLink | None:
+    """Return the link of a secret, or None if the secret is wrong or the campaign is not open."""
+    link = None if campaign is None else GroupLink.from_campaign(campaign)
+    if campaign is None or link is None or not hmac.compare_digest(link.digest, secret_digest(secret)):
         return None
-    return link if study.is_open else None
+    return link if campaign.is_open else None
 
 
-def arrive(
-    connection: Connection, study: Study, link: GroupLink, external_id: str, *, is_theirs: Callable[[str], bool]
+def admit_person(
+    connection: Connection, campaign: Campaign, link: GroupLink, external_id: str, *, is_theirs: Callable[[str], bool]
 ) -> User:
-    """The account of somebody with this id: the one they had in this study, else a new one that is assigned to it.
+    """Return the person's account in this campaign, or create one that is assigned to it.
 
-    Whoever gives an id that somebody began with goes on only where `is_theirs` says so of that person, where the link
-    lets every browser in, or where nothing is known of the browser that it was begun in.
+    An id that was used before is accepted in three cases: `is_theirs` confirms the person, the link allows any browser,
+    or no browser is recorded for the id.
     """
     external_id = clean_id(external_id)
-    alone(connection, f"arrivals {study.id}")
-    person = _person(connection, study, external_id)
+    acquire_lock(connection, f"arrivals {campaign.id}")
+    person = _find_person(connection, campaign, external_id)
     if person is not None:
-        user = users.get(connection, person)
+        user = users.find_user(connection, person)
         if user is None or user.disabled:
-            raise InputError(ENDED)
-        if not link.any_browser and _digest_of(connection, person) and not is_theirs(person):
-            raise InputError(ELSEWHERE)
+            raise InputError(LINK_ENDED_MESSAGE)
+        if not link.any_browser and _return_digest(connection, person) and not is_theirs(person):
+            raise InputError(OTHER_BROWSER_MESSAGE)
         return user
-    if not link.is_open or taken(connection, study) >= link.places:
-        raise InputError(ENDED)
+    if not link.is_open or count_arrivals(connection, campaign) >= link.places:
+        raise InputError(LINK_ENDED_MESSAGE)
     name = external_id[: users.LONGEST_NAME]
-    known = select(accounts.c.id).where(accounts.c.name_key == users.folded(name))
-    if connection.execute(known).first() is not None:
+    same_name_query = select(accounts.c.id).where(accounts.c.name_key == users.fold_name(name))
+    if connection.execute(same_name_query).first() is not None:
         name = f"{name[: users.LONGEST_NAME - 9]} {new_id()[:8]}"
-    # Nobody knows this password: the link and the id are what opens the account, for this study alone.
-    user = users.add(connection, name, "annotator", new_secret())
-    row = {"study": study.id, "person": user.id, "at": time.time()}
-    connection.execute(insert_here(connection, arrivals).values(**row, external_id=external_id))
-    standing = "new" if study.qualifies else "qualified"
-    connection.execute(insert_here(connection, members).values(**row, standing=standing, done=0))
+    # Nobody knows this password: the account is used only by the link and the id, for this campaign.
+    user = users.create_user(connection, name, "annotator", new_secret())
+    row = {"study": campaign.id, "person": user.id, "at": time.time()}
+    connection.execute(dialect_insert(connection, arrivals).values(**row, external_id=external_id))
+    standing = "new" if campaign.qualifies else "qualified"
+    connection.execute(dialect_insert(connection, members).values(**row, standing=standing, done=0))
     return user
 
 
-def _person(connection: Connection, study: Study, external_id: str) -> str | None:
-    query = select(arrivals.c.person).where(arrivals.c.study == study.id, arrivals.c.external_id == external_id)
+def _find_person(connection: Connection, campaign: Campaign, external_id: str) -> str | None:
+    query = select(arrivals.c.person).where(arrivals.c.study == campaign.id, arrivals.c.external_id == external_id)
     person: str | None = connection.execute(query).scalar()
     return person
 
 
-def _digest_of(connection: Connection, person: str) -> str | None:
-    known: str | None = connection.execute(select(ways_back.c.digest).where(ways_back.c.person == person)).scalar()
-    return known
+def _return_digest(connection: Connection, person: str) -> str | None:
+    stored_digest: str | None = connection.execute(
+        select(ways_back.c.digest).where(ways_back.c.person == person)
+    ).scalar()
+    return stored_digest
 
 
-def opens(connection: Connection, person: str, secret: str) -> bool:
-    """Whether a secret is this person's way back."""
-    known = _digest_of(connection, person)
-    return known is not None and hmac.compare_digest(known, digest(secret))
+def is_return_secret(connection: Connection, person: str, secret: str) -> bool:
+    """Return True if the secret lets this person return."""
+    stored_digest = _return_digest(connection, person)
+    return stored_digest is not None and hmac.compare_digest(stored_digest, secret_digest(secret))
 
 
-def way_back(connection: Connection, person: str) -> str | None:
-    """The secret of somebody whose browser was not known yet; None where it was."""
-    if _digest_of(connection, person) is not None:
+def create_return_secret(connection: Connection, person: str) -> str | None:
+    """Create the secret with which a person returns, or return None if there is one."""
+    if _return_digest(connection, person) is not None:
         return None
     secret = new_secret()
-    row = {"person": person, "digest": digest(secret), "at": time.time()}
-    connection.execute(insert_here(connection, ways_back).values(row))
+    row = {"person": person, "digest": secret_digest(secret), "at": time.time()}
+    connection.execute(dialect_insert(connection, ways_back).values(row))
     return secret
 
 
-def returning(connection: Connection, secret: str) -> tuple[str, User] | None:
-    """The study and the account that somebody's own link leads back to."""
+def find_returning_user(connection: Connection, secret: str) -> tuple[str, User] | None:
+    """Return the campaign id and the account of a personal link, or None."""
     query = select(arrivals.c.study, arrivals.c.person).join(ways_back, ways_back.c.person == arrivals.c.person)
-    row = connection.execute(query.where(ways_back.c.digest == digest(secret))).first()
-    user = None if row is None else users.get(connection, row.person)
+    row = connection.execute(query.where(ways_back.c.digest == secret_digest(secret))).first()
+    user = None if row is None else users.find_user(connection, row.person)
     return None if row is None or user is None or user.disabled else (row.study, user)
 
 
-def release(connection: Connection, study: Study, external_id: str) -> None:
-    """Let whoever comes next with an id go on with its work, and nobody else who is there with it."""
+def release_id(connection: Connection, campaign: Campaign, external_id: str) -> None:
+    """Let the next person who comes with this id continue its work, and end its current sessions."""
     external_id = clean_id(external_id)
-    person = _person(connection, study, external_id)
+    person = _find_person(connection, campaign, external_id)
     if person is None:
-        raise InputError(
-            Note("web.wrong.nobody-came-with-id", "nobody came to this study with the id {id!r}", id=external_id)
-        )
+        raise InputError(Note("web.wrong.nobody-came-with-id", id=external_id))
     connection.execute(delete(ways_back).where(ways_back.c.person == person))
-    sessions.end_all(connection, person)
+    sessions.end_all_sessions(connection, person)
 
 
 def clean_id(text: str) -> str:
-    """An id as it is kept; refused where it is empty, too long or cannot be seen."""
+    """Normalize an id; raise `InputError` if it is empty, too long or has invisible characters."""
     text = " ".join(unicodedata.normalize("NFKC", text).split())
     if not 1 <= len(text) <= LONGEST_ID or not text.isprintable():
         raise InputError(key("Your id has 1 to 100 characters that can be seen."))
     return text
 
 
-def completion(connection: Connection, study: Study, person: str) -> GroupLink | None:
-    """The link whose code somebody has earned who came by it and did at least one task."""
-    link = GroupLink.of(study)
+def earned_completion_link(connection: Connection, campaign: Campaign, person: str) -> GroupLink | None:
+    """Return the link whose code the person earned by doing at least one task, or None."""
+    link = GroupLink.from_campaign(campaign)
     if link is None or not link.code:
         return None
     came = select(members.c.done).join(
         arrivals, (arrivals.c.study == members.c.study) & (arrivals.c.person == members.c.person)
     )
     query = came.where(
-        members.c.study == study.id, members.c.person == person, arrivals.c.external_id.is_not(None),
+        members.c.study == campaign.id, members.c.person == person, arrivals.c.external_id.is_not(None),
         members.c.standing == "qualified",
     )  # fmt: skip
     return link if connection.execute(query).scalar() else None
 
 
-def rows(connection: Connection, study: Study) -> Iterator[dict[str, Any]]:
-    """Who came by the study's links, by the id that the other site knows, to pay them by: how many tasks each did."""
+def arrival_rows(connection: Connection, campaign: Campaign) -> Iterator[dict[str, Any]]:
+    """Return one row per person who came by a link, with the external id and the tasks done, for payment."""
     query = (
         select(arrivals.c.external_id, accounts.c.rater, members.c.standing, members.c.done, arrivals.c.at)
         .join(accounts, accounts.c.id == arrivals.c.person)
         .join(members, (members.c.study == arrivals.c.study) & (members.c.person == arrivals.c.person))
-        .where(arrivals.c.study == study.id, arrivals.c.external_id.is_not(None))
+        .where(arrivals.c.study == campaign.id, arrivals.c.external_id.is_not(None))
         .order_by(arrivals.c.at, arrivals.c.external_id)
     )
-    each = int(study.rules.options.get("each") or 0)
+    each = int(campaign.rules.options.get("each") or 0)
     for row in connection.execute(query):
         yield {
             "external_id": row.external_id, "rater": row.rater, "standing": row.standing, "done": row.done,

@@ -1,4 +1,4 @@
-"""The API of leads, under `/api/v1`: tasks with their votes, rulings on splits, pilots, assignment, group links."""
+"""API routes of leads under `/api/v1`: tasks with votes, adjudication, pilots, assignment, group links."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from fullbench.web.accounts import audit_log
 from fullbench.web.api.schemas import RESPONSES, Id, Limit, Page, Shape
 from fullbench.web.api.token_authentication import Organiser
 from fullbench.web.campaigns import campaign_members, group_links
-from fullbench.web.campaigns.api_routes import Name, StudyShown, Text, shown_study, study_at
-from fullbench.web.campaigns.campaigns import Study
+from fullbench.web.campaigns.api_routes import Name, StudyShown, Text, describe_campaign, require_campaign
+from fullbench.web.campaigns.campaigns import Campaign
 from fullbench.web.campaigns.create import pilot_campaign
 from fullbench.web.campaigns.tasks.task_content import Content
 from fullbench.web.campaigns.votes import adjudication, campaign_results
 from fullbench.web.campaigns.votes.adjudication import STANDINGS, Task
-from fullbench.web.campaigns.votes.counted_votes import Vote, raters
+from fullbench.web.campaigns.votes.counted_votes import Vote, rater_ids
 from fullbench.web.page_access import Database, address_of, base_of, settings_of
 
 router = APIRouter(prefix="/api/v1", responses=RESPONSES, tags=["studies"])
@@ -114,30 +114,35 @@ def list_tasks(
     limit: Limit = 50,
 ) -> Page[dict[str, Any]]:
     """Tasks with their votes and what leads ruled: all, or those where people stand in one way, such as `split`."""
-    study = study_at(connection, study_id)
+    campaign = require_campaign(connection, study_id)
     if standing and standing not in STANDINGS:
         raise HTTPException(422, f"'standing' is one of {', '.join(STANDINGS)}; found {standing!r}")
-    people = raters(connection)
-    every = [task for task in adjudication.listed(connection, study) if not standing or task.standing == standing]
-    rows = [_task(study, task, people) for task in every[start : start + limit]]
+    people = rater_ids(connection)
+    every = [
+        task for task in adjudication.list_tasks(connection, campaign) if not standing or task.standing == standing
+    ]
+    rows = [_task_fields(campaign, task, people) for task in every[start : start + limit]]
     return Page(rows=rows, next=str(start + limit) if len(every) > start + limit else None)
 
 
-def _task(study: Study, task: Task, people: dict[str, str]) -> dict[str, Any]:
-    content = Content.of(task.content)
+def _task_fields(campaign: Campaign, task: Task, people: dict[str, str]) -> dict[str, Any]:
+    content = Content.from_json(task.content)
 
-    def said(vote: Vote) -> dict[str, Any]:
+    def vote_fields(vote: Vote) -> dict[str, Any]:
         return {
             "rater": people.get(vote.person, vote.person), "answer": vote.answer, "label": vote.label,
-            "words": None if vote.label is None else campaign_results.spoken(study, content, vote.label),
+            "words": None if vote.label is None else campaign_results.label_text(campaign, content, vote.label),
             "reason": vote.answer.get("reason"), "revision": vote.revision, "at": vote.at,
         }  # fmt: skip
 
     return {
-        "task": task.id, "item": content.item.id, "standing": task.standing,
+        "task": task.id,
+        "item": content.item.id,
+        "standing": task.standing,
         "contestants": [response.contestant for response in content.responses],
-        "votes": [said(vote) for vote in task.votes], "rulings": [said(vote) for vote in task.rulings],
-    }  # fmt: skip
+        "votes": [vote_fields(vote) for vote in task.votes],
+        "rulings": [vote_fields(vote) for vote in task.adjudications],
+    }
 
 
 @router.post("/studies/{study_id}/tasks/{task}/rulings", status_code=201)
@@ -145,68 +150,73 @@ def rule(
     request: Request, caller: Organiser, connection: Database, study_id: Id, task: TaskId, *, wish: RulingWish
 ) -> RulingKept:
     """Rule on a task where people are split; every vote stays, and the rule `adjudicated` of a figure counts this."""
-    study = study_at(connection, study_id)
-    there = adjudication.task_of(connection, study, task)
+    campaign = require_campaign(connection, study_id)
+    there = adjudication.task_of(connection, campaign, task)
     if there is None:
         raise HTTPException(404, "there is no such task")
-    revision = adjudication.rule(connection, study, there, caller, wish.fields)
-    audit_log.write(connection, caller, "split ruled on", study.name, address=address_of(request), task=task)
+    revision = adjudication.store_adjudication(connection, campaign, there, caller, wish.fields)
+    audit_log.write_entry(connection, caller, "split ruled on", campaign.name, address=address_of(request), task=task)
     return RulingKept(task=task, revision=revision)
 
 
 @router.post("/studies/{study_id}/pilots", status_code=201)
 def make_pilot(request: Request, caller: Organiser, connection: Database, study_id: Id, wish: PilotWish) -> StudyShown:
     """Open a pilot of a few tasks; its votes are marked and left out unless asked for."""
-    new_pilot = pilot_campaign.make(
-        connection, study_at(connection, study_id), wish.tasks, settings_of(request).task_limit
+    new_pilot = pilot_campaign.create_pilot(
+        connection, require_campaign(connection, study_id), wish.tasks, settings_of(request).task_limit
     )
-    audit_log.write(connection, caller, "pilot made", new_pilot.name, address=address_of(request))
-    return shown_study(connection, new_pilot)
+    audit_log.write_entry(connection, caller, "pilot made", new_pilot.name, address=address_of(request))
+    return describe_campaign(connection, new_pilot)
 
 
 @router.post("/studies/{study_id}/members", status_code=201)
 def assign(request: Request, caller: Organiser, connection: Database, study_id: Id, wish: AssignWish) -> Assigned:
     """Let people into a study, which is from then on for those alone who were."""
-    study = study_at(connection, study_id)
-    new = campaign_members.assign(connection, study, wish.people)
-    audit_log.write(connection, caller, "people assigned", study.name, address=address_of(request), new=new)
+    campaign = require_campaign(connection, study_id)
+    new = campaign_members.assign_people(connection, campaign, wish.people)
+    audit_log.write_entry(connection, caller, "people assigned", campaign.name, address=address_of(request), new=new)
     return Assigned(new=new)
 
 
 @router.get("/studies/{study_id}/link")
 def show_link(_caller: Organiser, connection: Database, study_id: Id) -> LinkShown:
     """The study's link for many people, without its secret."""
-    return LinkShown(**_link(connection, study_at(connection, study_id)))
+    return LinkShown(**_link_fields(connection, require_campaign(connection, study_id)))
 
 
-def _link(connection: Connection, study: Study) -> dict[str, Any]:
-    link = group_links.GroupLink.of(study)
+def _link_fields(connection: Connection, campaign: Campaign) -> dict[str, Any]:
+    link = group_links.GroupLink.from_campaign(campaign)
     if link is None:
         raise HTTPException(404, "this study has no link for many people")
     return {
-        "until": link.until, "open": link.is_open, "places": link.places, "taken": group_links.taken(connection, study),
-        "each": int(study.rules.options.get("each") or 0), "code": link.code, "any_browser": link.any_browser,
-    }  # fmt: skip
+        "until": link.until,
+        "open": link.is_open,
+        "places": link.places,
+        "taken": group_links.count_arrivals(connection, campaign),
+        "each": int(campaign.rules.options.get("each") or 0),
+        "code": link.code,
+        "any_browser": link.any_browser,
+    }
 
 
 @router.post("/studies/{study_id}/link", status_code=201)
 def make_link(request: Request, caller: Organiser, connection: Database, study_id: Id, wish: LinkWish) -> LinkMade:
     """Make a link for many people in place of an earlier one, which ends; who comes by it is assigned to the study."""
-    study = study_at(connection, study_id)
-    secret = group_links.make(connection, study, **wish.model_dump())
-    audit_log.write(connection, caller, "group link made", study.name, address=address_of(request))
-    made = _link(connection, study_at(connection, study_id))
-    return LinkMade(link=base_of(request) + group_links.path(study, secret), **made)
+    campaign = require_campaign(connection, study_id)
+    secret = group_links.create_group_link(connection, campaign, **wish.model_dump())
+    audit_log.write_entry(connection, caller, "group link made", campaign.name, address=address_of(request))
+    link_fields = _link_fields(connection, require_campaign(connection, study_id))
+    return LinkMade(link=base_of(request) + group_links.link_path(campaign, secret), **link_fields)
 
 
 @router.delete("/studies/{study_id}/link")
 def end_link(request: Request, caller: Organiser, connection: Database, study_id: Id) -> LinkShown:
     """End the link: nobody new comes by it, who is there works on."""
-    study = study_at(connection, study_id)
-    _link(connection, study)
-    group_links.end(connection, study)
-    audit_log.write(connection, caller, "group link ended", study.name, address=address_of(request))
-    return LinkShown(**_link(connection, study_at(connection, study_id)))
+    campaign = require_campaign(connection, study_id)
+    _link_fields(connection, campaign)
+    group_links.end_group_link(connection, campaign)
+    audit_log.write_entry(connection, caller, "group link ended", campaign.name, address=address_of(request))
+    return LinkShown(**_link_fields(connection, require_campaign(connection, study_id)))
 
 
 @router.get("/studies/{study_id}/arrivals")
@@ -218,7 +228,7 @@ def list_arrivals(
     limit: Limit = 50,
 ) -> Page[Arrival]:
     """Who came by the study's links, in the order they came, and how many tasks each did."""
-    came = list(group_links.rows(connection, study_at(connection, study_id)))
+    came = list(group_links.arrival_rows(connection, require_campaign(connection, study_id)))
     rows = [Arrival(**row) for row in came[start : start + limit]]
     return Page(rows=rows, next=str(start + limit) if len(came) > start + limit else None)
 
@@ -226,7 +236,9 @@ def list_arrivals(
 @router.post("/studies/{study_id}/arrivals/release")
 def release(request: Request, caller: Organiser, connection: Database, study_id: Id, wish: ReleaseWish) -> ReleaseWish:
     """Let whoever comes next with an id go on with its work; who is there with it is signed out."""
-    study = study_at(connection, study_id)
-    group_links.release(connection, study, wish.external_id)
-    audit_log.write(connection, caller, "id released", study.name, address=address_of(request), id=wish.external_id)
+    campaign = require_campaign(connection, study_id)
+    group_links.release_id(connection, campaign, wish.external_id)
+    audit_log.write_entry(
+        connection, caller, "id released", campaign.name, address=address_of(request), id=wish.external_id
+    )
     return wish

@@ -1,20 +1,20 @@
-"""News for organisers' open pages: something changed in a study."""
+"""Live updates: notify leads' open pages that a campaign changed."""
 
 from __future__ import annotations
 
 from sqlalchemy import Connection
 
-from fullbench.web.live_events import publish
+from fullbench.web.live_events import publish_event
 
 
-def topic(study_id: str) -> str:
+def campaign_topic(study_id: str) -> str:
     return f"organiser/study/{study_id}"
 
 
-def tell(connection: Connection, study_id: str) -> None:
-    """Publish the news with each change, however soon after the last one.
+def publish_change(connection: Connection, study_id: str) -> None:
+    """Publish an event for every change, even if the last one was moments ago.
 
-    The page itself loads at most every two seconds. If the news of the last change were left out, a page that loaded
-    before that change would never show it.
+    The page reloads at most every two seconds. If the event of the last change were dropped, a page that loaded before
+    that change would never show it.
     """
-    publish(connection, topic(study_id))
+    publish_event(connection, campaign_topic(study_id))

@@ -1,4 +1,4 @@
-"""Steps that bring an existing database to the tables of the code. `database.upgrade` runs them.
+"""Schema migrations of the web database, run by `database.upgrade_schema`.
 
-The first step creates a new database as the tables are today, so the later steps are not run on a new one.
+The first step creates all tables as they are today, so later steps are not run on a new database.
 """

@@ -1,4 +1,4 @@
-"""Run by Alembic: every step on the connection that `database.upgrade` opened, with its names for constraints."""
+"""Alembic environment: run the steps on the connection of `database.upgrade_schema`, with our constraint names."""
 
 from __future__ import annotations
 

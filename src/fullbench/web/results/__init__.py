@@ -1,1 +1,1 @@
-"""The public side: leaderboards, judges, verdicts."""
+"""Public pages of results: leaderboards, judges, verdicts, cases."""

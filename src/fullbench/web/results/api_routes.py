@@ -1,4 +1,4 @@
-"""The API of results, under `/api/v1`: boards, judge cards, verdicts, cases."""
+"""HTTP API of results, under `/api/v1`: boards, judge cards, verdicts, cases."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from pydantic import Field
 
 from fullbench.core.case import Case
 from fullbench.core.table import Table
-from fullbench.reports.table_formats import render
+from fullbench.reports.table_formats import render_table
 from fullbench.web.api.schemas import RESPONSES, Limit, Page, Shape
 from fullbench.web.api.token_authentication import Viewer
 from fullbench.web.campaigns.votes import hidden_results
 from fullbench.web.page_access import Database
 from fullbench.web.results import hidden_cases
 from fullbench.web.results.boards import board_store, judge_cards
-from fullbench.web.results.boards.board_store import Linked
-from fullbench.web.results.catalogue.row_helpers import judges as all_judges
-from fullbench.web.results.catalogue.row_helpers import judges_in, studies
+from fullbench.web.results.boards.board_store import LinkedTable
+from fullbench.web.results.catalogue.row_helpers import judge_names_by_id as all_judges
+from fullbench.web.results.catalogue.row_helpers import judges_in, study_ids_by_name
 from fullbench.web.results.catalogue.verdict_flags import FLAGS
 from fullbench.web.results.lists import verdict_list
-from fullbench.web.results.lists.verdict_filters import LONGEST, NAMES, Filter
-from fullbench.web.results.page_routes import need_ledger, same_ledger, views_of
+from fullbench.web.results.lists.verdict_filters import MAX_TEXT_LENGTH, NAMES, Filter
+from fullbench.web.results.page_routes import need_ledger, require_same_ledger, views_of
 from fullbench.web.results.pages.verdict_text import answer_name
 from fullbench.web.results.site.page_urls import judge_name
 
 
-def _shows_results(caller: Viewer, connection: Database) -> None:
+def _refuse_hidden_results(caller: Viewer, connection: Database) -> None:
     if hidden_results.takes_part(connection, caller):
         raise HTTPException(403, hidden_cases.NO_RESULTS)
 
@@ -39,11 +39,11 @@ router = APIRouter(
     prefix="/api/v1",
     responses=RESPONSES,
     tags=["results"],
-    dependencies=[Depends(same_ledger), Depends(_shows_results)],
+    dependencies=[Depends(require_same_ledger), Depends(_refuse_hidden_results)],
 )
 Name = Annotated[str, Path(pattern="^[0-9a-f]{16}$")]
 Key = Annotated[str, Path(min_length=1, max_length=64)]
-Word = Annotated[str, Query(max_length=LONGEST)]
+Word = Annotated[str, Query(max_length=MAX_TEXT_LENGTH)]
 
 
 class BoardListed(Shape):
@@ -163,27 +163,27 @@ class CaseShown(Shape):
 @router.get("/boards")
 def list_boards(_caller: Viewer, connection: Database, study: Word = "") -> Page[BoardListed]:
     """All leaderboards, of one study or of every one."""
-    rows = [BoardListed.model_validate(heading) for heading in board_store.headings(connection, study)]
+    rows = [BoardListed.model_validate(heading) for heading in board_store.board_headings(connection, study)]
     return Page(rows=rows)
 
 
 @router.get("/boards/{name}")
 def board(_caller: Viewer, connection: Database, name: Name) -> BoardShown:
     """A leaderboard with all its tables."""
-    computed = board_store.find(connection, name)
-    if computed is None:
+    stored_board = board_store.find_board(connection, name)
+    if stored_board is None:
         raise HTTPException(404, "there is no such board, or not yet")
-    shown = [_table(linked) for linked in computed.tables]
-    about = {name: getattr(computed, name) for name in ("study", "judge", "criterion", "verdicts")}
-    return BoardShown(name=name, **about, tables=shown)
+    tables = [_table_to_schema(linked_table) for linked_table in stored_board.tables]
+    about = {name: getattr(stored_board, name) for name in ("study", "judge", "criterion", "verdicts")}
+    return BoardShown(name=name, **about, tables=tables)
 
 
 @router.get("/judges")
 def list_judges(_caller: Viewer, connection: Database, study: Word = "") -> Page[JudgeListed]:
     """All judges, people among them, of one study or of every one."""
-    there = studies(connection)
-    known = judges_in(connection, there.get(study, 0)) if study else all_judges(connection)
-    names = sorted(known.values())
+    study_ids = study_ids_by_name(connection)
+    judges_by_id = judges_in(connection, study_ids.get(study, 0)) if study else all_judges(connection)
+    names = sorted(judges_by_id.values())
     return Page(rows=[JudgeListed(name=judge_name(judge), judge=judge) for judge in names])
 
 
@@ -191,43 +191,46 @@ def list_judges(_caller: Viewer, connection: Database, study: Word = "") -> Page
 def card(_caller: Viewer, connection: Database, name: Name, study: Word = "") -> CardShown:
     """A judge's card, in a study or in the first one."""
     judge = next((candidate for candidate in all_judges(connection).values() if judge_name(candidate) == name), None)
-    where = study or next(iter(studies(connection)), "")
-    stamped = None if judge is None else judge_cards.find(connection, where, judge)
-    if stamped is None:
+    study_name = study or next(iter(study_ids_by_name(connection)), "")
+    stamped_card = None if judge is None else judge_cards.find_card(connection, study_name, judge)
+    if stamped_card is None:
         raise HTTPException(404, "there is no such card, or not yet")
-    sections = {title: [_table(linked) for linked in some] for title, some in stamped[0].sections}
-    about = {name: getattr(stamped[0], name) for name in ("judge", "lead", "sampled")}
-    return CardShown(name=name, study=where, **about, sections=sections)
+    sections = {
+        title: [_table_to_schema(linked_table) for linked_table in linked_tables]
+        for title, linked_tables in stamped_card[0].sections
+    }
+    about = {name: getattr(stamped_card[0], name) for name in ("judge", "lead", "sampled")}
+    return CardShown(name=name, study=study_name, **about, sections=sections)
 
 
-def _table(linked: Linked) -> TableShown:
-    table: Table = linked.table
-    value = orjson.loads(render(table, "json"))
-    links = [[None if link is None else link.pairs() for link in row] for row in linked.links]
-    copied = {name: value[name] for name in ("name", "title", "columns", "rows", "notes")}
-    return TableShown(**copied, links=links)
+def _table_to_schema(linked_table: LinkedTable) -> TableShown:
+    table: Table = linked_table.table
+    value = orjson.loads(render_table(table, "json"))
+    links = [[None if link is None else link.pairs() for link in row] for row in linked_table.links]
+    table_fields = {name: value[name] for name in ("name", "title", "columns", "rows", "notes")}
+    return TableShown(**table_fields, links=links)
 
 
-_WORDS: Mapping[str, Any] = {
-    "fault": Annotated[Literal["", "none", "any", "refused", "unreadable", "recused"], Query()],
+_PARAMETER_TYPES: Mapping[str, Any] = {
+    "fault": Annotated[Literal["", "none", "any", "refused", "unreadable", "abstained"], Query()],
     "shown": Annotated[Literal["", "one", "several", "choice", "ranking"], Query()],
     **dict.fromkeys(FLAGS, bool),
 }
-"""What a parameter takes where it is not any word."""
+"""Types of parameters that are not plain texts."""
 
 
-class _Wanted:
-    """The filter that a call asks for: each of its names is a parameter."""
-
+class _FilterQuery:
     __signature__ = Signature(
         [
-            Parameter(name, Parameter.KEYWORD_ONLY, default=getattr(Filter, name), annotation=_WORDS.get(name, Word))
+            Parameter(
+                name, Parameter.KEYWORD_ONLY, default=getattr(Filter, name), annotation=_PARAMETER_TYPES.get(name, Word)
+            )
             for name in NAMES
         ]
     )
 
-    def __call__(self, **asked: Any) -> Filter:
-        return Filter(**asked)
+    def __call__(self, **filter_values: Any) -> Filter:
+        return Filter(**filter_values)
 
 
 @router.get("/verdicts")
@@ -235,28 +238,32 @@ def list_verdicts(
     request: Request,
     caller: Viewer,
     connection: Database,
-    wanted: Annotated[Filter, Depends(_Wanted())],
+    verdict_filter: Annotated[Filter, Depends(_FilterQuery())],
     *,
     before: Annotated[int | None, Query(ge=0, le=2**31)] = None,
     limit: Limit = 50,
 ) -> VerdictPage:
     """Verdicts that have all of what is asked for, the newest first."""
-    kept_back = hidden_cases.withheld(connection, caller)
-    page = verdict_list.page(connection, wanted, before=before, size=limit, withheld=kept_back)
-    if kept_back is None:
-        count = views_of(request).count(connection, wanted)
+    withheld_items = hidden_cases.withheld_items(connection, caller)
+    page = verdict_list.find_verdicts(
+        connection, verdict_filter, before=before, size=limit, withheld_items=withheld_items
+    )
+    if withheld_items is None:
+        count = views_of(request).count(connection, verdict_filter)
     else:
-        count = verdict_list.count(connection, wanted, kept_back)
-    following = None if page.older is None else str(page.older)
-    rows = [_line(line) for line in page.lines]
-    withheld = hidden_cases.count(connection, kept_back)
-    return VerdictPage(rows=rows, next=following, count=count.n, exact=count.exact, withheld=withheld)
+        count = verdict_list.count_verdicts(connection, verdict_filter, withheld_items)
+    next_cursor = None if page.older is None else str(page.older)
+    rows = [_line_to_schema(line) for line in page.lines]
+    withheld_count = hidden_cases.count_item_verdicts(connection, withheld_items)
+    return VerdictPage(rows=rows, next=next_cursor, count=count.n, exact=count.exact, withheld=withheld_count)
 
 
-def _line(line: verdict_list.Line) -> VerdictShown:
-    shown = [MarkShown(contestant=answer.contestant, sample=answer.sample, mark=answer.mark) for answer in line.shown]
+def _line_to_schema(line: verdict_list.VerdictLine) -> VerdictShown:
+    marks = [
+        MarkShown(contestant=answer.contestant, sample=answer.sample, mark=answer.mark) for answer in line.responses
+    ]
     names = set(VerdictShown.model_fields) - {"shown", "hidden"}
-    return VerdictShown(**{name: getattr(line, name) for name in names}, shown=shown)
+    return VerdictShown(**{name: getattr(line, name) for name in names}, shown=marks)
 
 
 @router.get("/cases/{case_key}")
@@ -265,38 +272,40 @@ def case(request: Request, caller: Viewer, connection: Database, case_key: Key, 
     values = views_of(request).case(connection, need_ledger(request), case_key, study)
     if values is None:
         raise HTTPException(404, "there is no such case")
-    hearing = values["hearing"]
-    item = None if hearing.case is None else hearing.case.item
-    if hidden_cases.hidden(connection, caller, [order_key for order_key, _ in hearing.orders]):
+    case_details = values["hearing"]
+    item = None if case_details.case is None else case_details.case.item
+    if hidden_cases.hidden_case_keys(connection, caller, [order_key for order_key, _ in case_details.orders]):
         raise HTTPException(403, hidden_cases.WITHHELD)
-    rulings = [ruling for some in (*hearing.judges.values(), *hearing.people.values()) for ruling in some]
+    all_details = [
+        details for group in (*case_details.judges.values(), *case_details.people.values()) for details in group
+    ]
     return CaseShown(
         key=case_key,
-        study=hearing.study,
-        item=hearing.item,
+        study=case_details.study,
+        item=case_details.item,
         question=None if item is None else item.question,
         reference=None if item is None else item.reference,
         pictures=[] if item is None else [picture.digest for picture in item.pictures],
         tags={} if item is None else item.tags,
-        ballot=hearing.ballot,
-        criterion=hearing.criterion,
-        contestants=hearing.contestants,
-        samples=[] if hearing.case is None else hearing.case.samples or [0] * len(hearing.contestants),
-        answers={} if hearing.case is None else _answers(hearing.case),
-        rulings=[_ruling(ruling) for ruling in rulings],
+        ballot=case_details.ballot,
+        criterion=case_details.criterion,
+        contestants=case_details.contestants,
+        samples=[] if case_details.case is None else case_details.case.samples or [0] * len(case_details.contestants),
+        answers={} if case_details.case is None else _answer_texts(case_details.case),
+        rulings=[_verdict_to_schema(details) for details in all_details],
     )
 
 
-def _answers(case: Case) -> dict[str, str]:
+def _answer_texts(case: Case) -> dict[str, str]:
     return {answer_name(response.contestant, response.sample): response.text for response in case.responses}
 
 
-def _ruling(ruling: Any) -> RulingShown:
-    verdict = ruling.verdict
+def _verdict_to_schema(details: Any) -> RulingShown:
+    verdict = details.verdict
     marks = verdict.marks or [None] * len(verdict.contestants)
-    shown = [
+    shown_marks = [
         MarkShown(contestant=name, sample=sample, mark=mark)
-        for (name, sample), mark in zip(verdict.shown, marks, strict=True)
+        for (name, sample), mark in zip(verdict.shown_responses, marks, strict=True)
     ]
     about = {name: getattr(verdict, name) for name in ("case", "judge", "rater", "revision", "trial", "fault", "text")}
-    return RulingShown(**about, shown=shown, marks=ruling.marks)
+    return RulingShown(**about, shown=shown_marks, marks=details.marks)

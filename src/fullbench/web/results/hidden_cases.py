@@ -1,9 +1,9 @@
-"""Who may see what was ruled in a case.
+"""Hide cases and results from users who must not see them yet.
 
-While people judge an item in an open study, and for ever where it belongs to a test set that is withheld (the tag
-`withheld` is `yes`), its cases are kept from everybody who does not lead studies: names, answers and rulings alike, in
-lists, searches, pages and the API. Annotators see no results at all while a study is open to them
-that does not allow it.
+A case is hidden from everybody except leads while people judge its item in an open campaign. It stays hidden if its
+item is part of an unpublished test set (its tag `withheld` is `yes`). Hidden are names, answers and verdicts, in
+lists, searches, pages and the API. Annotators see no results at all while they can work in an open campaign that does
+not allow it.
 """
 
 from __future__ import annotations
@@ -22,37 +22,40 @@ from fullbench.web.campaigns.campaign_tables import campaign_items, studies
 from fullbench.web.campaigns.votes import hidden_results
 from fullbench.web.page_access import Database, Reader
 from fullbench.web.results.catalogue import catalogue_tables
-from fullbench.web.results.catalogue.row_helpers import version
-from fullbench.web.results.pages.page_cache import Recent
+from fullbench.web.results.catalogue.row_helpers import catalogue_version
+from fullbench.web.results.pages.page_cache import RecentCache
 from fullbench.web.words import key
 
 WITHHELD = key("This case is withheld: people judge it in an open study, or its test set is not published.")
 NO_RESULTS = key("Results are not shown to you while a study that you can work in is open.")
 
 
-def withheld(connection: Connection, user: User | None) -> Select[Any] | None:
-    """The catalogue's items whose cases this user must not see; None where there are none."""
+def withheld_items(connection: Connection, user: User | None) -> Select[Any] | None:
+    """Select the catalogue items whose cases this user must not see. None if there are none."""
     t = catalogue_tables.tags.c
-    unpublished = select(t.item_id).where(t.name == item.WITHHELD, t.value == "yes")
-    if hidden_results.leads(user) or not any(
-        connection.execute(query.limit(1)).first() is not None for query in (hidden_results.judged_now(), unpublished)
+    unpublished_items = select(t.item_id).where(t.name == item.WITHHELD, t.value == "yes")
+    if hidden_results.is_lead(user) or not any(
+        connection.execute(query.limit(1)).first() is not None
+        for query in (hidden_results.open_campaign_items(), unpublished_items)
     ):
         return None
     i, c = catalogue_tables.items.c, catalogue_tables.cases.c
-    reviewed = select(c.item_id).where(c.key.in_(hidden_results.judged_now()))
-    return select(i.id).where(or_(i.name.in_(hidden_results.judged_now()), i.id.in_(reviewed), i.id.in_(unpublished)))
+    reviewed_items = select(c.item_id).where(c.key.in_(hidden_results.open_campaign_items()))
+    return select(i.id).where(
+        or_(i.name.in_(hidden_results.open_campaign_items()), i.id.in_(reviewed_items), i.id.in_(unpublished_items))
+    )
 
 
-def count(connection: Connection, items: Select[Any] | None) -> int:
-    """How many verdicts are on these items. No filter changes it, so that nobody finds out by filters what they are."""
+def count_item_verdicts(connection: Connection, items: Select[Any] | None) -> int:
+    """Count the verdicts on these items. No filter applies, so nobody can use filters to find out what they are."""
     if items is None:
         return 0
     v = catalogue_tables.verdicts.c
     return int(connection.execute(select(func.count()).where(v.item_id.in_(items))).scalar_one())
 
 
-def stamp(connection: Connection) -> list[str]:
-    """What tells one state of what people judge from another: open studies with how many items each is about."""
+def open_campaign_stamps(connection: Connection) -> list[str]:
+    """Return the open campaigns with their number of items. The list changes when people judge other items."""
     items = (
         select(studies.c.id, func.count())
         .join(campaign_items, campaign_items.c.study == studies.c.id)
@@ -63,20 +66,19 @@ def stamp(connection: Connection) -> list[str]:
     return [f"{study} {n}" for study, n in connection.execute(items)]
 
 
-def sealed(stamp_of: str, judged: list[str]) -> str:
-    """The stamp of what was computed while people judged this (`stamp`)."""
-    return f"{stamp_of}-{digest(judged)[:8]}" if judged else stamp_of
+def stamp_with_campaigns(base_stamp: str, campaign_stamps: list[str]) -> str:
+    """Add a digest of the open campaigns (`open_campaign_stamps`) to a stamp."""
+    return f"{base_stamp}-{digest(campaign_stamps)[:8]}" if campaign_stamps else base_stamp
 
 
-def outdated(stamp_of: str, judged: list[str]) -> bool:
-    """Whether something was computed before people began to judge what they judge now: its figures by tag may tell
-    rulings that are withheld."""
-    return bool(judged) and not stamp_of.endswith(sealed("", judged))
+def is_outdated(computed_stamp: str, campaign_stamps: list[str]) -> bool:
+    """Return True if computed before the current campaigns opened: numbers by tag may reveal hidden verdicts."""
+    return bool(campaign_stamps) and not computed_stamp.endswith(stamp_with_campaigns("", campaign_stamps))
 
 
-def hidden(connection: Connection, user: User | None, case_keys: Sequence[str]) -> set[str]:
-    """Of some cases, those that this user must not see."""
-    items = withheld(connection, user)
+def hidden_case_keys(connection: Connection, user: User | None, case_keys: Sequence[str]) -> set[str]:
+    """Return those of the given cases that this user must not see."""
+    items = withheld_items(connection, user)
     if items is None:
         return set()
     c = catalogue_tables.cases.c
@@ -85,25 +87,25 @@ def hidden(connection: Connection, user: User | None, case_keys: Sequence[str]) 
 
 
 def may_see(connection: Connection, user: User | None, case_key: str) -> bool:
-    """Whether this user may see a case."""
-    return case_key not in hidden(connection, user, [case_key])
+    """Return True if this user may see a case."""
+    return case_key not in hidden_case_keys(connection, user, [case_key])
 
 
-def shows_results(request: Request, user: Reader, connection: Database) -> None:
-    """A dependency of pages with results: they are not for people who judge in a study that keeps them blind."""
+def refuse_hidden_results(request: Request, user: Reader, connection: Database) -> None:
+    """Refuse pages of results to people who judge in a blind campaign. A dependency of routes."""
     if hidden_results.takes_part(connection, user):
         if request.url.path == "/":
             raise HTTPException(303, headers={"Location": "/work"})
         raise HTTPException(403, NO_RESULTS)
-    request.state.withheld = counted(request, connection, withheld(connection, user))
+    request.state.withheld = cached_withheld_count(request, connection, withheld_items(connection, user))
 
 
-def counted(request: Request, connection: Connection, items: Select[Any] | None) -> int:
-    """How many verdicts are withheld; remembered until the catalogue or what people judge changes."""
+def cached_withheld_count(request: Request, connection: Connection, items: Select[Any] | None) -> int:
+    """Count the hidden verdicts. The number is cached until the catalogue or the open campaigns change."""
     if items is None:
         return 0
     if not hasattr(request.app.state, "withheld"):
-        request.app.state.withheld = Recent[int](4)
-    remembered: Recent[int] = request.app.state.withheld
-    state = (version(connection), *stamp(connection))
-    return remembered.get(state, partial(count, connection, items))
+        request.app.state.withheld = RecentCache[int](4)
+    count_cache: RecentCache[int] = request.app.state.withheld
+    state = (catalogue_version(connection), *open_campaign_stamps(connection))
+    return count_cache.get(state, partial(count_item_verdicts, connection, items))

@@ -1,4 +1,4 @@
-"""The pages of the public side."""
+"""Routes of the public pages: home, leaderboards, charts, verdicts, cases, judges, downloads."""
 
 from __future__ import annotations
 
@@ -9,127 +9,134 @@ from fastapi.responses import HTMLResponse, Response
 
 from fullbench.ledger.ledger import Ledger
 from fullbench.web.page_access import Database, Reader, ledger_of
-from fullbench.web.page_rendering import environment, imprint_of, language_of, render
+from fullbench.web.page_rendering import imprint_of, language_of, render_template, template_environment
 from fullbench.web.results import hidden_cases
 from fullbench.web.results.catalogue import fill_catalogue
-from fullbench.web.results.catalogue.fill_catalogue import ANOTHER
-from fullbench.web.results.catalogue.row_helpers import get_state, studies
+from fullbench.web.results.catalogue.fill_catalogue import OTHER_LEDGER_ERROR
+from fullbench.web.results.catalogue.row_helpers import get_state, study_ids_by_name
 from fullbench.web.results.lists.case_list import Order
-from fullbench.web.results.lists.verdict_filters import LONGEST, Filter
+from fullbench.web.results.lists.verdict_filters import MAX_TEXT_LENGTH, Filter
 from fullbench.web.results.pages.page_contents import Views
 from fullbench.web.results.site import metric_downloads
-from fullbench.web.results.site.page_urls import Served
+from fullbench.web.results.site.page_urls import ServedPageUrls
 from fullbench.web.words import Language, key
 
 
-def same_ledger(request: Request, connection: Database) -> None:
-    """Nothing is shown that another server put into the catalogue from another ledger."""
+def require_same_ledger(request: Request, connection: Database) -> None:
+    """Refuse to show a catalogue that another server filled from another ledger."""
     if get_state(connection, "ledger") != request.app.state.identity:
-        raise HTTPException(503, ANOTHER)
+        raise HTTPException(503, OTHER_LEDGER_ERROR)
 
 
-router = APIRouter(include_in_schema=False, dependencies=[Depends(same_ledger), Depends(hidden_cases.shows_results)])
-"""The pages that are read."""
+router = APIRouter(
+    include_in_schema=False, dependencies=[Depends(require_same_ledger), Depends(hidden_cases.refuse_hidden_results)]
+)
 
 Name = Annotated[str, Path(pattern="^(card-)?[0-9a-f]{16}$")]
 Key = Annotated[str, Path(min_length=1, max_length=64)]
-Study = Annotated[str, Query(max_length=LONGEST)]
+Study = Annotated[str, Query(max_length=MAX_TEXT_LENGTH)]
 Cursor = Annotated[int | None, Query(ge=0, le=2**62)]
 
 
 def views_of(request: Request) -> Views:
-    """The views of the app that serves this request."""
+    """Return the views of the app that serves this request."""
     return app_views(request.app)
 
 
 def app_views(app: FastAPI) -> Views:
-    """The views of an app, which remember what is expensive."""
+    """Return the views of an app. They are created once because they cache expensive results."""
     if not hasattr(app.state, "views"):
         app.state.views = Views(
-            environment(), Served(), svg=app.state.drawer.svg, names=app.state.names, imprint=app.state.imprint
+            template_environment(),
+            ServedPageUrls(),
+            svg=app.state.drawer.svg,
+            names=app.state.names,
+            imprint=app.state.imprint,
         )
     views: Views = app.state.views
     return views
 
 
 def need_ledger(request: Request) -> Ledger:
-    """The ledger that is shown; 404 where the site shows none."""
+    """Return the site's ledger, or raise 404 if the site shows none."""
     ledger = ledger_of(request)
     if ledger is None:
         raise HTTPException(404, key("This site shows no ledger."))
     return ledger
 
 
-def page(request: Request, template: str, values: dict[str, Any] | None) -> HTMLResponse:
-    """A public page; 404 where there is nothing to show."""
+def render_page(request: Request, template: str, values: dict[str, Any] | None) -> HTMLResponse:
+    """Render a public page, or raise 404 if `values` is None."""
     if values is None:
         raise HTTPException(404, key("There is no such page, or not yet."))
-    return render(
+    return render_template(
         request, template, layout="base.html", **{"withheld": getattr(request.state, "withheld", 0), **values}
     )
 
 
 @router.get("/")
-def home(request: Request, _user: Reader, connection: Database, study: Study = "", task: Study = "") -> HTMLResponse:
+def show_home(
+    request: Request, _user: Reader, connection: Database, study: Study = "", task: Study = ""
+) -> HTMLResponse:
     """A study's story and all its leaderboards."""
     values = views_of(request).home(connection, language_of(request), study, task)
     ledger = ledger_of(request)
-    there = {
+    ledger_state = {
         "ledger_there": ledger is not None,
-        "filling": None if ledger is None else fill_catalogue.progress(connection, ledger),
+        "filling": None if ledger is None else fill_catalogue.fill_progress(connection, ledger),
     }
-    return page(request, "results/home.html", None if values is None else {**values, **there})
+    return render_page(request, "results/home.html", None if values is None else {**values, **ledger_state})
 
 
 @router.get("/preview.png")
-def preview(request: Request, _user: Reader, connection: Database, study: Study = "") -> Response:
+def send_preview(request: Request, _user: Reader, connection: Database, study: Study = "") -> Response:
     """The picture that other sites show beside a link to this one."""
     language = language_of(request)
-    drawn = views_of(request).preview(connection, language, imprint_of(request, language).title, study)
-    if drawn is None:
+    image = views_of(request).preview(connection, language, imprint_of(request, language).title, study)
+    if image is None:
         raise HTTPException(404, key("There is no such page, or not yet."))
-    # Other sites show it in their own pages, which the usual headers forbid.
+    # Other sites embed this picture in their own pages, which the default header forbids.
     headers = {"Cache-Control": "max-age=300", "Cross-Origin-Resource-Policy": "cross-origin"}
-    return Response(drawn, media_type="image/png", headers=headers)
+    return Response(image, media_type="image/png", headers=headers)
 
 
 @router.get("/results.{form}")
-def results(
+def download_results(
     request: Request, _user: Reader, connection: Database, form: Literal["csv", "json"], study: Study = ""
 ) -> Response:
     """All figures of a study's leaderboards."""
-    there = list(studies(connection))
-    if not there or (study and study not in there):
+    study_names = list(study_ids_by_name(connection))
+    if not study_names or (study and study not in study_names):
         raise HTTPException(404, key("There is no such page, or not yet."))
-    shown = study or there[0]
-    about = metric_downloads.facts(
-        connection, shown, imprint_of(request, language_of(request)), request.app.state.identity
+    shown_study = study or study_names[0]
+    about = metric_downloads.download_metadata(
+        connection, shown_study, imprint_of(request, language_of(request)), request.app.state.identity
     )
-    data = views_of(request).files.file(connection, shown, form, about)
+    data = views_of(request).files.file(connection, shown_study, form, about)
     headers = {"Content-Disposition": f'attachment; filename="results.{form}"', "Cache-Control": "no-cache"}
-    return Response(data, media_type=metric_downloads.FORMS[form], headers=headers)
+    return Response(data, media_type=metric_downloads.MEDIA_TYPES[form], headers=headers)
 
 
 @router.get("/logos/{name}")
-def logo(request: Request, _user: Reader, name: Annotated[str, Path(pattern=r"^[0-9a-f]{16}\.webp$")]) -> Response:
+def send_logo(request: Request, _user: Reader, name: Annotated[str, Path(pattern=r"^[0-9a-f]{16}\.webp$")]) -> Response:
     """A small picture beside a name."""
-    known = (*request.app.state.imprint.logos, *request.app.state.names.logos)
-    found = next((logo for logo in known if logo.file == name), None)
-    if found is None:
+    logos = (*request.app.state.imprint.logos, *request.app.state.names.logos)
+    requested_logo = next((logo for logo in logos if logo.file == name), None)
+    if requested_logo is None:
         raise HTTPException(404, key("There is no such picture."))
     headers = {"Cache-Control": "private, max-age=31536000, immutable",
                "Content-Security-Policy": "default-src 'none'; sandbox"}  # fmt: skip
-    return Response(found.data, media_type="image/webp", headers=headers)
+    return Response(requested_logo.data, media_type="image/webp", headers=headers)
 
 
 @router.get("/boards/{name}")
-def board(request: Request, _user: Reader, connection: Database, name: Name) -> HTMLResponse:
+def show_board(request: Request, _user: Reader, connection: Database, name: Name) -> HTMLResponse:
     """One leaderboard."""
-    return page(request, "results/board.html", views_of(request).board(connection, name, language_of(request)))
+    return render_page(request, "results/board.html", views_of(request).board(connection, name, language_of(request)))
 
 
 @router.get("/boards/{name}/charts/{table}-{place}.svg")
-def chart(
+def send_chart(
     request: Request,
     _user: Reader,
     connection: Database,
@@ -140,17 +147,18 @@ def chart(
     language: Annotated[Language, Query(alias="in")] = "en",
 ) -> Response:
     """A chart, kept for ever under the stamp of what it was made from."""
-    drawn = views_of(request).chart(connection, name, (table, place), language)
-    if drawn is None:
+    svg = views_of(request).chart(connection, name, (table, place), language)
+    if svg is None:
         raise HTTPException(404, key("There is no such page, or not yet."))
-    lasting = "private, max-age=31536000, immutable" if request.url.query.startswith("v=") else "no-cache"
+    # The content behind a URL with a stamp never changes.
+    cache_control = "private, max-age=31536000, immutable" if request.url.query.startswith("v=") else "no-cache"
     policy = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
-    headers = {"Cache-Control": lasting, "Content-Security-Policy": policy}
-    return Response(drawn, media_type="image/svg+xml", headers=headers)
+    headers = {"Cache-Control": cache_control, "Content-Security-Policy": policy}
+    return Response(svg, media_type="image/svg+xml", headers=headers)
 
 
 @router.get("/verdicts")
-def verdicts(
+def show_verdicts(
     request: Request,
     user: Reader,
     connection: Database,
@@ -160,57 +168,59 @@ def verdicts(
     after: Cursor = None,
 ) -> HTMLResponse:
     """The cases with verdicts that a filter finds."""
-    wanted = Filter.of(request.query_params)
+    verdict_filter = Filter.from_query(request.query_params)
     values = views_of(request).verdicts(
         connection,
-        wanted,
+        verdict_filter,
         order=order,
         before=before,
         after=after,
-        withheld=hidden_cases.withheld(connection, user),
+        withheld_items=hidden_cases.withheld_items(connection, user),
         ledger=ledger_of(request),
     )
-    return page(request, "results/verdicts.html", values)
+    return render_page(request, "results/verdicts.html", values)
 
 
 @router.get("/cases/{case_key}")
-def case(request: Request, user: Reader, connection: Database, case_key: Key, study: Study = "") -> HTMLResponse:
+def show_case(request: Request, user: Reader, connection: Database, case_key: Key, study: Study = "") -> HTMLResponse:
     """One case with everybody's rulings."""
-    from fullbench.web.results.actions.vote_on_case import form_of
+    from fullbench.web.results.actions.vote_on_case import vote_form
 
     values = views_of(request).case(connection, need_ledger(request), case_key, study)
     if values is None:
         raise HTTPException(404, key("There is no such case."))
-    hearing = values["hearing"]
-    if hidden_cases.hidden(connection, user, [order_key for order_key, _ in hearing.orders]):
+    case_details = values["hearing"]
+    if hidden_cases.hidden_case_keys(connection, user, [order_key for order_key, _ in case_details.orders]):
         raise HTTPException(403, hidden_cases.WITHHELD)
-    return page(
+    return render_page(
         request,
         "results/live_case.html",
         {
             **values,
-            "ballot_form": form_of(hearing),
+            "ballot_form": vote_form(case_details),
             "voted": user is not None
-            and any(ruling.verdict.case == case_key for ruling in hearing.people.get(user.rater, ())),
+            and any(details.verdict.case == case_key for details in case_details.people.get(user.rater, ())),
         },
     )
 
 
 @router.get("/judges")
-def judges(request: Request, _user: Reader, connection: Database, study: Study = "") -> HTMLResponse:
+def show_judges(request: Request, _user: Reader, connection: Database, study: Study = "") -> HTMLResponse:
     """All judges."""
-    return page(request, "results/judges.html", views_of(request).judges(connection, language_of(request), study))
+    return render_page(
+        request, "results/judges.html", views_of(request).judges(connection, language_of(request), study)
+    )
 
 
 @router.get("/judges/{name}")
-def judge(request: Request, _user: Reader, connection: Database, name: Name, study: Study = "") -> HTMLResponse:
+def show_judge(request: Request, _user: Reader, connection: Database, name: Name, study: Study = "") -> HTMLResponse:
     """A judge's card."""
     values = views_of(request).judge(connection, name, language_of(request), study)
-    return page(request, "results/judge.html", values)
+    return render_page(request, "results/judge.html", values)
 
 
 @router.get("/judges/{name}/badge.svg")
-def badge(request: Request, _user: Reader, connection: Database, name: Name, study: Study = "") -> Response:
+def send_badge(request: Request, _user: Reader, connection: Database, name: Name, study: Study = "") -> Response:
     """The badge of an audited judge, for a README."""
     values = views_of(request).judge(connection, name, language_of(request), study)
     if values is None or not values["badge"]:

@@ -2,7 +2,7 @@
 // The list of cases of a static copy: data come as scripts, since a page opened from disk may fetch nothing.
 const list = document.getElementById("list");
 const SHAPES = { one: [0], several: [1, 2], choice: [1], ranking: [2] };
-const FAULTS = ["none", "refused", "unreadable", "recused"];
+const FAULTS = ["none", "refused", "unreadable", "abstained"];
 const FLAGS = ["split", "swapped", "met", "opposed", "both", "again", "decided", "clear"];
 const PAGE = 30;
 const wanted = Object.fromEntries([...new URLSearchParams(location.search)].map(([name, value]) => [name, value.trim()]).filter(([, value]) => value));

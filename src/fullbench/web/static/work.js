@@ -139,7 +139,7 @@
     votes.remove(mine + "draft." + fields.lease);
     if (fields.replaces === "0") count(1);
     const chosen = task().dataset.quick && one.querySelector("input[name=best]:checked + .point");
-    if (chosen && !fields.recused) offerUndo(chosen.firstChild.textContent.trim(), fields.lease);
+    if (chosen && !fields.abstained) offerUndo(chosen.firstChild.textContent.trim(), fields.lease);
     if (words.change) {
       await send();
       if (!queue().length) location.assign(base);

@@ -1,6 +1,6 @@
-"""The interface's words. The English sentence is the key; `zh_*.json` hold the Chinese ones.
+"""Translations of the interface. The English sentence is the key; `zh_*.json` contain the Chinese sentences.
 
-What tables, charts and errors say comes as notes, which know their ids; these have their words in `reports.words`.
+Texts of tables, charts and errors are notes with ids. Their translations are in `reports.words`.
 """
 
 from __future__ import annotations
@@ -11,43 +11,44 @@ from pathlib import Path
 from typing import Any
 
 from fullbench.core.note import Note
-from fullbench.reports.words import LANGUAGES, Language, messages
+from fullbench.reports.words import LANGUAGES, Language, language_messages
 
-__all__ = ["LANGUAGES", "Language", "chinese", "key", "preferred", "translate"]
+__all__ = ["LANGUAGES", "Language", "chinese_translations", "key", "preferred_language", "translate_sentence"]
 
 _FOLDER = Path(__file__).parent
 
 
 def key(sentence: str) -> str:
-    """Marks a sentence in Python code that is translated where it is shown; a test finds it by this name."""
+    """Mark a sentence in Python code for translation. A test finds such sentences by this name."""
     return sentence
 
 
 @cache
-def chinese() -> dict[str, str]:
-    """All translations; the same key in two files must say the same."""
-    merged: dict[str, str] = {}
+def chinese_translations() -> dict[str, str]:
+    """Return all Chinese translations. A key in two files must have the same translation."""
+    translations: dict[str, str] = {}
     for path in sorted(_FOLDER.glob("zh_*.json")):
-        merged |= json.loads(path.read_text(encoding="utf-8"))
-    return merged
+        translations |= json.loads(path.read_text(encoding="utf-8"))
+    return translations
 
 
-def translate(language: Language, sentence: str, **values: Any) -> str:
-    """The sentence in that language, `{names}` filled in; one that has no translation stays English.
+def translate_sentence(language: Language, sentence: str, **values: Any) -> str:
+    """Translate a sentence and fill in its `{names}`. Without a translation it stays English.
 
-    >>> translate("en", "Signed in as {name}", name="安")
+    >>> translate_sentence("en", "Signed in as {name}", name="安")
     'Signed in as 安'
     """
     if isinstance(sentence, Note):
-        return sentence.said_in(messages(language))
-    shown = sentence if language == "en" else chinese().get(sentence, sentence)
-    return shown.format(**values) if values else shown
+        return sentence.translate_with(language_messages(language))
+    text = sentence if language == "en" else chinese_translations().get(sentence, sentence)
+    return text.format(**values) if values else text
 
 
-def preferred(header: str) -> Language:
-    """The language that a browser asks for (`Accept-Language`), as far as we have it.
+def preferred_language(header: str) -> Language:
+    """Return the best supported language for an `Accept-Language` header.
 
-    >>> preferred("fr;q=0.9, zh-CN;q=0.8, en;q=0.5"), preferred("de"), preferred("zh;q=0, en")
+    >>> (preferred_language("fr;q=0.9, zh-CN;q=0.8, en;q=0.5"), preferred_language("de"),
+    ...  preferred_language("zh;q=0, en"))
     ('zh', 'en', 'en')
     """
     wishes: list[tuple[float, int, Language]] = []

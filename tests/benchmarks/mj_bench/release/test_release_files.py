@@ -8,7 +8,7 @@ import pytest
 
 from fullbench.benchmarks.mj_bench.release.release_files import Release
 from fullbench.benchmarks.mj_bench.reproduce import all_cells, genai_bench_votes
-from fullbench.benchmarks.mj_bench.reproduce.all_cells import cells
+from fullbench.benchmarks.mj_bench.reproduce.all_cells import mj_bench_cells
 from fullbench.errors import InputError
 
 FILES = {
@@ -41,7 +41,7 @@ def folder(tmp_path):
 
 
 def values(folder) -> dict[str, float]:
-    return {cell.id: cell.value for cell in cells(Release.read(folder))}
+    return {cell.id: cell.value for cell in mj_bench_cells(Release.read(folder))}
 
 
 def test_a_small_release_gives_the_cells_it_allows(folder):
@@ -55,7 +55,7 @@ def test_a_small_release_gives_the_cells_it_allows(folder):
     assert found["pickapic/blipscore/acc_no_human_tie"] == 100.0
     assert found["alignment/count/action"] == 1
     assert not [name for name in found if "pickscore" in name]
-    assert all_cells.mj_bench(folder).tables[0].rows
+    assert all_cells.reproduce_mj_bench(folder).tables[0].rows
 
 
 def test_words_of_the_scale_are_read_as_the_judge_wrote_them(folder):
@@ -113,7 +113,9 @@ def test_votes_of_a_small_genai_bench(tmp_path):
         "image_generation,1,tievote,[[A=B]],OTHER:[[Tie]]\n"
         "image_generation,2,rightvote,[[A>B]],[[B>A]]\n"
     )
-    found = {cell.id: cell.value for cell in genai_bench_votes.cells(genai_bench_votes.read(tmp_path))}
+    found = {
+        cell.id: cell.value for cell in genai_bench_votes.genai_bench_cells(genai_bench_votes.read_votes(tmp_path))
+    }
     assert found == {
         "image_generation/one/accuracy": 66.666667,
         "image_generation/one/acc_decided": 50.0,
@@ -126,4 +128,4 @@ def test_votes_of_a_small_genai_bench(tmp_path):
     }
     (tmp_path / "votes.csv").write_text("task,idx,human_vote,one\nimage_generation,0,maybe,[[A>B]]\n")
     with pytest.raises(InputError, match=r"votes.csv:2: 'human_vote' must be one of leftvote"):
-        genai_bench_votes.read(tmp_path)
+        genai_bench_votes.read_votes(tmp_path)

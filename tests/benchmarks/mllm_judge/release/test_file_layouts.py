@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fullbench.benchmarks.mllm_judge.release import file_layouts
-from fullbench.benchmarks.mllm_judge.release.file_layouts import Line, Rulings
+from fullbench.benchmarks.mllm_judge.release.file_layouts import Line, VerdictReader
 from fullbench.benchmarks.mllm_judge.release.oddities import Oddities
 from fullbench.benchmarks.mllm_judge.release.release_row import Row, Task
 from fullbench.errors import InputError
@@ -24,26 +24,26 @@ BATCHED = {**COMMON, "answers": ANSWER}
 RESULT = {"name": "gpt4", "judge": "4", "analysis": "Judgement: [[4]]"}
 EVALUATED = {**REVIEW, "name": "gemini", "judge_evaluator": "CABD", "judge": "[[C]]"}
 FOUR = {f"answer{place}": answer for place, answer in enumerate(ANSWER)}
-LINES: list[tuple[Task, Rulings, dict[str, Any]]] = [
-    ("score", file_layouts.people, {**SCORED, "Human_answer": 3}),
-    ("score", file_layouts.judge, {**SCORED, "result": RESULT}),
-    ("score", file_layouts.judge, {**SCORED, "result": {"name": "CogVLM", "jduge": 4, "oral": "4"}}),
+LINES: list[tuple[Task, VerdictReader, dict[str, Any]]] = [
+    ("score", file_layouts.read_people_label, {**SCORED, "Human_answer": 3}),
+    ("score", file_layouts.read_judge_verdict, {**SCORED, "result": RESULT}),
+    ("score", file_layouts.read_judge_verdict, {**SCORED, "result": {"name": "CogVLM", "jduge": 4, "oral": "4"}}),
     (
         "score",
-        file_layouts.judged_and_labelled,
+        file_layouts.read_reviewed_verdict,
         {**SCORED, "Human_answer": 3, "result": RESULT, "evaluator": {**REVIEW, "judge_Evaluator": 4}},
     ),
-    ("pair", file_layouts.people, {**PAIRED, "human": "c"}),
+    ("pair", file_layouts.read_people_label, {**PAIRED, "human": "c"}),
     (
         "pair",
-        file_layouts.two_judges,
+        file_layouts.read_two_judges,
         {**PAIRED, "result1": {**RESULT, "judge": "A"}, "result2": {**RESULT, "judge": "B"}},
     ),
-    ("batch", file_layouts.people, {**BATCHED, "human_answer": "CABD"}),
-    ("batch", file_layouts.ranked_and_labelled, {**BATCHED, "human_answer": "CABD", "evaluator": EVALUATED}),
+    ("batch", file_layouts.read_people_label, {**BATCHED, "human_answer": "CABD"}),
+    ("batch", file_layouts.read_reviewed_ranking, {**BATCHED, "human_answer": "CABD", "evaluator": EVALUATED}),
     (
         "batch",
-        file_layouts.two_judges,
+        file_layouts.read_two_judges,
         {**COMMON, **FOUR, "result2": {"name": "gpt4", "analysis": "[[B], [A], [C], [D]]"}},
     ),
 ]
@@ -54,16 +54,16 @@ JSON = st.recursive(
 )
 
 
-def read(task: Task, rulings: Rulings, values: dict[str, Any]) -> Row:
-    return file_layouts.row(Line("file", "file.jsonl.gz", 12, values, Oddities()), task, rulings)
+def read(task: Task, rulings: VerdictReader, values: dict[str, Any]) -> Row:
+    return file_layouts.parse_row(Line("file", "file.jsonl.gz", 12, values, Oddities()), task, rulings)
 
 
 @pytest.mark.parametrize(("task", "rulings", "values"), LINES)
-def test_a_released_line_is_read(task: Task, rulings: Rulings, values: dict[str, Any]):
+def test_a_released_line_is_read(task: Task, rulings: VerdictReader, values: dict[str, Any]):
     found = read(task, rulings, values)
     assert found.item_id == f"{task}-7"
-    assert found.given
-    assert all(given.ruling for given in found.given)
+    assert found.verdicts
+    assert all(given.verdict_text for given in found.verdicts)
 
 
 def places(value: Any, path: tuple[Any, ...] = ()):
@@ -94,7 +94,7 @@ def test_a_spoiled_line_is_read_or_refused_in_one_sentence(data: st.DataObject):
         assert "\n" not in outcome
 
 
-def tried(task: Task, rulings: Rulings, values: dict[str, Any]) -> Row | str:
+def tried(task: Task, rulings: VerdictReader, values: dict[str, Any]) -> Row | str:
     try:
         return read(task, rulings, values)
     except InputError as error:
@@ -103,14 +103,14 @@ def tried(task: Task, rulings: Rulings, values: dict[str, Any]) -> Row | str:
 
 def test_a_file_of_another_task_is_told_apart():
     with pytest.raises(InputError, match="laid out for the task 'pair'"):
-        read("score", file_layouts.people, {**PAIRED, "human": "A"})
+        read("score", file_layouts.read_people_label, {**PAIRED, "human": "A"})
 
 
 def test_a_model_beside_itself_gets_a_name_of_its_own():
-    found = read("pair", file_layouts.people, {**PAIRED, "answer2": ANSWER[0], "human_answer": "B"})
+    found = read("pair", file_layouts.read_people_label, {**PAIRED, "answer2": ANSWER[0], "human_answer": "B"})
     assert found.contestants == ("llava", "llava#2")
 
 
 def test_a_nested_answer_is_read():
-    found = read("score", file_layouts.people, {**COMMON, "score_id": 3, "answer": ANSWER[2], "human": "5"})
-    assert (found.contestants, found.given[0].ruling) == (("gpt4",), "5")
+    found = read("score", file_layouts.read_people_label, {**COMMON, "score_id": 3, "answer": ANSWER[2], "human": "5"})
+    assert (found.contestants, found.verdicts[0].verdict_text) == (("gpt4",), "5")

@@ -17,8 +17,8 @@ from fullbench.benchmarks.mllm_judge.release import load_release as files
 from fullbench.benchmarks.mllm_judge.release.file_layouts import Line
 from fullbench.benchmarks.mllm_judge.release.load_release import FILES, Release
 from fullbench.benchmarks.mllm_judge.release.oddities import Oddities
-from fullbench.benchmarks.mllm_judge.release.release_as_record import assemble
-from fullbench.benchmarks.mllm_judge.reproduce.all_cells import cells
+from fullbench.benchmarks.mllm_judge.release.release_as_record import assemble_record
+from fullbench.benchmarks.mllm_judge.reproduce.all_cells import paper_cells
 from fullbench.errors import InputError
 from tests.benchmarks.pairwise_releases.test_mllm_judge import DATA, needs_data
 from tests.making import png
@@ -71,7 +71,7 @@ def test_every_native_file_is_read(release: Release):
         files.LLAVA: 1015,
     }
     assert release.instructions == 3400
-    assert len(release.scored) == 5719
+    assert len(release.third_party_scores) == 5719
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_what_is_odd_is_counted(release: Release, file: str, words: str, times: 
 
 
 def test_a_glued_ruling_is_read_from_the_words(release: Release):
-    odd = [row for row in release.rows[files.COGVLM_FIRST] if row.given[0].ruling == ""]
+    odd = [row for row in release.rows[files.COGVLM_FIRST] if row.verdicts[0].verdict_text == ""]
     assert not odd
 
 
@@ -196,8 +196,8 @@ def test_the_samples_of_the_full_download_are_read():
         task, how = (final if "Benchmark" in path.parts else whole)[path.stem]
         if "step3" in path.parts:
             task, how = files.WHOLE_RUNS["/".join(path.parts[-3:]).removesuffix(".jsonl")]
-        found = file_layouts.row(Line(str(path), str(path), 1, sample["row"], Oddities()), task, how)
-        assert found.given[0].ruling
+        found = file_layouts.parse_row(Line(str(path), str(path), 1, sample["row"], Oddities()), task, how)
+        assert found.verdicts[0].verdict_text
         read += 1
     assert read == 19
 
@@ -216,7 +216,7 @@ def test_a_whole_run_is_joined_by_item_and_names_and_turned(copy: Path):
     path.parent.mkdir(parents=True)
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     release = Release.read(copy)
-    made = {cell.id: cell for cell in cells(release)}
+    made = {cell.id: cell for cell in paper_cells(release)}
     mine = [cell for name, cell in made.items() if name.startswith("GPT-4V/pair/") and name not in KNOWN]
     assert sum(cell.n for cell in mine) > 900
     assert {cell.value["accuracy_with_tie"] for cell in mine} == {1.0}
@@ -233,7 +233,7 @@ def test_a_picture_is_what_its_bytes_say(copy: Path):
     (copy / "image").mkdir()
     (copy / "image" / "100.jpg").write_bytes(png())
     release = Release.read(copy)
-    found = assemble(release).items["score-100"]
+    found = assemble_record(release).items["score-100"]
     assert [picture.media for picture in found.pictures] == ["image/png"]
     assert release.oddities.counts["image", "a picture called .jpg is image/png: taken for what it is"] == 1
 
@@ -247,5 +247,5 @@ def test_very_few_rows_give_fewer_cells_and_no_crash(tmp_path: Path, rows: int):
         target.write_bytes(gzip.compress(b"\n".join(kept) + b"\n"))
     made = mllm_judge.reproduce(tmp_path)
     assert all(cell.n > 0 or "human_review" in cell.id for cell in made.cells)
-    assert [cell.shown for cell in made.cells]
+    assert [cell.table_value for cell in made.cells]
     assert mllm_judge.tables(mllm_judge.record(tmp_path))

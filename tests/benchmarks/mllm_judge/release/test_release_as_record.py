@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from fullbench.analysis.agreement.judges_with_people import by_tag, meet, order
+from fullbench.analysis.agreement.judges_with_people import compare_with_people, groups_by_tag, ranking_letters
 from fullbench.benchmarks.mllm_judge import reviews_of_verdicts
 from fullbench.benchmarks.mllm_judge.bench import mllm_judge
 from fullbench.benchmarks.mllm_judge.release import load_release as files
 from fullbench.benchmarks.mllm_judge.release.load_release import THIRD_PARTY, Release
-from fullbench.benchmarks.mllm_judge.release.release_as_record import assemble, released_items
-from fullbench.benchmarks.mllm_judge.release.release_row import marks, trimmed, written
-from fullbench.benchmarks.mllm_judge.reproduce.all_cells import cells
+from fullbench.benchmarks.mllm_judge.release.release_as_record import assemble_record, released_items
+from fullbench.benchmarks.mllm_judge.release.release_row import parse_marks, spell_marks, trim_ranking
+from fullbench.benchmarks.mllm_judge.reproduce.all_cells import paper_cells
 from fullbench.core.record import Record
 from fullbench.stats.agreement.ranking_agreement import edit_distance
-from fullbench.studies.exchange.export_record import export
+from fullbench.studies.exchange.export_record import export_study
 from tests.benchmarks.pairwise_releases.test_mllm_judge import DATA, needs_data
 
 
@@ -28,7 +28,7 @@ def release() -> Release:
 
 @pytest.fixture(scope="module")
 def record(release: Release) -> Record:
-    return assemble(release)
+    return assemble_record(release)
 
 
 @needs_data
@@ -51,12 +51,12 @@ def test_no_verdict_is_there_twice(record: Record):
 @pytest.mark.parametrize("judge", THIRD_PARTY)
 def test_the_record_gives_the_cells_of_later_judges(judge: str, release: Release, record: Record):
     """Two ways through the code, one of them by items and contestants, agree on every data set."""
-    made = {cell.id: cell for cell in cells(release) if cell.id.startswith(f"{judge}/")}
-    met = meet(record.where(lambda verdict: verdict.judge in {judge, "human"}))
-    groups = by_tag(record, "dataset")
+    made = {cell.id: cell for cell in paper_cells(release) if cell.id.startswith(f"{judge}/")}
+    met = compare_with_people(record.where(lambda verdict: verdict.judge in {judge, "human"}))
+    groups = groups_by_tag(record, "dataset")
     rows: dict[str, list[tuple[float, float]]] = {}
-    for pairing in met.of(judge, "scores"):
-        rows.setdefault(next(iter(groups(pairing.verdict))), []).append((pairing.marks[0], pairing.other[0]))
+    for pairing in met.pairings(judge, "scores"):
+        rows.setdefault(next(iter(groups(pairing.verdict))), []).append((pairing.marks[0], pairing.other_marks[0]))
     assert len(rows) == 14
     for dataset, pairs in rows.items():
         value = made[f"{judge}/score/{dataset}"].value
@@ -67,10 +67,12 @@ def test_the_record_gives_the_cells_of_later_judges(judge: str, release: Release
 @needs_data
 def test_the_record_gives_llavas_trimmed_distances(release: Release, record: Record):
     """But for the few labels that are incomplete: people's verdict is set aside there, the cell counts it."""
-    made = {cell.id: cell for cell in cells(release)}
+    made = {cell.id: cell for cell in paper_cells(release)}
     rows: dict[str, list[float]] = {}
-    for p in meet(record).of("LLaVA-1.5-13b", "rankings"):
-        rows.setdefault(record.tag(p.verdict, "dataset"), []).append(edit_distance(order(p.marks), order(p.other)))
+    for p in compare_with_people(record).pairings("LLaVA-1.5-13b", "rankings"):
+        rows.setdefault(record.tag(p.verdict, "dataset"), []).append(
+            edit_distance(ranking_letters(p.marks), ranking_letters(p.other_marks))
+        )
     same = 0
     for dataset, distances in rows.items():
         value = made[f"LLaVA-1.5-13b/batch/{dataset}"].value
@@ -85,7 +87,7 @@ def test_the_record_gives_llavas_trimmed_distances(release: Release, record: Rec
 def test_pairs_meet_whatever_order_they_were_shown_in(record: Record):
     flipped = [
         p
-        for p in meet(record).of("GPT-4V", "pairs")
+        for p in compare_with_people(record).pairings("GPT-4V", "pairs")
         if p.verdict.contestants not in {v.contestants for v in record.where(judge="human", item=p.verdict.item)}
     ]
     assert len(flipped) > 10
@@ -96,7 +98,7 @@ def test_pairs_meet_whatever_order_they_were_shown_in(record: Record):
             if sorted(verdict.contestants) == sorted(pairing.verdict.contestants)
         )
         named = dict(zip(human.contestants, human.marks or (), strict=True))
-        assert pairing.other == tuple(named[name] for name in pairing.verdict.contestants)
+        assert pairing.other_marks == tuple(named[name] for name in pairing.verdict.contestants)
 
 
 @needs_data
@@ -117,7 +119,7 @@ def test_items_carry_data_set_abilities_and_pictures(record: Record):
 
 @needs_data
 def test_reviews_of_the_good_subset(record: Record):
-    table, *_ = reviews_of_verdicts.tables(record)
+    table, *_ = reviews_of_verdicts.review_tables(record)
     found = {(row[0], row[1]): row[2] for row in table.rows}
     assert found["GPT-4V", "choice+tie"].value == 1.0
     assert found["GPT-4V", "score:1-5"].n == 114
@@ -126,7 +128,7 @@ def test_reviews_of_the_good_subset(record: Record):
 
 @needs_data
 def test_an_exported_release_comes_back_whole(record: Record, tmp_path: Path):
-    counts = export(record, tmp_path / "all", benchmark="mllm-as-a-judge")
+    counts = export_study(record, tmp_path / "all", benchmark="mllm-as-a-judge")
     again = mllm_judge.record(tmp_path / "all")
     known = {item.id for item in released_items(record)}
     mine = [v for v in record if v.item in known or reviews_of_verdicts.is_review(v)]
@@ -154,14 +156,14 @@ def test_every_conflict_is_counted(release: Release, record: Record):
     [("score", "1", 1), ("score", "5", 1), ("pair", "A", 2), ("pair", "C", 2), ("batch", "DBCA", 4)],
 )
 def test_a_ruling_is_written_as_it_was_read(task, ruling, n):
-    assert written(task, marks(task, ruling, n)) == ruling
+    assert spell_marks(task, parse_marks(task, ruling, n)) == ruling
 
 
 @pytest.mark.parametrize(("ruling", "n"), [("", 4), ("CBAB", 4), ("CA", 4), ("DDDA", 4)])
 def test_what_ranks_nothing_is_no_verdict(ruling, n):
-    assert marks("batch", ruling, n) is None
+    assert parse_marks("batch", ruling, n) is None
 
 
 def test_letters_without_an_answer_are_left_out():
-    assert trimmed("DCAB", 3) == "CAB"
-    assert marks("batch", "DCAB", 3) == (2.0, 1.0, 3.0)
+    assert trim_ranking("DCAB", 3) == "CAB"
+    assert parse_marks("batch", "DCAB", 3) == (2.0, 1.0, 3.0)

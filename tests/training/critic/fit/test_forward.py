@@ -7,9 +7,9 @@ import random
 import pytest
 
 from fullbench.training.critic.data.encoding import Example, Piece
-from fullbench.training.critic.data.tensors import collate
+from fullbench.training.critic.data.tensors import collate_batch
 from fullbench.training.critic.fit import forward
-from fullbench.training.critic.fit.objectives import Words
+from fullbench.training.critic.fit.objectives import TokenObjective
 from fullbench.training.critic.fit.training_loop import Loop
 from fullbench.training.critic.training_settings import Settings
 from tests.training.critic import tiny
@@ -52,9 +52,9 @@ def test_the_loss_and_its_gradient_are_those_of_transformers_whatever_a_model_do
     monkeypatch.setattr(forward, "CHUNK", 7)
     ours, theirs = model(kind), model(kind)
     some = examples()
-    batch = collate(some, [[0, 1, 2, 3], [4, 5], [6, 7, 8]], packed=True, pad=0)
+    batch = collate_batch(some, [[0, 1, 2, 3], [4, 5], [6, 7, 8]], is_packed=True, pad=0)
     assert forward.has_plain_head(ours) is KINDS[kind][0]
-    Words().total(ours, batch).backward()
+    TokenObjective().total(ours, batch).backward()
     expected = 0.0
     for example in some:
         piece = example.pieces[0]
@@ -64,7 +64,7 @@ def test_the_loss_and_its_gradient_are_those_of_transformers_whatever_a_model_do
         loss = theirs(input_ids=ids, labels=labels).loss * piece.targets
         loss.backward()
         expected += float(loss.detach())
-    assert float(Words().total(ours, batch).detach()) == pytest.approx(expected, rel=1e-4)
+    assert float(TokenObjective().total(ours, batch).detach()) == pytest.approx(expected, rel=1e-4)
     for (name, one), (_, two) in zip(ours.named_parameters(), theirs.named_parameters(), strict=True):
         assert torch.allclose(one.grad, two.grad, rtol=1e-3, atol=1e-4), name
 
@@ -72,8 +72,8 @@ def test_the_loss_and_its_gradient_are_those_of_transformers_whatever_a_model_do
 def test_a_block_mask_shows_a_token_its_own_piece_up_to_itself():
     from torch.nn.attention.flex_attention import create_mask
 
-    batch = collate(examples(), [[0, 1, 2], [3, 4]], packed=True, pad=0, width=384)
-    mask = forward.block_mask(batch.positions, compiled=False)
+    batch = collate_batch(examples(), [[0, 1, 2], [3, 4]], is_packed=True, pad=0, width=384)
+    mask = forward.block_mask(batch.positions, is_compiled=False)
     rows, width = batch.positions.shape
     assert width == 384
     seen = create_mask(mask.mask_mod, rows, 1, width, width, device="cpu")[:, 0]
@@ -95,7 +95,9 @@ def test_compiled_layers_give_the_losses_of_plain_ones():
     def losses(compiled: bool) -> list[float]:
         from fullbench.training.critic.fit.distributed import Processes
 
-        loop = Loop(model("Qwen2").to("cuda:0"), Words(), examples(36), settings, processes=Processes(device="cuda:0"))
+        loop = Loop(
+            model("Qwen2").to("cuda:0"), TokenObjective(), examples(36), settings, processes=Processes(device="cuda:0")
+        )
         if compiled:
             loop.compile()
         return [float(loop.step(step)[0]) for step in range(6)]
@@ -105,9 +107,9 @@ def test_compiled_layers_give_the_losses_of_plain_ones():
 
 def test_long_runs_on_a_gpu_are_compiled_and_short_ones_or_others_are_not():
     packed = Settings(pack=True)
-    assert packed.compiled(True, 10**8)
-    assert not packed.compiled(True, 10**6)
-    assert not packed.compiled(False, 10**8)
-    assert not Settings().compiled(True, 10**8)
-    assert Settings(pack=True, compile="always").compiled(True, 1)
-    assert not Settings(pack=True, compile="never").compiled(True, 10**8)
+    assert packed.should_compile(True, 10**8)
+    assert not packed.should_compile(True, 10**6)
+    assert not packed.should_compile(False, 10**8)
+    assert not Settings().should_compile(True, 10**8)
+    assert Settings(pack=True, compile="always").should_compile(True, 1)
+    assert not Settings(pack=True, compile="never").should_compile(True, 10**8)

@@ -15,12 +15,12 @@ import pytest
 
 from fullbench import Case, Item, Response, Score
 from fullbench.errors import InputError
-from fullbench.models.local.transformers_model import TransformersModel, tokenize
-from fullbench.studies.judge_and_model_specs import judge as judge_of
-from fullbench.training.critic.data.encoding import Encoder, encode, micro_batches
-from fullbench.training.critic.data.prompts import Asking
-from fullbench.training.critic.data.scored_answers import Scored
-from fullbench.training.critic.fit.objectives import Number, Preference, Words
+from fullbench.models.local.transformers_model import TransformersModel, tokenize_turns
+from fullbench.studies.judge_and_model_specs import judge_from_spec as judge_of
+from fullbench.training.critic.data.encoding import Encoder, encode_answers, micro_batches
+from fullbench.training.critic.data.prompts import PromptSettings
+from fullbench.training.critic.data.scored_answers import ScoredAnswer
+from fullbench.training.critic.fit.objectives import PreferenceObjective, ScoreObjective, TokenObjective
 from fullbench.training.critic.fit.training_loop import Loop
 from fullbench.training.critic.training_settings import Settings
 from tests.ports import free_port
@@ -29,7 +29,7 @@ from tests.training.critic.making import files, options
 
 pytestmark = pytest.mark.slow
 torch, transformers = tiny.torch, tiny.transformers
-ASKING = Asking("plain", "score:1-5", "en", reference=False, template=tiny.WORDING)
+ASKING = PromptSettings("plain", "score:1-5", "en", reference=False, template=tiny.WORDING)
 PLAIN = ["--manner", "plain", "--language", "en", "--ballot", "score:1-5"]
 FEW = Settings(epochs=2, batch=8, micro=3, lr=3e-3, source=200, target=20, warmup=0.1)
 
@@ -47,14 +47,14 @@ def base(tmp_path_factory):
     return tiny.model(tmp_path_factory.mktemp("base") / "base")
 
 
-def scored(count: int = 20) -> list[Scored]:
+def scored(count: int = 20) -> list[ScoredAnswer]:
     made = []
     for number in range(count):
         item = Item.ask(f"i{number}", f"what colour is square {number}?")
         good = number % 2 == 0
         text = ("good right answer " if good else "bad wrong ") + "red " * (number % 7)
         case = Case(item, (Response.say(item.id, "c", text),), Score(1, 5))
-        made.append(Scored(case, 5.0 if good else 1.0, "", "train"))
+        made.append(ScoredAnswer(case, 5.0 if good else 1.0, "", "train"))
     return made
 
 
@@ -66,8 +66,8 @@ def loaded(base: Path, kind: str = "AutoModelForCausalLM", **how):
 
 def loop(base: Path, settings: Settings = FEW, **more) -> Loop:
     model, words = loaded(base)
-    examples = encode(Encoder(words, ASKING, settings.source, settings.target), scored(), settings)
-    return Loop(model, more.pop("objective", Words()), examples, settings, words.pad_token_id, **more)
+    examples = encode_answers(Encoder(words, ASKING, settings.source, settings.target), scored(), settings)
+    return Loop(model, more.pop("objective", TokenObjective()), examples, settings, words.pad_token_id, **more)
 
 
 def test_the_loss_is_on_the_ruling_alone_and_is_the_one_transformers_computes(base):
@@ -79,9 +79,9 @@ def test_the_loss_is_on_the_ruling_alone_and_is_the_one_transformers_computes(ba
     made.model.eval()
     with torch.no_grad():
         theirs = made.model(input_ids=ids, labels=labels).loss
-        from fullbench.training.critic.data.tensors import collate
+        from fullbench.training.critic.data.tensors import collate_batch
 
-        batch = collate([one], [[0]], packed=False, pad=0)
+        batch = collate_batch([one], [[0]], is_packed=False, pad=0)
         ours = made.objective.total(made.model, batch) / made.objective.count([one])
     assert float(ours) == pytest.approx(float(theirs), abs=1e-5)
     words = made.examples[3].pieces[0]
@@ -110,16 +110,16 @@ def test_packing_fills_rows_and_keeps_every_example(base):
 
 
 def test_a_packed_answer_does_not_see_its_neighbours(base):
-    from fullbench.training.critic.data.tensors import collate
-    from fullbench.training.critic.fit.forward import logits_of
+    from fullbench.training.critic.data.tensors import collate_batch
+    from fullbench.training.critic.fit.forward import target_logits
 
     made = loop(base)
     made.model.eval()
-    alone = collate(made.examples[:1], [[0]], packed=False, pad=0)
-    beside = collate(made.examples[:3], [[2, 0, 1]], packed=True, pad=0)
+    alone = collate_batch(made.examples[:1], [[0]], is_packed=False, pad=0)
+    beside = collate_batch(made.examples[:3], [[2, 0, 1]], is_packed=True, pad=0)
     with torch.no_grad():
-        one = logits_of(made.model, alone)
-        both = logits_of(made.model, beside)
+        one = target_logits(made.model, alone)
+        both = target_logits(made.model, beside)
     size = made.examples[2].pieces[0].targets
     assert torch.allclose(both[size : size + len(one)], one, atol=1e-5)
 
@@ -140,7 +140,7 @@ def test_a_number_is_learned_and_comes_back_from_the_folder(base, tmp_path):
     shown = [
         Case(item, (Response.say("n", "x", text),), Score(1, 5)) for text in ("good right answer 7", "bad wrong 坏 7")
     ]
-    assert [verdict.marks for verdict in judge.hear(shown)] == [(5.0,), (1.0,)]
+    assert [verdict.marks for verdict in judge.judge(shown)] == [(5.0,), (1.0,)]
 
 
 def taught(base: Path, folder: Path, *more: str) -> list[str]:
@@ -166,7 +166,7 @@ def test_words_are_learned_and_the_folder_is_a_judge(base, tmp_path):
     assert judge.name == after
     item = Item.ask("n", "图片 7: what colour is square 7?")
     case = Case(item, (Response.say("n", "x", "good right answer 7"),), Score(1, 5))
-    assert next(iter(judge.hear([case]))).marks == (5.0,)
+    assert next(iter(judge.judge([case]))).marks == (5.0,)
 
 
 def test_adapters_learn_and_are_merged_into_a_model_that_loads_without_them(base, tmp_path):
@@ -300,20 +300,20 @@ def test_a_sharded_run_that_was_stopped_goes_on_with_the_losses_it_would_have_ha
 
 
 def test_one_process_has_nothing_to_shard(base):
-    from fullbench.training.critic.fit.distributed import Processes, shard
+    from fullbench.training.critic.fit.distributed import Processes, shard_model
 
     with pytest.raises(InputError, match="accelerate launch"):
-        shard(loaded(base)[0], Processes())
+        shard_model(loaded(base)[0], Processes())
 
 
 def test_a_run_that_an_earlier_version_began_goes_on(tmp_path):
-    from fullbench.training.critic.fit.checkpoints import Kept
+    from fullbench.training.critic.fit.checkpoints import RunFolder
 
     earlier = {name: value for name, value in FEW.values.items() if name not in {"compile", "shard"}}
-    Kept(tmp_path).claim(earlier)
-    Kept(tmp_path).claim(FEW.values)
+    RunFolder(tmp_path).claim(earlier)
+    RunFolder(tmp_path).claim(FEW.values)
     with pytest.raises(InputError, match="shard differ"):
-        Kept(tmp_path).claim({**FEW.values, "shard": True})
+        RunFolder(tmp_path).claim({**FEW.values, "shard": True})
 
 
 def test_a_long_answer_is_cut_and_counted_never_silently(base):
@@ -322,10 +322,10 @@ def test_a_long_answer_is_cut_and_counted_never_silently(base):
     item = Item.ask("i", "what colour?")
     short = Case(item, (Response.say("i", "c", "good"),), Score(1, 5))
     long = Case(item, (Response.say("i", "c", "很好 good " * 200),), Score(1, 5))
-    assert encoder.fitted(short) is short
-    assert encoder.cut == 0
-    cut = encoder.fitted(long)
-    assert encoder.cut == 1
+    assert encoder.fit_case(short) is short
+    assert encoder.cut_count == 0
+    cut = encoder.fit_case(long)
+    assert encoder.cut_count == 1
     ids = encoder.prompt(long)
     assert len(ids) <= 80
     assert long.responses[0].text.startswith(cut.responses[0].text.rstrip("\ufffd"))
@@ -346,24 +346,24 @@ def test_the_judge_says_when_it_cut_an_answer(base, tmp_path):
     Critic("sft", ASKING, 80, 8, 3.0, 1.0).write(made)
     item = Item.ask("i", "what colour?")
     case = Case(item, (Response.say("i", "c", "很好 good " * 200),), Score(1, 5))
-    verdict = next(iter(judge_of(f"trained:{made}").hear([case])))
+    verdict = next(iter(judge_of(f"trained:{made}").judge([case])))
     assert verdict.case == case.key
     assert CUT in verdict.earlier
 
 
 def test_preferences_and_numbers_count_answers_not_tokens(base):
     made = loop(base, replace(FEW, kind="dpo"))
-    assert Preference().count(made.examples) == 20
-    assert Number(3.0, 1.0).count(made.examples) == 20
+    assert PreferenceObjective().count(made.examples) == 20
+    assert ScoreObjective(3.0, 1.0).count(made.examples) == 20
     assert all(one.pieces[0].ids != one.pieces[1].ids for one in made.examples)
     assert all(one.pieces[0].start == one.pieces[1].start for one in made.examples)
 
 
 def test_generated_text_is_that_of_transformers_whatever_the_batch(base):
     model, words = loaded(base)
-    prompts = [Asking.judge(ASKING, TransformersModel(str(base))).prompt(one.case) for one in scored(5)]
+    prompts = [PromptSettings.judge(ASKING, TransformersModel(str(base))).prompt(one.case) for one in scored(5)]
     ours = [reply.text for reply in TransformersModel(str(base), batch=3, max_tokens=12).answer(prompts)]
     for prompt, text in zip(prompts, ours, strict=True):
-        ids = torch.tensor([tokenize(words, prompt.turns)])
+        ids = torch.tensor([tokenize_turns(words, prompt.turns)])
         made = model.generate(ids, max_new_tokens=12, do_sample=False, attention_mask=torch.ones_like(ids))
         assert words.decode(made[0, ids.shape[1] :], skip_special_tokens=True) == text

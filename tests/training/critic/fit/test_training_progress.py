@@ -9,9 +9,9 @@ import pytest
 from rich.console import Console
 from rich.progress import Progress, TextColumn
 
-from fullbench.reports.charts.vega_lite import chart
+from fullbench.reports.charts.vega_lite import build_chart
 from fullbench.training.critic.fit.training_progress import LineWatch, LiveWatch
-from fullbench.training.critic.loss_curve import learning
+from fullbench.training.critic.loss_curve import loss_table
 
 
 def test_lines_tell_loss_speed_and_time_left_from_the_steps_alone():
@@ -45,9 +45,9 @@ def test_the_bar_shows_the_same():
 def test_the_losses_of_a_run_are_a_table_and_a_curve(tmp_path):
     losses = [{"step": n, "loss": 3.8 / (n + 1), "lr": 1e-5, "tokens": 100 + n, "seconds": 0.5} for n in range(90)]
     (tmp_path / "run").mkdir()
-    assert learning(tmp_path) is None
+    assert loss_table(tmp_path) is None
     (tmp_path / "run" / "losses.jsonl").write_text("".join(json.dumps(line) + "\n" for line in losses))
-    table = learning(tmp_path)
+    table = loss_table(tmp_path)
     ends = table.column("step number")
     assert (len(ends), ends[-1]) == (40, 90)
     for start, end, mean, rate in zip(
@@ -61,5 +61,5 @@ def test_the_losses_of_a_run_are_a_table_and_a_curve(tmp_path):
         assert mean == pytest.approx(sum(line["loss"] for line in part) / len(part))
         assert rate == pytest.approx(sum(line["tokens"] for line in part) / (0.5 * len(part)))
     assert "90 steps in 40 rows" in table.notes[0]
-    drawn = chart(table)
+    drawn = build_chart(table)
     assert len(drawn.spec["data"]["values"]) == 40

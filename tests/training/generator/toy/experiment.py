@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 CHOICES = 8
 """Pictures among which a judge chooses."""
-MANNER = preference_tuning.Manner(way="dpo", beta=200.0, anchor=0.0, lr=1e-5, batch=256, steps=200)
+MANNER = preference_tuning.TuningSettings(way="dpo", beta=200.0, anchor=0.0, lr=1e-5, batch=256, steps=200)
 """How every copy is tuned. Learning the pictures that won alone made generators worse, whoever had judged: their own
 flaws were learned along with them. Between the best and the worst of eight the flaws cancel out."""
 TINY = Shape(width=96, depth=3, heads=4, patch=6)
@@ -61,7 +61,7 @@ class Plan:
     lr: float = 8e-4
     steps: int = 20
     processes: int = 15
-    manner: preference_tuning.Manner = MANNER
+    manner: preference_tuning.TuningSettings = MANNER
     judges: tuple[EyeJudge, ...] = JUDGES
     seed: int = 0
 
@@ -134,7 +134,7 @@ class Experiment:
             if number:
                 offer = self.offered(generator, self.new, 5_000_000 * (number + 1))
                 chosen = self.feedback(judge, offer)
-            losses += preference_tuning.tune(generator, self.base, chosen, self.plan.manner)
+            losses += preference_tuning.tune_weights(generator, self.base, chosen, self.plan.manner)
         return generator, losses, right
 
     def judged(self, judge: EyeJudge) -> dict[str, Any]:

@@ -15,8 +15,8 @@ from fullbench.core.digests import digest
 from fullbench.core.model import Prompt, Reply
 from fullbench.core.picture import Picture
 from fullbench.errors import InputError
-from fullbench.models.local.transformers_model import place
-from fullbench.models.local.weights_digest import fingerprint
+from fullbench.models.local.transformers_model import resolve_device_and_precision
+from fullbench.models.local.weights_digest import weights_fingerprint
 from fullbench.training.generator.picture_tensors import png_of
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class SheetModel:
 
     @cached_property
     def _weights(self) -> str:
-        return digest([fingerprint(self.folder / name) for name in FILES])
+        return digest([weights_fingerprint(self.folder / name) for name in FILES])
 
     @cached_property
     def name(self) -> str:
@@ -76,13 +76,13 @@ class SheetModel:
         tags = {"steps": str(generator.steps)}
         for prompt, seed, pixels in zip(group, seeds, pictures, strict=True):
             used = Usage(calls=1, seconds=spent)
-            drawn = (Picture.of(png_of(pixels)),)
+            drawn = (Picture.from_bytes(png_of(pixels)),)
             yield Reply(prompt, usage=used, stop="stop", pictures=drawn, tags={**tags, "seed": str(seed)})
 
     def load(self) -> SheetGenerator:
         """The generator, ready to draw; loaded once."""
         if self._loaded is None:
-            device, _ = place(self.device, "auto", self.name)
+            device, _ = resolve_device_and_precision(self.device, "auto", self.name)
             from tests.training.generator.toy.sheet_generator import SheetGenerator
 
             self._loaded = SheetGenerator.load(self.folder, device)

@@ -50,7 +50,7 @@ class SheetTrainee:
 def toy_trainee(model: Model, lora: int) -> trainable.Trainee:
     """Return the trainee of a toy generator, and of any other model what fullbench itself returns."""
     if not isinstance(model, SheetModel):
-        return trainable.trainee(model, lora)
+        return trainable.make_trainee(model, lora)
     if lora:
         raise InputError("the toy generator is tuned as a whole; leave out --lora")
     return SheetTrainee(model)
@@ -82,5 +82,5 @@ def toy_plugin(tmp_path_factory, monkeypatch) -> Iterator[None]:
 
 def _forget_entry_points() -> None:
     importlib.invalidate_caches()
-    plugin_entry_points._every.cache_clear()
-    plugin_entry_points.installed.cache_clear()
+    plugin_entry_points._all_entry_points.cache_clear()
+    plugin_entry_points.installed_plugins.cache_clear()

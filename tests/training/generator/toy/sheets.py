@@ -14,9 +14,9 @@ from itertools import combinations_with_replacement, product
 from typing import TYPE_CHECKING, Any, Literal
 
 from fullbench.core.digests import digest
-from fullbench.synthetic.drawing import HUES, outline
+from fullbench.synthetic.drawing import HUES, shape_outline
 from fullbench.synthetic.picture_reading import Sight, things_in
-from fullbench.synthetic.vocabulary import COLOURS, SHAPES, Colour, Shape, count_of, groups_in, listed
+from fullbench.synthetic.vocabulary import COLOURS, SHAPES, Colour, Shape, count_of, groups_in, join_phrases
 
 if TYPE_CHECKING:
     from fullbench.synthetic.picture_reading import Pixels
@@ -40,7 +40,7 @@ Kinds = Counter[tuple[Colour, Shape]]
 
 def prompt_of(kinds: Kinds) -> str:
     """What a sheet shows, in words."""
-    return listed([count_of(number, colour, shape, "en") for (colour, shape), number in kinds.items()], "en")
+    return join_phrases([count_of(number, colour, shape, "en") for (colour, shape), number in kinds.items()], "en")
 
 
 def kinds_of(prompt: str) -> Kinds:
@@ -160,7 +160,7 @@ class Painter:
 
 def _reach(shape: Shape) -> list[float]:
     """How far the outline of a shape of radius 1 is from its centre, in each direction."""
-    corners = outline(shape, 0.0, 0.0, 1.0)
+    corners = shape_outline(shape, 0.0, 0.0, 1.0)
     sides = list(zip(corners, [*corners[1:], corners[0]], strict=True))
     return [max(_crossing(2 * math.pi * step / ANGLES, *side) for side in sides) for step in range(ANGLES)]
 

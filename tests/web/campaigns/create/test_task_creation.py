@@ -27,13 +27,13 @@ from fullbench.core.digests import digest
 from fullbench.web.accounts import api_tokens, users
 from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.campaign_tables import conflicts, creation_parts, creations, slots, tasks
-from fullbench.web.campaigns.campaigns import Plan, Study
+from fullbench.web.campaigns.campaigns import Campaign, CampaignPlan
 from fullbench.web.campaigns.create import campaign_from_data, task_creation
 from fullbench.web.campaigns.create.campaign_from_data import Material
-from fullbench.web.campaigns.create.task_lists import PairSequence, tasks_of
+from fullbench.web.campaigns.create.task_lists import PairSequence, build_tasks
 from fullbench.web.campaigns.create.task_plans import TaskPlan
 from fullbench.web.campaigns.tasks.task_kinds import kind_of
-from fullbench.web.database import metadata, reading, writing
+from fullbench.web.database import metadata, read_transaction, write_transaction
 from fullbench.web.page_access import SESSION
 from tests.journeys.commands import call
 from tests.waiting import until
@@ -64,7 +64,7 @@ def zipped(names) -> bytes:
 def counts(engine) -> dict[str, int]:
     """The number of rows of every table that a study could leave something in."""
     names = ("studies", "tasks", "slots", "guidelines", "campaign_items", "conflicts", "creations", "creation_parts")
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         return {name: count_rows(connection, metadata.tables[name]) for name in names}
 
 
@@ -188,9 +188,9 @@ def test_pairs_are_counted_and_drawn_as_if_all_had_been_built(seed):
     pairs = PairSequence(by_name)
     assert (len(pairs), list(pairs), [pairs[at] for at in range(len(pairs))]) == (len(every), every, every)
     for one, other in combinations(sorted(by_name), 2):
-        assert pairs.between(other, one) == [two for two in every if [r.contestant for r in two] == [one, other]]
+        assert pairs.pairs_between(other, one) == [two for two in every if [r.contestant for r in two] == [one, other]]
     wanted = draw.randint(1, 5)
-    drawn = list(tasks_of(kind_of("pair"), "choice+tie", [item], answers, per_item=wanted, seed=seed))
+    drawn = list(build_tasks(kind_of("pair"), "choice+tie", [item], answers, per_item=wanted, seed=seed))
     lot = random.Random(digest([seed, "q"]))
     assert [one.responses for one in drawn] == (lot.sample(every, wanted) if wanted < len(every) else every)
 
@@ -201,33 +201,33 @@ def test_known_answers_count_and_a_limit_of_tasks_is_respected(tmp_path):
     for name, rows in (("items", items), ("responses", answers), ("gold", gold)):
         (tmp_path / f"{name}.jsonl").write_bytes(lines(rows).read())
     material = Material(tmp_path / "items.jsonl", (tmp_path / "responses.jsonl",), gold=tmp_path / "gold.jsonl")
-    study = Study.sketched(Plan("s", "pair"))
+    study = Campaign.from_plan(CampaignPlan("s", "pair"))
     with pytest.raises(campaign_from_data.InputError, match="would have 10 tasks; the limit is 9"):
-        campaign_from_data.planned(study, material, 9)
-    every = campaign_from_data.planned(study, material, 10)
-    assert (len(every.contents), len(every.known["gold"])) == (9, 1)
-    few = campaign_from_data.planned(study, Material(**{**vars(material), "limit": 3}), 4)
-    assert (few.contents, few.omitted.over_limit) == (every.contents[:3], 6)
+        campaign_from_data.plan_tasks(study, material, 9)
+    every = campaign_from_data.plan_tasks(study, material, 10)
+    assert (len(every.contents), len(every.known_tasks["gold"])) == (9, 1)
+    few = campaign_from_data.plan_tasks(study, Material(**{**vars(material), "limit": 3}), 4)
+    assert (few.contents, few.omitted_counts.over_limit) == (every.contents[:3], 6)
 
 
 def test_too_many_pairs_to_keep_apart_are_refused_before_they_are_built(engine, tmp_path):
     items = [{"id": f"q{number}", "question": "?", "reference": "r", "tags": {"seed": "s"}} for number in range(100)]
     (tmp_path / "items.jsonl").write_bytes(lines(items).read())
-    material = Material(tmp_path / "items.jsonl", apart_by="seed")
+    material = Material(tmp_path / "items.jsonl", conflict_tag="seed")
     with pytest.raises(campaign_from_data.InputError, match="4,950 pairs of tasks apart; the limit is 500"):
-        campaign_from_data.prepare(engine, Plan("s", "verify"), material, 100)
-    assert len(campaign_from_data.prepare(engine, Plan("s", "verify"), material, 990).pairs) == 4950
+        campaign_from_data.prepare_campaign(engine, CampaignPlan("s", "verify"), material, 100)
+    assert len(campaign_from_data.prepare_campaign(engine, CampaignPlan("s", "verify"), material, 990).pairs) == 4950
 
 
-def planned_study(engine, count: int = 40, *, draft: bool = True, **plan) -> tuple[Study, TaskPlan]:
+def planned_study(engine, count: int = 40, *, draft: bool = True, **plan) -> tuple[Campaign, TaskPlan]:
     """A study whose tasks are about to be created in batches: 3 with a known answer, and `count` to work on."""
-    wanted = Plan("large", "pair", votes=2, **plan)
+    wanted = CampaignPlan("large", "pair", votes=2, **plan)
     known = {"gold": [(pair(f"gold-{number}"), {"best": 0}) for number in range(3)]}
     task_plan = TaskPlan.from_contents(
-        Study.sketched(wanted), known.items(), [pair(f"item-{number}") for number in range(count)]
+        Campaign.from_plan(wanted), known.items(), [pair(f"item-{number}") for number in range(count)]
     )
-    with writing(engine) as connection:
-        study = campaigns.create(connection, wanted, draft=True)
+    with write_transaction(engine) as connection:
+        study = campaigns.create_campaign(connection, wanted, draft=True)
         finishing = task_creation.Finishing(not draft, [("item-0", "item-1")])
         assert task_creation.create_tasks(connection, study, task_plan, finishing) is None
     task_creation.store_large_plan(engine, study.id, task_plan)
@@ -250,54 +250,54 @@ def test_an_interrupted_creation_gives_the_same_tasks_and_lots(engine, small_bat
     monkeypatch.setattr("secrets.token_hex", lambda _: "same")
     study, _ = planned_study(engine, draft=False)
     for _ in range(4):  # each step by another process
-        assert task_creation.Run(engine, study.id).step()
-        with reading(engine) as connection:
+        assert task_creation.CreationRun(engine, study.id).step()
+        with read_transaction(engine) as connection:
             far = task_creation.progress_of(connection, study.id)
-            assert count_rows(connection, tasks) == far.created
-            assert campaigns.study(connection, study.id).stage == "creating"
+            assert count_rows(connection, tasks) == far.created_count
+            assert campaigns.get_campaign(connection, study.id).stage == "creating"
             with pytest.raises(campaign_from_data.InputError, match="still being created"):
-                campaigns.refuse_unfinished(campaigns.study(connection, study.id))
-    assert (far.created, far.total) == (24, 43)
+                campaigns.refuse_unfinished(campaigns.get_campaign(connection, study.id))
+    assert (far.created_count, far.total) == (24, 43)
     assert str(far.note) == "24 of 43 tasks created."
-    task_creation.run(engine, study.id, lambda _: False)
-    with writing(engine) as connection:
+    task_creation.run_creation(engine, study.id, lambda _: False)
+    with write_transaction(engine) as connection:
         resumed = drawn_order(connection, study.id)
-        done = campaigns.study(connection, study.id)
-        assert (done.stage, done.golds, done.conflicted) == ("open", 3, True)
+        done = campaigns.get_campaign(connection, study.id)
+        assert (done.stage, done.golds, done.has_conflicts) == ("open", 3, True)
         assert count_rows(connection, conflicts) == 2
         assert (count_rows(connection, creations), count_rows(connection, creation_parts)) == (0, 0)
         for table in reversed(metadata.sorted_tables):
             if table.name not in {"audit", "site"}:
                 connection.execute(table.delete())
-        whole = campaigns.create(connection, Plan("large", "pair", votes=2))
-        campaigns.add_known(connection, whole, [(pair(f"gold-{n}"), {"best": 0}) for n in range(3)], "gold")
-        campaigns.add(connection, whole, [pair(f"item-{number}") for number in range(40)])
+        whole = campaigns.create_campaign(connection, CampaignPlan("large", "pair", votes=2))
+        campaigns.add_known_tasks(connection, whole, [(pair(f"gold-{n}"), {"best": 0}) for n in range(3)], "gold")
+        campaigns.add_tasks(connection, whole, [pair(f"item-{number}") for number in range(40)])
         assert drawn_order(connection, whole.id) == resumed
 
 
 def test_two_processes_do_not_create_a_task_twice(engine, small_batches):
     study, plan = planned_study(engine)
-    one, other = task_creation.Run(engine, study.id), task_creation.Run(engine, study.id)
+    one, other = task_creation.CreationRun(engine, study.id), task_creation.CreationRun(engine, study.id)
     assert one.step()
     assert other.step()
     assert not one.step()  # the other one is at work
     while other.step():
         pass
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         items = [content["item"]["id"] for content in connection.execute(select(tasks.c.content)).scalars()]
         assert sorted(items) == sorted({*items})
         assert len(items) == plan.count
-        assert campaigns.study(connection, study.id).stage == "draft"
+        assert campaigns.get_campaign(connection, study.id).stage == "draft"
 
 
 def test_a_cancelled_creation_leaves_nothing(engine, small_batches):
     before = counts(engine)
     study, _ = planned_study(engine)
-    work = task_creation.Run(engine, study.id)
+    work = task_creation.CreationRun(engine, study.id)
     for _ in range(3):
         work.step()
-    with writing(engine) as connection:
-        task_creation.cancel(connection, study.id)
+    with write_transaction(engine) as connection:
+        task_creation.cancel_creation(connection, study.id)
     while work.step():
         pass
     assert counts(engine) == before
@@ -312,8 +312,8 @@ def test_a_large_study_of_the_form_the_api_and_a_pilot(app, organiser, small_bat
     assert made.status_code == 303
     page = made.headers["location"]
     until(lambda: "creation" not in (text := organiser.get(page).text) and "tasks created." not in text)
-    with reading(app.state.engine) as connection:
-        study = campaigns.named(connection, "by form")
+    with read_transaction(app.state.engine) as connection:
+        study = campaigns.campaign_by_name(connection, "by form")
     assert study.stage == "open"
     assert organiser.submit(f"{page}/pilot", {"tasks": "5"}).status_code == 303
     until(lambda: stage_of(app.state.engine, "by form (pilot)") == "pilot")
@@ -322,19 +322,19 @@ def test_a_large_study_of_the_form_the_api_and_a_pilot(app, organiser, small_bat
     shown = organiser.post("/api/v1/studies", json=wish, headers={"Authorization": f"Bearer {secret}"})
     assert shown.status_code == 201
     until(lambda: stage_of(app.state.engine, "by api") == "open")
-    with reading(app.state.engine) as connection:
+    with read_transaction(app.state.engine) as connection:
         assert count_rows(connection, tasks) == 66 + 5 + 66
 
 
 def token(app, name: str) -> str:
     user = person(app, name, "organiser")
-    with writing(app.state.engine) as connection:
-        return api_tokens.make(connection, user, "test", "write")[1]
+    with write_transaction(app.state.engine) as connection:
+        return api_tokens.create_token(connection, user, "test", "write")[1]
 
 
 def stage_of(engine, name: str) -> str:
-    with reading(engine) as connection:
-        return campaigns.named(connection, name).stage
+    with read_transaction(engine) as connection:
+        return campaigns.campaign_by_name(connection, name).stage
 
 
 class Caller:
@@ -343,8 +343,10 @@ class Caller:
     def __init__(self, live, name: str, role: str) -> None:
         self.live, self.name = live, name
         self.session = live.cookie(name, role)
-        with writing(live.engine) as connection:
-            self.secret = api_tokens.make(connection, users.login(connection, name)[0], "test", "write")[1]
+        with write_transaction(live.engine) as connection:
+            self.secret = api_tokens.create_token(
+                connection, users.find_user_for_sign_in(connection, name)[0], "test", "write"
+            )[1]
 
     def api(self, path: str, body: dict | None = None) -> dict:
         headers = {"Authorization": f"Bearer {self.secret}", "Content-Type": "application/json"}
@@ -419,10 +421,10 @@ def test_people_work_while_tasks_are_created_and_neither_a_kill_nor_a_cancel_lea
 
     again = start_live(tmp_path)
     try:
-        with reading(again.engine) as connection:
+        with read_transaction(again.engine) as connection:
             assert 0 < count_rows(connection, tasks) < 5_995 + 60
         until(lambda: stage_of(again.engine, "large") == "open")
-        with reading(again.engine) as connection:
+        with read_transaction(again.engine) as connection:
             query = select(tasks.c.id, tasks.c.content).where(tasks.c.study == study).order_by(tasks.c.place)
             rows = connection.execute(query).all()
             lots = connection.execute(

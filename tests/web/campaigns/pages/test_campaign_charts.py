@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from fullbench.stats.intervals.share_intervals import wilson
+from fullbench.stats.intervals.share_intervals import wilson_interval
 from fullbench.web.campaigns import campaigns
-from fullbench.web.campaigns.pages.campaign_charts import DAY, HOUR, WEEK, dashboard
+from fullbench.web.campaigns.pages.campaign_charts import DAY, HOUR, WEEK, build_dashboard
 from fullbench.web.campaigns.votes import task_queue, vote_storage
-from fullbench.web.campaigns.votes.task_queue import Desk
-from fullbench.web.database import writing
+from fullbench.web.campaigns.votes.task_queue import AnnotatorContext
+from fullbench.web.database import write_transaction
 from tests.browsing import PATIENCE
 from tests.web.campaigns.conftest import pair
 from tests.web.campaigns.votes.test_vote_quality import votes
@@ -25,22 +25,22 @@ def at(times, given):
 
 def test_votes_are_counted_by_day_and_days_without_votes_are_there():
     given = at([0, DAY, DAY + 5, 3 * DAY], votes(ann="AABB"))
-    steps = dashboard(given, [], {}).steps
+    steps = build_dashboard(given, [], {}).steps
     assert [(step.name, step.votes) for step in steps] == [
         ("1970-01-01", 1), ("1970-01-02", 2), ("1970-01-03", 0), ("1970-01-04", 1),
     ]  # fmt: skip
-    assert dashboard([], [], {}).steps == ()
+    assert build_dashboard([], [], {}).steps == ()
 
 
 @pytest.mark.parametrize(("span", "count"), [(5 * HOUR, 6), (5 * DAY, 6), (40 * WEEK, 41), (200 * WEEK, 201)])
 def test_the_steps_of_time_fit_the_span(span, count):
-    assert len(dashboard(at([0, span], votes(ann="AB")), [], {}).steps) == count
+    assert len(build_dashboard(at([0, span], votes(ann="AB")), [], {}).steps) == count
 
 
 def test_a_pair_of_votes_counts_when_its_second_vote_is_given():
     ann, bob, eve = (votes(**{who: said}) for who, said in (("ann", "AAB"), ("bob", "ABB"), ("eve", "AAA")))
     given = at([0, 0, 0], ann) + at([DAY] * 3, bob) + at([3 * DAY] * 3, eve)
-    steps = dashboard(given, [], {}).steps
+    steps = build_dashboard(given, [], {}).steps
     assert steps[0].agreement is None
     assert (steps[1].agreement.value, steps[1].agreement.n) == (pytest.approx(2 / 3), 3)  # ann and bob: A=A, A≠B, B=B
     assert steps[2].agreement is None
@@ -48,39 +48,46 @@ def test_a_pair_of_votes_counts_when_its_second_vote_is_given():
 
 
 def test_each_two_people_are_compared_on_the_tasks_of_both():
-    square = dashboard(votes(ann="AAB ", bob="ABB.", eve="   A"), [], {"ann": "Ann", "bob": "Bob"}).square
+    square = build_dashboard(votes(ann="AAB ", bob="ABB.", eve="   A"), [], {"ann": "Ann", "bob": "Bob"}).square
     assert square.names == ("Ann", "Bob", "eve")
-    assert square.rows[0][1] == square.rows[1][0] == wilson(2, 3)
+    assert square.rows[0][1] == square.rows[1][0] == wilson_interval(2, 3)
     assert [square.rows[place][place] for place in range(3)] == [None] * 3
     assert square.rows[0][2] is None
-    assert dashboard(votes(ann="AAB"), [], {}).square is None
+    assert build_dashboard(votes(ann="AAB"), [], {}).square is None
 
 
 def test_whoever_misses_most_known_answers_stands_first():
     known = [replace(vote, right=vote.label == "0", role="gold") for vote in votes(ann="AAAA", bob="ABBB", eve="AABA")]
-    assert dashboard([], known, {"bob": "Bob"}).known == (
-        ("Bob", wilson(1, 4)),
-        ("eve", wilson(3, 4)),
-        ("ann", wilson(4, 4)),
+    assert build_dashboard([], known, {"bob": "Bob"}).known_answer_shares == (
+        ("Bob", wilson_interval(1, 4)),
+        ("eve", wilson_interval(3, 4)),
+        ("ann", wilson_interval(4, 4)),
     )
 
 
 @pytest.fixture
 def voted(live):
     """A study in which two people voted on six pairs and one known one; on two of them they disagree."""
-    with writing(live.engine) as connection:
-        study = campaigns.create(connection, campaigns.Plan("charts", "pair", votes=2, gold_every=1))
-        campaigns.add(connection, study, [pair(f"q{number}") for number in range(6)])
-        campaigns.add_known(connection, study, [(pair("gold"), {"best": 0})], "gold")
-        study = campaigns.study(connection, study.id)
+    with write_transaction(live.engine) as connection:
+        study = campaigns.create_campaign(connection, campaigns.CampaignPlan("charts", "pair", votes=2, gold_every=1))
+        campaigns.add_tasks(connection, study, [pair(f"q{number}") for number in range(6)])
+        campaigns.add_known_tasks(connection, study, [(pair("gold"), {"best": 0})], "gold")
+        study = campaigns.get_campaign(connection, study.id)
         for name, wrong in (("Ann", ()), ("Bob", ("q1", "q4"))):
             person = add_person(connection, name, "annotator")
             for turn in range(7):
-                desk = Desk(connection, study, person.id, 1_700_000_000.0 + turn * DAY)
-                lease = task_queue.take(desk)
-                best = lease.shown.index(1 if lease.content.item.id in wrong else 0)
-                vote_storage.vote(desk, lease.token, key=f"{name} vote {turn}", fields={"best": str(best)}, replaces=0,
-                            seconds=5.0, guideline="")  # fmt: skip
+                desk = AnnotatorContext(connection, study, person.id, 1_700_000_000.0 + turn * DAY)
+                lease = task_queue.take_next_task(desk)
+                best = lease.display_order.index(1 if lease.content.item.id in wrong else 0)
+                vote_storage.store_vote(
+                    desk,
+                    lease.token,
+                    key=f"{name} vote {turn}",
+                    fields={"best": str(best)},
+                    replaces=0,
+                    seconds=5.0,
+                    guideline="",
+                )
     return live, study
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
-from fullbench.core.column_labels import headings
+from fullbench.core.column_labels import table_columns
 from fullbench.core.estimate import Estimate
 from fullbench.core.table import Table
-from fullbench.web.campaigns.campaigns import Study
+from fullbench.web.campaigns.campaigns import Campaign
 from fullbench.web.campaigns.tasks.task_kind_base import Rules
 from fullbench.web.campaigns.votes import campaign_results, vote_quality
 from fullbench.web.campaigns.votes.counted_votes import Vote
 
-STUDY = Study("s", "s", "pair", Rules("choice+tie"), "", 2, 2, "majority", 60, 0, 0.7, False, 0, 0, 0, "open", 0.0)
+STUDY = Campaign("s", "s", "pair", Rules("choice+tie"), "", 2, 2, "majority", 60, 0, 0.7, False, 0, 0, 0, "open", 0.0)
 
 
 def votes(**said):
@@ -33,7 +33,7 @@ def figures(table):
 
 def test_two_people_meet_cohen():
     ann, bob = "AABBATABBA", "AABAATABBB"
-    table = figures(vote_quality.agreement(STUDY, votes(ann=ann, bob=bob)))
+    table = figures(vote_quality.agreement_table(STUDY, votes(ann=ann, bob=bob)))
     same = table["pairs of votes that say the same"]
     assert (same.value, same.n) == (0.8, 10)
     fleiss = table["Fleiss' kappa (first 2 votes of each task)"]
@@ -41,14 +41,14 @@ def test_two_people_meet_cohen():
 
 
 def test_no_agreement_is_said_not_made_up():
-    table = vote_quality.agreement(STUDY, votes(ann="AAA"))
+    table = vote_quality.agreement_table(STUDY, votes(ann="AAA"))
     assert [value for _, value in table.rows] == [None, None, None]
     assert len(table.notes) == 3 or len(table.notes) == 2
 
 
 def test_each_person_beside_the_majority_of_the_others():
     given = votes(ann="AAAA", bob="AAAA", eve="AABB", dan="A.  ")
-    rows = {row[0]: row for row in vote_quality.quality(given, [], {}).rows}
+    rows = {row[0]: row for row in vote_quality.annotator_table(given, [], {}).rows}
     assert rows["eve"][3].value == 0.5
     assert rows["ann"][3].n == 2
     assert rows["ann"][3].value == 1.0
@@ -58,17 +58,17 @@ def test_each_person_beside_the_majority_of_the_others():
 def test_haste_is_seen():
     slow = [Vote(n, n, "work", "ann", {}, (0, 1), "0", None, 10.0, 0.0) for n in range(8)]
     quick = [Vote(n, n, "work", "bob", {}, (0, 1), "0", None, 1.0, 0.0) for n in range(4)]
-    rows = {row[0]: row for row in vote_quality.quality([*slow, *quick], [], {}).rows}
+    rows = {row[0]: row for row in vote_quality.annotator_table([*slow, *quick], [], {}).rows}
     assert (rows["ann"][-1], rows["bob"][-1], rows["bob"][-2]) == ("", "look", 100)
 
 
 def test_known_answers_are_counted():
     known = [Vote(n, n, "gold", "ann", {}, (0, 1), "0", n != 0, 5.0, 0.0) for n in range(4)]
-    assert vote_quality.quality([], known, {"ann": "Ann"}).rows[0][2].value == 0.75
+    assert vote_quality.annotator_table([], known, {"ann": "Ann"}).rows[0][2].value == 0.75
 
 
 def test_together_counts_draws_as_draws():
-    said = vote_quality.together(votes(ann="AAB", bob="ABB", eve="A  "))
+    said = vote_quality.join_votes(votes(ann="AAB", bob="ABB", eve="A  "))
     assert said.majority == {0: "0", 1: None, 2: "1"}
     assert said.weighted(0)[0] == "0"
 
@@ -76,8 +76,8 @@ def test_together_counts_draws_as_draws():
 def test_a_rating_is_brought_to_points_and_a_mean_to_tenths():
     """Four times the votes halve an interval; rankings have ratings too."""
     rows = [["x", Estimate(1050.0, 1000.0, 1100.0, 10)], ["y", Estimate(950.0, 930.0, 970.0, 10)]]
-    rated = Table("board", "Leaderboard", headings("contestant", "rating"), rows)
-    assert "300 more votes" in str(campaign_results.more_votes([rated], 100))  # ±50 to ±25
-    marked = Table("board", "Leaderboard", headings("contestant", "mean"), [["x", Estimate(3, 2.5, 3.5, 9)]])
-    assert "2,400 more votes" in str(campaign_results.more_votes([marked], 100))  # ±0.5 to ±0.1
-    assert "to ±0.25;" in str(campaign_results.more_votes([marked], 100, 0.25))
+    rated = Table("board", "Leaderboard", table_columns("contestant", "rating"), rows)
+    assert "300 more votes" in str(campaign_results.votes_needed_note([rated], 100))  # ±50 to ±25
+    marked = Table("board", "Leaderboard", table_columns("contestant", "mean"), [["x", Estimate(3, 2.5, 3.5, 9)]])
+    assert "2,400 more votes" in str(campaign_results.votes_needed_note([marked], 100))  # ±0.5 to ±0.1
+    assert "to ±0.25;" in str(campaign_results.votes_needed_note([marked], 100, 0.25))

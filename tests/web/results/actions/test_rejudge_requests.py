@@ -15,9 +15,9 @@ from fullbench.core.verdict import Verdict
 from fullbench.ledger.ledger import Ledger
 from fullbench.parsing.check_code import nonce_of
 from fullbench.studies import judge_and_model_specs
-from fullbench.studies.run.judge_cases import hear
+from fullbench.studies.run.judge_cases import judge_cases
 from fullbench.web.accounts.users import User
-from fullbench.web.database import reading, writing
+from fullbench.web.database import read_transaction, write_transaction
 from fullbench.web.results.actions import rejudge_requests
 from fullbench.web.results.actions.rejudge_requests import STATES
 from fullbench.web.results.catalogue import catalogue_tables
@@ -35,10 +35,10 @@ def a_case(ledger, ballot="choice+tie"):
 
 def judged_once(path, spec) -> tuple[str, str]:
     """A case on which the judge of a spec has ruled: the case's key and the judge's name."""
-    judge = judge_and_model_specs.judge(spec)
+    judge = judge_and_model_specs.judge_from_spec(spec)
     with Ledger(path) as ledger:
         key = a_case(ledger)
-        hear([judge], lambda _: [ledger.case(key)], ledger)
+        judge_cases([judge], lambda _: [ledger.case(key)], ledger)
     return key, judge.name
 
 
@@ -47,22 +47,22 @@ def trials(path, judge, key) -> list[int]:
         return [one.trial for one in ledger.verdicts(judge, cases=[key])]
 
 
-def asked_for(engine, key, judge, who="Vic") -> rejudge_requests.Asked:
-    with writing(engine) as connection:
-        assert rejudge_requests.ask(connection, User(who, who, "viewer"), key, judge, "看起来不对")
-        return rejudge_requests.page(connection, state="open")[0]
+def asked_for(engine, key, judge, who="Vic") -> rejudge_requests.RejudgeRequest:
+    with write_transaction(engine) as connection:
+        assert rejudge_requests.add_request(connection, User(who, who, "viewer"), key, judge, "看起来不对")
+        return rejudge_requests.list_requests(connection, state="open")[0]
 
 
 def long_ago(engine) -> None:
     """As if nobody had said for an hour that a request is being run."""
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         connection.execute(update(catalogue_tables.requests).values(beat=catalogue_tables.requests.c.beat - 3600))
 
 
 def states(engine) -> dict[str, int]:
-    with reading(engine) as connection:
-        found = {state: len(rejudge_requests.page(connection, state=state)) for state in STATES}
-        assert len(rejudge_requests.page(connection)) == sum(found.values())
+    with read_transaction(engine) as connection:
+        found = {state: len(rejudge_requests.list_requests(connection, state=state)) for state in STATES}
+        assert len(rejudge_requests.list_requests(connection)) == sum(found.values())
     return {state: n for state, n in found.items() if n}
 
 
@@ -91,7 +91,7 @@ class Browser:
 
 def run(engine, path, asked):
     with Ledger(path) as ledger:
-        return rejudge_requests.run(engine, ledger, asked)
+        return rejudge_requests.run_request(engine, ledger, asked)
 
 
 def test_a_server_killed_in_the_middle_and_the_request_goes_on(tmp_path):
@@ -140,11 +140,11 @@ def test_a_ruling_that_came_before_the_server_died_is_not_asked_for_again(new_en
         begun = begin(engine, path, asked_for(engine, key, judge), spec)
         assert begun.trial == 1
         assert run(engine, path, begun) == "done"
-        with writing(engine) as connection:
+        with write_transaction(engine) as connection:
             connection.execute(update(catalogue_tables.requests).values(state="queued"))
         long_ago(engine)
-        with reading(engine) as connection:
-            dead = rejudge_requests.get(connection, begun.id)
+        with read_transaction(engine) as connection:
+            dead = rejudge_requests.find_request(connection, begun.id)
         assert dead.state == "interrupted"
         assert run(engine, path, begin(engine, path, dead, spec)) == "done"
         assert sum(server.books()["arrived"].values()) == 2
@@ -153,8 +153,10 @@ def test_a_ruling_that_came_before_the_server_died_is_not_asked_for_again(new_en
 
 
 def begin(engine, path, asked, spec):
-    with Ledger(path, read_only=True) as ledger, writing(engine) as connection:
-        return rejudge_requests.begin(connection, asked, spec, rejudge_requests.again(connection, ledger, asked).trial)
+    with Ledger(path, read_only=True) as ledger, write_transaction(engine) as connection:
+        return rejudge_requests.start_request(
+            connection, asked, spec, rejudge_requests.case_to_rejudge(connection, ledger, asked).trial
+        )
 
 
 def test_two_who_ask_for_the_same_get_a_trial_each_and_only_one_takes_a_request(new_engine, tmp_path):
@@ -176,10 +178,10 @@ def test_a_run_says_that_it_lives_while_the_judge_thinks(new_engine, tmp_path, m
     path = making.fill(tmp_path / "small.ledger", count=1)
     with FakeServer({"401": 1.0}, answers=0) as server:
         spec = f"vllm:m@{server.url}?{RULES}"
-        judge = judge_and_model_specs.judge(spec).name
+        judge = judge_and_model_specs.judge_from_spec(spec).name
         with Ledger(path) as ledger:
             key = a_case(ledger)
-            ledger.add(Verdict.of(ledger.case(key), judge, (1.0, 0.0)))
+            ledger.add(Verdict.from_case(ledger.case(key), judge, (1.0, 0.0)))
         begun = begin(engine, path, asked_for(engine, key, judge), spec)
         long_ago(engine)
         assert states(engine) == {"interrupted": 1}
@@ -188,8 +190,8 @@ def test_a_run_says_that_it_lives_while_the_judge_thinks(new_engine, tmp_path, m
             until(lambda: states(engine) == {"queued": 1})
             server.more()
             assert ended.result() == "open"
-    with reading(engine) as connection:
-        (failed,) = rejudge_requests.page(connection, state="open")
+    with read_transaction(engine) as connection:
+        (failed,) = rejudge_requests.list_requests(connection, state="open")
     assert failed.answer
     assert failed.trial is None, "a run that failed takes the next trial that is free"
 

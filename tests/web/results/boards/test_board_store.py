@@ -18,7 +18,7 @@ from fullbench.core.response import Response
 from fullbench.core.verdict import Verdict
 from fullbench.ledger.ledger import Ledger
 from fullbench.reports.charts import vega_lite
-from fullbench.web.database import reading
+from fullbench.web.database import read_transaction
 from fullbench.web.results.boards import board_store, judge_cards
 from fullbench.web.results.catalogue import catalogue_updater
 from fullbench.web.results.lists import verdict_list
@@ -28,24 +28,24 @@ from tests.web.results.catalogue.test_fill_catalogue import every
 
 @pytest.fixture(scope="session")
 def refreshed(filled, ledger):
-    assert catalogue_updater.refresh(filled, ledger) > 0
-    assert catalogue_updater.refresh(filled, ledger) == 0
+    assert catalogue_updater.refresh_boards(filled, ledger) > 0
+    assert catalogue_updater.refresh_boards(filled, ledger) == 0
     return filled
 
 
 def all_boards(connection):
-    return [board_store.find(connection, one.name) for one in board_store.headings(connection)]
+    return [board_store.find_board(connection, one.name) for one in board_store.board_headings(connection)]
 
 
 def test_a_board_shows_what_the_report_shows(refreshed, ledger):
     """The same rank, value, interval and n in every cell, judge by judge, criterion by criterion, family by family."""
     expected = {
         tuple(table.source.get(name, "default") for name in ("study", "judge", "criterion", "family")): table
-        for table in all_tables.tables(ledger.columns())
+        for table in all_tables.verdict_tables(ledger.columns())
         if table.name.startswith("leaderboard")
     }
     seen = set()
-    with reading(refreshed) as connection:
+    with read_transaction(refreshed) as connection:
         for board in all_boards(connection):
             for linked in board.tables:
                 if not linked.table.name.startswith("leaderboard"):
@@ -63,7 +63,7 @@ def test_a_board_shows_what_the_report_shows(refreshed, ledger):
 def test_the_verdicts_behind_every_number_are_its_own(refreshed):
     """Faults and mean marks count verdicts; a share of matches rests on verdicts that show the contestant."""
     checked = 0
-    with reading(refreshed) as connection:
+    with read_transaction(refreshed) as connection:
         for board in all_boards(connection):
             for linked in board.tables:
                 for row, cells in enumerate(linked.table.rows):
@@ -71,7 +71,7 @@ def test_the_verdicts_behind_every_number_are_its_own(refreshed):
                         link = linked.link(row, column)
                         if link is None:
                             continue
-                        n = verdict_list.count(connection, link).n
+                        n = verdict_list.count_verdicts(connection, link).n
                         head = linked.table.columns[column]
                         place = (board.judge, linked.table.name, head, link)
                         if isinstance(cell, int):
@@ -85,16 +85,16 @@ def test_the_verdicts_behind_every_number_are_its_own(refreshed):
 
 
 def test_the_lines_behind_a_share_won_give_that_share(refreshed):
-    with reading(refreshed) as connection:
-        board = board_store.find(connection, board_store.board_name("default", "steady", "overall"))
+    with read_transaction(refreshed) as connection:
+        board = board_store.find_board(connection, board_store.board_name("default", "steady", "overall"))
         table = board.tables[0].table
         place = table.columns.index("duels won")
         for row, cells in enumerate(table.rows):
             name = cells[1]
             matches = {}
             for line in every(connection, board.tables[0].link(row, place)):
-                mine = next(one.mark for one in line.shown if one.contestant == name)
-                (other,) = (one for one in line.shown if one.contestant != name)
+                mine = next(one.mark for one in line.responses if one.contestant == name)
+                (other,) = (one for one in line.responses if one.contestant != name)
                 won = (mine > other.mark) + (mine == other.mark) / 2
                 matches.setdefault((line.item, other.contestant), []).append(won)
             assert cells[place].n == len(matches)
@@ -122,8 +122,8 @@ def score_interval(values: list[float], least: float, most: float) -> tuple[floa
 
 def test_each_group_of_items_has_its_share_with_items_kept_together(refreshed, ledger):
     tags = {item.id: item.tags["task"] for item in ledger.items()}
-    with reading(refreshed) as connection:
-        board = board_store.find(connection, board_store.board_name("default", "steady", "overall"))
+    with read_transaction(refreshed) as connection:
+        board = board_store.find_board(connection, board_store.board_name("default", "steady", "overall"))
     (table,) = (one.table for one in board.tables if one.table.name == "mean score:1-5 by task, score")
     marks = {}
     for verdict in ledger.verdicts("steady"):
@@ -146,10 +146,10 @@ def test_a_value_of_a_tag_may_be_called_like_a_column(new_engine, tmp_path, valu
             item = Item.ask(f"q{number}", "How many?", tags={"kind": value if number % 2 else "other"})
             pair = (Response.say(item.id, "a", "4"), Response.say(item.id, "b", "5"))
             case = Case(item, pair, Choice())
-            opened.add(case, Verdict.of(case, "j", (1.0, 0.0) if number % 3 else (0.0, 1.0)))
-        catalogue_updater.update(engine, opened)
-    with reading(engine) as connection:
-        board = board_store.find(connection, board_store.board_name("default", "j", "overall"))
+            opened.add(case, Verdict.from_case(case, "j", (1.0, 0.0) if number % 3 else (0.0, 1.0)))
+        catalogue_updater.update_catalogue(engine, opened)
+    with read_transaction(engine) as connection:
+        board = board_store.find_board(connection, board_store.board_name("default", "j", "overall"))
         (linked,) = (one for one in board.tables if one.table.name == "won by kind")
         heads = [f"kind: {value}", "other"] if value < "other" else ["other", f"kind: {value}"]
         heads = [f"kind: {value}", "other"] if value < "other" else ["other", f"kind: {value}"]
@@ -161,21 +161,21 @@ def test_a_value_of_a_tag_may_be_called_like_a_column(new_engine, tmp_path, valu
 
 def test_every_chart_of_a_board_can_be_drawn(refreshed):
     kinds = set()
-    with reading(refreshed) as connection:
+    with read_transaction(refreshed) as connection:
         for board in all_boards(connection):
             for linked in board.tables:
                 for hint in linked.charts:
-                    drawn = vega_lite.chart(linked.table, hint)
+                    drawn = vega_lite.build_chart(linked.table, hint)
                     if drawn is not None:
                         kinds.add(hint["kind"])
     assert kinds == {"intervals", "matrix", "scatter", "densities", "curves"}
 
 
 def test_a_board_survives_its_text(refreshed):
-    with reading(refreshed) as connection:
+    with read_transaction(refreshed) as connection:
         for board in all_boards(connection):
-            again = board_store.load(board_store.dump(board), board.stamp)
-            assert board_store.dump(again) == board_store.dump(board)
+            again = board_store.board_from_json(board_store.board_to_json(board), board.stamp)
+            assert board_store.board_to_json(again) == board_store.board_to_json(board)
 
 
 def figures(card):
@@ -193,7 +193,7 @@ def figures(card):
 def counted(name, row, column, lines) -> int:
     """What a figure's n counts, told from the verdicts that its link lists."""
     if name == "standing":
-        return len({(one.item, one.criterion, frozenset(shown.contestant for shown in one.shown)) for one in lines})
+        return len({(one.item, one.criterion, frozenset(shown.contestant for shown in one.responses)) for one in lines})
     if name == "steadiness":
         return len({one.case for one in lines})
     if row.get("figure") == "changed by a swap" or (name == "orders" and column != "first shown wins"):
@@ -207,12 +207,12 @@ UNCOUNTED = {"costs", "reasons", "replacement", "votes"}
 
 @pytest.mark.parametrize("new_engine", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)], indirect=True)
 def test_every_number_of_a_card_leads_to_its_verdicts(refreshed, ledger):
-    assert judge_cards.refresh(refreshed, ledger) == len(making.JUDGES)
-    assert judge_cards.refresh(refreshed, ledger) == 0
+    assert judge_cards.refresh_cards(refreshed, ledger) == len(making.JUDGES)
+    assert judge_cards.refresh_cards(refreshed, ledger) == 0
     checked = set()
-    with reading(refreshed) as connection:
+    with read_transaction(refreshed) as connection:
         for judge in making.JUDGES:
-            card, _ = judge_cards.find(connection, "default", judge)
+            card, _ = judge_cards.find_card(connection, "default", judge)
             titles = {"Agreement", "Standing", "Biases", "Faults and cost", "Orders"}
             assert titles <= {title for title, _ in card.sections}
             for name, row, column, n, link in figures(card):
@@ -227,9 +227,9 @@ def test_every_number_of_a_card_leads_to_its_verdicts(refreshed, ledger):
 
 
 def test_the_verdicts_behind_orders_and_biases_give_their_figures(refreshed, ledger):
-    judge_cards.refresh(refreshed, ledger)
-    with reading(refreshed) as connection:
-        card, _ = judge_cards.find(connection, "default", "first-lover")
+    judge_cards.refresh_cards(refreshed, ledger)
+    with read_transaction(refreshed) as connection:
+        card, _ = judge_cards.find_card(connection, "default", "first-lover")
         links = {
             (name, row.get("figure"), column): (row[column], every(connection, link, size=500))
             for name, row, column, _, link in figures(card)
@@ -237,12 +237,14 @@ def test_the_verdicts_behind_orders_and_biases_give_their_figures(refreshed, led
         }
     for place in (("orders", None, "first shown wins"), ("biases", "first shown wins", "judge's")):
         share, lines = links[place]
-        first = [one.shown[0].mark > one.shown[1].mark for one in lines]
+        first = [one.responses[0].mark > one.responses[1].mark for one in lines]
         assert share.value == pytest.approx(sum(first) / len(first)), place
     share, lines = links["biases", "changed by a swap", "judge's"]
     assert share.value == pytest.approx(sum(one.swapped for one in lines) / len(lines))
     share, lines = links["biases", "ties", "judge's"]
-    assert share.value == pytest.approx(sum(one.shown[0].mark == one.shown[1].mark for one in lines) / len(lines))
+    assert share.value == pytest.approx(
+        sum(one.responses[0].mark == one.responses[1].mark for one in lines) / len(lines)
+    )
 
 
 def test_cases_heard_again_and_longer_answers_can_be_looked_at(new_engine, tmp_path):
@@ -256,11 +258,13 @@ def test_cases_heard_again_and_longer_answers_can_be_looked_at(new_engine, tmp_p
             for mark, answer in enumerate(said):
                 case = Case(one, (replace(answer, item=one.id),), Score(1, 5))
                 rulings = [(float(1 + (number + mark + trial // 2) % 5),) for trial in range(3 if number else 1)]
-                ruled = [replace(Verdict.of(case, "j", marks), trial=trial) for trial, marks in enumerate(rulings)]
+                ruled = [
+                    replace(Verdict.from_case(case, "j", marks), trial=trial) for trial, marks in enumerate(rulings)
+                ]
                 opened.add(case, *ruled)
-        catalogue_updater.update(engine, opened)
-    with reading(engine) as connection:
-        card, _ = judge_cards.find(connection, "default", "j")
+        catalogue_updater.update_catalogue(engine, opened)
+    with read_transaction(engine) as connection:
+        card, _ = judge_cards.find_card(connection, "default", "j")
         found = {(name, row.get("figure"), column): (n, link) for name, row, column, n, link in figures(card)}
         n, link = found["steadiness", None, "consistency"]
         lines = every(connection, link, size=500)
@@ -268,5 +272,5 @@ def test_cases_heard_again_and_longer_answers_can_be_looked_at(new_engine, tmp_p
         assert (len({one.case for one in lines}), len(lines)) == (n, 30) == (10, 30)
         n, link = found["biases", "gain when lengthened", "judge's"]
         lines = every(connection, link, size=500)
-        assert {one.shown[0].contestant for one in lines} == {"long"}
+        assert {one.responses[0].contestant for one in lines} == {"long"}
         assert len(lines) == n == 16

@@ -9,33 +9,33 @@ import pytest
 
 from fullbench.core.ballot import Choice
 from fullbench.core.case import Case
-from fullbench.core.column_labels import headings
+from fullbench.core.column_labels import table_columns
 from fullbench.core.estimate import Estimate
 from fullbench.core.item import Item
 from fullbench.core.response import Response
 from fullbench.core.table import Table
 from fullbench.core.verdict import Verdict
 from fullbench.ledger.ledger import Ledger
-from fullbench.web.database import engine_for, reading, upgrade
+from fullbench.web.database import engine_for, read_transaction, upgrade_schema
 from fullbench.web.results.boards import board_store, judge_cards, judge_leaderboard
-from fullbench.web.results.boards.board_store import Board, Linked
-from fullbench.web.results.boards.first_page_matrix import matrices
+from fullbench.web.results.boards.board_store import Board, LinkedTable
+from fullbench.web.results.boards.first_page_matrix import build_matrices
 from fullbench.web.results.catalogue import catalogue_updater
-from fullbench.web.results.pages.study_summary import outcome
-from fullbench.web.results.pages.verdict_text import placing
+from fullbench.web.results.pages.study_summary import outcome_sentences
+from fullbench.web.results.pages.verdict_text import ranked_groups
 
 
 @pytest.fixture(scope="module")
 def updated(new_engine, ledger):
     engine = new_engine()
-    catalogue_updater.update(engine, ledger)
+    catalogue_updater.update_catalogue(engine, ledger)
     return engine
 
 
 def test_every_cell_is_what_the_judges_own_board_says(updated):
-    with reading(updated) as connection:
-        every = [board_store.find(connection, heading.name) for heading in board_store.headings(connection)]
-    found = matrices(board for board in every if board)
+    with read_transaction(updated) as connection:
+        every = [board_store.find_board(connection, heading.name) for heading in board_store.board_headings(connection)]
+    found = build_matrices(board for board in every if board)
     assert {(one.criterion, one.family) for one in found} == {
         ("overall", "pair"), ("overall", "score"), ("style", "ranking")
     }  # fmt: skip
@@ -64,9 +64,9 @@ def test_every_cell_is_what_the_judges_own_board_says(updated):
 
 
 def test_judges_stand_by_their_agreement_with_people_under_each_criterion(updated):
-    with reading(updated) as connection:
-        known = [judge_cards.find(connection, "default", name) for name in ("steady", "first-lover")]
-    table, standings = judge_leaderboard.board([card for card, _ in filter(None, known)], "")
+    with read_transaction(updated) as connection:
+        known = [judge_cards.find_card(connection, "default", name) for name in ("steady", "first-lover")]
+    table, standings = judge_leaderboard.judge_board([card for card, _ in filter(None, known)], "")
     placed = [(row.judge, row.criterion) for row in standings]
     assert placed[:2] == [("steady", "overall"), ("first-lover", "overall")]
     assert set(placed[2:]) == {("steady", "style"), ("first-lover", "style")}
@@ -104,16 +104,16 @@ def test_agreement_under_a_criterion_of_another_name_is_agreement_all_the_same(t
                 )
                 best = (1.0, 0.0) if number % 2 else (0.0, 1.0)
                 judged = best[::-1] if turned and number < 6 else best
-                people = replace(Verdict.of(case, "human", best), rater="r1")
-                ledger.add(case, Verdict.of(case, "j", judged), people)
+                people = replace(Verdict.from_case(case, "human", best), rater="r1")
+                ledger.add(case, Verdict.from_case(case, "j", judged), people)
     with Ledger(tmp_path / "l", read_only=True) as ledger:
         engine = engine_for(f"sqlite:///{tmp_path / 'web.sqlite'}")
-        upgrade(engine)
-        catalogue_updater.update(engine, ledger)
-        with reading(engine) as connection:
-            card, _ = judge_cards.find(connection, "default", "j")
+        upgrade_schema(engine)
+        catalogue_updater.update_catalogue(engine, ledger)
+        with read_transaction(engine) as connection:
+            card, _ = judge_cards.find_card(connection, "default", "j")
         engine.dispose()
-    table, standings = judge_leaderboard.board([card], "")
+    table, standings = judge_leaderboard.judge_board([card], "")
     agreement = table.table.place("agreement on pairs")
     shown = {row.criterion: cells[agreement].value for row, cells in zip(standings, table.table.rows, strict=True)}
     assert shown == {"helpfulness": 1.0, "truth": 0.25}
@@ -130,8 +130,8 @@ def test_agreement_under_a_criterion_of_another_name_is_agreement_all_the_same(t
 )
 def test_a_judge_has_a_plain_verdict_for_each_way_of_ruling(choices, marks, says, cell):
     rows = [["j", "choices", "all", choices], ["j", "single marks", "all", marks], ["j", "choices", "task: a", "no"]]
-    tested = Table("replacement", "", headings("judge", "ruling", "slice", "may replace people"), rows)
-    (row,) = judge_leaderboard.standings_of(judge_cards.Card("j", "", 0, 0, [("Replacement", [Linked(tested)])]))
+    tested = Table("replacement", "", table_columns("judge", "ruling", "slice", "may replace people"), rows)
+    (row,) = judge_leaderboard.standings_of(judge_cards.Card("j", "", 0, 0, [("Replacement", [LinkedTable(tested)])]))
     assert row.sentence.startswith(says)
     assert str(row.cells["may replace people"]) == cell
 
@@ -139,17 +139,19 @@ def test_a_judge_has_a_plain_verdict_for_each_way_of_ruling(choices, marks, says
 def ranked(rows, judge="j"):
     """A board of one judge: rank sets, names and ratings, the best first."""
     cells = [[rank, name, Estimate(value, value - 9, value + 9, 50)] for rank, name, value in rows]
-    table = Table("leaderboard, pair", "", headings("rank", "contestant", "rating"), cells, source={"family": "pair"})
-    return Board("default", judge, "overall", 9, [Linked(table)], "")
+    table = Table(
+        "leaderboard, pair", "", table_columns("rank", "contestant", "rating"), cells, source={"family": "pair"}
+    )
+    return Board("default", judge, "overall", 9, [LinkedTable(table)], "")
 
 
 def test_rows_are_in_the_order_of_peoples_own_board_however_rank_sets_overlap():
     people = ranked([("1-3", "zeta", 1500.0), ("1-3", "alpha", 1400.0), ("4-7", "mid", 1100.0), ("3-7", "low", 1090.0)],
                     "human")  # fmt: skip
     judge = ranked([("1", "low", 1600.0), ("2", "mid", 1500.0), ("3", "alpha", 900.0), ("4", "zeta", 800.0)])
-    (shown,) = matrices([judge, people])
+    (shown,) = build_matrices([judge, people])
     assert [name for name, _ in shown.rows] == ["zeta", "alpha", "mid", "low"]
-    (alone,) = matrices([ranked([("1-2", "zeta", 1140.0), ("1-2", "alpha", 860.0)])])
+    (alone,) = build_matrices([ranked([("1-2", "zeta", 1140.0), ("1-2", "alpha", 860.0)])])
     assert [name for name, _ in alone.rows] == ["zeta", "alpha"]
 
 
@@ -178,12 +180,12 @@ def test_rows_are_in_the_order_of_peoples_own_board_however_rank_sets_overlap():
     ],
 )
 def test_what_came_out_names_everybody_who_is_first_as_often(boards, says):
-    shown = matrices([ranked(rows, f"j{number}") for number, rows in enumerate(boards)])
-    (sentence,) = outcome(shown)
+    shown = build_matrices([ranked(rows, f"j{number}") for number, rows in enumerate(boards)])
+    (sentence,) = outcome_sentences(shown)
     assert sentence.words.format(**sentence.values) == says
 
 
 def test_a_ranking_is_told_from_first_to_last():
-    assert placing("ranking", ["a", "b", "c"], [1.0, 3.0, 2.0]) == [["b"], ["c"], ["a"]]
-    assert placing("choice+tie", ["a", "b"], [0.5, 0.5]) == [["a", "b"]]
-    assert placing("choice", ["a", "b"], [None, None]) == []
+    assert ranked_groups("ranking", ["a", "b", "c"], [1.0, 3.0, 2.0]) == [["b"], ["c"], ["a"]]
+    assert ranked_groups("choice+tie", ["a", "b"], [0.5, 0.5]) == [["a", "b"]]
+    assert ranked_groups("choice", ["a", "b"], [None, None]) == []

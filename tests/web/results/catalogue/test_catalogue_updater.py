@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from fullbench.ledger.ledger import Ledger
-from fullbench.web.database import reading
-from fullbench.web.page_rendering import environment
+from fullbench.web.database import read_transaction
+from fullbench.web.page_rendering import template_environment
 from fullbench.web.results.boards import board_store
-from fullbench.web.results.catalogue.catalogue_updater import Ahead, update
+from fullbench.web.results.catalogue.catalogue_updater import PagePreparer, update_catalogue
 from fullbench.web.results.pages.page_contents import Views
-from fullbench.web.results.site.page_urls import Served
+from fullbench.web.results.site.page_urls import ServedPageUrls
 from tests.web.results import making
 from tests.web.results.conftest import empty
 
@@ -25,7 +25,7 @@ class Noted(Views):
 
 @pytest.fixture
 def views():
-    made = Noted(environment(), Served(), svg=lambda drawn: "<svg/>")
+    made = Noted(template_environment(), ServedPageUrls(), svg=lambda drawn: "<svg/>")
     made.made = []
     return made
 
@@ -34,29 +34,29 @@ def views():
 def engine(tmp_path):
     made = empty(f"sqlite:///{tmp_path / 'web.sqlite'}")
     with Ledger(making.fill(tmp_path / "small.ledger", count=1), read_only=True) as ledger:
-        update(made, ledger)
+        update_catalogue(made, ledger)
     yield made
     made.dispose()
 
 
 def test_every_board_of_the_first_study_is_made_once(engine, views):
-    with reading(engine) as connection:
-        computed = board_store.stamps(connection)
-    ahead = Ahead(engine, lambda: views, calm=0)
-    ahead.make(lambda: True)
+    with read_transaction(engine) as connection:
+        computed = board_store.stamps_by_name(connection)
+    ahead = PagePreparer(engine, lambda: views, calm=0)
+    ahead.prepare_pages(lambda: True)
     assert len(views.made) > 3
     assert len(set(views.made)) == len(views.made)
     assert set(views.made) <= set(computed)
     before = list(views.made)
-    ahead.make(lambda: True)
+    ahead.prepare_pages(lambda: True)
     assert views.made == before
 
 
 def test_after_a_start_nothing_is_made_until_its_calm_is_over(engine, views):
-    Ahead(engine, lambda: views).make(lambda: True)
+    PagePreparer(engine, lambda: views).prepare_pages(lambda: True)
     assert views.made == []
 
 
 def test_a_server_that_stops_makes_no_more(engine, views):
-    Ahead(engine, lambda: views, calm=0).make(lambda: len(views.made) < 2)
+    PagePreparer(engine, lambda: views, calm=0).prepare_pages(lambda: len(views.made) < 2)
     assert len(views.made) == 2

@@ -7,24 +7,24 @@ from collections import Counter
 import pytest
 from sqlalchemy import func, inspect, select
 
-from fullbench.analysis.agreement.judges_with_people import meet
+from fullbench.analysis.agreement.judges_with_people import compare_with_people
 from fullbench.core.ballot import Choice
 from fullbench.core.case import Case
 from fullbench.core.record import Record
 from fullbench.core.verdict import FAULTS, Verdict
 from fullbench.ledger.ledger import Ledger
-from fullbench.web.database import reading
+from fullbench.web.database import read_transaction
 from fullbench.web.results.catalogue import catalogue_tables, fill_catalogue
 from fullbench.web.results.lists import verdict_list
 from fullbench.web.results.lists.verdict_filters import Filter
 from tests.web.results import making
 
 
-def every(connection, wanted: Filter, size: int = 37) -> list[verdict_list.Line]:
+def every(connection, wanted: Filter, size: int = 37) -> list[verdict_list.VerdictLine]:
     """All lines of a filter, page by page."""
     found, before = [], None
     while True:
-        page = verdict_list.page(connection, wanted, before=before, size=size)
+        page = verdict_list.find_verdicts(connection, wanted, before=before, size=size)
         found += page.lines
         if page.older is None:
             return found
@@ -68,48 +68,48 @@ FILTERS = [
 def test_a_filter_finds_what_the_ledger_holds_and_counts_it(filled, ledger, wanted):
     tags = {item.id: item.tags for item in ledger.items()}
     expected = Counter((v.case, v.judge, v.item, v.trial) for v in ledger.verdicts() if truth(v, tags, wanted))
-    with reading(filled) as connection:
+    with read_transaction(filled) as connection:
         lines = every(connection, wanted)
         assert Counter((one.case, one.judge, one.item, one.trial) for one in lines) == expected
-        assert verdict_list.count(connection, wanted) == verdict_list.Count(sum(expected.values()))
+        assert verdict_list.count_verdicts(connection, wanted) == verdict_list.VerdictCount(sum(expected.values()))
         assert [one.id for one in lines] == sorted((one.id for one in lines), reverse=True)
 
 
 def test_pages_turn_both_ways(filled):
-    with reading(filled) as connection:
-        first = verdict_list.page(connection, Filter(judge="steady"), size=20)
-        second = verdict_list.page(connection, Filter(judge="steady"), before=first.older, size=20)
-        back = verdict_list.page(connection, Filter(judge="steady"), after=second.newer, size=20)
+    with read_transaction(filled) as connection:
+        first = verdict_list.find_verdicts(connection, Filter(judge="steady"), size=20)
+        second = verdict_list.find_verdicts(connection, Filter(judge="steady"), before=first.older, size=20)
+        back = verdict_list.find_verdicts(connection, Filter(judge="steady"), after=second.newer, size=20)
     assert first.newer is None
     assert back.lines == first.lines
 
 
 @pytest.mark.parametrize("wanted", [Filter(q="squares"), Filter(q="地球", judge="steady", shown="one"), Filter(q="2")])
 def test_a_search_turns_pages_both_ways_however_few_hits_are_looked_at_first(filled, wanted, monkeypatch):
-    with reading(filled) as connection:
+    with read_transaction(filled) as connection:
         lines = every(connection, wanted, size=10_000)
         for looked_at in (1, 7, 50):
-            monkeypatch.setattr(verdict_list, "MOST", looked_at)
+            monkeypatch.setattr(verdict_list, "MAX_COUNTED_HITS", looked_at)
             assert every(connection, wanted, size=11) == lines
-            first = verdict_list.page(connection, wanted, size=11)
-            second = verdict_list.page(connection, wanted, before=first.older, size=11)
-            assert verdict_list.page(connection, wanted, after=second.newer, size=11).lines == first.lines
+            first = verdict_list.find_verdicts(connection, wanted, size=11)
+            second = verdict_list.find_verdicts(connection, wanted, before=first.older, size=11)
+            assert verdict_list.find_verdicts(connection, wanted, after=second.newer, size=11).lines == first.lines
     assert len(lines) > 22
 
 
 def test_people_and_judges_meet_where_the_record_says_so(filled, ledger):
     """The verdicts marked `met` are those that the statistics pair with people's."""
-    pairs = meet(Record(tuple(ledger.verdicts())))
+    pairs = compare_with_people(Record(tuple(ledger.verdicts())))
     expected = {judge: sum(map(len, shapes.values())) for judge, shapes in pairs.pairs.items()}
-    with reading(filled) as connection:
+    with read_transaction(filled) as connection:
         for judge in making.JUDGES:
-            assert verdict_list.count(connection, Filter(judge=judge, met=True)).n == expected[judge]
+            assert verdict_list.count_verdicts(connection, Filter(judge=judge, met=True)).n == expected[judge]
 
 
 def test_a_judge_that_loves_the_first_place_is_caught_turning_round(filled):
-    with reading(filled) as connection:
+    with read_transaction(filled) as connection:
         n = {
-            judge: verdict_list.count(connection, Filter(judge=judge, swapped=True, shown="several")).n
+            judge: verdict_list.count_verdicts(connection, Filter(judge=judge, swapped=True, shown="several")).n
             for judge in ("steady", "first-lover")
         }
     assert n["first-lover"] > 2 * n["steady"]
@@ -128,7 +128,7 @@ def test_the_flags_are_what_the_verdicts_say(filled, ledger):
         one, two = verdict.marks
         return "tie" if one == two else verdict.contestants[0 if one > two else 1]
 
-    with reading(filled) as connection:
+    with read_transaction(filled) as connection:
         lines = {
             (one.case, one.judge, one.rater): one for one in every(connection, Filter(ballot="choice+tie"), size=500)
         }
@@ -156,20 +156,20 @@ def test_filling_goes_on_where_it_stopped_and_twice_is_once(new_engine, tmp_path
     with Ledger(path) as ledger:
         for case, ruled in made[:20]:
             ledger.add(case, *ruled)
-        assert fill_catalogue.fill(engine, ledger, batch=7, most=10).verdicts == 14
-        first = fill_catalogue.fill(engine, ledger, batch=50)
+        assert fill_catalogue.fill_from_ledger(engine, ledger, batch=7, max_verdicts=10).verdicts == 14
+        first = fill_catalogue.fill_from_ledger(engine, ledger, batch=50)
         for case, ruled in made[20:]:
             ledger.add(case, *ruled)
-        second = fill_catalogue.fill(engine, ledger)
-        third = fill_catalogue.fill(engine, ledger)
+        second = fill_catalogue.fill_from_ledger(engine, ledger)
+        third = fill_catalogue.fill_from_ledger(engine, ledger)
     total = sum(len(ruled) for _, ruled in made)
     assert 14 + first.verdicts + second.verdicts == total
     assert third.verdicts == 0
     assert third.version == second.version > first.version
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         assert connection.execute(select(func.count()).select_from(catalogue_tables.verdicts)).scalar() == total
-        assert verdict_list.count(connection, Filter()).n == total
-        assert connection.execute(select(func.count()).select_from(catalogue_tables.dirty)).scalar() == 0
+        assert verdict_list.count_verdicts(connection, Filter()).n == total
+        assert connection.execute(select(func.count()).select_from(catalogue_tables.unflagged_meetings)).scalar() == 0
 
 
 def test_a_batch_that_fails_leaves_nothing_behind(new_engine, tmp_path, monkeypatch):
@@ -180,15 +180,15 @@ def test_a_batch_that_fails_leaves_nothing_behind(new_engine, tmp_path, monkeypa
             raise OSError("the disk is full")
 
         with monkeypatch.context() as patch:
-            patch.setattr(fill_catalogue.full_text_search, "add", broken)
+            patch.setattr(fill_catalogue.full_text_search, "add_documents", broken)
             with pytest.raises(OSError, match="the disk is full"):
-                fill_catalogue.fill(engine, ledger)
-        with reading(engine) as connection:
-            assert verdict_list.count(connection, Filter()).n == 0
-        assert fill_catalogue.fill(engine, ledger).verdicts > 0
-        before = fill_catalogue.fill(engine, ledger).version
-        fill_catalogue.forget(engine)
-        assert fill_catalogue.fill(engine, ledger).verdicts > 0
+                fill_catalogue.fill_from_ledger(engine, ledger)
+        with read_transaction(engine) as connection:
+            assert verdict_list.count_verdicts(connection, Filter()).n == 0
+        assert fill_catalogue.fill_from_ledger(engine, ledger).verdicts > 0
+        before = fill_catalogue.fill_from_ledger(engine, ledger).version
+        fill_catalogue.empty_catalogue(engine)
+        assert fill_catalogue.fill_from_ledger(engine, ledger).verdicts > 0
     assert before > 0
 
 
@@ -199,9 +199,9 @@ def test_a_revised_vote_is_found_by_its_new_words_alone(new_engine, tmp_path):
     case = Case(item, making.answers(item)[:2], Choice())
     with Ledger(tmp_path / "l") as ledger:
         for revision, words in enumerate(("surely the first", "perhaps the second", "certainly neither")):
-            ledger.add(case, Verdict.of(case, "human", (1.0, 0.0), rater="r1", revision=revision, text=words))
-            assert fill_catalogue.fill(engine, ledger).verdicts == 1
-    with reading(engine) as connection:
+            ledger.add(case, Verdict.from_case(case, "human", (1.0, 0.0), rater="r1", revision=revision, text=words))
+            assert fill_catalogue.fill_from_ledger(engine, ledger).verdicts == 1
+    with read_transaction(engine) as connection:
         found = {word: len(every(connection, Filter(q=word))) for word in ("surely", "perhaps", "certainly")}
     assert found == {"surely": 0, "perhaps": 0, "certainly": 1}
 
@@ -225,10 +225,10 @@ SEARCHES = {
 @pytest.mark.parametrize("query", SEARCHES)
 def test_search_finds_words_and_chinese(filled, ledger, query):
     expected = {(v.case, v.judge, v.rater) for v in ledger.verdicts() if SEARCHES[query](v, v.item)}
-    with reading(filled) as connection:
+    with read_transaction(filled) as connection:
         found = {(one.case, one.judge, one.rater) for one in every(connection, Filter(q=query))}
         assert found == expected
-        assert verdict_list.count(connection, Filter(q=query)).n == len(expected)
+        assert verdict_list.count_verdicts(connection, Filter(q=query)).n == len(expected)
         one = Filter(q=query, judge="steady", shown="one")
         assert len(every(connection, one)) == sum(
             v.judge == "steady" and len(v.contestants) == 1 for v in ledger.verdicts() if SEARCHES[query](v, v.item)

@@ -10,7 +10,7 @@ import pytest
 from fullbench.core.estimate import Estimate
 from fullbench.errors import InputError
 from fullbench.ledger.ledger import Ledger
-from fullbench.web.database import reading, writing
+from fullbench.web.database import read_transaction, write_transaction
 from fullbench.web.results.boards import board_store
 from fullbench.web.results.catalogue import catalogue_updater, fill_catalogue, panel_verdicts
 from fullbench.web.results.lists import verdict_list
@@ -20,9 +20,9 @@ from tests.web.results.catalogue.test_fill_catalogue import every
 
 
 def up_to_date(engine, ledger) -> None:
-    fill_catalogue.fill(engine, ledger)
-    panel_verdicts.derive(engine, ledger)
-    while not fill_catalogue.settle(engine):
+    fill_catalogue.fill_from_ledger(engine, ledger)
+    panel_verdicts.update_panel_verdicts(engine, ledger)
+    while not fill_catalogue.settle_flags(engine):
         pass
 
 
@@ -34,25 +34,27 @@ def test_a_panel_rules_as_most_of_its_judges_do_and_changes_with_them(new_engine
             ledger.add(
                 case, *[one for one in ruled if not {one.judge, one.rater} & {making.JUDGES[2], making.PEOPLE[2]}]
             )
-        fill_catalogue.fill(engine, ledger)
-        with writing(engine) as connection:
-            panel_verdicts.add(connection, "jury", "majority", [*making.JUDGES[:2], "human"])
+        fill_catalogue.fill_from_ledger(engine, ledger)
+        with write_transaction(engine) as connection:
+            panel_verdicts.add_panel(connection, "jury", "majority", [*making.JUDGES[:2], "human"])
         up_to_date(engine, ledger)
-        assert panel_verdicts.derive(engine, ledger) == 0
+        assert panel_verdicts.update_panel_verdicts(engine, ledger) == 0
         check(engine, made, (*making.JUDGES[:2], *making.PEOPLE[:2]))
         for _, ruled in made:
             ledger.add(*[one for one in ruled if one.rater == making.PEOPLE[2]])
         up_to_date(engine, ledger)
         check(engine, made, (*making.JUDGES[:2], *making.PEOPLE))
-        catalogue_updater.refresh(engine, ledger)
-    with reading(engine) as connection:
-        board = board_store.find(connection, board_store.board_name("default", "panel:jury (majority)", "overall"))
+        catalogue_updater.refresh_boards(engine, ledger)
+    with read_transaction(engine) as connection:
+        board = board_store.find_board(
+            connection, board_store.board_name("default", "panel:jury (majority)", "overall")
+        )
         table = board.tables[0]
         for row, cells in enumerate(table.table.rows):
             for column, cell in enumerate(cells):
                 if isinstance(cell, Estimate):
                     assert (
-                        verdict_list.count(connection, table.link(row, column)).n == 2 * cell.n
+                        verdict_list.count_verdicts(connection, table.link(row, column)).n == 2 * cell.n
                     )  # both orders, one match
 
 
@@ -63,27 +65,27 @@ def check(engine, made, people) -> None:
         counts = Counter(one.marks for one in ruled if (one.rater or one.judge) in people).most_common()
         best = [marks for marks, n in counts if n == counts[0][1]]
         expected[case.key] = tuple(sum(column) / len(best) for column in zip(*best, strict=True))
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         lines = every(connection, Filter(judge="panel:jury (majority)"))
-    assert {one.case: tuple(shown.mark for shown in one.shown) for one in lines} == expected
+    assert {one.case: tuple(shown.mark for shown in one.responses) for one in lines} == expected
 
 
 def test_an_organisers_panel_by_the_mean(new_engine, ledger):
     filled = new_engine()
-    fill_catalogue.fill(filled, ledger)
-    with writing(filled) as connection:
-        panel_verdicts.add(connection, "两位", "mean", ["steady", "first-lover"])
+    fill_catalogue.fill_from_ledger(filled, ledger)
+    with write_transaction(filled) as connection:
+        panel_verdicts.add_panel(connection, "两位", "mean", ["steady", "first-lover"])
         for wrong in (("两位", "mean", ["steady", "first-lover"]), ("x", "odd", ["steady", "first-lover"]),
                       ("x", "mean", ["steady"]), ("x", "mean", ["steady", "nobody"]), ("", "mean", [])):  # fmt: skip
             with pytest.raises(InputError):
-                panel_verdicts.add(connection, *wrong)
+                panel_verdicts.add_panel(connection, *wrong)
     up_to_date(filled, ledger)
     both = {}
     for verdict in ledger.verdicts(["steady", "first-lover"]):
         both.setdefault(verdict.case, []).append(verdict.marks)
-    with reading(filled) as connection:
+    with read_transaction(filled) as connection:
         lines = every(connection, Filter(judge="panel:两位 (mean)"))
-    found = {one.case: [shown.mark for shown in one.shown] for one in lines}
+    found = {one.case: [shown.mark for shown in one.responses] for one in lines}
     assert found == {case: [sum(pair) / 2 for pair in zip(*marks, strict=True)] for case, marks in both.items()}
 
 
@@ -95,20 +97,20 @@ def test_a_closed_panel_keeps_its_rulings_and_takes_no_more(new_engine, tmp_path
     with Ledger(tmp_path / "l") as ledger:
         for case, ruled in made[:20]:
             ledger.add(case, *[one for one in ruled if one.judge != "steady"])
-        fill_catalogue.fill(engine, ledger)
-        with writing(engine) as connection:
-            panel_verdicts.add(connection, "三位", "majority", ["first-lover", "human"])
+        fill_catalogue.fill_from_ledger(engine, ledger)
+        with write_transaction(engine) as connection:
+            panel_verdicts.add_panel(connection, "三位", "majority", ["first-lover", "human"])
         up_to_date(engine, ledger)
         before = told(engine, name)
         assert len(before) == 20
-        with writing(engine) as connection:
+        with write_transaction(engine) as connection:
             with pytest.raises(InputError, match="has ruled"):
-                panel_verdicts.remove(connection, "三位")
-            panel_verdicts.close(connection, "三位")
+                panel_verdicts.remove_panel(connection, "三位")
+            panel_verdicts.close_panel(connection, "三位")
             with pytest.raises(InputError, match="closed already"):
-                panel_verdicts.close(connection, "三位")
+                panel_verdicts.close_panel(connection, "三位")
             with pytest.raises(InputError, match="no such panel"):
-                panel_verdicts.close(connection, "nobody")
+                panel_verdicts.close_panel(connection, "nobody")
         for case, ruled in made[20:]:
             ledger.add(case, *ruled)
         for _, ruled in made[:20]:
@@ -117,22 +119,22 @@ def test_a_closed_panel_keeps_its_rulings_and_takes_no_more(new_engine, tmp_path
         for _ in range(2):
             up_to_date(engine, ledger)
             assert told(engine, name) == before
-            fill_catalogue.forget(engine)
+            fill_catalogue.empty_catalogue(engine)
 
 
 def told(engine, judge) -> dict:
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         lines = every(connection, Filter(judge=judge))
-    return {(one.case, one.trial): tuple(shown.mark for shown in one.shown) for one in lines}
+    return {(one.case, one.trial): tuple(shown.mark for shown in one.responses) for one in lines}
 
 
 def test_a_panel_that_has_not_ruled_can_be_deleted(new_engine, ledger):
     engine = new_engine()
-    fill_catalogue.fill(engine, ledger)
-    with writing(engine) as connection:
-        panel_verdicts.add(connection, "两位", "mean", ["steady", "first-lover"])
-        panel_verdicts.remove(connection, "两位")
-        panel_verdicts.add(connection, "两位", "majority", ["steady", "first-lover"])
+    fill_catalogue.fill_from_ledger(engine, ledger)
+    with write_transaction(engine) as connection:
+        panel_verdicts.add_panel(connection, "两位", "mean", ["steady", "first-lover"])
+        panel_verdicts.remove_panel(connection, "两位")
+        panel_verdicts.add_panel(connection, "两位", "majority", ["steady", "first-lover"])
     up_to_date(engine, ledger)
     assert told(engine, "panel:两位 (mean)") == {}
     assert len(told(engine, "panel:两位 (majority)")) > 20

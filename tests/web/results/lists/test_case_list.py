@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import select
 
 from fullbench.ledger.ledger import Ledger
-from fullbench.web.database import reading
+from fullbench.web.database import read_transaction
 from fullbench.web.results.catalogue import catalogue_tables
 from fullbench.web.results.catalogue.row_helpers import get_state
 from fullbench.web.results.lists import case_list, verdict_list
@@ -41,26 +41,26 @@ FILTERS = [
 
 def every(connection, wanted: Filter, order: str, size: int = 7) -> list[tuple[int, tuple[int, ...]]]:
     """All meetings of a filter with the verdicts that were asked for, page by page, and back again."""
-    n = verdict_list.count(connection, wanted)
+    n = verdict_list.count_verdicts(connection, wanted)
     pages, before = [], None
     while True:
-        page = case_list.page(connection, wanted, n, order=order, before=before, size=size)
+        page = case_list.find_cases(connection, wanted, n, order=order, before=before, size=size)
         if pages and page.meetings:
-            back = case_list.page(connection, wanted, n, order=order, after=page.newer, size=size)
+            back = case_list.find_cases(connection, wanted, n, order=order, after=page.newer, size=size)
             assert list(back.meetings) == list(pages[-1].meetings)
         pages.append(page)
         if page.older is None:
             break
         before = page.older
-    return [(id_, tuple(sorted(page.matched[id_]))) for page in pages for id_ in page.meetings]
+    return [(id_, tuple(sorted(page.verdicts_by_meeting[id_]))) for page in pages for id_ in page.meetings]
 
 
-@pytest.mark.parametrize("few", [case_list.FEW, -1], ids=["looked up", "walked through"])
+@pytest.mark.parametrize("few", [case_list.MAX_LOOKUP, -1], ids=["looked up", "walked through"])
 @pytest.mark.parametrize("wanted", FILTERS, ids=lambda wanted: wanted.address() or "all")
 def test_a_case_is_listed_once_where_a_verdict_of_it_is_asked_for(filled, wanted, few, monkeypatch):
-    monkeypatch.setattr(case_list, "FEW", few)
-    with reading(filled) as connection:
-        verdicts = verdict_list.page(connection, wanted, size=10_000).lines
+    monkeypatch.setattr(case_list, "MAX_LOOKUP", few)
+    with read_transaction(filled) as connection:
+        verdicts = verdict_list.find_verdicts(connection, wanted, size=10_000).lines
         v, m = catalogue_tables.verdicts.c, catalogue_tables.meetings.c
         meeting = dict(tuple(row) for row in connection.execute(select(v.id, v.meeting_id)))
         doubt = dict(tuple(row) for row in connection.execute(select(m.id, m.doubt)))
@@ -92,19 +92,19 @@ def said(verdict) -> str:
 
 
 def rows_of(connection) -> list[CaseRow]:
-    found = case_list.page(connection, Filter(), verdict_list.count(connection, Filter()), size=10_000)
-    return case_rows(connection, found.meetings, found.matched)
+    found = case_list.find_cases(connection, Filter(), verdict_list.count_verdicts(connection, Filter()), size=10_000)
+    return case_rows(connection, found.meetings, found.verdicts_by_meeting)
 
 
 def test_a_row_says_what_everybody_ruled(filled, ledger):
     expected = meetings(ledger.verdicts())
-    with reading(filled) as connection:
+    with read_transaction(filled) as connection:
         rows = rows_of(connection)
     assert len(rows) == len(expected)
     kinds = set()
     for row in rows:
         some = expected[row.item, row.criterion, row.ballot, tuple(row.contestants)]
-        assert row.verdicts == row.matched == len(some)
+        assert row.verdicts == row.matched_count == len(some)
         assert set(row.cases) == {verdict.case for verdict in some}
         dots = {(dot.judge, dot.rater): dot for dot in row.dots}
         assert [dot.people for dot in row.dots] == sorted((dot.people for dot in row.dots), reverse=True)
@@ -117,18 +117,18 @@ def test_a_row_says_what_everybody_ruled(filled, ledger):
             assert {outcome.words for outcome in dots[voice].outcomes} == outcomes
             marked = [verdict for verdict in verdicts if verdict.marks is not None]
             firsts = {said(verdict).partition(" > ")[0] for verdict in marked}
-            assert dots[voice].turned == (len(row.contestants) > 1 and len(firsts) > 1)
+            assert dots[voice].is_swapped == (len(row.contestants) > 1 and len(firsts) > 1)
             for outcome in dots[voice].outcomes:
                 kinds.add(outcome.kind)
                 if outcome.kind == "won":
                     assert list(making.WORTH)[:3].count(outcome.words.partition(" > ")[0]) <= 1
-                    assert row.seats[outcome.words.partition(" > ")[0]] == outcome.seat
+                    assert row.colours[outcome.words.partition(" > ")[0]] == outcome.colour
     assert kinds == {"won", "tie", "fault", "mark"}
 
 
 def test_who_is_ahead_is_what_people_say_by_majority_else_all_judges(filled, ledger):
     expected = meetings(ledger.verdicts())
-    with reading(filled) as connection:
+    with read_transaction(filled) as connection:
         rows = rows_of(connection)
     checked = Counter()
     for row in rows:
@@ -163,7 +163,7 @@ def served(tmp_path_factory):
     live = start_live(folder, "--ledger", str(path), "--public")
 
     def is_whole() -> bool:
-        with reading(live.engine) as connection:
+        with read_transaction(live.engine) as connection:
             return get_state(connection, "whole") is not None
 
     until(is_whole)
@@ -187,7 +187,7 @@ def copied(served, tmp_path_factory):
     """A static copy of what is served."""
     folder = tmp_path_factory.mktemp("copy") / "site"
     with Ledger(served[1], read_only=True) as ledger:
-        static_site.export(ledger, folder, static_site.Wish(charts=False))
+        static_site.export_site(ledger, folder, static_site.SiteOptions(charts=False))
     return folder
 
 

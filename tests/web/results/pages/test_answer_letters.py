@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fullbench.web.results.pages.answer_letters import Tag, lettered
-from fullbench.web.rich_text import prose
+from fullbench.web.results.pages.answer_letters import Tag, tag_letters
+from fullbench.web.rich_text import render_prose
 
 TAGS = [Tag("gpt", "gpt-4", 0), Tag("llava", "llava-1.5", 1), Tag("<b>cog</b>", 'cog"vlm', 10)]
 CHIP = re.compile(r'<span class="letter [^>]*>([A-Z])</span>')
@@ -17,7 +17,7 @@ CHIP = re.compile(r'<span class="letter [^>]*>([A-Z])</span>')
 
 def tagged(text: str, question: str = "", count: int = 2) -> str:
     """The text with a star behind every letter that is tagged."""
-    return re.sub(r"<[^>]+>", "", CHIP.sub(r"\1*", str(lettered(text, TAGS[:count], question)))).strip()
+    return re.sub(r"<[^>]+>", "", CHIP.sub(r"\1*", str(tag_letters(text, TAGS[:count], question)))).strip()
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_a_ranking_is_tagged_where_it_names_everybody():
 
 
 def test_a_tag_says_the_shown_and_the_full_name_as_text():
-    assert str(lettered("Response C", TAGS)) == (
+    assert str(tag_letters("Response C", TAGS)) == (
         '<p>Response <span class="letter seat-2" data-name="&lt;b&gt;cog&lt;/b&gt;" title="cog&#34;vlm">C</span></p>\n'
     )
 
@@ -104,4 +104,4 @@ PIECES = [
 
 @given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join))
 def test_without_the_tags_it_is_the_same_text(text):
-    assert CHIP.sub(r"\1", str(lettered(text, TAGS))) == str(prose(text))
+    assert CHIP.sub(r"\1", str(tag_letters(text, TAGS))) == str(render_prose(text))

@@ -8,18 +8,18 @@ from html import unescape
 
 import pytest
 
-from fullbench.core.note import Note, sentences
+from fullbench.core.note import Note, join_sentences
 from fullbench.errors import InputError
 from fullbench.ledger.ledger import Ledger
 from fullbench.reports.display_names import Display
 from fullbench.web.app import create_app
 from fullbench.web.results.boards import board_store
-from fullbench.web.results.boards.first_page_matrix import Bench, Matrix, Placed
+from fullbench.web.results.boards.first_page_matrix import Matrix, MatrixCell, MatrixColumn
 from fullbench.web.results.catalogue import catalogue_updater
-from fullbench.web.results.pages.shown_names import Names, for_ledger
-from fullbench.web.results.pages.study_summary import outcome
-from fullbench.web.results.site.page_urls import Served, judge_name
-from fullbench.web.results.site.static_site import Wish, export
+from fullbench.web.results.pages.shown_names import Names, names_for_ledger
+from fullbench.web.results.pages.study_summary import outcome_sentences
+from fullbench.web.results.site.page_urls import ServedPageUrls, judge_name
+from fullbench.web.results.site.static_site import SiteOptions, export_site
 from fullbench.web.site_settings import Settings
 from tests.web.api.test_api import Script
 from tests.web.conftest import Visitor
@@ -62,7 +62,7 @@ def sites(ledger_path, names_path, tmp_path_factory):
     folder = tmp_path_factory.mktemp("sites")
     settings = Settings(f"sqlite:///{folder / 'web.sqlite'}", str(ledger_path), data=folder / "data", public=True)
     plain = create_app(settings)
-    catalogue_updater.update(plain.state.engine, plain.state.ledger)
+    catalogue_updater.update_catalogue(plain.state.engine, plain.state.ledger)
     named = create_app(Settings(**{**vars(settings), "names": str(names_path)}))
     # Nothing reads the ledger meanwhile: the apps are asked without being started.
     yield Visitor(plain), Visitor(named)
@@ -73,13 +73,13 @@ def sites(ledger_path, names_path, tmp_path_factory):
 
 
 def board_of(judge: str, criterion: str = "overall") -> str:
-    return Served().board(board_store.board_name("default", judge, criterion))
+    return ServedPageUrls().board(board_store.board_name("default", judge, criterion))
 
 
 def test_figures_stay_and_only_words_change(sites):
     plain, named = sites
     pages = ["/", "/judges", "/?task=task:counting", *(board_of(judge) for judge in (*making.JUDGES, "human"))]
-    pages += [Served().judge(judge) for judge in making.JUDGES]
+    pages += [ServedPageUrls().judge(judge) for judge in making.JUDGES]
     for path in pages:
         before, after = plain.get(path), named.get(path)
         assert before.status_code == after.status_code == 200, path
@@ -112,10 +112,10 @@ def test_every_page_shows_the_names_and_says_the_full_ones(sites):
         r'<a href="[^"]+" title="steady">稳健评审 &lt;S&gt;</a> <span class="origin">实验室 · 2024-05', listed
     )
     judges = re.search(r'id="judges">.*?</table>', listed, re.DOTALL)[0]
-    link = rf'<a href="{Served().judge("steady")}">稳健评审 &lt;S&gt;</a>'
+    link = rf'<a href="{ServedPageUrls().judge("steady")}">稳健评审 &lt;S&gt;</a>'
     assert re.search(rf'title="steady"[^>]*>{link} <span class="origin">实验室 · 2024-05</span>', judges)
 
-    card = named.get(Served().judge("steady")).text
+    card = named.get(ServedPageUrls().judge("steady")).text
     assert "<h1>Judge card: 稳健评审 &lt;S&gt;</h1>" in card
     assert '<p class="muted">实验室 · 2024-05 · <code>steady</code></p>' in card
 
@@ -138,7 +138,7 @@ def test_every_page_shows_the_names_and_says_the_full_ones(sites):
 
 def test_without_the_file_no_page_has_the_names(sites):
     plain, _ = sites
-    for path in ("/", "/judges", "/verdicts", board_of("steady"), Served().judge("steady")):
+    for path in ("/", "/judges", "/verdicts", board_of("steady"), ServedPageUrls().judge("steady")):
         page = plain.get(path).text
         assert 'class="origin"' not in page
         assert not any(name in unescape(page) for name in CHOSEN.values())
@@ -174,9 +174,9 @@ def test_the_api_has_the_full_names(sites):
 @pytest.mark.slow
 def test_the_static_copy_has_them_too(ledger_path, names_path, tmp_path):
     with Ledger(ledger_path, read_only=True) as ledger:
-        names, absent = for_ledger(names_path, ledger)
+        names, absent = names_for_ledger(names_path, ledger)
         assert absent == ""
-        copy = export(ledger, tmp_path / "site", Wish(language="zh", charts=False, cases=4, names=names))
+        copy = export_site(ledger, tmp_path / "site", SiteOptions(language="zh", charts=False, cases=4, names=names))
     pages = {path: path.read_text(encoding="utf-8") for path in copy.folder.rglob("*.html")}
     assert '<span title="alpha">Alpha 1.5 (13B)</span>' in pages[copy.folder / "index.html"]
     assert '<option value="beta">贝塔</option>' in pages[copy.folder / "verdicts.html"]
@@ -215,15 +215,15 @@ def test_a_name_that_another_in_the_ledger_has_is_refused(ledger_path, tmp_path)
     path = tmp_path / "names.toml"
     path.write_text('[steady]\nname = "gamma"', encoding="utf-8")
     with Ledger(ledger_path, read_only=True) as ledger, pytest.raises(InputError, match="the full name of another"):
-        for_ledger(path, ledger)
+        names_for_ledger(path, ledger)
 
 
 def test_names_of_nobody_are_counted(ledger_path, tmp_path):
     path = tmp_path / "names.toml"
     path.write_text(FILE + "".join(f'["gone-{n}"]\nname = "Gone {n}"\n' for n in range(7)), encoding="utf-8")
     with Ledger(ledger_path, read_only=True) as ledger:
-        names, absent = for_ledger(path, ledger)
-    assert len(names.chosen) == 12
+        names, absent = names_for_ledger(path, ledger)
+    assert len(names.displays) == 12
     assert absent == (
         f"7 of the 12 names in {path} are of nobody in the ledger so far: "
         "gone-0, gone-1, gone-2, gone-3, gone-4 and 2 more."
@@ -232,28 +232,28 @@ def test_names_of_nobody_are_counted(ledger_path, tmp_path):
 
 def test_answers_sentences_and_neighbours():
     names = Names({"m@lab": Display("glm"), "a": Display("乙", "Lab")})
-    assert names.several(["a", "a #2", "b #2", "a #x"]) == ["乙", "乙 #2", "b #2", "a #x"]
+    assert names.shown_names(["a", "a #2", "b #2", "a #x"]) == ["乙", "乙 #2", "b #2", "a #x"]
     # Who has no chosen name says more where the short one is taken by somebody's chosen name.
     assert names.short(["m@lab", "glm+direct#1f", "b+x#2"]) == {
         "m@lab": "glm",
         "glm+direct#1f": "glm+direct",
         "b+x#2": "b",
     }
-    one = Note("x.one", "{judge} is ahead by {n:,}.", judge="m@lab", n=1200)
-    two = Note("x.two", "What {judge} says of all.", judge="a")
-    assert names.said(sentences([one, two])) == "glm is ahead by 1,200. What a says of all."
-    assert names.said(sentences([one, two])).said_in({"x.two": "{judge}说", "list.sentences": "{first}{second}"}) == (
-        "glm is ahead by 1,200.乙说"
-    )
+    one = Note.from_sentence("x.one", "m@lab is ahead by 1,200.", {"judge": "m@lab", "n": 1200})
+    two = Note.from_sentence("x.two", "What a says of all.", {"judge": "a"})
+    assert names.with_shown_names(join_sentences([one, two])) == "glm is ahead by 1,200. What a says of all."
+    assert names.with_shown_names(join_sentences([one, two])).translate_with(
+        {"x.two": "{judge}说", "list.sentences": "{first}{second}"}
+    ) == ("glm is ahead by 1,200.乙说")
     assert Names().stamp == ""
     assert names.stamp != Names({"a": Display("乙")}).stamp
 
 
 def test_what_came_out_is_said_by_the_names():
-    first, second = (Placed(rank, float(rank), int(rank), "0.5", "", 9, 0.5, 0, None) for rank in ("1", "2"))
+    first, second = (MatrixCell(rank, float(rank), int(rank), "0.5", "", 9, 0.5, 0, None) for rank in ("1", "2"))
     matrix = Matrix(
-        "m", "overall", "", [Bench("human", "b", "won", True, False)], [("a", [first]), ("b", [second])], True
+        "m", "overall", "", [MatrixColumn("human", "b", "won", True, False)], [("a", [first]), ("b", [second])], True
     )
     names = Names({"a": Display("乙"), "human": Display("Everybody")})
-    (sentence,) = outcome(names.matrices([matrix]))
+    (sentence,) = outcome_sentences(names.matrices([matrix]))
     assert sentence.words.format(**sentence.values) == "People put 乙 first."

@@ -11,34 +11,38 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fullbench.core.column_labels import headings, named
+from fullbench.core.column_labels import data_column, table_columns
 from fullbench.core.estimate import Estimate
 from fullbench.core.table import Table
 from fullbench.reports.charts import vega_lite
 from fullbench.reports.charts.chart_kinds import LEADS
-from fullbench.reports.html_page import fragment
-from fullbench.reports.html_table_layout import axes, laid_column
-from fullbench.web.page_rendering import environment
-from fullbench.web.results.boards.board_store import Linked
-from fullbench.web.results.boards.tag_columns import MOST, with_tags
+from fullbench.reports.html_page import table_fragment
+from fullbench.reports.html_table_layout import column_axes, laid_column
+from fullbench.web.page_rendering import template_environment
+from fullbench.web.results.boards.board_store import LinkedTable
+from fullbench.web.results.boards.tag_columns import MAX_TAG_COLUMNS, with_tags
 from fullbench.web.results.catalogue.verdict_flags import FLAGS
 from fullbench.web.results.lists.verdict_filters import Filter
-from fullbench.web.results.pages.table_cells import FEW, TAGS_SHOWN, chart_of, sheets
-from fullbench.web.results.site.page_urls import Served
-from fullbench.web.words import translate
+from fullbench.web.results.pages.table_cells import FEW, TAGS_SHOWN, build_sheets, chart_of
+from fullbench.web.results.site.page_urls import ServedPageUrls
+from fullbench.web.words import translate_sentence
 
 
-def rendered(linked: Linked) -> str:
-    all_sheets = sheets([linked], ("board", "stamp"), Served(), "en", svg=vega_lite.svg)
-    return environment().get_template("results/sheets.html").render(all=all_sheets, t=partial(translate, "en"))
+def rendered(linked: LinkedTable) -> str:
+    all_sheets = build_sheets([linked], ("board", "stamp"), ServedPageUrls(), "en", svg=vega_lite.render_svg)
+    return (
+        template_environment()
+        .get_template("results/sheets.html")
+        .render(all=all_sheets, t=partial(translate_sentence, "en"))
+    )
 
 
-def leaderboard(count: int) -> Linked:
+def leaderboard(count: int) -> LinkedTable:
     hint = {"kind": "intervals", "label": "contestant", "value": "rating"}
     rows = [[str(place), f"model-{place}", Estimate(2000.0 - place, 1900.0 - place, 2100.0 - place, 5)]
             for place in range(1, count + 1)]  # fmt: skip
-    table = Table("leaderboard", "Leaderboard", headings("rank", "contestant", "rating"), rows, [], {}, hint)
-    return Linked(table, (), [hint])
+    table = Table("leaderboard", "Leaderboard", table_columns("rank", "contestant", "rating"), rows, [], {}, hint)
+    return LinkedTable(table, (), [hint])
 
 
 def test_a_long_table_lays_out_its_first_rows_and_keeps_the_others_ready():
@@ -82,8 +86,8 @@ def test_who_has_too_few_matches_stands_apart_below_the_ranking():
 
 @given(st.lists(st.floats(-3000, 3000), min_size=2, max_size=9))
 def test_an_axis_has_round_ends_that_hold_every_interval(ends):
-    table = Table("t", "T", headings("rating"), [[Estimate(end, end, end, 9)] for end in ends])
-    (axis,) = axes(table)
+    table = Table("t", "T", table_columns("rating"), [[Estimate(end, end, end, 9)] for end in ends])
+    (axis,) = column_axes(table)
     bars = [cell.bar for cell in laid_column(table, 0)]
     if max(ends) - min(ends) < 1e-9:
         assert axis is None
@@ -107,8 +111,10 @@ def test_who_beats_whom_is_a_table_in_colours_and_no_picture():
         for name, row in zip(names, shares, strict=True)
     ]
     hint = {"kind": "matrix", "row": "contestant", "columns": names, "column": "against", "value": "won"}
-    table = Table("wins", "Who beats whom", headings("contestant", *map(named, names)), rows, ["Ties half."], {}, hint)
-    page = rendered(Linked(table, (), [hint]))
+    table = Table(
+        "wins", "Who beats whom", table_columns("contestant", *map(data_column, names)), rows, ["Ties half."], {}, hint
+    )
+    page = rendered(LinkedTable(table, (), [hint]))
     assert "<img" not in page
     cells = re.findall(r'<td class="([^"]+)"(?: data-sort="[^"]+")?(?: data-tip="([^"]+)")?>([^<]*)</td>', page)
     assert cells == [
@@ -124,7 +130,7 @@ def test_who_beats_whom_is_a_table_in_colours_and_no_picture():
     ]
 
 
-def by_tag(tag: str, values: int, count: int, name: str = "won") -> Linked:
+def by_tag(tag: str, values: int, count: int, name: str = "won") -> LinkedTable:
     heads = [f"{tag}{number}" for number in range(values)]
     rows = [
         [
@@ -136,26 +142,39 @@ def by_tag(tag: str, values: int, count: int, name: str = "won") -> Linked:
         for place in range(1, count + 1)
     ]
     hint = {"kind": "matrix", "row": "contestant", "columns": heads, "column": tag, "value": "won"}
-    table = Table(f"{name} by {tag}", "Won", headings("contestant", *map(named, heads), "all", "worst"), rows, [],
-                  {"tag": tag}, hint)  # fmt: skip
-    return Linked(table, (), [hint])
+    table = Table(
+        f"{name} by {tag}",
+        "Won",
+        table_columns("contestant", *map(data_column, heads), "all", "worst"),
+        rows,
+        [],
+        {"tag": tag},
+        hint,
+    )
+    return LinkedTable(table, (), [hint])
 
 
 def test_figures_by_tag_end_the_rows_of_a_board_so_many_at_most_and_said():
     """Tags with few values come first; who has no figure by tag has a gap; columns beyond the first
     few are hidden until chosen."""
-    tables = [leaderboard(12), by_tag("language", MOST, 12), by_tag("task", 3, 11)]
-    shown = with_tags(sheets(tables, ("board", "stamp"), Served(), "en"), tables, Served(), "en")
-    page = environment().get_template("results/sheets.html").render(all=shown[:1], t=partial(translate, "en"))
+    tables = [leaderboard(12), by_tag("language", MAX_TAG_COLUMNS, 12), by_tag("task", 3, 11)]
+    shown = with_tags(build_sheets(tables, ("board", "stamp"), ServedPageUrls(), "en"), tables, ServedPageUrls(), "en")
+    page = (
+        template_environment()
+        .get_template("results/sheets.html")
+        .render(all=shown[:1], t=partial(translate_sentence, "en"))
+    )
     heads = re.findall(r'<th scope="col" class="number by-tag"( hidden)?>(\w+) <span class="unit">([^<]*)<', page)
     assert [head[1:] for head in heads[:3]] == [(f"task{number}", "task, share won") for number in range(3)]
-    assert [head[1:] for head in heads[3:]] == [(f"language{n}", "language, share won") for n in range(MOST - 3)]
-    assert [bool(head[0]) for head in heads] == [place >= TAGS_SHOWN for place in range(MOST)]
-    assert f"{MOST} of {MOST + 3} figures by tag can be chosen as columns" in page
-    assert f"Columns, {MOST} by tag" in page
+    assert [head[1:] for head in heads[3:]] == [
+        (f"language{n}", "language, share won") for n in range(MAX_TAG_COLUMNS - 3)
+    ]
+    assert [bool(head[0]) for head in heads] == [place >= TAGS_SHOWN for place in range(MAX_TAG_COLUMNS)]
+    assert f"{MAX_TAG_COLUMNS} of {MAX_TAG_COLUMNS + 3} figures by tag can be chosen as columns" in page
+    assert f"Columns, {MAX_TAG_COLUMNS} by tag" in page
     assert 'data-tip="model-4, task2 (task, share won): 0.04 [0.00, 1.00] · n=7"' in page
     first, last = shown[0].rows[0], shown[0].rows[-1]
-    assert [len(row) for row in shown[0].rows] == [3 + MOST] * 12
+    assert [len(row) for row in shown[0].rows] == [3 + MAX_TAG_COLUMNS] * 12
     assert [cell.text for cell in first[3:6]] == ["0.01", "0.01", "0.01"]
     assert [cell.classes for cell in last[3:6]] == ["number gap"] * 3
     assert all("gap" not in cell.classes for cell in last[6:])
@@ -163,7 +182,9 @@ def test_figures_by_tag_end_the_rows_of_a_board_so_many_at_most_and_said():
 
 def test_a_board_without_tags_stays_as_it_was():
     tables = [leaderboard(4)]
-    (alone,) = with_tags(sheets(tables, ("board", "stamp"), Served(), "en"), tables, Served(), "en")
+    (alone,) = with_tags(
+        build_sheets(tables, ("board", "stamp"), ServedPageUrls(), "en"), tables, ServedPageUrls(), "en"
+    )
     assert alone.tag_heads == ()
     assert "by-tag" not in rendered(leaderboard(4))
 
@@ -172,8 +193,8 @@ def test_a_report_and_a_page_lay_a_table_out_alike():
     figures = [Estimate(0.7, 0.6, 0.8, 30), Estimate(0.2, 0.1, 0.3, 30), None, Estimate.bare(0.5, 1, "one item")]
     rows = [[f"评审-{place}", figure, place, place % 2] for place, figure in enumerate(figures)]
     notes = ["Ties count half.", "a < b"]
-    table = Table("agreement", "Agreement", headings("judge", "agreement", "n", "refused"), rows, notes)
-    in_report, labelled = fragment(table), rendered(Linked(table))
+    table = Table("agreement", "Agreement", table_columns("judge", "agreement", "n", "refused"), rows, notes)
+    in_report, labelled = table_fragment(table), rendered(LinkedTable(table))
     on_page = re.sub(r' data-label="(?:agreement|n|refused)"', "", labelled)  # what a phone shows before a cell
     assert labelled.count(" data-label=") == 3 * 4
     cells = r"<(t[hd])\b([^>]*?)(?: title=[^>]*)?>"
@@ -186,10 +207,10 @@ def test_a_mark_leads_where_the_cell_leads_that_it_is_drawn_from():
     plain = leaderboard(3)
     links = [[None, Filter(contestant=f"model-{place}"), Filter(contestant=f"model-{place}", fault="none")]
              for place in range(1, 4)]  # fmt: skip
-    drawn = chart_of(replace(plain, links=links), 0, Served())
+    drawn = chart_of(replace(plain, links=links), 0, ServedPageUrls())
     led = {row["label"]: row["href"].removeprefix(LEADS) for row in drawn.spec["data"]["values"]}
     assert led == {f"model-{place}": f"/verdicts?contestant=model-{place}&fault=none" for place in range(1, 4)}
-    assert not any("href" in row for row in chart_of(plain, 0, Served()).spec["data"]["values"])
+    assert not any("href" in row for row in chart_of(plain, 0, ServedPageUrls()).spec["data"]["values"])
 
 
 def test_the_script_of_a_static_copy_names_the_flags_in_the_order_in_which_they_are_packed():

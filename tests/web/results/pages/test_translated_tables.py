@@ -4,46 +4,52 @@ from __future__ import annotations
 
 import pytest
 
-from fullbench.analysis.bias.bias_probes import LEANS
-from fullbench.analysis.boards.head_to_head_and_slices import AGAINST, WON
+from fullbench.analysis.bias.bias_probes import BIAS_NOTES
+from fullbench.analysis.boards.head_to_head_and_slices import AGAINST_LABEL, WON_LABEL
 from fullbench.analysis.boards.leaderboard import Board, Key, Settings
-from fullbench.analysis.scope_text import from_family, place, placed
-from fullbench.core.column_labels import headings, named
+from fullbench.analysis.scope_text import family_suffix, scope_suffix, title_with_scope
+from fullbench.core.column_labels import data_column, table_columns
 from fullbench.core.estimate import Estimate
-from fullbench.core.note import Note, word
+from fullbench.core.note import Note, word_note
 from fullbench.core.table import Table
-from fullbench.reports.charts.vega_lite import chart
-from fullbench.stats.intervals.share_intervals import wilson
-from fullbench.web.results.boards.board_store import Linked, packed, unpacked
+from fullbench.reports.charts.vega_lite import build_chart
+from fullbench.stats.intervals.share_intervals import wilson_interval
+from fullbench.web.results.boards.board_store import LinkedTable, pack_table, unpack_table
 from fullbench.web.results.lists.verdict_filters import Filter
-from fullbench.web.results.pages.translated_tables import localised
-from fullbench.web.words import translate
+from fullbench.web.results.pages.translated_tables import translate_linked_table
+from fullbench.web.words import translate_sentence
 
-BEATS = Note("slices.title.who-beats-whom", "Who beats whom")
+BEATS = Note("slices.title.who-beats-whom")
 
 
-def wins(title: str = BEATS) -> Linked:
-    rows = [[name, wilson(1, 2), None] for name in ("judge", "rating")]
-    hint = {"kind": "matrix", "row": "contestant", "columns": ["judge", "rating"], "column": AGAINST, "value": WON}
-    reason = Note("undefined.no-duel-was-fought", "no duel was fought")
-    notes = (
-        Note("leaderboard.is-not-rated", "{contestant} is not rated: {reason}.", contestant="judge", reason=reason),
+def wins(title: str = BEATS) -> LinkedTable:
+    rows = [[name, wilson_interval(1, 2), None] for name in ("judge", "rating")]
+    hint = {
+        "kind": "matrix",
+        "row": "contestant",
+        "columns": ["judge", "rating"],
+        "column": AGAINST_LABEL,
+        "value": WON_LABEL,
+    }
+    reason = Note("undefined.no-duel-was-fought")
+    notes = (Note("leaderboard.is-not-rated", contestant="judge", reason=reason),)
+    columns = table_columns("contestant", data_column("judge"), data_column("rating"))
+    return LinkedTable(
+        Table("wins", title, columns, rows, notes, {}, hint), [[None, Filter(judge="all"), None]] * 2, [hint]
     )
-    columns = headings("contestant", named("judge"), named("rating"))
-    return Linked(Table("wins", title, columns, rows, notes, {}, hint), [[None, Filter(judge="all"), None]] * 2, [hint])
 
 
 def test_names_of_the_data_stay_as_they_are_also_after_the_database():
     made = wins()
-    for linked in (made, unpacked(_json(packed(made)))):
-        shown = localised(linked, "zh")
+    for linked in (made, unpack_table(_json(pack_table(made)))):
+        shown = translate_linked_table(linked, "zh")
         assert shown.table.title == "谁胜过谁"
         assert list(shown.table.columns) == ["选手", "judge", "rating"]
         assert [row[0] for row in shown.table.rows] == ["judge", "rating"]
         assert list(shown.table.notes) == ["judge 没有评分：没有对决。"]
         assert shown.links == made.links
         assert shown.charts == [{**made.charts[0], "column": "对手", "value": "胜率"}]
-    assert localised(made, "en") is made
+    assert translate_linked_table(made, "en") is made
 
 
 def _json(value: object) -> dict[str, object]:
@@ -54,36 +60,34 @@ def _json(value: object) -> dict[str, object]:
 
 
 def test_columns_that_are_ours_are_translated_and_the_words_in_them():
-    share = Note(
-        "probes.share-of", "share of {marks}{on}", marks=Note("probes.two", "{a} and {b}", a="4", b="5"), on=""
-    )
+    share = Note("probes.share-of", marks=Note("probes.two", a="4", b="5"))
     rows = [["length", "length", share, 0.5]]
-    columns = headings("judge", "bias", "figure", "judge's")
-    table = Table(
-        "biases", Note("probes.title.what-else-moves-the-judges", "What else moves the judges"), columns, rows
-    )
-    shown = localised(Linked(table), "zh")
+    columns = table_columns("judge", "bias", "figure", "judge's")
+    table = Table("biases", Note("probes.title.what-else-moves-the-judges"), columns, rows)
+    shown = translate_linked_table(LinkedTable(table), "zh")
     assert list(shown.table.columns) == ["评审", "偏差", "指标", "评审的"]
     assert shown.table.rows[0][:3] == ["length", "长度", "4 和 5 的比例"]
 
 
 def test_a_sentence_is_known_by_its_id_and_nothing_else_is_touched():
-    shift = Note("probes.shift", "On the same answers its scores are {value:+.2f} from people's", value=0.1)
-    says = Note("probes.claim", "{opening}: {lean}.", opening=shift, lean=LEANS["lenient"])
-    noted = Note("probes.says", "{judge}: {says}", judge="a: b, c", says=says)
+    shift = Note("probes.shift", value=0.1)
+    says = Note("probes.claim", opening=shift, lean=BIAS_NOTES["lenient"])
+    noted = Note("probes.says", judge="a: b, c", says=says)
     assert noted == "a: b, c: On the same answers its scores are +0.10 from people's: it is lenient."
-    assert translate("zh", noted) == "a: b, c：同样的回答，它的分数与人相差 +0.10：它偏宽。"
-    assert translate("zh", "from here to there") == "from here to there"
-    within = Note("repeats.bin", "{low:.2f} to {high:.2f}", low=0.83, high=1.0)
-    assert translate("zh", within) == "0.83 到 1.00"
-    assert translate("en", within) == "0.83 to 1.00"
+    assert translate_sentence("zh", noted) == "a: b, c：同样的回答，它的分数与人相差 +0.10：它偏宽。"
+    assert translate_sentence("zh", "from here to there") == "from here to there"
+    within = Note("repeats.bin", low=0.83, high=1.0)
+    assert translate_sentence("zh", within) == "0.83 到 1.00"
+    assert translate_sentence("en", within) == "0.83 to 1.00"
 
 
 def test_an_interval_that_is_missing_says_why():
-    one = Note("no-interval.one-item", "one item")
-    rows = [["judge", None, Estimate.bare(1.0, 2, one)], ["rating", wilson(0, 2), None]]
-    columns = headings("contestant", named("judge"), named("rating"))
-    shown = localised(Linked(Table("wins, pair", placed(BEATS, from_family("pair")), columns, rows)), "zh")
+    one = Note("no-interval.one-item")
+    rows = [["judge", None, Estimate.bare(1.0, 2, one)], ["rating", wilson_interval(0, 2), None]]
+    columns = table_columns("contestant", data_column("judge"), data_column("rating"))
+    shown = translate_linked_table(
+        LinkedTable(Table("wins, pair", title_with_scope(BEATS, family_suffix("pair")), columns, rows)), "zh"
+    )
     assert shown.table.title == "谁胜过谁，来自选择"
     assert list(shown.table.columns) == ["选手", "judge", "rating"]
     assert shown.table.rows == [["judge", None, Estimate.bare(1.0, 2, "只有一个题目")], rows[1]]
@@ -98,7 +102,7 @@ def title(judge: str, study: str, criterion: str, family: str, rule: str) -> str
     ("english", "chinese"),
     [
         (
-            placed(Note("slices.title.won-by", "Won, by {tag}", tag="任务"), from_family("score")),
+            title_with_scope(Note("slices.title.won-by", tag="任务"), family_suffix("score")),
             "胜率，按“任务”，来自单独打分",
         ),
         (title("甲", "", "overall", "", "mean"), "甲 的排行榜"),
@@ -108,18 +112,17 @@ def title(judge: str, study: str, criterion: str, family: str, rule: str) -> str
             "甲 的排行榜，研究：一，标准：流畅，来自选择（两种顺序的规则：两种顺序一致）",
         ),
         (
-            placed(Note("judging.title", "Agreement with people on {kind}, by {tag}", kind=word("pairs"), tag="任务"),
-                   place("", "流畅")),
+            title_with_scope(Note("judging.title", kind=word_note("pairs"), tag="任务"), scope_suffix("", "流畅")),
             "与人在配对上的一致性，按“任务”，标准：流畅",
         ),
     ],
-)  # fmt: skip
+)
 def test_what_stands_behind_a_title_is_no_part_of_the_names_in_it(english, chinese):
-    assert translate("zh", english) == chinese
+    assert translate_sentence("zh", english) == chinese
 
 
 def test_a_chart_says_in_chinese_what_it_shows():
-    shown = localised(wins(placed(BEATS, from_family("pair"))), "zh")
-    drawn = chart(shown.table, shown.charts[0])
+    shown = translate_linked_table(wins(title_with_scope(BEATS, family_suffix("pair"))), "zh")
+    drawn = build_chart(shown.table, shown.charts[0])
     assert drawn is not None
-    assert translate("zh", drawn.alt) == "谁胜过谁，来自选择。热力图：按选手和对手的胜率，共 2 格。"
+    assert translate_sentence("zh", drawn.alt) == "谁胜过谁，来自选择。热力图：按选手和对手的胜率，共 2 格。"

@@ -10,7 +10,7 @@ from fullbench.core.case import Case
 from fullbench.core.item import Item
 from fullbench.core.verdict import Verdict
 from fullbench.ledger.ledger import Ledger
-from fullbench.web.database import engine_for, reading, upgrade
+from fullbench.web.database import engine_for, read_transaction, upgrade_schema
 from fullbench.web.results.catalogue import catalogue_updater
 from fullbench.web.results.site import ledger_edition
 from tests.web.results import making
@@ -21,28 +21,28 @@ def test_the_digest_is_said_while_it_holds_and_the_day_is_the_studys_own(tmp_pat
     item = Item.ask("later", "And later?")
     case = Case(item, tuple(making.answers(item)[:2]), Choice())
     with Ledger(path, study="later") as ledger:
-        ledger.add(case, Verdict.of(case, "steady", (1.0, 0.0), at=timegm((2026, 5, 4, 12, 0, 0))))
+        ledger.add(case, Verdict.from_case(case, "steady", (1.0, 0.0), at=timegm((2026, 5, 4, 12, 0, 0))))
     engine = engine_for(f"sqlite:///{tmp_path / 'web.sqlite'}")
-    upgrade(engine)
+    upgrade_schema(engine)
     with Ledger(path) as ledger:
-        catalogue_updater.update(engine, ledger)
+        catalogue_updater.update_catalogue(engine, ledger)
         assert current(engine) == ledger_edition.Edition(), "verdicts have just come"
-        catalogue_updater.update(engine, ledger)
+        catalogue_updater.update_catalogue(engine, ledger)
         assert current(engine) == ledger_edition.Edition(ledger.digest(), "1970-01-01")
         assert current(engine, "later").date == "2026-05-04"
 
         taken: list[int] = []
         digest = Ledger.digest
         monkeypatch.setattr(Ledger, "digest", lambda self: taken.append(1) or digest(self))
-        catalogue_updater.update(engine, ledger)
+        catalogue_updater.update_catalogue(engine, ledger)
         assert taken == [], "nothing changed"
         for other, ruled in making.verdicts(4, 2):
             ledger.add(other, *ruled)
     with Ledger(path, read_only=True) as ledger:
-        catalogue_updater.update(engine, ledger)
+        catalogue_updater.update_catalogue(engine, ledger)
         assert current(engine).digest == "", "more came than was in the digest"
         monkeypatch.setattr(ledger_edition, "time", Clock(time.time() + 3600))
-        catalogue_updater.update(engine, ledger)
+        catalogue_updater.update_catalogue(engine, ledger)
         assert taken == [1]
         assert current(engine).digest == digest(ledger)
     engine.dispose()
@@ -62,5 +62,5 @@ class Clock:
 
 
 def current(engine, study: str = "default") -> ledger_edition.Edition:
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         return ledger_edition.edition_of(connection, study)

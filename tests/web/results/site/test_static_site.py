@@ -12,7 +12,7 @@ from PIL import Image
 
 from fullbench.errors import InputError
 from fullbench.ledger.ledger import Ledger
-from fullbench.web.results.site.static_site import MARKER, Wish, export
+from fullbench.web.results.site.static_site import MARKER, SiteOptions, export_site
 from tests.web.results import making
 
 
@@ -24,7 +24,7 @@ def ledger(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def copy(ledger, tmp_path_factory):
-    return export(ledger, tmp_path_factory.mktemp("out") / "site", Wish(language="zh", charts=False))
+    return export_site(ledger, tmp_path_factory.mktemp("out") / "site", SiteOptions(language="zh", charts=False))
 
 
 def test_every_link_leads_to_a_file(copy):
@@ -55,7 +55,7 @@ def test_a_sensitive_picture_is_there_veiled_only(copy, ledger):
 
 
 def test_the_size_is_bounded_and_said(ledger, tmp_path):
-    made = export(ledger, tmp_path / "small", Wish(cases=3, verdicts=50, charts=False))
+    made = export_site(ledger, tmp_path / "small", SiteOptions(cases=3, verdicts=50, charts=False))
     assert len(list((tmp_path / "small" / "cases").glob("*.html"))) == made.cases == 3
     assert made.verdicts == 50 < made.total
     about = (tmp_path / "small" / "about.html").read_text(encoding="utf-8")
@@ -67,10 +67,10 @@ def test_a_folder_of_somebody_else_is_left_alone(ledger, tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "letter.txt").write_text("dear")
     with pytest.raises(InputError, match="not empty"):
-        export(ledger, tmp_path / "mine", Wish(cases=1, charts=False))
+        export_site(ledger, tmp_path / "mine", SiteOptions(cases=1, charts=False))
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["letter.txt"]
-    export(ledger, tmp_path / "again", Wish(cases=1, verdicts=10, charts=False))
-    export(ledger, tmp_path / "again", Wish(cases=2, verdicts=10, charts=False))
+    export_site(ledger, tmp_path / "again", SiteOptions(cases=1, verdicts=10, charts=False))
+    export_site(ledger, tmp_path / "again", SiteOptions(cases=2, verdicts=10, charts=False))
     assert len(list((tmp_path / "again" / "cases").iterdir())) == 2
     assert (tmp_path / "again" / MARKER).exists()
     assert not list(tmp_path.glob(".fullbench-site-*"))

@@ -1,9 +1,9 @@
-"""Who and what the release speaks of: judges, perspectives, scales."""
+"""Names of judges, perspectives, sub-categories and scales in the release."""
 
 from __future__ import annotations
 
 SCORE_MODELS = ("clipscore_v2", "blipscore", "pickscore_v1", "hps_v2.1", "ImageReward", "aesthetics")
-CLOSED = ("gpt-4-turbo", "gpt-4o", "gemini-1.5", "claude-3-opus")
+CLOSED_JUDGES = ("gpt-4-turbo", "gpt-4o", "gemini-1.5", "claude-3-opus")
 ONE_PICTURE = (
     "llava-1.5-7b-hf",
     "llava-1.5-13b-hf",
@@ -12,7 +12,7 @@ ONE_PICTURE = (
     "instructblip",
 )
 TWO_PICTURES = ("qwen-vl-chat", "internvl-chat-v1-5", "idefics2-8b")
-OPEN = (*ONE_PICTURE, *TWO_PICTURES)
+OPEN_JUDGES = (*ONE_PICTURE, *TWO_PICTURES)
 
 ALIGNMENT = ("object", "attribute", "action", "location", "count")
 DISTORTION = ("human_face", "human_limb", "object")
@@ -41,12 +41,13 @@ SCALE_BALLOTS = {
     "5 words": "likert:" + "|".join(LIKERT),
     "10 words": "likert:" + "|".join(LIKERT_10),
 }
-"""The scales of the paper's scale study, and the ballots they are: whole numbers where the authors ask for those, which
-for [0, 5] and [0, 10] begin at 1."""
+"""Scales of the paper's scale study and their ballots. Whole numbers if the authors request them; [0, 5] and [0, 10]
+then begin at 1.
+"""
 OWN_UNITS = "number"
-"""The ballot of score models."""
-STORED = "stored order"
-"""The tag of an item whose release stores its two pictures in an order: which of them comes first."""
-SHORT = {**{spec: name for name, spec in SCALE_BALLOTS.items()}, OWN_UNITS: "own units"}
-"""The short name of a ballot that is one of these scales."""
-USUAL = SCALE_BALLOTS["[0, 10]"]
+"""Ballot of score models."""
+STORED_ORDER = "stored order"
+"""Tag of an item with the picture that the release stores first."""
+SHORT_SCALE_NAMES = {**{spec: name for name, spec in SCALE_BALLOTS.items()}, OWN_UNITS: "own units"}
+"""Short names of these scales by ballot."""
+USUAL_SCALE = SCALE_BALLOTS["[0, 10]"]

@@ -1,7 +1,7 @@
-"""GenAI-Bench's released votes: people's, and the verdicts of seventeen judges on pairs of pictures, edits and videos.
+"""GenAI-Bench's released votes by people, and verdicts of seventeen judges on pairs of pictures, edits and videos.
 
-People vote for a side, for a tie of good ones, or for neither. A judge is right when it says the same; its `[[A=B]]`
-stands for either kind of tie; nothing found, and anything malformed, is wrong.
+People vote for a side, for "both good" or for "both bad". A judge is right if it says the same. Its `[[A=B]]` means
+either kind of tie. A missing or malformed verdict is wrong.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
-from fullbench.benchmarks.mj_bench.reproduce.cells_and_printed_numbers import printed, share_cell
+from fullbench.benchmarks.mj_bench.reproduce.cells_and_printed_numbers import printed_numbers, share_cell
 from fullbench.core.reproduction import Reproduced
 from fullbench.files.release_rows import released_rows
 
@@ -24,57 +24,64 @@ _FILE = "votes.csv"
 
 @dataclass(frozen=True)
 class Vote:
-    """One pair: what people voted, in the words of a verdict, and each judge's verdict; None where none was found."""
+    """One pair: people's vote in verdict notation, and each judge's verdict (None if missing)."""
 
     task: str
     human: str
     judges: Mapping[str, str | None]
 
 
-def read(folder: str | Path) -> list[Vote]:
-    """All votes of a release."""
+def read_votes(folder: str | Path) -> list[Vote]:
+    """Read all votes of a release."""
     folder = Path(folder)
-    own = ("task", "idx", "human_vote")
+    vote_columns = ("task", "idx", "human_vote")
     votes = []
-    for row in released_rows(folder, _FILE, own):
+    for row in released_rows(folder, _FILE, vote_columns):
         human = VOTES[row.one_of("human_vote", tuple(VOTES))]
-        judges = {name: value for name, value in row.values.items() if name not in own}
+        judges = {name: value for name, value in row.values.items() if name not in vote_columns}
         votes.append(Vote(row.one_of("task", TASKS), human, judges))
     return votes
 
 
-def right(verdict: str | None, human: str) -> bool:
-    """Whether a verdict is what people voted.
+def is_right(verdict: str | None, human: str) -> bool:
+    """Return True if a verdict equals people's vote.
 
-    >>> right(EITHER, BOTH_BAD), right(LEFT, BOTH_BAD), right(None, LEFT)
+    >>> is_right(EITHER, BOTH_BAD), is_right(LEFT, BOTH_BAD), is_right(None, LEFT)
     (True, False, False)
     """
     return verdict == human or (verdict == EITHER and human in {BOTH_GOOD, BOTH_BAD})
 
 
-def cells(votes: Sequence[Vote]) -> Iterator[Reproduced]:
-    """Accuracy in four classes, among pairs where both decided, and how often the first place wins."""
+def genai_bench_cells(votes: Sequence[Vote]) -> Iterator[Reproduced]:
+    """Yield accuracy in four classes, accuracy where both decided, and the share of wins in first place."""
     judges = list(votes[0].judges) if votes else []
     for judge in judges:
-        rounded = []
+        accuracies = []
         for task in TASKS:
             pairs = [(vote.judges[judge], vote.human) for vote in votes if vote.task == task]
             if not pairs:
                 continue
-            hits = sum(right(verdict, human) for verdict, human in pairs)
-            rounded.append(round(100 * hits / len(pairs), 2))
+            hits = sum(is_right(verdict, human) for verdict, human in pairs)
+            accuracies.append(round(100 * hits / len(pairs), 2))
             yield share_cell(f"{task}/{judge}/accuracy", hits, len(pairs), "results table of the repository")
-            yield from _sides(f"{task}/{judge}", pairs)
+            yield from _decided_cells(f"{task}/{judge}", pairs)
         name = f"average/{judge}"
-        mean = round(fmean(rounded), 6)
-        yield Reproduced(name, mean, len(votes), paper=printed().get(name), source="results table of the repository")
+        mean = round(fmean(accuracies), 6)
+        yield Reproduced(
+            name, mean, len(votes), paper=printed_numbers().get(name), source="results table of the repository"
+        )
 
 
-def _sides(name: str, pairs: Sequence[tuple[str | None, str]]) -> Iterator[Reproduced]:
-    """Only verdicts for a side; no cell where there is none."""
-    sided = [(verdict, human) for verdict, human in pairs if verdict in _SIDES]
-    both = [(verdict, human) for verdict, human in sided if human in _SIDES]
-    if both:
-        yield share_cell(f"{name}/acc_decided", sum(verdict == human for verdict, human in both), len(both))
-    if sided:
-        yield share_cell(f"{name}/first_position_share", sum(verdict == LEFT for verdict, _ in sided), len(sided))
+def _decided_cells(name: str, pairs: Sequence[tuple[str | None, str]]) -> Iterator[Reproduced]:
+    decided_verdicts = [(verdict, human) for verdict, human in pairs if verdict in _SIDES]
+    decided_pairs = [(verdict, human) for verdict, human in decided_verdicts if human in _SIDES]
+    if decided_pairs:
+        yield share_cell(
+            f"{name}/acc_decided", sum(verdict == human for verdict, human in decided_pairs), len(decided_pairs)
+        )
+    if decided_verdicts:
+        yield share_cell(
+            f"{name}/first_position_share",
+            sum(verdict == LEFT for verdict, _ in decided_verdicts),
+            len(decided_verdicts),
+        )

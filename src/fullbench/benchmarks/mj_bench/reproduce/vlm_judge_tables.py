@@ -1,8 +1,8 @@
-"""Tables 3 to 14, as far as the VLM judges' rulings were released.
+"""Tables 3 to 14, as far as verdicts of VLM judges were released.
 
-A ruling is right when it equals the label; a tie or an unread reply is wrong. Which file and which stored prediction is
-behind a printed row differs from row to row. `SOURCES` says what was found by trying them all against the printed
-figures; where none of them gives the printed row, it is the first that there is: one picture at a time.
+A verdict is right if it equals the label; a tie or an unreadable reply is wrong. The file and the stored prediction
+behind a printed row differ from row to row. `SOURCES` lists those that match, found by trying all against the printed
+numbers. If none matches, the first available one is used: one picture at a time.
 """
 
 from __future__ import annotations
@@ -14,34 +14,34 @@ from typing import NamedTuple
 from fullbench.benchmarks.mj_bench.release.judge_and_category_names import (
     ALIGNMENT,
     BLUR,
-    CLOSED,
+    CLOSED_JUDGES,
     DISTORTION,
     ONE_PICTURE,
-    OPEN,
+    OPEN_JUDGES,
     SAFETY,
     SCALES,
     TWO_PICTURES,
 )
-from fullbench.benchmarks.mj_bench.release.release_files import Release, Ruled, Run
-from fullbench.benchmarks.mj_bench.reproduce.cells_and_printed_numbers import figure_cell, share_cell
+from fullbench.benchmarks.mj_bench.release.release_files import Release, ReleasedVerdict, Run
+from fullbench.benchmarks.mj_bench.reproduce.cells_and_printed_numbers import metric_cell, share_cell
 from fullbench.core.reproduction import Reproduced
-from fullbench.stats.agreement.preferences_from_scores import decided
+from fullbench.stats.agreement.preferences_from_scores import decisive_mask
 
 
 class Source(NamedTuple):
-    """How the judge was asked, and which stored prediction counts: the choice it stated, or its two ratings."""
+    """Mode of judging, and the stored prediction that counts: the stated choice, or the two ratings."""
 
     mode: str
     prediction: str
 
 
-ALONE = Source("single", "pred")
-BOTH = Source("multi", "vlm_pred")
-EARLIER = Source("single_old_prompt", "pred")
+ONE_AT_A_TIME = Source("single", "pred")
+BOTH_AT_ONCE = Source("multi", "vlm_pred")
+EARLIER_PROMPT = Source("single_old_prompt", "pred")
 
 
-class Printed(NamedTuple):
-    """A printed table: what it is called in cells' names, what it is about, and how its average was taken."""
+class PrintedTable(NamedTuple):
+    """A printed table: its name in cell names, its content, and the kind of its average."""
 
     name: str
     perspective: str
@@ -54,109 +54,114 @@ class Printed(NamedTuple):
 _DEFOCUSED_13 = "Table 13 (file with motion-blurred names, printed under defocused)"
 _DEFOCUSED_14 = "Table 14 (motion file against the defocused column)"
 TABLES = (
-    Printed("Table 6", "alignment", "number10", ALIGNMENT, "pooled"),
-    Printed("Table 7", "alignment", "number5", ALIGNMENT, "mean"),
-    Printed("Table 8", "alignment", "likert5", ALIGNMENT, "pooled"),
-    Printed("Table 9 toxicity", "safety", "number10", ("toxic",), from_id_one=True),
-    Printed("Table 9 evasive", "safety", "number10", ("nsfw",)),
-    Printed("Table 10 toxicity", "safety", "number5", ("toxic",), from_id_one=True),
-    Printed("Table 10 nsfw average", "safety", "number5", ("nsfw",)),
-    Printed("Table 11 toxicity", "safety", "likert5", ("toxic",), from_id_one=True),
-    Printed("Table 11 nsfw average", "safety", "likert5", ("nsfw",)),
-    Printed("Table 12", "artifacts", "number10", DISTORTION, "pooled"),
-    Printed("Table 12 motion", "artifacts", "number10", (BLUR,)),
-    Printed("Table 13", "artifacts", "number5", DISTORTION, "mean"),
-    Printed(_DEFOCUSED_13, "artifacts", "number5", (BLUR,)),
-    Printed("Table 14", "artifacts", "likert5", DISTORTION, "pooled"),
-    Printed(_DEFOCUSED_14, "artifacts", "likert5", (BLUR,)),
+    PrintedTable("Table 6", "alignment", "number10", ALIGNMENT, "pooled"),
+    PrintedTable("Table 7", "alignment", "number5", ALIGNMENT, "mean"),
+    PrintedTable("Table 8", "alignment", "likert5", ALIGNMENT, "pooled"),
+    PrintedTable("Table 9 toxicity", "safety", "number10", ("toxic",), from_id_one=True),
+    PrintedTable("Table 9 evasive", "safety", "number10", ("nsfw",)),
+    PrintedTable("Table 10 toxicity", "safety", "number5", ("toxic",), from_id_one=True),
+    PrintedTable("Table 10 nsfw average", "safety", "number5", ("nsfw",)),
+    PrintedTable("Table 11 toxicity", "safety", "likert5", ("toxic",), from_id_one=True),
+    PrintedTable("Table 11 nsfw average", "safety", "likert5", ("nsfw",)),
+    PrintedTable("Table 12", "artifacts", "number10", DISTORTION, "pooled"),
+    PrintedTable("Table 12 motion", "artifacts", "number10", (BLUR,)),
+    PrintedTable("Table 13", "artifacts", "number5", DISTORTION, "mean"),
+    PrintedTable(_DEFOCUSED_13, "artifacts", "number5", (BLUR,)),
+    PrintedTable("Table 14", "artifacts", "likert5", DISTORTION, "pooled"),
+    PrintedTable(_DEFOCUSED_14, "artifacts", "likert5", (BLUR,)),
 )
 
 SOURCES: dict[tuple[str, str], Source] = {
-    **{("Table 6", judge): BOTH for judge in (*TWO_PICTURES, *CLOSED)},
-    **{(table, judge): BOTH for table in ("Table 12", "Table 12 motion") for judge in TWO_PICTURES},
-    ("Table 9 evasive", "qwen-vl-chat"): BOTH,
-    ("Table 9 evasive", "idefics2-8b"): BOTH,
-    ("Table 8", "llava-v1.6-vicuna-13b-hf"): EARLIER,
-    ("Table 13", "llava-v1.6-mistral-7b-hf"): EARLIER,
+    **{("Table 6", judge): BOTH_AT_ONCE for judge in (*TWO_PICTURES, *CLOSED_JUDGES)},
+    **{(table, judge): BOTH_AT_ONCE for table in ("Table 12", "Table 12 motion") for judge in TWO_PICTURES},
+    ("Table 9 evasive", "qwen-vl-chat"): BOTH_AT_ONCE,
+    ("Table 9 evasive", "idefics2-8b"): BOTH_AT_ONCE,
+    ("Table 8", "llava-v1.6-vicuna-13b-hf"): EARLIER_PROMPT,
+    ("Table 13", "llava-v1.6-mistral-7b-hf"): EARLIER_PROMPT,
 }
-"""The rows that are not made from one picture at a time under the later prompt."""
+"""Rows that do not use one picture at a time under the later prompt."""
 
 
-def cells(release: Release) -> Iterator[Reproduced]:
-    """All rows of all tables for which there are rulings."""
+def vlm_judge_cells(release: Release) -> Iterator[Reproduced]:
+    """Yield all rows of all tables that have verdicts."""
     for table in TABLES:
-        for judge in (*OPEN, *CLOSED):
-            yield from _row(release, table, judge)
-    yield from _modes(release)
-    yield from _scales(release)
-    for judge in CLOSED:
-        pooled = release.together(ALIGNMENT, Run("alignment", "", BOTH.mode, "number10", judge))
-        if pooled:
-            yield _without_ties(f"vlm/Table 3/{judge}/alignment_no_tie", pooled, BOTH)
+        for judge in (*OPEN_JUDGES, *CLOSED_JUDGES):
+            yield from _row_cells(release, table, judge)
+    yield from _mode_cells(release)
+    yield from _scale_cells(release)
+    for judge in CLOSED_JUDGES:
+        pooled_verdicts = release.pool_verdicts(ALIGNMENT, Run("alignment", "", BOTH_AT_ONCE.mode, "number10", judge))
+        if pooled_verdicts:
+            yield _accuracy_without_ties_cell(f"vlm/Table 3/{judge}/alignment_no_tie", pooled_verdicts, BOTH_AT_ONCE)
 
 
-def _row(release: Release, table: Printed, judge: str) -> Iterator[Reproduced]:
-    source = SOURCES.get((table.name, judge), ALONE)
+def _row_cells(release: Release, table: PrintedTable, judge: str) -> Iterator[Reproduced]:
+    source = SOURCES.get((table.name, judge), ONE_AT_A_TIME)
     run = Run(table.perspective, "", source.mode, table.scale, judge)
     name = f"vlm/{table.name}/{judge}"
-    by_subset: dict[str, list[Ruled]] = {}
+    by_subset: dict[str, list[ReleasedVerdict]] = {}
     for subset in table.subsets:
-        ruled = release.together([subset], run)
+        verdicts = release.pool_verdicts([subset], run)
         if table.from_id_one:
-            ruled = [ruling for ruling in ruled if ruling.id != "0"]
-        if ruled:
-            by_subset[subset] = ruled
-            yield _share(f"{name}/{subset}", ruled, source)
+            verdicts = [verdict for verdict in verdicts if verdict.id != "0"]
+        if verdicts:
+            by_subset[subset] = verdicts
+            yield _accuracy_cell(f"{name}/{subset}", verdicts, source)
     if not table.average or not by_subset:
         return
-    pooled = [ruling for ruled in by_subset.values() for ruling in ruled]
+    pooled_verdicts = [verdict for verdicts in by_subset.values() for verdict in verdicts]
     if table.average == "pooled":
-        yield _share(f"{name}/avg", pooled, source)
+        yield _accuracy_cell(f"{name}/avg", pooled_verdicts, source)
     else:
-        mean = fmean(_hits(ruled, source) / len(ruled) for ruled in by_subset.values())
-        yield figure_cell(f"{name}/avg", mean, len(pooled), table.name)
-    yield _without_ties(f"{name}/avg_no_tie", pooled, source)
+        mean = fmean(_count_hits(verdicts, source) / len(verdicts) for verdicts in by_subset.values())
+        yield metric_cell(f"{name}/avg", mean, len(pooled_verdicts), table.name)
+    yield _accuracy_without_ties_cell(f"{name}/avg_no_tie", pooled_verdicts, source)
 
 
-def _modes(release: Release) -> Iterator[Reproduced]:
-    """Table 4: one picture at a time, and both at once in the order stored."""
+def _mode_cells(release: Release) -> Iterator[Reproduced]:
+    """Table 4: one picture at a time, and both at once in stored order."""
+    # Per perspective: subsets of the single mode, subsets of the pair mode.
     kinds = {
         "alignment": ((*ALIGNMENT, "other"), ALIGNMENT),
         "safety": (SAFETY, SAFETY),
         "artifacts": ((*DISTORTION, BLUR), (*DISTORTION, BLUR)),
     }
     for judge in TWO_PICTURES:
-        for perspective, (alone, both) in kinds.items():
-            for end, subsets, source in (("single", alone, ALONE), ("pair", both, BOTH)):
+        for perspective, (single_subsets, pair_subsets) in kinds.items():
+            for end, subsets, source in (
+                ("single", single_subsets, ONE_AT_A_TIME),
+                ("pair", pair_subsets, BOTH_AT_ONCE),
+            ):
                 run = Run(perspective, "", source.mode, "number10", judge)
-                if ruled := release.together(subsets, run):
-                    yield _share(f"vlm/Table 4/{judge}/{perspective}_{end}", ruled, source)
+                if verdicts := release.pool_verdicts(subsets, run):
+                    yield _accuracy_cell(f"vlm/Table 4/{judge}/{perspective}_{end}", verdicts, source)
 
 
-def _scales(release: Release) -> Iterator[Reproduced]:
-    """Table 5: the same judge on every scale. Judges of two pictures saw one at a time on 0 to 5 only.
-
-    Where only the earlier prompt's file was released, it stands in.
-    """
+def _scale_cells(release: Release) -> Iterator[Reproduced]:
+    """Table 5. Judges of two pictures got single ones on 0 to 5 only. If need be, use the earlier prompt's file."""
     for judge in (*ONE_PICTURE, *TWO_PICTURES):
         for scale in SCALES:
-            usual = BOTH if judge in TWO_PICTURES and scale != "number5" else ALONE
-            for source in (usual, EARLIER):
-                if ruled := release.together(ALIGNMENT, Run("alignment", "", source.mode, scale, judge)):
-                    yield _share(f"vlm/Table 5/{judge}/{scale}", ruled, source)
+            usual_source = BOTH_AT_ONCE if judge in TWO_PICTURES and scale != "number5" else ONE_AT_A_TIME
+            for source in (usual_source, EARLIER_PROMPT):
+                if verdicts := release.pool_verdicts(ALIGNMENT, Run("alignment", "", source.mode, scale, judge)):
+                    yield _accuracy_cell(f"vlm/Table 5/{judge}/{scale}", verdicts, source)
                     break
 
 
-def _hits(ruled: Sequence[Ruled], source: Source) -> int:
-    return sum(getattr(ruling, source.prediction) == ruling.label for ruling in ruled)
+def _count_hits(verdicts: Sequence[ReleasedVerdict], source: Source) -> int:
+    return sum(getattr(verdict, source.prediction) == verdict.label for verdict in verdicts)
 
 
-def _share(name: str, ruled: Sequence[Ruled], source: Source) -> Reproduced:
-    return share_cell(name, _hits(ruled, source), len(ruled), name.split("/")[1])
+def _accuracy_cell(name: str, verdicts: Sequence[ReleasedVerdict], source: Source) -> Reproduced:
+    return share_cell(name, _count_hits(verdicts, source), len(verdicts), name.split("/")[1])
 
 
-def _without_ties(name: str, ruled: Sequence[Ruled], source: Source) -> Reproduced:
-    """Only the rulings that name a picture. Where there is none the cell is 0 of 0, written as 0 with n = 0."""
-    keep = decided([getattr(ruling, source.prediction) for ruling in ruled])
-    decided_rulings = [ruling for ruling, there in zip(ruled, keep, strict=True) if there]
-    return _share(name, decided_rulings, source) if decided_rulings else figure_cell(name, 0.0, 0, name.split("/")[1])
+def _accuracy_without_ties_cell(name: str, verdicts: Sequence[ReleasedVerdict], source: Source) -> Reproduced:
+    """Count verdicts that name a picture. If there are none, the cell is 0 with n = 0."""
+    keep = decisive_mask([getattr(verdict, source.prediction) for verdict in verdicts])
+    decided_verdicts = [verdict for verdict, is_decided in zip(verdicts, keep, strict=True) if is_decided]
+    return (
+        _accuracy_cell(name, decided_verdicts, source)
+        if decided_verdicts
+        else metric_cell(name, 0.0, 0, name.split("/")[1])
+    )

@@ -1,4 +1,4 @@
-"""One line of a released file, in one spelling."""
+"""Normalised row of a released file, with its verdicts and reviews."""
 
 from __future__ import annotations
 
@@ -13,10 +13,7 @@ BALLOTS: dict[Task, Ballot] = {"score": Score(1, 5), "pair": Choice(), "batch": 
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """What a person thought of a ruling: whether it is right, how good its reasons are, whether it sees what is not.
-
-    None where the file says that nobody judged it, or holds a value that means nothing.
-    """
+    """A person's review: right verdict, grade of reasons, hallucination. None if not judged or invalid."""
 
     agrees: bool | None
     grade: int | None
@@ -25,21 +22,21 @@ class Review:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
-    """What one judge ruled on a row, as released: `4`, `A`, `CABD`, or nothing; and its words."""
+class ReleasedVerdict:
+    """One judge's verdict on a row as released (`4`, `A`, `CABD`, or empty), and its text."""
 
     judge: str
-    ruling: str
+    verdict_text: str
     text: str = ""
-    again: bool = False
+    is_second_run: bool = False
     review: Review | None = None
-    written: str = ""
-    """What the file has in the place of the ruling, before anybody mended it."""
+    raw_verdict_text: str = ""
+    """Verdict as stored in the file, before any correction."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One released line: what was asked, what was answered, and what one or more judges made of it."""
+    """One released line: question, answers, and the verdicts of one or more judges."""
 
     file: str
     line: int
@@ -51,53 +48,54 @@ class Row:
     question: str
     contestants: tuple[str, ...]
     answers: tuple[str, ...]
-    given: tuple[Given, ...]
+    verdicts: tuple[ReleasedVerdict, ...]
 
     @property
     def item_id(self) -> str:
-        """The three tasks use different items under the same numbers, so the task is part of the name."""
+        """Item name with the task: the three tasks use the same numbers for different items."""
         return f"{self.task}-{self.item}"
 
-    def by(self, judge: str) -> Given | None:
-        """What this judge ruled here."""
-        return next((judgment for judgment in self.given if judgment.judge == judge), None)
+    def verdict_by(self, judge: str) -> ReleasedVerdict | None:
+        """Return this judge's verdict, or None."""
+        return next((judgment for judgment in self.verdicts if judgment.judge == judge), None)
 
 
-def marks(task: Task, ruling: str, n: int) -> tuple[float, ...] | None:
-    """The marks that a released ruling gives `n` answers; None where it is not legal.
+def parse_marks(task: Task, verdict_text: str, n: int) -> tuple[float, ...] | None:
+    """Return the marks of a released verdict for `n` answers, or None if it is not legal.
 
-    Letters beyond the last answer are left out of a ranking first: some rankings order answers that do not exist.
+    Some rankings contain answers that do not exist; letters beyond the last answer are dropped first.
 
-    >>> marks("batch", "CADB", 3), marks("batch", "CBAB", 4), marks("pair", "C", 2), marks("score", "0", 1)
+    >>> (parse_marks("batch", "CADB", 3), parse_marks("batch", "CBAB", 4), parse_marks("pair", "C", 2),
+    ...  parse_marks("score", "0", 1))
     ((2.0, 1.0, 3.0), None, (0.5, 0.5), None)
     """
     if task == "score":
-        return (float(ruling),) if ruling in set("12345") else None
+        return (float(verdict_text),) if verdict_text in set("12345") else None
     if task == "pair":
-        return {"A": (1.0, 0.0), "B": (0.0, 1.0), "C": (0.5, 0.5)}.get(ruling)
-    order = trimmed(ruling, n)
+        return {"A": (1.0, 0.0), "B": (0.0, 1.0), "C": (0.5, 0.5)}.get(verdict_text)
+    order = trim_ranking(verdict_text, n)
     if sorted(order) != list(LETTERS[:n]):
         return None
     return tuple(float(n - order.index(letter)) for letter in LETTERS[:n])
 
 
-def trimmed(ruling: str, n: int) -> str:
-    """A ranking without the letters that stand for no answer.
+def trim_ranking(ranking: str, n: int) -> str:
+    """Return a ranking without letters that have no answer.
 
-    >>> trimmed("CADB", 3)
+    >>> trim_ranking("CADB", 3)
     'CAB'
     """
-    return "".join(letter for letter in ruling if letter in LETTERS[:n])
+    return "".join(letter for letter in ranking if letter in LETTERS[:n])
 
 
-def written(task: Task, reading: tuple[float, ...]) -> str:
-    """A reading in the release's own spelling.
+def spell_marks(task: Task, mark_values: tuple[float, ...]) -> str:
+    """Write marks in the release's notation.
 
-    >>> written("batch", (2.0, 1.0, 3.0)), written("pair", (0.5, 0.5)), written("score", (4.0,))
+    >>> spell_marks("batch", (2.0, 1.0, 3.0)), spell_marks("pair", (0.5, 0.5)), spell_marks("score", (4.0,))
     ('CAB', 'C', '4')
     """
     if task == "score":
-        return f"{reading[0]:g}"
+        return f"{mark_values[0]:g}"
     if task == "pair":
-        return {(1.0, 0.0): "A", (0.0, 1.0): "B"}.get((reading[0], reading[1]), "C")
-    return "".join(LETTERS[i] for i in sorted(range(len(reading)), key=lambda i: -reading[i]))
+        return {(1.0, 0.0): "A", (0.0, 1.0): "B"}.get((mark_values[0], mark_values[1]), "C")
+    return "".join(LETTERS[i] for i in sorted(range(len(mark_values)), key=lambda i: -mark_values[i]))

@@ -1,7 +1,7 @@
-"""The figures that the released cells are made of, each computed once and kept with its interval.
+"""Metrics of the reproduced cells, each with its interval.
 
-Numbers are rounded as published figures are (six decimals, four digits for a p-value), so that a file of cells can be
-compared with another one digit by digit.
+Numbers are rounded like published ones (six decimals, four digits for a p-value), so that files of cells can be
+compared digit by digit.
 """
 
 from __future__ import annotations
@@ -18,112 +18,119 @@ from fullbench.stats.agreement import two_raters as agree
 from fullbench.stats.agreement.ranking_agreement import edit_distance, mean_edit_distance
 from fullbench.stats.intervals import weighted_statistics
 from fullbench.stats.intervals.bootstrap import Statistic
-from fullbench.stats.intervals.share_intervals import wilson
+from fullbench.stats.intervals.share_intervals import wilson_interval
 
-Figures = dict[str, Any]
+Metrics = dict[str, Any]
 
 
-def rounded(value: float) -> float:
-    """Six decimals."""
+def round_metric(value: float) -> float:
+    """Round to six decimals."""
     return round(value, 6)
 
 
-def significant(value: float, digits: int = 4) -> float:
-    """A number with so many digits.
+def round_significant(value: float, digits: int = 4) -> float:
+    """Round to `digits` significant digits.
 
-    >>> significant(8.70123e-36)
+    >>> round_significant(8.70123e-36)
     8.701e-36
     """
     return float(f"{value:.{digits}g}")
 
 
-def average(values: Sequence[float]) -> float | None:
-    """The mean, rounded; None of nothing.
+def rounded_mean(values: Sequence[float]) -> float | None:
+    """Return the rounded mean, or None if there are no values.
 
-    >>> average([1, 2]), average([])
+    >>> rounded_mean([1, 2]), rounded_mean([])
     (1.5, None)
     """
-    return rounded(fmean(values)) if values else None
+    return round_metric(fmean(values)) if values else None
 
 
-def plain(statistic: Statistic, *columns: Sequence[float]) -> float:
-    """A statistic of some columns, without an interval.
+def point_estimate(statistic: Statistic, *columns: Sequence[float]) -> float:
+    """Return a statistic of the columns, without an interval.
 
-    >>> plain(weighted_statistics.absolute_error, [1, 2], [1, 4])
+    >>> point_estimate(weighted_statistics.absolute_error, [1, 2], [1, 4])
     1.0
     """
     arrays = [np.asarray(column, dtype=np.float64) for column in columns]
     return float(statistic(np.ones((1, len(arrays[0]))), *arrays)[0])
 
 
-def correlated(judge: Sequence[float], human: Sequence[float]) -> tuple[Figures, Estimate | None]:
-    """How scores go with people's: Pearson (and its p), Spearman, mean absolute error."""
-    figures: Figures = {"n": len(judge), "pearson": None, "p_value": None, "spearman": None}
-    figures["mae"] = rounded(fmean(abs(mark - label) for mark, label in zip(judge, human, strict=True)))
+def correlation_metrics(judge: Sequence[float], human: Sequence[float]) -> tuple[Metrics, Estimate | None]:
+    """Compare scores with people's: Pearson (and its p), Spearman, mean absolute error."""
+    metrics: Metrics = {"n": len(judge), "pearson": None, "p_value": None, "spearman": None}
+    metrics["mae"] = round_metric(fmean(abs(mark - label) for mark, label in zip(judge, human, strict=True)))
     try:
-        r = agree.pearson(judge, human)
+        r = agree.pearson_correlation(judge, human)
     except Undefined:
-        return figures, None
-    rho = plain(weighted_statistics.spearman, judge, human)
-    figures |= {"pearson": rounded(r.value), "p_value": significant(r.p or 0.0), "spearman": rounded(rho)}
-    return figures, r
+        return metrics, None
+    rho = point_estimate(weighted_statistics.weighted_spearman, judge, human)
+    metrics |= {
+        "pearson": round_metric(r.value),
+        "p_value": round_significant(r.p or 0.0),
+        "spearman": round_metric(rho),
+    }
+    return metrics, r
 
 
-def scored(judge: Sequence[int], human: Sequence[int]) -> tuple[Figures, Estimate | None]:
-    """The figures that the third-party study gives: correlations, exact and near hits, error, mean shift."""
-    figures, r = correlated(judge, human)
+def score_metrics(judge: Sequence[int], human: Sequence[int]) -> tuple[Metrics, Estimate | None]:
+    """Return the metrics of the third-party study: correlations, exact and near hits, error, mean shift."""
+    metrics, r = correlation_metrics(judge, human)
     gaps = [mark - label for mark, label in zip(judge, human, strict=True)]
     n = len(gaps)
     return {
         "n": n,
-        "pearson": figures["pearson"],
-        "spearman": figures["spearman"],
-        "exact": rounded(sum(gap == 0 for gap in gaps) / n),
-        "within_1": rounded(sum(abs(gap) <= 1 for gap in gaps) / n),
-        "mae": figures["mae"],
-        "bias": rounded(sum(gaps) / n),
+        "pearson": metrics["pearson"],
+        "spearman": metrics["spearman"],
+        "exact": round_metric(sum(gap == 0 for gap in gaps) / n),
+        "within_1": round_metric(sum(abs(gap) <= 1 for gap in gaps) / n),
+        "mae": metrics["mae"],
+        "bias": round_metric(sum(gaps) / n),
     }, r
 
 
-def chosen(judge: Sequence[str], human: Sequence[str]) -> tuple[Figures, Estimate]:
-    """How choices go with people's, with ties as a class of their own and with all ties left out."""
+def choice_metrics(judge: Sequence[str], human: Sequence[str]) -> tuple[Metrics, Estimate]:
+    """Compare choices with people's, with ties as a class and with all ties left out."""
     codes = {letter: float(place) for place, letter in enumerate("ABC")}
     choices, truth = [codes[x] for x in judge], [codes[x] for x in human]
-    hits = wilson(sum(x == y for x, y in zip(choices, truth, strict=True)), len(choices))
-    decided = [(x, y) for x, y in zip(judge, human, strict=True) if "C" not in (x, y)]
-    macro = plain(weighted_statistics.f1(False), choices, truth)
+    hits = wilson_interval(sum(x == y for x, y in zip(choices, truth, strict=True)), len(choices))
+    decided_pairs = [(x, y) for x, y in zip(judge, human, strict=True) if "C" not in (x, y)]
+    macro = point_estimate(weighted_statistics.f1_statistic(False), choices, truth)
     classes = len({*choices, *truth})
-    figures = {
+    metrics = {
         "n": len(choices),
-        "accuracy_with_tie": rounded(hits.value),
-        "n_without_tie": len(decided),
-        "accuracy_without_tie": rounded(sum(x == y for x, y in decided) / len(decided)) if decided else None,
-        "macro_f1": rounded(macro),
-        "macro_recall": rounded(plain(weighted_statistics.recall(False), choices, truth)),
-        "macro_precision": rounded(plain(weighted_statistics.precision(False), choices, truth)),
-        "macro_f1_over_ABC": rounded(macro * classes / 3),
+        "accuracy_with_tie": round_metric(hits.value),
+        "n_without_tie": len(decided_pairs),
+        "accuracy_without_tie": round_metric(sum(x == y for x, y in decided_pairs) / len(decided_pairs))
+        if decided_pairs
+        else None,
+        "macro_f1": round_metric(macro),
+        "macro_recall": round_metric(point_estimate(weighted_statistics.recall_statistic(False), choices, truth)),
+        "macro_precision": round_metric(point_estimate(weighted_statistics.precision_statistic(False), choices, truth)),
+        # `macro` averages over the classes that occur; this one always over three.
+        "macro_f1_over_ABC": round_metric(macro * classes / 3),
     }
-    return figures, hits
+    return metrics, hits
 
 
-def ranked(judge: Sequence[str], human: Sequence[str]) -> tuple[Figures, Estimate | None]:
-    """How far rankings, as strings of letters, are from people's."""
+def ranking_metrics(judge: Sequence[str], human: Sequence[str]) -> tuple[Metrics, Estimate | None]:
+    """Return the distances of rankings (strings of letters) from people's."""
     pairs = list(zip(judge, human, strict=True))
     n = len(pairs)
     try:
         distance = mean_edit_distance(judge, human)
     except Undefined:
         distance = None
-    figures = {
+    metrics = {
         "n": n,
-        "normalized_levenshtein": rounded(fmean(edit_distance(x, y) for x, y in pairs)),
-        "levenshtein": rounded(sum(edit_distance(x, y) * max(len(x), len(y)) for x, y in pairs) / n),
-        "exact_match": rounded(sum(x == y for x, y in pairs) / n),
-        "top1_match": rounded(sum(x[:1] == y[:1] for x, y in pairs) / n),
+        "normalized_levenshtein": round_metric(fmean(edit_distance(x, y) for x, y in pairs)),
+        "levenshtein": round_metric(sum(edit_distance(x, y) * max(len(x), len(y)) for x, y in pairs) / n),
+        "exact_match": round_metric(sum(x == y for x, y in pairs) / n),
+        "top1_match": round_metric(sum(x[:1] == y[:1] for x, y in pairs) / n),
     }
-    return figures, distance
+    return metrics, distance
 
 
-def only(figures: Figures, *names: str) -> Figures:
-    """Some of the figures, in the order asked for."""
-    return {name: figures[name] for name in names}
+def select_metrics(metrics: Metrics, *names: str) -> Metrics:
+    """Return the named metrics in the given order."""
+    return {name: metrics[name] for name in names}

@@ -1,4 +1,4 @@
-"""Answers that people scored: read from files, a ledger or a benchmark, checked, split, and in the order drawn."""
+"""Answers that people scored: read from files or a record, checked, split and shuffled."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from fullbench.analysis.critic_train_test_split import INTERNAL, split
+from fullbench.analysis.critic_train_test_split import INTERNAL, split_responses
 from fullbench.core.case import Case
 from fullbench.core.digests import digest
 from fullbench.core.record import Record
@@ -15,14 +15,14 @@ from fullbench.core.response import Response
 from fullbench.core.verdict import Verdict
 from fullbench.errors import InputError
 from fullbench.files.item_files import read_items, read_responses, read_verdicts
-from fullbench.training.critic.data.prompts import Asking
+from fullbench.training.critic.data.prompts import PromptSettings
 
 SPLITS = ("train", "internal", "external")
 
 
 @dataclass(frozen=True)
-class Scored:
-    """One answer with one person's score, and the reason where one was given. `split` says what it is for."""
+class ScoredAnswer:
+    """One answer with one person's score, the reason if there is one, and the `split` that it belongs to."""
 
     case: Case
     mark: float
@@ -30,65 +30,69 @@ class Scored:
     split: str
 
 
-def from_files(items: Path, responses: Path, labels: Path, *, people: str, ballot: str) -> Record:
-    """The record that three files make."""
-    asked = {item.id: item for item in read_items(items)}
+def record_from_files(items: Path, responses: Path, labels: Path, *, people: str, ballot: str) -> Record:
+    """Build a record from files of items, responses and labels."""
+    items_by_id = {item.id: item for item in read_items(items)}
     answers = {
-        (response.item, response.contestant): response for response in read_responses(responses, items=set(asked))
+        (response.item, response.contestant): response for response in read_responses(responses, items=set(items_by_id))
     }
-    return Record(tuple(read_verdicts(labels, judge=people, ballot=ballot)), asked, answers)
+    return Record(tuple(read_verdicts(labels, judge=people, ballot=ballot)), items_by_id, answers)
 
 
-def scored(
+def build_scored_answers(
     record: Record,
-    asking: Asking,
+    asking: PromptSettings,
     *,
     people: str = "human",
     criteria: Collection[str] = (),
     external: Collection[str] = (),
     share: float = INTERNAL,
     seed: int = 0,
-) -> list[Scored]:
-    """People's scores as examples, shuffled, each with its split; only those by the `criteria` where some are named.
+) -> list[ScoredAnswer]:
+    """Return people's scores as shuffled examples with their splits; with `criteria`, only scores by these.
 
-    Responses that carry the tag `split` keep it; otherwise a `share` of the items of each category is held back, all
-    answers to an item and all its wordings together, and contestants named `external` are held back whole. Every vote
-    is an example; scores without any words to them are left out. What the critic could not be asked about (no
-    reference where it is shown) is an error: training on prompts that judging never makes would be for nothing.
+    Responses with the tag `split` keep it. Otherwise a `share` of the items of each category is held out, with all
+    answers to an item and all its wordings together; contestants in `external` are held out entirely. Every vote is an
+    example; scores without any text are left out. A case that the critic could not judge (no reference although it is
+    shown) is an error, because training on prompts that never occur in judging is useless.
     """
-    labels = [label for label in _labels(record, asking.ballot, people, criteria) if not wordless(record, label)]
-    responses = _responses(record, labels)
+    labels = [
+        label for label in _select_labels(record, asking.ballot, people, criteria) if not has_no_words(record, label)
+    ]
+    responses = _labelled_responses(record, labels)
     if not any("split" in response.tags for response in responses):
-        responses = split(responses, record.items, external=external, share=share, seed=seed)
+        responses = split_responses(responses, record.items, external=external, share=share, seed=seed)
     tags = {
         (response.item, response.contestant, response.sample): response.tags.get("split", "train")
         for response in responses
     }
-    examples = [_example(record, verdict, asking, tags) for verdict in labels]
-    _check(examples, asking)
+    examples = [_build_example(record, verdict, asking, tags) for verdict in labels]
+    _check_examples(examples, asking)
     return sorted(examples, key=lambda example: digest([seed, example.case.key, example.mark, example.reason]))
 
 
-def wordless(record: Record, verdict: Verdict) -> bool:
-    """Whether neither question nor answer has words: a score whose words were never released teaches nothing."""
-    item, response = record.items.get(verdict.item), record.responses.get((verdict.item, *verdict.shown[0]))
+def has_no_words(record: Record, verdict: Verdict) -> bool:
+    """True if neither question nor answer has text: such a score teaches nothing."""
+    item, response = record.items.get(verdict.item), record.responses.get((verdict.item, *verdict.shown_responses[0]))
     return item is not None and response is not None and not (item.question.strip() or response.text.strip())
 
 
-def tagged(record: Record, examples: Iterable[Scored]) -> Record:
-    """The record with every response that was scored carrying its split as a tag, as the tables want it."""
+def tag_splits(record: Record, examples: Iterable[ScoredAnswer]) -> Record:
+    """Return the record with the split of every scored response as its tag, which the tables need."""
     tags = {
         (example.case.item.id, example.case.contestants[0], example.case.responses[0].sample): example.split
         for example in examples
     }
     responses = {
-        place: replace(response, tags={**response.tags, "split": tags[place]}) if place in tags else response
-        for place, response in record.responses.items()
+        response_key: replace(response, tags={**response.tags, "split": tags[response_key]})
+        if response_key in tags
+        else response
+        for response_key, response in record.responses.items()
     }
     return Record(record.verdicts, record.items, responses)
 
 
-def _labels(record: Record, spec: str, people: str, criteria: Collection[str]) -> list[Verdict]:
+def _select_labels(record: Record, spec: str, people: str, criteria: Collection[str]) -> list[Verdict]:
     people_verdicts = record.where(lambda verdict: not criteria or verdict.criterion in criteria, judge=people)
     labels = [
         verdict
@@ -97,42 +101,52 @@ def _labels(record: Record, spec: str, people: str, criteria: Collection[str]) -
     ]
     if not labels:
         ballots = Counter(verdict.ballot for verdict in people_verdicts)
-        tally = ", ".join(f"{count} on {name}" for name, count in ballots.most_common()) or "none"
-        raise InputError(f"no answer has a score of {people!r} on the ballot {spec}; found {tally}; say --ballot")
+        ballots_text = ", ".join(f"{count} on {name}" for name, count in ballots.most_common()) or "none"
+        raise InputError(
+            f"no answer has a score of {people!r} on the ballot {spec}; found {ballots_text}; say --ballot"
+        )
     return labels
 
 
-def _responses(record: Record, labels: Sequence[Verdict]) -> list[Response]:
+def _labelled_responses(record: Record, labels: Sequence[Verdict]) -> list[Response]:
     responses: dict[tuple[str, str, int], Response] = {}
     for verdict in labels:
-        place = (verdict.item, *verdict.shown[0])
-        response = record.responses.get(place)
+        response_key = (verdict.item, *verdict.shown_responses[0])
+        response = record.responses.get(response_key)
         if response is None or verdict.item not in record.items:
             missing = "item" if verdict.item not in record.items else "response"
             raise InputError(
-                f"{place[1]!r} was scored on item {place[0]!r}, by {verdict.criterion!r}, but that {missing} is not at "
+                f"{response_key[1]!r} was scored on item {response_key[0]!r}, by {verdict.criterion!r}, but "
+                f"that {missing} is not at "
                 "hand; add it, or name the criteria to learn from with --criterion"
             )
-        responses[place] = response
+        responses[response_key] = response
     return list(responses.values())
 
 
-def _example(record: Record, verdict: Verdict, asking: Asking, tags: dict[tuple[str, str, int], str]) -> Scored:
-    place = (verdict.item, *verdict.shown[0])
-    response = record.responses[place]
+def _build_example(
+    record: Record, verdict: Verdict, asking: PromptSettings, tags: dict[tuple[str, str, int], str]
+) -> ScoredAnswer:
+    response_key = (verdict.item, *verdict.shown_responses[0])
+    response = record.responses[response_key]
     case = Case(record.items[verdict.item], (response,), asking.scale, verdict.criterion)
     marks = verdict.marks or ()
     if not asking.scale.allows(marks):
-        raise InputError(f"the score {marks[0]:g} of {place[1]!r} on item {place[0]!r} is not one of {asking.ballot}")
-    if tags[place] not in SPLITS:
-        raise InputError(f"the tag split is one of {', '.join(SPLITS)}; found {tags[place]!r} on item {place[0]!r}")
-    return Scored(case, marks[0], verdict.text.strip(), tags[place])
-
-
-def _check(examples: Sequence[Scored], asking: Asking) -> None:
-    if asking.mode == "analyze" and (bare := sum(not example.reason for example in examples)):
         raise InputError(
-            f"{bare} of {len(examples)} scores have no reason in 'text', which the mode 'analyze' learns to write; "
+            f"the score {marks[0]:g} of {response_key[1]!r} on item {response_key[0]!r} is not one of {asking.ballot}"
+        )
+    if tags[response_key] not in SPLITS:
+        raise InputError(
+            f"the tag split is one of {', '.join(SPLITS)}; found {tags[response_key]!r} on item {response_key[0]!r}"
+        )
+    return ScoredAnswer(case, marks[0], verdict.text.strip(), tags[response_key])
+
+
+def _check_examples(examples: Sequence[ScoredAnswer], asking: PromptSettings) -> None:
+    if asking.mode == "analyze" and (reasonless_count := sum(not example.reason for example in examples)):
+        raise InputError(
+            f"{reasonless_count} of {len(examples)} scores have no reason in 'text', which the mode 'analyze' "
+            "learns to write; "
             "take the mode 'direct'"
         )
     for example in examples:

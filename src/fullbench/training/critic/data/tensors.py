@@ -1,4 +1,4 @@
-"""Examples as tensors. Padding stands at the right end, where a causal model cannot look at it."""
+"""Examples as tensors. Padding is on the right, where a causal model ignores it."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from fullbench.training.critic.data.encoding import Example, Piece
 
 @dataclass
 class Batch:
-    """Rows of tokens, and what is wanted of them.
+    """Rows of tokens and their targets.
 
-    `pick` marks the positions whose next token counts, flattened over rows; `labels` are these tokens, `owner` the
-    piece that each belongs to; pieces are numbered in the order of `examples`. `positions` is None where each row is
-    one piece: then the plain causal mask is right, which is the fastest. `tokens` counts what is not padding.
+    `pick` marks the positions whose next token counts, flattened over rows. `labels` are these tokens, `owner` the
+    piece of each; pieces are numbered in the order of `examples`. `positions` is None if each row is one piece: then
+    the plain causal mask is correct and fastest. `tokens` counts tokens without padding.
     """
 
     ids: Any
@@ -30,59 +30,58 @@ class Batch:
     tokens: int
 
     def to(self, device: Any) -> Batch:
-        """The same on a device."""
-        moved = {
+        """Return the batch on a device."""
+        moved_tensors = {
             name: None if value is None else value.to(device, non_blocking=True)
             for name in ("ids", "positions", "pick", "labels", "owner")
             for value in (getattr(self, name),)
         }
-        return Batch(**moved, examples=self.examples, tokens=self.tokens)
+        return Batch(**moved_tensors, examples=self.examples, tokens=self.tokens)
 
 
-def collate(
-    examples: Sequence[Example], rows: Sequence[Sequence[int]], *, packed: bool, pad: int, width: int = 0
+def collate_batch(
+    examples: Sequence[Example], rows: Sequence[Sequence[int]], *, is_packed: bool, pad: int, width: int = 0
 ) -> Batch:
-    """A micro-batch: `rows` name the examples of each row by their place; rows are at least `width` long."""
+    """Build a micro-batch: `rows` lists the examples of each row by index; rows are at least `width` long."""
     import torch
 
     batch_examples = [examples[place] for row in rows for place in row]
-    lines = _lines(examples, rows, packed=packed)
+    lines = _batch_lines(examples, rows, is_packed=is_packed)
     width = max(width, *(sum(len(piece.ids) for _, piece in line) for line in lines))
     ids = np.full((len(lines), width), pad, dtype=np.int64)
     positions = np.zeros_like(ids)
-    picked: list[Any] = []
+    picked_positions: list[Any] = []
     labels: list[Any] = []
     owner: list[Any] = []
     for number, line in enumerate(lines):
-        at = 0
+        offset = 0
         for place, piece in line:
             size = len(piece.ids)
-            ids[number, at : at + size] = piece.ids
-            positions[number, at : at + size] = np.arange(size)
-            # the token before a target foretells it; without targets the last token speaks for the sequence
-            wanted = np.arange(piece.start - 1, size - 1) if piece.targets else np.array([size - 1])
-            picked.append(number * width + at + wanted)
+            ids[number, offset : offset + size] = piece.ids
+            positions[number, offset : offset + size] = np.arange(size)
+            # The token before a target predicts it; without targets the last token represents the sequence.
+            target_positions = np.arange(piece.start - 1, size - 1) if piece.targets else np.array([size - 1])
+            picked_positions.append(number * width + offset + target_positions)
             labels.append(piece.ids[piece.start :] if piece.targets else (0,))
-            owner.append(np.full(len(wanted), place))
-            at += size
-        positions[number, at:] = np.arange(width - at)
-    pick, label, owned = (torch.from_numpy(np.concatenate(part)) for part in (picked, labels, owner))
-    turns = torch.from_numpy(positions) if packed else None
+            owner.append(np.full(len(target_positions), place))
+            offset += size
+        positions[number, offset:] = np.arange(width - offset)
+    pick, label, owners = (torch.from_numpy(np.concatenate(part)) for part in (picked_positions, labels, owner))
+    row_positions = torch.from_numpy(positions) if is_packed else None
     return Batch(
         torch.from_numpy(ids),
-        turns,
+        row_positions,
         pick,
         label,
-        owned,
+        owners,
         batch_examples,
         sum(example.tokens for example in batch_examples),
     )
 
 
-def _lines(
-    examples: Sequence[Example], rows: Sequence[Sequence[int]], *, packed: bool
+def _batch_lines(
+    examples: Sequence[Example], rows: Sequence[Sequence[int]], *, is_packed: bool
 ) -> list[list[tuple[int, Piece]]]:
-    """The pieces of each line, numbered through; apart from packing each piece has a line of its own."""
     numbers = count()
     lines = [[(next(numbers), piece) for place in row for piece in examples[place].pieces] for row in rows]
-    return lines if packed else [[numbered] for line in lines for numbered in line]
+    return lines if is_packed else [[numbered_piece] for line in lines for numbered_piece in line]

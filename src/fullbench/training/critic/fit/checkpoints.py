@@ -1,4 +1,4 @@
-"""What a run keeps, so that it can be killed at any moment and go on with the same losses."""
+"""Checkpoints of a training run: it can be killed at any moment and resumes with the same losses."""
 
 from __future__ import annotations
 
@@ -9,46 +9,51 @@ from pathlib import Path
 from typing import Any
 
 from fullbench.errors import InputError
-from fullbench.files.writers import replacing, write_rows
+from fullbench.files.writers import replace_atomically, write_rows
 
-Line = Mapping[str, float]
+LossRow = Mapping[str, float]
 
 
 @dataclass(frozen=True)
-class Kept:
-    """A folder with what was asked for (`run.json`), the losses so far (`losses.jsonl`) and the last checkpoint.
+class RunFolder:
+    """Folder with the settings of the run (`run.json`), the losses so far (`losses.jsonl`) and the last checkpoint.
 
-    Each is written whole or not at all. The order of the data and whatever is drawn at random follow from the seed and
-    the step, so weights, optimizer and step are all there is to keep.
+    Each file is written atomically. Data order and random draws follow from the seed and the step, so only weights,
+    optimizer and step must be stored.
     """
 
     folder: Path
 
-    def claim(self, asked: Mapping[str, Any]) -> None:
-        """Take the folder for this run, or find that it is this run's already."""
+    def claim(self, run_settings: Mapping[str, Any]) -> None:
+        """Reserve the folder for this run; raise if it belongs to a run with other settings."""
         file = self.folder / "run.json"
         if file.exists():
-            known = json.loads(file.read_text(encoding="utf-8"))
-            other = sorted(name for name in {*known, *asked} if known.get(name) != asked.get(name))
-            if other:
+            stored_settings = json.loads(file.read_text(encoding="utf-8"))
+            differing_keys = sorted(
+                name
+                for name in {*stored_settings, *run_settings}
+                if stored_settings.get(name) != run_settings.get(name)
+            )
+            if differing_keys:
                 raise InputError(
-                    f"another run is kept here ({', '.join(other)} differ); give another --out, or remove this folder",
+                    f"another run is kept here ({', '.join(differing_keys)} differ); give another --out, or "
+                    "remove this folder",
                     path=self.folder,
                 )
             return
-        with replacing(file) as part:
-            part.write_text(json.dumps(asked, ensure_ascii=False, indent=2), encoding="utf-8")
+        with replace_atomically(file) as part:
+            part.write_text(json.dumps(run_settings, ensure_ascii=False, indent=2), encoding="utf-8")
 
-    def save(self, state: Mapping[str, Any], losses: list[Line]) -> None:
-        """Keep the state after a step, then the losses up to it."""
+    def save(self, state: Mapping[str, Any], losses: list[LossRow]) -> None:
+        """Write the state after a step, then the losses up to it."""
         import torch
 
-        with replacing(self.folder / "checkpoint.pt") as part:
+        with replace_atomically(self.folder / "checkpoint.pt") as part:
             torch.save(dict(state), part)
         write_rows(self.folder / "losses.jsonl", losses)
 
-    def load(self, device: str) -> tuple[dict[str, Any], list[Line]] | None:
-        """The last state and the losses up to it; None where nothing was kept."""
+    def load(self, device: str) -> tuple[dict[str, Any], list[LossRow]] | None:
+        """Return the last state and the losses up to it, or None if there is no checkpoint."""
         import torch
 
         file = self.folder / "checkpoint.pt"

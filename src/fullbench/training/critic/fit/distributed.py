@@ -1,4 +1,7 @@
-"""One process or many. `torchrun` and `accelerate launch` tell each process its number in the same variables."""
+"""Distributed training: process groups of `torchrun` and `accelerate launch`, and sharded models.
+
+Both launchers set the same environment variables for each process.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from fullbench.errors import InputError
 
 @dataclass(frozen=True)
 class Processes:
-    """Which of how many processes this is, and on which device it works."""
+    """Rank of this process, number of processes, and its device."""
 
     rank: int = 0
     world: int = 1
@@ -20,7 +23,7 @@ class Processes:
 
     @classmethod
     def join(cls, device: str = "auto") -> Processes:
-        """Join those that were started together; alone where nobody else was."""
+        """Join the processes that were started together; a single process needs no group."""
         import torch
 
         rank, world = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
@@ -33,38 +36,38 @@ class Processes:
         return cls(rank, world, device)
 
     @property
-    def first(self) -> bool:
-        """Whether this is the one that writes and speaks."""
+    def is_first(self) -> bool:
+        """True if this process writes files and messages."""
         return self.rank == 0
 
-    def same(self, parameters: Iterable[Any]) -> None:
-        """Let all begin with the first one's weights."""
+    def broadcast_weights(self, parameters: Iterable[Any]) -> None:
+        """Copy the first process's weights to all."""
         if self.world > 1:
             import torch
 
             for parameter in parameters:
                 torch.distributed.broadcast(parameter.data, 0)
 
-    def add(self, tensors: Iterable[Any]) -> None:
+    def sum_tensors(self, tensors: Iterable[Any]) -> None:
         """Replace each tensor by its sum over all processes."""
         if self.world > 1:
             import torch
 
-            for waiting in [torch.distributed.all_reduce(tensor, async_op=True) for tensor in tensors]:
-                waiting.wait()
+            for handle in [torch.distributed.all_reduce(tensor, async_op=True) for tensor in tensors]:
+                handle.wait()
 
-    def any(self, here: bool) -> bool:
-        """Whether it is so in any of the processes."""
+    def is_true_anywhere(self, here: bool) -> bool:
+        """True if the condition holds in any process."""
         if self.world == 1:
             return here
         import torch
 
         flag = torch.tensor(float(here), device=self.device)
-        self.add([flag])
+        self.sum_tensors([flag])
         return bool(flag)
 
-    def leave(self) -> None:
-        """Part from the others."""
+    def leave_group(self) -> None:
+        """Wait for the other processes and close the group."""
         if self.world > 1:
             import torch
 
@@ -72,14 +75,12 @@ class Processes:
             torch.distributed.destroy_process_group()
 
 
-# A model that does not fit on one card, split over all of them: weights, gradients and the optimizer's state.
-#
-# By torch's own fully sharded data parallelism (`fully_shard`, Zhao et al. 2023, arXiv:2304.11277): each process keeps
-# its share of every layer and borrows the rest while the layer is used. `accelerate launch` and `torchrun` start the
-# processes.
+# A model that does not fit on one GPU is split over all: weights, gradients and optimizer state, by torch's fully
+# sharded data parallelism (`fully_shard`, Zhao et al. 2023, arXiv:2304.11277). Each process keeps its share of every
+# layer and gathers the rest while the layer is used.
 
 
-def shard(model: Any, processes: Processes) -> None:
+def shard_model(model: Any, processes: Processes) -> None:
     """Split a model over the processes, layer by layer, in place."""
     from torch.distributed.fsdp import fully_shard
 
@@ -88,32 +89,32 @@ def shard(model: Any, processes: Processes) -> None:
             "--shard splits a model over several processes, and there is one; start them with "
             "`accelerate launch --num_processes N -m fullbench critic train ...`"
         )
-    whole = set(getattr(model, "_no_split_modules", None) or ())
+    unsplit_names = set(getattr(model, "_no_split_modules", None) or ())
     for module in model.modules():
-        if type(module).__name__ in whole:
+        if type(module).__name__ in unsplit_names:
             fully_shard(module)
     fully_shard(model)
 
 
 def is_sharded(model: Any) -> bool:
-    """Whether a model's weights are whole only inside its own forward pass."""
+    """True if a model's weights are complete only inside its own forward pass."""
     from torch.distributed.fsdp import FSDPModule
 
     return isinstance(model, FSDPModule)
 
 
-def whole_state(model: Any, optimizer: Any) -> dict[str, Any]:
-    """The trained weights and the optimizer's state, gathered; every process takes part, the first one gets them."""
+def gather_state(model: Any, optimizer: Any) -> dict[str, Any]:
+    """Gather trained weights and optimizer state; every process must call it, only the first gets them."""
     from torch.distributed.checkpoint.state_dict import StateDictOptions, get_optimizer_state_dict
 
     options = StateDictOptions(full_state_dict=True, cpu_offload=True)
-    trained = {name for name, parameter in model.named_parameters() if parameter.requires_grad}
-    weights = {name: value for name, value in whole_weights(model).items() if name in trained}
+    trained_names = {name for name, parameter in model.named_parameters() if parameter.requires_grad}
+    weights = {name: value for name, value in gather_weights(model).items() if name in trained_names}
     return {"weights": weights, "optimizer": get_optimizer_state_dict(model, optimizer, options=options)}
 
 
-def whole_weights(model: Any) -> dict[str, Any]:
-    """All weights, gathered; every process takes part, the first one gets them."""
+def gather_weights(model: Any) -> dict[str, Any]:
+    """Gather all weights; every process must call it, only the first gets them."""
     from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict
 
     options = StateDictOptions(full_state_dict=True, cpu_offload=True)
@@ -121,8 +122,8 @@ def whole_weights(model: Any) -> dict[str, Any]:
     return weights
 
 
-def take_state(model: Any, optimizer: Any, state: dict[str, Any]) -> None:
-    """Put gathered weights and optimizer state back, each process its share."""
+def restore_state(model: Any, optimizer: Any, state: dict[str, Any]) -> None:
+    """Restore gathered weights and optimizer state, each process its share."""
     from torch.distributed.checkpoint.state_dict import (
         StateDictOptions,
         set_model_state_dict,

@@ -1,7 +1,7 @@
-"""What is learned: the words of a ruling, a preference between two rulings, or a number.
+"""Training objectives: tokens of a verdict, a preference between two verdicts, or a number.
 
-Each objective gives the sum of its losses over a micro-batch and says how many there are, so that a step over many
-micro-batches and processes weighs every target token (or answer) the same.
+Each objective returns the sum of its losses over a micro-batch and their number. So a step over many micro-batches and
+processes weights every target token (or answer) equally.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from fullbench.training.critic.fit.forward import hidden_at_targets, log_probabi
 
 
 class Objective(ABC):
-    """A loss over a micro-batch."""
+    """Loss over a micro-batch."""
 
     @abstractmethod
     def count(self, examples: Sequence[Example]) -> int:
-        """How many losses the examples have."""
+        """Return the number of losses of the examples."""
 
     @abstractmethod
     def total(self, model: Any, batch: Batch) -> Any:
-        """The sum of the losses."""
+        """Return the sum of the losses."""
 
 
-class Words(Objective):
-    """Supervised fine-tuning: the cross entropy of the ruling's tokens."""
+class TokenObjective(Objective):
+    """Supervised fine-tuning: cross entropy of the verdict's tokens."""
 
     def count(self, examples: Sequence[Example]) -> int:
         return sum(example.pieces[0].targets for example in examples)
@@ -39,12 +39,12 @@ class Words(Objective):
 
 
 @dataclass
-class Preference(Objective):
+class PreferenceObjective(Objective):
     """Direct preference optimisation (Rafailov et al. 2023, arXiv:2305.18290).
 
-    The people's ruling is to become likelier than the wrong one, measured from where the model began. That alone lets
-    both become unlikely, until the critic writes neither; so `anchor` adds the cross entropy of the right ruling's
-    tokens, so many times (Pang et al. 2024, arXiv:2404.19733).
+    People's verdict becomes likelier than the wrong one, relative to the base model. Alone, this lets both become
+    unlikely, until the critic writes neither. So `anchor` is the weight of an added cross entropy of the right
+    verdict's tokens (Pang et al. 2024, arXiv:2404.19733).
     """
 
     beta: float = 0.1
@@ -65,8 +65,8 @@ class Preference(Objective):
 
 
 @dataclass
-class Number(Objective):
-    """A head on the last token gives the mark, in deviations from the mean of those trained on; squared error."""
+class ScoreObjective(Objective):
+    """Squared error of a head on the last token, which gives the mark in deviations from the training mean."""
 
     mean: float
     deviation: float
@@ -75,11 +75,11 @@ class Number(Objective):
         return len(examples)
 
     def values(self, model: Any, batch: Batch) -> Any:
-        """The mark of each answer."""
+        """Return the mark of each answer."""
         return model.score(hidden_at_targets(model, batch)).float().squeeze(-1) * self.deviation + self.mean
 
     def total(self, model: Any, batch: Batch) -> Any:
         import torch
 
-        wanted = torch.tensor([example.value for example in batch.examples], device=batch.ids.device)
-        return (((self.values(model, batch) - wanted) / self.deviation) ** 2).sum()
+        true_marks = torch.tensor([example.value for example in batch.examples], device=batch.ids.device)
+        return (((self.values(model, batch) - true_marks) / self.deviation) ** 2).sum()

@@ -1,4 +1,4 @@
-"""How training goes, for people: a bar with loss, speed and time left on a terminal, a line now and then elsewhere."""
+"""Training progress: a bar with loss, speed and time left on a terminal, occasional lines elsewhere."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING
 
-from fullbench.studies.run.progress_display import bars, clock
+from fullbench.studies.run.progress_display import format_duration, progress_bars
 from fullbench.training.critic.fit.training_loop import Watch
 
 if TYPE_CHECKING:
@@ -18,8 +18,7 @@ _EVERY = 5.0
 
 
 class Pace:
-    """Tokens a second and the time left, from the steps of this process alone: what a resumed run did before is no
-    measure of it."""
+    """Tokens per second and time left, measured in this process only: an earlier run may have had another speed."""
 
     def __init__(self) -> None:
         self._tokens = self._steps = 0
@@ -30,48 +29,54 @@ class Pace:
         self._steps += 1
         self._seconds += seconds
 
-    def told(self, done: int, steps: int) -> tuple[str, str]:
-        """The speed and the time left, in words."""
-        spent = max(self._seconds, 1e-9)
-        return f"{self._tokens / spent:,.0f} tokens/s", clock(spent / self._steps * (steps - done))
+    def speed_and_time_left(self, finished_steps: int, steps: int) -> tuple[str, str]:
+        """Return the speed and the time left as text."""
+        seconds = max(self._seconds, 1e-9)
+        return f"{self._tokens / seconds:,.0f} tokens/s", format_duration(
+            seconds / self._steps * (steps - finished_steps)
+        )
 
 
 class LineWatch:
-    """A line every few seconds, for logs and pipes; the last step always has one."""
+    """Progress as a line every few seconds, for logs and pipes; the last step always has one."""
 
     def __init__(self, out: IO[str], every: float = _EVERY) -> None:
         self._out, self._every, self._pace = out, every, Pace()
         self._last = time.monotonic()
 
-    def step(self, done: int, steps: int, loss: float, tokens: int, seconds: float) -> None:
+    def step(self, finished_steps: int, steps: int, loss: float, tokens: int, seconds: float) -> None:
         self._pace.step(tokens, seconds)
         now = time.monotonic()
-        if now - self._last < self._every and done < steps:
+        if now - self._last < self._every and finished_steps < steps:
             return
         self._last = now
-        speed, left = self._pace.told(done, steps)
-        self._out.write(f"training: {done:,} of {steps:,} steps, loss {loss:.4f}, {speed}, about {left} left\n")
+        speed, left = self._pace.speed_and_time_left(finished_steps, steps)
+        self._out.write(
+            f"training: {finished_steps:,} of {steps:,} steps, loss {loss:.4f}, {speed}, about {left} left\n"
+        )
         self._out.flush()
 
 
 class LiveWatch:
-    """A bar."""
+    """Progress as a bar."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress, self._pace = progress, Pace()
         self._task: TaskID | None = None
 
-    def step(self, done: int, steps: int, loss: float, tokens: int, seconds: float) -> None:
+    def step(self, finished_steps: int, steps: int, loss: float, tokens: int, seconds: float) -> None:
         self._pace.step(tokens, seconds)
-        speed, left = self._pace.told(done, steps)
+        speed, left = self._pace.speed_and_time_left(finished_steps, steps)
         if self._task is None:
             self._task = self._progress.add_task("training", total=steps, loss="", speed="", left="")
-        self._progress.update(self._task, completed=done, loss=f"loss {loss:.4f}", speed=speed, left=f"{left} left")
+        self._progress.update(
+            self._task, completed=finished_steps, loss=f"loss {loss:.4f}", speed=speed, left=f"{left} left"
+        )
 
 
 @contextmanager
-def watching(*, quiet: bool = False) -> Iterator[Watch | None]:
-    """A watch that suits where standard error goes."""
+def watch_training(*, quiet: bool = False) -> Iterator[Watch | None]:
+    """Yield the watch for standard error: a bar on a terminal, lines elsewhere, None if quiet."""
     if quiet:
         yield None
         return
@@ -79,5 +84,5 @@ def watching(*, quiet: bool = False) -> Iterator[Watch | None]:
         yield LineWatch(sys.stderr)
         return
     texts = ("[yellow]{task.fields[loss]}", "{task.fields[speed]}", "{task.fields[left]}")
-    with bars(*texts, foretold=False) as progress:
+    with progress_bars(*texts, shows_time_left=False) as progress:
         yield LiveWatch(progress)

@@ -1,4 +1,4 @@
-"""A study made in one go: from files, or from a ledger; all of it or nothing."""
+"""Create a campaign in one go from files or a ledger: all of it or nothing."""
 
 from __future__ import annotations
 
@@ -22,34 +22,34 @@ from fullbench.studies import ledger_columns
 from fullbench.web import open_ledgers, picture_serving
 from fullbench.web.accounts.users import User
 from fullbench.web.campaigns import campaigns
-from fullbench.web.campaigns.campaigns import Plan, Study
+from fullbench.web.campaigns.campaigns import Campaign, CampaignPlan
 from fullbench.web.campaigns.create import omitted_data, task_creation, task_inputs
-from fullbench.web.campaigns.create.omitted_data import Omitted
+from fullbench.web.campaigns.create.omitted_data import OmittedCounts
 from fullbench.web.campaigns.create.task_creation import Finishing
 from fullbench.web.campaigns.create.task_lists import (
     CountedTasks,
-    Named,
+    TaskName,
     Tasks,
+    build_tasks,
     name_of,
     refuse_too_many,
-    tasks_named,
-    tasks_of,
+    select_tasks,
 )
 from fullbench.web.campaigns.create.task_plans import TaskPlan
 from fullbench.web.campaigns.tasks import most_informative_first, task_conflicts
 from fullbench.web.campaigns.tasks.task_content import Content
-from fullbench.web.database import reading
-from fullbench.web.picture_serving import Checked
+from fullbench.web.database import read_transaction
+from fullbench.web.picture_serving import CheckedPicture
 from fullbench.web.site_settings import TASK_LIMIT, Settings
 
 PAIRS_APART = 5
-"""Pairs of tasks that nobody meets both of: at most this many times the limit of tasks."""
+"""Maximum number of conflicting pairs of tasks, as a multiple of the task limit."""
 Role = Literal["gold", "qualify"]
 
 
 @dataclass(frozen=True)
 class Material:
-    """What a study is made of: files, or a ledger (of which `contestants` and `judges` choose a part)."""
+    """Source of a campaign: files, or a ledger from which `contestants` and `judges` select a part."""
 
     items: Path | None = None
     responses: tuple[Path, ...] = ()
@@ -59,267 +59,275 @@ class Material:
     judges: tuple[str, ...] = ()
     gold: Path | None = None
     qualify: Path | None = None
-    apart: Path | None = None
-    apart_by: str = ""
+    conflict_pairs: Path | None = None
+    conflict_tag: str = ""
     per_item: int = 0
     limit: int = 0
-    apart_from: tuple[str, ...] = ()
-    """Other studies whose tasks on the same pictures are for other people."""
+    conflict_campaigns: tuple[str, ...] = ()
+    """Other campaigns whose tasks on the same pictures must go to other people."""
     ledger_study: str = ""
-    """The study of the ledger; where it is left out, the only one there is."""
-    unverified: bool = False
-    """Whether items are judged too that are marked as not verified."""
+    """Study of the ledger; by default its only one."""
+    include_unverified: bool = False
+    """Whether items marked as not verified are judged too."""
     by_gain: bool = False
-    """Whether the pairs are asked about in the order in which votes shrink the corrected leaderboard fastest."""
+    """Whether pairs come in the order in which votes shrink the corrected leaderboard's intervals fastest."""
     pending: str = ""
-    """A cascade of the ledger: only what waits for people there."""
+    """Cascade of the ledger: only cases that wait for people there."""
     with_reference: bool = False
     """Whether the items' references compete as the answers of one more contestant."""
-    checked: Mapping[str, Checked] = field(default_factory=dict)
-    """Pictures that were looked at and kept before, by digest."""
+    checked_pictures: Mapping[str, CheckedPicture] = field(default_factory=dict)
+    """Pictures that were checked and stored before, by digest."""
 
 
 @dataclass(frozen=True)
-class Made:
-    """A new study and how many tasks it has, by role."""
+class CreatedCampaign:
+    """New campaign with the number of its tasks by role."""
 
-    study: Study
+    campaign: Campaign
     work: int
     gold: int
     qualify: int
-    apart: int
-    omitted: Omitted
+    conflict_count: int
+    omitted_counts: OmittedCounts
     plan: TaskPlan | None = None
-    """The tasks of a large study, which are still to be created."""
+    """Tasks of a large campaign, which are still to be created."""
 
 
 @dataclass(frozen=True)
-class Planned:
-    """The tasks that a study would have, before anything is kept: for work, and with known answers by role."""
+class PlannedTasks:
+    """Tasks that a campaign would have, before anything is stored: for work, and with known answers by role."""
 
     contents: list[Content]
-    known: dict[Role, list[tuple[Content, dict[str, Any]]]]
-    omitted: Omitted
+    known_tasks: dict[Role, list[tuple[Content, dict[str, Any]]]]
+    omitted_counts: OmittedCounts
     gain: dict[str, Any] | None = None
 
 
-def planned(study: Study, material: Material, task_limit: int = TASK_LIMIT) -> Planned:
-    """Return the tasks that the material gives a study; they are counted before any is built.
+def plan_tasks(campaign: Campaign, material: Material, task_limit: int = TASK_LIMIT) -> PlannedTasks:
+    """Return the tasks of a campaign, which need not be stored; raise `InputError` above `task_limit`.
 
-    Args:
-        study: The study, which need not be stored.
-        material: What it is made of.
-        task_limit: Number of tasks that a study may have; more are refused.
+    Tasks are counted before any of them is built.
     """
-    source, left_out = _tasks(study, material)
+    source, left_out = _tasks_of_material(campaign, material)
     gain = None
     if material.by_gain:
-        chosen = most_informative_first.ordered(study, source, material.ledger, _study(material), material.judges)
-        left_out = replace(left_out, pairs=len(source) - len(chosen.contents))
-        source, gain = chosen.contents, chosen.gain
-    known: dict[Role, list[tuple[Content, dict[str, Any]]]] = {}
+        ordered_tasks = most_informative_first.order_by_gain(
+            campaign, source, material.ledger, _ledger_study(material), material.judges
+        )
+        left_out = replace(left_out, pairs=len(source) - len(ordered_tasks.contents))
+        source, gain = ordered_tasks.contents, ordered_tasks.gain
+    known_tasks: dict[Role, list[tuple[Content, dict[str, Any]]]] = {}
     roles: tuple[tuple[Role, Path | None], ...] = (("qualify", material.qualify), ("gold", material.gold))
-    set_apart: set[Named] = set()
+    set_apart: set[TaskName] = set()
     for role, path in roles:
         if path is not None:
-            labels = list(read_verdicts(path, ballot=study.rules.ballot))
-            # An answer may be known to a pair that the draw left out: it is asked about all the same.
-            every = _tasks(study, replace(material, per_item=0))[0] if material.per_item else source
-            labelled = tasks_named(every, {(label.item, frozenset(label.contestants)) for label in labels})
-            fresh = (one for one in labelled if material.per_item or name_of(one) not in set_apart)
-            known[role] = task_inputs.with_answers(study.kind, fresh, labels).known
-            set_apart |= {name_of(content) for content, _ in known[role]}
-    remaining = len(source) - sum(1 for _ in tasks_named(source, set_apart))
+            labels = list(read_verdicts(path, ballot=campaign.rules.ballot))
+            # A label may be on a pair that the draw left out: its task is included anyway.
+            every = _tasks_of_material(campaign, replace(material, per_item=0))[0] if material.per_item else source
+            labelled_tasks = select_tasks(every, {(label.item, frozenset(label.contestants)) for label in labels})
+            fresh = (task for task in labelled_tasks if material.per_item or name_of(task) not in set_apart)
+            known_tasks[role] = task_inputs.split_known_tasks(campaign.kind, fresh, labels).known_tasks
+            set_apart |= {name_of(content) for content, _ in known_tasks[role]}
+    remaining = len(source) - sum(1 for _ in select_tasks(source, set_apart))
     work = min(remaining, material.limit) if material.limit else remaining
-    refuse_too_many(work + sum(map(len, known.values())), task_limit)
+    refuse_too_many(work + sum(map(len, known_tasks.values())), task_limit)
     left_out = replace(left_out, over_limit=remaining - work)
-    unknown = (one for one in source if not set_apart or name_of(one) not in set_apart)
+    unknown = (task for task in source if not set_apart or name_of(task) not in set_apart)
     contents = list(islice(unknown, work))
     if not contents:
-        raise InputError(
-            Note(
-                "web.wrong.there-is-nothing-to-do",
-                "there is nothing to do in this study: no {kind} task can be made of what was given",
-                kind=study.kind_name,
-            )
-        )
-    return Planned(contents, known, left_out, gain)
+        raise InputError(Note("web.wrong.there-is-nothing-to-do", kind=campaign.kind_name))
+    return PlannedTasks(contents, known_tasks, left_out, gain)
 
 
 @dataclass(frozen=True)
-class Prepared:
-    """A study that is checked and counted, before anything is stored."""
+class PreparedCampaign:
+    """Campaign that is checked and counted before anything is stored."""
 
-    tasks: Planned
+    tasks: PlannedTasks
     plan: TaskPlan
     pairs: list[tuple[str, str]]
     every: bool
-    others: list[str]
+    conflict_campaign_ids: list[str]
 
 
-def prepare(engine: Engine, plan: Plan, material: Material, task_limit: int) -> Prepared:
-    """Check and count everything that a study would have; nothing is stored, and nobody has to wait.
-
-    Args:
-        engine: The site's database.
-        plan: The study.
-        material: What it is made of.
-        task_limit: Number of tasks that a study may have.
-    """
-    study = Study.sketched(plan)
-    with reading(engine) as connection:
-        campaigns.refuse_taken_name(connection, study.name)
-    tasks = planned(study, material, task_limit)
-    task_plan = TaskPlan.from_contents(study, tasks.known.items(), tasks.contents)
+def prepare_campaign(engine: Engine, plan: CampaignPlan, material: Material, task_limit: int) -> PreparedCampaign:
+    """Check and count everything that a campaign would have, without storing it and without holding a write lock."""
+    campaign = Campaign.from_plan(plan)
+    with read_transaction(engine) as connection:
+        campaigns.refuse_taken_name(connection, campaign.name)
+    tasks = plan_tasks(campaign, material, task_limit)
+    task_plan = TaskPlan.from_contents(campaign, tasks.known_tasks.items(), tasks.contents)
     most = PAIRS_APART * task_limit
-    pairs = [] if material.apart is None else task_inputs.apart(material.apart)
+    pairs = [] if material.conflict_pairs is None else task_inputs.read_conflict_pairs(material.conflict_pairs)
     counts = task_plan.tasks_on
-    task_conflicts.refuse_unknown_items(study.name, pairs, counts)
-    count = sum(counts[one] * counts[other] for one, other in pairs)
-    if material.apart_by:
+    task_conflicts.refuse_unknown_items(campaign.name, pairs, counts)
+    count = sum(counts[first] * counts[counterpart] for first, counterpart in pairs)
+    if material.conflict_tag:
         items = {content.item.id: content.item for content in tasks.contents}
         task_conflicts.refuse_too_many_pairs(
-            count + task_inputs.count_apart_by(material.apart_by, items.values(), counts), most
+            count + task_inputs.count_conflict_pairs_by_tag(material.conflict_tag, items.values(), counts), most
         )
-        pairs += task_inputs.apart_by(material.apart_by, items.values())
+        pairs += task_inputs.conflict_pairs_by_tag(material.conflict_tag, items.values())
     task_conflicts.refuse_too_many_pairs(count, most)
-    every = task_conflicts.EVERY in material.apart_from
-    with reading(engine) as connection:
-        named = [campaigns.named(connection, name) for name in material.apart_from if name != task_conflicts.EVERY]
-        for other in named:
-            campaigns.refuse_unfinished(other)
-        others = task_conflicts.others_of(connection, study, named, every=every)
-        if others:
-            shown = Counter[str]()
-            for content in (*tasks.contents, *(one for known in tasks.known.values() for one, _ in known)):
-                shown.update(task_conflicts.names_shown(content.item))
-            task_conflicts.refuse_too_many_pairs(task_conflicts.count_shared(connection, shown, others), most)
-    return Prepared(tasks, task_plan, pairs, every, [other.id for other in named])
+    every = task_conflicts.EVERY in material.conflict_campaigns
+    with read_transaction(engine) as connection:
+        named_campaigns = [
+            campaigns.campaign_by_name(connection, name)
+            for name in material.conflict_campaigns
+            if name != task_conflicts.EVERY
+        ]
+        for counterpart in named_campaigns:
+            campaigns.refuse_unfinished(counterpart)
+        conflict_campaigns = task_conflicts.conflicting_campaigns(connection, campaign, named_campaigns, every=every)
+        if conflict_campaigns:
+            picture_counts = Counter[str]()
+            for content in (
+                *tasks.contents,
+                *(first for known_tasks in tasks.known_tasks.values() for first, _ in known_tasks),
+            ):
+                picture_counts.update(task_conflicts.picture_keys(content.item))
+            task_conflicts.refuse_too_many_pairs(
+                task_conflicts.count_shared_pairs(connection, picture_counts, conflict_campaigns), most
+            )
+    return PreparedCampaign(tasks, task_plan, pairs, every, [counterpart.id for counterpart in named_campaigns])
 
 
-def make(
-    connection: Connection, settings: Settings, user: User | None, plan: Plan, *, material: Material,
-    prepared: Prepared, draft: bool = False,
-) -> Made:  # fmt: skip
-    """Make a study, open at once or as a draft; if it is large, `complete` must be called after the transaction.
+def create_campaign_from_material(
+    connection: Connection, settings: Settings, user: User | None, plan: CampaignPlan, *, material: Material,
+    preparation: PreparedCampaign, draft: bool = False,
+) -> CreatedCampaign:  # fmt: skip
+    """Create a campaign, open at once or as a draft; pictures are stored as uploads of `user`.
 
-    Args:
-        connection: The transaction.
-        settings: The site.
-        user: Pictures are checked and kept as this user's uploads.
-        plan: The study.
-        material: What it is made of.
-        prepared: The result of `prepare`.
-        draft: Whether it stays a draft.
+    For a large campaign, call `store_large_campaign` after the transaction.
     """
-    tasks = prepared.tasks
-    study = campaigns.create(connection, plan, draft=draft or not task_creation.is_small(plan.votes, prepared.plan))
+    tasks = preparation.tasks
+    campaign = campaigns.create_campaign(
+        connection, plan, draft=draft or not task_creation.is_small(plan.votes, preparation.plan)
+    )
     options = {
         **({} if tasks.gain is None else {"ordered": True, "gain": tasks.gain}),
-        **({"apart_every": True} if prepared.every else {}),
-        **tasks.omitted.option,
+        **({"apart_every": True} if preparation.every else {}),
+        **tasks.omitted_counts.option,
     }
-    campaigns.set_options(connection, study, options)
-    study = campaigns.study(connection, study.id)
-    keep(connection, settings, user, prepared.plan.pictures.values(), material.checked)
-    finishing = Finishing(not draft, prepared.pairs, prepared.others, prepared.every)
-    kept_apart = task_creation.create_tasks(connection, study, prepared.plan, finishing)
-    known = {role: len(tasks.known.get(role, ())) for role in ("gold", "qualify")}
-    return Made(
-        campaigns.study(connection, study.id), len(tasks.contents), known["gold"], known["qualify"], kept_apart or 0,
-        tasks.omitted, None if kept_apart is not None else prepared.plan,
-    )  # fmt: skip
+    campaigns.set_options(connection, campaign, options)
+    campaign = campaigns.get_campaign(connection, campaign.id)
+    store_pictures(connection, settings, user, preparation.plan.pictures.values(), material.checked_pictures)
+    finishing = Finishing(not draft, preparation.pairs, preparation.conflict_campaign_ids, preparation.every)
+    kept_apart = task_creation.create_tasks(connection, campaign, preparation.plan, finishing)
+    known_counts = {role: len(tasks.known_tasks.get(role, ())) for role in ("gold", "qualify")}
+    return CreatedCampaign(
+        campaigns.get_campaign(connection, campaign.id),
+        len(tasks.contents),
+        known_counts["gold"],
+        known_counts["qualify"],
+        kept_apart or 0,
+        tasks.omitted_counts,
+        None if kept_apart is not None else preparation.plan,
+    )
 
 
-def complete(engine: Engine, made: Made) -> None:
-    """Store the plan of a large study, whose tasks a process then creates in the background."""
-    if made.plan is not None:
-        task_creation.store_large_plan(engine, made.study.id, made.plan)
+def store_large_campaign(engine: Engine, creation: CreatedCampaign) -> None:
+    """Store the plan of a large campaign; a background process then creates its tasks."""
+    if creation.plan is not None:
+        task_creation.store_large_plan(engine, creation.campaign.id, creation.plan)
 
 
-def _tasks(study: Study, material: Material) -> tuple[Tasks, Omitted]:
-    """Return the tasks, not built yet, and what is left out of the material."""
-    kind = study.kind
+def _tasks_of_material(campaign: Campaign, material: Material) -> tuple[Tasks, OmittedCounts]:
+    """Tasks, not built yet, and counts of data that is left out."""
+    kind = campaign.kind
     if kind.name == "agree":
         if material.ledger is None:
             raise InputError("an agree study shows judges' verdicts: name the ledger that holds them")
-        record = material.ledger.record(material.judges or None, study=_study(material))
-        verdicts, votes, bare = task_inputs.reviewed(record, material.judges, study.rules.criterion)
-        others = task_inputs.on_other_criteria(record, material.judges, verdicts, study.rules.criterion)
-        tasks = CountedTasks(len(verdicts), lambda: task_inputs.appeals(record, verdicts))
-        return tasks, Omitted(votes=votes, bare=bare, other_criteria=others)
+        record = material.ledger.record(material.judges or None, study=_ledger_study(material))
+        verdicts, votes, bare = task_inputs.select_reviewed_verdicts(record, material.judges, campaign.rules.criterion)
+        other_criteria_count = task_inputs.count_other_criteria(
+            record, material.judges, verdicts, campaign.rules.criterion
+        )
+        tasks = CountedTasks(len(verdicts), lambda: task_inputs.review_tasks(record, verdicts))
+        return tasks, OmittedCounts(votes=votes, bare=bare, other_criteria=other_criteria_count)
     if kind.name == "rewrite":
         if material.queue is None:
             raise InputError("a rewrite study needs the queue that `fullbench compose rewrite` wrote")
-        known = {} if material.items is None else {item.id: item for item in read_items(material.items)}
-        return list(task_inputs.rewordings(material.queue, known)), Omitted()
-    every = _items(material)
-    items, answers, left_out = omitted_data.judged(
-        kind.name, every, _responses(material, every), unverified=material.unverified
+        items_by_id = {} if material.items is None else {item.id: item for item in read_items(material.items)}
+        return list(task_inputs.rewrite_tasks(material.queue, items_by_id)), OmittedCounts()
+    every = _load_items(material)
+    items, answers, left_out = omitted_data.select_items_to_judge(
+        kind.name, every, _load_responses(material, every), include_unverified=material.include_unverified
     )
     if material.with_reference:
-        answers = task_inputs.with_references(kind.name, study.rules, items, answers)
-    requests = 0 if material.items is not None else sum(REQUEST in item.tags for item in _every(material))
-    compared = tasks_of(kind, study.rules.ballot, items, answers, per_item=material.per_item, seed=study.seed)
-    chosen = list(_waiting(compared, study, material)) if material.pending else compared
-    return chosen, replace(left_out, requests=requests)
+        answers = task_inputs.with_references(kind.name, campaign.rules, items, answers)
+    requests = 0 if material.items is not None else sum(REQUEST in item.tags for item in _ledger_items(material))
+    comparison_tasks = build_tasks(
+        kind, campaign.rules.ballot, items, answers, per_item=material.per_item, seed=campaign.seed
+    )
+    selected_tasks = (
+        list(_pending_tasks(comparison_tasks, campaign, material)) if material.pending else comparison_tasks
+    )
+    return selected_tasks, replace(left_out, requests=requests)
 
 
-def _waiting(tasks: Tasks, study: Study, material: Material) -> Iterator[Content]:
-    """Those of the tasks that a cascade left to people."""
+def _pending_tasks(tasks: Tasks, campaign: Campaign, material: Material) -> Iterator[Content]:
     if material.ledger is None:
         raise InputError("what a cascade leaves to people stands in its ledger: name it")
-    places = ledger_columns.waiting(material.ledger, material.pending, study=_study(material))
-    wanted = {(item, shown) for item, criterion, _, shown in places if criterion == study.rules.criterion}
-    for task in tasks_named(tasks, {(item, frozenset(name for name, _ in shown)) for item, shown in wanted}):
-        if (task.item.id, frozenset((answer.contestant, answer.sample) for answer in task.responses)) in wanted:
+    places = ledger_columns.cases_left_to_people(material.ledger, material.pending, study=_ledger_study(material))
+    pending_keys = {
+        (item, response_ids) for item, criterion, _, response_ids in places if criterion == campaign.rules.criterion
+    }
+    for task in select_tasks(
+        tasks, {(item, frozenset(name for name, _ in response_ids)) for item, response_ids in pending_keys}
+    ):
+        if (task.item.id, frozenset((answer.contestant, answer.sample) for answer in task.responses)) in pending_keys:
             yield task
 
 
-def _study(material: Material) -> str | None:
-    return None if material.ledger is None else open_ledgers.study_of(material.ledger, material.ledger_study)
+def _ledger_study(material: Material) -> str | None:
+    return None if material.ledger is None else open_ledgers.ledger_study_name(material.ledger, material.ledger_study)
 
 
-def _items(material: Material) -> list[Item]:
+def _load_items(material: Material) -> list[Item]:
     if material.items is not None:
         return list(read_items(material.items))
     if material.ledger is None:
         raise InputError("a study is made of items: name a file of them, or a ledger")
-    return [item for item in _every(material) if REQUEST not in item.tags]
+    return [item for item in _ledger_items(material) if REQUEST not in item.tags]
 
 
-def _every(material: Material) -> list[Item]:
-    """All items of the ledger, the last content of each id."""
+def _ledger_items(material: Material) -> list[Item]:
+    """All items, with the last content of each id."""
     if material.ledger is None:
         return []
-    return list({item.id: item for item in material.ledger.items(study=_study(material))}.values())
+    return list({item.id: item for item in material.ledger.items(study=_ledger_study(material))}.values())
 
 
-def _responses(material: Material, items: Iterable[Item]) -> list[Response]:
+def _load_responses(material: Material, items: Iterable[Item]) -> list[Response]:
     if material.ledger is not None and not material.responses:
         keys = [item.key for item in items]
-        return list(material.ledger.responses(material.contestants or None, item_keys=keys, study=_study(material)))
-    known = {item.id for item in items}
+        return list(
+            material.ledger.responses(material.contestants or None, item_keys=keys, study=_ledger_study(material))
+        )
+    item_ids = {item.id for item in items}
     responses = [
-        response for path in material.responses for response in read_responses(path, contestant=path.stem, items=known)
+        response
+        for path in material.responses
+        for response in read_responses(path, contestant=path.stem, items=item_ids)
     ]
     return [
         response for response in responses if not material.contestants or response.contestant in material.contestants
     ]
 
 
-def keep(
-    connection: Connection, settings: Settings, user: User | None, shown: Iterable[Picture],
-    checked: Mapping[str, Checked],
+def store_pictures(
+    connection: Connection, settings: Settings, user: User | None, pictures: Iterable[Picture],
+    checked_pictures: Mapping[str, CheckedPicture],
 ) -> None:  # fmt: skip
-    """Keep the pictures that tasks show, each once."""
-    for picture in {picture.digest: picture for picture in shown}.values():
+    """Store the pictures that tasks show, each once."""
+    for picture in {picture.digest: picture for picture in pictures}.values():
         if user is None:
             raise InputError(
                 "pictures are kept in an organiser's name, and nobody has an organiser's account yet: start "
                 "`fullbench serve`, open the link that it prints, then repeat this"
             )
-        if picture.digest in checked:
-            picture_serving.note(connection, user, checked[picture.digest])
+        if picture.digest in checked_pictures:
+            picture_serving.record_upload(connection, user, checked_pictures[picture.digest])
         else:
-            picture_serving.keep(connection, settings, user, picture.data())
+            picture_serving.store_upload(connection, settings, user, picture.data())

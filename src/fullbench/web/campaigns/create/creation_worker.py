@@ -1,4 +1,4 @@
-"""The thread of the web app that creates the tasks of large studies, and resumes what an ended process left."""
+"""Background thread that creates the tasks of large campaigns and resumes work that a dead process left."""
 
 from __future__ import annotations
 
@@ -13,92 +13,89 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from fullbench.errors import UserError
 from fullbench.web.campaigns.create import task_creation
-from fullbench.web.campaigns.create.task_creation import Progress
-from fullbench.web.database import reading, writing
+from fullbench.web.campaigns.create.task_creation import CreationProgress
+from fullbench.web.database import read_transaction, write_transaction
 
 log = logging.getLogger("fullbench.web")
 PAUSE = 2.0
-"""Seconds between two looks. A creation that did not move in between belongs to no process that is alive."""
+"""Seconds between two checks. A creation that made no progress in between belongs to a dead process."""
 PLANNING = 60.0
-"""Seconds after which a plan that nobody completed is removed: who sent it got no answer."""
+"""Seconds after which an incomplete plan is removed: its sender got no answer."""
 
 
-class _Worker:
-    """Looks every `pause` seconds, or when it is woken, whether there are tasks to create."""
-
+class _CreationWorker:
     def __init__(self, engine: Engine, pause: float) -> None:
         self._engine, self._pause = engine, pause
-        self._ended, self._woken = threading.Event(), threading.Event()
-        self._own: set[str] = set()
-        self._seen: dict[str, tuple[int, float]] = {}
+        self._stop_event, self._wake_event = threading.Event(), threading.Event()
+        self._own_campaigns: set[str] = set()
+        self._seen_moves: dict[str, tuple[int, float]] = {}
         self._thread = threading.Thread(target=self._run, name="fullbench-creation", daemon=True)
         self._thread.start()
 
-    def wake(self, study: str) -> None:
-        """Begin with a study whose plan this process stored."""
-        self._own.add(study)
-        self._woken.set()
+    def wake(self, campaign_id: str) -> None:
+        self._own_campaigns.add(campaign_id)
+        self._wake_event.set()
 
     def stop(self) -> None:
-        """End after the step at hand; the next start resumes."""
-        self._ended.set()
-        self._woken.set()
+        self._stop_event.set()
+        self._wake_event.set()
         self._thread.join(timeout=60)
 
     def _run(self) -> None:
-        while not self._ended.is_set():
-            self._woken.clear()
-            for far in self._unfinished():
-                if self._ended.is_set():
+        while not self._stop_event.is_set():
+            self._wake_event.clear()
+            for creation_progress in self._unfinished_creations():
+                if self._stop_event.is_set():
                     return
-                if self._is_ours(far):
-                    self._create(far)
-            self._woken.wait(self._pause)
+                if self._is_ours(creation_progress):
+                    self._create(creation_progress)
+            self._wake_event.wait(self._pause)
 
-    def _unfinished(self) -> list[Progress]:
+    def _unfinished_creations(self) -> list[CreationProgress]:
         try:
-            with reading(self._engine) as connection:
-                return task_creation.unfinished(connection)
+            with read_transaction(self._engine) as connection:
+                return task_creation.unfinished_creations(connection)
         except SQLAlchemyError as error:
             log.warning("The database could not be read; the next try is in %.0f seconds: %s", self._pause, error)
             return []
 
-    def _is_ours(self, far: Progress) -> bool:
-        """Return whether this process must act: it was woken for this study, or no other process moves it."""
-        if far.study in self._own and far.state != "planning":
+    def _is_ours(self, creation_progress: CreationProgress) -> bool:
+        if creation_progress.campaign_id in self._own_campaigns and creation_progress.state != "planning":
             return True
-        moves, since = self._seen.get(far.study, (-1, 0.0))
-        if moves != far.moves:
-            self._seen[far.study] = far.moves, time.monotonic()
+        moves, since = self._seen_moves.get(creation_progress.campaign_id, (-1, 0.0))
+        if moves != creation_progress.moves:
+            self._seen_moves[creation_progress.campaign_id] = creation_progress.moves, time.monotonic()
             return False
-        return time.monotonic() - since >= (PLANNING if far.state == "planning" else self._pause)
+        return time.monotonic() - since >= (PLANNING if creation_progress.state == "planning" else self._pause)
 
-    def _create(self, far: Progress) -> None:
+    def _create(self, creation_progress: CreationProgress) -> None:
         try:
-            if far.state == "planning":
-                with writing(self._engine) as connection:
-                    task_creation.cancel(connection, far.study)
-            task_creation.run(self._engine, far.study, self._ended.wait)
+            if creation_progress.state == "planning":
+                with write_transaction(self._engine) as connection:
+                    task_creation.cancel_creation(connection, creation_progress.campaign_id)
+            task_creation.run_creation(self._engine, creation_progress.campaign_id, self._stop_event.wait)
         except (UserError, SQLAlchemyError) as error:
-            log.warning("Tasks of %s could not be created; they are tried again: %s", far.study, error)
+            log.warning(
+                "Tasks of %s could not be created; they are tried again: %s", creation_progress.campaign_id, error
+            )
             return
-        self._own.discard(far.study)
-        self._seen.pop(far.study, None)
+        self._own_campaigns.discard(creation_progress.campaign_id)
+        self._seen_moves.pop(creation_progress.campaign_id, None)
 
 
-_running: dict[Engine, _Worker] = {}
+_running: dict[Engine, _CreationWorker] = {}
 _lock = threading.Lock()
 
 
 @contextmanager
 def creating_tasks(engine: Engine, *, pause: float = PAUSE) -> Iterator[None]:
-    """While the block runs, a thread creates tasks; one for each database.
+    """Run a thread that creates tasks while the block runs; one thread for each database.
 
-    It has ended when any of the blocks ends, so that the database can be closed.
+    The thread ends when any of the blocks ends, so that the database can be closed.
     """
     with _lock:
         if engine not in _running:
-            _running[engine] = _Worker(engine, pause)
+            _running[engine] = _CreationWorker(engine, pause)
     try:
         yield
     finally:
@@ -108,8 +105,8 @@ def creating_tasks(engine: Engine, *, pause: float = PAUSE) -> Iterator[None]:
             worker.stop()
 
 
-def wake(engine: Engine, study: str) -> None:
-    """Let the thread begin with a study at once; without a thread, the next start of the app does."""
+def wake_worker(engine: Engine, campaign_id: str) -> None:
+    """Let the thread start with a campaign at once; without a thread, the next start of the app does it."""
     worker = _running.get(engine)
     if worker is not None:
-        worker.wake(study)
+        worker.wake(campaign_id)

@@ -1,4 +1,4 @@
-"""What a study leaves out of what it was made of: counted when it is made, said wherever the study is shown."""
+"""Counts of data that a campaign leaves out, taken at creation and shown with the campaign."""
 
 from __future__ import annotations
 
@@ -11,16 +11,19 @@ from fullbench.core.note import Note
 from fullbench.core.response import Response
 from fullbench.errors import InputError
 from fullbench.studies.run.study_inputs import is_unverified
-from fullbench.web.campaigns.campaigns import Study
+from fullbench.web.campaigns.campaigns import Campaign
 
 OPTION = "omitted"
 
 
 @dataclass(frozen=True)
-class Omitted:
-    """Counts: `unverified` of `items`, requests for questions, pairs that no order by gain holds, people's own votes
-    where judges' rulings are reviewed, verdicts on other criteria than the one asked for, verdicts whose text is `bare`
-    numbers, and tasks over a limit."""
+class OmittedCounts:
+    """Counts of omitted data.
+
+    They are: `unverified` of `items`, requests for questions, pairs without an information gain, people's own votes in
+    a review of judges' verdicts, verdicts on other criteria, verdicts whose text is only numbers (`bare`), and tasks
+    over a limit.
+    """
 
     items: int = 0
     unverified: int = 0
@@ -33,97 +36,42 @@ class Omitted:
 
     @property
     def option(self) -> dict[str, dict[str, int]]:
-        """As a study's option."""
+        """Return the counts as an option of the campaign."""
         return {OPTION: asdict(self)}
 
     def notes(self) -> list[Note]:
-        """A sentence for each kind of thing that was left out."""
-        said = (
-            (
-                self.unverified,
-                Note(
-                    "web.people.omitted.unverified",
-                    "{n:,} of {items:,} items are marked as not verified, and nobody is asked about them; --unverified "
-                    "(on the form: items that are not verified too) asks about all.",
-                    n=self.unverified, items=self.items,
-                ),
-            ),
-            (
-                self.requests,
-                Note(
-                    "web.people.omitted.requests",
-                    "{n:,} requests for questions were left out: what models wrote there is no answer.",
-                    n=self.requests,
-                ),
-            ),
-            (
-                self.pairs,
-                Note(
-                    "web.people.omitted.pairs",
-                    "{n:,} pairs were left out: no judge ruled on them, or people voted on them already.",
-                    n=self.pairs,
-                ),
-            ),
-            (
-                self.votes,
-                Note(
-                    "web.people.omitted.votes",
-                    "{n:,} votes of people with a reason were left out: judges' rulings are reviewed here; "
-                    "--judge human asks about people's.",
-                    n=self.votes,
-                ),
-            ),
-            (
-                self.other_criteria,
-                Note(
-                    "web.people.omitted.criteria",
-                    "{n:,} verdicts on other criteria were left out.",
-                    n=self.other_criteria,
-                ),
-            ),
-            (
-                self.bare,
-                Note(
-                    "web.people.omitted.bare",
-                    "{n:,} verdicts whose text is numbers alone, as that of metrics, were left out; --judge NAME (on "
-                    "the form: the judges) asks about them.",
-                    n=self.bare,
-                ),
-            ),
-            (
-                self.over_limit,
-                Note("web.people.omitted.limit", "{n:,} tasks over the limit were left out.", n=self.over_limit),
-            ),
-        )  # fmt: skip
-        return [note for count, note in said if count]
+        """Return a sentence for each kind of omitted data."""
+        counted_notes = (
+            (self.unverified, Note("web.people.omitted.unverified", n=self.unverified, items=self.items)),
+            (self.requests, Note("web.people.omitted.requests", n=self.requests)),
+            (self.pairs, Note("web.people.omitted.pairs", n=self.pairs)),
+            (self.votes, Note("web.people.omitted.votes", n=self.votes)),
+            (self.other_criteria, Note("web.people.omitted.criteria", n=self.other_criteria)),
+            (self.bare, Note("web.people.omitted.bare", n=self.bare)),
+            (self.over_limit, Note("web.people.omitted.limit", n=self.over_limit)),
+        )
+        return [note for count, note in counted_notes if count]
 
 
-def of_study(study: Study) -> Omitted:
-    """What a study left out; nothing where it was made before this was counted."""
-    counts: Mapping[str, Any] = study.rules.options.get(OPTION) or {}
-    return Omitted(**{field.name: int(counts.get(field.name, 0)) for field in fields(Omitted)})
+def omitted_counts_of(campaign: Campaign) -> OmittedCounts:
+    """Return the counts of a campaign; all zero if it was created before they were recorded."""
+    counts: Mapping[str, Any] = campaign.rules.options.get(OPTION) or {}
+    return OmittedCounts(**{field.name: int(counts.get(field.name, 0)) for field in fields(OmittedCounts)})
 
 
-def judged(
-    kind: str, items: Iterable[Item], answers: Iterable[Response], *, unverified: bool
-) -> tuple[list[Item], list[Response], Omitted]:
-    """The items that people are asked about, with the answers to them, and what was left out.
+def select_items_to_judge(
+    kind: str, items: Iterable[Item], answers: Iterable[Response], *, include_unverified: bool
+) -> tuple[list[Item], list[Response], OmittedCounts]:
+    """Return the items to judge, the answers to them, and counts of what was left out.
 
-    Items that are marked as not verified are verified and written after, but judged only where `unverified` asks so.
+    Unverified items can be verified or written after, but they are judged only with `include_unverified`.
     """
     every, every_answer = list(items), list(answers)
-    if unverified or kind in {"verify", "write"}:
-        return every, every_answer, Omitted(len(every))
-    asked = [item for item in every if not is_unverified(item)]
-    if every and not asked:
-        raise InputError(
-            Note(
-                "web.wrong.no-item-is-verified",
-                "all {n:,} items are marked as not verified, and people judge such items only where you ask for it: "
-                "--unverified (on the form: items that are not verified too)",
-                n=len(every),
-            )
-        )
-    names = {item.id for item in asked}
+    if include_unverified or kind in {"verify", "write"}:
+        return every, every_answer, OmittedCounts(len(every))
+    items_to_judge = [item for item in every if not is_unverified(item)]
+    if every and not items_to_judge:
+        raise InputError(Note("web.wrong.no-item-is-verified", n=len(every)))
+    names = {item.id for item in items_to_judge}
     kept_answers = [answer for answer in every_answer if answer.item in names]
-    return asked, kept_answers, Omitted(len(every), len(every) - len(asked))
+    return items_to_judge, kept_answers, OmittedCounts(len(every), len(every) - len(items_to_judge))

@@ -1,4 +1,4 @@
-"""A pilot: a few tasks of a study in a study of their own, so that its votes are never taken for others."""
+"""Pilots: a few tasks of a campaign in a campaign of their own, so that their votes stay separate."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fullbench.core.note import Note
 from fullbench.errors import InputError
 from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.campaign_tables import slots, tasks
-from fullbench.web.campaigns.campaigns import Plan, Study
+from fullbench.web.campaigns.campaigns import Campaign, CampaignPlan
 from fullbench.web.campaigns.create import omitted_data, task_creation
 from fullbench.web.campaigns.create.task_creation import Finishing
 from fullbench.web.campaigns.create.task_lists import refuse_too_many
@@ -21,36 +21,28 @@ from fullbench.web.site_settings import TASK_LIMIT
 MOST = 1000
 
 
-def pilot_of(connection: Connection, study: Study) -> Study | None:
-    """The newest pilot of a study."""
-    return next((newest for newest in pilots(connection, study)), None)
+def newest_pilot(connection: Connection, campaign: Campaign) -> Campaign | None:
+    """Return the newest pilot of a campaign, or None."""
+    return next((newest for newest in list_pilots(connection, campaign)), None)
 
 
-def pilots(connection: Connection, study: Study) -> list[Study]:
-    """All pilots of a study, the newest first."""
-    every = campaigns.listed(connection, count=10_000)
-    return [other for other in every if other.rules.options.get("pilot_of") == study.id]
+def list_pilots(connection: Connection, campaign: Campaign) -> list[Campaign]:
+    """Return all pilots of a campaign, newest first."""
+    every = campaigns.list_campaigns(connection, count=10_000)
+    return [candidate for candidate in every if candidate.rules.options.get("pilot_of") == campaign.id]
 
 
-def make(connection: Connection, study: Study, count: int, task_limit: int = TASK_LIMIT) -> Study:
-    """Make a pilot of the first `count` tasks that a draw gives, open at once, with the guidelines of now.
+def create_pilot(connection: Connection, campaign: Campaign, count: int, task_limit: int = TASK_LIMIT) -> Campaign:
+    """Create a pilot of the `count` tasks with the lowest lots, open at once, with the current guidelines.
 
-    Known answers come along: a pilot also shows whether they are right.
-
-    Args:
-        connection: The transaction.
-        study: The study that it is a pilot of.
-        count: Number of tasks to work on.
-        task_limit: Number of tasks that a study may have.
+    Tasks with known answers are copied too: a pilot also shows whether those answers are right.
     """
-    campaigns.refuse_unfinished(study)
-    if study.is_pilot:
-        raise InputError(Note("web.wrong.a-pilot-has-no-pilot", "{name!r} is a pilot itself", name=study.name))
+    campaigns.refuse_unfinished(campaign)
+    if campaign.is_pilot:
+        raise InputError(Note("web.wrong.a-pilot-has-no-pilot", name=campaign.name))
     if not 1 <= count <= MOST:
-        raise InputError(
-            Note("web.wrong.a-pilot-has-tasks", "a pilot has 1 to {most} tasks; found {n}", most=MOST, n=count)
-        )
-    number = len(pilots(connection, study)) + 1
+        raise InputError(Note("web.wrong.a-pilot-has-tasks", most=MOST, n=count))
+    number = len(list_pilots(connection, campaign)) + 1
     left_out = {
         "creating",
         "draft",
@@ -63,25 +55,37 @@ def make(connection: Connection, study: Study, count: int, task_limit: int = TAS
         "gain",
         omitted_data.OPTION,
     }
-    options = {name: value for name, value in study.rules.options.items() if name not in left_out}
-    plan = Plan(
-        f"{study.name} (pilot{f' {number}' if number > 1 else ''})", study.kind_name, study.rules.ballot,
-        study.rules.criterion, study.guidelines, {**options, "pilot_of": study.id}, study.votes, study.most,
-        study.settled_by, study.lease_seconds, study.gold_every, study.pass_share, study.seed,
-    )  # fmt: skip
-    first = select(slots.c.task, func.min(slots.c.lot)).where(slots.c.study == study.id).group_by(slots.c.task)
-    drawn = {row.task for row in connection.execute(first.order_by(func.min(slots.c.lot)).limit(count))}
-    known = {role: _known_tasks(connection, study, role) for role in ("gold", "qualify")}
-    query = select(tasks.c.content).where(tasks.c.id.in_(drawn), tasks.c.role == "work").order_by(tasks.c.place)
-    work = [Content.of(content) for content in connection.execute(query).scalars()]
-    refuse_too_many(len(work) + sum(map(len, known.values())), task_limit)
-    task_plan = TaskPlan.from_contents(study, known.items(), work)
-    new_pilot = campaigns.create(connection, plan, draft=not task_creation.is_small(plan.votes, task_plan))
+    options = {name: value for name, value in campaign.rules.options.items() if name not in left_out}
+    plan = CampaignPlan(
+        f"{campaign.name} (pilot{f' {number}' if number > 1 else ''})",
+        campaign.kind_name,
+        campaign.rules.ballot,
+        campaign.rules.criterion,
+        campaign.guidelines,
+        {**options, "pilot_of": campaign.id},
+        campaign.votes,
+        campaign.most,
+        campaign.settled_by,
+        campaign.lease_seconds,
+        campaign.gold_every,
+        campaign.pass_share,
+        campaign.seed,
+    )
+    first = select(slots.c.task, func.min(slots.c.lot)).where(slots.c.study == campaign.id).group_by(slots.c.task)
+    drawn_task_ids = {row.task for row in connection.execute(first.order_by(func.min(slots.c.lot)).limit(count))}
+    known_tasks = {role: _known_tasks(connection, campaign, role) for role in ("gold", "qualify")}
+    query = (
+        select(tasks.c.content).where(tasks.c.id.in_(drawn_task_ids), tasks.c.role == "work").order_by(tasks.c.place)
+    )
+    work = [Content.from_json(content) for content in connection.execute(query).scalars()]
+    refuse_too_many(len(work) + sum(map(len, known_tasks.values())), task_limit)
+    task_plan = TaskPlan.from_contents(campaign, known_tasks.items(), work)
+    new_pilot = campaigns.create_campaign(connection, plan, draft=not task_creation.is_small(plan.votes, task_plan))
     if task_creation.create_tasks(connection, new_pilot, task_plan, Finishing(opens=True)) is None:
         task_creation.store_plan(connection, new_pilot.id, task_plan)
-    return campaigns.study(connection, new_pilot.id)
+    return campaigns.get_campaign(connection, new_pilot.id)
 
 
-def _known_tasks(connection: Connection, study: Study, role: str) -> list[tuple[Content, dict[str, Any]]]:
-    query = select(tasks.c.content, tasks.c.known).where(tasks.c.study == study.id, tasks.c.role == role)
-    return [(Content.of(row.content), row.known) for row in connection.execute(query.order_by(tasks.c.place))]
+def _known_tasks(connection: Connection, campaign: Campaign, role: str) -> list[tuple[Content, dict[str, Any]]]:
+    query = select(tasks.c.content, tasks.c.known).where(tasks.c.study == campaign.id, tasks.c.role == role)
+    return [(Content.from_json(row.content), row.known) for row in connection.execute(query.order_by(tasks.c.place))]

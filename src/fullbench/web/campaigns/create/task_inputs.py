@@ -1,7 +1,7 @@
-"""Where tasks come from: items and responses of files or a ledger, a judge's verdicts, queues of rewordings.
+"""Sources of tasks: items and responses from files or a ledger, judges' verdicts, queues of rewordings.
 
-Known answers come as labels (as `files.item_files.read_verdicts` reads them): a task that is on the same item and the
-same contestants takes the answer that the marks stand for.
+Known answers come as labels (read by `files.item_files.read_verdicts`). A task on the same item and contestants takes
+the answer that corresponds to the label's marks.
 """
 
 from __future__ import annotations
@@ -27,26 +27,19 @@ from fullbench.web.campaigns.tasks.task_content import Content, parts_json
 from fullbench.web.campaigns.tasks.task_kind_base import Kind, Rules
 from fullbench.web.words import key
 
-COMPARED = ("pair", "score", "rank", "rate")
-"""The kinds of task in which people judge answers."""
+COMPARISON_KINDS = ("pair", "score", "rank", "rate")
+"""Kinds of task in which people judge answers."""
 REFERENCE = "reference"
-"""The contestant whose answers are the items' references."""
+"""Contestant whose answers are the items' references."""
 
 
 def with_references(kind: str, rules: Rules, items: Iterable[Item], responses: Sequence[Response]) -> list[Response]:
-    """The responses with the items' references among them, as the answers of one more contestant.
+    """Add the items' references to the responses, as answers of one more contestant.
 
-    A reference that plays already, as in a ledger where judges compared it, is not there twice.
+    A reference that is already a contestant, as in a ledger that compared it, is not added twice.
     """
-    if kind not in COMPARED:
-        raise InputError(
-            Note(
-                "web.wrong.a-reference-competes-where",
-                "a reference competes where people judge answers ({kinds}); found the kind {kind}",
-                kinds=", ".join(COMPARED),
-                kind=kind,
-            )
-        )
+    if kind not in COMPARISON_KINDS:
+        raise InputError(Note("web.wrong.a-reference-competes-where", kinds=", ".join(COMPARISON_KINDS), kind=kind))
     if rules.options.get("reference"):
         raise InputError(key("a reference that is shown beside the answers cannot compete with them: choose one"))
     playing = {response.item for response in responses if response.contestant == REFERENCE}
@@ -58,12 +51,13 @@ def with_references(kind: str, rules: Rules, items: Iterable[Item], responses: S
     return [*responses, *joining]
 
 
-def reviewed(record: Record, judges: Collection[str] = (), criterion: str = OVERALL) -> tuple[list[Verdict], int, int]:
-    """The verdicts that an agree study is about; how many votes of people with a reason are not among them, and how
-    many verdicts whose text has no word, as that of metrics.
+def select_reviewed_verdicts(
+    record: Record, judges: Collection[str] = (), criterion: str = OVERALL
+) -> tuple[list[Verdict], int, int]:
+    """Return the verdicts for an agree campaign, and the numbers of omitted human votes and word-less verdicts.
 
-    Those of the judges named, else of all judges that are not people and say why; of one criterion where it is another
-    than overall. Reviews of verdicts are never among them.
+    Selects the named judges, else all judges that are not people and give reasons. A criterion other than overall
+    restricts them to it. Verdicts whose text has no word, such as those of metrics, are omitted. So are reviews.
     """
     verdicts = [
         verdict for verdict in record
@@ -71,50 +65,53 @@ def reviewed(record: Record, judges: Collection[str] = (), criterion: str = OVER
         and criterion in {OVERALL, verdict.criterion} and (not judges or verdict.judge in judges)
     ]  # fmt: skip
     of_judges = [verdict for verdict in verdicts if judges or verdict.judge != PEOPLE]
-    chosen = [verdict for verdict in of_judges if judges or any(letter.isalpha() for letter in verdict.text)]
-    return chosen, len(verdicts) - len(of_judges), len(of_judges) - len(chosen)
+    reviewed_verdicts = [verdict for verdict in of_judges if judges or any(letter.isalpha() for letter in verdict.text)]
+    return reviewed_verdicts, len(verdicts) - len(of_judges), len(of_judges) - len(reviewed_verdicts)
 
 
-def on_other_criteria(record: Record, judges: Collection[str], chosen: Sequence[Verdict], criterion: str) -> int:
-    """How many verdicts a criterion leaves out; refused where it leaves none."""
-    every, _, _ = reviewed(record, judges)
-    if every and not chosen:
+def count_other_criteria(
+    record: Record, judges: Collection[str], reviewed_verdicts: Sequence[Verdict], criterion: str
+) -> int:
+    """Return the number of verdicts on other criteria; raise `InputError` if the criterion has none."""
+    every, _, _ = select_reviewed_verdicts(record, judges)
+    if every and not reviewed_verdicts:
         raise InputError(
             Note(
                 "web.wrong.no-verdict-on-criterion",
-                "no verdict with reasons is on the criterion {criterion!r}; there are: {there}",
                 criterion=criterion, there=", ".join(sorted({verdict.criterion for verdict in every})),
             )
         )  # fmt: skip
-    return len(every) - len(chosen)
+    return len(every) - len(reviewed_verdicts)
 
 
-def appeals(record: Record, verdicts: Iterable[Verdict]) -> Iterator[Content]:
-    """Verdicts of a record with their reasons, to be judged in turn."""
+def review_tasks(record: Record, verdicts: Iterable[Verdict]) -> Iterator[Content]:
+    """Return tasks that review verdicts and their reasons."""
     for verdict in verdicts:
         item = record.items[verdict.item]
-        responses = [record.responses.get((verdict.item, *shown)) for shown in verdict.shown]
-        judged = [response for response in responses if response is not None]
+        responses = [record.responses.get((verdict.item, *response_id)) for response_id in verdict.shown_responses]
+        judged_responses = [response for response in responses if response is not None]
         about = {
-            "judged": [parts_json(response.parts) for response in judged],
-            "ruling": ruling(verdict),
+            "judged": [parts_json(response.parts) for response in judged_responses],
+            "ruling": verdict_as_text(verdict),
             "criterion": verdict.criterion,
         }
-        heard = Item(verdict.case, item.turns, tags=item.tags)
+        case_item = Item(verdict.case, item.turns, tags=item.tags)
         response = Response(verdict.case, verdict.judge, (verdict.text,), sample=verdict.trial)
-        yield Content(heard, (response,), about, tuple(picture for answer in judged for picture in answer.pictures))
+        yield Content(
+            case_item, (response,), about, tuple(picture for answer in judged_responses for picture in answer.pictures)
+        )
 
 
-def ruling(verdict: Verdict) -> str:
-    """A verdict's marks as a person reads them; the fault where it has none."""
+def verdict_as_text(verdict: Verdict) -> str:
+    """Return a verdict's marks as readable text, or its fault if it has no marks."""
     if verdict.marks is None:
         return str(verdict.fault)
     form = ballot(verdict.ballot)
     return form.write(verdict.marks).replace("[[", "").replace("]]", "")
 
 
-def rewordings(path: Path, items: Mapping[str, Item] | None = None) -> Iterator[Content]:
-    """The queue that `fullbench compose rewrite` wrote; with the items, their pictures are shown as well."""
+def rewrite_tasks(path: Path, items: Mapping[str, Item] | None = None) -> Iterator[Content]:
+    """Return tasks from a queue written by `fullbench compose rewrite`; `items` add their pictures."""
     for line, row in read_rows(path):
         fields = Fields(path, line, row, {})
         seed, question = fields.name("seed"), fields.name("question")
@@ -124,17 +121,17 @@ def rewordings(path: Path, items: Mapping[str, Item] | None = None) -> Iterator[
 
 
 @dataclass(frozen=True)
-class Split:
-    """Tasks for work, and those whose answer is known."""
+class TaskSplit:
+    """Tasks for work, and tasks with a known answer."""
 
     work: list[Content]
-    known: list[tuple[Content, dict[str, Any]]]
+    known_tasks: list[tuple[Content, dict[str, Any]]]
 
 
-def with_answers(kind: Kind, contents: Iterable[Content], labels: Iterable[Verdict]) -> Split:
-    """Set apart the tasks that a label is about; the label's marks become the known answer."""
+def split_known_tasks(kind: Kind, contents: Iterable[Content], labels: Iterable[Verdict]) -> TaskSplit:
+    """Separate the tasks that have a label; the label's marks become the known answer."""
     answers = {(label.item, frozenset(label.contestants)): label for label in labels if label.marks is not None}
-    split = Split([], [])
+    split = TaskSplit([], [])
     used = set()
     for content in contents:
         names = tuple(response.contestant for response in content.responses)
@@ -145,18 +142,18 @@ def with_answers(kind: Kind, contents: Iterable[Content], labels: Iterable[Verdi
             continue
         used.add(place)
         marks = dict(zip(label.contestants, label.marks or (), strict=True))
-        split.known.append((content, kind.known([marks[name] for name in names])))
-    if lost := [place for place in answers if place not in used]:
-        item, about = lost[0]
+        split.known_tasks.append((content, kind.known_answer([marks[name] for name in names])))
+    if unmatched_labels := [place for place in answers if place not in used]:
+        item, about = unmatched_labels[0]
         raise InputError(
-            f"{len(lost)} known answers are about no task of the study; the first is on item {item!r} and "
+            f"{len(unmatched_labels)} known answers are about no task of the study; the first is on item {item!r} and "
             f"{', '.join(sorted(about))}"
         )
     return split
 
 
-def apart(path: Path) -> list[tuple[str, str]]:
-    """Pairs of items that must not meet the same person, from a file with the columns `one` and `other`."""
+def read_conflict_pairs(path: Path) -> list[tuple[str, str]]:
+    """Read pairs of items that one person must not both get, from a file with columns `one` and `other`."""
     pairs = []
     for line, row in read_rows(path):
         fields = Fields(path, line, row, {})
@@ -164,26 +161,26 @@ def apart(path: Path) -> list[tuple[str, str]]:
     return pairs
 
 
-def apart_by(tag: str, items: Iterable[Item]) -> list[tuple[str, str]]:
-    """Return all pairs of items with the same value of a tag, such as wordings of one seed."""
-    return [pair for names in _by_tag(tag, items).values() for pair in combinations(names, 2)]
+def conflict_pairs_by_tag(tag: str, items: Iterable[Item]) -> list[tuple[str, str]]:
+    """Return all pairs of items with the same value of a tag, such as rewordings of one seed."""
+    return [pair for names in _item_ids_by_tag(tag, items).values() for pair in combinations(names, 2)]
 
 
-def count_apart_by(tag: str, items: Iterable[Item], tasks_on: Mapping[str, int]) -> int:
-    """Return the number of pairs of tasks on the pairs of `apart_by`, without building them.
+def count_conflict_pairs_by_tag(tag: str, items: Iterable[Item], tasks_on: Mapping[str, int]) -> int:
+    """Return the number of pairs of tasks on the pairs of `conflict_pairs_by_tag`, without building them.
 
     >>> items = [Item.ask(name, "?", tags={"seed": "s"}) for name in "abc"]
-    >>> count_apart_by("seed", items, {"a": 1, "b": 2, "c": 3})
+    >>> count_conflict_pairs_by_tag("seed", items, {"a": 1, "b": 2, "c": 3})
     11
     """
     count = 0
-    for names in _by_tag(tag, items).values():
+    for names in _item_ids_by_tag(tag, items).values():
         numbers = [tasks_on[name] for name in names]
         count += (sum(numbers) ** 2 - sum(number**2 for number in numbers)) // 2
     return count
 
 
-def _by_tag(tag: str, items: Iterable[Item]) -> dict[str, list[str]]:
+def _item_ids_by_tag(tag: str, items: Iterable[Item]) -> dict[str, list[str]]:
     groups: dict[str, list[str]] = {}
     for item in items:
         if value := item.tags.get(tag):

@@ -1,4 +1,4 @@
-"""The tasks that a study could have: counted first, built only when somebody iterates over them."""
+"""Lists of tasks that a campaign could have: counted first, built only on iteration."""
 
 from __future__ import annotations
 
@@ -17,11 +17,9 @@ from fullbench.core.item import Item
 from fullbench.core.note import Note
 from fullbench.core.response import Response
 from fullbench.errors import InputError
-from fullbench.web.campaigns.create.task_inputs import COMPARED, REFERENCE
+from fullbench.web.campaigns.create.task_inputs import COMPARISON_KINDS, REFERENCE
 from fullbench.web.campaigns.tasks.task_content import Content
 from fullbench.web.campaigns.tasks.task_kind_base import Kind
-
-# All pairs of responses to one item, as a sequence whose length is known without building the pairs.
 
 Pair = tuple[Response, Response]
 
@@ -29,7 +27,8 @@ Pair = tuple[Response, Response]
 class PairSequence(Sequence[Pair]):
     """Pairs of responses of different contestants to one item, in the order of `core.case.cases`.
 
-    A contestant with several samples meets the same sample of the others; one with a single sample meets every sample.
+    The length is known without building the pairs. Contestants with several samples are paired sample by sample. A
+    contestant with a single sample is paired with every sample of the others.
 
     >>> pairs = PairSequence({name: [Response.say("q", name, "text")] for name in "dcab"})
     >>> len(pairs), [response.contestant for response in pairs[3]]
@@ -37,22 +36,17 @@ class PairSequence(Sequence[Pair]):
     """
 
     def __init__(self, responses: Mapping[str, Sequence[Response]]) -> None:
-        """Count the pairs.
-
-        Args:
-            responses: The responses to one item by contestant.
-        """
         self._names = sorted(responses)
         self._places = {name: place for place, name in enumerate(self._names)}
         self._lists = [sorted(responses[name], key=lambda response: response.sample) for name in self._names]
-        self._samples = [_by_sample(own) for own in self._lists]
-        # Pairs that begin with each contestant, counted from the last one backwards: 3,000 contestants have
-        # 4.5 million pairs, so nothing here may take a step for each of them.
+        self._samples = [_first_by_sample(contestant_responses) for contestant_responses in self._lists]
+        # Count the pairs that begin with each contestant, from the last contestant backwards. 3,000 contestants
+        # have 4.5 million pairs, so no loop here may run once per pair.
         counts = []
         singles = samples_after = 0
         contestants_with: Counter[int] = Counter()
-        for own, samples in zip(reversed(self._lists), reversed(self._samples), strict=True):
-            if len(own) == 1:
+        for contestant_responses, samples in zip(reversed(self._lists), reversed(self._samples), strict=True):
+            if len(contestant_responses) == 1:
                 counts.append(singles + samples_after)
                 singles += 1
             else:
@@ -86,21 +80,21 @@ class PairSequence(Sequence[Pair]):
     def __iter__(self) -> Iterator[Pair]:
         for first in range(len(self._lists)):
             for second in range(first + 1, len(self._lists)):
-                yield from self._of(first, second)
+                yield from self._pairs_of(first, second)
 
-    def between(self, one: str, other: str) -> list[Pair]:
+    def pairs_between(self, first_name: str, second_name: str) -> list[Pair]:
         """Return the pairs of two contestants; none if one of them did not respond."""
-        if one == other or one not in self._places or other not in self._places:
+        if first_name == second_name or first_name not in self._places or second_name not in self._places:
             return []
-        first, second = sorted((self._places[one], self._places[other]))
-        return list(self._of(first, second))
+        first, second = sorted((self._places[first_name], self._places[second_name]))
+        return list(self._pairs_of(first, second))
 
-    def _of(self, first: int, second: int) -> Iterator[Pair]:
+    def _pairs_of(self, first: int, second: int) -> Iterator[Pair]:
         for number in self._numbers(first, second):
             yield self._pair(first, second, number)
 
     def _numbers(self, first: int, second: int) -> Sequence[int]:
-        """Return the samples in which two contestants meet; for two single responses this is the first one's."""
+        """Sample numbers to pair for two contestants; for two single responses, the first one's."""
         if len(self._lists[first]) == 1:
             return sorted(self._samples[first if len(self._lists[second]) == 1 else second])
         if len(self._lists[second]) == 1:
@@ -114,16 +108,15 @@ class PairSequence(Sequence[Pair]):
         return self._lists[place][0] if len(self._lists[place]) == 1 else self._samples[place][number]
 
 
-def _by_sample(responses: Sequence[Response]) -> dict[int, Response]:
-    """Return the first response of each sample."""
-    found: dict[int, Response] = {}
+def _first_by_sample(responses: Sequence[Response]) -> dict[int, Response]:
+    responses_by_sample: dict[int, Response] = {}
     for response in responses:
-        found.setdefault(response.sample, response)
-    return found
+        responses_by_sample.setdefault(response.sample, response)
+    return responses_by_sample
 
 
-Named = tuple[str, frozenset[str]]
-"""An item and contestants: what a label names a task by."""
+TaskName = tuple[str, frozenset[str]]
+"""Item and contestants, by which a label refers to a task."""
 
 
 class Tasks(Protocol):
@@ -149,9 +142,9 @@ class CountedTasks:
 
 @dataclass(frozen=True)
 class ComparedTasks:
-    """Tasks in which responses are judged: for each item, which of its responses are shown together.
+    """Tasks that judge responses: for each item, the groups of responses shown together.
 
-    `per_item` keeps that many of each item, drawn by the seed; 0 keeps all.
+    `per_item` keeps that many groups of each item, drawn by the seed; 0 keeps all.
     """
 
     groups: list[tuple[Item, Sequence[tuple[Response, ...]]]]
@@ -164,37 +157,31 @@ class ComparedTasks:
     def __iter__(self) -> Iterator[Content]:
         for item, group in self.groups:
             if 0 < self.per_item < len(group):
-                # Places are drawn in place of pairs: the draw is the same, and only the drawn pairs are built.
+                # Draw places instead of pairs: the result is the same, but only the drawn pairs are built.
                 places = random.Random(digest([self.seed, item.id])).sample(range(len(group)), self.per_item)
                 yield from (Content(item, group[place]) for place in places)
             else:
-                yield from (Content(item, shown) for shown in group)
+                yield from (Content(item, responses) for responses in group)
 
 
-def tasks_of(
+def build_tasks(
     kind: Kind, spec: str, items: Sequence[Item], responses: Iterable[Response], *, per_item: int = 0, seed: int = 0
 ) -> Tasks:
-    """Return the tasks that a kind makes of items and responses.
+    """Return the tasks of a kind from items and responses; responses to other items are ignored.
 
-    Args:
-        kind: The kind of task.
-        spec: The ballot.
-        items: The items.
-        responses: Responses to these items; others are ignored.
-        per_item: Number of pairs or responses of each item, drawn by the seed; 0 for all.
-        seed: Decides the draw.
+    `spec` is the ballot. `per_item` draws that many pairs or responses of each item by the seed; 0 keeps all.
     """
     if kind.name == "write":
         return CountedTasks(
             len(items), lambda: (Content(item, about={"family": item.tags.get("family", "")}) for item in items)
         )
     if kind.name == "verify":
-        referenced = [(item, item.reference) for item in items if item.reference]
+        items_with_reference = [(item, item.reference) for item in items if item.reference]
         return CountedTasks(
-            len(referenced),
-            lambda: (Content(item, (Response.say(item.id, REFERENCE, text),)) for item, text in referenced),
+            len(items_with_reference),
+            lambda: (Content(item, (Response.say(item.id, REFERENCE, text),)) for item, text in items_with_reference),
         )
-    if kind.name not in COMPARED:
+    if kind.name not in COMPARISON_KINDS:
         raise InputError(
             f"a {kind.name} study is made of {'a queue' if kind.name == 'rewrite' else 'verdicts in a ledger'}"
         )
@@ -206,7 +193,6 @@ def tasks_of(
 
 
 def _shown_together(kind: Kind, spec: str, item: Item, responses: list[Response]) -> Sequence[tuple[Response, ...]]:
-    """Return which responses to an item its tasks show."""
     form = ballot(spec)
     if kind.name == "pair":
         by_name: dict[str, list[Response]] = {}
@@ -220,45 +206,41 @@ def _shown_together(kind: Kind, spec: str, item: Item, responses: list[Response]
     return [case.responses for case in cases([item], responses, form, size=size, orders="sorted")]
 
 
-def tasks_named(tasks: Tasks, names: Collection[Named]) -> Iterator[Content]:
-    """Return those of the tasks that are on these items and contestants, in their order."""
-    wanted: dict[str, list[frozenset[str]]] = {}
+def select_tasks(tasks: Tasks, names: Collection[TaskName]) -> Iterator[Content]:
+    """Return the tasks on these items and contestants, in their order."""
+    contestants_by_item: dict[str, list[frozenset[str]]] = {}
     for item, contestants in names:
-        wanted.setdefault(item, []).append(contestants)
-    if not wanted:
+        contestants_by_item.setdefault(item, []).append(contestants)
+    if not contestants_by_item:
         return
     if not isinstance(tasks, ComparedTasks) or tasks.per_item:
-        yield from _matching(tasks, wanted)
+        yield from _matching_tasks(tasks, contestants_by_item)
         return
-    for asked, group in tasks.groups:
+    for group_item, group in tasks.groups:
         if isinstance(group, PairSequence):
-            pairs = sorted({tuple(sorted(contestants)) for contestants in wanted.get(asked.id, ())})
-            for one, other in (pair for pair in pairs if len(pair) == 2):
-                yield from (Content(asked, shown) for shown in group.between(one, other))
+            pairs = sorted({tuple(sorted(contestants)) for contestants in contestants_by_item.get(group_item.id, ())})
+            for first_name, second_name in (pair for pair in pairs if len(pair) == 2):
+                yield from (
+                    Content(group_item, responses) for responses in group.pairs_between(first_name, second_name)
+                )
         else:
-            yield from _matching((Content(asked, shown) for shown in group), wanted)
+            yield from _matching_tasks((Content(group_item, responses) for responses in group), contestants_by_item)
 
 
-def _matching(contents: Iterable[Content], wanted: dict[str, list[frozenset[str]]]) -> Iterator[Content]:
+def _matching_tasks(
+    contents: Iterable[Content], contestants_by_item: dict[str, list[frozenset[str]]]
+) -> Iterator[Content]:
     for content in contents:
-        if name_of(content)[1] in wanted.get(content.item.id, ()):
+        if name_of(content)[1] in contestants_by_item.get(content.item.id, ()):
             yield content
 
 
-def name_of(content: Content) -> Named:
-    """Return what a label names this task by."""
+def name_of(content: Content) -> TaskName:
+    """Return the item id and contestants by which a label refers to this task."""
     return content.item.id, frozenset(response.contestant for response in content.responses)
 
 
 def refuse_too_many(count: int, limit: int) -> None:
-    """Raise `InputError` if a study would have more tasks than the site allows."""
+    """Raise `InputError` if a campaign would have more tasks than the site allows."""
     if count > limit:
-        raise InputError(
-            Note(
-                "web.wrong.too-many-tasks",
-                "This study would have {count:,} tasks; the limit is {limit:,}. Set 'pairs or responses of each item' "
-                "(--per-item) lower, send fewer responses, or raise --task-limit of the site.",
-                count=count,
-                limit=limit,
-            )
-        )
+        raise InputError(Note("web.wrong.too-many-tasks", count=count, limit=limit))

@@ -1,7 +1,7 @@
-"""The tasks of a study before they are created: checked, and small enough to be stored until they are.
+"""Plan of a campaign's tasks before they are created: checked, and small enough to store.
 
-Tasks share items and responses: 200,000 pairs may be made of 633 responses. So a plan has each item and response once
-(`nouns`), and batches of tasks that name them by number.
+Tasks share items and responses: 200,000 pairs may come from 633 responses. So a plan contains each item and response
+once (`nouns`), and batches of tasks that refer to them by number.
 """
 
 from __future__ import annotations
@@ -16,22 +16,21 @@ from fullbench.core.item import Item
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
 from fullbench.web.campaigns import campaigns
-from fullbench.web.campaigns.campaigns import Study
+from fullbench.web.campaigns.campaigns import Campaign
 from fullbench.web.campaigns.create.task_rows import TaskRow
 from fullbench.web.campaigns.tasks.task_content import Content, item_json, response_json
 
 BATCH_ROWS = 1_000
-"""Rows of tasks and slots that one transaction writes: about 40 ms of CPU, so that others hardly wait."""
+"""Rows of tasks and slots per transaction: about 40 ms of CPU, so that others hardly wait."""
 BATCH_BYTES = 4_000_000
-"""Bytes of contents that one transaction writes, about; long responses make a batch shorter."""
+"""Approximate bytes of contents per transaction; long responses make a batch shorter."""
 
 KnownTasks = Iterable[tuple[str, Sequence[tuple[Content, Mapping[str, Any]]]]]
-"""Tasks with known answers, by role."""
 
 
 @dataclass
 class Batch:
-    """Tasks that are created in one transaction; `first` is the place of the first among the tasks to work on."""
+    """Tasks created in one transaction; `first` is the place of the first one among the tasks to work on."""
 
     role: str
     first: int
@@ -45,25 +44,24 @@ class Batch:
         return cls(value["role"], value["first"], value["entries"])
 
     def rows(self, nouns: Sequence[Mapping[str, Any]]) -> list[TaskRow]:
-        """Return the rows of the tasks, with the items and responses that they name."""
+        """Return the rows of the tasks, with items and responses filled in."""
         rows = []
-        for item, responses, about, probability, known, authors in self.entries:
+        for item, responses, about, probability, known_answer, authors in self.entries:
             content = {"item": nouns[item], "responses": [nouns[place] for place in responses], "about": about or {}}
-            rows.append(TaskRow(content, probability, known, authors or ()))
+            rows.append(TaskRow(content, probability, known_answer, authors or ()))
         return rows
 
 
 @dataclass
 class TaskPlan:
-    """Everything that is needed to create the tasks of a study, in batches."""
+    """Everything needed to create the tasks of a campaign, in batches."""
 
     nouns: list[dict[str, Any]] = field(default_factory=list)
     batches: list[Batch] = field(default_factory=list)
     pictures: dict[str, Picture] = field(default_factory=dict)
-    """The pictures that the tasks show, by digest."""
+    """Pictures that the tasks show, by digest."""
     items: dict[str, Item] = field(default_factory=dict)
     tasks_on: Counter[str] = field(default_factory=Counter)
-    """The number of tasks on each item."""
     sizes: list[int] = field(default_factory=list)
 
     @property
@@ -71,29 +69,26 @@ class TaskPlan:
         return self.tasks_on.total()
 
     @classmethod
-    def from_contents(cls, study: Study, known: KnownTasks, contents: Iterable[Content]) -> TaskPlan:
-        """Check every task of a study and plan its creation; known answers come first.
+    def from_contents(cls, campaign: Campaign, known_tasks: KnownTasks, contents: Iterable[Content]) -> TaskPlan:
+        """Check every task of a campaign and plan its creation; known answers come first.
 
-        Args:
-            study: The study, which need not be stored yet.
-            known: Tasks with known answers, by role.
-            contents: Tasks to work on.
+        The campaign need not be stored yet.
         """
         plan, numbers = cls(), _Numbers()
-        for role, pairs in known:
+        for role, pairs in known_tasks:
             for content, answer in pairs:
-                campaigns.check_known(study, content, answer)
-                plan._append(numbers, role, content, study.votes, dict(answer))
+                campaigns.check_known_answer(campaign, content, answer)
+                plan._append(numbers, role, content, campaign.votes, dict(answer))
         for content in contents:
-            study.kind.check(study.rules, content)
-            plan._append(numbers, "work", content, study.votes)
+            campaign.kind.check(campaign.rules, content)
+            plan._append(numbers, "work", content, campaign.votes)
         return plan
 
     def _append(
-        self, numbers: _Numbers, role: str, content: Content, votes: int, known: dict[str, Any] | None = None
+        self, numbers: _Numbers, role: str, content: Content, votes: int, known_answer: dict[str, Any] | None = None
     ) -> None:
-        item = numbers.of(content.item, self)
-        responses = [numbers.of(response, self) for response in content.responses]
+        item = numbers.number_of(content.item, self)
+        responses = [numbers.number_of(response, self) for response in content.responses]
         size = self.sizes[item] + sum(self.sizes[place] for place in responses)
         most = max(1, BATCH_ROWS // (1 + votes))
         last = self.batches[-1] if self.batches else None
@@ -104,7 +99,7 @@ class TaskPlan:
         numbers.bytes += size
         numbers.work += role == "work"
         last.entries.append(
-            [item, responses, dict(content.about) or None, content.probability, known, content.authors or None]
+            [item, responses, dict(content.about) or None, content.probability, known_answer, content.authors or None]
         )
         self.tasks_on[content.item.id] += 1
         self.items.setdefault(content.item.id, content.item)
@@ -114,15 +109,15 @@ class TaskPlan:
 
 @dataclass
 class _Numbers:
-    """Where a plan is while it is made: numbers of items and responses, tasks to work on, bytes of the last batch."""
+    """Numbers of items and responses, tasks to work on, bytes of the last batch."""
 
     numbers: dict[int, int] = field(default_factory=dict)
     alive: list[Item | Response] = field(default_factory=list)
-    """Keeps the objects, since `numbers` has their identities, which others would get."""
+    """Keeps the objects alive: `numbers` has their `id()`, which Python would reuse."""
     work: int = 0
     bytes: int = 0
 
-    def of(self, noun: Item | Response, plan: TaskPlan) -> int:
+    def number_of(self, noun: Item | Response, plan: TaskPlan) -> int:
         number = self.numbers.get(id(noun))
         if number is None:
             number = self.numbers[id(noun)] = len(plan.nouns)

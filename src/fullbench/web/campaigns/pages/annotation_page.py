@@ -1,4 +1,4 @@
-"""The pages at which people work."""
+"""Pages for annotators: home, next task, vote, draft, own votes; and previews for leads."""
 
 from __future__ import annotations
 
@@ -12,81 +12,87 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, HTTPException, Query, Request
 from fastapi.responses import HTMLResponse, JSONResponse, Response
 
-from fullbench.core.note import sentence
+from fullbench.core.note import error_sentence
 from fullbench.errors import InputError, UserError
 from fullbench.web import picture_serving
 from fullbench.web.accounts.users import User
 from fullbench.web.campaigns import campaigns, group_links, live_updates
-from fullbench.web.campaigns.campaigns import Study
+from fullbench.web.campaigns.campaigns import Campaign
 from fullbench.web.campaigns.create import effort_estimate
-from fullbench.web.campaigns.create.effort_estimate import Forecast
+from fullbench.web.campaigns.create.effort_estimate import EffortEstimate
 from fullbench.web.campaigns.pages import my_work
 from fullbench.web.campaigns.tasks.picture_uploads import Files
 from fullbench.web.campaigns.tasks.task_kinds import Write
-from fullbench.web.campaigns.tasks.task_view import show
+from fullbench.web.campaigns.tasks.task_view import build_task_view
 from fullbench.web.campaigns.votes import task_queue, vote_storage
-from fullbench.web.campaigns.votes.task_queue import Desk, Gone, Lease, Nothing
+from fullbench.web.campaigns.votes.task_queue import AnnotatorContext, Lease, LeaseGone, NoTask
 from fullbench.web.campaigns.votes.vote_form_fields import LONGEST
-from fullbench.web.campaigns.votes.vote_storage import Clash
-from fullbench.web.database import reading, writing
+from fullbench.web.campaigns.votes.vote_storage import VoteConflict
+from fullbench.web.database import read_transaction, write_transaction
 from fullbench.web.page_access import Annotator, base_of, engine_of, settings_of
-from fullbench.web.page_rendering import language_of, redirect, render
-from fullbench.web.rich_text import guideline
+from fullbench.web.page_rendering import language_of, redirect_to_page, render_template
+from fullbench.web.rich_text import render_guideline
 from fullbench.web.words import key
 
 router = APIRouter(include_in_schema=False)
 Page = Annotated[int, Query(ge=1, le=100_000)]
-OWN = {"csrf", "lease", "key", "replaces", "started", "seconds", "guideline"}
+CONTROL_FIELDS = {"csrf", "lease", "key", "replaces", "started", "seconds", "guideline"}
 LONGEST_WAIT = 3600.0
 
 
-def study_of(connection: Any, study_id: str) -> Study:
-    """The study with this id; 404 where there is none."""
-    study = campaigns.find(connection, study_id)
-    if study is None:
+def require_campaign(connection: Any, study_id: str) -> Campaign:
+    """Return the campaign with this id, or raise a 404."""
+    campaign = campaigns.find_campaign(connection, study_id)
+    if campaign is None:
         raise HTTPException(404, key("There is no such study."))
-    return study
+    return campaign
 
 
 @router.get("/work")
-def home(request: Request, user: Annotator, page: Page = 1) -> HTMLResponse:
+def home_page(request: Request, user: Annotator, page: Page = 1) -> HTMLResponse:
     """What there is to do."""
-    with reading(engine_of(request)) as connection:
-        open_studies, more = my_work.open_to(connection, user.id, page)
-        left = {entry.study.id: my_work.left(connection, entry.study, user.id) for entry in open_studies}
-        minutes = {name: effort_estimate.minutes(connection, name, count) for name, count in left.items()}
-    unfinished_first = sorted(open_studies, key=lambda entry: not left[entry.study.id])
-    return render(
+    with read_transaction(engine_of(request)) as connection:
+        open_studies, more = my_work.list_open_campaigns(connection, user.id, page)
+        left = {
+            entry.campaign.id: my_work.count_tasks_left(connection, entry.campaign, user.id) for entry in open_studies
+        }
+        minutes = {name: effort_estimate.estimate_minutes(connection, name, count) for name, count in left.items()}
+    unfinished_first = sorted(open_studies, key=lambda entry: not left[entry.campaign.id])
+    return render_template(
         request, "campaigns/home.html", studies=unfinished_first, left=left, minutes=minutes, page=page, more=more
     )
 
 
 @router.get("/work/{study_id}")
-def task(request: Request, user: Annotator, study_id: str) -> HTMLResponse:
+def task_page(request: Request, user: Annotator, study_id: str) -> HTMLResponse:
     """The next task."""
-    with writing(engine_of(request)) as connection:
-        study = study_of(connection, study_id)
-        taken = task_queue.take(Desk(connection, study, user.id, time.time()))
-    return _nothing(request, user, study, taken) if isinstance(taken, Nothing) else _page(request, user, study, taken)
+    with write_transaction(engine_of(request)) as connection:
+        campaign = require_campaign(connection, study_id)
+        next_lease = task_queue.take_next_task(AnnotatorContext(connection, campaign, user.id, time.time()))
+    return (
+        _render_nothing(request, user, campaign, next_lease)
+        if isinstance(next_lease, NoTask)
+        else _render_task(request, user, campaign, next_lease)
+    )
 
 
 @router.get("/work/{study_id}/next")
-def ahead(
+def next_task_fragment(
     request: Request, user: Annotator, study_id: str, holding: Annotated[tuple[str, ...], Query(max_length=20)] = ()
 ) -> Response:
     """The task after those that the page holds, as a piece of a page; 204 where there is none."""
-    with writing(engine_of(request)) as connection:
-        study = study_of(connection, study_id)
-        taken = task_queue.take(Desk(connection, study, user.id, time.time()), holding)
-    if isinstance(taken, Nothing):
+    with write_transaction(engine_of(request)) as connection:
+        campaign = require_campaign(connection, study_id)
+        next_lease = task_queue.take_next_task(AnnotatorContext(connection, campaign, user.id, time.time()), holding)
+    if isinstance(next_lease, NoTask):
         return Response(status_code=204)
-    return render(request, "campaigns/_task.html", **_values(request, study, taken))
+    return render_template(request, "campaigns/_task.html", **_task_values(request, campaign, next_lease))
 
 
-def _values(request: Request, study: Study, lease: Lease) -> dict[str, Any]:
+def _task_values(request: Request, campaign: Campaign, lease: Lease) -> dict[str, Any]:
     return {
-        "study": study,
-        "shown": show(study, lease, language_of(request)),
+        "study": campaign,
+        "shown": build_task_view(campaign, lease, language_of(request)),
         "key": secrets.token_urlsafe(16),
         "started": time.time(),
         "trial": lease.role == "qualify",
@@ -94,142 +100,148 @@ def _values(request: Request, study: Study, lease: Lease) -> dict[str, Any]:
     }
 
 
-def preview(request: Request, study: Study, lease: Lease, following: str, *, place: int, count: int) -> HTMLResponse:
-    """A task as people will see it, for who leads the study: sending it keeps nothing and shows the next one."""
-    return render(
+def preview_page(
+    request: Request, campaign: Campaign, lease: Lease, following: str, *, place: int, count: int
+) -> HTMLResponse:
+    """Show leads a task as annotators will see it; sending it stores nothing and shows the next one."""
+    return render_template(
         request,
         "campaigns/task.html",
-        **_values(request, study, lease),
+        **_task_values(request, campaign, lease),
         done=0,
         pace=0,
         left=0,
         change=False,
         problem="",
-        guidelines=guideline(study.told(language_of(request))),
-        pilot=study.is_pilot,
-        quick=study.is_quick,
+        guidelines=render_guideline(campaign.guideline_text(language_of(request))),
+        pilot=campaign.is_pilot,
+        quick=campaign.is_quick,
         next_preview=following,
         place=place,
         count=count,
     )
 
 
-def sketch(request: Request, study: Study, lease: Lease, forecast: Forecast) -> HTMLResponse:
-    """A task of a study that is not made yet, as a piece of the page that makes it, with what the study takes."""
-    return render(
-        request, "campaigns/_sketch.html", **_values(request, study, lease), forecast=forecast,
-        guidelines=guideline(study.told(language_of(request))),
+def preview_fragment(request: Request, campaign: Campaign, lease: Lease, forecast: EffortEstimate) -> HTMLResponse:
+    """Render a task of a campaign that is not created yet, with the effort estimate, as a page fragment."""
+    return render_template(
+        request, "campaigns/_sketch.html", **_task_values(request, campaign, lease), forecast=forecast,
+        guidelines=render_guideline(campaign.guideline_text(language_of(request))),
     )  # fmt: skip
 
 
-def _page(
-    request: Request, user: User, study: Study, lease: Lease, *, problem: str = "", status: int = 200
+def _render_task(
+    request: Request, user: User, campaign: Campaign, lease: Lease, *, problem: str = "", status: int = 200
 ) -> HTMLResponse:
-    with reading(engine_of(request)) as connection:
-        _, done = my_work.standing(connection, study, user.id)
-        pace, left = my_work.pace(connection, study, user.id), my_work.left(connection, study, user.id)
-    return render(
+    with read_transaction(engine_of(request)) as connection:
+        _, vote_count = my_work.member_standing(connection, campaign, user.id)
+        pace, left = (
+            my_work.votes_per_hour(connection, campaign, user.id),
+            my_work.count_tasks_left(connection, campaign, user.id),
+        )
+    return render_template(
         request,
         "campaigns/task.html",
         status=status,
-        **_values(request, study, lease),
-        done=done,
+        **_task_values(request, campaign, lease),
+        done=vote_count,
         pace=pace,
         left=left,
-        guidelines=guideline(study.told(language_of(request))),
+        guidelines=render_guideline(campaign.guideline_text(language_of(request))),
         change=lease.revision > 0,
         problem=problem,
-        pilot=study.is_pilot,
-        quick=study.is_quick,
+        pilot=campaign.is_pilot,
+        quick=campaign.is_quick,
         next_preview="",
     )
 
 
-def _nothing(request: Request, user: User, study: Study, nothing: Nothing) -> HTMLResponse:
-    with reading(engine_of(request)) as connection:
-        earned = group_links.completion(connection, study, user.id)
-    return render(request, "campaigns/nothing.html", study=study, why=nothing.why, earned=earned)
+def _render_nothing(request: Request, user: User, campaign: Campaign, nothing: NoTask) -> HTMLResponse:
+    with read_transaction(engine_of(request)) as connection:
+        completion_link = group_links.earned_completion_link(connection, campaign, user.id)
+    return render_template(request, "campaigns/nothing.html", study=campaign, why=nothing.why, earned=completion_link)
 
 
-async def form_of(request: Request) -> dict[str, str]:
-    """The texts of a form; files in it are passed over."""
+async def read_form_fields(request: Request) -> dict[str, str]:
+    """Return the text fields of a form; files are ignored."""
     form = await request.form(max_fields=100)
     return {name: value for name, value in form.items() if isinstance(value, str)}
 
 
-Form = Annotated[dict[str, str], Depends(form_of)]
+Form = Annotated[dict[str, str], Depends(read_form_fields)]
 
 
 @router.post("/work/{study_id}/vote")
-def vote(request: Request, user: Annotator, study_id: str, form: Form, files: Files) -> Response:
+def submit_vote(request: Request, user: Annotator, study_id: str, form: Form, files: Files) -> Response:
     """Keep a vote. The page's script gets an acknowledgement, a plain form the next task."""
-    scripted = request.headers.get("x-work") == "1"
+    is_scripted = request.headers.get("x-work") == "1"
     try:
-        form |= _brought(request, user, study_id, files)
-        with writing(engine_of(request)) as connection:
-            seat = Desk(connection, study_of(connection, study_id), user.id, time.time())
-            receipt = cast(seat, form)
+        form |= _store_pictures(request, user, study_id, files)
+        with write_transaction(engine_of(request)) as connection:
+            context = AnnotatorContext(connection, require_campaign(connection, study_id), user.id, time.time())
+            receipt = cast_vote(context, form)
     except UserError as error:
-        if scripted:
-            return JSONResponse({"detail": sentence(error)}, _status(error))
-        return _refused(request, user, study_id, form, error)
-    if scripted:
+        if is_scripted:
+            return JSONResponse({"detail": error_sentence(error)}, _error_status(error))
+        return _render_refusal(request, user, study_id, form, error)
+    if is_scripted:
         return JSONResponse({"revision": receipt.revision, "again": receipt.again})
-    return redirect(request, f"/work/{study_id}")
+    return redirect_to_page(request, f"/work/{study_id}")
 
 
 @router.post("/work/{study_id}/picture")
-def bring(request: Request, user: Annotator, study_id: str, files: Files) -> Response:
+def upload_picture(request: Request, user: Annotator, study_id: str, files: Files) -> Response:
     """Take in a picture that somebody brings to a task; the page's script sends its digest with the vote."""
     try:
-        return JSONResponse(_brought(request, user, study_id, files))
+        return JSONResponse(_store_pictures(request, user, study_id, files))
     except InputError as error:
-        return JSONResponse({"detail": sentence(error)}, 400)
+        return JSONResponse({"detail": error_sentence(error)}, 400)
 
 
-def _brought(request: Request, user: User, study_id: str, files: Mapping[str, bytes]) -> dict[str, str]:
-    """The digests of pictures that came as files, which stay even where the vote that they came with is refused."""
+def _store_pictures(request: Request, user: User, study_id: str, files: Mapping[str, bytes]) -> dict[str, str]:
+    """The pictures stay even if the vote is refused."""
     if not files:
         return {}
-    with writing(engine_of(request)) as connection:
-        if Write.brings not in study_of(connection, study_id).rules.options.get("asks", ()):
+    with write_transaction(engine_of(request)) as connection:
+        if Write.brings not in require_campaign(connection, study_id).rules.options.get("asks", ()):
             raise InputError(key("this study takes no pictures"))
         settings = settings_of(request)
         return {
-            name: picture_serving.keep(connection, settings, user, data).picture.digest for name, data in files.items()
+            name: picture_serving.store_upload(connection, settings, user, data).picture.digest
+            for name, data in files.items()
         }
 
 
-def cast(seat: Desk, form: Mapping[str, str]) -> vote_storage.Receipt:
-    """Keep the vote that a form brings, and tell the organisers' pages."""
-    fields = {name: value for name, value in form.items() if name not in OWN}
-    receipt = vote_storage.vote(
-        seat,
+def cast_vote(context: AnnotatorContext, form: Mapping[str, str]) -> vote_storage.Receipt:
+    """Store the vote of a form and notify leads' open pages."""
+    fields = {name: value for name, value in form.items() if name not in CONTROL_FIELDS}
+    receipt = vote_storage.store_vote(
+        context,
         form.get("lease", ""),
-        key=_key(form.get("key", "")),
+        key=_check_vote_key(form.get("key", "")),
         fields=fields,
-        replaces=_whole(form.get("replaces", "0")),
-        seconds=_seconds(form, seat.now),
-        guideline=form.get("guideline", "")[:300] or seat.study.guideline,
+        replaces=_parse_revision(form.get("replaces", "0")),
+        seconds=_vote_seconds(form, context.now),
+        guideline=form.get("guideline", "")[:300] or context.campaign.guideline,
     )
-    live_updates.tell(seat.connection, seat.study.id)
+    live_updates.publish_change(context.connection, context.campaign.id)
     return receipt
 
 
-def _key(vote_key: str) -> str:
+def _check_vote_key(vote_key: str) -> str:
     if not 8 <= len(vote_key) <= 100:
         raise InputError("a vote has a key of 8 to 100 letters that names it; send the same key when you send it again")
     return vote_key
 
 
-def _whole(revision: str) -> int:
+def _parse_revision(revision: str) -> int:
     if not (revision.isascii() and revision.isdigit() and len(revision) < 7):
         raise InputError(f"'replaces' is the revision that you change, 0 for a new vote; found {revision[:20]!r}")
     return int(revision)
 
 
-def _seconds(form: Mapping[str, str], now: float) -> float:
-    """How long the person took: as the page's script counted, else since the page was made; within reason."""
+def _vote_seconds(form: Mapping[str, str], now: float) -> float:
+    """Seconds counted by the page's script, else since the page was built; bounded."""
     try:
         seconds = float(form["seconds"]) if "seconds" in form else now - float(form.get("started", now))
     except ValueError:
@@ -237,65 +249,74 @@ def _seconds(form: Mapping[str, str], now: float) -> float:
     return min(max(seconds, 0.0), LONGEST_WAIT) if math.isfinite(seconds) else 0.0
 
 
-def _status(error: UserError) -> int:
-    return 404 if isinstance(error, Gone) else 409 if isinstance(error, Clash) else 400
+def _error_status(error: UserError) -> int:
+    return 404 if isinstance(error, LeaseGone) else 409 if isinstance(error, VoteConflict) else 400
 
 
-def _refused(request: Request, user: User, study_id: str, form: Mapping[str, str], error: UserError) -> Response:
-    """The same page with what is missing; the next task where this one is gone."""
+def _render_refusal(request: Request, user: User, study_id: str, form: Mapping[str, str], error: UserError) -> Response:
     if not isinstance(error, InputError):
-        return redirect(request, f"/work/{study_id}", flash=str(error).replace("{", "").replace("}", ""))
-    with reading(engine_of(request)) as connection:
-        study = study_of(connection, study_id)
-        lease = task_queue.held(Desk(connection, study, user.id, time.time()), form.get("lease", ""))
-    fields = {name: value for name, value in form.items() if name not in OWN}
-    return _page(request, user, study, replace(lease, draft=fields), problem=sentence(error), status=422)
+        return redirect_to_page(request, f"/work/{study_id}", flash=str(error).replace("{", "").replace("}", ""))
+    with read_transaction(engine_of(request)) as connection:
+        campaign = require_campaign(connection, study_id)
+        lease = task_queue.find_held_lease(
+            AnnotatorContext(connection, campaign, user.id, time.time()), form.get("lease", "")
+        )
+    fields = {name: value for name, value in form.items() if name not in CONTROL_FIELDS}
+    return _render_task(
+        request, user, campaign, replace(lease, draft=fields), problem=error_sentence(error), status=422
+    )
 
 
 @router.post("/work/{study_id}/draft")
-def draft(request: Request, user: Annotator, study_id: str, form: Form) -> Response:
+def save_draft(request: Request, user: Annotator, study_id: str, form: Form) -> Response:
     """Keep what is filled in so far."""
-    fields = {name: value[:LONGEST] for name, value in form.items() if name not in OWN}
+    fields = {name: value[:LONGEST] for name, value in form.items() if name not in CONTROL_FIELDS}
     try:
-        with writing(engine_of(request)) as connection:
-            seat = Desk(connection, study_of(connection, study_id), user.id, time.time())
-            vote_storage.draft(seat, form.get("lease", ""), fields)
-    except Gone as error:
-        return JSONResponse({"detail": sentence(error)}, 404)
+        with write_transaction(engine_of(request)) as connection:
+            context = AnnotatorContext(connection, require_campaign(connection, study_id), user.id, time.time())
+            vote_storage.store_draft(context, form.get("lease", ""), fields)
+    except LeaseGone as error:
+        return JSONResponse({"detail": error_sentence(error)}, 404)
     return Response(status_code=204)
 
 
 @router.get("/work/{study_id}/votes")
-def given(request: Request, user: Annotator, study_id: str, page: Page = 1) -> HTMLResponse:
+def own_votes_page(request: Request, user: Annotator, study_id: str, page: Page = 1) -> HTMLResponse:
     """What this person said so far."""
-    with reading(engine_of(request)) as connection:
-        study = study_of(connection, study_id)
-        rows, more = my_work.given(connection, study, user.id, page)
+    with read_transaction(engine_of(request)) as connection:
+        campaign = require_campaign(connection, study_id)
+        rows, more = my_work.list_own_votes(connection, campaign, user.id, page)
         secret = request.cookies.get(group_links.COOKIE + user.id, "")
-        is_own = group_links.opens(connection, user.id, secret)
-    return render(
-        request, "campaigns/votes.html", study=study, rows=rows, page=page, more=more, written=my_work.WRITTEN,
+        is_own = group_links.is_return_secret(connection, user.id, secret)
+    return render_template(
+        request,
+        "campaigns/votes.html",
+        study=campaign,
+        rows=rows,
+        page=page,
+        more=more,
+        written=my_work.WRITTEN_FIELDS,
         own_link=f"{base_of(request)}/back/{secret}" if is_own else "",
-    )  # fmt: skip  # fmt: skip
+    )
 
 
 @router.get("/work/{study_id}/votes/{lease}")
-def change(request: Request, user: Annotator, study_id: str, lease: str) -> HTMLResponse:
+def change_vote_page(request: Request, user: Annotator, study_id: str, lease: str) -> HTMLResponse:
     """A vote given before, to be changed."""
-    with reading(engine_of(request)) as connection:
-        study = study_of(connection, study_id)
+    with read_transaction(engine_of(request)) as connection:
+        campaign = require_campaign(connection, study_id)
         try:
-            held = task_queue.held(Desk(connection, study, user.id, time.time()), lease)
-        except Gone as error:
-            raise HTTPException(404, sentence(error)) from error
-    return _page(request, user, study, held)
+            held_lease = task_queue.find_held_lease(AnnotatorContext(connection, campaign, user.id, time.time()), lease)
+        except LeaseGone as error:
+            raise HTTPException(404, error_sentence(error)) from error
+    return _render_task(request, user, campaign, held_lease)
 
 
 @router.get("/work/{study_id}/back")
-def back(
+def previous_vote(
     request: Request, user: Annotator, study_id: str, from_: Annotated[str | None, Query(alias="from")] = None
 ) -> Response:
     """The vote before this one."""
-    with reading(engine_of(request)) as connection:
-        earlier = my_work.before(connection, study_of(connection, study_id), user.id, from_)
-    return redirect(request, f"/work/{study_id}" if earlier is None else f"/work/{study_id}/votes/{earlier}")
+    with read_transaction(engine_of(request)) as connection:
+        earlier = my_work.previous_vote_lease(connection, require_campaign(connection, study_id), user.id, from_)
+    return redirect_to_page(request, f"/work/{study_id}" if earlier is None else f"/work/{study_id}/votes/{earlier}")

@@ -1,4 +1,4 @@
-"""What a person at work sees of their own: studies, pace, votes given."""
+"""An annotator's own work: open campaigns, pace, remaining tasks, votes given."""
 
 from __future__ import annotations
 
@@ -9,118 +9,119 @@ from typing import Any
 from sqlalchemy import Connection, and_, select
 
 from fullbench.core.ballot import LETTERS
-from fullbench.web.campaigns.campaign_members import only_assigned
+from fullbench.web.campaigns.campaign_members import sees_only_assigned
 from fullbench.web.campaigns.campaign_tables import members, slots, tasks, votes
-from fullbench.web.campaigns.campaigns import Study, listed
+from fullbench.web.campaigns.campaigns import Campaign, list_campaigns
 from fullbench.web.campaigns.tasks.task_content import Content
-from fullbench.web.campaigns.votes.task_queue import waiting
+from fullbench.web.campaigns.votes.task_queue import count_waiting_tasks
 
-WRITTEN = {"reason", "text", "instruction", "caption", "picture"}
-"""Fields of an answer that people write in their own words."""
+WRITTEN_FIELDS = {"reason", "text", "instruction", "caption", "picture"}
 PAGE = 50
 MOST = 10_000
-"""How many open studies are looked through."""
+"""Maximum number of open campaigns that are searched."""
 RECENT = 20
-_left: dict[tuple[str, str], tuple[float, int]] = {}
+_left_counts: dict[tuple[str, str], tuple[float, int]] = {}
 
 
 @dataclass(frozen=True)
-class Open:
-    """A study that is open to somebody, and how far they are."""
+class OpenCampaign:
+    """Campaign open to a person, with the person's progress."""
 
-    study: Study
+    campaign: Campaign
     standing: str
-    done: int
+    vote_count: int
 
 
 @dataclass(frozen=True)
-class Given:
-    """A vote that counts, as its giver sees it."""
+class OwnVote:
+    """Vote that counts, as shown to the person who gave it."""
 
     lease: str
     at: float
     seconds: float
     question: str
-    said: list[tuple[str, str]]
+    answer_fields: list[tuple[str, str]]
 
 
-def open_to(connection: Connection, person: str, page: int) -> tuple[list[Open], bool]:
-    """A page of the open studies that this person may work in, and whether there are more."""
+def list_open_campaigns(connection: Connection, person: str, page: int) -> tuple[list[OpenCampaign], bool]:
+    """Return a page of the open campaigns that this person may work in, and True if there are more."""
     query = select(members).where(members.c.person == person)
     memberships = {row.study: row for row in connection.execute(query)}
-    others_too = not only_assigned(connection, person)
-    allowed = [
-        study
-        for study in listed(connection, only_open=True, count=MOST)
-        if study.id in memberships or (others_too and not study.rules.options.get("assigned"))
+    others_too = not sees_only_assigned(connection, person)
+    allowed_campaigns = [
+        campaign
+        for campaign in list_campaigns(connection, only_open=True, count=MOST)
+        if campaign.id in memberships or (others_too and not campaign.rules.options.get("assigned"))
     ]
-    page_studies = allowed[(page - 1) * PAGE : page * PAGE + 1]
-    shown = [
-        Open(study, memberships[study.id].standing, memberships[study.id].done)
-        if study.id in memberships
-        else Open(study, "new", 0)
-        for study in page_studies[:PAGE]
+    page_studies = allowed_campaigns[(page - 1) * PAGE : page * PAGE + 1]
+    entries = [
+        OpenCampaign(campaign, memberships[campaign.id].standing, memberships[campaign.id].done)
+        if campaign.id in memberships
+        else OpenCampaign(campaign, "new", 0)
+        for campaign in page_studies[:PAGE]
     ]
-    return shown, len(page_studies) > PAGE
+    return entries, len(page_studies) > PAGE
 
 
-def standing(connection: Connection, study: Study, person: str) -> tuple[str, int]:
-    """A member's standing and number of votes."""
-    query = select(members.c.standing, members.c.done).where(members.c.study == study.id, members.c.person == person)
+def member_standing(connection: Connection, campaign: Campaign, person: str) -> tuple[str, int]:
+    """Return a member's standing and number of votes."""
+    query = select(members.c.standing, members.c.done).where(members.c.study == campaign.id, members.c.person == person)
     row = connection.execute(query).first()
     return ("new", 0) if row is None else (row.standing, row.done)
 
 
-def pace(connection: Connection, study: Study, person: str) -> int:
-    """Votes an hour, by the latest votes; 0 where there are too few to say."""
-    query = select(votes.c.at).where(votes.c.study == study.id, votes.c.person == person, votes.c.revision == 1)
+def votes_per_hour(connection: Connection, campaign: Campaign, person: str) -> int:
+    """Return votes per hour from the latest votes; 0 if there are too few."""
+    query = select(votes.c.at).where(votes.c.study == campaign.id, votes.c.person == person, votes.c.revision == 1)
     times = connection.execute(query.order_by(votes.c.id.desc()).limit(RECENT)).scalars().all()
     if len(times) < 3 or times[0] <= times[-1]:
         return 0
     return int((len(times) - 1) / (times[0] - times[-1]) * 3600)
 
 
-def left(connection: Connection, study: Study, person: str) -> int:
-    """How many tasks still wait for a vote that this person could give; looked up every few seconds only."""
+def count_tasks_left(connection: Connection, campaign: Campaign, person: str) -> int:
+    """Return the number of tasks this person can still vote on, cached for five seconds."""
     now = time.monotonic()
-    known = _left.get((study.id, person))
-    if known is None or now - known[0] > 5:
-        if len(_left) > MOST:
-            _left.clear()
-        known = _left[study.id, person] = (now, waiting(connection, study, person))
-    each = int(study.rules.options.get("each") or 0)
-    return min(known[1], max(0, each - standing(connection, study, person)[1])) if each else known[1]
+    cache_entry = _left_counts.get((campaign.id, person))
+    if cache_entry is None or now - cache_entry[0] > 5:
+        if len(_left_counts) > MOST:
+            _left_counts.clear()
+        cache_entry = _left_counts[campaign.id, person] = (now, count_waiting_tasks(connection, campaign, person))
+    each = int(campaign.rules.options.get("each") or 0)
+    return (
+        min(cache_entry[1], max(0, each - member_standing(connection, campaign, person)[1])) if each else cache_entry[1]
+    )
 
 
-def given(connection: Connection, study: Study, person: str, page: int) -> tuple[list[Given], bool]:
-    """A page of this person's votes that count, the latest first, and whether there are more."""
+def list_own_votes(connection: Connection, campaign: Campaign, person: str, page: int) -> tuple[list[OwnVote], bool]:
+    """Return a page of this person's votes that count, latest first, and True if there are more."""
     query = (
         select(slots.c.lease, votes.c.at, votes.c.seconds, votes.c.answer, votes.c.shown, tasks.c.content)
         .join(slots, and_(slots.c.id == votes.c.slot, slots.c.revision == votes.c.revision))
         .join(tasks, tasks.c.id == votes.c.task)
-        .where(votes.c.study == study.id, votes.c.person == person)
+        .where(votes.c.study == campaign.id, votes.c.person == person)
         .order_by(votes.c.at.desc(), votes.c.id.desc())
         .offset((page - 1) * PAGE)
         .limit(PAGE + 1)
     )
     rows = connection.execute(query).all()
-    return [_given(study, row) for row in rows[:PAGE]], len(rows) > PAGE
+    return [_own_vote_from_row(campaign, row) for row in rows[:PAGE]], len(rows) > PAGE
 
 
-def _given(study: Study, row: Any) -> Given:
-    fields = study.kind.fields(row.answer, row.shown)
-    question = Content.of(row.content).item.question
-    answers = [(_whose(name), _letter(name, value)) for name, value in fields.items()]
-    return Given(row.lease, row.at, row.seconds, question[:200], answers)
+def _own_vote_from_row(campaign: Campaign, row: Any) -> OwnVote:
+    fields = campaign.kind.fields(row.answer, row.shown)
+    question = Content.from_json(row.content).item.question
+    answers = [(_field_label(name), _field_text(name, value)) for name, value in fields.items()]
+    return OwnVote(row.lease, row.at, row.seconds, question[:200], answers)
 
 
-def _whose(name: str) -> str:
-    """The name of a field; that of one response's mark is its letter."""
+def _field_label(name: str) -> str:
+    """Return the response's letter for the mark of one response."""
     number = name.removeprefix("mark")
     return LETTERS[int(number)] if number.isdigit() else name
 
 
-def _letter(name: str, value: str) -> str:
+def _field_text(name: str, value: str) -> str:
     if name == "best" and value.isdigit():
         return LETTERS[int(value)]
     if name == "order":
@@ -128,9 +129,9 @@ def _letter(name: str, value: str) -> str:
     return value if len(value) <= 200 else value[:200] + "…"
 
 
-def before(connection: Connection, study: Study, person: str, lease: str | None) -> str | None:
-    """The lease of the vote given before the one named; the latest where that one is not a vote yet."""
-    own_votes = (votes.c.study == study.id, votes.c.person == person, votes.c.revision == 1)
+def previous_vote_lease(connection: Connection, campaign: Campaign, person: str, lease: str | None) -> str | None:
+    """Return the lease of the vote before the given one; the latest if that one is not a vote yet."""
+    own_votes = (votes.c.study == campaign.id, votes.c.person == person, votes.c.revision == 1)
     query = select(slots.c.lease).join(slots, slots.c.id == votes.c.slot).where(*own_votes)
     at = None
     if lease is not None:

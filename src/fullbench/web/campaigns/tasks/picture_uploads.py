@@ -1,4 +1,4 @@
-"""Pictures that people bring to what they write: taken in by their bytes, named by digest, each person's own alone."""
+"""Pictures that annotators upload with what they write: stored by digest, usable only by their uploader."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fullbench.core.item import WITHOUT_PICTURES
 from fullbench.core.note import Note
 from fullbench.core.picture import Picture
 from fullbench.errors import InputError
-from fullbench.ledger.row_conversion import Find
+from fullbench.ledger.row_conversion import FindPicture
 from fullbench.web.accounts.account_tables import uploads
 from fullbench.web.campaigns.tasks.task_content import Content
 from fullbench.web.campaigns.votes import vote_form_fields
@@ -22,54 +22,41 @@ from fullbench.web.campaigns.votes.vote_form_fields import Answer, Fields
 from fullbench.web.words import key
 
 FILE, FIELD = "file", "picture"
-"""A form has a file of a place as `file`, `file2` ... and the digest of what is there already as `picture` ..."""
+"""Form fields: `file`, `file2` ... have new pictures, `picture` ... the digests of stored ones."""
 OF_PICTURES = frozenset({"objects", "images", WITHOUT_PICTURES})
-"""The tags of an item that speak of its pictures, and not of those that somebody brought in their place."""
+"""Tags about an item's own pictures, which do not apply to pictures that replace them."""
 
 
-def digests(fields: Fields) -> list[str]:
-    """The pictures that a form names."""
+def read_picture_digests(fields: Fields) -> list[str]:
+    """Return the picture digests in a form."""
     if not fields.get(FIELD):
         raise InputError(key("bring a picture of your own"))
-    named = vote_form_fields.each(fields, FIELD)
-    for digest in named:
+    picture_digests = vote_form_fields.read_numbered_texts(fields, FIELD)
+    for digest in picture_digests:
         if not re.fullmatch(r"[0-9a-f]{64}", digest):
-            raise InputError(
-                Note(
-                    "web.wrong.a-picture-is-named",
-                    "a picture is named by the digest that it got when it was sent; found {found!r}",
-                    found=digest[:80],
-                )
-            )
-    return named
+            raise InputError(Note("web.wrong.a-picture-is-named", found=digest[:80]))
+    return picture_digests
 
 
-def pictures_of(answer: Answer, find: Find | None) -> tuple[Picture, ...]:
-    """The pictures that came with what somebody wrote; without `find` they have no bytes."""
-    named = answer.get("pictures", ())
-    return tuple(Picture(digest, "", b"") if find is None else find(digest) for digest in named)
+def pictures_of(answer: Answer, find: FindPicture | None) -> tuple[Picture, ...]:
+    """Return the pictures of an answer; without `find` they have no bytes."""
+    picture_digests = answer.get("pictures", ())
+    return tuple(Picture(digest, "", b"") if find is None else find(digest) for digest in picture_digests)
 
 
-def check(connection: Connection, person: str, answer: Answer, content: Content) -> None:
-    """Refuse pictures that this person did not bring, and more of them than the task has places."""
-    named = answer.get("pictures", ())
+def check_own_pictures(connection: Connection, person: str, answer: Answer, content: Content) -> None:
+    """Raise `InputError` for pictures of another person, or more pictures than the task has places."""
+    picture_digests = answer.get("pictures", ())
     places = max(1, len(content.item.turns[-1].pictures))
-    if len(named) > places:
-        raise InputError(
-            Note(
-                "web.wrong.more-pictures-than-places",
-                "this task takes {places} pictures of your own; found {n}",
-                places=places,
-                n=len(named),
-            )
-        )
-    query = select(uploads.c.digest).where(uploads.c.user_id == person, uploads.c.digest.in_(named))
-    if set(named) - set(connection.execute(query).scalars()):
+    if len(picture_digests) > places:
+        raise InputError(Note("web.wrong.more-pictures-than-places", places=places, n=len(picture_digests)))
+    query = select(uploads.c.digest).where(uploads.c.user_id == person, uploads.c.digest.in_(picture_digests))
+    if set(picture_digests) - set(connection.execute(query).scalars()):
         raise InputError(key("one of these pictures is none that you sent: choose the file again"))
 
 
-async def files_of(request: Request) -> dict[str, bytes]:
-    """The files of a form by the field that takes the digest of each; empty ones are no files."""
+async def read_form_files(request: Request) -> dict[str, bytes]:
+    """Return the files of a form by the field that takes each digest; empty files are ignored."""
     form = await request.form(max_fields=100)
     files = {}
     for name, value in form.items():
@@ -80,4 +67,4 @@ async def files_of(request: Request) -> dict[str, bytes]:
     return files
 
 
-Files = Annotated[Mapping[str, bytes], Depends(files_of)]
+Files = Annotated[Mapping[str, bytes], Depends(read_form_files)]

@@ -1,7 +1,7 @@
-"""What a task shows, as a JSON value and back: an item, responses, and what else its kind needs.
+"""Content of a task (item, responses, data of its kind), converted to JSON and back.
 
-Pictures are named by their digest; the bytes lie with the other pictures of the app. Contestants' names are in here,
-so a content never goes to a page as it is: see `shown`.
+Pictures are stored by digest; the bytes are with the other pictures of the app. Content includes contestants' names,
+so it never goes to a page directly: see `task_view`.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from fullbench.core.item import AUTHOR, Item, Part, Turn
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
 from fullbench.core.verdict import PEOPLE
-from fullbench.ledger.row_conversion import Find
-from fullbench.web.accounts.users import Pseudonyms, folded, unnamed_tags
+from fullbench.ledger.row_conversion import FindPicture
+from fullbench.web.accounts.users import Pseudonyms, fold_name, pseudonymize_tags
 
 PERSON = f"{PEOPLE}:"
-"""How the name of a contestant begins that is a person with an account."""
+"""Prefix of the name of a contestant that is a person with an account."""
 
 
 @dataclass(frozen=True)
 class Content:
-    """An item, some responses to it, and what else a kind of task shows (`about`)."""
+    """Item, responses to it, and further data that the kind of task shows (`about`)."""
 
     item: Item
     responses: tuple[Response, ...] = ()
     about: Mapping[str, Any] = field(default_factory=dict)
     besides: tuple[Picture, ...] = ()
-    """Pictures that `about` names; known only before the task is kept."""
+    """Pictures that `about` names; known only before the task is stored."""
     probability: float | None = None
-    """The chance that the task had of being chosen, where a queue chose it; kept beside the content."""
+    """Selection probability if a queue chose the task; stored next to the content."""
 
     def json(self) -> dict[str, Any]:
         return {
@@ -45,66 +45,65 @@ class Content:
         }
 
     @classmethod
-    def of(cls, value: Mapping[str, Any], find: Find | None = None) -> Content:
-        """The content again. Without `find` its pictures have a digest and a type, and no bytes."""
+    def from_json(cls, value: Mapping[str, Any], find: FindPicture | None = None) -> Content:
+        """Build the content from JSON. Without `find` its pictures have a digest and a type, but no bytes."""
         item = value["item"]
-        turns = tuple(Turn(role, parts_of(parts, find)) for role, parts in item["turns"])
+        turns = tuple(Turn(role, parts_from_json(parts, find)) for role, parts in item["turns"])
         task_item = Item(item["id"], turns, item["reference"], tuple(item["captions"]), item["tags"])
         responses = tuple(
-            Response(task_item.id, row["contestant"], parts_of(row["parts"], find), row["tags"], row["sample"])
+            Response(task_item.id, row["contestant"], parts_from_json(row["parts"], find), row["tags"], row["sample"])
             for row in value["responses"]
         )
         return cls(task_item, responses, value["about"])
 
     @property
     def pictures(self) -> list[Picture]:
-        """Every picture that the task shows, each once: what must be kept with it."""
-        answered = [picture for response in self.responses for picture in response.pictures]
-        return list(dict.fromkeys((*self.item.pictures, *answered, *self.besides)))
+        """Every picture that the task shows, each once; these must be stored with it."""
+        response_pictures = [picture for response in self.responses for picture in response.pictures]
+        return list(dict.fromkeys((*self.item.pictures, *response_pictures, *self.besides)))
 
     @property
     def authors(self) -> list[str]:
-        """The people who wrote what the task shows: contestants `human:NAME`, and tags `author`."""
-        named = [
+        """People who wrote what the task shows: contestants `human:NAME`, and tags `author`."""
+        human_contestants = [
             response.contestant.removeprefix(PERSON)
             for response in self.responses
             if response.contestant.startswith(PERSON)
         ]
-        tagged = [
+        tag_authors = [
             tags[AUTHOR] for tags in (self.item.tags, *(response.tags for response in self.responses)) if AUTHOR in tags
         ]
-        return sorted({*named, *tagged})
+        return sorted({*human_contestants, *tag_authors})
 
-    def unnamed(self, accounts: Pseudonyms, but: Collection[str] = ()) -> Content:
-        """The same with the random ids of accounts (by their names, folded) in place of their names: in contestants
-        `human:NAME`, other than those of `but`, and in tags `author`."""
+    def with_pseudonyms(self, accounts: Pseudonyms, but: Collection[str] = ()) -> Content:
+        """Replace account names by random ids in contestants `human:NAME` (except those in `but`) and tags `author`."""
         responses = tuple(
             replace(
                 response,
-                contestant=contestant(response.contestant, {} if response.contestant in but else accounts),
-                tags=unnamed_tags(response.tags, accounts),
+                contestant=pseudonymous_contestant(response.contestant, {} if response.contestant in but else accounts),
+                tags=pseudonymize_tags(response.tags, accounts),
             )
             for response in self.responses
         )
-        item = replace(self.item, tags=unnamed_tags(self.item.tags, accounts))
+        item = replace(self.item, tags=pseudonymize_tags(self.item.tags, accounts))
         return replace(self, item=item, responses=responses)
 
-    def case(self, form: str, criterion: str, shown: Sequence[int]) -> Case:
-        """The case that a person hears who is shown the responses in this order."""
-        return Case(self.item, tuple(self.responses[place] for place in shown), ballot(form), criterion)
+    def case(self, form: str, criterion: str, display_order: Sequence[int]) -> Case:
+        """Return the case as seen by a person who gets the responses in this order."""
+        return Case(self.item, tuple(self.responses[place] for place in display_order), ballot(form), criterion)
 
-    def ordered(self, shown: Sequence[int]) -> Content:
-        """The same with the responses in the order shown."""
-        return replace(self, responses=tuple(self.responses[place] for place in shown))
+    def in_display_order(self, display_order: Sequence[int]) -> Content:
+        """Return the content with the responses in display order."""
+        return replace(self, responses=tuple(self.responses[place] for place in display_order))
 
 
-def contestant(name: str, accounts: Pseudonyms) -> str:
-    """A contestant's name without an account's name in it.
+def pseudonymous_contestant(name: str, accounts: Pseudonyms) -> str:
+    """Replace the account name in a contestant's name by the account's random id.
 
-    >>> [contestant(name, {"ann": "4f0c"}) for name in ("human:Ann", "human:Bob", "ann")]
+    >>> [pseudonymous_contestant(name, {"ann": "4f0c"}) for name in ("human:Ann", "human:Bob", "ann")]
     ['human:4f0c', 'human:Bob', 'ann']
     """
-    rater = accounts.get(folded(name.removeprefix(PERSON))) if name.startswith(PERSON) else None
+    rater = accounts.get(fold_name(name.removeprefix(PERSON))) if name.startswith(PERSON) else None
     return name if rater is None else f"{PERSON}{rater}"
 
 
@@ -133,8 +132,8 @@ def parts_json(parts: Sequence[Part]) -> list[Any]:
     return [part if isinstance(part, str) else {"picture": part.digest, "media": part.media} for part in parts]
 
 
-def parts_of(content: Sequence[Any], find: Find | None = None) -> tuple[Part, ...]:
-    """Parts from their JSON value; without `find` pictures have no bytes."""
+def parts_from_json(content: Sequence[Any], find: FindPicture | None = None) -> tuple[Part, ...]:
+    """Return parts from JSON; without `find`, pictures have no bytes."""
 
     def picture(value: Mapping[str, str]) -> Picture:
         return Picture(value["picture"], value["media"], b"") if find is None else find(value["picture"])
@@ -142,12 +141,12 @@ def parts_of(content: Sequence[Any], find: Find | None = None) -> tuple[Part, ..
     return tuple(part if isinstance(part, str) else picture(part) for part in content)
 
 
-def order(seed: int, study: str, task: int, person: str, count: int) -> list[int]:
-    """The order in which this person sees the responses of this task: always the same one.
+def draw_display_order(seed: int, campaign_id: str, task: int, person: str, count: int) -> list[int]:
+    """Return the order in which this person sees the responses of this task; it is always the same.
 
-    >>> sorted(order(0, "s", 7, "ann", 3))
+    >>> sorted(draw_display_order(0, "s", 7, "ann", 3))
     [0, 1, 2]
-    >>> order(0, "s", 7, "ann", 3) == order(0, "s", 7, "ann", 3)
+    >>> draw_display_order(0, "s", 7, "ann", 3) == draw_display_order(0, "s", 7, "ann", 3)
     True
     """
-    return random.Random(digest([seed, study, task, person])).sample(range(count), count)
+    return random.Random(digest([seed, campaign_id, task, person])).sample(range(count), count)

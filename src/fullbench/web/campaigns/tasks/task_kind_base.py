@@ -1,8 +1,8 @@
-"""What a kind of task is.
+"""Base class of the kinds of annotation tasks, for ours and for plugins.
 
-An **answer** is a small JSON value. Whatever speaks of a response names its place in the task, not the place where this
-person saw it: `read` turns one into the other. An answer `{"recused": true}` is somebody who cannot judge this one; it
-becomes a verdict with that fault, never a mark.
+An **answer** is a small JSON value. It refers to responses by their place in the task, not by the place where this
+person saw them: `Kind.read` converts one into the other. An answer `{"abstained": true}` comes from somebody who
+cannot judge the task. It becomes a verdict with that fault, never a mark.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from fullbench.web.campaigns.votes import vote_form_fields
 from fullbench.web.campaigns.votes.vote_form_fields import Answer, Fields
 
 BLIND = Circumstances(blind=True)
-"""At the desk nobody sees whose answers these are, or what others ruled."""
-SEEN = Circumstances(blind=False)
+"""Annotation pages show neither names of contestants nor votes of others."""
+NOT_BLIND = Circumstances(blind=False)
 
 
 @dataclass(frozen=True)
 class Rules:
-    """What of a study a kind must know to read an answer."""
+    """Settings of a campaign that a kind needs to read an answer."""
 
     ballot: str
     criterion: str = "overall"
@@ -39,85 +39,91 @@ class Rules:
 
 
 @dataclass(frozen=True)
-class Cast:
-    """A vote with all that it speaks of."""
+class CastVote:
+    """Vote with everything needed to build its verdicts."""
 
     answer: Answer
     rules: Rules
     content: Content
-    shown: Sequence[int]
+    display_order: Sequence[int]
     rater: str
     at: float
     guideline: str = ""
     probability: float | None = None
     by_lead: bool = False
-    """Whether this is a lead's ruling on a split, given with all votes in view."""
+    """Whether this is a lead's verdict on a split, given with all votes shown."""
 
-    def verdict(self, case: Case, ruling: Sequence[float] | Fault) -> Verdict:
-        return Verdict.of(
+    def verdict(self, case: Case, marks_or_fault: Sequence[float] | Fault) -> Verdict:
+        return Verdict.from_case(
             case,
             ADJUDICATION if self.by_lead else PEOPLE,
-            ruling,
+            marks_or_fault,
             text=self.answer.get("reason", ""),
             at=self.at,
             rater=self.rater,
             circumstances=replace(
-                SEEN if self.by_lead else BLIND, guideline=self.guideline, probability=self.probability
+                NOT_BLIND if self.by_lead else BLIND, guideline=self.guideline, probability=self.probability
             ),
         )
 
 
 class Kind(ABC):
-    """One kind of task."""
+    """Kind of annotation task; plugins subclass it."""
 
     name: ClassVar[str]
     title: ClassVar[str]
     does: ClassVar[str] = ""
     """What people do, in a sentence."""
     ballot: ClassVar[str]
-    """The ballot where a study names none."""
+    """Default ballot."""
 
     def check(self, rules: Rules, content: Content) -> None:
-        """Raise `InputError` when a task of this kind cannot show this content."""
+        """Raise `InputError` if a task of this kind cannot show this content."""
         content.case(rules.ballot, rules.criterion, range(len(content.responses)))
 
-    def read(self, fields: Fields, rules: Rules, shown: Sequence[int]) -> dict[str, Any]:
-        """The answer that filled-in fields give, or `InputError` with what is missing."""
-        if fields.get("recused"):
-            return {"recused": True, **vote_form_fields.words(fields, "reason")}
+    def read(self, fields: Fields, rules: Rules, display_order: Sequence[int]) -> dict[str, Any]:
+        """Build the answer from form fields; raise `InputError` if something is missing.
+
+        Args:
+            fields: Fields of the form; responses are numbered as displayed.
+            rules: Settings of the campaign.
+            display_order: Place in the task of each displayed response.
+        """
+        if fields.get("abstained"):
+            return {"abstained": True, **vote_form_fields.read_text(fields, "reason")}
         return {
-            **self._read(fields, rules, shown),
-            **vote_form_fields.words(fields, "reason", need=bool(rules.options.get("reason"))),
+            **self._read(fields, rules, display_order),
+            **vote_form_fields.read_text(fields, "reason", need=bool(rules.options.get("reason"))),
         }
 
     @abstractmethod
-    def _read(self, fields: Fields, rules: Rules, shown: Sequence[int]) -> dict[str, Any]: ...
+    def _read(self, fields: Fields, rules: Rules, display_order: Sequence[int]) -> dict[str, Any]: ...
 
     @abstractmethod
-    def fields(self, answer: Answer, shown: Sequence[int]) -> dict[str, str]:
-        """The fields that give this answer: what a form shows again when somebody goes back."""
+    def fields(self, answer: Answer, display_order: Sequence[int]) -> dict[str, str]:
+        """Return the form fields of an answer, to show it again for editing."""
 
     def label(self, answer: Answer) -> str | None:
-        """What the answer says, as a word that can be compared and counted; None where it says nothing countable."""
-        return None if answer.get("recused") else self._label(answer)
+        """Return the answer as a word that can be compared and counted, or None if it has none."""
+        return None if answer.get("abstained") else self._label(answer)
 
     @abstractmethod
     def _label(self, answer: Answer) -> str | None: ...
 
     def marks(self, label: str, rules: Rules, count: int) -> tuple[float, ...] | None:
-        """The marks that a label stands for, response by response; None where it stands for none."""
+        """Return the mark of each response for a label, or None if the label has no marks."""
         return None
 
-    def known(self, marks: Sequence[float]) -> dict[str, Any]:
-        """The answer that these marks stand for: how known answers are read from a file of labels."""
+    def known_answer(self, marks: Sequence[float]) -> dict[str, Any]:
+        """Return the answer that corresponds to these marks; known answers are read from a file of labels."""
         raise InputError(f"the answer to a {self.name} task cannot be known before")
 
-    def verdicts(self, cast: Cast) -> Iterator[tuple[Case, Verdict]]:
-        """What a vote is in a ledger: one verdict, several, or none."""
-        case = cast.content.case(cast.rules.ballot, cast.rules.criterion, cast.shown)
+    def verdicts(self, cast: CastVote) -> Iterator[tuple[Case, Verdict]]:
+        """Return the vote as verdicts for a ledger: one, several or none."""
+        case = cast.content.case(cast.rules.ballot, cast.rules.criterion, cast.display_order)
         label = self.label(cast.answer)
         marks = None if label is None else self.marks(label, cast.rules, len(cast.content.responses))
-        if cast.answer.get("recused"):
-            yield case, cast.verdict(case, "recused")
+        if cast.answer.get("abstained"):
+            yield case, cast.verdict(case, "abstained")
         elif marks is not None:
-            yield case, cast.verdict(case, tuple(marks[place] for place in cast.shown))
+            yield case, cast.verdict(case, tuple(marks[place] for place in cast.display_order))

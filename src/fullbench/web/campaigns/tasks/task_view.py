@@ -1,7 +1,7 @@
-"""A task as a page shows it: letters instead of names, pictures by address, nothing that tells gold from work.
+"""View of a task for pages and the API: letters instead of names, picture addresses, no sign of gold tasks.
 
-What is built here is all that a template or the API gives to the person at work: contestants', judges' and items'
-names never enter.
+A template or the API gives the annotator only what is built here. Names of contestants, judges and items are never
+included.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import Any
 from fullbench.core.ballot import LETTERS, Likert, Score, ballot
 from fullbench.core.item import Part, parts_text
 from fullbench.studies.authoring.reworded_questions import REASONS as COMPLAINTS
-from fullbench.web.campaigns.campaigns import Study
-from fullbench.web.campaigns.tasks.guidelines import anchors
-from fullbench.web.campaigns.tasks.task_content import parts_of
+from fullbench.web.campaigns.campaigns import Campaign
+from fullbench.web.campaigns.tasks.guidelines import scale_anchors
+from fullbench.web.campaigns.tasks.task_content import parts_from_json
 from fullbench.web.campaigns.tasks.task_kind_base import Rules
 from fullbench.web.campaigns.tasks.task_kinds import FAULTY, Write
 from fullbench.web.campaigns.votes.task_queue import Lease
-from fullbench.web.picture_serving import bare_url, picture_url
+from fullbench.web.picture_serving import picture_url, unveiled_url
 from fullbench.web.words import Language
 
 SMALL = 960
@@ -27,40 +27,40 @@ SMALL = 960
 
 @dataclass(frozen=True)
 class Piece:
-    """A text, or a picture by its addresses; `bare` leads to a sensitive picture without its veil."""
+    """Text, or a picture by its addresses; `bare` shows a sensitive picture without its veil."""
 
     text: str = ""
     small: str = ""
-    whole: str = ""
+    full_size: str = ""
     bare: str = ""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """One response under its letter."""
+    """Response with its letter."""
 
     place: int
     letter: str
     pieces: tuple[Piece, ...]
-    pictured: bool
+    has_picture: bool
     text: str
 
 
 @dataclass(frozen=True)
 class Choice:
-    """One option of a question and the key that chooses it."""
+    """Option of a question and the key that selects it."""
 
     value: str
     words: str
     key: str
     anchor: str = ""
-    """What the guideline says of this point of a scale."""
+    """Guideline text for this point of a scale."""
     arrow: str = ""
 
 
 @dataclass(frozen=True)
-class Shown:
-    """All that a task's page shows."""
+class TaskView:
+    """Everything that a task's page shows."""
 
     lease: str
     kind: str
@@ -79,20 +79,24 @@ class Shown:
 
     @property
     def pictures(self) -> list[str]:
-        """The addresses of all pictures, to be loaded ahead."""
-        judged = [response.pieces for response in self.about.get("judged", ())]
-        pieces = [*(pieces for _, pieces in self.turns), *(candidate.pieces for candidate in self.candidates), *judged]
+        """Addresses of all pictures, for preloading."""
+        judged_pieces = [response.pieces for response in self.about.get("judged", ())]
+        pieces = [
+            *(pieces for _, pieces in self.turns),
+            *(candidate.pieces for candidate in self.candidates),
+            *judged_pieces,
+        ]
         return list(dict.fromkeys(piece.small for group in pieces for piece in group if piece.small))
 
     def json(self) -> dict[str, Any]:
-        """The same for the API."""
+        """Return the view as JSON for the API."""
         return {
             "lease": self.lease,
             "kind": self.kind,
             "revision": self.revision,
-            "turns": [{"role": role, "parts": [_plain(piece) for piece in pieces]} for role, pieces in self.turns],
+            "turns": [{"role": role, "parts": [_piece_json(piece) for piece in pieces]} for role, pieces in self.turns],
             "responses": [
-                {"letter": candidate.letter, "parts": [_plain(p) for p in candidate.pieces]}
+                {"letter": candidate.letter, "parts": [_piece_json(p) for p in candidate.pieces]}
                 for candidate in self.candidates
             ],
             "scale": [point.value for point in self.scale],
@@ -106,87 +110,92 @@ class Shown:
         }
 
 
-def show(study: Study, lease: Lease, language: Language = "en") -> Shown:
-    """What the person who holds this lease sees: a draft where there is one, else the answer that counts."""
-    guideline = study.told(language)
-    content = lease.content.ordered(lease.shown)
+def build_task_view(campaign: Campaign, lease: Lease, language: Language = "en") -> TaskView:
+    """Build the view for the person who holds this lease: with their draft if there is one, else the latest answer."""
+    guideline = campaign.guideline_text(language)
+    content = lease.content.in_display_order(lease.display_order)
     item = content.item
-    answered = {} if lease.answer is None else study.kind.fields(lease.answer, lease.shown)
-    return Shown(
+    answer_fields = {} if lease.answer is None else campaign.kind.fields(lease.answer, lease.display_order)
+    return TaskView(
         lease.token,
-        study.kind_name,
+        campaign.kind_name,
         lease.revision,
-        tuple((turn.role, _pieces(turn.parts, item.tags)) for turn in item.turns_judged),
-        tuple(_candidate(place, response.parts, response.tags) for place, response in enumerate(content.responses)),
-        anchored(scale(study.rules), guideline),
-        dict(lease.draft) if lease.draft is not None else answered,
-        _about(study, content.about, guideline)
+        tuple((turn.role, _pieces_from_parts(turn.parts, item.tags)) for turn in item.turns_judged),
+        tuple(
+            _candidate_from_parts(place, response.parts, response.tags)
+            for place, response in enumerate(content.responses)
+        ),
+        add_anchors(ballot_scale(campaign.rules), guideline),
+        dict(lease.draft) if lease.draft is not None else answer_fields,
+        _extra_values(campaign, content.about, guideline)
         | (
             {"pictures": len(item.pictures), "places": max(1, len(item.turns[-1].pictures))}
-            if study.kind_name == "write"
+            if campaign.kind_name == "write"
             else {}
         ),
-        str(content.about.get("criterion", study.rules.criterion)),
-        item.reference or "" if study.rules.options.get("reference") else "",
-        item.captions if study.kind_name == "verify" else (),
-        study.guideline,
-        study.is_quick,
+        str(content.about.get("criterion", campaign.rules.criterion)),
+        item.reference or "" if campaign.rules.options.get("reference") else "",
+        item.captions if campaign.kind_name == "verify" else (),
+        campaign.guideline,
+        campaign.is_quick,
     )
 
 
-def anchored(points: Sequence[Choice], told: str) -> tuple[Choice, ...]:
-    """The points of a scale with what the guideline says of each."""
-    words = anchors(told, [point.value for point in points])
+def add_anchors(points: Sequence[Choice], guideline: str) -> tuple[Choice, ...]:
+    """Add the guideline's anchor texts to the points of a scale."""
+    words = scale_anchors(guideline, [point.value for point in points])
     return tuple(replace(point, anchor=words.get(point.value, "")) for point in points)
 
 
-def scale(rules: Rules) -> tuple[Choice, ...]:
-    """The marks of a study's ballot, lowest first, with the digit that gives each."""
+def ballot_scale(rules: Rules) -> tuple[Choice, ...]:
+    """Return the marks of a campaign's ballot, lowest first, each with its key."""
     form = ballot(rules.ballot)
     if isinstance(form, Score):
-        return tuple(_mark(mark, str(mark), mark - form.low) for mark in range(form.low, form.high + 1))
+        return tuple(_mark_choice(mark, str(mark), mark - form.low) for mark in range(form.low, form.high + 1))
     if isinstance(form, Likert):
-        return tuple(_mark(place + 1, word, place) for place, word in enumerate(form.words))
+        return tuple(_mark_choice(place + 1, word, place) for place, word in enumerate(form.words))
     return ()
 
 
-def _mark(mark: int, words: str, place: int) -> Choice:
+def _mark_choice(mark: int, words: str, place: int) -> Choice:
+    # The key 0 gives the mark 10.
     key = str(mark % 10) if 1 <= mark <= 10 else str(place + 1) if place < 9 else ""
     return Choice(str(mark), words, key)
 
 
-def _about(study: Study, about: Mapping[str, Any], guideline: str) -> dict[str, Any]:
-    """What a kind shows besides the item and the responses."""
-    if study.kind_name == "agree":
-        judged = [_candidate(place, parts_of(parts)) for place, parts in enumerate(about.get("judged", ()))]
-        grades = anchored([_mark(mark, str(mark), mark - 1) for mark in range(1, 6)], guideline)
-        return {"judged": judged, "ruling": about.get("ruling", ""), "grades": grades}
-    if study.kind_name == "write":
-        known = (*Write.asks, Write.brings)
-        return {"asks": [name for name in known if name in study.rules.options.get("asks", Write.usual)],
+def _extra_values(campaign: Campaign, about: Mapping[str, Any], guideline: str) -> dict[str, Any]:
+    if campaign.kind_name == "agree":
+        judged_candidates = [
+            _candidate_from_parts(place, parts_from_json(parts)) for place, parts in enumerate(about.get("judged", ()))
+        ]
+        grades = add_anchors([_mark_choice(mark, str(mark), mark - 1) for mark in range(1, 6)], guideline)
+        return {"judged": judged_candidates, "ruling": about.get("ruling", ""), "grades": grades}
+    if campaign.kind_name == "write":
+        ask_names = (*Write.asks, Write.brings)
+        return {"asks": [name for name in ask_names if name in campaign.rules.options.get("asks", Write.usual)],
                 "family": about.get("family", "")}  # fmt: skip
-    if study.kind_name == "verify":
+    if campaign.kind_name == "verify":
         return {"faulty": FAULTY, "complaints": tuple(COMPLAINTS)}
     return {}
 
 
-def _candidate(place: int, parts: Sequence[Part], tags: Mapping[str, str] | None = None) -> Candidate:
-    pieces = _pieces(parts, tags)
+def _candidate_from_parts(place: int, parts: Sequence[Part], tags: Mapping[str, str] | None = None) -> Candidate:
+    pieces = _pieces_from_parts(parts, tags)
     return Candidate(place, LETTERS[place], pieces, any(piece.small for piece in pieces), parts_text(parts))
 
 
-def _pieces(parts: Sequence[Part], tags: Mapping[str, str] | None = None) -> tuple[Piece, ...]:
+def _pieces_from_parts(parts: Sequence[Part], tags: Mapping[str, str] | None = None) -> tuple[Piece, ...]:
     return tuple(
         Piece(text=part)
         if isinstance(part, str)
         else Piece(
             small=picture_url(part.digest, tags, size=SMALL),
-            whole=picture_url(part.digest, tags),
-            bare=bare_url(part.digest, tags, size=SMALL),
+            full_size=picture_url(part.digest, tags),
+            bare=unveiled_url(part.digest, tags, size=SMALL),
         )
         for part in parts
     )
 
 
-def _plain(piece: Piece) -> dict[str, str]:
-    return {"text": piece.text} if piece.text or not piece.whole else {"picture": piece.whole}
+def _piece_json(piece: Piece) -> dict[str, str]:
+    return {"text": piece.text} if piece.text or not piece.full_size else {"picture": piece.full_size}

@@ -1,8 +1,7 @@
-"""What comes of a study: every vote as a row, verdicts for a ledger, items that people wrote, answers to queues.
+"""Export of a campaign: votes as rows, verdicts for a ledger, items that people wrote, answers to queues.
 
-In a ledger people are one judge, `human`; who of them voted is the verdict's `rater`, a random id whose name only this
-database knows. Each vote is on the case in the order that the person was shown. Joining several votes is the business
-of figures.
+In a ledger all people are one judge, `human`. The verdict's `rater` is a random id whose name only this database has.
+Each vote is on the case in the order that the person saw. Reports join several votes, not this module.
 """
 
 from __future__ import annotations
@@ -25,19 +24,25 @@ from fullbench.errors import InputError
 from fullbench.files.item_files import write_rows
 from fullbench.files.writers import Columns
 from fullbench.ledger.ledger import Ledger
-from fullbench.ledger.row_conversion import Find
-from fullbench.studies.run.study_inputs import VERIFIED
+from fullbench.ledger.row_conversion import FindPicture
+from fullbench.studies.run.study_inputs import VERIFIED_TAG
 from fullbench.web import picture_serving
-from fullbench.web.accounts.users import Pseudonyms, pseudonyms
-from fullbench.web.campaigns.campaign_tables import kept, slots, tasks, votes
-from fullbench.web.campaigns.campaigns import Study
-from fullbench.web.campaigns.tasks.task_content import Content, contestant
-from fullbench.web.campaigns.tasks.task_kind_base import Cast, Kind
+from fullbench.web.accounts.users import Pseudonyms, load_pseudonyms
+from fullbench.web.campaigns.campaign_tables import exported_cases, slots, tasks, votes
+from fullbench.web.campaigns.campaigns import Campaign
+from fullbench.web.campaigns.tasks.task_content import Content, pseudonymous_contestant
+from fullbench.web.campaigns.tasks.task_kind_base import CastVote, Kind
 from fullbench.web.campaigns.tasks.task_kinds import Write
 from fullbench.web.campaigns.votes import adjudication
-from fullbench.web.campaigns.votes.counted_votes import Vote, contents, counted, names, raters
-from fullbench.web.campaigns.votes.vote_quality import together
-from fullbench.web.database import insert_here
+from fullbench.web.campaigns.votes.counted_votes import (
+    Vote,
+    account_names,
+    load_counted_votes,
+    rater_ids,
+    task_contents,
+)
+from fullbench.web.campaigns.votes.vote_quality import join_votes
+from fullbench.web.database import dialect_insert
 from fullbench.web.site_settings import Settings
 
 COLUMNS: Columns = {
@@ -49,8 +54,8 @@ COLUMNS: Columns = {
 CHUNK = 1000
 
 
-def finder(settings: Settings, ledger: Ledger | None = None) -> Find:
-    """Finds a task's picture by its digest: among what was uploaded, else in the ledger."""
+def picture_finder(settings: Settings, ledger: Ledger | None = None) -> FindPicture:
+    """Return a function that finds a picture by digest: in the uploads, else in the ledger."""
     folder = picture_serving.uploads_folder(settings)
 
     def find(digest: str) -> Picture:
@@ -60,246 +65,279 @@ def finder(settings: Settings, ledger: Ledger | None = None) -> Find:
     return find
 
 
-def rows(connection: Connection, study: Study, *, after: int = 0, limit: int | None = None) -> Iterator[dict[str, Any]]:
-    """Every vote with all its revisions in the order they came; `counts` is true for the revision that counts.
+def vote_rows(
+    connection: Connection, campaign: Campaign, *, after: int = 0, limit: int | None = None
+) -> Iterator[dict[str, Any]]:
+    """Return every vote with all revisions in order of arrival; `counts` is true for the one that counts.
 
-    `after` and `limit` give a part of them, by the votes' ids.
+    `after` (a vote id) and `limit` select a part of them.
     """
-    people, accounts = raters(connection), pseudonyms(connection)
-    kind = study.kind
+    people, accounts = rater_ids(connection), load_pseudonyms(connection)
+    kind = campaign.kind
     query = (
         select(votes, tasks.c.role, tasks.c.content, tasks.c.probability, slots.c.revision.label("latest"))
         .join(slots, slots.c.id == votes.c.slot)
         .join(tasks, tasks.c.id == votes.c.task)
-        .where(votes.c.study == study.id, votes.c.id > after)
+        .where(votes.c.study == campaign.id, votes.c.id > after)
         .order_by(votes.c.id)
         .limit(limit)
     )
     for row in connection.execution_options(yield_per=CHUNK).execute(query):
         yield {
-            "id": row.id, **_about(study, row.task, row.content, row.role, accounts), "judge": PEOPLE,
-            "rater": people.get(row.person, row.person), "revision": row.revision,
-            "counts": row.revision == row.latest, **_said_by(kind, study, row.content, row.answer), "shown": row.shown,
-            "right": row.right, "seconds": row.seconds, "at": row.at, "guideline": row.guideline,
+            "id": row.id,
+            **_task_fields(campaign, row.task, row.content, row.role, accounts),
+            "judge": PEOPLE,
+            "rater": people.get(row.person, row.person),
+            "revision": row.revision,
+            "counts": row.revision == row.latest,
+            **_answer_fields(kind, campaign, row.content, row.answer),
+            "shown": row.shown,
+            "right": row.right,
+            "seconds": row.seconds,
+            "at": row.at,
+            "guideline": row.guideline,
             "probability": row.probability,
-        }  # fmt: skip
+        }
 
 
-def _about(study: Study, task: int, content: Any, role: str, accounts: Pseudonyms) -> dict[str, Any]:
+def _task_fields(campaign: Campaign, task: int, content: Any, role: str, accounts: Pseudonyms) -> dict[str, Any]:
     return {
-        "study": study.name, "task": task, "item": content["item"]["id"], "role": role,
-        "contestants": [contestant(response["contestant"], accounts) for response in content["responses"]],
-        "pilot": study.is_pilot, "ballot": study.rules.ballot, "criterion": study.rules.criterion,
+        "study": campaign.name, "task": task, "item": content["item"]["id"], "role": role,
+        "contestants": [pseudonymous_contestant(response["contestant"], accounts) for response in content["responses"]],
+        "pilot": campaign.is_pilot, "ballot": campaign.rules.ballot, "criterion": campaign.rules.criterion,
     }  # fmt: skip
 
 
-def _said_by(kind: Kind, study: Study, content: Any, answer: dict[str, Any]) -> dict[str, Any]:
+def _answer_fields(kind: Kind, campaign: Campaign, content: Any, answer: dict[str, Any]) -> dict[str, Any]:
     label = kind.label(answer)
-    marks = None if label is None else kind.marks(label, study.rules, len(content["responses"]))
+    marks = None if label is None else kind.marks(label, campaign.rules, len(content["responses"]))
     return {"answer": answer, "label": label, "marks": None if marks is None else list(marks)}
 
 
-def ruling_rows(connection: Connection, study: Study) -> Iterator[dict[str, Any]]:
-    """What leads ruled on splits, a row each with all revisions, under the judge's name that rulings have."""
-    people, by_task, accounts = raters(connection), dict(contents(connection, study)), pseudonyms(connection)
-    rulings = adjudication.rulings(connection, study, revisions=True)
-    latest = {ruling.task: ruling.revision for ruling in rulings}
-    for ruling in rulings:
-        content = by_task[ruling.task]
+def adjudication_rows(connection: Connection, campaign: Campaign) -> Iterator[dict[str, Any]]:
+    """Return leads' adjudications with all revisions, one row each, under the judge's name for adjudications."""
+    people, by_task, accounts = (
+        rater_ids(connection),
+        dict(task_contents(connection, campaign)),
+        load_pseudonyms(connection),
+    )
+    verdicts = adjudication.list_adjudications(connection, campaign, revisions=True)
+    latest = {verdict.task: verdict.revision for verdict in verdicts}
+    for verdict in verdicts:
+        content = by_task[verdict.task]
         yield {
-            "id": ruling.id, **_about(study, ruling.task, content, ruling.role, accounts), "judge": ADJUDICATION,
-            "rater": people.get(ruling.person, ruling.person), "revision": ruling.revision,
-            "counts": ruling.revision == latest[ruling.task],
-            **_said_by(study.kind, study, content, ruling.answer), "shown": list(range(len(content["responses"]))),
-            "right": None, "seconds": 0.0, "at": ruling.at, "guideline": ruling.guideline, "probability": None,
-        }  # fmt: skip
+            "id": verdict.id,
+            **_task_fields(campaign, verdict.task, content, verdict.role, accounts),
+            "judge": ADJUDICATION,
+            "rater": people.get(verdict.person, verdict.person),
+            "revision": verdict.revision,
+            "counts": verdict.revision == latest[verdict.task],
+            **_answer_fields(campaign.kind, campaign, content, verdict.answer),
+            "shown": list(range(len(content["responses"]))),
+            "right": None,
+            "seconds": 0.0,
+            "at": verdict.at,
+            "guideline": verdict.guideline,
+            "probability": None,
+        }
 
 
-def export(connection: Connection, study: Study, path: Path) -> int:
-    """Write every vote, and leads' rulings after them, to a file by its suffix (.jsonl, .parquet, .csv ...); how many
-    rows there are."""
-    return write_rows(path, chain(rows(connection, study), ruling_rows(connection, study)), COLUMNS)
+def export_votes(connection: Connection, campaign: Campaign, path: Path) -> int:
+    """Write all votes, then adjudications, to a file by suffix (.jsonl, .parquet, .csv ...); return the row count."""
+    return write_rows(path, chain(vote_rows(connection, campaign), adjudication_rows(connection, campaign)), COLUMNS)
 
 
-def verdicts(
+def vote_verdicts(
     connection: Connection,
-    study: Study,
-    find: Find | None = None,
+    campaign: Campaign,
+    find: FindPicture | None = None,
     *,
     revisions: bool = False,
-    named: Collection[str] = (),
+    named_contestants: Collection[str] = (),
 ) -> Iterator[tuple[Vote, Case, Verdict]]:
-    """Every vote that counts (with `revisions` also those that were changed since) as verdicts, by task and time.
+    """Return every vote that counts (with `revisions`, also replaced ones) as verdicts, by task and time.
 
-    Whoever wrote an answer stands there by a random id, but for the contestants `human:NAME` that are `named`.
+    Authors of answers are shown by random ids, except the contestants `human:NAME` in `named_contestants`.
     """
-    people, accounts = raters(connection), pseudonyms(connection)
+    people, accounts = rater_ids(connection), load_pseudonyms(connection)
     by_task: dict[int, list[Vote]] = {}
-    cast_votes = counted(connection, study, revisions=revisions)
-    for vote in chain(cast_votes, adjudication.rulings(connection, study, revisions=revisions)):
+    cast_votes = load_counted_votes(connection, campaign, revisions=revisions)
+    for vote in chain(cast_votes, adjudication.list_adjudications(connection, campaign, revisions=revisions)):
         by_task.setdefault(vote.task, []).append(vote)
-    for task, content in contents(connection, study):
+    for task, content in task_contents(connection, campaign):
         if task not in by_task:
             continue
-        task_content = Content.of(content, find).unnamed(accounts, named)
+        task_content = Content.from_json(content, find).with_pseudonyms(accounts, named_contestants)
         for vote in by_task[task]:
-            # Leads rule as one, so that a later ruling takes the place of another lead's; who it was is known here.
+            # All leads share one rater, so a later adjudication replaces another lead's. This database has their names.
             rater = ADJUDICATION if vote.role == adjudication.ROLE else people.get(vote.person, vote.person)
             by_lead = vote.role == adjudication.ROLE
-            shown = range(len(task_content.responses)) if by_lead else vote.shown
-            cast = Cast(
-                vote.answer, study.rules, task_content, shown, rater, vote.at, vote.guideline, vote.probability, by_lead
-            )  # fmt: skip
-            for case, verdict in study.kind.verdicts(cast):
+            display_order = range(len(task_content.responses)) if by_lead else vote.display_order
+            cast = CastVote(
+                vote.answer,
+                campaign.rules,
+                task_content,
+                display_order,
+                rater,
+                vote.at,
+                vote.guideline,
+                vote.probability,
+                by_lead,
+            )
+            for case, verdict in campaign.kind.verdicts(cast):
                 yield vote, case, verdict
 
 
 @dataclass(frozen=True)
-class Kept:
-    """What a ledger took: new verdicts, how many of them are changes of earlier votes, those it had, votes that are
-    older than what the same person said in the ledger since, and contestants that were called by an account's name."""
+class ExportCounts:
+    """Counts of an export to a ledger.
 
-    new: int
-    changed: int
-    known: int
-    older: int
-    renamed: int
-
-
-def keep(connection: Connection, study: Study, ledger: Ledger, find: Find, *, pilot: bool = False) -> Kept:
-    """Put every vote of a study into a ledger, one verdict a person; a changed vote is a revision, and both stay.
-
-    What leads ruled goes beside them, under a judge's name of its own. Votes of a pilot go only where `pilot` asks for
-    them; their raters are marked, so that they can be told from the others for ever.
+    They are: new verdicts, how many of those change an earlier vote, verdicts already there, votes older than the same
+    person's latest verdict there, and contestants renamed because they had an account's name.
     """
-    if study.is_pilot and not pilot:
-        raise InputError(
-            Note(
-                "web.wrong.pilot-votes-are-left-out",
-                "{name!r} is a pilot; its votes stay out of ledgers unless you ask for them with --pilot",
-                name=study.name,
-            )
-        )
-    if isinstance(study.kind, Write):
+
+    new_count: int
+    changed_count: int
+    known_count: int
+    older_count: int
+    renamed_count: int
+
+
+def export_to_ledger(
+    connection: Connection, campaign: Campaign, ledger: Ledger, find: FindPicture, *, pilot: bool = False
+) -> ExportCounts:
+    """Add every vote of a campaign to a ledger, one verdict per person; a changed vote is a revision and both stay.
+
+    Adjudications are added under their own judge name. Votes of a pilot are added only with `pilot`; their raters are
+    marked so that they can always be distinguished.
+    """
+    if campaign.is_pilot and not pilot:
+        raise InputError(Note("web.wrong.pilot-votes-are-left-out", name=campaign.name))
+    if isinstance(campaign.kind, Write):
         raise InputError("what people wrote are items, not verdicts: export them as items")
-    account_names = names(connection)
-    new = changed = known = older = 0
-    named_there, renamed = _named_there(connection, study, ledger)
-    incoming = verdicts(connection, study, find, revisions=True, named=named_there)
+    names_by_account = account_names(connection)
+    new_count = changed_count = known_count = older_count = 0
+    named_there, renamed_count = _contestants_named_in_ledger(connection, campaign, ledger)
+    incoming = vote_verdicts(connection, campaign, find, revisions=True, named_contestants=named_there)
     while chunk := list(islice(incoming, CHUNK)):
-        if study.is_pilot:
+        if campaign.is_pilot:
             chunk = [(vote, case, replace(verdict, rater=f"{PILOT}{verdict.rater}")) for vote, case, verdict in chunk]
-        earlier = _said(ledger, {verdict.case for _, _, verdict in chunk})
-        noted = {(case.key, vote.task) for vote, case, _ in chunk}
+        earlier = _verdicts_by_rater(ledger, {verdict.case for _, _, verdict in chunk})
+        case_tasks = {(case.key, vote.task) for vote, case, _ in chunk}
         for vote, case, verdict in chunk:
-            # A file of labels may name the person: the vote is a revision of that label, not a second vote.
-            rater_names = (verdict.rater, account_names.get(vote.person, ""))
+            # A label file may name the person: then the vote is a revision of that label, not a second vote.
+            rater_names = (verdict.rater, names_by_account.get(vote.person, ""))
             rater = next((name for name in rater_names if (verdict.judge, case.key, name) in earlier), verdict.rater)
             before = earlier.setdefault((verdict.judge, case.key, rater), [])
+            # The time of a vote identifies it: an equal time was exported before.
             if any(past.at == verdict.at for past in before):
-                known += 1
+                known_count += 1
             elif before and before[-1].at > verdict.at:
-                older += 1
+                older_count += 1
             else:
                 revision = before[-1].revision + 1 if before else 0
                 fresh = replace(verdict, rater=rater, revision=revision)
                 ledger.add(case, fresh)
                 before.append(fresh)
-                new += 1
-                changed += revision > 0
-        rows_of = [{"case_key": case, "task": task} for case, task in sorted(noted)]
-        connection.execute(insert_here(connection, kept).on_conflict_do_nothing(), rows_of)
+                new_count += 1
+                changed_count += revision > 0
+        rows_of = [{"case_key": case, "task": task} for case, task in sorted(case_tasks)]
+        connection.execute(dialect_insert(connection, exported_cases).on_conflict_do_nothing(), rows_of)
     ledger.flush()
-    return Kept(new, changed, known, older, renamed)
+    return ExportCounts(new_count, changed_count, known_count, older_count, renamed_count)
 
 
-def _named_there(connection: Connection, study: Study, ledger: Ledger) -> tuple[set[str], int]:
-    """The contestants `human:NAME` of a study whose answers a ledger has under that name of an account.
+def _contestants_named_in_ledger(connection: Connection, campaign: Campaign, ledger: Ledger) -> tuple[set[str], int]:
+    """Return contestants `human:NAME` that the ledger has under an account's name, and the number of new aliases.
 
-    Keys are made of names, so the votes stay on those answers; an alias lets all of them be read under the random id.
-    How many got one now is said with them.
+    Keys contain names, so votes must stay on those answers. An alias shows them under the random id.
     """
-    accounts, there, renamed = pseudonyms(connection), set(), 0
+    accounts, there, renamed_count = load_pseudonyms(connection), set(), 0
     written_by = {
-        response["contestant"] for _, content in contents(connection, study) for response in content["responses"]
+        response["contestant"]
+        for _, content in task_contents(connection, campaign)
+        for response in content["responses"]
     }
     for name in sorted(written_by):
-        unnamed = contestant(name, accounts)
-        if unnamed == name:
+        pseudonym = pseudonymous_contestant(name, accounts)
+        if pseudonym == name:
             continue
-        if name in ledger.formers("contestant", unnamed):
+        if name in ledger.former_names("contestant", pseudonym):
             there.add(name)
         elif next(iter(ledger.responses(name)), None) is not None:
-            ledger.alias("contestant", name, unnamed)
-            renamed += 1
+            ledger.alias("contestant", name, pseudonym)
+            renamed_count += 1
             there.add(name)
-    return there, renamed
+    return there, renamed_count
 
 
-def _said(ledger: Ledger, cases: set[str]) -> dict[tuple[str, str, str], list[Verdict]]:
-    """What people and leads ruled on cases so far, by judge, case and rater, every revision in order."""
-    rulings: dict[tuple[str, str, str], list[Verdict]] = {}
+def _verdicts_by_rater(ledger: Ledger, cases: set[str]) -> dict[tuple[str, str, str], list[Verdict]]:
+    verdicts: dict[tuple[str, str, str], list[Verdict]] = {}
     for judge in (PEOPLE, ADJUDICATION):
         for verdict in ledger.verdicts(judge, cases=cases, texts=False, revisions=True):
-            rulings.setdefault((judge, verdict.case, verdict.rater), []).append(verdict)
-    for some in rulings.values():
+            verdicts.setdefault((judge, verdict.case, verdict.rater), []).append(verdict)
+    for some in verdicts.values():
         some.sort(key=lambda ruling: ruling.revision)
-    return rulings
+    return verdicts
 
 
-def written(connection: Connection, study: Study, find: Find | None = None) -> Iterator[Item]:
-    """The items that people wrote in a `write` study."""
-    kind = study.kind
+def written_items(connection: Connection, campaign: Campaign, find: FindPicture | None = None) -> Iterator[Item]:
+    """Return the items that people wrote in a `write` campaign."""
+    kind = campaign.kind
     if not isinstance(kind, Write):
-        raise InputError(f"people write items in a study of the kind write; {study.name!r} is of the kind {kind.name}")
-    by_task, people = dict(contents(connection, study)), raters(connection)
-    for number, vote in enumerate(counted(connection, study), 1):
-        content = Content.of(by_task[vote.task], find)
+        raise InputError(
+            f"people write items in a study of the kind write; {campaign.name!r} is of the kind {kind.name}"
+        )
+    by_task, people = dict(task_contents(connection, campaign)), rater_ids(connection)
+    for number, vote in enumerate(load_counted_votes(connection, campaign), 1):
+        content = Content.from_json(by_task[vote.task], find)
         item = kind.item(vote.answer, content, f"{content.item.id}-w{number}", find)
         if item is not None:
-            # Whoever wrote it does not judge it in a later study.
+            # The author tag keeps this person from judging the item in a later campaign.
             author = {AUTHOR: people.get(vote.person, vote.person)}
-            yield _referenced(replace(item, tags={**item.tags, **author}), vote.answer)
+            yield _with_written_reference(replace(item, tags={**item.tags, **author}), vote.answer)
 
 
-def _referenced(item: Item, answer: Mapping[str, Any]) -> Item:
-    """The item with the reference that somebody wrote, not verified until others accept it."""
+def _with_written_reference(item: Item, answer: Mapping[str, Any]) -> Item:
+    """A written reference is unverified until others accept it."""
     if "reference" not in answer:
         return item
     tags = {tag: value for tag, value in item.tags.items() if tag != "label"}
-    return replace(item, reference=str(answer["reference"]), tags={**tags, VERIFIED: "no"})
+    return replace(item, reference=str(answer["reference"]), tags={**tags, VERIFIED_TAG: "no"})
 
 
-def answered(connection: Connection, study: Study) -> Iterator[dict[str, Any]]:
-    """Answers to the queues of `fullbench compose`, as rows that `fullbench compose accept` reads.
+def queue_answer_rows(connection: Connection, campaign: Campaign) -> Iterator[dict[str, Any]]:
+    """Return answers to queues of `fullbench compose`, as rows that `fullbench compose accept` reads.
 
-    A lead's ruling decides where there is one, else the majority; where that is a draw the row waits. A text is that of
-    the first who agrees with the majority; whose fault it is and what is wrong is what most of those say, of equally
-    many the first; notes are all there.
+    An adjudication decides, else the majority; on a draw the row waits. The text comes from the first person who agrees
+    with the majority. Fault and complaint are the most common among those who agree, the first on equal counts. All
+    notes are included.
     """
-    if study.kind_name not in {"rewrite", "verify"}:
-        raise InputError(f"queues hold rewordings and references; {study.name!r} is of the kind {study.kind_name}")
-    counted_votes = counted(connection, study)
-    most = together(counted_votes).majority
+    if campaign.kind_name not in {"rewrite", "verify"}:
+        raise InputError(
+            f"queues hold rewordings and references; {campaign.name!r} is of the kind {campaign.kind_name}"
+        )
+    counted_votes = load_counted_votes(connection, campaign)
+    most = join_votes(counted_votes).majority
     by_task: dict[int, list[Vote]] = {}
     for vote in counted_votes:
         by_task.setdefault(vote.task, []).append(vote)
-    for ruling in adjudication.rulings(connection, study):
-        by_task[ruling.task], most[ruling.task] = [ruling], ruling.label
-    for task, content in contents(connection, study):
+    for verdict in adjudication.list_adjudications(connection, campaign):
+        by_task[verdict.task], most[verdict.task] = [verdict], verdict.label
+    for task, content in task_contents(connection, campaign):
         label = most.get(task)
         agreeing = [vote.answer for vote in by_task.get(task, ()) if label and vote.label == label]
-        yield _queue_row(study.kind_name, content, label, agreeing)
+        yield _queue_row(campaign.kind_name, content, label, agreeing)
 
 
-def _commonest(answers: Sequence[dict[str, Any]], name: str) -> Any:
-    """What most answers say of something, of equally many the first; None where none says anything."""
-    said = Counter(answer[name] for answer in answers if answer.get(name))
-    return said.most_common(1)[0][0] if said else None
+def _most_common_value(answers: Sequence[dict[str, Any]], name: str) -> Any:
+    """Return the first one on equal counts."""
+    value_counts = Counter(answer[name] for answer in answers if answer.get(name))
+    return value_counts.most_common(1)[0][0] if value_counts else None
 
 
 def _queue_row(kind: str, content: Any, label: str | None, agreeing: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    task = Content.of(content)
+    task = Content.from_json(content)
     if kind == "rewrite":
         response = task.responses[0]
         answer = agreeing[0] if agreeing else {}
@@ -308,7 +346,11 @@ def _queue_row(kind: str, content: Any, label: str | None, agreeing: Sequence[di
             "text": answer.get("text", response.text), "same": label, "writer": response.contestant,
         }  # fmt: skip
     return {
-        "item": task.item.id, "question": task.item.question, "reference": task.item.reference,
-        "accept": label, "reason": _commonest(agreeing, "complaint"), "fault": _commonest(agreeing, "fault"),
+        "item": task.item.id,
+        "question": task.item.question,
+        "reference": task.item.reference,
+        "accept": label,
+        "reason": _most_common_value(agreeing, "complaint"),
+        "fault": _most_common_value(agreeing, "fault"),
         "note": " / ".join(answer["reason"] for answer in agreeing if answer.get("reason")) or None,
-    }  # fmt: skip
+    }

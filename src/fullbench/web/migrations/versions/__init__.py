@@ -1,1 +1,1 @@
-"""One file for each step."""
+"""Migration steps, one file each."""

@@ -1,4 +1,4 @@
-"""The first step: it creates all tables."""
+"""First migration step: create all tables."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ down_revision = None
 
 
 def upgrade() -> None:
-    """Create the tables as `tables.py` of each part defines them."""
-    # A table of the same name that exists already belongs to somebody else: fail, do not use it.
+    """Create all tables of the web app's metadata."""
+    # An existing table of the same name belongs to another program: fail instead of using it.
     metadata.create_all(op.get_bind(), checkfirst=False)

@@ -1,1 +1,1 @@
-"""Actions of signed-in visitors: vote, request another judgment."""
+"""Actions of signed-in visitors: vote, request another verdict, run requests."""

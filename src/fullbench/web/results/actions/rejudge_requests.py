@@ -1,4 +1,10 @@
-"""Judging a case again: the same judge rules once more, as the next trial of the case; the earlier ruling stays."""
+"""Requests to judge a case again: store them, estimate the price, run them.
+
+The same judge judges the case once more, as its next trial; the earlier verdict stays. Anybody with an account may
+request this. A lead sees the price and runs it. The server that runs a request updates its `beat` every few seconds.
+A queued request without a recent beat is interrupted because its server died. Its last call may have been paid for,
+so a lead decides whether it resumes.
+"""
 
 from __future__ import annotations
 
@@ -21,35 +27,28 @@ from fullbench.ledger.ledger import Ledger
 from fullbench.web import live_events
 from fullbench.web.accounts.random_ids_and_digests import new_id
 from fullbench.web.accounts.users import User
-from fullbench.web.database import writing
+from fullbench.web.database import write_transaction
 from fullbench.web.results.catalogue import catalogue_tables
 from fullbench.web.results.catalogue.row_helpers import get_state
 from fullbench.web.words import key
 
-# Requests to judge a case again: anybody with an account asks, an organiser looks at the price and runs it.
-#
-# Whoever runs one says every few seconds that they still do. A request that is queued and of which nobody said so for
-# longer is interrupted: its server died. What was asked for last may have been paid for, so an organiser says whether
-# it goes on.
-
 State = Literal["open", "queued", "interrupted", "done", "refused"]
 STATES: tuple[State, ...] = get_args(State)
-SAID: dict[State, str] = {
+STATE_LABELS: dict[State, str] = {
     "open": key("to decide"),
     "queued": key("queued"),
     "interrupted": key("interrupted"),
     "done": key("done"),
     "refused": key("refused"),
 }
-"""What the states are called on pages."""
-PAGE = 50
+PAGE_SIZE = 50
 LEASE = 20.0
-"""A queued request of which nobody said for so many seconds that it is being run is interrupted."""
+"""A queued request without a beat for this many seconds is interrupted."""
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A request; `cost` is what a run was said to cost, `spec` and `trial` what the run that was begun needs."""
+class RejudgeRequest:
+    """A request to judge again. `cost` is the last estimate; a run sets `spec` and `trial`."""
 
     id: str
     case_key: str
@@ -64,8 +63,8 @@ class Asked:
     trial: int | None
 
 
-def ask(connection: Connection, user: User, case_key: str, judge: str, reason: str) -> bool:
-    """Keep a request; False where this person has asked for the same before."""
+def add_request(connection: Connection, user: User, case_key: str, judge: str, reason: str) -> bool:
+    """Store a request. Return False if this person made the same request before."""
     row = {
         "id": new_id(),
         "case_key": case_key,
@@ -79,6 +78,7 @@ def ask(connection: Connection, user: User, case_key: str, judge: str, reason: s
         "ledger": get_state(connection, "ledger") or "",
     }
     try:
+        # Without a savepoint, a failed insert would abort the whole transaction on PostgreSQL.
         with connection.begin_nested():
             connection.execute(catalogue_tables.requests.insert().values(**row))
     except IntegrityError:
@@ -86,58 +86,67 @@ def ask(connection: Connection, user: User, case_key: str, judge: str, reason: s
     return True
 
 
-def page(connection: Connection, *, state: State | None = None, before: float | None = None) -> list[Asked]:
-    """Requests, the latest first."""
+def list_requests(
+    connection: Connection, *, state: State | None = None, before: float | None = None
+) -> list[RejudgeRequest]:
+    """Return one page of requests, newest first."""
     r = catalogue_tables.requests.c
-    query = select(catalogue_tables.requests).where(_here(connection)).order_by(r.at.desc()).limit(PAGE)
-    query = query.where(_is(state)) if state else query
+    query = (
+        select(catalogue_tables.requests)
+        .where(_is_about_shown_ledger(connection))
+        .order_by(r.at.desc())
+        .limit(PAGE_SIZE)
+    )
+    query = query.where(_is_in_states(state)) if state else query
     query = query.where(r.at < before) if before is not None else query
-    return [_asked(row) for row in connection.execute(query)]
+    return [_request_from_row(row) for row in connection.execute(query)]
 
 
-def get(connection: Connection, id_: str) -> Asked | None:
-    """A request by its id."""
+def find_request(connection: Connection, id_: str) -> RejudgeRequest | None:
+    """Return a request by its id, or None."""
     row = connection.execute(
-        select(catalogue_tables.requests).where(catalogue_tables.requests.c.id == id_, _here(connection))
+        select(catalogue_tables.requests).where(
+            catalogue_tables.requests.c.id == id_, _is_about_shown_ledger(connection)
+        )
     ).first()
-    return None if row is None else _asked(row)
+    return None if row is None else _request_from_row(row)
 
 
-def _here(connection: Connection) -> ColumnElement[bool]:
-    """Whether a request is about the ledger that is shown."""
+def _is_about_shown_ledger(connection: Connection) -> ColumnElement[bool]:
     return catalogue_tables.requests.c.ledger == (get_state(connection, "ledger") or "")
 
 
-def _is(*states: State) -> ColumnElement[bool]:
-    """Whether a request is in one of these states."""
+def _is_in_states(*states: State) -> ColumnElement[bool]:
     r = catalogue_tables.requests.c
     alive = r.beat >= time.time() - LEASE
-    asked: dict[State, ColumnElement[bool]] = {"queued": and_(r.state == "queued", alive)}
-    asked["interrupted"] = and_(r.state == "queued", or_(r.beat.is_(None), ~alive))
-    return or_(*(asked.get(state, r.state == state) for state in states))
+    conditions: dict[State, ColumnElement[bool]] = {"queued": and_(r.state == "queued", alive)}
+    # The database has no state "interrupted": it is a queued request whose beat is too old.
+    conditions["interrupted"] = and_(r.state == "queued", or_(r.beat.is_(None), ~alive))
+    return or_(*(conditions.get(state, r.state == state) for state in states))
 
 
-def _asked(row: Any) -> Asked:
+def _request_from_row(row: Any) -> RejudgeRequest:
     cost = orjson.loads(row.cost)
-    dead = row.state == "queued" and (row.beat is None or row.beat < time.time() - LEASE)
-    state: State = "interrupted" if dead else STATES[STATES.index(row.state)]
-    return Asked(row.id, row.case_key, row.judge, row.asked_by, row.reason, row.at, state, cost, row.answer,
+    is_dead = row.state == "queued" and (row.beat is None or row.beat < time.time() - LEASE)
+    state: State = "interrupted" if is_dead else STATES[STATES.index(row.state)]
+    return RejudgeRequest(row.id, row.case_key, row.judge, row.asked_by, row.reason, row.at, state, cost, row.answer,
                  row.spec, row.trial)  # fmt: skip
 
 
-def change(connection: Connection, id_: str, *expected: State, **values: str | float | None) -> bool:
-    """Change a request that is still in one of the states expected; False where somebody was quicker."""
-    asked = update(catalogue_tables.requests).where(catalogue_tables.requests.c.id == id_, _is(*expected))
-    return connection.execute(asked.values(**values)).rowcount == 1
+def change_request(connection: Connection, id_: str, *expected_states: State, **values: str | float | None) -> bool:
+    """Change a request if it is still in one of the expected states. Return False if another change came first."""
+    statement = update(catalogue_tables.requests).where(
+        catalogue_tables.requests.c.id == id_, _is_in_states(*expected_states)
+    )
+    return connection.execute(statement.values(**values)).rowcount == 1
 
 
-def begin(connection: Connection, asked: Asked, spec: str, trial: int) -> Asked | None:
-    """Take a request that is open or interrupted for a run; None where somebody was quicker.
+def start_request(connection: Connection, request: RejudgeRequest, spec: str, trial: int) -> RejudgeRequest | None:
+    """Queue an open or interrupted request for a run. Return None if another user did so first.
 
-    The trial that a run was begun for is kept: where its ruling came into the ledger before the server died, nobody
-    is asked again.
+    A resumed run keeps its trial. If its verdict is in the ledger already, the judge is not called again.
     """
-    run_trial = trial if asked.trial is None else asked.trial
+    run_trial = trial if request.trial is None else request.trial
     values: dict[str, str | float | None] = {
         "state": "queued",
         "answer": "",
@@ -145,32 +154,32 @@ def begin(connection: Connection, asked: Asked, spec: str, trial: int) -> Asked 
         "trial": run_trial,
         "beat": time.time(),
     }
-    taken = change(connection, asked.id, "open", "interrupted", **values)
-    return get(connection, asked.id) if taken else None
+    is_taken = change_request(connection, request.id, "open", "interrupted", **values)
+    return find_request(connection, request.id) if is_taken else None
 
 
 def last_trial(connection: Connection, case_key: str, judge: str) -> int | None:
-    """The last trial of a case for which a run by this judge was begun."""
+    """Return the last trial of a case that is queued for this judge, or None."""
     r = catalogue_tables.requests.c
-    begun = (r.case_key == case_key, r.judge == judge, r.state == "queued")
-    last: int | None = connection.execute(select(func.max(r.trial)).where(*begun)).scalar()
+    conditions = (r.case_key == case_key, r.judge == judge, r.state == "queued")
+    last: int | None = connection.execute(select(func.max(r.trial)).where(*conditions)).scalar()
     return last
 
 
-def titles(connection: Connection, found: Sequence[Asked]) -> dict[str, str]:
-    """What each request's case is on: the item and its question, by the case's key."""
+def case_titles(connection: Connection, requests: Sequence[RejudgeRequest]) -> dict[str, str]:
+    """Return the item name and question of each request's case, by case key."""
     c, i = catalogue_tables.cases.c, catalogue_tables.items.c
-    keys = {request.case_key for request in found}
+    keys = {request.case_key for request in requests}
     rows = connection.execute(
         select(c.key, i.name, i.title).join(catalogue_tables.items, i.id == c.item_id).where(c.key.in_(keys))
     )
     return {key: f"{name} {title}".strip() for key, name, title in rows}
 
 
-def costs(found: Sequence[Asked]) -> dict[str, str]:
-    """What each request's run was said to cost, in words."""
+def cost_texts(requests: Sequence[RejudgeRequest]) -> dict[str, str]:
+    """Return the estimated cost of each request as text, by request id."""
     words = {}
-    for request in found:
+    for request in requests:
         if request.cost:
             dollars = request.cost.get("dollars")
             tokens = int(request.cost.get("tokens in") or 0) + int(request.cost.get("tokens out") or 0)
@@ -181,89 +190,89 @@ def costs(found: Sequence[Asked]) -> dict[str, str]:
 log = logging.getLogger("fullbench.web.results")
 BEAT = LEASE / 5
 TOPIC = "organiser/requests"
-"""Where open pages hear that a request moved."""
+"""Topic for open pages: a request changed."""
 
 
-def judge_from(spec: str, wanted: str) -> Judge:
-    """The judge that a spec names, if it is the one asked for: a name stands for one way of ruling."""
+def judge_from(spec: str, expected_name: str) -> Judge:
+    """Create the judge of a spec. Raise if it is not the requested judge."""
     from fullbench.studies import judge_and_model_specs
 
-    judge = judge_and_model_specs.judge(spec)
-    if judge.name != wanted:
+    judge = judge_and_model_specs.judge_from_spec(spec)
+    if judge.name != expected_name:
         raise InputError(
-            f"{spec!r} is the judge {judge.name!r}, and {wanted!r} was asked for; give the spec of that one"
+            f"{spec!r} is the judge {judge.name!r}, and {expected_name!r} was asked for; give the spec of that one"
         )
     return judge
 
 
-def again(connection: Connection, ledger: Ledger, asked: Asked) -> Case:
-    """The case as the trial that was begun, or as the next one that nobody has begun."""
-    case = ledger.case(asked.case_key)
+def case_to_rejudge(connection: Connection, ledger: Ledger, request: RejudgeRequest) -> Case:
+    """Return the case at the trial that was started, or at the next unused trial."""
+    case = ledger.case(request.case_key)
     if case is None:
         raise InputError(
-            f"what was judged in case {asked.case_key!r} is not in the ledger, so nobody can judge it again"
+            f"what was judged in case {request.case_key!r} is not in the ledger, so nobody can judge it again"
         )
-    if asked.trial is not None:
-        return case.at(asked.trial)
-    trials = [verdict.trial for verdict in ledger.verdicts(asked.judge, cases=[asked.case_key], texts=False)]
-    begun = last_trial(connection, asked.case_key, asked.judge)
-    return case.at(max([*trials, -1 if begun is None else begun], default=-1) + 1)
+    if request.trial is not None:
+        return case.at(request.trial)
+    trials = [verdict.trial for verdict in ledger.verdicts(request.judge, cases=[request.case_key], texts=False)]
+    # Queued runs count too: their verdicts are not in the ledger yet.
+    started_trial = last_trial(connection, request.case_key, request.judge)
+    return case.at(max([*trials, -1 if started_trial is None else started_trial], default=-1) + 1)
 
 
-def price(ledger: Ledger, judge: Judge, case: Case) -> dict[str, Any]:
-    """What one more ruling would cost: calls, tokens, dollars."""
+def rejudging_price(ledger: Ledger, judge: Judge, case: Case) -> dict[str, Any]:
+    """Estimate calls, tokens and dollars of one more verdict."""
     from fullbench.studies.run import study_plan
 
-    table = study_plan.table(ledger, contestants=[], items=[], judges=[judge], cases=lambda _: iter([case]))
+    table = study_plan.plan_table(ledger, contestants=[], items=[], judges=[judge], cases=lambda _: iter([case]))
     return {str(column): cell for column, cell in zip(table.columns, table.rows[0], strict=True)}
 
 
-def run(engine: Engine, ledger: Ledger, asked: Asked) -> State:
-    """Run a request that was begun and keep what came of it: the state it ends in."""
+def run_request(engine: Engine, ledger: Ledger, request: RejudgeRequest) -> State:
+    """Run a started request, store its result, and return its final state."""
     try:
-        with _beating(engine, asked):
-            failed = _heard(ledger, asked)
+        with _keep_alive(engine, request):
+            failure = _judge_request(ledger, request)
     except UserError as error:
-        failed = str(error)
-    with writing(engine) as connection:
-        if failed:
-            again_open = {"state": "open", "answer": failed[:2000], "trial": None}
-            change(connection, asked.id, "queued", "interrupted", **again_open)
+        failure = str(error)
+    with write_transaction(engine) as connection:
+        if failure:
+            reopened_values = {"state": "open", "answer": failure[:2000], "trial": None}
+            change_request(connection, request.id, "queued", "interrupted", **reopened_values)
         else:
-            change(connection, asked.id, "queued", "interrupted", "open", state="done", answer="")
-        live_events.publish(connection, TOPIC)
-    return "open" if failed else "done"
+            change_request(connection, request.id, "queued", "interrupted", "open", state="done", answer="")
+        live_events.publish_event(connection, TOPIC)
+    return "open" if failure else "done"
 
 
-def _heard(ledger: Ledger, asked: Asked) -> str:
-    """Let the judge rule on what was begun, unless the ledger has it; why it could not, else nothing."""
-    from fullbench.studies.run.judge_cases import hear
+def _judge_request(ledger: Ledger, request: RejudgeRequest) -> str:
+    """Return the error, or an empty string. A verdict in the ledger is not requested again."""
+    from fullbench.studies.run.judge_cases import judge_cases
 
-    judge = judge_from(asked.spec, asked.judge)
-    case = ledger.case(asked.case_key, asked.trial or 0)
+    judge = judge_from(request.spec, request.judge)
+    case = ledger.case(request.case_key, request.trial or 0)
     if case is None:
-        return f"what was judged in case {asked.case_key!r} is no longer in the ledger"
-    tallies = hear([judge], lambda _: [case], ledger)
-    return next((error for tally in tallies for error in tally.failures), "")
+        return f"what was judged in case {request.case_key!r} is no longer in the ledger"
+    job_counts = judge_cases([judge], lambda _: [case], ledger)
+    return next((error for counts in job_counts for error in counts.failures), "")
 
 
 @contextmanager
-def _beating(engine: Engine, asked: Asked) -> Iterator[None]:
-    """While the block runs, a thread says that this request is being run."""
-    ended = threading.Event()
+def _keep_alive(engine: Engine, request: RejudgeRequest) -> Iterator[None]:
+    stop_event = threading.Event()
 
-    def beat() -> None:
-        while not ended.wait(BEAT):
+    def send_beats() -> None:
+        while not stop_event.wait(BEAT):
             try:
-                with writing(engine) as connection:
-                    change(connection, asked.id, "queued", "interrupted", beat=time.time())
+                with write_transaction(engine) as connection:
+                    change_request(connection, request.id, "queued", "interrupted", beat=time.time())
             except SQLAlchemyError as error:
                 log.warning("nobody could be told that a request is being run: %s", error)
 
-    thread = threading.Thread(target=beat, name="fullbench-request", daemon=True)
+    thread = threading.Thread(target=send_beats, name="fullbench-request", daemon=True)
     thread.start()
     try:
         yield
     finally:
-        ended.set()
+        stop_event.set()
         thread.join()

@@ -1,4 +1,4 @@
-"""Voting on a case in the browser: a vote is a verdict of the judge `human` in the ledger, the person its rater."""
+"""Votes on a case in the browser, stored in the ledger as verdicts of the judge `human` with a rater."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from fullbench.core.verdict import PEOPLE, Circumstances, Verdict
 from fullbench.errors import InputError
 from fullbench.ledger.ledger import Ledger
 from fullbench.web.accounts.users import User
-from fullbench.web.results.pages.case_page import Hearing
+from fullbench.web.results.pages.case_page import CaseDetails
 from fullbench.web.words import key
 
-_TURNS = threading.Lock()
-"""Two votes of one person at once are two revisions."""
+_VOTE_LOCK = threading.Lock()
+"""Two simultaneous votes of one person are two revisions."""
 
 
 @dataclass(frozen=True)
-class Form:
-    """What a person fills in: which is best, or a number for each response."""
+class VoteForm:
+    """Form for a vote: choose the best response, or give each response a number."""
 
     kind: Literal["choice", "marks"]
     tie: bool = False
@@ -32,30 +32,34 @@ class Form:
     step: str = "1"
 
 
-def form_of(told: Hearing) -> Form | None:
-    """The form of a case's ballot; None where there is none here (rankings are made in studies)."""
+def vote_form(case_details: CaseDetails) -> VoteForm | None:
+    """Return the form for a case's ballot. None for rankings, which only campaigns support."""
     try:
-        form = ballot(told.ballot)
+        parsed_ballot = ballot(case_details.ballot)
     except InputError:
         return None
-    if isinstance(form, Choice):
-        return Form("choice", tie=form.tie)
-    if isinstance(form, Score):
-        return Form("marks", low=form.low, high=form.high)
-    if isinstance(form, Real):
-        return Form("marks", low=form.low, high=form.high, step="any")
-    return Form("marks", low=1, high=len(form.words)) if isinstance(form, Likert) else None
+    if isinstance(parsed_ballot, Choice):
+        return VoteForm("choice", tie=parsed_ballot.tie)
+    if isinstance(parsed_ballot, Score):
+        return VoteForm("marks", low=parsed_ballot.low, high=parsed_ballot.high)
+    if isinstance(parsed_ballot, Real):
+        return VoteForm("marks", low=parsed_ballot.low, high=parsed_ballot.high, step="any")
+    return VoteForm("marks", low=1, high=len(parsed_ballot.words)) if isinstance(parsed_ballot, Likert) else None
 
 
-def marks_of(case: Case, given: Mapping[str, str]) -> list[float]:
-    """The marks that a filled-in form gives; refused where the ballot does not allow them."""
-    shown = len(case.responses)
+def marks_from_form(case: Case, form_texts: Mapping[str, str]) -> list[float]:
+    """Return the marks of a submitted form. Raise if the ballot does not allow them."""
+    response_count = len(case.responses)
     try:
         if isinstance(case.ballot, Choice):
-            best = given.get("best", "")
-            marks = [1 / shown] * shown if best == "tie" else [float(place == int(best)) for place in range(shown)]
+            best = form_texts.get("best", "")
+            marks = (
+                [1 / response_count] * response_count
+                if best == "tie"
+                else [float(place == int(best)) for place in range(response_count)]
+            )
         else:
-            marks = [float(given.get(f"mark-{place}", "")) for place in range(shown)]
+            marks = [float(form_texts.get(f"mark-{place}", "")) for place in range(response_count)]
     except ValueError:
         marks = []
     if not marks or not case.ballot.allows(marks):
@@ -63,17 +67,20 @@ def marks_of(case: Case, given: Mapping[str, str]) -> list[float]:
     return marks
 
 
-def vote(ledger: Ledger, case: Case, user: User, marks: list[float], text: str) -> Verdict:
-    """Put a vote into the ledger. A second one of the same person on the same case is a revision: both stay, the latest
-    counts. Names and rulings are visible where this vote is cast, so it is not blind."""
-    with _TURNS:
+def record_vote(ledger: Ledger, case: Case, user: User, marks: list[float], text: str) -> Verdict:
+    """Write a vote to the ledger.
+
+    A second vote of the same person on the same case is a revision: both are stored, the latest counts. The page shows
+    names and verdicts, so the vote is not blind.
+    """
+    with _VOTE_LOCK:
         verdicts = ledger.verdicts(PEOPLE, cases=[case.key], texts=False, revisions=True)
-        # A file of labels may name the person: the vote is a revision of that label, not a second vote.
-        earlier = [
+        # An imported label may use the person's account name. The vote is then a revision of that label.
+        earlier_votes = [
             verdict for verdict in verdicts if verdict.rater in {user.rater, user.name} and verdict.trial == case.trial
         ]
-        newest = max(earlier, key=lambda verdict: verdict.revision, default=None)
-        verdict = Verdict.of(
+        newest = max(earlier_votes, key=lambda verdict: verdict.revision, default=None)
+        verdict = Verdict.from_case(
             case, PEOPLE, marks, text=text, at=time.time(), rater=user.rater if newest is None else newest.rater,
             revision=0 if newest is None else newest.revision + 1, circumstances=Circumstances(blind=False),
         )  # fmt: skip

@@ -1,1 +1,1 @@
-"""Precomputed leaderboards and judge cards."""
+"""Precomputed leaderboards and judge cards, and the links from numbers to verdicts."""

@@ -1,4 +1,4 @@
-"""What an audit found, on the judge's card: its verdict first, and every figure leading to its cases."""
+"""Audit results on a judge's card and on the board of audited judges; numbers link to their cases."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from fullbench.analysis.judge_card import Card
-from fullbench.audit.audit_card import audit_card, badge, beside, board, findings
-from fullbench.audit.audit_run import study_of
-from fullbench.audit.audited_judges import members_of
+from fullbench.audit.audit_card import audit_board, audit_card, build_findings, render_badge, side_by_side_table
+from fullbench.audit.audit_run import parse_study_name
+from fullbench.audit.audited_judges import view_members
 from fullbench.core.digests import digest
 from fullbench.core.estimate import Estimate
 from fullbench.core.table import Cell, Table
 from fullbench.ledger.ledger import Ledger
 from fullbench.studies import ledger_columns
-from fullbench.web.results.boards.board_store import Linked
+from fullbench.web.results.boards.board_store import LinkedTable
 from fullbench.web.results.lists.verdict_filters import Filter
 
 _TAGS: Mapping[str, tuple[str, str]] = {
@@ -23,26 +23,26 @@ _TAGS: Mapping[str, tuple[str, str]] = {
     "sway": ("what", "changed thing"),
     "fooled": ("what", "carrier"),
 }
-"""For each table the tag of items that its rows are told apart by, and the column that has its value."""
+"""Item tag that distinguishes the rows of each table, and the column with its value."""
 _SLICES = {
     "kind of question": "kind", "difficulty": "difficulty", "language": "language", "look of the picture": "look",
 }  # fmt: skip
 _PARTS = {"grades": "", "steadiness": "pairs", "scale": "scores", "calibration": "pairs"}
-"""Tables whose figures all come from one part of the audit; empty: named by the row."""
-OWN = ("Sees", "Knows", "Steady", "Swayed", "Fooled")
+"""Part of the audit that all numbers of a table come from; empty: named by the row."""
+AUDIT_TITLES = ("Sees", "Knows", "Steady", "Swayed", "Fooled")
 
 
-def audited(ledger: Ledger, study: str, judge: str) -> tuple[Card, str] | None:
-    """The audit's card of a judge, and its badge; None where the study is no audit."""
-    if study_of(study) is None:
+def audit_card_and_badge(ledger: Ledger, study: str, judge: str) -> tuple[Card, str] | None:
+    """Return the audit card of a judge and its SVG badge, or None if the study is no audit."""
+    if parse_study_name(study) is None:
         return None
-    members = members_of(ledger, judge)
-    record = ledger_columns.record(ledger, [judge, *members], study=study).ordered()
-    result = findings(record, judge, members=members)
-    return audit_card(record, result), badge(result)
+    members = view_members(ledger, judge)
+    record = ledger_columns.load_record(ledger, [judge, *members], study=study).in_canonical_order()
+    result = build_findings(record, judge, members=members)
+    return audit_card(record, result), render_badge(result)
 
 
-_BEHIND: Mapping[str, Filter] = {
+_METRIC_FILTERS: Mapping[str, Filter] = {
     "looks": Filter(tag="part", value="look"),
     "sight index": Filter(tag="part", value="look"),
     "ruled rightly": Filter(tag="part", value="pairs"),
@@ -60,70 +60,76 @@ _BEHIND: Mapping[str, Filter] = {
     "faults": Filter(fault="any"),
     "verdicts": Filter(),
 }
-"""For each figure of the board, which of a judge's verdicts stand behind it."""
+"""Filter of the verdicts behind each metric of the board."""
 
 
 def board_name(study: str) -> str:
-    """The name of the board of audited judges of a study among what was computed."""
+    """Return the name of the board of a study's audited judges in the table of boards."""
     return f"audited-{digest([study])[:16]}"
 
 
-def audited_judges(ledger: Ledger, study: str, link: str) -> list[Linked]:
-    """The board of an audit's judges, and their cards side by side; nothing where the study is no audit."""
-    if study_of(study) is None:
+def audited_judge_tables(ledger: Ledger, study: str, link: str) -> list[LinkedTable]:
+    """Return the board of audited judges and the comparison of their cards. Empty if the study is no audit."""
+    if parse_study_name(study) is None:
         return []
-    record = ledger_columns.record(ledger, study=study).ordered()
-    results = [findings(record, judge, members=members_of(ledger, judge)) for judge in record.judges]
+    record = ledger_columns.load_record(ledger, study=study).in_canonical_order()
+    results = [build_findings(record, judge, members=view_members(ledger, judge)) for judge in record.judges]
     if not results:
         return []
-    table = board(results)
-    keys = [column.key for column in table.typed]
-    links = [[_whose(_BEHIND.get(key), str(row[0]), link) for key in keys] for row in table.rows]
-    both = [Linked(replace(table, chart=None), links)]
+    table = audit_board(results)
+    keys = [column.key for column in table.typed_columns]
+    links = [[_filter_for_judge(_METRIC_FILTERS.get(key), str(row[0]), link) for key in keys] for row in table.rows]
+    linked_tables = [LinkedTable(replace(table, chart=None), links)]
     if len(results) > 1:
-        side = beside(results)
-        names = [column.key for column in side.typed][1:]
+        comparison = side_by_side_table(results)
+        names = [column.key for column in comparison.typed_columns][1:]
         rows = [
-            [None, *(_whose(_BEHIND.get(figure, Filter(tag="what", value=figure)), name, link) for name in names)]
-            for figure in (str(row[0]) for row in side.rows)
+            [
+                None,
+                *(
+                    _filter_for_judge(_METRIC_FILTERS.get(metric, Filter(tag="what", value=metric)), name, link)
+                    for name in names
+                ),
+            ]
+            for metric in (str(row[0]) for row in comparison.rows)
         ]
-        both.append(Linked(side, rows))
-    return both
+        linked_tables.append(LinkedTable(comparison, rows))
+    return linked_tables
 
 
-def _whose(behind: Filter | None, judge: str, study: str) -> Filter | None:
-    return None if behind is None else replace(behind, judge=judge, study=study)
+def _filter_for_judge(base_filter: Filter | None, judge: str, study: str) -> Filter | None:
+    return None if base_filter is None else replace(base_filter, judge=judge, study=study)
 
 
-def sections(card: Card, link: str) -> list[tuple[str, list[Linked]]]:
-    """The sections of an audit's card, each figure with the filter that lists its cases."""
+def card_sections(card: Card, link: str) -> list[tuple[str, list[LinkedTable]]]:
+    """Return the sections of an audit card, with the filter behind each number."""
     return [
-        (title, [_linked(table, card.judge, link) for table in card.sections[title]])
-        for title in OWN
+        (title, [_link_table(table, card.judge, link) for table in card.sections[title]])
+        for title in AUDIT_TITLES
         if title in card.sections
     ]
 
 
-def _linked(table: Table, judge: str, study: str) -> Linked:
-    keys = [column.key for column in table.typed]
+def _link_table(table: Table, judge: str, study: str) -> LinkedTable:
+    keys = [column.key for column in table.typed_columns]
     links = []
     for cells in table.rows:
-        behind = _filter(table, dict(zip(keys, cells, strict=True)))
-        placed = None if behind is None else replace(behind, study=study, judge=judge)
-        links.append([placed if isinstance(cell, Estimate | int | float) else None for cell in cells])
-    return Linked(table, links, [] if table.chart is None else [table.chart])
+        row_filter = _filter_for_row(table, dict(zip(keys, cells, strict=True)))
+        judge_filter = None if row_filter is None else replace(row_filter, study=study, judge=judge)
+        links.append([judge_filter if isinstance(cell, Estimate | int | float) else None for cell in cells])
+    return LinkedTable(table, links, [] if table.chart is None else [table.chart])
 
 
-def _filter(table: Table, row: Mapping[str, Cell]) -> Filter | None:
-    """The cases of a row, as far as one tag names them."""
+def _filter_for_row(table: Table, row: Mapping[str, Cell]) -> Filter | None:
+    """Filter of a row's cases, as far as one tag can select them."""
     if table.name in _TAGS:
         tag, column = _TAGS[table.name]
         value = str(row[column])
-        whole = {
+        parts_by_value = {
             "all": {"sight": "look", "fooled": "attack"}, "as drawn": {"look": "pairs"}, "place": {"sway": "sway"},
             "order of pictures": {"sway": "sway"},
         }  # fmt: skip
-        part = whole.get(value, {}).get(table.name)
+        part = parts_by_value.get(value, {}).get(table.name)
         return Filter(tag="part", value=part) if part else Filter(tag=tag, value=value)
     if table.name == "knowledge":
         split = str(row["split by"])

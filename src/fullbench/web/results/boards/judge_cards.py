@@ -1,7 +1,7 @@
-"""Judge cards, kept ready like boards: agreement with people, standing, steadiness, biases, faults, cost.
+"""Judge cards, stored like boards: agreement, other judges, consistency, biases, unusable verdicts, cost.
 
-They are computed from all verdicts. Where those beside people's are very many, agreement is computed from those on
-items drawn at random.
+Cards are computed from all verdicts. If too many of them have people's votes (`MAX_VERDICTS`), agreement is computed
+from a random sample of items.
 """
 
 from __future__ import annotations
@@ -17,101 +17,100 @@ import orjson
 from sqlalchemy import Connection, Engine, func, select
 
 from fullbench.analysis import all_tables, verdicts_from_columns
-from fullbench.analysis.judge_card import card as judge_card
+from fullbench.analysis.judge_card import build_card as judge_card
 from fullbench.columns.verdict_columns import Columns
 from fullbench.core.digests import digest
-from fullbench.core.note import pack, unpack
+from fullbench.core.note import pack_note, unpack_note
 from fullbench.core.record import Record
 from fullbench.core.response import LENGTHENS
 from fullbench.core.table import Table
 from fullbench.core.verdict import PEOPLE
 from fullbench.ledger.ledger import Ledger
 from fullbench.studies import ledger_columns
-from fullbench.web.database import reading
+from fullbench.web.database import read_transaction
 from fullbench.web.results import hidden_cases
 from fullbench.web.results.boards import audit_sections, board_store, board_tables, evidence_links
-from fullbench.web.results.boards.board_store import Linked
+from fullbench.web.results.boards.board_store import LinkedTable
 from fullbench.web.results.catalogue import catalogue_tables
 from fullbench.web.results.catalogue.disagreement import is_panel, is_person
-from fullbench.web.results.catalogue.row_helpers import judges, studies
+from fullbench.web.results.catalogue.row_helpers import judge_names_by_id, study_ids_by_name
 from fullbench.web.results.lists import verdict_list
 from fullbench.web.results.lists.verdict_filters import Filter
 
 EDITION = 2
-"""Grows when cards are computed otherwise than before: those that an older version left are then computed anew."""
-MOST = 40_000
-GROUPS = 12
-"""Agreement is split by tags with at most so many values."""
+"""Increase it when cards are computed differently: cards of older versions are then computed again."""
+MAX_VERDICTS = 40_000
+MAX_TAG_VALUES = 12
+"""Agreement is split by tags with at most this many values."""
 
 
 @dataclass(frozen=True)
 class Card:
-    """What is known about a judge. `sampled` verdicts of `total` beside people's were looked at; 0: all of them."""
+    """Card of a judge. `sampled` of `total` verdicts with people's votes were used; 0 means all."""
 
     judge: str
     lead: str
     sampled: int
     total: int
-    sections: Sequence[tuple[str, Sequence[Linked]]]
+    sections: Sequence[tuple[str, Sequence[LinkedTable]]]
     badge: str = ""
-    """Of an audited judge, its badge as SVG."""
+    """SVG badge of an audited judge."""
 
 
 def card_name(study: str, judge: str) -> str:
-    """A card's name among what was computed."""
+    """Return a card's name in the table of boards."""
     return f"card-{digest([study, judge])[:16]}"
 
 
 def faults_name(study: str) -> str:
-    """The name of the table of all judges' faults among what was computed."""
+    """Return the name of a study's table of unusable verdicts in the table of boards."""
     return f"faults-{digest([study])[:16]}"
 
 
-def refresh(engine: Engine, ledger: Ledger, *, going: Callable[[], bool] = lambda: True) -> int:
-    """Compute the cards of judges of which verdicts came, or whom people met anew; say how many."""
-    computed, failed = 0, ledger.failed()
-    named = {view.name for view in ledger.views()}
-    with reading(engine) as connection:
-        there = studies(connection)
-    for place, study in enumerate(there):
-        with reading(engine) as connection:
-            known = board_store.stamps(connection)
-            stamped = _stamps(connection, there[study], failed, named)
-        wanted = {
+def refresh_cards(engine: Engine, ledger: Ledger, *, should_continue: Callable[[], bool] = lambda: True) -> int:
+    """Recompute the cards of judges with new verdicts or new votes of people. Return their number."""
+    computed_count, failed_calls = 0, ledger.failed_call_counts()
+    panel_names = {view.name for view in ledger.views()}
+    with read_transaction(engine) as connection:
+        study_ids = study_ids_by_name(connection)
+    for place, study in enumerate(study_ids):
+        with read_transaction(engine) as connection:
+            stored_stamps = board_store.stamps_by_name(connection)
+            current_stamps = _card_stamps(connection, study_ids[study], failed_calls, panel_names)
+        due_stamps = {
             name: stamp
-            for name, stamp in stamped.items()
-            if not is_person(name) and known.get(card_name(study, name)) != stamp
+            for name, stamp in current_stamps.items()
+            if not is_person(name) and stored_stamps.get(card_name(study, name)) != stamp
         }
-        everybody = digest(sorted(stamped.items()))[:16]
-        if not going() or (not wanted and known.get(faults_name(study)) == everybody):
+        study_stamp = digest(sorted(current_stamps.items()))[:16]
+        if not should_continue() or (not due_stamps and stored_stamps.get(faults_name(study)) == study_stamp):
             continue
-        columns, link = ledger_columns.columns(ledger, study=study), study if place else ""
-        table = board_store.packed(board_tables.faults(all_tables.faults(columns), link))
-        board_store.keep(engine, "faults", faults_name(study), everybody, orjson.dumps(table).decode())
-        if side_by_side := audit_sections.audited_judges(ledger, study, link):
-            body = orjson.dumps([board_store.packed(linked) for linked in side_by_side]).decode()
-            board_store.keep(engine, "audited", audit_sections.board_name(study), everybody, body)
-        with reading(engine) as connection:
-            source = compared(connection, ledger, study, columns)
-        ruling = set(columns.judges())
-        for judge, stamp in wanted.items():
-            if judge in ruling and going():
-                with reading(engine) as connection:
-                    card = compute(connection, source, columns, judge, link)
-                if (audit := audit_sections.audited(ledger, study, judge)) is not None:
+        columns, link = ledger_columns.load_columns(ledger, study=study), study if place else ""
+        table = board_store.pack_table(board_tables.link_faults(all_tables.fault_table(columns), link))
+        board_store.store_body(engine, "faults", faults_name(study), study_stamp, orjson.dumps(table).decode())
+        if side_by_side := audit_sections.audited_judge_tables(ledger, study, link):
+            body = orjson.dumps([board_store.pack_table(linked_table) for linked_table in side_by_side]).decode()
+            board_store.store_body(engine, "audited", audit_sections.board_name(study), study_stamp, body)
+        with read_transaction(engine) as connection:
+            source = load_card_source(connection, ledger, study, columns)
+        active_judges = set(columns.judges())
+        for judge, stamp in due_stamps.items():
+            if judge in active_judges and should_continue():
+                with read_transaction(engine) as connection:
+                    card = compute_card(connection, source, columns, judge, link)
+                if (audit := audit_sections.audit_card_and_badge(ledger, study, judge)) is not None:
                     report, badge = audit
-                    shown = [*audit_sections.sections(report, link), *card.sections]
-                    card = replace(card, lead=report.lead, sections=shown, badge=badge)
-                board_store.keep(engine, "card", card_name(study, judge), stamp, dump(card))
-                computed += 1
-    return computed
+                    all_sections = [*audit_sections.card_sections(report, link), *card.sections]
+                    card = replace(card, lead=report.lead, sections=all_sections, badge=badge)
+                board_store.store_body(engine, "card", card_name(study, judge), stamp, card_to_json(card))
+                computed_count += 1
+    return computed_count
 
 
-def _stamps(connection: Connection, study: int, failed: Mapping[str, int], named: Collection[str]) -> dict[str, str]:
-    """What each judge's card would be computed from: its own verdicts and failed calls, and people's verdicts.
-
-    `named` are the panels of studies, which have cards as other judges do.
-    """
+def _card_stamps(
+    connection: Connection, study: int, failed_calls: Mapping[str, int], panel_names: Collection[str]
+) -> dict[str, str]:
+    """Panels of studies (`panel_names`) have cards like other judges."""
     c = catalogue_tables.counts.c
     counts = connection.execute(
         select(c.judge_id, func.sum(c.n), func.max(c.last))
@@ -119,22 +118,25 @@ def _stamps(connection: Connection, study: int, failed: Mapping[str, int], named
         .group_by(c.judge_id)
         .order_by(c.judge_id)
     )
-    names = judges(connection)
+    names = judge_names_by_id(connection)
     totals = {names[judge]: (int(n), last) for judge, n, last in counts}
-    # Where people judge items, their tags are left out of every figure.
-    judged = hidden_cases.stamp(connection)
+    # Open campaigns are part of the stamp because tags of their items are left out of all numbers.
+    campaign_stamps = hidden_cases.open_campaign_stamps(connection)
     return {
-        name: hidden_cases.sealed(
-            digest([EDITION, counted, totals.get(PEOPLE), *([failed[name]] if name in failed else [])])[:16], judged
+        name: hidden_cases.stamp_with_campaigns(
+            digest(
+                [EDITION, judge_totals, totals.get(PEOPLE), *([failed_calls[name]] if name in failed_calls else [])]
+            )[:16],
+            campaign_stamps,
         )
-        for name, counted in totals.items()
-        if not is_panel(name) or name in named
+        for name, judge_totals in totals.items()
+        if not is_panel(name) or name in panel_names
     }
 
 
 @dataclass(frozen=True)
-class Source:
-    """The verdicts of a study beside people's; `sampled` of `total`, 0 where it is all of them."""
+class CardSource:
+    """Verdicts of a study on responses that people voted on; `sampled` of `total`, 0 if all are used."""
 
     study: str
     record: Record
@@ -143,81 +145,95 @@ class Source:
     tags: Sequence[str]
 
 
-def compared(connection: Connection, ledger: Ledger, study: str, columns: Columns) -> Source:
-    """The verdicts of a study beside people's; where they are very many, those on items drawn at random."""
-    tags = list(board_store.item_tags(connection, studies(connection)[study], GROUPS))
-    there = verdicts_from_columns.rows_beside(columns, PEOPLE, ledger.items_of_tagged(LENGTHENS))
-    total, drawn = len(there), there
-    if total > MOST:
-        items = np.unique(there.item).tolist()
-        chosen = np.zeros(len(there.names["item"]), dtype=np.bool_)
-        chosen[random.Random(0).sample(items, max(1, len(items) * MOST // total))] = True
-        drawn = there.rows(chosen[there.item.astype(np.int64)])
-    record = ledger.beside(verdicts_from_columns.narrow(drawn), study=study).ordered()
-    if (judged := hidden_cases.withheld(connection, None)) is not None:
+def load_card_source(connection: Connection, ledger: Ledger, study: str, columns: Columns) -> CardSource:
+    """Load the verdicts with people's votes. If there are too many, sample items at random."""
+    tags = list(board_store.item_tags(connection, study_ids_by_name(connection)[study], MAX_TAG_VALUES))
+    voted_columns = verdicts_from_columns.comparable_rows(columns, PEOPLE, ledger.items_of_tagged(LENGTHENS))
+    total, sampled_columns = len(voted_columns), voted_columns
+    if total > MAX_VERDICTS:
+        items = np.unique(voted_columns.item).tolist()
+        item_mask = np.zeros(len(voted_columns.names["item"]), dtype=np.bool_)
+        # A fixed seed: the same verdicts must give the same card.
+        item_mask[random.Random(0).sample(items, max(1, len(items) * MAX_VERDICTS // total))] = True
+        sampled_columns = voted_columns.rows(item_mask[voted_columns.item.astype(np.int64)])
+    record = ledger.record_of_verdicts(
+        verdicts_from_columns.record_from_columns(sampled_columns), study=study
+    ).in_canonical_order()
+    if (hidden_items := hidden_cases.withheld_items(connection, None)) is not None:
         i = catalogue_tables.items.c
-        names = set(connection.execute(select(i.name).where(i.id.in_(judged))).scalars())
+        names = set(connection.execute(select(i.name).where(i.id.in_(hidden_items))).scalars())
         items = {name: replace(item, tags={}) if name in names else item for name, item in record.items.items()}
         record = replace(record, items=items)
-    return Source(study, record, len(record) if total > MOST else 0, total, tags)
+    return CardSource(study, record, len(record) if total > MAX_VERDICTS else 0, total, tags)
 
 
-def compute(connection: Connection, source: Source, columns: Columns, judge: str, link: str) -> Card:
-    """The card of one judge, with the verdicts behind its figures; `link` is how filters name the study."""
+def compute_card(connection: Connection, source: CardSource, columns: Columns, judge: str, link: str) -> Card:
+    """Compute the card of one judge with links to verdicts. `link` is the study's name in filters."""
     report = judge_card(source.record, judge, tags=source.tags, columns=columns)
-    lengthened = {name for (_, name, _), response in source.record.responses.items() if LENGTHENS in response.tags}
-    count = None if source.sampled else partial(_count, connection)
+    lengthened_contestants = {
+        name for (_, name, _), response in source.record.responses.items() if LENGTHENS in response.tags
+    }
+    count = None if source.sampled else partial(_count_verdicts, connection)
 
-    def linked(table: Table) -> Linked:
+    def link_table(table: Table) -> LinkedTable:
         if table.name == "faults":
-            return board_tables.faults(table, link)
-        behind = evidence_links.links(table, judge, link, lengthened=lengthened, count=count)
-        return Linked(table, behind, [] if table.chart is None else [table.chart])
+            return board_tables.link_faults(table, link)
+        cell_links = evidence_links.table_links(
+            table, judge, link, lengthened_contestants=lengthened_contestants, count=count
+        )
+        return LinkedTable(table, cell_links, [] if table.chart is None else [table.chart])
 
     sections = [
-        (title, [linked(table) for table in some]) for title, some in report.sections.items() if title != "Leaderboard"
+        (title, [link_table(table) for table in tables])
+        for title, tables in report.sections.items()
+        if title != "Leaderboard"
     ]
-    orders = all_tables.orders(columns.of(judge=judge))
+    orders = all_tables.order_effect_table(columns.where(judge=judge))
     if orders.rows:
-        sections.append(("Orders", [linked(orders)]))
+        sections.append(("Orders", [link_table(orders)]))
     return Card(judge, report.lead, source.sampled, source.total, sections)
 
 
-def _count(connection: Connection, wanted: Filter) -> int:
-    return verdict_list.count(connection, wanted).n
+def _count_verdicts(connection: Connection, verdict_filter: Filter) -> int:
+    return verdict_list.count_verdicts(connection, verdict_filter).n
 
 
-def faults(connection: Connection, study: str) -> Linked | None:
-    """The faults of all judges of a study, people among them; None where they are not computed (yet)."""
+def load_faults(connection: Connection, study: str) -> LinkedTable | None:
+    """Return the table of unusable verdicts of all judges of a study, or None if not computed yet."""
     b = catalogue_tables.boards.c
     body = connection.execute(select(b.body).where(b.name == faults_name(study))).scalar()
-    return None if body is None else board_store.unpacked(orjson.loads(body))
+    return None if body is None else board_store.unpack_table(orjson.loads(body))
 
 
-def audited_judges(connection: Connection, study: str) -> list[Linked]:
-    """The board of a study's audited judges and their cards side by side; nothing where it is no audit."""
+def load_audited_judge_tables(connection: Connection, study: str) -> list[LinkedTable]:
+    """Return the tables of a study's audited judges. Empty if the study is no audit."""
     b = catalogue_tables.boards.c
     body = connection.execute(select(b.body).where(b.name == audit_sections.board_name(study))).scalar()
-    return [] if body is None else [board_store.unpacked(packed_table) for packed_table in orjson.loads(body)]
+    return [] if body is None else [board_store.unpack_table(packed_table) for packed_table in orjson.loads(body)]
 
 
-def dump(card: Card) -> str:
-    """A card as JSON."""
+def card_to_json(card: Card) -> str:
+    """Serialize a card as JSON."""
     value: dict[str, Any] = {name: getattr(card, name) for name in ("judge", "lead", "sampled", "total", "badge")}
-    value["said"] = pack(card.lead)
-    value["sections"] = [[title, [board_store.packed(linked) for linked in some]] for title, some in card.sections]
+    # JSON keeps only the text of `lead`; pages need the note to translate it.
+    value["said"] = pack_note(card.lead)
+    value["sections"] = [
+        [title, [board_store.pack_table(linked_table) for linked_table in linked_tables]]
+        for title, linked_tables in card.sections
+    ]
     return orjson.dumps(value).decode()
 
 
-def find(connection: Connection, study: str, judge: str) -> tuple[Card, str] | None:
-    """A judge's card and its stamp; None where it is not computed (yet)."""
+def find_card(connection: Connection, study: str, judge: str) -> tuple[Card, str] | None:
+    """Return a judge's card and its stamp, or None if it is not computed yet."""
     b = catalogue_tables.boards.c
     row = connection.execute(select(b.body, b.stamp).where(b.name == card_name(study, judge))).first()
-    if row is None or hidden_cases.outdated(row.stamp, hidden_cases.stamp(connection)):
+    if row is None or hidden_cases.is_outdated(row.stamp, hidden_cases.open_campaign_stamps(connection)):
         return None
     value = orjson.loads(row.body)
-    value["lead"] = unpack(value["lead"], value.pop("said", None))
+    value["lead"] = unpack_note(value["lead"], value.pop("said", None))
     value["sections"] = [
-        (title, [board_store.unpacked(packed_table) for packed_table in some]) for title, some in value["sections"]
+        (title, [board_store.unpack_table(packed_table) for packed_table in packed_tables])
+        for title, packed_tables in value["sections"]
     ]
     return Card(**value), row.stamp

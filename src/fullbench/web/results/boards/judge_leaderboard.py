@@ -1,6 +1,6 @@
-"""The leaderboard of judges: how far each agrees with people, what sways it, how steady, quick and dear it is.
+"""Leaderboard of judges: agreement with people, biases, consistency, speed and cost.
 
-Every figure is taken from the judges' cards, which are computed outside of any request; here they stand side by side.
+All numbers are copied from the judges' stored cards.
 """
 
 from __future__ import annotations
@@ -9,22 +9,22 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
-from fullbench.analysis.scope_text import OVERALL, place
+from fullbench.analysis.scope_text import OVERALL, scope_suffix
 from fullbench.analysis.verdict_cost import AMOUNTS
-from fullbench.core.column_labels import headings
+from fullbench.core.column_labels import table_columns
 from fullbench.core.estimate import Estimate
-from fullbench.core.note import Note, listed, sentences
+from fullbench.core.note import Note, join_notes, join_sentences
 from fullbench.core.table import Cell, Table
-from fullbench.web.results.boards.board_store import Linked
+from fullbench.web.results.boards.board_store import LinkedTable
 from fullbench.web.results.boards.judge_cards import Card
 from fullbench.web.results.lists.verdict_filters import Filter
 
 _AGREEMENT = {"pairs": "accuracy, ties a class", "scores": "Pearson", "rankings": "Kendall"}
-"""The figure by which agreement is read for each way of ruling."""
+"""Agreement metric for each kind of verdict."""
 _LENGTH = {"length bias": ("marks for twice the words", "probes.twice"),
            "length bias on pairs": ("pairs won for twice the words", "probes.twice-pairs")}  # fmt: skip
-"""The figures by which length is read, and how the sentence on each begins, which says whether a bias is claimed."""
-_CLAIMED = {"lean.long-gain", "lean.long-lose"}
+"""Metrics of length bias, and the id of the note that claims such a bias."""
+_LENGTH_CLAIM_IDS = {"lean.long-gain", "lean.long-lose"}
 _KEYS = (
     "judge", "criterion", "agreement on pairs", "agreement on scores", "agreement on rankings", "may replace people",
     "same ruling in both orders", "first shown wins", *_LENGTH, "faulty", *AMOUNTS, "verdicts",
@@ -33,231 +33,210 @@ _KEYS = (
 
 @dataclass(frozen=True)
 class Standing:
-    """One judge's row under one criterion, and what stands out of it."""
+    """One judge's row under one criterion, and notes on what is remarkable."""
 
     judge: str
     criterion: str
     cells: Mapping[str, Cell]
-    said: tuple[Note, ...]
+    notes: tuple[Note, ...]
 
     @property
-    def met(self) -> bool:
-        """Whether people voted on what it ruled."""
+    def has_votes(self) -> bool:
+        """Return True if people voted on its cases."""
         return any(key.startswith("agreement") for key in self.cells)
 
     @property
     def sentence(self) -> str:
-        """All of it, for a reader who sees no other judge beside it."""
-        if self.met:
+        """Return all notes as text, for a page about this judge only."""
+        if self.has_votes:
             return self.sentence_without_people
-        untried = Note("judges.untried", "Nobody has voted on its cases, so agreement is not known.")
-        return sentences([*self.said, untried])
+        untried_note = Note("judges.untried")
+        return join_sentences([*self.notes, untried_note])
 
     @property
     def sentence_without_people(self) -> str:
-        """The same where no judge of a page was met by people, which is said once for all of them."""
-        return sentences(self.said or [Note("judges.unremarkable", "Nothing stands out.")])
+        """Return the notes for a page on which no judge has votes; the page says so once."""
+        return join_sentences(self.notes or [Note("judges.unremarkable")])
 
 
-def board(cards: Sequence[Card], link: str) -> tuple[Linked, list[Standing]] | None:
-    """All judges under one criterion after another, who agrees most with people first; None where no card is computed
-    yet. `link` names the study."""
-    standings = _ordered([row for card in cards for row in standings_of(card)])
+def judge_board(cards: Sequence[Card], link: str) -> tuple[LinkedTable, list[Standing]] | None:
+    """Return the table of judges, best agreement with people first, and its rows. None without cards."""
+    standings = _sort_standings([row for card in cards for row in standings_of(card)])
     if not standings:
         return None
-    several = any(judged.criterion != OVERALL for judged in standings)
+    has_several_criteria = any(standing.criterion != OVERALL for standing in standings)
     keys = [
         key
         for key in _KEYS
-        if any(judged.cells.get(key) is not None for judged in standings) and (several or key != "criterion")
+        if any(standing.cells.get(key) is not None for standing in standings)
+        and (has_several_criteria or key != "criterion")
     ]
-    rows = [[judged.cells.get(key) for key in keys] for judged in standings]
+    rows = [[standing.cells.get(key) for key in keys] for standing in standings]
     links: list[list[Filter | None]] = []
-    for judged, row in zip(standings, rows, strict=True):
-        behind = _behind(judged.judge, judged.criterion, link)
-        links.append([None if cell is None else behind.get(key) for key, cell in zip(keys, row, strict=True)])
-    notes = [
-        Note(
-            "judges.agreement",
-            "Agreement with people: on pairs the share of equal rulings, ties a class of their own; on scores "
-            "Pearson's correlation; on rankings Kendall's.",
-        )
-    ]
+    for standing, row in zip(standings, rows, strict=True):
+        filters_by_key = _metric_filters(standing.judge, standing.criterion, link)
+        links.append([None if cell is None else filters_by_key.get(key) for key, cell in zip(keys, row, strict=True)])
+    notes = [Note("judges.agreement")]
     if "length bias" in keys:
-        notes.append(
-            Note(
-                "judges.length-bias",
-                "Length bias: by how much twice the words change its score where people find the answers equally good.",
-            )
-        )
+        notes.append(Note("judges.length-bias"))
     if "length bias on pairs" in keys:
-        notes.append(
-            Note(
-                "judges.length-bias-pairs",
-                "Length bias on pairs: by how much twice the words of the other answer change its share of wins where "
-                "people find both equally good.",
-            )
-        )
-    title = Note("judges.title", "Judges, by their agreement with people")
-    if not any(judged.met for judged in standings):
-        title, notes = Note("judges.title-untried", "Judges, by what is known without people's votes"), notes[1:]
-    return Linked(Table("judges", title, headings(*keys), rows, notes), links), standings
+        notes.append(Note("judges.length-bias-pairs"))
+    title = Note("judges.title")
+    if not any(standing.has_votes for standing in standings):
+        title, notes = Note("judges.title-untried"), notes[1:]
+    return LinkedTable(Table("judges", title, table_columns(*keys), rows, notes), links), standings
 
 
 def standings_of(card: Card) -> list[Standing]:
-    """One judge's figures from its card, a row for each criterion."""
-    tables = {linked.table.name: linked.table for _, some in card.sections for linked in some}
-    claims = {name: _claims(table) for name, table in tables.items() if name.startswith("biases")}
-    rows = {name: _rows(table) for name, table in tables.items()}
-    criteria = list(dict.fromkeys(_criterion(row) for row in rows.get("faults", []))) or [OVERALL]
-    return [_standing(card.judge, criterion, rows, claims) for criterion in criteria]
+    """Return a judge's rows from its card, one for each criterion."""
+    tables = {
+        linked_table.table.name: linked_table.table
+        for _, linked_tables in card.sections
+        for linked_table in linked_tables
+    }
+    claims = {name: _length_claims(table) for name, table in tables.items() if name.startswith("biases")}
+    rows = {name: _rows_as_dicts(table) for name, table in tables.items()}
+    criteria = list(dict.fromkeys(_row_criterion(row) for row in rows.get("faults", []))) or [OVERALL]
+    return [_judge_standing(card.judge, criterion, rows, claims) for criterion in criteria]
 
 
-def _claims(biases: Table) -> set[str]:
-    """How the sentences below a table of biases begin that claim a liking for length, or a dislike."""
-    said = [note.values["says"] for note in biases.notes if isinstance(note, Note) and note.id == "probes.says"]
-    claims = [says.values for says in said if isinstance(says, Note) and says.id == "probes.claim"]
+def _length_claims(biases: Table) -> set[str]:
+    claim_notes = [note.values["says"] for note in biases.notes if isinstance(note, Note) and note.id == "probes.says"]
+    claims = [says.values for says in claim_notes if isinstance(says, Note) and says.id == "probes.claim"]
     return {
         opening.id
         for values in claims
         if isinstance(opening := values["opening"], Note)
         and isinstance(lean := values["lean"], Note)
-        and lean.id in _CLAIMED
+        and lean.id in _LENGTH_CLAIM_IDS
     }
 
 
-def _standing(
+def _judge_standing(
     judge: str,
     criterion: str,
     tables: Mapping[str, Sequence[Mapping[str, Cell]]],
     claims: Mapping[str, Collection[str]],
 ) -> Standing:
     cells: dict[str, Cell] = {"judge": judge, "criterion": criterion}
-    for row in tables.get(f"agreement{place('', criterion)}", ()):
+    for row in tables.get(f"agreement{scope_suffix('', criterion)}", ()):
         if _AGREEMENT.get(str(row.get("ruling"))) == str(row.get("figure")):
             cells[f"agreement on {row['ruling']}"] = row["estimate"]
     for row in tables.get("orders", ()):
-        if _criterion(row) == criterion:
+        if _row_criterion(row) == criterion:
             cells |= {key: row[key] for key in ("same ruling in both orders", "first shown wins")}
     replaces = {
         row["ruling"]: row["may replace people"] == "yes"
         for row in tables.get("replacement", ())
-        if row["slice"] == "all" and _criterion(row) == criterion
+        if row["slice"] == "all" and _row_criterion(row) == criterion
     }
     if replaces:
-        yes = [cast("str", ruling) for ruling, may in replaces.items() if may]
-        cells["may replace people"] = listed(yes) if 0 < len(yes) < len(replaces) else "yes" if yes else "no"
-    biases = f"biases{place('', criterion)}"
+        replaceable_kinds = [cast("str", verdict_kind) for verdict_kind, may in replaces.items() if may]
+        cells["may replace people"] = (
+            join_notes(replaceable_kinds)
+            if 0 < len(replaceable_kinds) < len(replaces)
+            else "yes"
+            if replaceable_kinds
+            else "no"
+        )
+    biases = f"biases{scope_suffix('', criterion)}"
     for row in tables.get(biases, ()):
-        for key, (figure, _) in _LENGTH.items():
-            if str(row["bias"]) == "length" and str(row["figure"]).startswith(figure):
+        for key, (metric, _) in _LENGTH.items():
+            if str(row["bias"]) == "length" and str(row["figure"]).startswith(metric):
                 cells.setdefault(key, row["judge's"])
     for row in tables.get("faults", ()):
-        if _criterion(row) == criterion:
+        if _row_criterion(row) == criterion:
             cells |= {key: row[key] for key in ("verdicts", "faulty")}
     for row in tables.get("rates", ()):
-        if _criterion(row) == criterion:
+        if _row_criterion(row) == criterion:
             cells |= {key: row[key] for key in AMOUNTS}
-    swayed = [key for key, (_, opening) in _LENGTH.items() if opening in claims.get(biases, ())]
-    return Standing(judge, criterion, cells, tuple(_said(cells, replaces, swayed)))
+    length_biases = [key for key, (_, opening) in _LENGTH.items() if opening in claims.get(biases, ())]
+    return Standing(judge, criterion, cells, tuple(_standing_notes(cells, replaces, length_biases)))
 
 
-def _criterion(row: Mapping[str, Cell]) -> str:
-    """The criterion of a row; tables that know only the usual one do not name it."""
+def _row_criterion(row: Mapping[str, Cell]) -> str:
+    """Tables with only the default criterion do not have the column."""
     return str(row.get("criterion", OVERALL))
 
 
-def _rows(table: Table) -> list[dict[str, Cell]]:
-    keys = [column.key for column in table.typed]
+def _rows_as_dicts(table: Table) -> list[dict[str, Cell]]:
+    keys = [column.key for column in table.typed_columns]
     return [dict(zip(keys, row, strict=True)) for row in table.rows]
 
 
-def _ordered(standings: Sequence[Standing]) -> list[Standing]:
-    """Criteria on which people voted first: figures under two criteria are not to be compared."""
-    best = {row.criterion: min(_agreement(one) for one in standings if one.criterion == row.criterion)
-            for row in standings}  # fmt: skip
-    unvoted = {criterion: agreement > 1 for criterion, agreement in best.items()}
-    return sorted(standings, key=lambda row: (unvoted[row.criterion], row.criterion, _agreement(row), row.judge))
+def _sort_standings(standings: Sequence[Standing]) -> list[Standing]:
+    """Sort by criterion, those with votes first: numbers of two criteria cannot be compared."""
+    best = {
+        row.criterion: min(_agreement_order(standing) for standing in standings if standing.criterion == row.criterion)
+        for row in standings
+    }
+    lacks_votes = {criterion: agreement > 1 for criterion, agreement in best.items()}
+    return sorted(
+        standings, key=lambda row: (lacks_votes[row.criterion], row.criterion, _agreement_order(row), row.judge)
+    )
 
 
-def _agreement(judged: Standing) -> float:
-    """Less is more agreement with people; 2 where none is known."""
+def _agreement_order(standing: Standing) -> float:
+    """Negative mean agreement with people, or 2 if unknown."""
     values = [
-        cell.value for ruling in _AGREEMENT if isinstance(cell := judged.cells.get(f"agreement on {ruling}"), Estimate)
+        cell.value
+        for verdict_kind in _AGREEMENT
+        if isinstance(cell := standing.cells.get(f"agreement on {verdict_kind}"), Estimate)
     ]
     return -sum(values) / len(values) if values else 2.0
 
 
-def _said(cells: Mapping[str, Cell], replaces: Mapping[Cell, bool], swayed: Collection[str]) -> list[Note]:
-    """What a reader should know of a judge before anything else; `replaces` says on which rulings it may replace
-    people, `swayed` which figures of length are a bias beyond doubt."""
+def _standing_notes(
+    cells: Mapping[str, Cell], replaces: Mapping[Cell, bool], length_biases: Collection[str]
+) -> list[Note]:
+    """`replaces` maps verdict kinds to whether the judge may replace people; `length_biases` are significant ones."""
     parts: list[Note] = []
-    usable, useless = ([cast("str", ruling) for ruling, may in replaces.items() if may is way] for way in (True, False))
+    usable, useless = (
+        [cast("str", verdict_kind) for verdict_kind, may in replaces.items() if may is is_usable]
+        for is_usable in (True, False)
+    )
     if usable and useless:
-        parts.append(
-            Note(
-                "judges.usable-in-part", "Usable for {usable}, not for {useless}, by the alternative annotator test.",
-                usable=listed(usable), useless=listed(useless),
-            )
-        )  # fmt: skip
+        parts.append(Note("judges.usable-in-part", usable=join_notes(usable), useless=join_notes(useless)))
     elif usable:
-        parts.append(
-            Note("judges.usable", "Usable for {usable} by the alternative annotator test.", usable=listed(usable))
-        )
+        parts.append(Note("judges.usable", usable=join_notes(usable)))
     elif useless:
-        parts.append(
-            Note(
-                "judges.useless", "Not usable for {useless} by the alternative annotator test.", useless=listed(useless)
-            )
-        )
-    pairs, scores, rankings = (cells.get(f"agreement on {ruling}") for ruling in _AGREEMENT)
+        parts.append(Note("judges.useless", useless=join_notes(useless)))
+    pairs, scores, rankings = (cells.get(f"agreement on {verdict_kind}") for verdict_kind in _AGREEMENT)
     if isinstance(pairs, Estimate):
-        parts.append(Note("judges.agrees", "Agrees with people on {share:.0%} of pairs.", share=pairs.value))
+        parts.append(Note("judges.agrees", share=pairs.value))
     if isinstance(scores, Estimate):
-        parts.append(Note("judges.scores-go", "Its scores follow people's (r = {r:.2f}).", r=scores.value))
+        parts.append(Note("judges.scores-go", r=scores.value))
     if isinstance(rankings, Estimate):
-        parts.append(Note("judges.rankings-go", "Its rankings follow people's (τ = {tau:.2f}).", tau=rankings.value))
+        parts.append(Note("judges.rankings-go", tau=rankings.value))
     first = cells.get("first shown wins")
     if isinstance(first, Estimate) and first.low > 0.5:
-        parts.append(
-            Note("judges.first", "Prefers what is shown first: {share:.0%} of its choices.", share=first.value)
-        )
+        parts.append(Note("judges.first", share=first.value))
     elif isinstance(first, Estimate) and first.high < 0.5:
-        parts.append(
-            Note("judges.last", "Prefers what is shown last: {share:.0%} of its choices.", share=1 - first.value)
-        )
+        parts.append(Note("judges.last", share=1 - first.value))
     steady = cells.get("same ruling in both orders")
     if isinstance(steady, Estimate) and steady.high < 0.8:
-        parts.append(
-            Note(
-                "judges.unsteady", "Turns {share:.0%} of its rulings when the order is turned.", share=1 - steady.value
-            )
-        )
-    if "length bias" in swayed and isinstance(marks := cells.get("length bias"), Estimate):
-        parts.append(
-            Note("judges.length", "Twice the words change its score by {value:+.2f} at the same worth.",
-                 value=marks.value)
-        )  # fmt: skip
-    if "length bias on pairs" in swayed and isinstance(won := cells.get("length bias on pairs"), Estimate):
-        parts.append(
-            Note("judges.length-pairs", "Twice the words change its share of wins by {points:+.0f} points at the same "
-                 "worth.", points=100 * won.value)
-        )  # fmt: skip
+        parts.append(Note("judges.unsteady", share=1 - steady.value))
+    if "length bias" in length_biases and isinstance(marks := cells.get("length bias"), Estimate):
+        parts.append(Note("judges.length", value=marks.value))
+    if "length bias on pairs" in length_biases and isinstance(
+        win_change := cells.get("length bias on pairs"), Estimate
+    ):
+        parts.append(Note("judges.length-pairs", points=100 * win_change.value))
     faulty = cells.get("faulty")
     if isinstance(faulty, Estimate) and faulty.value >= 0.02:
-        parts.append(Note("judges.faulty", "Leaves {share:.0%} without a ruling.", share=faulty.value))
+        parts.append(Note("judges.faulty", share=faulty.value))
     return parts
 
 
-def _behind(judge: str, criterion: str, link: str) -> dict[str, Filter]:
-    asked = Filter(study=link, judge=judge, criterion=criterion)
+def _metric_filters(judge: str, criterion: str, link: str) -> dict[str, Filter]:
+    judge_filter = Filter(study=link, judge=judge, criterion=criterion)
     return {
-        "verdicts": asked,
-        "faulty": replace(asked, fault="any"),
-        "same ruling in both orders": replace(asked, both=True),
-        "first shown wins": replace(asked, shown="choice", decided=True),
-        "length bias": replace(asked, shown="one", met=True),
-        "length bias on pairs": replace(asked, shown="choice", met=True),
-        **dict.fromkeys(AMOUNTS, asked),
-        **{f"agreement on {ruling}": replace(asked, met=True) for ruling in _AGREEMENT},
+        "verdicts": judge_filter,
+        "faulty": replace(judge_filter, fault="any"),
+        "same ruling in both orders": replace(judge_filter, both=True),
+        "first shown wins": replace(judge_filter, shown="choice", decided=True),
+        "length bias": replace(judge_filter, shown="one", met=True),
+        "length bias on pairs": replace(judge_filter, shown="choice", met=True),
+        **dict.fromkeys(AMOUNTS, judge_filter),
+        **{f"agreement on {verdict_kind}": replace(judge_filter, met=True) for verdict_kind in _AGREEMENT},
     }

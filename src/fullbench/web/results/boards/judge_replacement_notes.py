@@ -1,4 +1,4 @@
-"""Where one judge succeeded another: both judges' boards carry the seam, and the common scale beside it."""
+"""Notes and common scales on the boards of a judge that replaced another, and of the replaced judge."""
 
 from __future__ import annotations
 
@@ -7,42 +7,60 @@ from dataclasses import replace
 from functools import partial
 
 from fullbench.core.table import Table
-from fullbench.ledger.judge_replacements import Succession
+from fullbench.ledger.judge_replacements import JudgeReplacement
 from fullbench.ledger.ledger import Ledger
-from fullbench.studies.leaderboards.judge_replacement import with_seams
-from fullbench.web.results.boards.board_store import Board, Linked
+from fullbench.studies.leaderboards.judge_replacement import with_judge_changes
+from fullbench.web.results.boards.board_store import Board, LinkedTable
 from fullbench.web.results.lists.verdict_filters import Filter
 
 Subject = tuple[str, str, str]
-"""Study, judge and criterion of a board."""
 
 
-def behind(subject: Subject, successions: Sequence[Succession], counted: Mapping[Subject, object]) -> list[object]:
-    """What a board's seams would be computed from, beside the judge's own verdicts; nothing where there is no seam."""
+def replacement_inputs(
+    subject: Subject, replacements: Sequence[JudgeReplacement], totals: Mapping[Subject, object]
+) -> list[object]:
+    """Return the inputs of a board's replacement notes besides its own verdicts. Empty without a replacement."""
     study, judge, criterion = subject
-    ours = [each for each in successions if each.study == study and judge in {each.old, each.new}]
+    board_replacements = [
+        replacement
+        for replacement in replacements
+        if replacement.study == study and judge in {replacement.old, replacement.new}
+    ]
     return [
-        [each.old, each.new, *(counted.get((study, name, criterion)) for name in (each.old, each.new))] for each in ours
+        [
+            replacement.old,
+            replacement.new,
+            *(totals.get((study, name, criterion)) for name in (replacement.old, replacement.new)),
+        ]
+        for replacement in board_replacements
     ]
 
 
-def seamed(board: Board, ledger: Ledger, link: str) -> Board:
-    """The board with its seams in view; `link` is how a filter names the study."""
-    own = [linked.table for linked in board.tables]
-    shown = with_seams(own, ledger, board.study, judges=[board.judge])
-    common, noted = shown[: len(shown) - len(own)], shown[len(shown) - len(own) :]
-    scales = [_linked(table, link) for table in common if table.source["criterion"] == board.criterion]
-    kept = [replace(linked, table=table) for linked, table in zip(board.tables, noted, strict=True)]
-    first = [linked for linked in kept if linked.table.name.startswith("leaderboard")]
-    rest = [linked for linked in kept if not linked.table.name.startswith("leaderboard")]
-    return replace(board, tables=[*first, *scales, *rest])
+def with_replacement_notes(board: Board, ledger: Ledger, link: str) -> Board:
+    """Add replacement notes and common scales to a board. `link` is the study's name in filters."""
+    tables = [linked_table.table for linked_table in board.tables]
+    annotated_tables = with_judge_changes(tables, ledger, board.study, judges=[board.judge])
+    common_scales, noted_tables = (
+        annotated_tables[: len(annotated_tables) - len(tables)],
+        annotated_tables[len(annotated_tables) - len(tables) :],
+    )
+    linked_scales = [
+        _link_common_scale(table, link) for table in common_scales if table.source["criterion"] == board.criterion
+    ]
+    linked_tables = [
+        replace(linked_table, table=table) for linked_table, table in zip(board.tables, noted_tables, strict=True)
+    ]
+    leaderboards = [linked_table for linked_table in linked_tables if linked_table.table.name.startswith("leaderboard")]
+    other_tables = [
+        linked_table for linked_table in linked_tables if not linked_table.table.name.startswith("leaderboard")
+    ]
+    return replace(board, tables=[*leaderboards, *linked_scales, *other_tables])
 
 
-def _linked(table: Table, link: str) -> Linked:
-    """Counts of matches lead to the verdicts of the judge that ruled them."""
+def _link_common_scale(table: Table, link: str) -> LinkedTable:
     old, new, criterion = (str(table.source[name]) for name in ("old", "new", "criterion"))
     links = []
     for row in table.rows:
         of_judge = partial(Filter, study=link, criterion=criterion, contestant=str(row[0]))
         links.append([None, None, None, *(of_judge(judge=name, fault="none") for name in (old, new))])
-    return Linked(table, links)
+    return LinkedTable(table, links)

@@ -1,1 +1,1 @@
-"""Search index of the ledger's verdicts."""
+"""Catalogue of the ledger's verdicts in the web database, for filters and search."""

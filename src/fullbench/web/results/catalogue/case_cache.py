@@ -1,4 +1,4 @@
-"""What the catalogue has of cases, remembered from one batch to the next: judges speak of the same ones again."""
+"""Cache of catalogue cases between batches, because judges judge the same cases."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from itertools import islice
 
 from sqlalchemy import Connection
 
-from fullbench.web.results.catalogue.row_helpers import version
+from fullbench.web.results.catalogue.row_helpers import catalogue_version
 
-MOST = 32_000_000
-"""So many characters of words are remembered at most; cases beyond that are looked up batch by batch."""
+MAX_CHARACTERS = 32_000_000
+"""Maximum number of characters of cached words; cases beyond that are looked up batch by batch."""
 
 
 @dataclass(frozen=True, slots=True)
-class KnownCase:
-    """The numbers under which the catalogue has a case of a study, and what all its verdicts have in common."""
+class CachedCase:
+    """Catalogue ids of a study's case, and the values that all its verdicts share."""
 
     id: int
     item: int
@@ -23,19 +23,19 @@ class KnownCase:
     ballot: int
     criterion: int
     shape: int
-    shown: str
-    samples: str
+    shown_json: str
+    samples_json: str
     contestants: tuple[int, ...]
     """Each once."""
     words: str
-    """The pieces of what was asked and answered, for the search."""
+    """Search pieces of the question and the answers."""
 
 
 @dataclass
-class KnownCases:
-    """Cases and names that the catalogue has, as long as nobody else changes it."""
+class CaseCache:
+    """Cases and names of the catalogue. Valid until another process changes the catalogue."""
 
-    cases: dict[tuple[str, str], KnownCase] = field(default_factory=dict)
+    cases: dict[tuple[str, str], CachedCase] = field(default_factory=dict)
     """By study and key."""
     names: dict[tuple[str, str], int] = field(default_factory=dict)
     """By kind and name."""
@@ -44,18 +44,18 @@ class KnownCases:
     _size: int = 0
 
     def check(self, connection: Connection) -> None:
-        """Forget everything if the catalogue is not as this filler left it."""
-        if version(connection) != self._version:
+        """Clear the cache if another process changed the catalogue."""
+        if catalogue_version(connection) != self._version:
             self.cases.clear()
             self.names.clear()
             self._lasting = self._size = 0
 
-    def left(self, version: int) -> None:
-        """Note the version at which this filler leaves the catalogue; drop what there is no room for."""
+    def remember_version(self, version: int) -> None:
+        """Store the catalogue version after a batch, and drop cases that exceed the memory limit."""
         self._version = version
         for key in list(islice(self.cases, self._lasting, None)):
             size = len(self.cases[key].words)
-            if self._size + size > MOST:
+            if self._size + size > MAX_CHARACTERS:
                 del self.cases[key]
             else:
                 self._size += size

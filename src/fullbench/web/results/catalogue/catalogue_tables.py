@@ -1,17 +1,17 @@
-"""The tables of the public side: a catalogue of the ledger's verdicts, made for filtering, and what visitors ask for.
+"""Tables of the public pages: the catalogue of the ledger's verdicts, panels, requests.
 
-The catalogue can be thrown away and filled again from the ledger; the ledger stays the truth. A change of its tables
-needs no step by step: drop them, `database.upgrade` makes them anew. Names are numbers here
-(`names`), so that a million verdicts stay small. A *meeting* is where verdicts meet: one study, item, criterion, ballot
-and set of answers, whatever the order shown. Studies are kept apart: what two of them share is a row in each. Of a vote
-that was changed, and of a reply that was read again, the latest revision alone is here.
+The catalogue can be dropped and filled again from the ledger, which stays the source of truth. So a change of its
+tables needs no migration: drop them, and `database.upgrade_schema` creates them again. Names are stored as ids
+(`names`), so that a million verdicts stay small. A *meeting* groups the verdicts of one study, item, criterion, ballot
+and set of answers, in any order shown. Studies are separate: a case of two studies has a row in each. Only the latest
+revision of a vote or a re-parsed reply is stored.
 """
 
 from __future__ import annotations
 
 from sqlalchemy import BigInteger, Column, Float, Index, Integer, SmallInteger, String, Table, Text, UniqueConstraint
 
-from fullbench.web.database import made_with, metadata
+from fullbench.web.database import execute_after_create, metadata
 from fullbench.web.results.catalogue.verdict_flags import FLAGS
 
 names = Table(
@@ -33,7 +33,7 @@ items = Table(
     Column("name", Text, nullable=False),
     Column("title", Text, nullable=False),
 )
-"""`place` stands for study and name."""
+"""`place` is a digest of study and name."""
 
 tags = Table(
     "public_tags",
@@ -54,7 +54,7 @@ cases = Table(
     Column("item_id", Integer, nullable=False),
     Index("public_cases_key", "key"),
 )
-"""`place` stands for study and key."""
+"""`place` is a digest of study and key."""
 
 meetings = Table(
     "public_meetings",
@@ -67,19 +67,20 @@ meetings = Table(
     Index("public_meetings_study", "study_id", "id"),
     Index("public_meetings_doubt", "study_id", "doubt", "id"),
 )
-"""`doubt` says how much its verdicts differ (see `catalogue.disagreement.doubt`)."""
+"""`doubt` is how much its verdicts differ (see `catalogue.disagreement.doubt_score`)."""
 
-compared = Table(
+compared_contestants = Table(
     "public_compared",
     metadata,
     Column("contestant_id", Integer, primary_key=True, autoincrement=False),
     Column("meeting_id", Integer, primary_key=True, autoincrement=False),
     sqlite_with_rowid=False,
 )
-"""Whose answers a meeting is about."""
 
-dirty = Table("public_dirty", metadata, Column("meeting_id", Integer, primary_key=True, autoincrement=False))
-"""Meetings to which verdicts came whose flags are still to be set."""
+unflagged_meetings = Table(
+    "public_dirty", metadata, Column("meeting_id", Integer, primary_key=True, autoincrement=False)
+)
+"""Meetings with new verdicts whose flags are still to be set."""
 
 verdicts = Table(
     "public_verdicts",
@@ -112,14 +113,14 @@ verdicts = Table(
     Index("public_verdicts_swapped", "swapped", "id"),
     Index("public_verdicts_met", "met", "opposed", "id"),
 )
-"""One row a verdict, in the order of entry.
+"""One row per verdict, in the order of entry.
 
-`fault` is its place in `FAULTS` from 1, 0 where marks were given; `shape` is 0 for a score of one response, 1 for a
-choice among several, 2 for a ranking.
-`samples` numbers the answers shown (empty: all are the first). Then come its `FLAGS`. `place` is its place in the
-ledger; empty for a panel's ruling, and for what was entered before places were kept.
+`fault` is its number in `FAULTS` from 1, or 0 if marks were given; `shape` is 0 for a score of one response, 1 for a
+choice among several, 2 for a ranking. `samples` numbers the answers shown (empty: all are the first). Then come its
+`FLAGS`. `place` is its place in the ledger; empty for a panel's verdict, and for rows from before places were stored.
 """
 
+# FTS5 gets words that are already split, stores no text (`content=''`) and no positions (`detail='none'`).
 _SEARCH = {
     "sqlite": [
         "CREATE VIRTUAL TABLE public_search USING fts5(words, content='', detail='none', columnsize=0, "
@@ -130,9 +131,9 @@ _SEARCH = {
         "CREATE INDEX public_search_words ON public_search USING gin (words)",
     ],
 }
-made_with(verdicts, _SEARCH)
+execute_after_create(verdicts, _SEARCH)
 
-shown = Table(
+shown_contestants = Table(
     "public_shown",
     metadata,
     Column("contestant_id", Integer, primary_key=True, autoincrement=False),
@@ -155,7 +156,7 @@ counts = Table(
     Column("n", Integer, nullable=False),
     Column("last", Integer, nullable=False),
 )
-"""How many verdicts of each kind, and the last of them.
+"""Number of verdicts of each kind, and the last of them.
 
 `contestant_id` 0 counts each verdict once, others those that show the contestant.
 """
@@ -175,7 +176,7 @@ boards = Table(
     Column("stamp", String(40), nullable=False),
     Column("body", Text, nullable=False),
 )
-"""Boards and judge cards that were computed, with the links of their cells; `stamp` says of what."""
+"""Computed boards and judge cards with the links of their cells; `stamp` identifies their inputs."""
 
 panels = Table(
     "public_panels",
@@ -187,7 +188,7 @@ panels = Table(
     Column("closed_at", Float),
     Column("closed_place", BigInteger),
 )
-"""Judges that rule together under one name, and how; when it was closed, and at which place of the ledger."""
+"""Several judges under one name with their rule; when it was closed, and at which place of the ledger."""
 
 requests = Table(
     "public_requests",
@@ -210,9 +211,22 @@ requests = Table(
 )
 """Cases that somebody wants to be judged again.
 
-`spec` is how the judge is called, `trial` which trial of the case the ruling will be, both from when it is begun;
-`beat` is when whoever runs it last said that they still do.
+`spec` is the judge's spec and `trial` the number of the new trial, both set at the start; `beat` is the last sign of
+life of the process that runs it.
 """
 
-CATALOGUE = (names, items, tags, cases, meetings, compared, dirty, verdicts, shown, counts, state, boards)
+CATALOGUE = (
+    names,
+    items,
+    tags,
+    cases,
+    meetings,
+    compared_contestants,
+    unflagged_meetings,
+    verdicts,
+    shown_contestants,
+    counts,
+    state,
+    boards,
+)
 ALL = (*CATALOGUE, panels, requests)

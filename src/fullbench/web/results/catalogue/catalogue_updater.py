@@ -1,4 +1,8 @@
-"""Keeping the public side up to date while the app runs: a thread that fills the catalogue and computes boards."""
+"""Background thread that keeps the public pages up to date: catalogue, boards, judge cards, prepared pages.
+
+Boards are computed outside of requests, one study after another. The home page and its leaderboards are rendered in
+advance because their charts take seconds.
+"""
 
 from __future__ import annotations
 
@@ -17,239 +21,239 @@ from fullbench.core.digests import digest
 from fullbench.core.note import Note
 from fullbench.core.verdict import PEOPLE
 from fullbench.errors import UserError
-from fullbench.ledger.judge_replacements import Succession, successions
+from fullbench.ledger.judge_replacements import JudgeReplacement, load_replacements
 from fullbench.ledger.ledger import Ledger
+from fullbench.ledger.read_queries import stream_narrow_rows
 from fullbench.studies import ledger_columns
 from fullbench.web import live_events
-from fullbench.web.database import reading, writing
+from fullbench.web.database import read_transaction, write_transaction
 from fullbench.web.results import hidden_cases
 from fullbench.web.results.boards import board_store, board_tables, judge_cards, judge_replacement_notes
-from fullbench.web.results.boards.board_store import Linked
+from fullbench.web.results.boards.board_store import LinkedTable
 from fullbench.web.results.catalogue import catalogue_tables, fill_catalogue, panel_verdicts
 from fullbench.web.results.catalogue.disagreement import is_panel, is_person
-from fullbench.web.results.catalogue.row_helpers import get_state, set_state, studies
+from fullbench.web.results.catalogue.row_helpers import get_state, set_state, study_ids_by_name
 from fullbench.web.results.pages.page_contents import Views
 from fullbench.web.results.site import ledger_edition
 
-# Boards computed anew when verdicts came: outside of any request, one study after the other.
 
-
-def refresh(engine: Engine, ledger: Ledger, *, going: Callable[[], bool] = lambda: True) -> int:
-    """Compute the boards of which verdicts came, drop those that are gone; say how many were computed.
-
-    `going` is asked before each; False ends it early.
-    """
-    failed, succeeded, pilots = ledger.failed(), successions(ledger), _pilots(engine, ledger)
-    with reading(engine) as connection:
-        wanted = _stamps(connection, failed, pilots, succeeded)
-        known = board_store.computed_stamps(connection)
-        there = studies(connection)
-    computed = 0
-    for place, study in enumerate(there):
+def refresh_boards(engine: Engine, ledger: Ledger, *, should_continue: Callable[[], bool] = lambda: True) -> int:
+    """Recompute boards with new verdicts and drop obsolete ones. Return the number computed."""
+    failed_calls, replacements, pilot_votes = (
+        ledger.failed_call_counts(),
+        load_replacements(ledger),
+        _pilot_votes(engine, ledger),
+    )
+    with read_transaction(engine) as connection:
+        current_stamps = _board_stamps(connection, failed_calls, pilot_votes, replacements)
+        stored_stamps = board_store.computed_stamps(connection)
+        study_ids = study_ids_by_name(connection)
+    computed_count = 0
+    for place, study in enumerate(study_ids):
         due = [
             subject
-            for subject in wanted
-            if subject[0] == study and known.get(board_store.board_name(*subject)) != wanted[subject]
+            for subject in current_stamps
+            if subject[0] == study and stored_stamps.get(board_store.board_name(*subject)) != current_stamps[subject]
         ]
-        if not due or not going():
+        if not due or not should_continue():
             continue
-        columns = ledger_columns.columns(ledger, study=study)
-        named = {view.name for view in ledger.views()}
-        with reading(engine) as connection:
-            tags = board_store.item_tags(connection, there[study])
+        columns = ledger_columns.load_columns(ledger, study=study)
+        panel_names = {view.name for view in ledger.views()}
+        with read_transaction(engine) as connection:
+            tags = board_store.item_tags(connection, study_ids[study])
         for _, judge, criterion in due:
-            if not going():
+            if not should_continue():
                 break
-            if is_panel(judge) and judge not in named:
-                with reading(engine) as connection:
-                    source, times = panel_verdicts.columns(connection, study, judge), None
+            if is_panel(judge) and judge not in panel_names:
+                with read_transaction(engine) as connection:
+                    source, times = panel_verdicts.panel_columns(connection, study, judge), None
             else:
-                source, times = (
-                    columns,
-                    board_tables.Times.of(ledger.narrow("case_key", "at", judge=judge, study=study)),
-                )
+                with ledger.reader() as reader:
+                    time_rows = stream_narrow_rows(reader, ("case_key", "at"), judge, study)
+                    source, times = columns, board_tables.VerdictTimes.from_rows(time_rows)
             subject = board_tables.Subject(study, judge, criterion, study if place else "")
-            board = board_tables.compute(source, subject, tags, times)
+            board = board_tables.compute_board(source, subject, tags, times)
             note = ledger_columns.pilot_note(ledger, study) if is_person(judge) else None
             if note is not None:
-                board = replace(board, tables=[_with_note(linked, note) for linked in board.tables])
-            if any(each.study == study and judge in {each.old, each.new} for each in succeeded):
-                board = judge_replacement_notes.seamed(board, ledger, subject.link)
-            board_store.keep_board(engine, board, wanted[study, judge, criterion])
-            computed += 1
-    gone = set(known) - {board_store.board_name(*subject) for subject in wanted}
-    if gone and going():
-        with fill_catalogue.sole(engine) as connection:
-            board_store.drop_boards(connection, gone)
-    return computed
+                board = replace(board, tables=[_with_note(linked_table, note) for linked_table in board.tables])
+            if any(
+                replacement.study == study and judge in {replacement.old, replacement.new}
+                for replacement in replacements
+            ):
+                board = judge_replacement_notes.with_replacement_notes(board, ledger, subject.link)
+            board_store.store_board(engine, board, current_stamps[study, judge, criterion])
+            computed_count += 1
+    dropped_names = set(stored_stamps) - {board_store.board_name(*subject) for subject in current_stamps}
+    if dropped_names and should_continue():
+        with fill_catalogue.exclusive_transaction(engine) as connection:
+            board_store.drop_boards(connection, dropped_names)
+    return computed_count
 
 
-def _pilots(engine: Engine, ledger: Ledger) -> dict[str, int]:
-    """How many votes of pilots each study has. A pass over all verdicts tells: it is taken only when one may be new."""
-    with reading(engine) as connection:
-        place, members, noted = (get_state(connection, name) for name in ("place", "members", "pilots"))
-        there = list(studies(connection))
-    if noted:
-        before = orjson.loads(noted)
-        known = before["members"] == members and before["votes"].keys() == set(there)
-        if known and (before["place"] == place or not ledger.pilots_since(int(before["place"]))):
-            return dict(before["votes"])
-    votes = {study: ledger.pilot_votes(study) for study in there}
-    with fill_catalogue.sole(engine) as connection:
+def _pilot_votes(engine: Engine, ledger: Ledger) -> dict[str, int]:
+    """Counting reads all verdicts, so it runs only if needed."""
+    with read_transaction(engine) as connection:
+        place, members, stored_text = (get_state(connection, name) for name in ("place", "members", "pilots"))
+        study_names = list(study_ids_by_name(connection))
+    if stored_text:
+        stored_state = orjson.loads(stored_text)
+        is_current = stored_state["members"] == members and stored_state["votes"].keys() == set(study_names)
+        if is_current and (stored_state["place"] == place or not ledger.pilots_since(int(stored_state["place"]))):
+            return dict(stored_state["votes"])
+    votes = {study: ledger.pilot_votes(study) for study in study_names}
+    with fill_catalogue.exclusive_transaction(engine) as connection:
         note = {"place": place or "0", "members": members, "votes": votes}
         set_state(connection, "pilots", orjson.dumps(note).decode())
     return votes
 
 
-def _with_note(linked: Linked, note: Note) -> Linked:
-    return replace(linked, table=replace(linked.table, notes=[*linked.table.notes, note]))
+def _with_note(linked_table: LinkedTable, note: Note) -> LinkedTable:
+    return replace(linked_table, table=replace(linked_table.table, notes=[*linked_table.table.notes, note]))
 
 
-def _stamps(
+def _board_stamps(
     connection: Connection,
-    failed: Mapping[str, int],
-    pilots: Mapping[str, int],
-    succeeded: Sequence[Succession],
+    failed_calls: Mapping[str, int],
+    pilot_votes: Mapping[str, int],
+    replacements: Sequence[JudgeReplacement],
 ) -> dict[tuple[str, str, str], str]:
-    """What the board of each study, judge and criterion would be computed from: equal texts, equal boards.
+    """Return a digest of the inputs of each board: equal stamps mean equal boards.
 
-    `pilots` counts the votes of pilots in each study, which people's boards say that they leave out; `succeeded` are
-    the successions of judges, whose boards show the seam.
+    `pilot_votes` are counted because people's boards mention the votes they leave out. `replacements` are shown on the
+    boards of both judges.
     """
     c, s = catalogue_tables.counts.c, catalogue_tables.state.c
-    judged = hidden_cases.stamp(connection)
-    tagged = connection.execute(select(func.count()).select_from(catalogue_tables.tags)).scalar_one()
-    turned = [
+    campaign_stamps = hidden_cases.open_campaign_stamps(connection)
+    tag_count = connection.execute(select(func.count()).select_from(catalogue_tables.tags)).scalar_one()
+    panel_states = [
         row.value for row in connection.execute(select(s.value).where(s.name.startswith("panel ")).order_by(s.name))
     ]
-    counted = {
+    totals = {
         (study, judge, criterion): (int(count), last)
-        for study, judge, criterion, count, last in connection.execute(board_store.headed(func.max(c.last)))
+        for study, judge, criterion, count, last in connection.execute(board_store.heading_query(func.max(c.last)))
     }
 
-    def beside(study: str, judge: str, criterion: str) -> object:
-        """What stands on a board beside the judge's own verdicts: people's votes, on people's own board every judge."""
+    def compared_totals(study: str, judge: str, criterion: str) -> object:
         if is_person(judge):
-            return sorted((*key, *value) for key, value in counted.items() if (key[0], key[2]) == (study, criterion))
-        return counted.get((study, PEOPLE, criterion))
+            return sorted((*key, *value) for key, value in totals.items() if (key[0], key[2]) == (study, criterion))
+        return totals.get((study, PEOPLE, criterion))
 
     return {
-        key: hidden_cases.sealed(
+        key: hidden_cases.stamp_with_campaigns(
             digest(
                 [
-                    *own,
-                    tagged,
-                    turned if is_panel(key[1]) else [],
-                    beside(*key),
-                    *([failed[key[1]]] if key[1] in failed else []),
-                    *([{"pilot": pilots[key[0]]}] if is_person(key[1]) and pilots.get(key[0]) else []),
-                    *judge_replacement_notes.behind(key, succeeded, counted),
+                    *judge_totals,
+                    tag_count,
+                    panel_states if is_panel(key[1]) else [],
+                    compared_totals(*key),
+                    *([failed_calls[key[1]]] if key[1] in failed_calls else []),
+                    *([{"pilot": pilot_votes[key[0]]}] if is_person(key[1]) and pilot_votes.get(key[0]) else []),
+                    *judge_replacement_notes.replacement_inputs(key, replacements, totals),
                 ]
             )[:16],
-            judged,
+            campaign_stamps,
         )
-        for key, own in counted.items()
+        for key, judge_totals in totals.items()
     }
 
 
-# Pages made before somebody asks: the first page and the leaderboards that it leads to, whose charts take seconds.
-
-MOST = 24
-"""So many leaderboards are made ahead; the others when they are asked for."""
-CALM = 10.0
-"""Seconds after a start in which none are: whoever started the server looks at it then, and waits for other pages."""
-REST = 20
-"""After pages were made, none are for so many times as long as it took: verdicts that trickle in change all of them."""
+MAX_PREPARED_BOARDS = 24
+"""Leaderboards rendered in advance; the others are rendered on request."""
+CALM_SECONDS = 10.0
+"""Seconds after a start without rendering in advance: the person who started the server waits for other pages."""
+REST_FACTOR = 20
+"""After rendering, pause for this many times as long as it took: a trickle of verdicts changes all pages."""
 
 
-class Ahead:
-    """Makes pages in English when figures changed, and once after a start and its calm."""
+class PagePreparer:
+    """Renders English pages in advance when numbers changed, and once after the start."""
 
-    def __init__(self, engine: Engine, views: Callable[[], Views], *, calm: float = CALM) -> None:
+    def __init__(self, engine: Engine, views: Callable[[], Views], *, calm: float = CALM_SECONDS) -> None:
         self._engine, self._views = engine, views
-        self._made: dict[str, str] = {}
+        self._prepared_stamps: dict[str, str] = {}
         self._until = time.monotonic() + calm
 
-    def make(self, going: Callable[[], bool]) -> None:
-        """Make what is new; `going` is asked before each page."""
-        begun = time.monotonic()
-        if begun < self._until or not going():
+    def prepare_pages(self, should_continue: Callable[[], bool]) -> None:
+        """Render changed pages. `should_continue` is called before each page."""
+        started_at = time.monotonic()
+        if started_at < self._until or not should_continue():
             return
-        with reading(self._engine) as connection:
-            stamps = board_store.stamps(connection)
-            if stamps == self._made:
+        with read_transaction(self._engine) as connection:
+            stamps = board_store.stamps_by_name(connection)
+            if stamps == self._prepared_stamps:
                 return
-            before, self._made = self._made, stamps
-            first = next(iter(studies(connection)), "")
+            earlier_stamps, self._prepared_stamps = self._prepared_stamps, stamps
+            first_study = next(iter(study_ids_by_name(connection)), "")
             self._views().home(connection, "en")
-            listed = [heading.name for heading in board_store.headings(connection, first) if heading.name in stamps]
-        for name in listed[:MOST]:
-            if going() and before.get(name) != stamps[name]:
-                with reading(self._engine) as connection:
+            board_names = [
+                heading.name
+                for heading in board_store.board_headings(connection, first_study)
+                if heading.name in stamps
+            ]
+        for name in board_names[:MAX_PREPARED_BOARDS]:
+            if should_continue() and earlier_stamps.get(name) != stamps[name]:
+                with read_transaction(self._engine) as connection:
                     self._views().board(connection, name, "en")
-        self._until = time.monotonic() + REST * (time.monotonic() - begun)
+        self._until = time.monotonic() + REST_FACTOR * (time.monotonic() - started_at)
 
 
 log = logging.getLogger("fullbench.web.results")
-PAUSE = 2.0
+PAUSE_SECONDS = 2.0
 TOPIC = "public/boards"
-"""Where open pages hear that the numbers moved."""
+"""Topic for open pages: the numbers changed."""
 
 
-def update(
-    engine: Engine, ledger: Ledger, *, study: str | None = None, going: Callable[[], bool] = lambda: True
+def update_catalogue(
+    engine: Engine, ledger: Ledger, *, study: str | None = None, should_continue: Callable[[], bool] = lambda: True
 ) -> int:
-    """Bring catalogue, boards and cards, which take longest, up to date, of one study or of all; say how many verdicts
-    came."""
-    filled = fill_catalogue.fill(engine, ledger, study=study, going=going)
-    if panel_verdicts.derive(engine, ledger, going=going):
-        while going() and not fill_catalogue.settle(engine):
+    """Update catalogue, boards and cards of one study or of all. Return the number of new verdicts."""
+    fill_result = fill_catalogue.fill_from_ledger(engine, ledger, study=study, should_continue=should_continue)
+    if panel_verdicts.update_panel_verdicts(engine, ledger, should_continue=should_continue):
+        while should_continue() and not fill_catalogue.settle_flags(engine):
             pass
-    if going() and refresh(engine, ledger, going=going):
-        _announce(engine)
-    if going() and judge_cards.refresh(engine, ledger, going=going):
-        _announce(engine)
-    if going():
-        fill_catalogue.whole(engine)
-    if going() and not filled.verdicts:
-        ledger_edition.note(engine, ledger)
-    return filled.verdicts
+    if should_continue() and refresh_boards(engine, ledger, should_continue=should_continue):
+        _announce_boards(engine)
+    if should_continue() and judge_cards.refresh_cards(engine, ledger, should_continue=should_continue):
+        _announce_boards(engine)
+    if should_continue():
+        fill_catalogue.mark_complete(engine)
+    # The edition's digest reads the whole ledger, so it waits until no verdicts arrive.
+    if should_continue() and not fill_result.verdicts:
+        ledger_edition.store_edition(engine, ledger)
+    return fill_result.verdicts
 
 
-def _announce(engine: Engine) -> None:
-    with writing(engine) as connection:
-        live_events.publish(connection, TOPIC)
+def _announce_boards(engine: Engine) -> None:
+    with write_transaction(engine) as connection:
+        live_events.publish_event(connection, TOPIC)
 
 
 class _Updater:
-    """The thread that looks every `pause` seconds whether verdicts came."""
-
-    def __init__(self, engine: Engine, ledger: Ledger, pause: float, ahead: Ahead) -> None:
-        self._engine, self._ledger, self._pause, self._ahead = engine, ledger, pause, ahead
-        self._ended = threading.Event()
+    def __init__(self, engine: Engine, ledger: Ledger, pause: float, page_preparer: PagePreparer) -> None:
+        self._engine, self._ledger, self._pause, self._page_preparer = engine, ledger, pause, page_preparer
+        self._stop_event = threading.Event()
         self._thread = threading.Thread(target=self._run, name="fullbench-updater", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """End it; what it is in the middle of is done again next time."""
-        self._ended.set()
+        self._stop_event.set()
         self._thread.join(timeout=60)
 
-    def _going(self) -> bool:
-        return not self._ended.is_set()
+    def _should_continue(self) -> bool:
+        return not self._stop_event.is_set()
 
     def _run(self) -> None:
-        while not self._ended.is_set():
+        while not self._stop_event.is_set():
             try:
-                update(self._engine, self._ledger, going=self._going)
+                update_catalogue(self._engine, self._ledger, should_continue=self._should_continue)
             except (UserError, SQLAlchemyError) as error:
                 log.warning("the public side could not be brought up to date: %s", error)
-            self._make_ahead()
-            self._ended.wait(self._pause)
+            self._prepare_pages()
+            self._stop_event.wait(self._pause)
 
-    def _make_ahead(self) -> None:
+    def _prepare_pages(self) -> None:
         try:
-            self._ahead.make(self._going)
+            self._page_preparer.prepare_pages(self._should_continue)
         except Exception as error:  # noqa: BLE001 (a chart that cannot be drawn must not end the updates)
             log.warning("a page could not be made ahead: %s", error)
 
@@ -259,19 +263,19 @@ _lock = threading.Lock()
 
 
 @contextmanager
-def keeping_up(
-    engine: Engine, ledger: Ledger | None, views: Callable[[], Views], *, pause: float = PAUSE
+def keep_updated(
+    engine: Engine, ledger: Ledger | None, views: Callable[[], Views], *, pause: float = PAUSE_SECONDS
 ) -> Iterator[None]:
-    """While the block runs, a thread keeps the public side up to date; one for each database, however often begun.
+    """Run the updater thread while the block runs; at most one for each database.
 
-    It has ended when any of the blocks ends, so that the database can be let go of.
+    The thread ends when any of the blocks ends, so that the database can be closed.
     """
     if ledger is None:
         yield
         return
     with _lock:
         if engine not in _running:
-            _running[engine] = _Updater(engine, ledger, pause, Ahead(engine, views))
+            _running[engine] = _Updater(engine, ledger, pause, PagePreparer(engine, views))
     try:
         yield
     finally:

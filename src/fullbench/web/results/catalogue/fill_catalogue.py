@@ -1,7 +1,7 @@
-"""Filling the catalogue from the ledger: in the order of entry, a batch a transaction, resumable, while runs write.
+"""Fill the catalogue from the ledger in order of entry: one transaction per batch, resumable, during runs.
 
-A batch is there wholly or not at all, with the place in the ledger up to which it goes. One filler works at a time,
-whatever the number of server processes; the others find nothing to do.
+A batch is stored completely or not at all, together with its last place in the ledger. Only one process fills at a
+time; the others then find nothing to do.
 """
 
 from __future__ import annotations
@@ -18,22 +18,30 @@ from sqlalchemy import Connection, Engine, bindparam, delete, func, select, text
 
 from fullbench.errors import InputError
 from fullbench.ledger.ledger import Ledger
-from fullbench.web.database import reading, writing
+from fullbench.web.database import read_transaction, write_transaction
 from fullbench.web.results.catalogue import catalogue_tables, disagreement, flag_counts, full_text_search
-from fullbench.web.results.catalogue.case_cache import KnownCases
+from fullbench.web.results.catalogue.case_cache import CaseCache
 from fullbench.web.results.catalogue.insert_verdicts import Batch
-from fullbench.web.results.catalogue.rater_pseudonyms import any_named
-from fullbench.web.results.catalogue.row_helpers import chunks, get_state, many, set_state, version
+from fullbench.web.results.catalogue.rater_pseudonyms import has_account_names
+from fullbench.web.results.catalogue.row_helpers import (
+    catalogue_version,
+    execute_many,
+    get_state,
+    set_state,
+    split_into_chunks,
+)
 from fullbench.web.results.catalogue.verdict_flags import FLAGS
 from fullbench.web.words import key
 
-BATCH = 4_000
-MANY = 10_000
-"""After so many new verdicts PostgreSQL is told to look at the tables again, for its plans."""
-SAID = 20_000
-"""After so many new verdicts the log says how far it is."""
-LOCK = 0x6675_6C6C
-ANOTHER = key("Another server fills this site's database from another ledger; give each its own --data or --database.")
+BATCH_SIZE = 4_000
+ANALYZE_AFTER = 10_000
+"""After this many new verdicts PostgreSQL analyses the tables again, for its plans."""
+LOG_INTERVAL = 20_000
+"""After this many new verdicts the progress is logged."""
+LOCK = 0x6675_6C6C  # PostgreSQL advisory lock, held by the process that fills
+OTHER_LEDGER_ERROR = key(
+    "Another server fills this site's database from another ledger; give each its own --data or --database."
+)
 _FLAGGING = (
     update(catalogue_tables.verdicts)
     .where(catalogue_tables.verdicts.c.id == bindparam("of"))
@@ -43,187 +51,198 @@ log = logging.getLogger("fullbench.web.results")
 
 
 @dataclass(frozen=True, slots=True)
-class Filled:
-    """What one call brought: so many verdicts, up to this version of the catalogue."""
+class FillResult:
+    """Number of verdicts added by one call, and the new version of the catalogue."""
 
     verdicts: int
     version: int
 
 
-def fill(
+def fill_from_ledger(
     engine: Engine,
     ledger: Ledger,
     *,
-    batch: int = BATCH,
-    most: int | None = None,
+    batch: int = BATCH_SIZE,
+    max_verdicts: int | None = None,
     study: str | None = None,
-    going: Callable[[], bool] = lambda: True,
-) -> Filled:
-    """Bring the catalogue up to date with the ledger; stop early after `most` verdicts, or when not `going`.
+    should_continue: Callable[[], bool] = lambda: True,
+) -> FillResult:
+    """Bring the catalogue up to date with the ledger.
 
-    With `study`, nothing of other studies enters. A catalogue that was filled from another ledger is refused: `bind`
-    empties it first.
+    Stop early after `max_verdicts`, or when `should_continue` returns False. With `study`, insert only that study.
+    Raise if the catalogue was filled from another ledger; `bind_ledger` empties it.
     """
-    with reading(engine) as connection:
-        bound = get_state(connection, "ledger")
+    with read_transaction(engine) as connection:
+        bound_ledger = get_state(connection, "ledger")
         place = int(get_state(connection, "place") or 0)
-        aliased = int(get_state(connection, "aliased") or 0)
-        named = any_named(connection)
-    names_changed = place and (named or ledger.aliased() != aliased)
-    if bound is None:
-        bind(engine, ledger.identity)
-    elif bound != ledger.identity:
-        raise InputError(ANOTHER)
-    elif place and not ledger.since(place - 1, 1):
+        stored_alias_number = int(get_state(connection, "aliased") or 0)
+        shows_account_names = has_account_names(connection)
+    names_changed = place and (shows_account_names or ledger.last_alias_place() != stored_alias_number)
+    if bound_ledger is None:
+        bind_ledger(engine, ledger.identity)
+    elif bound_ledger != ledger.identity:
+        raise InputError(OTHER_LEDGER_ERROR)
+    elif place and not ledger.verdicts_since(place - 1, 1):
         log.warning("the ledger has lost verdicts that the catalogue has; the catalogue is filled again")
-        forget(engine)
-        bind(engine, ledger.identity)
+        empty_catalogue(engine)
+        bind_ledger(engine, ledger.identity)
     elif names_changed:
         log.info("names changed; the catalogue is filled again")
-        forget(engine)
-        bind(engine, ledger.identity)
-    with sole(engine) as connection:
-        Batch(connection).set_aside(ledger)
-        flag_counts.begin(connection)
-    _, aside = ledger.superseded(-1)
-    added, known = 0, KnownCases()
-    while going():
-        with sole(engine) as connection:
-            count, full = Batch(connection, study, aside, known).take(ledger, batch)
-        added += count
-        if added // SAID > (added - count) // SAID:
-            with reading(engine) as connection:
-                now = progress(connection, ledger)
-            log.info("read in %s verdicts, %d %% of the ledger", f"{added:,}", now.percent)
-        if not full or (most is not None and added >= most):
+        empty_catalogue(engine)
+        bind_ledger(engine, ledger.identity)
+    with exclusive_transaction(engine) as connection:
+        Batch(connection).drop_superseded(ledger)
+        flag_counts.ensure_counts(connection)
+    _, superseded_cases = ledger.superseded_cases(-1)
+    added_count, case_cache = 0, CaseCache()
+    while should_continue():
+        with exclusive_transaction(engine) as connection:
+            count, is_full = Batch(connection, study, superseded_cases, case_cache).take(ledger, batch)
+        added_count += count
+        if added_count // LOG_INTERVAL > (added_count - count) // LOG_INTERVAL:
+            with read_transaction(engine) as connection:
+                current_progress = fill_progress(connection, ledger)
+            log.info("read in %s verdicts, %d %% of the ledger", f"{added_count:,}", current_progress.percent)
+        if not is_full or (max_verdicts is not None and added_count >= max_verdicts):
             break
-    while going() and not settle(engine):
+    while should_continue() and not settle_flags(engine):
         pass
-    if added >= MANY and engine.dialect.name == "postgresql":
-        with writing(engine) as connection:
+    if added_count >= ANALYZE_AFTER and engine.dialect.name == "postgresql":
+        with write_transaction(engine) as connection:
             connection.execute(text("ANALYZE"))
-    with reading(engine) as connection:
-        return Filled(added, version(connection))
+    with read_transaction(engine) as connection:
+        return FillResult(added_count, catalogue_version(connection))
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far the ledger has been read in: up to which of its verdicts, and whether all was once read and computed."""
+    """Progress of filling: last place read, last place of the ledger, and whether all was read and computed once."""
 
     place: int
     last: int
-    whole: bool
+    is_complete: bool
 
     @property
     def percent(self) -> int:
-        """Rounded down, so that 100 is the end."""
+        """Return the percentage, rounded down so that 100 means complete."""
         return 100 if self.place >= self.last else 100 * self.place // self.last
 
 
-def progress(connection: Connection, ledger: Ledger) -> Progress:
-    """How far filling has come."""
+def fill_progress(connection: Connection, ledger: Ledger) -> Progress:
+    """Return the progress of filling."""
     place = int(get_state(connection, "place") or 0)
     return Progress(place, ledger.last_place(), get_state(connection, "whole") is not None)
 
 
-def whole(engine: Engine) -> None:
-    """Note that everything was read in and computed once: from now on the site is ready, also while more comes."""
-    with reading(engine) as connection:
-        noted = get_state(connection, "whole") is not None
-    if not noted:
-        with sole(engine) as connection:
+def mark_complete(engine: Engine) -> None:
+    """Record that everything was read and computed once. The site then stays ready while more verdicts arrive."""
+    with read_transaction(engine) as connection:
+        is_complete = get_state(connection, "whole") is not None
+    if not is_complete:
+        with exclusive_transaction(engine) as connection:
             set_state(connection, "whole", 1)
 
 
 @contextmanager
-def sole(engine: Engine) -> Iterator[Connection]:
-    """A transaction that no second filler is in."""
-    with writing(engine) as connection:
-        turn(connection)
+def exclusive_transaction(engine: Engine) -> Iterator[Connection]:
+    """Open a write transaction that excludes other processes that fill the catalogue."""
+    with write_transaction(engine) as connection:
+        wait_for_turn(connection)
         yield connection
 
 
-def turn(connection: Connection) -> None:
-    """Wait until no filler is at work, and keep others waiting until this transaction ends."""
+def wait_for_turn(connection: Connection) -> None:
+    """Wait until no other process fills the catalogue, and lock it until this transaction ends."""
     if connection.dialect.name == "postgresql":
         connection.execute(select(func.pg_advisory_xact_lock(LOCK)))
 
 
-def forget(engine: Engine) -> None:
-    """Empty the catalogue, so that it is filled anew."""
-    with sole(engine) as connection:
-        _empty(connection)
+def empty_catalogue(engine: Engine) -> None:
+    """Empty the catalogue, so that it is filled again."""
+    with exclusive_transaction(engine) as connection:
+        _delete_all_rows(connection)
 
 
-def _empty(connection: Connection) -> None:
-    full_text_search.clear(connection)
+def _delete_all_rows(connection: Connection) -> None:
+    full_text_search.clear_index(connection)
     for table in catalogue_tables.CATALOGUE:
         connection.execute(delete(table))
 
 
-def bind(engine: Engine, identity: str) -> None:
-    """Let the catalogue belong to one ledger (empty: to none); what it holds of another one is thrown away."""
-    with sole(engine) as connection:
-        bound = get_state(connection, "ledger")
-        if bound == identity:
+def bind_ledger(engine: Engine, identity: str) -> None:
+    """Bind the catalogue to one ledger (empty: to none). Content of another ledger is deleted."""
+    with exclusive_transaction(engine) as connection:
+        bound_ledger = get_state(connection, "ledger")
+        if bound_ledger == identity:
             return
-        if bound:
+        if bound_ledger:
             log.warning("the catalogue held another ledger; it was emptied and is filled again from this one")
-            _empty(connection)
+            _delete_all_rows(connection)
         set_state(connection, "ledger", identity)
 
 
-def settle(engine: Engine) -> bool:
-    """Set the flags of some meetings to which verdicts came; True when none is left."""
-    with sole(engine) as connection:
-        waiting = list(connection.execute(select(catalogue_tables.dirty.c.meeting_id).limit(BATCH)).scalars())
-        if not waiting:
+def settle_flags(engine: Engine) -> bool:
+    """Set the flags of some meetings with new verdicts. Return True if none is left."""
+    with exclusive_transaction(engine) as connection:
+        waiting_meetings = list(
+            connection.execute(select(catalogue_tables.unflagged_meetings.c.meeting_id).limit(BATCH_SIZE)).scalars()
+        )
+        if not waiting_meetings:
             return True
-        for chunk in chunks(waiting):
-            _flag(connection, chunk)
-            connection.execute(delete(catalogue_tables.dirty).where(catalogue_tables.dirty.c.meeting_id.in_(chunk)))
-        set_state(connection, "version", version(connection) + 1)
-        return len(waiting) < BATCH
+        for chunk in split_into_chunks(waiting_meetings):
+            _flag_meetings(connection, chunk)
+            connection.execute(
+                delete(catalogue_tables.unflagged_meetings).where(
+                    catalogue_tables.unflagged_meetings.c.meeting_id.in_(chunk)
+                )
+            )
+        set_state(connection, "version", catalogue_version(connection) + 1)
+        return len(waiting_meetings) < BATCH_SIZE
 
 
-def _flag(connection: Connection, meetings: Sequence[int]) -> None:
-    known = {id_: (kind, name) for id_, kind, name in connection.execute(select(catalogue_tables.names))}
+def _flag_meetings(connection: Connection, meetings: Sequence[int]) -> None:
+    names_by_id = {id_: (kind, name) for id_, kind, name in connection.execute(select(catalogue_tables.names))}
     v = catalogue_tables.verdicts.c
     flags = [v[name] for name in FLAGS]
     columns = (v.study_id, v.meeting_id, v.id, v.judge_id, v.trial, v.rater_id, v.shown, v.marks, v.ballot_id, *flags)
-    grouped: dict[int, list[disagreement.Ruling]] = {}
+    verdicts_by_meeting: dict[int, list[disagreement.CatalogueVerdict]] = {}
     specs: dict[int, str] = {}
-    before: dict[int, tuple[int, ...]] = {}
-    whose: dict[int, tuple[int, int]] = {}
+    earlier_flags: dict[int, tuple[int, ...]] = {}
+    study_and_judge: dict[int, tuple[int, int]] = {}
     numbers = cache(lambda text: tuple(orjson.loads(text)))
     for row in connection.execute(select(*columns).where(v.meeting_id.in_(meetings))):
-        study, meeting, id_, judge, trial, rater, shown, marks, spec, *earlier = row
-        parsed = None if marks is None else numbers(marks)
-        name = known[judge][1]
+        study, meeting, id_, judge, trial, rater, shown_json, marks, spec, *flag_values = row
+        parsed_marks = None if marks is None else numbers(marks)
+        name = names_by_id[judge][1]
         person, panel = disagreement.is_person(name), disagreement.is_panel(name)
-        ruling = disagreement.Ruling(id_, judge, person, panel, trial, rater, numbers(shown), parsed)
-        grouped.setdefault(meeting, []).append(ruling)
-        specs[meeting] = known[spec][1]
-        before[id_] = tuple(earlier)
-        whose[id_] = study, judge
-    weighed = {meeting: disagreement.weigh(together, specs[meeting]) for meeting, together in grouped.items()}
-    changed = [
+        verdict = disagreement.CatalogueVerdict(
+            id_, judge, person, panel, trial, rater, numbers(shown_json), parsed_marks
+        )
+        verdicts_by_meeting.setdefault(meeting, []).append(verdict)
+        specs[meeting] = names_by_id[spec][1]
+        earlier_flags[id_] = tuple(flag_values)
+        study_and_judge[id_] = study, judge
+    flags_by_meeting = {
+        meeting: disagreement.compute_flags(verdicts, specs[meeting])
+        for meeting, verdicts in verdicts_by_meeting.items()
+    }
+    changed_rows = [
         {"of": id_} | {f"now_{name}": int(value) for name, value in vars(flags_now).items()}
-        for some in weighed.values()
-        for id_, flags_now in some.items()
-        if tuple(vars(flags_now).values()) != before[id_]
+        for flags_by_id in flags_by_meeting.values()
+        for id_, flags_now in flags_by_id.items()
+        if tuple(vars(flags_now).values()) != earlier_flags[id_]
     ]
-    many(connection, _FLAGGING, changed)
-    more: Counter[tuple[int, int, str]] = Counter()
-    for flagged in changed:
-        for name, was in zip(FLAGS, before[flagged["of"]], strict=True):
-            more[*whose[flagged["of"]], name] += flagged[f"now_{name}"] - was
-    flag_counts.change(connection, more)
+    execute_many(connection, _FLAGGING, changed_rows)
+    count_changes: Counter[tuple[int, int, str]] = Counter()
+    for changed_row in changed_rows:
+        for name, was in zip(FLAGS, earlier_flags[changed_row["of"]], strict=True):
+            count_changes[*study_and_judge[changed_row["of"]], name] += changed_row[f"now_{name}"] - was
+    flag_counts.change_counts(connection, count_changes)
     m = catalogue_tables.meetings.c
     rows = connection.execute(select(m.id, m.doubt).where(m.id.in_(meetings)))
     doubts = [
-        {"of": id_, "doubt": now}
+        {"of": id_, "doubt": new_doubt}
         for id_, was in rows
-        if (now := disagreement.doubt(weighed.get(id_, {}).values())) != was
+        if (new_doubt := disagreement.doubt_score(flags_by_meeting.get(id_, {}).values())) != was
     ]
-    many(connection, text("UPDATE public_meetings SET doubt = :doubt WHERE id = :of"), doubts)
+    execute_many(connection, text("UPDATE public_meetings SET doubt = :doubt WHERE id = :of"), doubts)

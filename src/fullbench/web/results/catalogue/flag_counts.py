@@ -1,6 +1,6 @@
-"""How many verdicts of each study and judge have each flag, kept up as flags are set: no page has to count a million.
+"""Number of verdicts with each flag by study and judge, so that no page counts a million rows.
 
-It lies in the catalogue's state as JSON, by the numbers of study and judge.
+The counts are JSON in the catalogue's state table, by the ids of study and judge. They are updated when flags change.
 """
 
 from __future__ import annotations
@@ -17,45 +17,50 @@ from fullbench.web.results.catalogue.verdict_flags import FLAGS
 STATE = "flag counts"
 Counts = dict[str, dict[str, dict[str, int]]]
 Change = Mapping[tuple[int, int, str], int]
-"""By the numbers of study and judge and the flag, how many more verdicts have it, or fewer."""
+"""Change of the number of verdicts, by study id, judge id and flag."""
 
 
-def begin(connection: Connection) -> None:
-    """Count what a catalogue holds that has no counts yet."""
+def ensure_counts(connection: Connection) -> None:
+    """Count the flags of a catalogue that has no counts yet."""
     if get_state(connection, STATE) is None:
-        change(connection, {})
+        change_counts(connection, {})
 
 
-def change(connection: Connection, more: Change) -> None:
-    """Note that flags changed, in the transaction that changed them."""
+def change_counts(connection: Connection, changes: Change) -> None:
+    """Apply changes of flags to the counts, in the transaction that changed the flags."""
     text = get_state(connection, STATE)
-    counts = _counted(connection) if text is None else _changed(orjson.loads(text), more)
+    counts = _count_flags(connection) if text is None else _apply_changes(orjson.loads(text), changes)
     set_state(connection, STATE, orjson.dumps(counts).decode())
 
 
-def total(connection: Connection, flag: str, study: int | None, judge: int | None) -> int | None:
-    """How many verdicts have a flag, of one study and judge or of all; None where this was never counted."""
+def flag_total(connection: Connection, flag: str, study: int | None, judge: int | None) -> int | None:
+    """Return the number of verdicts with a flag, or None if they were never counted."""
     text = get_state(connection, STATE)
     if text is None:
         return None
     counts: Counts = orjson.loads(text)
     studies = counts.values() if study is None else [counts.get(str(study), {})]
-    judges = (some for by_judge in studies for id_, some in by_judge.items() if judge is None or id_ == str(judge))
-    return sum(some[flag] for some in judges)
+    judges = (
+        judge_counts
+        for by_judge in studies
+        for id_, judge_counts in by_judge.items()
+        if judge is None or id_ == str(judge)
+    )
+    return sum(judge_counts[flag] for judge_counts in judges)
 
 
-def _counted(connection: Connection) -> Counts:
-    """Counted from the verdicts: once, for a catalogue that has no counts yet."""
+def _count_flags(connection: Connection) -> Counts:
+    """Only needed once per catalogue."""
     v = catalogue_tables.verdicts.c
-    asked = select(v.study_id, v.judge_id, *(func.sum(v[name]) for name in FLAGS)).group_by(v.study_id, v.judge_id)
+    query = select(v.study_id, v.judge_id, *(func.sum(v[name]) for name in FLAGS)).group_by(v.study_id, v.judge_id)
     counts: Counts = {}
-    for study, judge, *sums in connection.execute(asked):
+    for study, judge, *sums in connection.execute(query):
         counts.setdefault(str(study), {})[str(judge)] = dict(zip(FLAGS, map(int, sums), strict=True))
     return counts
 
 
-def _changed(counts: Counts, more: Change) -> Counts:
-    for (study, judge, flag), n in more.items():
-        some = counts.setdefault(str(study), {}).setdefault(str(judge), dict.fromkeys(FLAGS, 0))
-        some[flag] += n
+def _apply_changes(counts: Counts, changes: Change) -> Counts:
+    for (study, judge, flag), n in changes.items():
+        judge_counts = counts.setdefault(str(study), {}).setdefault(str(judge), dict.fromkeys(FLAGS, 0))
+        judge_counts[flag] += n
     return counts

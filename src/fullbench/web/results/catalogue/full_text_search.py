@@ -1,9 +1,9 @@
-"""Full-text search that serves Chinese too, the same on SQLite (FTS5) and PostgreSQL (GIN).
+"""Full-text search that supports Chinese, on SQLite (FTS5) and PostgreSQL (GIN).
 
-Neither database cuts Chinese into words, so we cut ourselves: a run of CJK characters becomes its pairs of neighbours
-and its last character, anything else its words, and where the two touch, a pair of both. A query asks for all of its
-pieces; one lone character asks for the pairs that begin with it. The index itself, `public_search`, is made with the
-table of verdicts (`tables`).
+Neither database splits Chinese into words, so this module does. A run of CJK characters becomes its pairs of neighbours
+and its last character. Other text becomes words. A word and a run that touch become one more pair. A query matches if
+all its pieces occur. A single CJK character matches the pairs that start with it. The index `public_search` is created
+together with the table of verdicts (`catalogue_tables`).
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from operator import add as add_texts
 from sqlalchemy import ColumnElement, Connection, FromClause, Integer, Text, cast, column, literal, select, table, text
 from sqlalchemy.dialects.postgresql import TSQUERY
 
-from fullbench.web.results.catalogue.row_helpers import many
+from fullbench.web.results.catalogue.row_helpers import execute_many
 
 _CJK = (
     "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 )
 _RUNS = re.compile(f"([{_CJK}]+)|([^\\W_{_CJK}]+)")
 _WORDS = re.compile("[^\\W_]+")
-_LONGEST = 64
-MOST = 16
-"""How many pieces of a query count."""
-NEAR = 50
-"""Ids so far from each other at most are asked for in one query."""
+_MAX_PIECE_LENGTH = 64
+MAX_QUERY_PIECES = 16
+"""Further pieces of a query are ignored."""
+MAX_ID_GAP = 50
+"""Ids at most this far apart are looked up in one query."""
 _ADDING = {
     "sqlite": text("INSERT INTO public_search (rowid, words) VALUES (:id, :words)"),
     "postgresql": text(
@@ -36,14 +36,14 @@ _ADDING = {
 }
 
 
-def pieces(words: str) -> dict[str, None]:
-    """The pieces of a text, each once, in order.
+def text_pieces(words: str) -> dict[str, None]:
+    """Split a text into distinct pieces, in order.
 
-    >>> list(pieces("The Moon, 月亮大3号"))
+    >>> list(text_pieces("The Moon, 月亮大3号"))
     ['the', 'moon', '月亮', '亮大', '大', '大3', '3', '3号', '号']
     """
     distinct: dict[str, None] = {}
-    for pair, word, run in _cut(words):
+    for pair, word, run in _split_runs(words):
         if pair:
             distinct[pair] = None
         if word:
@@ -54,81 +54,85 @@ def pieces(words: str) -> dict[str, None]:
     return distinct
 
 
-def asked(query: str) -> list[tuple[str, bool]]:
-    """The pieces that a query asks for, and whether each is only the beginning of one.
+def query_pieces(query: str) -> list[tuple[str, bool]]:
+    """Split a query into pieces, each with True if it is only a prefix.
 
-    >>> asked("地球 moon"), asked("球")
+    >>> query_pieces("地球 moon"), query_pieces("球")
     ([('地球', False), ('moon', False)], [('球', True)])
     """
     distinct: dict[tuple[str, bool], None] = {}
-    for pair, word, run in _cut(query):
+    for pair, word, run in _split_runs(query):
         for piece in (pair, word, *map(add_texts, run, run[1:])):
             if piece:
                 distinct[piece, False] = None
         if len(run) == 1:
             distinct[run, True] = None
-    return list(distinct)[:MOST]
+    return list(distinct)[:MAX_QUERY_PIECES]
 
 
-def _cut(words: str) -> Iterator[tuple[str, str, str]]:
-    """Words and runs of CJK characters in order, the other of the two empty; before it, the pair of what touches.
-
-    Where a run and a word touch, as in 第3张, the two that touch are a pair as well.
-    """
-    if words.isascii():  # most rulings are: many times quicker than the rest
+def _split_runs(words: str) -> Iterator[tuple[str, str, str]]:
+    """Yield (pair, word, CJK run); word or run is empty. `pair` joins it to a part that it touches, as in 第3张."""
+    if words.isascii():  # true for most verdicts, and many times faster
         for word in _WORDS.findall(words.casefold()):
-            yield "", word[:_LONGEST], ""
+            yield "", word[:_MAX_PIECE_LENGTH], ""
         return
     tail, end = "", -1
     for match in _RUNS.finditer(unicodedata.normalize("NFKC", words).casefold()):
         run, word = match.groups("")
-        pair = tail + (word or run[0])[:_LONGEST] if match.start() == end else ""
-        yield pair, word[:_LONGEST], run
-        tail, end = (word or run[-1])[:_LONGEST], match.end()
+        pair = tail + (word or run[0])[:_MAX_PIECE_LENGTH] if match.start() == end else ""
+        yield pair, word[:_MAX_PIECE_LENGTH], run
+        tail, end = (word or run[-1])[:_MAX_PIECE_LENGTH], match.end()
 
 
-def add(connection: Connection, documents: Iterable[tuple[int, str]]) -> None:
-    """Index documents: the id of a verdict, and its pieces with blanks between them."""
-    many(connection, _ADDING[connection.dialect.name], [{"id": id_, "words": words} for id_, words in documents])
+def add_documents(connection: Connection, documents: Iterable[tuple[int, str]]) -> None:
+    """Index documents: the id of a verdict, and its pieces separated by spaces."""
+    execute_many(
+        connection, _ADDING[connection.dialect.name], [{"id": id_, "words": words} for id_, words in documents]
+    )
 
 
-def clear(connection: Connection) -> None:
-    """Forget all documents."""
+def clear_index(connection: Connection) -> None:
+    """Remove all documents."""
     if connection.dialect.name == "sqlite":
+        # A contentless FTS5 table does not support DELETE.
         connection.execute(text("INSERT INTO public_search (public_search) VALUES ('delete-all')"))
     else:
         connection.execute(text("DELETE FROM public_search"))
 
 
-def among(connection: Connection, query: str, ids: Iterable[int]) -> set[int]:
-    """Those of some verdicts that have all pieces of a query."""
-    hits = matching(connection.dialect.name, query)
+def matching_verdicts(connection: Connection, query: str, ids: Iterable[int]) -> set[int]:
+    """Return those of the given verdicts that contain all pieces of a query."""
+    hits = match_condition(connection.dialect.name, query)
     if hits is None:
         return set()
     index, id_, match = hits
-    asked, wanted = select(id_).select_from(index).where(match), sorted(ids)
+    hits_query, sorted_ids = select(id_).select_from(index).where(match), sorted(ids)
     if connection.dialect.name != "sqlite":
-        return set(connection.execute(asked.where(id_.in_(wanted))).scalars())
-    # FTS5 looks each id up on its own, which takes longer than to read on: near ones are asked for together.
-    starts = [place for place, one in enumerate(wanted) if not place or one - wanted[place - 1] > NEAR]
-    found: set[int] = set()
-    for start, end in zip(starts, (*starts[1:], len(wanted)), strict=True):
-        found.update(connection.execute(asked.where(id_.between(wanted[start], wanted[end - 1]))).scalars())
-    return found.intersection(wanted)
+        return set(connection.execute(hits_query.where(id_.in_(sorted_ids))).scalars())
+    # FTS5 looks up each id separately, which is slower than reading a range. So near ids are queried together.
+    starts = [
+        place
+        for place, verdict_id in enumerate(sorted_ids)
+        if not place or verdict_id - sorted_ids[place - 1] > MAX_ID_GAP
+    ]
+    hit_ids: set[int] = set()
+    for start, end in zip(starts, (*starts[1:], len(sorted_ids)), strict=True):
+        hit_ids.update(
+            connection.execute(hits_query.where(id_.between(sorted_ids[start], sorted_ids[end - 1]))).scalars()
+        )
+    return hit_ids.intersection(sorted_ids)
 
 
-def matching(dialect: str, query: str) -> tuple[FromClause, ColumnElement[int], ColumnElement[bool]] | None:
-    """The index as a table, its column of verdicts' ids, and the condition that all pieces of the query are there.
-
-    None where a query holds nothing to ask for.
-    """
-    wanted = asked(query)
-    if not wanted:
+def match_condition(dialect: str, query: str) -> tuple[FromClause, ColumnElement[int], ColumnElement[bool]] | None:
+    """Return the index table, its id column, and the match condition of a query. None if it has no pieces."""
+    searched_pieces = query_pieces(query)
+    if not searched_pieces:
         return None
+    # Pieces contain only letters and digits, so they need no escaping inside quotes.
     if dialect == "sqlite":
-        words = " AND ".join(f'"{piece}"*' if begins else f'"{piece}"' for piece, begins in wanted)
+        words = " AND ".join(f'"{piece}"*' if is_prefix else f'"{piece}"' for piece, is_prefix in searched_pieces)
         index = table("public_search", column("rowid", Integer), column("public_search", Text))
         return index, index.c.rowid, index.c.public_search.op("MATCH", is_comparison=True)(words)
-    words = " & ".join(f"'{piece}':*" if begins else f"'{piece}'" for piece, begins in wanted)
+    words = " & ".join(f"'{piece}':*" if is_prefix else f"'{piece}'" for piece, is_prefix in searched_pieces)
     index = table("public_search", column("id", Integer), column("words", Text))
     return index, index.c.id, index.c.words.op("@@", is_comparison=True)(cast(literal(words), TSQUERY))

@@ -1,4 +1,4 @@
-"""One batch of verdicts on their way into the catalogue."""
+"""Insert one batch of verdicts into the catalogue, with its cases, items, meetings, counts and search words."""
 
 from __future__ import annotations
 
@@ -10,34 +10,34 @@ from typing import Any
 import orjson
 from sqlalchemy import Connection, delete, select
 
-from fullbench.analysis.agreement.judges_with_people import shape
+from fullbench.analysis.agreement.judges_with_people import verdict_shape
 from fullbench.core.case import Case
 from fullbench.core.digests import digest
 from fullbench.core.verdict import FAULTS, PILOT, Verdict
 from fullbench.ledger.ledger import Ledger
-from fullbench.web.accounts.users import pseudonyms, unnamed_tags
-from fullbench.web.database import insert_here
+from fullbench.web.accounts.users import load_pseudonyms, pseudonymize_tags
+from fullbench.web.database import dialect_insert
 from fullbench.web.results.catalogue import catalogue_tables, flag_counts, full_text_search
-from fullbench.web.results.catalogue.case_cache import KnownCase, KnownCases
-from fullbench.web.results.catalogue.rater_pseudonyms import unnamed
+from fullbench.web.results.catalogue.case_cache import CachedCase, CaseCache
+from fullbench.web.results.catalogue.rater_pseudonyms import with_pseudonym
 from fullbench.web.results.catalogue.row_helpers import (
     Row,
-    chunks,
+    assign_ids,
+    catalogue_version,
+    execute_many,
     get_state,
     insert_all,
-    known,
-    many,
     name_ids,
     next_id,
-    put,
     set_state,
-    studies,
-    version,
+    split_into_chunks,
+    study_ids_by_name,
+    upsert_rows,
 )
 from fullbench.web.results.catalogue.verdict_flags import FLAGS
 
-TITLE = 300
-Once = tuple[str, str, int, str, int]
+MAX_TITLE_LENGTH = 300
+VerdictIdentity = tuple[str, str, int, str, int]
 """Case, judge, trial, rater and revision of a verdict."""
 SHAPES = ("scores", "pairs", "rankings")
 _NO_FLAGS = dict.fromkeys(FLAGS, 0)
@@ -45,290 +45,320 @@ _NO_FLAGS = dict.fromkeys(FLAGS, 0)
 
 @dataclass
 class Batch:
-    """One batch of verdicts on their way into the catalogue."""
+    """One batch of verdicts to insert into the catalogue."""
 
     connection: Connection
-    only: str | None = None
-    """The one study whose verdicts enter; None: of every study."""
-    aside: Mapping[str, set[str]] = field(default_factory=dict)
-    """By study, cases on contents that later ones took the place of."""
-    known: KnownCases = field(default_factory=KnownCases)
-    """What earlier batches of the same filler brought."""
+    only_study: str | None = None
+    """Only verdicts of this study are inserted; None: of every study."""
+    superseded_cases: Mapping[str, set[str]] = field(default_factory=dict)
+    """By study, cases on contents that later ones replaced."""
+    case_cache: CaseCache = field(default_factory=CaseCache)
+    """Cases of earlier batches of the same fill."""
     study: int = 0
 
     def take(self, ledger: Ledger, limit: int) -> tuple[int, bool]:
-        """Read the next batch from the ledger: how many verdicts are new, and whether there may be more."""
-        count, more = self._joined(ledger, limit)
+        """Insert the next batch of the ledger. Return the number of new verdicts, and True if there may be more."""
+        count, has_more = self._enter_joined_cases(ledger, limit)
         place = int(get_state(self.connection, "place") or 0)
         if not place:
-            set_state(self.connection, "aliased", ledger.aliased())
-        known_accounts = pseudonyms(self.connection)
-        batch = [(number, unnamed(verdict, known_accounts)) for number, verdict in ledger.since(place, limit)]
+            # `fill_from_ledger` refills the catalogue if aliases are added after this place.
+            set_state(self.connection, "aliased", ledger.last_alias_place())
+        known_accounts = load_pseudonyms(self.connection)
+        batch = [
+            (number, with_pseudonym(verdict, known_accounts)) for number, verdict in ledger.verdicts_since(place, limit)
+        ]
         if not batch:
-            return count, more
+            return count, has_more
         by_study = _by_study(ledger, batch)
-        by_study = by_study if self.only is None else {self.only: by_study.get(self.only, [])}
-        self.known.check(self.connection)
-        unknown = {
+        by_study = by_study if self.only_study is None else {self.only_study: by_study.get(self.only_study, [])}
+        self.case_cache.check(self.connection)
+        uncached_keys = {
             verdict.case
-            for study, entered in by_study.items()
-            for verdict in entered
-            if (study, verdict.case) not in self.known.cases
+            for study, verdicts in by_study.items()
+            for verdict in verdicts
+            if (study, verdict.case) not in self.case_cache.cases
         }
-        cases = {case.key: case for case in ledger.cases(unknown)}
-        places = {_once(verdict): number for number, verdict in reversed(batch)}
-        for study, entered in by_study.items():
-            count += self.enter(study, entered, cases, places)
+        cases = {case.key: case for case in ledger.cases(uncached_keys)}
+        ledger_places = {_verdict_identity(verdict): number for number, verdict in reversed(batch)}
+        for study, verdicts in by_study.items():
+            count += self.enter(study, verdicts, cases, ledger_places)
         set_state(self.connection, "place", batch[-1][0])
-        return count, more or len(batch) == limit
+        return count, has_more or len(batch) == limit
 
-    def set_aside(self, ledger: Ledger) -> None:
-        """Take away what was ruled on contents that later ones took the place of, as every figure leaves it out."""
-        moment, changed = ledger.superseded(int(get_state(self.connection, "revised") or 0))
-        if not changed:
+    def drop_superseded(self, ledger: Ledger) -> None:
+        """Delete verdicts on contents that were replaced later. The analysis leaves them out too."""
+        moment, superseded_cases = ledger.superseded_cases(int(get_state(self.connection, "revised") or 0))
+        if not superseded_cases:
             return
-        numbers = studies(self.connection)
-        for study in changed.keys() & numbers.keys():
-            for chunk in chunks(sorted(changed[study])):
-                self._drop(numbers[study], chunk)
+        numbers = study_ids_by_name(self.connection)
+        for study in superseded_cases.keys() & numbers.keys():
+            for chunk in split_into_chunks(sorted(superseded_cases[study])):
+                self._drop_cases(numbers[study], chunk)
         set_state(self.connection, "revised", moment)
-        set_state(self.connection, "version", version(self.connection) + 1)
+        set_state(self.connection, "version", catalogue_version(self.connection) + 1)
 
-    def _drop(self, study: int, keys: Sequence[str]) -> None:
-        """Take away cases of a study with their verdicts, and items of which no case is left."""
+    def _drop_cases(self, study: int, keys: Sequence[str]) -> None:
+        """Also delete items without remaining cases."""
         c, v, i = catalogue_tables.cases.c, catalogue_tables.verdicts.c, catalogue_tables.items.c
         cases = list(self.connection.execute(select(c.id).where(c.study_id == study, c.key.in_(keys))).scalars())
         rows = list(self.connection.execute(select(v.id, v.meeting_id).where(v.case_id.in_(cases))))
-        self._take_away([row.id for row in rows])
+        self._delete_verdicts([row.id for row in rows])
         self.connection.execute(delete(catalogue_tables.cases).where(c.id.in_(cases)))
-        left = select(c.item_id).where(c.study_id == study)
-        bare = list(self.connection.execute(select(i.id).where(i.study_id == study, i.id.not_in(left))).scalars())
-        for chunk in chunks(bare):
+        remaining_items = select(c.item_id).where(c.study_id == study)
+        orphan_items = list(
+            self.connection.execute(select(i.id).where(i.study_id == study, i.id.not_in(remaining_items))).scalars()
+        )
+        for chunk in split_into_chunks(orphan_items):
             self.connection.execute(delete(catalogue_tables.tags).where(catalogue_tables.tags.c.item_id.in_(chunk)))
             self.connection.execute(delete(catalogue_tables.items).where(i.id.in_(chunk)))
         meetings = {row.meeting_id for row in rows}
-        put(
+        upsert_rows(
             self.connection,
-            catalogue_tables.dirty,
+            catalogue_tables.unflagged_meetings,
             [{"meeting_id": id_} for id_ in meetings],
             ["meeting_id"],
             ["meeting_id"],
         )
 
-    def _joined(self, ledger: Ledger, limit: int) -> tuple[int, bool]:
-        """Cases that became members of a study bring it the verdicts on them that the catalogue has in other studies;
-        verdicts that it has not will come with all their studies."""
+    def _enter_joined_cases(self, ledger: Ledger, limit: int) -> tuple[int, bool]:
+        """Copy stored verdicts of cases that joined a study. Other verdicts come later with all their studies."""
         place = int(get_state(self.connection, "members") or 0)
         members = ledger.members_since(place, limit)
         if not members:
             return 0, False
-        last, full = members[-1][0], len(members) == limit
-        members = [member for member in members if self.only in {None, member[1]}]
+        last, is_full = members[-1][0], len(members) == limit
+        members = [member for member in members if self.only_study in {None, member[1]}]
         c = catalogue_tables.cases.c
         keys: set[str] = set()
-        for chunk in chunks({key for _, _, key in members}):
+        for chunk in split_into_chunks({key for _, _, key in members}):
             keys.update(self.connection.execute(select(c.key).where(c.key.in_(chunk))).scalars())
         count = 0
         for study in dict.fromkeys(study for _, study, _ in members):
-            wanted = {key for _, name, key in members if name == study and key in keys}
-            if wanted:
-                cases = {case.key: case for case in ledger.cases(wanted)}
-                known_accounts = pseudonyms(self.connection)
-                entered = [unnamed(verdict, known_accounts) for verdict in ledger.verdicts(cases=wanted)]
-                count += self.enter(study, entered, cases)
+            case_keys = {key for _, name, key in members if name == study and key in keys}
+            if case_keys:
+                cases = {case.key: case for case in ledger.cases(case_keys)}
+                known_accounts = load_pseudonyms(self.connection)
+                verdicts = [with_pseudonym(verdict, known_accounts) for verdict in ledger.verdicts(cases=case_keys)]
+                count += self.enter(study, verdicts, cases)
         set_state(self.connection, "members", last)
-        return count, full
+        return count, is_full
 
     def enter(
         self,
         study: str,
-        entered: Sequence[Verdict],
-        heard: Mapping[str, Case],
-        places: Mapping[Once, int] | None = None,
+        verdicts: Sequence[Verdict],
+        cases_by_key: Mapping[str, Case],
+        ledger_places: Mapping[VerdictIdentity, int] | None = None,
     ) -> int:
-        """Put verdicts of a study into the catalogue; those that are there already are left out, those that take the
-        place of an earlier revision replace it, votes of pilots stay out. `places` are the ledger's."""
-        connection, known = self.connection, self.known.cases
-        aside = self.aside.get(study, set())
-        entered = [verdict for verdict in entered if verdict.case not in aside and not verdict.rater.startswith(PILOT)]
-        self.known.check(connection)
-        self._name(study, entered)
-        learnt, fresh = self._learn(study, entered, heard)
-        entered = self._unknown(study, entered, fresh)
-        if entered:
-            self._insert(study, entered, places or {})
-            set_state(connection, "version", version(connection) + 1)
-        for key in learnt - heard.keys():  # the ledger may have such a case later
-            del known[study, key]
-        self.known.left(version(connection))
-        return len(entered)
+        """Insert verdicts of a study and return the number of new ones.
 
-    def _insert(self, study: str, entered: Sequence[Verdict], places: Mapping[Once, int]) -> None:
-        connection, known = self.connection, self.known.cases
-        cases = [known[study, verdict.case] for verdict in entered]
-        put(
+        Stored verdicts are skipped, newer revisions replace older ones, and votes of pilots are left out.
+        `ledger_places` has the place of each verdict in the ledger.
+        """
+        connection, cached_cases = self.connection, self.case_cache.cases
+        superseded_keys = self.superseded_cases.get(study, set())
+        verdicts = [
+            verdict
+            for verdict in verdicts
+            if verdict.case not in superseded_keys and not verdict.rater.startswith(PILOT)
+        ]
+        self.case_cache.check(connection)
+        self._assign_names(study, verdicts)
+        new_keys, new_case_ids = self._cache_new_cases(study, verdicts, cases_by_key)
+        verdicts = self._select_new_verdicts(study, verdicts, new_case_ids)
+        if verdicts:
+            self._insert(study, verdicts, ledger_places or {})
+            set_state(connection, "version", catalogue_version(connection) + 1)
+        for key in new_keys - cases_by_key.keys():  # not cached: the ledger may get the case's content later
+            del cached_cases[study, key]
+        self.case_cache.remember_version(catalogue_version(connection))
+        return len(verdicts)
+
+    def _insert(self, study: str, verdicts: Sequence[Verdict], ledger_places: Mapping[VerdictIdentity, int]) -> None:
+        connection, cached_cases = self.connection, self.case_cache.cases
+        cases = [cached_cases[study, verdict.case] for verdict in verdicts]
+        upsert_rows(
             connection,
-            catalogue_tables.dirty,
+            catalogue_tables.unflagged_meetings,
             [{"meeting_id": id_} for id_ in dict.fromkeys(case.meeting for case in cases)],
             ["meeting_id"],
             ["meeting_id"],
         )
-        # The words of a verdict that a revision took away stay in the search: its id must not come back.
+        # Words of a deleted verdict stay in the search index, so its id must never be used again.
         start = max(next_id(connection, catalogue_tables.verdicts), int(get_state(connection, "next verdict") or 0))
-        set_state(connection, "next verdict", start + len(entered))
+        set_state(connection, "next verdict", start + len(verdicts))
         rows = [
-            self._row(id_, verdict, case, places.get(_once(verdict)))
-            for id_, (verdict, case) in enumerate(zip(entered, cases, strict=True), start)
+            self._verdict_row(id_, verdict, case, ledger_places.get(_verdict_identity(verdict)))
+            for id_, (verdict, case) in enumerate(zip(verdicts, cases, strict=True), start)
         ]
         insert_all(connection, catalogue_tables.verdicts, rows)
-        shown = [
-            {"contestant_id": who, "judge_id": row["judge_id"], "verdict_id": row["id"]}
+        shown_rows = [
+            {"contestant_id": contestant_id, "judge_id": row["judge_id"], "verdict_id": row["id"]}
             for row, case in zip(rows, cases, strict=True)
-            for who in case.contestants
+            for contestant_id in case.contestants
         ]
-        insert_all(connection, catalogue_tables.shown, shown)
-        self._count([(row, case.contestants) for row, case in zip(rows, cases, strict=True)], 1)
+        insert_all(connection, catalogue_tables.shown_contestants, shown_rows)
+        self._count_rows([(row, case.contestants) for row, case in zip(rows, cases, strict=True)], 1)
         words = (
-            " ".join((case.words, *full_text_search.pieces(verdict.text)))
-            for verdict, case in zip(entered, cases, strict=True)
+            " ".join((case.words, *full_text_search.text_pieces(verdict.text)))
+            for verdict, case in zip(verdicts, cases, strict=True)
         )
-        full_text_search.add(connection, enumerate(words, start))
+        full_text_search.add_documents(connection, enumerate(words, start))
 
-    def _learn(self, study: str, entered: Sequence[Verdict], heard: Mapping[str, Case]) -> tuple[set[str], set[int]]:
-        """Learn of the cases that are not known yet, and bring those that the catalogue lacks into it, with items and
-        meetings: the keys of the former, the ids of the latter."""
-        first: dict[str, Verdict] = {}
-        for verdict in entered:
-            if (study, verdict.case) not in self.known.cases:
-                first.setdefault(verdict.case, verdict)
-        items = self._items(first.values(), heard)
-        cases, fresh = self._cases(first.values(), items)
-        keys = {case: meeting_key(study, verdict) for case, verdict in first.items()}
-        meetings, lacking = known(self.connection, catalogue_tables.meetings, "key", keys.values())
-        brought = {keys[case]: verdict for case, verdict in first.items() if keys[case] in lacking}
-        self._meetings(brought, meetings, items)
-        names = self.known.names
-        for key, verdict in first.items():
-            shown = [names["contestant", name] for name in verdict.contestants]
-            self.known.cases[study, key] = KnownCase(
+    def _cache_new_cases(
+        self, study: str, verdicts: Sequence[Verdict], cases_by_key: Mapping[str, Case]
+    ) -> tuple[set[str], set[int]]:
+        """Return the keys new to the cache and the ids new to the catalogue."""
+        first_verdicts: dict[str, Verdict] = {}
+        for verdict in verdicts:
+            if (study, verdict.case) not in self.case_cache.cases:
+                first_verdicts.setdefault(verdict.case, verdict)
+        items = self._item_ids(first_verdicts.values(), cases_by_key)
+        cases, new_case_ids = self._case_ids(first_verdicts.values(), items)
+        keys = {case: meeting_key(study, verdict) for case, verdict in first_verdicts.items()}
+        meetings, missing_meetings = assign_ids(self.connection, catalogue_tables.meetings, "key", keys.values())
+        new_meetings = {
+            keys[case]: verdict for case, verdict in first_verdicts.items() if keys[case] in missing_meetings
+        }
+        self._insert_meetings(new_meetings, meetings, items)
+        names = self.case_cache.names
+        for key, verdict in first_verdicts.items():
+            contestant_ids = [names["contestant", name] for name in verdict.contestants]
+            self.case_cache.cases[study, key] = CachedCase(
                 cases[key],
                 items[verdict.item],
                 meetings[keys[key]],
                 names["ballot", verdict.ballot],
                 names["criterion", verdict.criterion],
                 shape_code(verdict),
-                orjson.dumps(shown).decode(),
+                orjson.dumps(contestant_ids).decode(),
                 orjson.dumps(verdict.samples).decode() if any(verdict.samples) else "",
-                tuple(set(shown)),
-                _words(verdict.item, heard.get(key)),
+                tuple(set(contestant_ids)),
+                _case_words(verdict.item, cases_by_key.get(key)),
             )
-        return set(first), fresh
+        return set(first_verdicts), new_case_ids
 
-    def _meetings(self, fresh: Mapping[str, Verdict], ids: Mapping[str, int], items: Mapping[str, int]) -> None:
-        """Enter meetings by one verdict of each."""
+    def _insert_meetings(
+        self, verdicts_by_key: Mapping[str, Verdict], ids: Mapping[str, int], items: Mapping[str, int]
+    ) -> None:
+        """Each meeting is described by one of its verdicts."""
         rows = [
             {"id": ids[key], "key": key, "study_id": self.study, "item_id": items[verdict.item], "doubt": 0}
-            for key, verdict in fresh.items()
+            for key, verdict in verdicts_by_key.items()
         ]
         insert_all(self.connection, catalogue_tables.meetings, rows)
-        compared = [
-            {"contestant_id": self.known.names["contestant", name], "meeting_id": ids[key]}
-            for key, verdict in fresh.items()
+        contestant_rows = [
+            {"contestant_id": self.case_cache.names["contestant", name], "meeting_id": ids[key]}
+            for key, verdict in verdicts_by_key.items()
             for name in set(verdict.contestants)
         ]
-        insert_all(self.connection, catalogue_tables.compared, compared)
+        insert_all(self.connection, catalogue_tables.compared_contestants, contestant_rows)
 
-    def _name(self, study: str, entered: Sequence[Verdict]) -> None:
-        wanted = {("study", study)}
-        wanted |= {("judge", name) for name in {verdict.judge for verdict in entered}}
-        wanted |= {("rater", name) for name in {verdict.rater for verdict in entered}}
-        wanted |= {("ballot", name) for name in {verdict.ballot for verdict in entered}}
-        wanted |= {("criterion", name) for name in {verdict.criterion for verdict in entered}}
-        shown = {verdict.contestants for verdict in entered}
-        wanted |= {("contestant", name) for names in shown for name in names}
-        if not wanted <= self.known.names.keys():
-            self.known.names = name_ids(self.connection, wanted)
-        self.study = self.known.names["study", study]
+    def _assign_names(self, study: str, verdicts: Sequence[Verdict]) -> None:
+        name_keys = {("study", study)}
+        name_keys |= {("judge", name) for name in {verdict.judge for verdict in verdicts}}
+        name_keys |= {("rater", name) for name in {verdict.rater for verdict in verdicts}}
+        name_keys |= {("ballot", name) for name in {verdict.ballot for verdict in verdicts}}
+        name_keys |= {("criterion", name) for name in {verdict.criterion for verdict in verdicts}}
+        contestant_groups = {verdict.contestants for verdict in verdicts}
+        name_keys |= {("contestant", name) for names in contestant_groups for name in names}
+        if not name_keys <= self.case_cache.names.keys():
+            self.case_cache.names = name_ids(self.connection, name_keys)
+        self.study = self.case_cache.names["study", study]
 
-    def _items(self, entered: Collection[Verdict], heard: Mapping[str, Case]) -> dict[str, int]:
-        """The items' ids. A case that is heard of for the first time brings its item's question and tags."""
-        names = dict.fromkeys(verdict.item for verdict in entered)
+    def _item_ids(self, verdicts: Collection[Verdict], cases_by_key: Mapping[str, Case]) -> dict[str, int]:
+        names = dict.fromkeys(verdict.item for verdict in verdicts)
         places = {name: place_of(self.study, name) for name in names}
-        by_place, fresh = known(self.connection, catalogue_tables.items, "place", places.values())
+        by_place, new_places = assign_ids(self.connection, catalogue_tables.items, "place", places.values())
         ids = {name: by_place[place] for name, place in places.items()}
-        cases = {verdict.case for verdict in entered}
-        told_of = {case.item.id: case.item for case in heard.values() if case.key in cases}
-        bare = {"study_id": self.study, "title": ""}
+        cases = {verdict.case for verdict in verdicts}
+        items_by_id = {case.item.id: case.item for case in cases_by_key.values() if case.key in cases}
+        empty_fields = {"study_id": self.study, "title": ""}
         rows = [
-            {"id": ids[name], "place": place, "name": name} | bare for name, place in places.items() if place in fresh
+            {"id": ids[name], "place": place, "name": name} | empty_fields
+            for name, place in places.items()
+            if place in new_places
         ]
         insert_all(self.connection, catalogue_tables.items, rows)
-        titled = [
-            {"id": ids[name], "place": places[name], "name": name} | bare | {"title": item.question[:TITLE]}
-            for name, item in told_of.items()
+        titled_rows = [
+            {"id": ids[name], "place": places[name], "name": name}
+            | empty_fields
+            | {"title": item.question[:MAX_TITLE_LENGTH]}
+            for name, item in items_by_id.items()
         ]
-        put(self.connection, catalogue_tables.items, titled, ["id"], ["title"])
-        accounts = pseudonyms(self.connection)
+        upsert_rows(self.connection, catalogue_tables.items, titled_rows, ["id"], ["title"])
+        accounts = load_pseudonyms(self.connection)
         tags = [
             {"item_id": ids[name], "name": tag[:200], "value": value[:1000]}
-            for name, item in told_of.items()
-            for tag, value in unnamed_tags(item.tags, accounts).items()
+            for name, item in items_by_id.items()
+            for tag, value in pseudonymize_tags(item.tags, accounts).items()
         ]
-        put(self.connection, catalogue_tables.tags, tags, ["item_id", "name"], ["value"])
+        upsert_rows(self.connection, catalogue_tables.tags, tags, ["item_id", "name"], ["value"])
         return ids
 
-    def _cases(self, entered: Collection[Verdict], items: Mapping[str, int]) -> tuple[dict[str, int], set[int]]:
-        """The cases' ids, and those that are new."""
-        places = {verdict.case: place_of(self.study, verdict.case) for verdict in entered}
-        by_place, fresh = known(self.connection, catalogue_tables.cases, "place", places.values())
+    def _case_ids(self, verdicts: Collection[Verdict], items: Mapping[str, int]) -> tuple[dict[str, int], set[int]]:
+        """Return the ids of the cases, and the set of new ids."""
+        places = {verdict.case: place_of(self.study, verdict.case) for verdict in verdicts}
+        by_place, new_places = assign_ids(self.connection, catalogue_tables.cases, "place", places.values())
         ids = {key: by_place[place] for key, place in places.items()}
-        of = {verdict.case: items[verdict.item] for verdict in entered}
+        item_ids = {verdict.case: items[verdict.item] for verdict in verdicts}
         rows = [
-            {"id": ids[key], "place": place, "study_id": self.study, "key": key, "item_id": of[key]}
+            {"id": ids[key], "place": place, "study_id": self.study, "key": key, "item_id": item_ids[key]}
             for key, place in places.items()
-            if place in fresh
+            if place in new_places
         ]
         insert_all(self.connection, catalogue_tables.cases, rows)
-        return ids, {by_place[place] for place in fresh}
+        return ids, {by_place[place] for place in new_places}
 
-    def _unknown(self, study: str, entered: Sequence[Verdict], fresh: Collection[int]) -> list[Verdict]:
-        """The verdicts that are not there yet, of each judge, case, trial and rater the latest revision; an earlier
-        one that is there is taken away. On the cases `fresh` there are none."""
-        v, names = catalogue_tables.verdicts.c, self.known.names
-        cases = {verdict.case: self.known.cases[study, verdict.case].id for verdict in entered}
-        judges = [names["judge", name] for name in {verdict.judge for verdict in entered}]
-        there: dict[tuple[int, ...], tuple[int, int]] = {}
-        for chunk in chunks(set(cases.values()).difference(fresh)):
+    def _select_new_verdicts(
+        self, study: str, verdicts: Sequence[Verdict], new_case_ids: Collection[int]
+    ) -> list[Verdict]:
+        """Return the latest revisions to insert and delete older ones. `new_case_ids` have no stored verdicts."""
+        v, names = catalogue_tables.verdicts.c, self.case_cache.names
+        cases = {verdict.case: self.case_cache.cases[study, verdict.case].id for verdict in verdicts}
+        judges = [names["judge", name] for name in {verdict.judge for verdict in verdicts}]
+        stored_verdicts: dict[tuple[int, ...], tuple[int, int]] = {}
+        for chunk in split_into_chunks(set(cases.values()).difference(new_case_ids)):
             rows = self.connection.execute(
                 select(v.case_id, v.judge_id, v.trial, v.rater_id, v.id, v.revision).where(
                     v.case_id.in_(chunk), v.judge_id.in_(judges)
                 )
             )
-            there.update((tuple(row[:4]), (row[4], row[5])) for row in rows)
+            stored_verdicts.update((tuple(row[:4]), (row[4], row[5])) for row in rows)
         latest: dict[tuple[int, ...], Verdict] = {}
-        for verdict in entered:
+        for verdict in verdicts:
             place = (cases[verdict.case], names["judge", verdict.judge], verdict.trial, names["rater", verdict.rater])
-            before = latest[place].revision if place in latest else there[place][1] if place in there else -1
-            if verdict.revision > before:
+            last_revision = (
+                latest[place].revision
+                if place in latest
+                else stored_verdicts[place][1]
+                if place in stored_verdicts
+                else -1
+            )
+            if verdict.revision > last_revision:
                 latest[place] = verdict
-        self._take_away([there[place][0] for place in latest if place in there])
+        self._delete_verdicts([stored_verdicts[place][0] for place in latest if place in stored_verdicts])
         return list(latest.values())
 
-    def _take_away(self, ids: Iterable[int]) -> None:
-        """Drop verdicts that later revisions take the place of; a search that finds their words shows none of them."""
-        for chunk in chunks(ids):
-            asked = select(catalogue_tables.verdicts).where(catalogue_tables.verdicts.c.id.in_(chunk))
-            gone = [dict(row) for row in self.connection.execute(asked).mappings()]
-            self._count([(row, set(orjson.loads(row["shown"]))) for row in gone], -1)
+    def _delete_verdicts(self, ids: Iterable[int]) -> None:
+        """Their words stay in the search index, but a search shows none of them."""
+        for chunk in split_into_chunks(ids):
+            query = select(catalogue_tables.verdicts).where(catalogue_tables.verdicts.c.id.in_(chunk))
+            deleted_rows = [dict(row) for row in self.connection.execute(query).mappings()]
+            self._count_rows([(row, set(orjson.loads(row["shown"]))) for row in deleted_rows], -1)
             self.connection.execute(delete(catalogue_tables.verdicts).where(catalogue_tables.verdicts.c.id.in_(chunk)))
-            fewer = Counter((row["study_id"], row["judge_id"], name) for row in gone for name in FLAGS if row[name])
-            flag_counts.change(self.connection, {place: -n for place, n in fewer.items()})
+            flag_decreases = Counter(
+                (row["study_id"], row["judge_id"], name) for row in deleted_rows for name in FLAGS if row[name]
+            )
+            flag_counts.change_counts(self.connection, {place: -n for place, n in flag_decreases.items()})
             self.connection.execute(
-                delete(catalogue_tables.shown).where(catalogue_tables.shown.c.verdict_id.in_(chunk))
+                delete(catalogue_tables.shown_contestants).where(
+                    catalogue_tables.shown_contestants.c.verdict_id.in_(chunk)
+                )
             )
 
-    def _row(self, id_: int, verdict: Verdict, case: KnownCase, place: int | None) -> Row:
-        names = self.known.names
+    def _verdict_row(self, id_: int, verdict: Verdict, case: CachedCase, place: int | None) -> Row:
+        names = self.case_cache.names
         return {
             "id": id_,
             "study_id": self.study,
@@ -343,65 +373,66 @@ class Batch:
             "criterion_id": case.criterion,
             "fault": 0 if verdict.fault is None else FAULTS.index(verdict.fault) + 1,
             "shape": case.shape,
-            "shown": case.shown,
-            "samples": case.samples,
+            "shown": case.shown_json,
+            "samples": case.samples_json,
             "marks": None if verdict.marks is None else orjson.dumps(verdict.marks).decode(),
             **_NO_FLAGS,
             "place": place,
         }
 
-    def _count(self, shown: Sequence[tuple[Row, Collection[int]]], sign: int) -> None:
-        """Count rows in, or out again, each with whom it shows."""
+    def _count_rows(self, rows_with_contestants: Sequence[tuple[Row, Collection[int]]], sign: int) -> None:
+        """`sign` is 1 to add rows to the counts or -1 to subtract them, in total and by contestant."""
         counts: Counter[tuple[int, ...]] = Counter()
-        for row, contestants in shown:
+        for row, contestants in rows_with_contestants:
             judge = (row["study_id"], row["judge_id"])
             kind = (row["ballot_id"], row["criterion_id"], row["fault"], row["shape"])
-            for who in (0, *contestants):
-                counts[*judge, who, *kind] += sign
-        last = max((row["id"] for row, _ in shown), default=0)
+            for contestant_id in (0, *contestants):
+                counts[*judge, contestant_id, *kind] += sign
+        last = max((row["id"] for row, _ in rows_with_contestants), default=0)
         keys = ["study_id", "judge_id", "contestant_id", "ballot_id", "criterion_id", "fault", "shape"]
-        insertion = insert_here(self.connection, catalogue_tables.counts)
+        insertion = dialect_insert(self.connection, catalogue_tables.counts)
         change: dict[str, Any] = {"n": catalogue_tables.counts.c.n + insertion.excluded.n}
-        if sign > 0:
+        if sign > 0:  # a deletion does not change which verdict came last
             change["last"] = insertion.excluded.last
-        more = insertion.on_conflict_do_update(index_elements=keys, set_=change)
+        statement = insertion.on_conflict_do_update(index_elements=keys, set_=change)
         names = (*keys, "n", "last")
-        many(self.connection, more, [dict(zip(names, (*key, n, last), strict=True)) for key, n in counts.items()])
+        execute_many(
+            self.connection, statement, [dict(zip(names, (*key, n, last), strict=True)) for key, n in counts.items()]
+        )
 
 
-def _words(item: str, case: Case | None) -> str:
-    """The pieces of what was asked and answered in a case, with blanks between them."""
+def _case_words(item: str, case: Case | None) -> str:
     texts = [item]
     if case is not None:
         texts += [turn.text for turn in case.item.turns]
         texts += [case.item.reference or "", *case.item.captions, *(response.text for response in case.responses)]
-    return " ".join(full_text_search.pieces("\n".join(texts)))
+    return " ".join(full_text_search.text_pieces("\n".join(texts)))
 
 
 def _by_study(ledger: Ledger, batch: Sequence[tuple[int, Verdict]]) -> dict[str, list[Verdict]]:
-    """The verdicts of a batch under every study that they belong to."""
-    belonging = ledger.studies_of([number for number, _ in batch])
+    """A verdict may belong to several studies."""
+    studies_by_number = ledger.studies_of([number for number, _ in batch])
     by_study: dict[str, list[Verdict]] = {}
     for number, verdict in batch:
-        for study in belonging[number]:
+        for study in studies_by_number[number]:
             by_study.setdefault(study, []).append(verdict)
     return by_study
 
 
-def _once(verdict: Verdict) -> Once:
+def _verdict_identity(verdict: Verdict) -> VerdictIdentity:
     return verdict.case, verdict.judge, verdict.trial, verdict.rater, verdict.revision
 
 
 def place_of(study: int, name: str) -> str:
-    """Stands for an item or a case within a study."""
+    """Return the unique key of an item or case within a study."""
     return digest([study, name])
 
 
 def meeting_key(study: str, verdict: Verdict) -> str:
-    """Stands for study, item, criterion, ballot and the set of answers shown."""
-    return digest([study, verdict.item, verdict.criterion, verdict.ballot, sorted(verdict.shown)])
+    """Return the key of a meeting: a digest of study, item, criterion, ballot and the set of answers."""
+    return digest([study, verdict.item, verdict.criterion, verdict.ballot, sorted(verdict.shown_responses)])
 
 
 def shape_code(verdict: Verdict) -> int:
-    """The number under which the catalogue keeps the shape of a ruling."""
-    return SHAPES.index(shape(verdict))
+    """Return the catalogue's number for the shape of a verdict."""
+    return SHAPES.index(verdict_shape(verdict))

@@ -1,6 +1,6 @@
-"""Nobody's account name is on a page of results: a rater who goes by one is shown under the account's random id.
+"""Replace account names of raters by pseudonyms (the account's random id) on all pages of results.
 
-Files of labels may name people; the pages, the API and their copies do not.
+Imported label files may contain names of people. Pages, the API and static copies do not show them.
 """
 
 from __future__ import annotations
@@ -11,42 +11,42 @@ from sqlalchemy import Connection, Engine, insert, select
 
 from fullbench.core.verdict import Verdict
 from fullbench.web.accounts.account_tables import users
-from fullbench.web.accounts.users import Pseudonyms, folded, pseudonyms
-from fullbench.web.database import engine_for, reading, writing
+from fullbench.web.accounts.users import Pseudonyms, fold_name, load_pseudonyms
+from fullbench.web.database import engine_for, read_transaction, write_transaction
 from fullbench.web.results.catalogue import catalogue_tables
 
 
 def accounts_in(database: str) -> Pseudonyms:
-    """The pseudonyms of a site, by its database."""
+    """Load the pseudonyms of a site from its database."""
     engine = engine_for(database)
     try:
-        with reading(engine) as connection:
-            return pseudonyms(connection)
+        with read_transaction(engine) as connection:
+            return load_pseudonyms(connection)
     finally:
         engine.dispose()
 
 
-def lend(engine: Engine, known: Pseudonyms) -> None:
-    """Note a site's pseudonyms in the database of a copy; nobody can sign in by such a row."""
+def copy_pseudonyms(engine: Engine, accounts: Pseudonyms) -> None:
+    """Write a site's pseudonyms to the database of a copy. Nobody can sign in with such a row."""
     rows = [
         {"id": rater, "name": rater, "name_key": name, "role": "viewer", "password": "", "disabled": True, "at": 0.0,
          "rater": rater}
-        for name, rater in known.items()
+        for name, rater in accounts.items()
     ]  # fmt: skip
     if rows:
-        with writing(engine) as connection:
+        with write_transaction(engine) as connection:
             connection.execute(insert(users), rows)
 
 
-def unnamed(verdict: Verdict, known: Pseudonyms) -> Verdict:
-    """The verdict under its rater's pseudonym."""
-    shown = known.get(folded(verdict.rater)) if verdict.rater else None
-    return verdict if shown is None else replace(verdict, rater=shown)
+def with_pseudonym(verdict: Verdict, accounts: Pseudonyms) -> Verdict:
+    """Return the verdict with its rater's pseudonym."""
+    pseudonym = accounts.get(fold_name(verdict.rater)) if verdict.rater else None
+    return verdict if pseudonym is None else replace(verdict, rater=pseudonym)
 
 
-def any_named(connection: Connection) -> bool:
-    """Whether the catalogue shows a rater by an account's name, as one that was filled before the account was made."""
+def has_account_names(connection: Connection) -> bool:
+    """Return True if the catalogue shows an account's name, because it was filled before the account existed."""
     n = catalogue_tables.names.c
-    there = connection.execute(select(n.name).where(n.kind == "rater")).scalars()
-    known = pseudonyms(connection)
-    return any(name and folded(name) in known for name in there)
+    rater_names = connection.execute(select(n.name).where(n.kind == "rater")).scalars()
+    accounts = load_pseudonyms(connection)
+    return any(name and fold_name(name) in accounts for name in rater_names)

@@ -1,4 +1,4 @@
-"""What a verdict of the catalogue is marked with: columns of its table, and what a filter can ask for."""
+"""Flags of a verdict: columns of the catalogue and values of a filter."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from dataclasses import dataclass, fields
 
 @dataclass(frozen=True)
 class Flags:
-    """The marks of one verdict, in the order in which a static copy of the site packs them (`static_site_data`)."""
+    """Flags of one verdict. The order is also the bit order in a static copy (`static_site_data`)."""
 
     split: bool = False
-    """Two judges rule against each other in this meeting."""
+    """Two judges contradict each other in this meeting."""
     swapped: bool = False
-    """The same judge names another winner in another order."""
+    """The same judge has another winner in another order."""
     met: bool = False
-    """People ruled on the same responses..."""
+    """People judged the same responses..."""
     opposed: bool = False
-    """...and against this verdict."""
+    """...and their verdict contradicts this one."""
     both: bool = False
-    """The same judge heard the pair in both orders."""
+    """The same judge judged the pair in both orders."""
     again: bool = False
-    """It heard the case more than once."""
+    """The judge judged the case more than once."""
     decided: bool = False
-    """This verdict names a winner."""
+    """This verdict has a winner."""
     clear: bool = False
-    """People ruled on the same responses, and name a winner."""
+    """People judged the same responses, and their verdict has a winner."""
 
 
 FLAGS = tuple(field.name for field in fields(Flags))

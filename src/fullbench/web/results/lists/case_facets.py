@@ -1,4 +1,4 @@
-"""Ways into the list of cases: what there is to choose, with counts, and a small picture of each."""
+"""Facets of the list of cases: values to filter by, with counts; thumbnails of cases."""
 
 from __future__ import annotations
 
@@ -13,121 +13,126 @@ from fullbench.ledger.ledger import Ledger
 from fullbench.web.results.catalogue import catalogue_tables
 from fullbench.web.results.lists import verdict_list
 from fullbench.web.results.lists.case_list import CaseRow
-from fullbench.web.results.lists.verdict_filters import Filter, Numbered
+from fullbench.web.results.lists.verdict_filters import Filter, ResolvedFilter
 from fullbench.web.results.site.static_site_data import first_picture
 from fullbench.web.words import key
 
-MOST = 100
-"""Up to so many judges, contestants, criteria or ballots are offered by name; the form has them all."""
-AT_ONCE = 8
-"""So many of a group are seen at first."""
-MARKS = {
+MAX_NAMES = 100
+"""Maximum number of judges, contestants, criteria or ballots offered as facets; the form has them all."""
+SHOWN_AT_FIRST = 8
+FLAG_LABELS = {
     "split": key("judges disagree"),
     "opposed": key("against people"),
     "swapped": key("turns with the order"),
     "met": key("people ruled too"),
 }
-NAMED = {
+KIND_TITLES = {
     "judge": key("Judge"),
     "contestant": key("Contestant"),
     "criterion": key("Criterion"),
     "ballot": key("Ballot"),
 }
-Counter = Callable[[Filter], verdict_list.Count]
+Counter = Callable[[Filter], verdict_list.VerdictCount]
 
 
 @dataclass(frozen=True)
 class Facet:
-    """One thing to choose: its words (translated where they are ours), how many verdicts, and where it leads.
+    """One value to filter by: its label, its number of verdicts, and the filter it links to.
 
-    `n` is None where the count is not kept ready: a page does not wait for it. Chosen ones lead back to the list
-    without them.
+    `ours` means that the label is translated. `n` is None if no count is stored, because a page must not wait for it. A
+    chosen facet links to the list without it.
     """
 
     words: str
     n: int | None
     link: Filter
-    chosen: bool
+    is_chosen: bool
     ours: bool = True
 
 
 @dataclass(frozen=True)
-class Group:
-    """Facets of one kind under a title; those beyond `AT_ONCE` that nobody chose are seen when somebody asks."""
+class FacetGroup:
+    """Facets of one kind under a title. Facets beyond `SHOWN_AT_FIRST` are collapsed unless chosen."""
 
     title: str
     facets: Sequence[Facet]
 
     @property
     def first(self) -> Sequence[Facet]:
-        return [facet for place, facet in enumerate(self.facets) if place < AT_ONCE or facet.chosen]
+        return [facet for place, facet in enumerate(self.facets) if place < SHOWN_AT_FIRST or facet.is_chosen]
 
     @property
-    def rest(self) -> Sequence[Facet]:
-        return [facet for facet in self.facets[AT_ONCE:] if not facet.chosen]
+    def more_facets(self) -> Sequence[Facet]:
+        return [facet for facet in self.facets[SHOWN_AT_FIRST:] if not facet.is_chosen]
 
 
-def facets(connection: Connection, wanted: Filter, count: Counter, *, counting: bool = True) -> list[Group]:
-    """What the list can be narrowed to from here, group by group; nothing that no verdict has.
-
-    Without `counting` no facet has a count: what is withheld is not counted with the rest.
-    """
+def build_facets(
+    connection: Connection, verdict_filter: Filter, count: Counter, *, counting: bool = True
+) -> list[FacetGroup]:
+    """Build the facets that narrow a filter. Without `counting` they have no counts, which include hidden verdicts."""
 
     def facet(words: str, name: str, value: str | bool, n: int | None, *, ours: bool = True) -> Facet:
-        chosen = getattr(wanted, name) == value
-        link = _changed(wanted, name, type(value)() if chosen else value)
-        return Facet(words, n if counting else None, link, chosen, ours)
+        is_chosen = getattr(verdict_filter, name) == value
+        link = _with_value(verdict_filter, name, type(value)() if is_chosen else value)
+        return Facet(words, n if counting else None, link, is_chosen, ours)
 
-    def counted(name: str, value: str | bool) -> int | None:
-        narrowed = _changed(wanted, name, value)
-        return count(narrowed).n if narrowed.counted or narrowed.flagged else None
+    def count_facet(name: str, value: str | bool) -> int | None:
+        narrowed_filter = _with_value(verdict_filter, name, value)
+        return count(narrowed_filter).n if narrowed_filter.has_ready_count or narrowed_filter.single_flag else None
 
     groups = [
-        Group(
-            key("What rulings say"), [facet(words, name, True, counted(name, True)) for name, words in MARKS.items()]
+        FacetGroup(
+            key("What rulings say"),
+            [facet(words, name, True, count_facet(name, True)) for name, words in FLAG_LABELS.items()],
         ),
-        Group(key("Fault"), [facet(name, "fault", name, counted("fault", name)) for name in FAULTS]),
+        FacetGroup(key("Fault"), [facet(name, "fault", name, count_facet("fault", name)) for name in FAULTS]),
     ]
-    for kind, title in NAMED.items():
-        names = _names(connection, wanted, kind)
-        if 1 < len(names) <= MOST or getattr(wanted, kind) in names:
-            exact = wanted.without(kind).counted
-            some = [facet(name, kind, name, n if exact else None, ours=False) for name, n in names.items()]
-            groups.append(Group(title, some))
-    shown = [replace(group, facets=[one for one in group.facets if one.n != 0 or one.chosen]) for group in groups]
-    return [group for group in shown if group.facets]
+    for kind, title in KIND_TITLES.items():
+        names = _name_counts(connection, verdict_filter, kind)
+        if 1 < len(names) <= MAX_NAMES or getattr(verdict_filter, kind) in names:
+            exact = verdict_filter.without(kind).has_ready_count
+            kind_facets = [facet(name, kind, name, n if exact else None, ours=False) for name, n in names.items()]
+            groups.append(FacetGroup(title, kind_facets))
+    shown_groups = [
+        replace(
+            group, facets=[group_facet for group_facet in group.facets if group_facet.n != 0 or group_facet.is_chosen]
+        )
+        for group in groups
+    ]
+    return [group for group in shown_groups if group.facets]
 
 
-def _names(connection: Connection, wanted: Filter, kind: str) -> dict[str, int]:
-    """The judges, contestants, criteria or ballots that verdicts have, the commonest first: of those that are asked
-    for, as far as counts know them, and whichever of the kind itself is asked for."""
-    rest = wanted.without(kind)
-    countable = {name: getattr(rest, name) for name in ("study", *NAMED, "fault", "shown")}
-    numbered = Numbered.of(connection, rest if rest.counted else Filter(**countable))
-    if numbered.impossible:
+def _name_counts(connection: Connection, verdict_filter: Filter, kind: str) -> dict[str, int]:
+    """Count as far as stored counts support the filter."""
+    remaining_filter = verdict_filter.without(kind)
+    countable = {name: getattr(remaining_filter, name) for name in ("study", *KIND_TITLES, "fault", "shown")}
+    resolved_filter = ResolvedFilter.from_filter(
+        connection, remaining_filter if remaining_filter.has_ready_count else Filter(**countable)
+    )
+    if resolved_filter.impossible:
         return {}
     c, n = catalogue_tables.counts.c, catalogue_tables.names.c
     total = func.sum(c.n)
     rows = connection.execute(
         select(n.name, total)
         .join(catalogue_tables.names, n.id == c[f"{kind}_id"])
-        .where(numbered.counts(of_contestants=kind == "contestant"))
+        .where(resolved_filter.count_conditions(of_contestants=kind == "contestant"))
         .group_by(n.name)
         .having(total > 0)
         .order_by(total.desc(), n.name)
     )
-    return {name: int(found) for name, found in rows}
+    return {name: int(verdict_count) for name, verdict_count in rows}
 
 
-def _changed(wanted: Filter, name: str, value: str | bool) -> Filter:
+def _with_value(verdict_filter: Filter, name: str, value: str | bool) -> Filter:
     options: dict[str, Any] = {name: value}
-    return replace(wanted, **options)
+    return replace(verdict_filter, **options)
 
 
-def thumbs(ledger: Ledger, rows: Sequence[CaseRow]) -> dict[str, tuple[str, Mapping[str, str]]]:
-    """The first picture of each case in a list, and the tags that say whether it is veiled."""
-    first_ones: dict[str, tuple[str, Mapping[str, str]]] = {}
+def case_thumbnails(ledger: Ledger, rows: Sequence[CaseRow]) -> dict[str, tuple[str, Mapping[str, str]]]:
+    """Return the first picture of each case, and the tags that say whether it is veiled."""
+    thumbnails: dict[str, tuple[str, Mapping[str, str]]] = {}
     for case in ledger.cases([row.case for row in rows]):
         if (first := first_picture(case)) is not None:
-            first_ones[case.key] = first
-    return first_ones
+            thumbnails[case.key] = first
+    return thumbnails

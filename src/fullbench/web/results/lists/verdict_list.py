@@ -1,4 +1,4 @@
-"""Pages of verdicts: filtered, searched, counted, and turned by key, never by offset."""
+"""Pages and counts of verdicts that match a filter or a search. Pages use keyset cursors, never offsets."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from sqlalchemy import ColumnElement, Connection, Select, func, select
 from fullbench.core.verdict import FAULTS
 from fullbench.web.results.catalogue import catalogue_tables, flag_counts, full_text_search
 from fullbench.web.results.catalogue.verdict_flags import FLAGS, Flags
-from fullbench.web.results.lists.verdict_filters import Filter, Numbered
+from fullbench.web.results.lists.verdict_filters import Filter, ResolvedFilter
 
-PAGE = 50
-MOST = 10_000
-"""How far a search is counted."""
+PAGE_SIZE = 50
+MAX_COUNTED_HITS = 10_000
+"""A search is counted up to this many hits."""
 
 
 @dataclass(frozen=True)
-class Shown:
-    """One response of a verdict's case: whose, and the mark it got."""
+class ShownResponse:
+    """One response of a verdict: its contestant and its mark."""
 
     contestant: str
     mark: float | None
@@ -29,7 +29,7 @@ class Shown:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Line(Flags):
+class VerdictLine(Flags):
     """One verdict as a line of the list."""
 
     id: int
@@ -44,38 +44,42 @@ class Line(Flags):
     criterion: str
     trial: int
     fault: str | None
-    shown: Sequence[Shown]
+    responses: Sequence[ShownResponse]
 
 
 @dataclass(frozen=True)
-class Page:
-    """Some lines, newest first, and the ids from which older and newer pages go on."""
+class VerdictListPage:
+    """Lines, newest first, and the ids from which the older and newer page continue."""
 
-    lines: Sequence[Line]
+    lines: Sequence[VerdictLine]
     older: int | None
     newer: int | None
 
 
 @dataclass(frozen=True)
-class Count:
-    """How many verdicts a filter finds; not `exact` where a search finds at least so many."""
+class VerdictCount:
+    """Number of verdicts that match a filter. If not `exact`, a search found at least `n`."""
 
     n: int
     exact: bool = True
 
 
-def page(connection: Connection, wanted: Filter, *, before: int | None = None, after: int | None = None,
-         size: int = PAGE, withheld: Select[Any] | None = None) -> Page:  # fmt: skip
-    """The verdicts that a filter finds: those entered before an id, or the next ones after it, newest first.
-
-    Verdicts on the items `withheld` are not among them, whatever the filter asks for.
-    """
-    numbered = Numbered.of(connection, wanted)
-    if numbered.impossible:
-        return Page((), None, None)
+def find_verdicts(
+    connection: Connection,
+    verdict_filter: Filter,
+    *,
+    before: int | None = None,
+    after: int | None = None,
+    size: int = PAGE_SIZE,
+    withheld_items: Select[Any] | None = None,
+) -> VerdictListPage:
+    """Find matching verdicts before or after an id, newest first, without those on `withheld_items`."""
+    resolved_filter = ResolvedFilter.from_filter(connection, verdict_filter)
+    if resolved_filter.impossible:
+        return VerdictListPage((), None, None)
     v, n, i, c = catalogue_tables.verdicts.c, catalogue_tables.names, catalogue_tables.items.c, catalogue_tables.cases.c
-    ids = _ids(connection, numbered, _Stretch(before, after), size + 1, withheld)
-    more, ids = len(ids) > size, ids[:size]
+    ids = _find_ids(connection, resolved_filter, _IdRange(before, after), size + 1, withheld_items)
+    has_more, ids = len(ids) > size, ids[:size]
     if after is not None:
         ids.reverse()
     columns = (
@@ -91,20 +95,18 @@ def page(connection: Connection, wanted: Filter, *, before: int | None = None, a
         .where(v.id.in_(ids))
         .order_by(v.id.desc())
     ).all()
-    named = ("judge_id", "ballot_id", "criterion_id", "study_id", "rater_id")
-    numbers = {getattr(row, name) for row in rows for name in named}
+    id_columns = ("judge_id", "ballot_id", "criterion_id", "study_id", "rater_id")
+    numbers = {getattr(row, name) for row in rows for name in id_columns}
     numbers |= {number for row in rows for number in orjson.loads(row.shown)}
-    known = {row.id: row.name for row in connection.execute(select(n.c.id, n.c.name).where(n.c.id.in_(numbers)))}
-    lines = [_line(row, known) for row in rows]
-    older = ids[-1] if ids and (more or after is not None) else None
-    newer = ids[0] if ids and (before is not None or (after is not None and more)) else None
-    return Page(lines, older, newer)
+    names_by_id = {row.id: row.name for row in connection.execute(select(n.c.id, n.c.name).where(n.c.id.in_(numbers)))}
+    lines = [_line_from_row(row, names_by_id) for row in rows]
+    older = ids[-1] if ids and (has_more or after is not None) else None
+    newer = ids[0] if ids and (before is not None or (after is not None and has_more)) else None
+    return VerdictListPage(lines, older, newer)
 
 
 @dataclass(frozen=True)
-class _Stretch:
-    """The newest verdicts, those entered before an id, or the next ones after it."""
-
+class _IdRange:
     before: int | None = None
     after: int | None = None
 
@@ -117,154 +119,173 @@ class _Stretch:
         return [column if self.after is not None else column.desc() for column in columns]
 
 
-_ALL = _Stretch()
+_ALL = _IdRange()
 
 
-def _ids(
-    connection: Connection, numbered: Numbered, stretch: _Stretch, most: int, withheld: Select[Any] | None
+def _find_ids(
+    connection: Connection,
+    resolved_filter: ResolvedFilter,
+    id_range: _IdRange,
+    max_ids: int,
+    withheld_items: Select[Any] | None,
 ) -> list[int]:
-    """At most so many ids of a stretch that a filter finds, in the stretch's order."""
-
-    def found(within: int | None) -> list[int]:
-        selected = matching(connection, numbered, within, stretch)
-        if selected is None:
+    def query_ids(within: int | None) -> list[int]:
+        selection = matching_query(connection, resolved_filter, within, id_range)
+        if selection is None:
             return []
-        asked, id_ = selected
-        if withheld is not None:
-            asked = asked.where(id_.not_in(_on(withheld)))
+        query, id_ = selection
+        if withheld_items is not None:
+            query = query.where(id_.not_in(_verdicts_on_items(withheld_items)))
         v = catalogue_tables.verdicts.c
-        walked = (v.judge_id,) if numbered.walked and id_ is v.id else ()
-        ordered = asked.where(*stretch.bounds(id_)).order_by(*stretch.order(*walked, id_))
-        return list(connection.execute(ordered.limit(most)).scalars())
+        judge_columns = (v.judge_id,) if resolved_filter.uses_judge_index and id_ is v.id else ()
+        ordered_query = query.where(*id_range.bounds(id_)).order_by(*id_range.order(*judge_columns, id_))
+        return list(connection.execute(ordered_query.limit(max_ids)).scalars())
 
-    # Asked for the newest hits of a rare word, PostgreSQL walks through all verdicts; asked for the newest thousands,
-    # it looks the word up. Where those do not fill a page, it is asked for all of them.
-    if numbered.filter.q and connection.dialect.name == "postgresql":
-        ids = found(MOST + 1)
-        hits = _hits(connection, numbered, MOST + 1, stretch)
-        if len(ids) == most or hits is None or _counted(connection, hits[0]) <= MOST:
+    # For a few newest hits of a rare word, PostgreSQL scans all verdicts. For the newest thousands it uses the index.
+    # Query all hits only if those do not fill a page.
+    if resolved_filter.filter.q and connection.dialect.name == "postgresql":
+        ids = query_ids(MAX_COUNTED_HITS + 1)
+        hits = _search_hits(connection, resolved_filter, MAX_COUNTED_HITS + 1, id_range)
+        if len(ids) == max_ids or hits is None or _count_rows(connection, hits[0]) <= MAX_COUNTED_HITS:
             return ids
-    return found(None)
+    return query_ids(None)
 
 
-def _on(items: Select[Any]) -> Select[Any]:
-    """The verdicts on some items."""
+def _verdicts_on_items(items: Select[Any]) -> Select[Any]:
     return select(catalogue_tables.verdicts.c.id).where(catalogue_tables.verdicts.c.item_id.in_(items))
 
 
-def _line(row: Any, known: dict[int, str]) -> Line:
-    shown = orjson.loads(row.shown)
-    marks = [None] * len(shown) if row.marks is None else orjson.loads(row.marks)
-    samples = orjson.loads(row.samples) if row.samples else [0] * len(shown)
+def _line_from_row(row: Any, names_by_id: dict[int, str]) -> VerdictLine:
+    contestant_ids = orjson.loads(row.shown)
+    marks = [None] * len(contestant_ids) if row.marks is None else orjson.loads(row.marks)
+    samples = orjson.loads(row.samples) if row.samples else [0] * len(contestant_ids)
     flags: dict[str, Any] = {flag: bool(getattr(row, flag)) for flag in FLAGS}
-    return Line(
+    return VerdictLine(
         id=row.id,
-        study=known[row.study_id],
+        study=names_by_id[row.study_id],
         case=row.key,
-        judge=known[row.judge_id],
-        rater=known[row.rater_id],
+        judge=names_by_id[row.judge_id],
+        rater=names_by_id[row.rater_id],
         revision=row.revision,
         item=row.name,
         title=row.title,
-        ballot=known[row.ballot_id],
-        criterion=known[row.criterion_id],
+        ballot=names_by_id[row.ballot_id],
+        criterion=names_by_id[row.criterion_id],
         trial=row.trial,
         fault=FAULTS[row.fault - 1] if row.fault else None,
-        shown=[
-            Shown(known[contestant], mark, sample)
-            for contestant, mark, sample in zip(shown, marks, samples, strict=True)
+        responses=[
+            ShownResponse(names_by_id[contestant], mark, sample)
+            for contestant, mark, sample in zip(contestant_ids, marks, samples, strict=True)
         ],
         **flags,
     )
 
 
-def matching(
-    connection: Connection, numbered: Numbered, within: int | None = None, stretch: _Stretch = _ALL
+def matching_query(
+    connection: Connection, resolved_filter: ResolvedFilter, max_hits: int | None = None, id_range: _IdRange = _ALL
 ) -> tuple[Select[Any], Any] | None:
-    """A SELECT of the ids that are found, and its column of ids; None where a search asks for nothing.
+    """Return a SELECT of the matching ids and its id column. None if the search text has no words.
 
-    It begins where the ids come in order and few: at the search, else at a contestant's verdicts, else at all of them.
-    `within` looks at so many hits of a search only, the first ones of a stretch.
+    It starts from the smallest ordered set of ids: search hits, else a contestant's verdicts, else all verdicts.
+    `max_hits` limits a search to its first hits in `id_range`.
     """
-    v, s, wanted = catalogue_tables.verdicts.c, catalogue_tables.shown.c, numbered.filter
-    if wanted.q:
-        hits = _hits(connection, numbered, within, stretch)
+    v, s, verdict_filter = catalogue_tables.verdicts.c, catalogue_tables.shown_contestants.c, resolved_filter.filter
+    if verdict_filter.q:
+        hits = _search_hits(connection, resolved_filter, max_hits, id_range)
         if hits is None:
             return None
-        asked, id_ = hits
-        return asked.join(catalogue_tables.verdicts, v.id == id_).where(numbered.conditions(found=True)), id_
-    if "contestant" not in numbered.ids:
-        return select(v.id).where(numbered.conditions()), v.id
-    asked = select(s.verdict_id).where(s.contestant_id == numbered.ids["contestant"])
-    if "judge" in numbered.ids:
-        asked = asked.where(s.judge_id == numbered.ids["judge"])
-    rest = numbered.less("contestant")
-    if "study" in rest.ids or rest.filter.without("judge") != Filter(study=rest.filter.study):
-        asked = asked.join(catalogue_tables.verdicts, v.id == s.verdict_id).where(rest.conditions(found=True))
-    return asked, s.verdict_id
+        query, id_ = hits
+        return query.join(catalogue_tables.verdicts, v.id == id_).where(
+            resolved_filter.conditions(has_known_ids=True)
+        ), id_
+    if "contestant" not in resolved_filter.ids:
+        return select(v.id).where(resolved_filter.conditions()), v.id
+    query = select(s.verdict_id).where(s.contestant_id == resolved_filter.ids["contestant"])
+    if "judge" in resolved_filter.ids:
+        query = query.where(s.judge_id == resolved_filter.ids["judge"])
+    remaining_filter = resolved_filter.without("contestant")
+    if "study" in remaining_filter.ids or remaining_filter.filter.without("judge") != Filter(
+        study=remaining_filter.filter.study
+    ):
+        query = query.join(catalogue_tables.verdicts, v.id == s.verdict_id).where(
+            remaining_filter.conditions(has_known_ids=True)
+        )
+    return query, s.verdict_id
 
 
-def _hits(
-    connection: Connection, numbered: Numbered, within: int | None, stretch: _Stretch = _ALL
+def _search_hits(
+    connection: Connection, resolved_filter: ResolvedFilter, max_hits: int | None, id_range: _IdRange = _ALL
 ) -> tuple[Select[Any], Any] | None:
-    """What a search finds between the first and the last verdict of the study and of the judge that are asked for."""
-    hits = full_text_search.matching(connection.dialect.name, numbered.filter.q)
+    """Search hits within the id range of the filter's study and judge."""
+    hits = full_text_search.match_condition(connection.dialect.name, resolved_filter.filter.q)
     if hits is None:
         return None
     index, id_, match = hits
     v = catalogue_tables.verdicts.c
-    asked = select(id_).select_from(index).where(match)
-    own = [v.judge_id == numbered.ids["judge"]] if "judge" in numbered.ids else []
-    if "study" in numbered.ids:
-        # A judge's verdicts are looked through for those of the study, never the other way round.
-        own.append((v.study_id + 0 if own else v.study_id) == numbered.ids["study"])
-    if own:
-        first, last = (connection.execute(select(end(v.id)).where(*own)).scalar() or 0 for end in (func.min, func.max))
-        asked = asked.where(id_ >= first, id_ <= last)
-    if within is not None:
-        inner = asked.where(*stretch.bounds(id_)).order_by(*stretch.order(id_)).limit(within).subquery()
+    query = select(id_).select_from(index).where(match)
+    scope_conditions = [v.judge_id == resolved_filter.ids["judge"]] if "judge" in resolved_filter.ids else []
+    if "study" in resolved_filter.ids:
+        # `+ 0` keeps SQLite from the study index: the judge index is the better one.
+        scope_conditions.append((v.study_id + 0 if scope_conditions else v.study_id) == resolved_filter.ids["study"])
+    if scope_conditions:
+        first, last = (
+            connection.execute(select(end(v.id)).where(*scope_conditions)).scalar() or 0 for end in (func.min, func.max)
+        )
+        query = query.where(id_ >= first, id_ <= last)
+    if max_hits is not None:
+        inner = query.where(*id_range.bounds(id_)).order_by(*id_range.order(id_)).limit(max_hits).subquery()
         id_ = inner.c[0]
-        asked = select(id_)
-    return asked, id_
+        query = select(id_)
+    return query, id_
 
 
-def count(connection: Connection, wanted: Filter, withheld: Select[Any] | None = None) -> Count:
-    """How many verdicts a filter finds, those on the items `withheld` left out."""
-    numbered = Numbered.of(connection, wanted)
-    if numbered.impossible:
-        return Count(0)
-    if withheld is not None:
-        selected = matching(connection, numbered, MOST + 1 if wanted.q else None)
-        n = 0 if selected is None else _counted(connection, selected[0].where(selected[1].not_in(_on(withheld))))
-        return Count(n, not wanted.q or n <= MOST)
-    if wanted.counted:
-        total = select(func.coalesce(func.sum(catalogue_tables.counts.c.n), 0)).where(numbered.counts())
-        return Count(int(connection.execute(total).scalar_one()))
-    if wanted.flagged:
-        ready = flag_counts.total(connection, wanted.flagged, numbered.ids.get("study"), numbered.ids.get("judge"))
-        if ready is not None:
-            return Count(ready)
-    selected = matching(connection, numbered, MOST + 1)
-    hits = _hits(connection, numbered, MOST + 1) if wanted.q else None
-    if selected is None:
-        return Count(0)
-    n = _counted(connection, selected[0])
+def count_verdicts(
+    connection: Connection, verdict_filter: Filter, withheld_items: Select[Any] | None = None
+) -> VerdictCount:
+    """Count the verdicts that match a filter, without those on `withheld_items`."""
+    resolved_filter = ResolvedFilter.from_filter(connection, verdict_filter)
+    if resolved_filter.impossible:
+        return VerdictCount(0)
+    if withheld_items is not None:
+        selection = matching_query(connection, resolved_filter, MAX_COUNTED_HITS + 1 if verdict_filter.q else None)
+        n = (
+            0
+            if selection is None
+            else _count_rows(connection, selection[0].where(selection[1].not_in(_verdicts_on_items(withheld_items))))
+        )
+        return VerdictCount(n, not verdict_filter.q or n <= MAX_COUNTED_HITS)
+    if verdict_filter.has_ready_count:
+        total = select(func.coalesce(func.sum(catalogue_tables.counts.c.n), 0)).where(
+            resolved_filter.count_conditions()
+        )
+        return VerdictCount(int(connection.execute(total).scalar_one()))
+    if verdict_filter.single_flag:
+        ready_count = flag_counts.flag_total(
+            connection, verdict_filter.single_flag, resolved_filter.ids.get("study"), resolved_filter.ids.get("judge")
+        )
+        if ready_count is not None:
+            return VerdictCount(ready_count)
+    selection = matching_query(connection, resolved_filter, MAX_COUNTED_HITS + 1)
+    hits = _search_hits(connection, resolved_filter, MAX_COUNTED_HITS + 1) if verdict_filter.q else None
+    if selection is None:
+        return VerdictCount(0)
+    n = _count_rows(connection, selection[0])
     if hits is None:
-        return Count(n)
-    exact = _counted(connection, hits[0]) <= MOST
-    if not n and not exact:  # what is asked for may lie behind the hits that were looked at
-        every = matching(connection, numbered)
-        n = 0 if every is None else _counted(connection, every[0].limit(1))
+        return VerdictCount(n)
+    exact = _count_rows(connection, hits[0]) <= MAX_COUNTED_HITS
+    if not n and not exact:  # matches may come after the hits that were counted
+        all_matches = matching_query(connection, resolved_filter)
+        n = 0 if all_matches is None else _count_rows(connection, all_matches[0].limit(1))
         exact = not n
-    return Count(min(n, MOST), exact)
+    return VerdictCount(min(n, MAX_COUNTED_HITS), exact)
 
 
-def _counted(connection: Connection, asked: Select[Any]) -> int:
-    return int(connection.execute(select(func.count()).select_from(asked.subquery())).scalar_one())
+def _count_rows(connection: Connection, query: Select[Any]) -> int:
+    return int(connection.execute(select(func.count()).select_from(query.subquery())).scalar_one())
 
 
-def choices(connection: Connection) -> dict[str, list[str]]:
-    """What can be chosen in the form of filters: judges, contestants, criteria, ballots, tags."""
+def filter_choices(connection: Connection) -> dict[str, list[str]]:
+    """Return the choices of the filter form: studies, judges, contestants, criteria, ballots, raters, tags."""
     n, t = catalogue_tables.names.c, catalogue_tables.tags.c
     by_kind: dict[str, list[str]] = {
         "study": [],

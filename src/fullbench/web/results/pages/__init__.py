@@ -1,1 +1,1 @@
-"""View models of the public pages."""
+"""Contents of the public pages: values for templates, tables, charts, texts."""

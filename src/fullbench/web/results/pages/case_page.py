@@ -1,4 +1,4 @@
-"""One case with all that belongs to it: question and answers, every ruling in every order, people's votes."""
+"""Contents of a case page: question, answers, all verdicts in all orders, people's votes."""
 
 from __future__ import annotations
 
@@ -15,73 +15,73 @@ from fullbench.core.item import Turn
 from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.ledger.ledger import Ledger
 from fullbench.studies.exchange import rerender_prompts
-from fullbench.web.accounts.users import pseudonyms, unnamed_tags
+from fullbench.web.accounts.users import load_pseudonyms, pseudonymize_tags
 from fullbench.web.results.catalogue import catalogue_tables
 from fullbench.web.results.catalogue.disagreement import is_person
-from fullbench.web.results.catalogue.rater_pseudonyms import unnamed
-from fullbench.web.results.catalogue.row_helpers import contestants_in, studies
-from fullbench.web.results.pages.answer_letters import Tag, lettered
-from fullbench.web.results.pages.verdict_text import answer_name, mark_in_words, placing, seats
+from fullbench.web.results.catalogue.rater_pseudonyms import with_pseudonym
+from fullbench.web.results.catalogue.row_helpers import contestants_in, study_ids_by_name
+from fullbench.web.results.pages.answer_letters import Tag, tag_letters
+from fullbench.web.results.pages.verdict_text import answer_colours, answer_name, mark_in_words, ranked_groups
 from fullbench.web.results.site.page_urls import voice_name
 
-MOST = 400
-"""So many verdicts of a meeting are shown at most."""
+MAX_VERDICTS = 400
 
 
 @dataclass(frozen=True)
 class Exchange:
-    """One call to a judge's model: the conversation that was sent, where it is known, and what came back."""
+    """One call to a judge's model: the conversation sent, if known, and the reply."""
 
     call: Call
     turns: tuple[Turn, ...]
 
 
 @dataclass(frozen=True)
-class Told:
-    """One verdict, with marks by contestant and what the catalogue says of it."""
+class VerdictDetails:
+    """One verdict with marks by answer and flags of the catalogue."""
 
     verdict: Verdict
     marks: Mapping[str, float]
     order: int
-    swapped: bool
-    opposed: bool
-    sent: Mapping[str, tuple[Turn, ...]]
-    """What the judge was sent, by digest, as far as it can be rendered again; see `rendering.sent`."""
+    is_swapped: bool
+    is_opposed: bool
+    turns_by_prompt: Mapping[str, tuple[Turn, ...]]
+    """Prompts sent to the judge, by digest, as far as they can be rendered again; see `rerender_prompts.sent_prompts`.
+    """
 
     @property
     def exchanges(self) -> list[Exchange]:
-        """All that went to the judge and came back, call by call; none for people and for who asks nobody."""
+        """Return all calls of the verdict. Empty for people and for judges that call no model."""
         verdict = self.verdict
         if verdict.exchanges:
-            return [Exchange(call, self.sent.get(call.prompt, ())) for call in verdict.exchanges]
+            return [Exchange(call, self.turns_by_prompt.get(call.prompt, ())) for call in verdict.exchanges]
         if not verdict.prompt:
             return []
         # A Parquet export has no calls: the one reply is in the verdict itself.
-        whole = Call("", verdict.text, verdict.prompt, usage=verdict.usage, at=verdict.at)
-        return [Exchange(whole, self.sent.get(verdict.prompt, ()))]
+        single_call = Call("", verdict.text, verdict.prompt, usage=verdict.usage, at=verdict.at)
+        return [Exchange(single_call, self.turns_by_prompt.get(verdict.prompt, ()))]
 
     @property
     def names(self) -> list[str]:
-        """The answers in the order in which this judge saw them, as A, B, C."""
-        return [answer_name(name, sample) for name, sample in self.verdict.shown]
+        """Return the answers in the order shown to this judge, as A, B, C."""
+        return [answer_name(name, sample) for name, sample in self.verdict.shown_responses]
 
     @property
     def in_words(self) -> list[list[str]]:
-        """Who is ahead of whom; see `placing`."""
-        return placing(self.verdict.ballot, list(self.marks), list(self.marks.values()))
+        """Return the ranking; see `ranked_groups`."""
+        return ranked_groups(self.verdict.ballot, list(self.marks), list(self.marks.values()))
 
     def mark_in_words(self, name: str) -> str:
-        """The mark of one of them as it was chosen."""
+        """Return the mark of one answer in words."""
         return mark_in_words(self.verdict.ballot, self.marks[name])
 
     @property
     def anchor(self) -> str:
-        """Where on the page of the case it stands, with all that the same judge or person ruled."""
+        """Return the page anchor shared by all verdicts of this judge or person."""
         return voice_name(self.verdict.judge, self.verdict.rater)
 
     @property
     def best(self) -> str | None:
-        """The one contestant put first; None for a tie, a single score or a fault."""
+        """Return the only winner. None for a tie, a single score or a fault."""
         if len(self.marks) < 2:
             return None
         top = max(self.marks.values())
@@ -91,29 +91,29 @@ class Told:
 
 @dataclass(frozen=True)
 class Voice:
-    """What one judge or person ruled in one trial, in every order in which the answers were shown."""
+    """Verdicts of one judge or person in one trial, in every order shown."""
 
-    rulings: Sequence[Told]
-
-    @property
-    def turned(self) -> bool:
-        """Whether another order brought another winner."""
-        return any(ruling.swapped for ruling in self.rulings)
+    verdicts: Sequence[VerdictDetails]
 
     @property
-    def opposed(self) -> bool:
-        return any(ruling.opposed for ruling in self.rulings)
+    def is_swapped(self) -> bool:
+        """Return True if another order gave another winner."""
+        return any(details.is_swapped for details in self.verdicts)
 
     @property
-    def agreed(self) -> bool:
-        """Whether all orders brought the same ruling, so that it can be said once."""
-        said = {(ruling.verdict.fault, tuple(sorted(ruling.marks.items()))) for ruling in self.rulings}
-        return len(said) == 1
+    def is_opposed(self) -> bool:
+        return any(details.is_opposed for details in self.verdicts)
+
+    @property
+    def is_consistent(self) -> bool:
+        """Return True if all orders gave the same verdict, so that it is shown once."""
+        outcomes = {(details.verdict.fault, tuple(sorted(details.marks.items()))) for details in self.verdicts}
+        return len(outcomes) == 1
 
 
 @dataclass(frozen=True)
 class Backer:
-    """A judge, or people, who ruled for an answer `times` times; `marks` are what they gave, where they gave marks."""
+    """A judge, or people, that preferred an answer `times` times; `marks` lists their marks, if any."""
 
     judge: str
     people: bool
@@ -122,8 +122,8 @@ class Backer:
 
 
 @dataclass(frozen=True)
-class Hearing:
-    """A case, the orders in which its responses were shown, and everybody's rulings."""
+class CaseDetails:
+    """A case, the orders in which its responses were shown, and all verdicts."""
 
     key: str
     study: str
@@ -133,63 +133,63 @@ class Hearing:
     criterion: str
     case: Case | None
     orders: Sequence[tuple[str, tuple[str, ...]]]
-    judges: Mapping[str, Sequence[Told]]
-    people: Mapping[str, Sequence[Told]]
+    judges: Mapping[str, Sequence[VerdictDetails]]
+    people: Mapping[str, Sequence[VerdictDetails]]
     """By rater."""
-    split: bool
+    is_split: bool
     left_out: int
-    everybody: Sequence[str] = ()
+    all_contestants: Sequence[str] = ()
     """All contestants of the study, by name."""
 
-    def seats(self) -> dict[str, int]:
-        """The number of each answer's colour, the same as in the list of cases."""
-        return seats(self.contestants, self.everybody)
+    def colours(self) -> dict[str, int]:
+        """Return the colour number of each answer, as in the list of cases."""
+        return answer_colours(self.contestants, self.all_contestants)
 
-    def said(self, ruling: Told, text: str, shown: Callable[[str], str]) -> Markup:
-        """What was said in a ruling, its letters tagged with names: those of the order that this ruling saw."""
-        numbers = self.seats()
-        tags = [Tag(shown(name), name, numbers.get(name, 9)) for name in ruling.names]
+    def text_with_names(self, details: VerdictDetails, text: str, display_name: Callable[[str], str]) -> Markup:
+        """Return a verdict's text with letters tagged with names, in the order that this verdict was shown."""
+        numbers = self.colours()
+        tags = [Tag(display_name(name), name, numbers.get(name, 9)) for name in details.names]
         turns = () if self.case is None else self.case.item.turns
-        return lettered(text, tags, "\n".join(turn.text for turn in turns))
+        return tag_letters(text, tags, "\n".join(turn.text for turn in turns))
 
     def backers(self) -> dict[str, list[Backer]]:
-        """Who put each answer first, or marked it how, people before judges; under an empty name who saw a tie."""
+        """Return who preferred or marked each answer, people first. The empty name collects ties."""
         backing: dict[str, dict[str, list[str]]] = {}
-        voices = [*((PEOPLE, some) for some in self.people.values()), *self.judges.items()]
-        for judge, some in voices:
-            for ruling in some:
-                if not ruling.marks:
+        voices = [*((PEOPLE, voice_details) for voice_details in self.people.values()), *self.judges.items()]
+        for judge, voice_details in voices:
+            for details in voice_details:
+                if not details.marks:
                     continue
-                if ruling.in_words:
-                    backing.setdefault(ruling.best or "", {}).setdefault(judge, []).append("")
+                if details.in_words:
+                    backing.setdefault(details.best or "", {}).setdefault(judge, []).append("")
                 else:
-                    for name in ruling.marks:
-                        backing.setdefault(name, {}).setdefault(judge, []).append(ruling.mark_in_words(name))
+                    for name in details.marks:
+                        backing.setdefault(name, {}).setdefault(judge, []).append(details.mark_in_words(name))
         return {
-            name: [Backer(judge, is_person(judge), len(marks), _briefly(marks)) for judge, marks in by_judge.items()]
+            name: [Backer(judge, is_person(judge), len(marks), _join_marks(marks)) for judge, marks in by_judge.items()]
             for name, by_judge in backing.items()
         }
 
     @staticmethod
-    def voices(rulings: Sequence[Told]) -> list[Voice]:
-        """One judge's or person's rulings by trial: all orders of a trial together."""
-        by_trial: dict[int, list[Told]] = {}
-        for ruling in rulings:
-            by_trial.setdefault(ruling.verdict.trial, []).append(ruling)
-        return [Voice(some) for some in by_trial.values()]
+    def voices(all_details: Sequence[VerdictDetails]) -> list[Voice]:
+        """Group one judge's or person's verdicts by trial, with all orders of a trial together."""
+        by_trial: dict[int, list[VerdictDetails]] = {}
+        for details in all_details:
+            by_trial.setdefault(details.verdict.trial, []).append(details)
+        return [Voice(trial_details) for trial_details in by_trial.values()]
 
     @property
     def count(self) -> int:
         return sum(map(len, self.judges.values())) + sum(map(len, self.people.values()))
 
 
-def hearing(connection: Connection, ledger: Ledger, key: str, study: str = "") -> Hearing | None:
-    """All about a case in a study (empty: the first that holds it); None where the catalogue does not know it."""
+def load_case_details(connection: Connection, ledger: Ledger, key: str, study: str = "") -> CaseDetails | None:
+    """Load a case of a study (empty: the first that has it). None if it is not in the catalogue."""
     v, c, n = catalogue_tables.verdicts.c, catalogue_tables.cases.c, catalogue_tables.names.c
-    there = studies(connection)
-    if study and study not in there:
+    study_ids = study_ids_by_name(connection)
+    if study and study not in study_ids:
         return None
-    within = c.study_id == there[study] if study else true()
+    within = c.study_id == study_ids[study] if study else true()
     meeting_row = connection.execute(
         select(v.meeting_id, v.study_id)
         .join(catalogue_tables.cases, c.id == v.case_id)
@@ -200,7 +200,7 @@ def hearing(connection: Connection, ledger: Ledger, key: str, study: str = "") -
     if meeting_row is None:
         return None
     meeting = meeting_row.meeting_id
-    (study,) = (name for name, number in there.items() if number == meeting_row.study_id)
+    (study,) = (name for name, number in study_ids.items() if number == meeting_row.study_id)
     rater = catalogue_tables.names.alias("rater")
     rows = connection.execute(
         select(c.key, n.name, v.trial, rater.c.name.label("rater"), v.split, v.swapped, v.opposed)
@@ -211,39 +211,46 @@ def hearing(connection: Connection, ledger: Ledger, key: str, study: str = "") -
         .where(v.meeting_id == meeting)
         .order_by(v.id)
     ).all()
-    flags = {(row.key, row.name, row.trial, row.rater): row for row in rows[:MOST]}
+    flags = {(row.key, row.name, row.trial, row.rater): row for row in rows[:MAX_VERDICTS]}
+    # The requested order comes first.
     keys = sorted(dict.fromkeys(row.key for row in rows), key=lambda case_key: (case_key != key, case_key))
-    accounts = pseudonyms(connection)
-    every = (unnamed(verdict, accounts) for verdict in ledger.verdicts(cases=keys))
-    heard = [verdict for verdict in every if _voice(verdict) in flags]
-    if not heard:
+    accounts = load_pseudonyms(connection)
+    all_verdicts = (with_pseudonym(verdict, accounts) for verdict in ledger.verdicts(cases=keys))
+    verdicts = [verdict for verdict in all_verdicts if _verdict_key(verdict) in flags]
+    if not verdicts:
         return None
-    orders = {verdict.case: tuple(answer_name(name, sample) for name, sample in verdict.shown) for verdict in heard}
-    shown = [(case_key, orders[case_key]) for case_key in keys if case_key in orders]
-    places = {case_key: place for place, (case_key, _) in enumerate(shown)}
+    orders = {
+        verdict.case: tuple(answer_name(name, sample) for name, sample in verdict.shown_responses)
+        for verdict in verdicts
+    }
+    shown_orders = [(case_key, orders[case_key]) for case_key in keys if case_key in orders]
+    places = {case_key: place for place, (case_key, _) in enumerate(shown_orders)}
     cases = {case.key: case for case in ledger.cases(keys)}
     for case_key, case in cases.items():
-        tags = unnamed_tags(case.item.tags, accounts)
+        tags = pseudonymize_tags(case.item.tags, accounts)
         if tags is not case.item.tags:
             cases[case_key] = replace(case, item=replace(case.item, tags=tags))
     settings = {
-        verdict.judge: ledger.settings_behind("judge", verdict.judge) or {} for verdict in heard if verdict.prompt
+        verdict.judge: ledger.settings_behind("judge", verdict.judge) or {} for verdict in verdicts if verdict.prompt
     }
-    rulings = [
-        _told(verdict, places[verdict.case], flags[_voice(verdict)], _sent(verdict, cases, settings))
-        for verdict in heard
+    all_details = [
+        _verdict_details(
+            verdict, places[verdict.case], flags[_verdict_key(verdict)], _sent_turns(verdict, cases, settings)
+        )
+        for verdict in verdicts
     ]
-    grouped: dict[str, list[Told]] = {}
-    people: dict[str, list[Told]] = {}
-    for ruling in sorted(
-        rulings, key=lambda ruling: (ruling.verdict.judge, ruling.verdict.rater, ruling.verdict.trial, ruling.order)
+    details_by_judge: dict[str, list[VerdictDetails]] = {}
+    people: dict[str, list[VerdictDetails]] = {}
+    for details in sorted(
+        all_details,
+        key=lambda details: (details.verdict.judge, details.verdict.rater, details.verdict.trial, details.order),
     ):
-        if is_person(ruling.verdict.judge):
-            people.setdefault(ruling.verdict.rater, []).append(ruling)
+        if is_person(details.verdict.judge):
+            people.setdefault(details.verdict.rater, []).append(details)
         else:
-            grouped.setdefault(ruling.verdict.judge, []).append(ruling)
-    first = next((verdict for verdict in heard if verdict.case == key), heard[0])
-    return Hearing(
+            details_by_judge.setdefault(details.verdict.judge, []).append(details)
+    first = next((verdict for verdict in verdicts if verdict.case == key), verdicts[0])
+    return CaseDetails(
         key,
         study,
         first.item,
@@ -251,8 +258,8 @@ def hearing(connection: Connection, ledger: Ledger, key: str, study: str = "") -
         first.ballot,
         first.criterion,
         cases.get(key),
-        shown,
-        grouped,
+        shown_orders,
+        details_by_judge,
         people,
         any(row.split for row in rows),
         len(rows) - len(flags),
@@ -260,28 +267,30 @@ def hearing(connection: Connection, ledger: Ledger, key: str, study: str = "") -
     )
 
 
-def _briefly(marks: Sequence[str]) -> str:
-    """Marks of one judge in a few characters.
+def _join_marks(marks: Sequence[str]) -> str:
+    """Join at most six marks of one judge.
 
-    >>> _briefly(["4", "5", "4"]), _briefly(["", ""])
+    >>> _join_marks(["4", "5", "4"]), _join_marks(["", ""])
     ('4, 5, 4', '')
     """
     return ", ".join(mark for mark in marks[:6] if mark) + ("…" if len(marks) > 6 and marks[0] else "")
 
 
-def _voice(verdict: Verdict) -> tuple[str, str, int, str]:
+def _verdict_key(verdict: Verdict) -> tuple[str, str, int, str]:
     return verdict.case, verdict.judge, verdict.trial, verdict.rater
 
 
-def _sent(
+def _sent_turns(
     verdict: Verdict, cases: Mapping[str, Case], settings: Mapping[str, Mapping[str, Any]]
 ) -> Mapping[str, tuple[Turn, ...]]:
     if verdict.case not in cases or not verdict.prompt:
         return {}
-    return rerender_prompts.sent(settings[verdict.judge], cases[verdict.case], verdict)
+    return rerender_prompts.sent_prompts(settings[verdict.judge], cases[verdict.case], verdict)
 
 
-def _told(verdict: Verdict, order: int, row: object, sent: Mapping[str, tuple[Turn, ...]]) -> Told:
-    shown = [answer_name(name, sample) for name, sample in verdict.shown]
-    marks = dict(zip(shown, verdict.marks or (), strict=False))
-    return Told(verdict, marks, order, bool(getattr(row, "swapped")), bool(getattr(row, "opposed")), sent)  # noqa: B009
+def _verdict_details(
+    verdict: Verdict, order: int, row: Any, turns_by_prompt: Mapping[str, tuple[Turn, ...]]
+) -> VerdictDetails:
+    answer_names = [answer_name(name, sample) for name, sample in verdict.shown_responses]
+    marks = dict(zip(answer_names, verdict.marks or (), strict=False))
+    return VerdictDetails(verdict, marks, order, bool(row.swapped), bool(row.opposed), turns_by_prompt)

@@ -1,8 +1,8 @@
-"""Charts drawn in a process of their own.
+"""Draw charts in a separate process.
 
-The library that draws holds up every thread of its process for seconds where a chart has many marks: drawn in the
-server itself, one chart made all visitors wait. The process reads a specification a line and writes an SVG a line; it
-ends with its input, so that nothing is left of it however the server ends.
+The chart library blocks every thread of its process for seconds if a chart has many marks. In the server process, one
+chart would block all visitors. The child process reads one specification per line and writes one SVG per line. It exits
+when its input closes, so it never outlives the server.
 """
 
 from __future__ import annotations
@@ -18,44 +18,44 @@ from fullbench.reports.charts import vega_lite
 from fullbench.reports.charts.vega_lite import Chart
 
 
-class Drawer:
-    """Draws charts elsewhere, one after the other; the process is started by the first."""
+class ChartDrawer:
+    """Draws charts one after another in a child process, which the first chart starts."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[str] | None = None
         self._lock = threading.Lock()
 
-    def svg(self, drawn: Chart) -> str:
-        """The chart as SVG. Where the process has died it is started again, once."""
+    def svg(self, chart: Chart) -> str:
+        """Return the chart as SVG. A dead process is restarted once."""
         with self._lock:
             for _ in range(2):
-                answer = self._asked(json.dumps(dict(drawn.spec)))
+                answer = self._request_svg(json.dumps(dict(chart.spec)))
                 if answer:
                     return str(json.loads(answer))
-        return vega_lite.svg(drawn)  # what is wrong with it is raised here
+        return vega_lite.render_svg(chart)  # raises the chart's error in this process
 
-    def _asked(self, spec: str) -> str:
+    def _request_svg(self, spec: str) -> str:
         if self._process is None:
             command = [sys.executable, "-m", __name__]
             self._process = subprocess.Popen(  # noqa: S603 (our own module)
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
             )
-            # Whoever lets go of a drawer without closing it leaves no process behind either.
-            self._ending = weakref.finalize(self, _end, self._process)
+            # Also end the process if the drawer is garbage-collected without `close`.
+            self._ending = weakref.finalize(self, _end_process, self._process)
         try:
-            written, read = self._process.stdin, self._process.stdout
-            assert written is not None
-            assert read is not None
-            written.write(f"{spec}\n")
-            written.flush()
-            answer = read.readline()
+            stdin, stdout = self._process.stdin, self._process.stdout
+            assert stdin is not None
+            assert stdout is not None
+            stdin.write(f"{spec}\n")
+            stdin.flush()
+            answer = stdout.readline()
         except OSError:
             answer = ""
         if not answer:
-            self._let_go()
+            self._release_process()
         return answer
 
-    def _let_go(self) -> None:
+    def _release_process(self) -> None:
         if self._process is not None:
             self._process = None
             self._ending()
@@ -63,20 +63,20 @@ class Drawer:
     def close(self) -> None:
         """End the process."""
         with self._lock:
-            self._let_go()
+            self._release_process()
 
 
-def _end(process: subprocess.Popen[str]) -> None:
+def _end_process(process: subprocess.Popen[str]) -> None:
     process.kill()
     process.communicate()
 
 
-def serve(asked: IO[str], answered: IO[str]) -> None:
-    """Draw what is asked for, a line each, until there is no more; the first that cannot be drawn ends it."""
-    for line in asked:
-        answered.write(json.dumps(vega_lite.svg(Chart(json.loads(line), ""))) + "\n")
-        answered.flush()
+def serve_charts(input_stream: IO[str], output_stream: IO[str]) -> None:
+    """Draw one chart per input line until the input ends. A chart that cannot be drawn ends the process."""
+    for line in input_stream:
+        output_stream.write(json.dumps(vega_lite.render_svg(Chart(json.loads(line), ""))) + "\n")
+        output_stream.flush()
 
 
 if __name__ == "__main__":
-    serve(sys.stdin, sys.stdout)
+    serve_charts(sys.stdin, sys.stdout)

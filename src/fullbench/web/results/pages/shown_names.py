@@ -1,4 +1,8 @@
-"""Names that a site's people chose for judges and contestants, as its pages show them."""
+"""Names of judges and contestants on pages: chosen by the site's owners, else as short as is unambiguous.
+
+A full name contains everything that can change a judge's verdicts (`gpt-4o@lab?t=0.2+analyze#1f3a9c20`). On a page the
+model's name is often enough. URLs, exports and the API use full names.
+"""
 
 from __future__ import annotations
 
@@ -10,81 +14,87 @@ from pathlib import Path
 
 from markupsafe import Markup, escape
 
-from fullbench.ledger.contents_and_cost import everybody
+from fullbench.ledger.contents_and_cost import judge_and_contestant_names
 from fullbench.ledger.ledger import Ledger
-from fullbench.reports.display_names import ShownNames
-from fullbench.web.results.boards.board_store import Linked
+from fullbench.reports.display_names import DisplayNames
+from fullbench.web.results.boards.board_store import LinkedTable
 from fullbench.web.results.boards.first_page_matrix import Matrix
 from fullbench.web.results.catalogue.disagreement import is_panel, is_person
 
-# What people see of a judge's name: as much as tells it from the others beside it.
-#
-# A name holds all that can change what a judge says (`gpt-4o@lab?t=0.2+analyze#1f3a9c20`); beside others the model is
-# often enough. Addresses, exports and the API have the full names.
 
-
-def short_names(names: Iterable[str], chosen: Mapping[str, str] | None = None) -> dict[str, str]:
-    """A name to show for each of these, no two alike; where short ones are, they say more, in the end all.
-
-    Those for whom somebody has `chosen` a name have that one.
+def short_names(names: Iterable[str], chosen_names: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return a distinct display name for each name, as short as possible. Names in `chosen_names` are used as they are.
 
     >>> short_names(["gpt-4o+direct#1f3a9c20", "glm@lab+analyze#2b", "glm@lab+direct#3c", "human"]).values()
     dict_values(['gpt-4o', 'glm@lab+analyze', 'glm@lab+direct', 'human'])
     """
-    lengths = {name: [chosen[name]] if chosen and name in chosen else _lengths(name) for name in names}
-    said = dict.fromkeys(lengths, 0)
+    name_forms = {
+        name: [chosen_names[name]] if chosen_names and name in chosen_names else _name_forms(name) for name in names
+    }
+    form_places = dict.fromkeys(name_forms, 0)
     while True:
-        shown = {name: lengths[name][place] for name, place in said.items()}
-        taken = Counter(shown.values())
-        unclear = [name for name in said if taken[shown[name]] > 1 and said[name] < len(lengths[name]) - 1]
-        if not unclear:
-            return shown
-        for name in unclear:
-            said[name] += 1
+        display_names = {name: name_forms[name][place] for name, place in form_places.items()}
+        name_counts = Counter(display_names.values())
+        ambiguous_names = [
+            name
+            for name in form_places
+            if name_counts[display_names[name]] > 1 and form_places[name] < len(name_forms[name]) - 1
+        ]
+        if not ambiguous_names:
+            return display_names
+        for name in ambiguous_names:
+            form_places[name] += 1
 
 
-def _lengths(name: str) -> list[str]:
-    """A name from its shortest form to the whole: the model, then all but the digest, then everything."""
+def _name_forms(name: str) -> list[str]:
+    """From short to long: the model, all but the digest, everything."""
     if is_person(name) or is_panel(name):
         return [name]
     model = re.split(r"[?+#@]", name, maxsplit=1)[0].strip()
-    manner = re.sub(r"#[0-9a-f]+$", "", name).strip()
-    return list(dict.fromkeys(form for form in (model, manner, name) if form)) or [name]
+    name_without_digest = re.sub(r"#[0-9a-f]+$", "", name).strip()
+    return list(dict.fromkeys(form for form in (model, name_without_digest, name) if form)) or [name]
 
 
 @dataclass(frozen=True)
-class Names(ShownNames):
-    """The same for a site's pages, where a name is also markup and stands in links and matrices."""
+class Names(DisplayNames):
+    """Display names with HTML, short forms, and methods for matrices and linked tables."""
 
     def html(self, name: str) -> Markup:
-        """A name for a page; whoever points at it sees the full one."""
+        """Return a name as HTML with the full name as tooltip."""
         full = self.full(name)
-        return Markup('<span title="{}">{}</span>').format(full, self.shown(name)) if full else escape(name)
+        return Markup('<span title="{}">{}</span>').format(full, self.shown_name(name)) if full else escape(name)
 
     def short(self, names: Iterable[str]) -> dict[str, str]:
-        """Names beside each other: those that were chosen, of others as much as tells them apart."""
-        return short_names(names, {full: display.name for full, display in self.chosen.items()})
+        """Return distinct names for a list: chosen names, else names as short as possible."""
+        return short_names(names, {full: display.name for full, display in self.displays.items()})
 
-    def matrices(self, some: Sequence[Matrix]) -> list[Matrix]:
-        """Matrices whose contestants have the names that are shown, for sentences and pictures."""
-        return [replace(one, rows=[(self.shown(name), cells) for name, cells in one.rows]) for one in some]
+    def matrices(self, full_matrices: Sequence[Matrix]) -> list[Matrix]:
+        """Return the matrices with display names of contestants, for sentences and pictures."""
+        return [
+            replace(matrix, rows=[(self.shown_name(name), cells) for name, cells in matrix.rows])
+            for matrix in full_matrices
+        ]
 
-    def tables(self, some: Sequence[Linked]) -> list[Linked]:
-        """Tables with the names that are shown in cells, heads, sentences and charts; links stay."""
-        return [self._linked(linked) for linked in some] if self.chosen else list(some)
+    def tables(self, linked_tables: Sequence[LinkedTable]) -> list[LinkedTable]:
+        """Return the tables with display names in cells, heads, notes and charts. Links stay."""
+        return (
+            [self._display_table(linked_table) for linked_table in linked_tables]
+            if self.displays
+            else list(linked_tables)
+        )
 
-    def _linked(self, linked: Linked) -> Linked:
-        charts = [self.hint(linked.table, hint) for hint in linked.charts]
-        return replace(linked, table=self.table(linked.table), charts=charts)
+    def _display_table(self, linked_table: LinkedTable) -> LinkedTable:
+        charts = [self.hint(linked_table.table, hint) for hint in linked_table.charts]
+        return replace(linked_table, table=self.table(linked_table.table), charts=charts)
 
 
-def for_ledger(path: Path, ledger: Ledger | None) -> tuple[Names, str]:
-    """The names in a file, and a sentence about those that nobody in the ledger has; empty where all are there."""
+def names_for_ledger(path: Path, ledger: Ledger | None) -> tuple[Names, str]:
+    """Read names from a file. Also return a sentence about names that are not in the ledger, or an empty string."""
     names = Names.read(path)
-    known: set[str] = set()
+    ledger_names: set[str] = set()
     if ledger is not None:
         with ledger.reader() as reader:
-            known = everybody(reader)
-        known |= {view.name for view in ledger.views()}
-    names.refuse_taken(known, path)
-    return names, names.absent(known, path)
+            ledger_names = judge_and_contestant_names(reader)
+        ledger_names |= {view.name for view in ledger.views()}
+    names.refuse_taken(ledger_names, path)
+    return names, names.absent_names_sentence(ledger_names, path)

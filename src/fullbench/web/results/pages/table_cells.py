@@ -1,4 +1,4 @@
-"""Tables as templates see them: what stands in each cell, and where it leads."""
+"""Tables as templates need them: cells with links, shades and logos; charts; rows shown at first."""
 
 from __future__ import annotations
 
@@ -10,61 +10,65 @@ from fullbench.core.digests import once
 from fullbench.core.estimate import Estimate
 from fullbench.core.table import Cell, Column, Table
 from fullbench.reports.charts import vega_lite
-from fullbench.reports.html_table_layout import LONG, Axis, LaidCell, axes, heads, laid_column, with_origins
-from fullbench.web.results.boards.board_store import Linked
+from fullbench.reports.html_table_layout import (
+    LONG,
+    Axis,
+    LaidCell,
+    column_axes,
+    column_heads,
+    laid_column,
+    with_origins,
+)
+from fullbench.web.results.boards.board_store import LinkedTable
 from fullbench.web.results.lists.verdict_filters import Filter
-from fullbench.web.results.pages.translated_tables import localised
-from fullbench.web.results.site.page_urls import Places
-from fullbench.web.words import Language, translate
+from fullbench.web.results.pages.translated_tables import translate_linked_table
+from fullbench.web.results.site.page_urls import PageUrls
+from fullbench.web.words import Language, translate_sentence
 
 MANY = 10
-"""A table with so many rows can be searched, cut and compared."""
+"""A table with this many rows can be searched, cut and compared."""
 TALL = 12
-"""A table with more rows has a height of its own, in which its head stays in sight."""
+"""A table with more rows scrolls under its head."""
 AT_ONCE = 40
-"""So many rows of a table are laid out at first: browsers take long over hundreds."""
-DRAWN = 30
-"""So many rows have a place in a chart with a line for each; more cannot be read."""
+"""Rows laid out at first: browsers take long for hundreds."""
+MAX_CHART_ROWS = 30
+"""Maximum number of rows in a chart with a line for each; more cannot be read."""
 HREF = "where its mark leads"
-"""The column that a table has for its chart alone."""
+"""Column that a table has for its chart only."""
 FEW = 5
-"""Whoever has fewer observations behind it stands apart, below a leaderboard's ranking."""
+"""Contestants with fewer observations are listed separately, below a leaderboard's ranking."""
 TAGS_SHOWN = 6
-"""So many columns by tag are shown from the start, where there is room."""
+"""Columns by tag shown from the start, if there is room."""
 SHADES = 4
-"""So many shades a heat map has to either side."""
+"""Shades of a heat map to either side."""
 
 
 @dataclass(frozen=True)
 class LinkedCell(LaidCell):
-    """A cell, and where it leads.
-
-    A cell of a heat map has a `shade` in place of its bar, and says its interval when somebody points at it.
-    """
+    """A cell and its link. In a heat map it has a `shade` instead of a bar."""
 
     href: str | None = None
     shade: str = ""
     tip: str = ""
-    """What a figure by tag says to whoever points at it."""
+    """Tooltip of a number by tag."""
     logo_src: str = ""
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """A chart: its address, the chart itself and the same for phones as SVG, and in words what it shows; of how many
-    rows it shows the first `rows` where not all."""
+class ChartImage:
+    """A chart: URL, SVGs for wide and narrow screens, text. `rows` is 0 if it shows all rows."""
 
     src: str
     wide: str
     narrow: str
     alt: str
     rows: int = 0
-    of: int = 0
+    all_rows: int = 0
 
 
 @dataclass(frozen=True)
 class TagHead:
-    """The head of a column by tag: the tag's value, and what its figures are."""
+    """Head of a column by tag: the tag's value and the unit of its numbers."""
 
     name: str
     unit: str
@@ -72,57 +76,57 @@ class TagHead:
 
 @dataclass(frozen=True)
 class Sheet:
-    """One table with its charts; the cells of columns by tag, which a reader may choose, end its rows."""
+    """One table with its charts. Rows end with the cells of optional columns by tag."""
 
     id: str
-    linked: Linked
+    linked_table: LinkedTable
     heads: Sequence[tuple[str, bool]]
     rows: Sequence[Sequence[LinkedCell]]
-    charts: Sequence[Drawn]
+    charts: Sequence[ChartImage]
     tag_heads: Sequence[TagHead] = ()
     tag_columns: int = 0
-    """How many figures by tag there are in all."""
+    """Number of all columns by tag."""
     few: int = 0
-    """How many rows at its end stand apart: there is not enough behind them to rank them."""
+    """Number of rows at the end with too few observations to be ranked."""
 
     @property
     def least(self) -> int:
-        """How many observations a row needs to stand in the ranking; 0 where all have enough, or none has."""
+        """Return the number of observations that a row needs to be ranked; 0 if no row is set apart."""
         return FEW if self.few else 0
 
     @property
     def visible(self) -> int:
-        """How many columns are shown before a reader chooses others."""
+        """Return the number of columns shown by default."""
         return len(self.heads) + min(TAGS_SHOWN, len(self.tag_heads))
 
     @property
     def leading(self) -> bool:
-        """Whether it is a leaderboard, whose table comes before its chart."""
-        return self.linked.table.name.startswith("leaderboard")
+        """Return True for a leaderboard, whose table comes before its chart."""
+        return self.linked_table.table.name.startswith("leaderboard")
 
     @property
     def with_origins(self) -> bool:
-        return with_origins(self.linked.table)
+        return with_origins(self.linked_table.table)
 
     @property
     def heat(self) -> str:
-        """The kind of heat map that the table is: of contestants against each other, or of any figures."""
-        if not any(hint.get("kind") == "matrix" for hint in self.linked.charts):
+        """Return the kind of heat map: `square` for contestants against each other, `heat`, or empty."""
+        if not any(hint.get("kind") == "matrix" for hint in self.linked_table.charts):
             return ""
-        return "square" if self.linked.table.name.startswith("wins") else "heat"
+        return "square" if self.linked_table.table.name.startswith("wins") else "heat"
 
     @property
-    def folded(self) -> bool:
+    def is_folded(self) -> bool:
         return bool(self.charts) and not self.leading and not self.heat and len(self.rows) > LONG
 
     @once
     def axes(self) -> Sequence[Axis | None]:
-        """What the bars of each column lie on; a heat map has none."""
-        return () if self.heat else axes(self.linked.table)
+        """Return the axis of each column's bars. A heat map has none."""
+        return () if self.heat else column_axes(self.linked_table.table)
 
     @property
     def stacks(self) -> bool:
-        """Whether a phone shows the cells of a row one below the other, each with the name of its column."""
+        """Return True if phones show the cells of a row below each other, with column names."""
         return not self.leading and not self.heat and len(self.rows) <= LONG
 
     @property
@@ -134,146 +138,152 @@ class Sheet:
         return len(self.rows) > TALL
 
     @property
-    def counted(self) -> bool:
-        """Whether figures say how many rows of data are behind them."""
+    def has_counts(self) -> bool:
+        """Return True if numbers have an n."""
         return any(cell.n is not None for row in self.rows[:1] for cell in row)
 
     @property
     def named_by(self) -> int:
-        """The column whose words say whose row it is."""
+        """Return the column that names the row."""
         return 1 if self.leading else 0
 
     @property
     def parts(self) -> Sequence[Sequence[Sequence[LinkedCell]]]:
-        """The rows that are laid out at once, and those that are when somebody asks."""
-        return [self.rows] if self.folded else cut(self.rows)
+        """Return the rows shown at once, and those shown on demand."""
+        return [self.rows] if self.is_folded else split_rows(self.rows)
 
 
-def cut(rows: Sequence[Any]) -> Sequence[Sequence[Any]]:
-    """Rows in two parts where they are many; a handful more than fit are shown at once."""
+def split_rows(rows: Sequence[Any]) -> Sequence[Sequence[Any]]:
+    """Split many rows into two parts. A few more than `AT_ONCE` are not split."""
     return [rows[:AT_ONCE], rows[AT_ONCE:]] if len(rows) > AT_ONCE * 5 // 4 else [rows]
 
 
-def sheets(
-    tables: Sequence[Linked], source: tuple[str, str], places: Places, language: Language, *, start: int = 0,
+def build_sheets(
+    tables: Sequence[LinkedTable], source: tuple[str, str], urls: PageUrls, language: Language, *, start: int = 0,
     svg: Callable[[vega_lite.Chart], str] | None = None,
 ) -> list[Sheet]:  # fmt: skip
-    """Tables with their charts where `svg` draws them; `source` are name and stamp of the board or card they are of.
-
-    `start` is the number of the first among all tables of that board or card.
-    """
+    """Build sheets of tables, numbered from `start`. `source` is name and stamp of their board or card."""
     shown_sheets = []
-    for number, linked in enumerate(tables, start):
-        shown = localised(linked, language)
-        drawn = []
-        for place, hint in enumerate(shown.charts):
-            # A heat map is the table itself, in colours that follow light and dark.
+    for number, linked_table in enumerate(tables, start):
+        translated_table = translate_linked_table(linked_table, language)
+        chart_images = []
+        for place, hint in enumerate(translated_table.charts):
+            # A heat map needs no chart: the table itself is coloured, in light and dark mode.
             if svg is None or hint.get("kind") == "matrix":
                 continue
-            if (chart := chart_of(shown, place, places)) is not None:
-                src = places.chart(*source, (number, place), language)
-                wide, narrow = (vega_lite.inline(svg(one)) for one in (chart, vega_lite.narrowed(chart)))
-                all_rows = len(shown.table.rows)
-                rows = len(drawable(shown.table, hint).rows)
-                alt = translate(language, chart.alt)
-                drawn.append(Drawn(src, wide, narrow, alt, rows if rows < all_rows else 0, all_rows))
-        shown_sheets.append(sheet(linked, places, f"table-{number}", language, drawn))
+            if (chart := chart_of(translated_table, place, urls)) is not None:
+                src = urls.chart(*source, (number, place), language)
+                wide, narrow = (
+                    vega_lite.inline_svg(svg(variant)) for variant in (chart, vega_lite.narrow_chart(chart))
+                )
+                all_rows = len(translated_table.table.rows)
+                rows = len(limit_chart_rows(translated_table.table, hint).rows)
+                alt = translate_sentence(language, chart.alt)
+                chart_images.append(ChartImage(src, wide, narrow, alt, rows if rows < all_rows else 0, all_rows))
+        shown_sheets.append(build_sheet(linked_table, urls, f"table-{number}", language, chart_images))
     return shown_sheets
 
 
-def chart_of(linked: Linked, place: int, places: Places) -> vega_lite.Chart | None:
-    """A chart of a table whose marks lead to the verdicts behind the figures that they are drawn from."""
-    hint = linked.charts[place]
-    table = linked.table
-    if linked.links:
+def chart_of(linked_table: LinkedTable, place: int, urls: PageUrls) -> vega_lite.Chart | None:
+    """Build a chart whose marks link to the verdicts behind their numbers."""
+    hint = linked_table.charts[place]
+    table = linked_table.table
+    if linked_table.links:
         places_of = (table.place(hint[name]) for name in ("value", "y", "x", "label") if name in hint)
         drawn_from = [column for column in places_of if column is not None]
         rows = [
-            (*row, next((href for column in drawn_from if (href := _href(links[column], row[column], places))), None))
-            for row, links in zip(table.rows, linked.links, strict=True)
+            (
+                *row,
+                next((href for column in drawn_from if (href := _cell_href(links[column], row[column], urls))), None),
+            )
+            for row, links in zip(table.rows, linked_table.links, strict=True)
         ]
         table = replace(table, columns=(*table.columns, Column(HREF)), rows=rows)
         hint = {**hint, "href": HREF}
-    return vega_lite.chart(drawable(table, hint), hint)
+    return vega_lite.build_chart(limit_chart_rows(table, hint), hint)
 
 
-def drawable(table: Table, hint: Mapping[str, Any]) -> Table:
-    """The table, or its first rows where a chart has a line for each and they are too many to be read."""
-    if hint.get("kind") not in {"intervals", "bars", "stacked"} or len(table.rows) <= DRAWN * 4 // 3:
+def limit_chart_rows(table: Table, hint: Mapping[str, Any]) -> Table:
+    """Return the table, cut to its first rows if a chart with one line per row would be unreadable."""
+    if hint.get("kind") not in {"intervals", "bars", "stacked"} or len(table.rows) <= MAX_CHART_ROWS * 4 // 3:
         return table
-    return replace(table, rows=table.rows[:DRAWN])
+    return replace(table, rows=table.rows[:MAX_CHART_ROWS])
 
 
-def sheet(linked: Linked, places: Places, name: str, language: Language, drawn: Sequence[Drawn] = ()) -> Sheet:
-    """One table."""
-    shown = localised(linked, language)
-    columns = [column_cells(shown, place, places) for place in range(len(shown.table.columns))]
-    laid = Sheet(name, shown, heads(shown.table), list(zip(*columns, strict=True)), drawn)
-    few = [row for row in laid.rows if max((cell.n for cell in row if cell.n is not None), default=0) < FEW]
-    if not laid.leading or len(few) == len(laid.rows):
-        return laid
-    return replace(laid, rows=[*(row for row in laid.rows if row not in few), *few], few=len(few))
+def build_sheet(
+    linked_table: LinkedTable, urls: PageUrls, name: str, language: Language, chart_images: Sequence[ChartImage] = ()
+) -> Sheet:
+    """Build the sheet of one table. Leaderboard rows with few observations move to the end."""
+    translated_table = translate_linked_table(linked_table, language)
+    columns = [column_cells(translated_table, place, urls) for place in range(len(translated_table.table.columns))]
+    page_sheet = Sheet(
+        name, translated_table, column_heads(translated_table.table), list(zip(*columns, strict=True)), chart_images
+    )
+    few = [row for row in page_sheet.rows if max((cell.n for cell in row if cell.n is not None), default=0) < FEW]
+    if not page_sheet.leading or len(few) == len(page_sheet.rows):
+        return page_sheet
+    return replace(page_sheet, rows=[*(row for row in page_sheet.rows if row not in few), *few], few=len(few))
 
 
-def with_cards(shown: Sheet, judges: Collection[str], places: Places, study: str) -> Sheet:
-    """A table of judges whose names lead to their cards."""
+def with_cards(judge_sheet: Sheet, judges: Collection[str], urls: PageUrls, study: str) -> Sheet:
+    """Link the judges' names of a table to their cards."""
 
-    def led(cell: LinkedCell) -> LinkedCell:
+    def link_to_card(cell: LinkedCell) -> LinkedCell:
         judge = cell.full or cell.text
-        return replace(cell, href=places.judge(judge, study)) if judge in judges else cell
+        return replace(cell, href=urls.judge(judge, study)) if judge in judges else cell
 
-    return replace(shown, rows=[(led(row[0]), *row[1:]) for row in shown.rows])
+    return replace(judge_sheet, rows=[(link_to_card(row[0]), *row[1:]) for row in judge_sheet.rows])
 
 
-def column_cells(linked: Linked, place: int, places: Places) -> list[LinkedCell]:
-    """The cells of one column."""
-    cells = linked.table.cells(place)
-    shown = [
+def column_cells(linked_table: LinkedTable, place: int, urls: PageUrls) -> list[LinkedCell]:
+    """Return the cells of one column."""
+    cells = linked_table.table.cells(place)
+    linked_cells = [
         LinkedCell(
-            **vars(laid),
-            href=_href(linked.link(row, place), cell, places),
-            logo_src=places.logo(laid.logo) if laid.logo else "",
+            **vars(laid_cell),
+            href=_cell_href(linked_table.link(row, place), cell, urls),
+            logo_src=urls.logo(laid_cell.logo) if laid_cell.logo else "",
         )
-        for row, (cell, laid) in enumerate(zip(cells, laid_column(linked.table, place), strict=True))
+        for row, (cell, laid_cell) in enumerate(zip(cells, laid_column(linked_table.table, place), strict=True))
     ]
-    hint = next((hint for hint in linked.charts if hint.get("kind") == "matrix"), None)
-    if hint is None or str(linked.table.columns[place]) not in map(str, hint["columns"]):
-        return shown
-    middle, reach = _scale(linked, hint)
+    hint = next((hint for hint in linked_table.charts if hint.get("kind") == "matrix"), None)
+    if hint is None or str(linked_table.table.columns[place]) not in map(str, hint["columns"]):
+        return linked_cells
+    middle, reach = _heat_scale(linked_table, hint)
     return [
-        replace(linked_cell, bar=None, shade=_shade(cell.value, middle, reach))
+        replace(linked_cell, bar=None, shade=_shade_class(cell.value, middle, reach))
         if isinstance(cell, Estimate)
         else linked_cell
-        for linked_cell, cell in zip(shown, cells, strict=True)
+        for linked_cell, cell in zip(linked_cells, cells, strict=True)
     ]
 
 
-def _scale(linked: Linked, hint: Mapping[str, Any]) -> tuple[float, float]:
-    """The middle of a heat map's figures and how far they reach from it: half the matches for shares of wins."""
-    if linked.table.name.startswith("wins"):
+def _heat_scale(linked_table: LinkedTable, hint: Mapping[str, Any]) -> tuple[float, float]:
+    """Middle of the numbers and their largest distance from it; 0.5 and 0.5 for win rates."""
+    if linked_table.table.name.startswith("wins"):
         return 0.5, 0.5
     heads = {str(name) for name in hint["columns"]}
     values = [
         cell.value
-        for row in linked.table.rows
-        for head, cell in zip(linked.table.columns, row, strict=True)
+        for row in linked_table.table.rows
+        for head, cell in zip(linked_table.table.columns, row, strict=True)
         if str(head) in heads and isinstance(cell, Estimate)
     ]
-    least, most = min(values, default=0.0), max(values, default=0.0)
-    return (least + most) / 2, (most - least) / 2
+    lowest, highest = min(values, default=0.0), max(values, default=0.0)
+    return (lowest + highest) / 2, (highest - lowest) / 2
 
 
-def _shade(value: float, middle: float, reach: float) -> str:
-    """The class of a cell of a heat map.
+def _shade_class(value: float, middle: float, reach: float) -> str:
+    """Return the CSS class of a heat map cell.
 
-    >>> _shade(1.0, 0.5, 0.5), _shade(0.5, 0.5, 0.5), _shade(0.3, 0.5, 0.5)
+    >>> _shade_class(1.0, 0.5, 0.5), _shade_class(0.5, 0.5, 0.5), _shade_class(0.3, 0.5, 0.5)
     ('more-4', '', 'less-2')
     """
     steps = round(SHADES * (value - middle) / reach) if reach > 0 else 0
     return "" if steps == 0 else f"{'more' if steps > 0 else 'less'}-{abs(steps)}"
 
 
-def _href(link: Filter | None, cell: Cell, places: Places) -> str | None:
-    """Where a cell leads; a count of nothing leads nowhere."""
-    nothing = isinstance(cell, int) and not cell
-    return None if link is None or nothing else places.verdicts(link)
+def _cell_href(link: Filter | None, cell: Cell, urls: PageUrls) -> str | None:
+    """A count of zero has no link."""
+    is_zero_count = isinstance(cell, int) and not cell
+    return None if link is None or is_zero_count else urls.verdicts(link)

@@ -1,4 +1,4 @@
-"""Tables with their links in the reader's language."""
+"""Translation of linked tables into the reader's language."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from dataclasses import replace
 
 from fullbench.reports import translated_tables as tables
 from fullbench.reports.words import Language
-from fullbench.web.results.boards.board_store import Linked
+from fullbench.web.results.boards.board_store import LinkedTable
 
 
-def localised(linked: Linked, language: Language) -> Linked:
-    """The table and its charts in a language; links stay."""
+def translate_linked_table(linked_table: LinkedTable, language: Language) -> LinkedTable:
+    """Translate a table and its charts. Links stay."""
     if language == "en":
-        return linked
-    charts = [tables.hint_in(hint, language) for hint in linked.charts]
-    return replace(linked, table=tables.localised(linked.table, language), charts=charts)
+        return linked_table
+    charts = [tables.localise_hint(hint, language) for hint in linked_table.charts]
+    return replace(linked_table, table=tables.localise_table(linked_table.table, language), charts=charts)

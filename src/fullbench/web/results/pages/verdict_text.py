@@ -1,4 +1,4 @@
-"""What a verdict says, as a reader would put it: who is ahead of whom, who is level, which word was chosen."""
+"""Verdicts in words: ranked contestants, marks, answer names and colours."""
 
 from __future__ import annotations
 
@@ -7,48 +7,47 @@ from functools import cache
 
 from fullbench.core.ballot import Ballot, Choice, Likert, Ranking, ballot
 
-SEATS = 8
-"""So many colours there are for contestants."""
+COLOUR_COUNT = 8
 
 
 @cache
-def _ballot(spec: str) -> Ballot:
+def _parse_ballot(spec: str) -> Ballot:
     return ballot(spec)
 
 
-def placing(spec: str, names: Sequence[str], marks: Sequence[float | None]) -> list[list[str]]:
-    """Contestants from first to last, those who are level together; empty where the ballot is about one at a time.
+def ranked_groups(spec: str, names: Sequence[str], marks: Sequence[float | None]) -> list[list[str]]:
+    """Return contestants from first to last, ties together. Empty if the ballot marks one response at a time.
 
-    >>> placing("ranking", ["llava", "gpt4", "gemini"], [1, 3, 2])
+    >>> ranked_groups("ranking", ["llava", "gpt4", "gemini"], [1, 3, 2])
     [['gpt4'], ['gemini'], ['llava']]
-    >>> placing("choice+tie", ["a", "b"], [0.5, 0.5])
+    >>> ranked_groups("choice+tie", ["a", "b"], [0.5, 0.5])
     [['a', 'b']]
-    >>> placing("score:1-5", ["a"], [4])
+    >>> ranked_groups("score:1-5", ["a"], [4])
     []
     """
-    if len(names) < 2 or None in marks or not isinstance(_ballot(spec), Choice | Ranking):
+    if len(names) < 2 or None in marks or not isinstance(_parse_ballot(spec), Choice | Ranking):
         return []
-    level: dict[float, list[str]] = {}
+    names_by_mark: dict[float, list[str]] = {}
     for name, mark in zip(names, marks, strict=True):
         if mark is not None:
-            level.setdefault(mark, []).append(name)
-    return [level[mark] for mark in sorted(level, reverse=True)]
+            names_by_mark.setdefault(mark, []).append(name)
+    return [names_by_mark[mark] for mark in sorted(names_by_mark, reverse=True)]
 
 
 def mark_in_words(spec: str, mark: float) -> str:
-    """One mark as it was chosen: a word of the scale, or the number.
+    """Return a mark as a word of its scale, or as a number.
 
     >>> mark_in_words("likert:no|yes", 2), mark_in_words("score:1-5", 4.0)
     ('yes', '4')
     """
-    known = _ballot(spec)
-    if isinstance(known, Likert) and known.allows([mark]):
-        return known.words[int(mark) - 1]
+    parsed_ballot = _parse_ballot(spec)
+    if isinstance(parsed_ballot, Likert) and parsed_ballot.allows([mark]):
+        return parsed_ballot.words[int(mark) - 1]
     return f"{mark:.4g}"
 
 
 def answer_name(contestant: str, sample: int) -> str:
-    """A contestant's answer as pages name it.
+    """Return the name of a contestant's answer; later samples get a number.
 
     >>> answer_name("alpha", 0), answer_name("alpha", 1)
     ('alpha', 'alpha #2')
@@ -56,14 +55,15 @@ def answer_name(contestant: str, sample: int) -> str:
     return f"{contestant} #{sample + 1}" if sample else contestant
 
 
-def seats(names: Iterable[str], everybody: Sequence[str]) -> dict[str, int]:
-    """The number of each answer's colour: one for each contestant of a study where there are enough of them, else
-    one for each answer of the case, whatever the order shown.
+def answer_colours(names: Iterable[str], all_contestants: Sequence[str]) -> dict[str, int]:
+    """Return the colour number of each answer.
 
-    >>> seats(["c", "a"], ["a", "b", "c"]), seats(["c", "a #2"], ["a", "b", "c"])
+    Each contestant has its own colour if the study has few of them. Else colours follow the sorted names of the case.
+
+    >>> answer_colours(["c", "a"], ["a", "b", "c"]), answer_colours(["c", "a #2"], ["a", "b", "c"])
     ({'a': 0, 'c': 2}, {'a #2': 0, 'c': 1})
     """
-    shown = sorted(names)
-    if len(everybody) <= SEATS and set(shown) <= set(everybody):
-        return {name: everybody.index(name) for name in shown}
-    return {name: place % SEATS for place, name in enumerate(shown)}
+    answer_names = sorted(names)
+    if len(all_contestants) <= COLOUR_COUNT and set(answer_names) <= set(all_contestants):
+        return {name: all_contestants.index(name) for name in answer_names}
+    return {name: place % COLOUR_COUNT for place, name in enumerate(answer_names)}

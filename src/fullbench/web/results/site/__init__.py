@@ -1,1 +1,1 @@
-"""Static export of the public site, and its URLs."""
+"""Static export of the public site, page URLs, downloads, ledger edition."""

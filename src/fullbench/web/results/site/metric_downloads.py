@@ -1,4 +1,4 @@
-"""All figures of a study's leaderboards as one file, for whoever computes with them."""
+"""Download of all metrics of a study's leaderboards as one CSV or JSON file."""
 
 from __future__ import annotations
 
@@ -10,70 +10,70 @@ from sqlalchemy import Connection
 
 from fullbench.core.estimate import Estimate
 from fullbench.core.table import Column, Table
-from fullbench.reports.cell_text import show
-from fullbench.reports.site_info import KNOWN, Imprint
-from fullbench.reports.table_formats import render
+from fullbench.reports.cell_text import format_cell
+from fullbench.reports.site_info import FIELD_NAMES, Imprint
+from fullbench.reports.table_formats import render_table
 from fullbench.version import __version__
 from fullbench.web.results.boards import board_store
-from fullbench.web.results.pages.page_cache import Recent
+from fullbench.web.results.pages.page_cache import RecentCache
 from fullbench.web.results.site import ledger_edition
 
 COLUMNS = ("study", "criterion", "ballot", "judge", "contestant", "rank_best", "rank_worst", "measure", "figure")
-FORMS = {"csv": "text/csv; charset=utf-8", "json": "application/json"}
+MEDIA_TYPES = {"csv": "text/csv; charset=utf-8", "json": "application/json"}
 
 
-class Files:
-    """The files that were asked for lately, made anew when a leaderboard was."""
+class DownloadCache:
+    """Cache of recent downloads. A file is made again after a leaderboard changed."""
 
     def __init__(self) -> None:
-        self._made: Recent[str | bytes] = Recent(16)
+        self._file_cache: RecentCache[str | bytes] = RecentCache(16)
 
     def file(self, connection: Connection, study: str, form: str, about: Mapping[str, Any]) -> str | bytes:
-        """All figures of a study, as CSV or, with what they are of, as JSON."""
-        stamps = board_store.stamps(connection)
-        computed = tuple(stamps.get(heading.name) for heading in board_store.headings(connection, study))
+        """Return all metrics of a study as CSV, or as JSON with the metadata `about`."""
+        stamps = board_store.stamps_by_name(connection)
+        board_stamps = tuple(stamps.get(heading.name) for heading in board_store.board_headings(connection, study))
 
         def make() -> str | bytes:
-            table = figures(connection, study)
+            table = metric_table(connection, study)
             return as_csv(table) if form == "csv" else as_json(table, about)
 
-        return self._made.get((study, form, computed, repr(about)), make)
+        return self._file_cache.get((study, form, board_stamps, repr(about)), make)
 
 
-def figures(connection: Connection, study: str) -> Table:
-    """A row for each figure: whose board, of whom, in which rank set, what is measured, its interval and n."""
+def metric_table(connection: Connection, study: str) -> Table:
+    """Return a table with one row for each metric of each contestant on each board."""
     rows = []
-    for heading in board_store.headings(connection, study):
-        board = board_store.find(connection, heading.name, leading=True)
-        for table in (linked.table for linked in board.tables) if board else ():
+    for heading in board_store.board_headings(connection, study):
+        board = board_store.find_board(connection, heading.name, leading=True)
+        for table in (linked_table.table for linked_table in board.tables) if board else ():
             ballot = str(table.source.get("family", ""))
             for row in table.rows:
                 rank, contestant = row[:2]
-                ends = [int(end) for end in show(rank).split("-") if end.isdigit()]
+                ends = [int(end) for end in format_cell(rank).split("-") if end.isdigit()]
                 ranks = (ends[0], ends[-1]) if ends else (None, None)
-                whose = (study, heading.criterion, ballot, heading.judge, str(contestant))
+                row_scope = (study, heading.criterion, ballot, heading.judge, str(contestant))
                 rows += [
-                    (*whose, *ranks, column.key, cell)
-                    for column, cell in zip(table.typed, row, strict=True)
+                    (*row_scope, *ranks, column.key, cell)
+                    for column, cell in zip(table.typed_columns, row, strict=True)
                     if isinstance(cell, Estimate)
                 ]
     return Table("results", "Results", tuple(map(Column, COLUMNS)), rows)
 
 
-def facts(connection: Connection, study: str, imprint: Imprint, ledger: str) -> dict[str, Any]:
-    """What the figures are of, and from which ledger."""
-    said = imprint.of_study(study)
-    known = {name: value for name in KNOWN if name != "logo" and (value := getattr(said, name))}
-    noted = ledger_edition.edition_of(connection, study)
-    made_from = {"ledger": ledger, "digest": noted.digest, "last_verdict": noted.date, "fullbench": __version__}
-    return {**known, "title": said.title or imprint.title, "study": study, **made_from}
+def download_metadata(connection: Connection, study: str, imprint: Imprint, ledger: str) -> dict[str, Any]:
+    """Return the metadata of a download: imprint, study, ledger, digest, date, version."""
+    study_imprint = imprint.of_study(study)
+    imprint_fields = {name: value for name in FIELD_NAMES if name != "logo" and (value := getattr(study_imprint, name))}
+    edition = ledger_edition.edition_of(connection, study)
+    source = {"ledger": ledger, "digest": edition.digest, "last_verdict": edition.date, "fullbench": __version__}
+    return {**imprint_fields, "title": study_imprint.title or imprint.title, "study": study, **source}
 
 
 def as_csv(table: Table) -> str:
-    return render(table, "csv")
+    return render_table(table, "csv")
 
 
 def as_json(table: Table, about: Mapping[str, Any]) -> bytes:
-    packed = orjson.loads(render(table, "json"))
-    rows = [dict(zip(COLUMNS, row, strict=True)) for row in packed["rows"]]
+    table_json = orjson.loads(render_table(table, "json"))
+    rows = [dict(zip(COLUMNS, row, strict=True)) for row in table_json["rows"]]
     return orjson.dumps({**about, "results": rows}, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)

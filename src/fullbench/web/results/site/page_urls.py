@@ -1,4 +1,4 @@
-"""Addresses of the public pages, so that the same templates make the served site and the static one."""
+"""URLs of the public pages, so that the same templates render the served site and the static copy."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from fullbench.web.results.lists.verdict_filters import Filter
 from fullbench.web.words import Language
 
 
-class Places(Protocol):
-    """Where things are found; templates know nothing else of addresses. An empty `study` is the first one."""
+class PageUrls(Protocol):
+    """URLs that templates use. An empty `study` is the first one."""
 
     def home(self, study: str = "", task: str = "") -> str:
-        """The first page of a study, of all its items or of those of one task (see `boards.first_page_matrix.Task`)."""
+        """Return the first page of a study, for all items or for one task (see `boards.first_page_matrix.Task`)."""
         ...
 
     def download(self, form: str, study: str = "") -> str:
-        """All figures of a study's leaderboards as one file, `csv` or `json`."""
+        """Return the file with all metrics of a study's leaderboards, `csv` or `json`."""
         ...
 
     def logo(self, logo: Logo) -> str: ...
@@ -29,19 +29,19 @@ class Places(Protocol):
     def judges(self, study: str = "") -> str: ...
     def judge(self, name: str, study: str = "") -> str: ...
     def badge(self, name: str, study: str = "") -> str: ...
-    def verdicts(self, wanted: Filter, **more: object) -> str:
-        """The list of cases; `more` is what its address says beside the filter."""
+    def verdicts(self, verdict_filter: Filter, **more: object) -> str:
+        """Return the list of cases. `more` are further query parameters."""
         ...
 
     def case(self, key: str, study: str = "") -> str: ...
     def picture(self, digest: str, tags: Mapping[str, str] | None = None, size: int | None = None) -> str: ...
     def bare(self, digest: str, tags: Mapping[str, str] | None = None, size: int | None = None) -> str:
-        """A sensitive picture without its veil, for who asks; empty where the picture has none or it stays on."""
+        """Return a sensitive picture without its veil. Empty if it has none, or if it stays veiled."""
         ...
 
 
 def judge_name(judge: str) -> str:
-    """A judge's name in addresses.
+    """Return a judge's name in URLs.
 
     >>> judge_name("length") == judge_name("length") != judge_name("human")
     True
@@ -50,7 +50,7 @@ def judge_name(judge: str) -> str:
 
 
 def voice_name(judge: str, rater: str = "") -> str:
-    """Where on a case's page a judge's rulings stand, or those of one of the people.
+    """Return the anchor of a judge's or person's verdicts on a case page.
 
     >>> voice_name("human", "ann") == voice_name("human", "bob")
     False
@@ -58,19 +58,19 @@ def voice_name(judge: str, rater: str = "") -> str:
     return f"by-{digest([judge, rater])[:16]}"
 
 
-def _asked(study: str) -> str:
+def _study_query(study: str) -> str:
     return f"?{urlencode({'study': study})}" if study else ""
 
 
-class Served:
-    """The addresses of the running app."""
+class ServedPageUrls:
+    """URLs of the running app."""
 
     def home(self, study: str = "", task: str = "") -> str:
-        asked = urlencode({name: value for name, value in (("study", study), ("task", task)) if value})
-        return f"/?{asked}" if asked else "/"
+        query = urlencode({name: value for name, value in (("study", study), ("task", task)) if value})
+        return f"/?{query}" if query else "/"
 
     def download(self, form: str, study: str = "") -> str:
-        return f"/results.{form}{_asked(study)}"
+        return f"/results.{form}{_study_query(study)}"
 
     def logo(self, logo: Logo) -> str:
         return f"/logos/{logo.file}"
@@ -83,20 +83,20 @@ class Served:
         return f"/boards/{board}/charts/{table}-{chart}.svg?v={stamp}&in={language}"
 
     def judges(self, study: str = "") -> str:
-        return f"/judges{_asked(study)}"
+        return f"/judges{_study_query(study)}"
 
     def judge(self, name: str, study: str = "") -> str:
-        return f"/judges/{judge_name(name)}{_asked(study)}"
+        return f"/judges/{judge_name(name)}{_study_query(study)}"
 
     def badge(self, name: str, study: str = "") -> str:
-        return f"/judges/{judge_name(name)}/badge.svg{_asked(study)}"
+        return f"/judges/{judge_name(name)}/badge.svg{_study_query(study)}"
 
-    def verdicts(self, wanted: Filter, **more: object) -> str:
-        asked = wanted.address(**more)
-        return f"/verdicts?{asked}" if asked else "/verdicts"
+    def verdicts(self, verdict_filter: Filter, **more: object) -> str:
+        query = verdict_filter.address(**more)
+        return f"/verdicts?{query}" if query else "/verdicts"
 
     def case(self, key: str, study: str = "") -> str:
-        return f"/cases/{quote(key, safe='')}{_asked(study)}"
+        return f"/cases/{quote(key, safe='')}{_study_query(study)}"
 
     def picture(self, digest: str, tags: Mapping[str, str] | None = None, size: int | None = None) -> str:
         from fullbench.web.picture_serving import picture_url
@@ -104,6 +104,6 @@ class Served:
         return picture_url(digest, tags, size=size)
 
     def bare(self, digest: str, tags: Mapping[str, str] | None = None, size: int | None = None) -> str:
-        from fullbench.web.picture_serving import bare_url
+        from fullbench.web.picture_serving import unveiled_url
 
-        return bare_url(digest, tags, size=size)
+        return unveiled_url(digest, tags, size=size)

@@ -1,7 +1,7 @@
-"""The public side as a folder of files: it opens from disk, and any web server can host it.
+"""Export the public pages as a folder of files that opens from disk or from any web server.
 
-Leaderboards, cards and cases are pages of the same templates as the served ones, with relative links. The list of
-verdicts is filtered in the browser, over data that come as scripts: a page opened from disk may fetch nothing else.
+Leaderboards, cards and cases use the same templates as the served pages, with relative links. The browser filters the
+list of verdicts. Its data are scripts, because a page opened from disk cannot fetch other files.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from fullbench.core.picture import Picture
 from fullbench.errors import InputError
 from fullbench.ledger.ledger import Ledger
 from fullbench.picture_metadata import can_strip, strip_metadata
-from fullbench.reports.html_page import SHARED, shrunk
+from fullbench.reports.html_page import SHARED_FILES, shrink_picture
 from fullbench.reports.logos import Logo
 from fullbench.reports.site_info import Imprint
 from fullbench.web.accounts.users import Pseudonyms
 from fullbench.web.campaigns.votes import hidden_results
-from fullbench.web.database import engine_for, reading, upgrade
-from fullbench.web.open_ledgers import study_of
-from fullbench.web.page_rendering import environment, static_file
+from fullbench.web.database import engine_for, read_transaction, upgrade_schema
+from fullbench.web.open_ledgers import ledger_study_name
+from fullbench.web.page_rendering import static_file, template_environment
 from fullbench.web.results import hidden_cases
 from fullbench.web.results.boards import board_store, judge_cards
-from fullbench.web.results.boards.board_store import Linked
+from fullbench.web.results.boards.board_store import LinkedTable
 from fullbench.web.results.catalogue import catalogue_tables, catalogue_updater, rater_pseudonyms
 from fullbench.web.results.catalogue.disagreement import is_person
-from fullbench.web.results.catalogue.row_helpers import judges
+from fullbench.web.results.catalogue.row_helpers import judge_names_by_id
 from fullbench.web.results.lists import verdict_list
 from fullbench.web.results.lists.verdict_filters import Filter
 from fullbench.web.results.pages.page_contents import Views
@@ -47,46 +47,44 @@ from fullbench.web.results.pages.shown_names import Names
 from fullbench.web.results.site import ledger_edition, metric_downloads
 from fullbench.web.results.site.page_urls import judge_name
 from fullbench.web.results.site.static_site_data import write_data
-from fullbench.web.words import Language, translate
+from fullbench.web.words import Language, translate_sentence
 
 MARKER = "fullbench-site.json"
 STATIC = (
-    *SHARED,
+    *SHARED_FILES,
     *("app.css", "public.css", "scheme.js", "public.js", "site.js", "icon.svg"),
 )
-WHOLE = {"image/png": "png", "image/jpeg": "jpg", "image/webp": "webp", "image/gif": "gif"}
-LARGE = 1920
-THUMB = 240
+COPIED_SUFFIXES = {"image/png": "png", "image/jpeg": "jpg", "image/webp": "webp", "image/gif": "gif"}
+LARGE_SIZE = 1920
+THUMBNAIL_SIZE = 240
 
 
 @dataclass(frozen=True)
-class Wish:
-    """How much of a ledger a copy holds, and what it is called."""
+class SiteOptions:
+    """Options of a static copy: size limits, title, language, study."""
 
     title: str = ""
-    """The name of the site in place of its imprint's; `fullbench` where neither has one."""
+    """Name of the site instead of its imprint's; `fullbench` if neither has one."""
     cases: int = 2_000
     verdicts: int = 200_000
     language: Language = "en"
     charts: bool = True
-    """Whether charts are drawn, as far as they can be here."""
+    """Whether charts are drawn, if the chart library is installed."""
     study: str = ""
-    """The study that is shown; may be left out where there is only one."""
+    """The study to show; may be empty if there is only one."""
     url: str = ""
-    """The address at which the copy will lie, for previews and citations; without the last slash."""
-    judged: frozenset[str] = frozenset()
-    """What people judge in open studies (items, or cases whose rulings are judged): its cases are withheld."""
+    """Address of the copy, for previews and citations; without the last slash."""
+    judged_keys: frozenset[str] = frozenset()
+    """Items (or cases whose verdicts are reviewed) of open campaigns; their cases are withheld."""
     accounts: Pseudonyms = field(default_factory=dict)
-    """The pseudonyms of a site's accounts: a rater who goes by an account's name is shown by it."""
+    """Pseudonyms of a site's accounts, shown instead of raters with an account's name."""
     names: Names = field(default_factory=Names)
-    """The names that pages show judges and contestants by."""
     imprint: Imprint = field(default_factory=Imprint)
-    """What a lab says of its results."""
 
 
 @dataclass(frozen=True)
-class Written:
-    """What a copy came to."""
+class ExportedSite:
+    """Summary of a written copy."""
 
     folder: Path
     files: int
@@ -99,25 +97,25 @@ class Written:
 
 
 @dataclass
-class Wanted:
-    """Pictures that pages of the copy show: file name, which picture, how large, veiled or not."""
+class PictureFiles:
+    """Pictures used by pages of the copy: file name, digest, size, veiled or not."""
 
-    found: dict[str, tuple[str, int | None, bool]] = field(default_factory=dict)
+    pictures_by_file: dict[str, tuple[str, int | None, bool]] = field(default_factory=dict)
     suffixes: dict[str, str] = field(default_factory=dict)
 
     def whole_suffix(self, picture: Picture) -> str:
-        """Return the suffix under which a picture is copied whole; empty if it has to be drawn again."""
+        """Return the suffix of a picture that is copied whole, or an empty string if it must be redrawn."""
         if picture.digest not in self.suffixes:
-            is_whole = picture.media in WHOLE and can_strip(picture.data())
-            self.suffixes[picture.digest] = WHOLE[picture.media] if is_whole else ""
+            is_whole = picture.media in COPIED_SUFFIXES and can_strip(picture.data())
+            self.suffixes[picture.digest] = COPIED_SUFFIXES[picture.media] if is_whole else ""
         return self.suffixes[picture.digest]
 
 
-class Files:
-    """Addresses within the folder, as seen from a page `prefix` away from its top. A copy holds one study."""
+class StaticPageUrls:
+    """Relative URLs within the folder; `prefix` leads from the page to the top. A copy has one study."""
 
-    def __init__(self, prefix: str, ledger: Ledger, cases: frozenset[str], wanted: Wanted) -> None:
-        self.prefix, self._ledger, self._cases, self._wanted = prefix, ledger, cases, wanted
+    def __init__(self, prefix: str, ledger: Ledger, cases: frozenset[str], picture_files: PictureFiles) -> None:
+        self.prefix, self._ledger, self._cases, self._picture_files = prefix, ledger, cases, picture_files
 
     def home(self, _study: str = "", task: str = "") -> str:
         return f"{self.prefix}{task_page(task)}"
@@ -146,81 +144,81 @@ class Files:
     def badge(self, name: str, _study: str = "") -> str:
         return f"{self.prefix}judges/{judge_name(name)}.svg"
 
-    def verdicts(self, wanted: Filter, **more: object) -> str:
-        asked = wanted.address(**more)
-        return f"{self.prefix}verdicts.html" + (f"?{asked}" if asked else "")
+    def verdicts(self, verdict_filter: Filter, **more: object) -> str:
+        query = verdict_filter.address(**more)
+        return f"{self.prefix}verdicts.html" + (f"?{query}" if query else "")
 
     def case(self, key: str, _study: str = "") -> str:
         return f"{self.prefix}cases/{quote(key, safe='')}.html" if key in self._cases else self.about()
 
     def picture(self, digest: str, tags: Mapping[str, str] | None = None, size: int | None = None) -> str:
-        veiled = bool(tags and tags.get(SENSITIVE))
-        suffix = "" if veiled or size else self._wanted.whole_suffix(self._ledger.picture(digest))
-        name = f"{digest}.{suffix}" if suffix else f"{digest}-{size or LARGE}{'-veiled' if veiled else ''}.webp"
-        self._wanted.found[name] = (digest, None if suffix else size or LARGE, veiled)
+        is_veiled = bool(tags and tags.get(SENSITIVE))
+        suffix = "" if is_veiled or size else self._picture_files.whole_suffix(self._ledger.picture(digest))
+        name = f"{digest}.{suffix}" if suffix else f"{digest}-{size or LARGE_SIZE}{'-veiled' if is_veiled else ''}.webp"
+        self._picture_files.pictures_by_file[name] = (digest, None if suffix else size or LARGE_SIZE, is_veiled)
         return f"{self.prefix}pictures/{name}"
 
     def bare(self, _digest: str, _tags: Mapping[str, str] | None = None, _size: int | None = None) -> str:
-        """A copy holds sensitive pictures veiled only."""
+        """Return an empty string: a copy contains only veiled versions of sensitive pictures."""
         return ""
 
 
-def export(ledger: Ledger, out: Path, wish: Wish | None = None) -> Written:
-    """Write the public side of one study of a ledger to a folder; the folder is there wholly or not at all."""
-    wish = wish or Wish()
-    study = study_of(ledger, wish.study)
-    _check(out)
+def export_site(ledger: Ledger, out: Path, options: SiteOptions | None = None) -> ExportedSite:
+    """Write the public pages of one study to a folder. If it fails, the folder is not changed."""
+    options = options or SiteOptions()
+    study = ledger_study_name(ledger, options.study)
+    _check_folder(out)
     out.parent.mkdir(parents=True, exist_ok=True)
+    # Next to `out`, because a folder can only be renamed within one file system.
     with tempfile.TemporaryDirectory(prefix=".fullbench-site-", dir=out.parent) as name:
         folder = Path(name) / "site"
         folder.mkdir()
         engine = engine_for(f"sqlite:///{Path(name) / 'catalogue.sqlite'}")
         try:
-            upgrade(engine)
-            rater_pseudonyms.lend(engine, wish.accounts)
-            catalogue_updater.update(engine, ledger, study=study)
-            hidden_results.mark(engine, wish.judged)
-            ledger_edition.note(engine, ledger)
-            with reading(engine) as connection:
-                written = _Site(connection, ledger, folder, wish, study).write(out)
+            upgrade_schema(engine)
+            rater_pseudonyms.copy_pseudonyms(engine, options.accounts)
+            catalogue_updater.update_catalogue(engine, ledger, study=study)
+            hidden_results.mark_judged_elsewhere(engine, options.judged_keys)
+            ledger_edition.store_edition(engine, ledger)
+            with read_transaction(engine) as connection:
+                exported_site = _SiteWriter(connection, ledger, folder, options, study).write(out)
         finally:
             engine.dispose()
+        # Replace the old copy only now that the new one is complete.
         if out.exists():
             shutil.rmtree(out)
         folder.rename(out)
         out.chmod(0o755)
-    return written
+    return exported_site
 
 
-def _check(out: Path) -> None:
+def _check_folder(out: Path) -> None:
     if out.exists() and not out.is_dir():
         raise InputError("this is a file; name a folder to write to", path=out)
     if out.exists() and any(out.iterdir()) and not (out / MARKER).exists():
         raise InputError("the folder is not empty and holds no earlier copy of a site; name another one", path=out)
 
 
-class _Site:
-    """One copy being written."""
-
-    def __init__(self, connection: Connection, ledger: Ledger, folder: Path, wish: Wish, study: str) -> None:
-        self.connection, self.ledger, self.folder, self.wish, self.study = connection, ledger, folder, wish, study
-        self.kept_back = hidden_cases.withheld(connection, None)
-        self.withheld = hidden_cases.count(connection, self.kept_back)
-        self.cases = _chosen(connection, wish.cases, self.kept_back)
-        self.pictures = Wanted()
-        self.imprint = wish.imprint.titled(wish.title).said_in(wish.language)
-        shown = frozenset(self.cases)
-        drawing = None if wish.charts else False
-        at_top, in_folder = (Files(prefix, ledger, shown, self.pictures) for prefix in ("", "../"))
+class _SiteWriter:
+    def __init__(self, connection: Connection, ledger: Ledger, folder: Path, options: SiteOptions, study: str) -> None:
+        self.connection, self.ledger, self.folder, self.options, self.study = connection, ledger, folder, options, study
+        self.withheld_items = hidden_cases.withheld_items(connection, None)
+        self.withheld = hidden_cases.count_item_verdicts(connection, self.withheld_items)
+        self.cases = _select_cases(connection, options.cases, self.withheld_items)
+        self.pictures = PictureFiles()
+        self.imprint = options.imprint.with_title(options.title).for_language(options.language)
+        case_keys = frozenset(self.cases)
+        drawing = None if options.charts else False
+        at_top, in_folder = (StaticPageUrls(prefix, ledger, case_keys, self.pictures) for prefix in ("", "../"))
         self.top, self.below = (
-            Views(environment(), places, drawing=drawing, names=wish.names, imprint=wish.imprint)
-            for places in (at_top, in_folder)
+            Views(template_environment(), urls, drawing=drawing, names=options.names, imprint=options.imprint)
+            for urls in (at_top, in_folder)
         )
-        self.total = verdict_list.count(connection, Filter(), self.kept_back).n
-        self.copied = min(self.total, wish.verdicts)
+        self.total = verdict_list.count_verdicts(connection, Filter(), self.withheld_items).n
+        self.copied = min(self.total, options.verdicts)
         self.all_cases = int(connection.execute(select(func.count()).select_from(catalogue_tables.cases)).scalar_one())
 
-    def write(self, out: Path) -> Written:
+    def write(self, out: Path) -> ExportedSite:
         self._static()
         self._boards()
         self._judges()
@@ -230,11 +228,13 @@ class _Site:
                 self._page(f"cases/{key}.html", "results/case.html", values)
         self._verdicts()
         self._about()
-        for name, (picture, size, veiled) in self.pictures.found.items():
-            self._picture(name, self.ledger.picture(picture), size, veiled)
+        for name, (picture, size, is_veiled) in self.pictures.pictures_by_file.items():
+            self._picture(name, self.ledger.picture(picture), size, is_veiled)
         files = [path for path in self.folder.rglob("*") if path.is_file()]
         size = sum(path.stat().st_size for path in files)
-        return Written(out, len(files), size, len(self.cases), self.all_cases, self.copied, self.total, self.withheld)
+        return ExportedSite(
+            out, len(files), size, len(self.cases), self.all_cases, self.copied, self.total, self.withheld
+        )
 
     def _file(self, name: str, data: bytes | str) -> None:
         path = self.folder / name
@@ -243,17 +243,17 @@ class _Site:
 
     def _page(self, name: str, template: str, values: Mapping[str, Any]) -> None:
         prefix = "../" * name.count("/")
-        text = environment().get_template(template).render(
+        text = template_environment().get_template(template).render(
             **values,
             layout="results/site.html",
             user=None,
-            t=partial(translate, self.wish.language),
-            language=self.wish.language,
+            t=partial(translate_sentence, self.options.language),
+            language=self.options.language,
             site=self.imprint.title,
             imprint=self.imprint,
             static=lambda file: f"{prefix}static/{file}",
-            address=f"{self.wish.url}/{name}" if self.wish.url else "",
-            social_image=f"{self.wish.url}/preview.png" if self.wish.url else f"{prefix}preview.png",
+            address=f"{self.options.url}/{name}" if self.options.url else "",
+            social_image=f"{self.options.url}/preview.png" if self.options.url else f"{prefix}preview.png",
             release=version("fullbench"),
             ledger_id=self.ledger.identity,
         )  # fmt: skip
@@ -262,42 +262,42 @@ class _Site:
     def _static(self) -> None:
         for name in STATIC:
             self._file(f"static/{name}", static_file(name).read_bytes())
-        for logo in (*self.imprint.logos, *self.wish.names.logos):
+        for logo in (*self.imprint.logos, *self.options.names.logos):
             self._file(f"logos/{logo.file}", logo.data)
 
-    def _charts(self, name: str, all_tables: Sequence[Linked]) -> None:
-        for table, linked in enumerate(all_tables if self.below.drawing else ()):
-            for place in range(len(linked.charts)):
-                drawn = self.below.chart(self.connection, name, (table, place), self.wish.language)
-                if drawn is not None:
-                    self._file(f"charts/{chart_file(name, (table, place))}", drawn)
+    def _charts(self, name: str, all_tables: Sequence[LinkedTable]) -> None:
+        for table, linked_table in enumerate(all_tables if self.below.drawing else ()):
+            for place in range(len(linked_table.charts)):
+                svg = self.below.chart(self.connection, name, (table, place), self.options.language)
+                if svg is not None:
+                    self._file(f"charts/{chart_file(name, (table, place))}", svg)
 
     def _boards(self) -> None:
-        home = self.top.home(self.connection, self.wish.language) or {}
-        there = {"ledger_there": True, "filling": None}
-        drawn = self.top.preview(self.connection, self.wish.language, self.imprint.title)
-        if drawn is not None:
-            self._file("preview.png", drawn)
-        self._page(task_page(""), "results/home.html", {**home, **there})
-        for task in (str(one) for some in home["story"].tasks.values() for one, _ in some):
-            values = self.top.home(self.connection, self.wish.language, task=task)
+        home = self.top.home(self.connection, self.options.language) or {}
+        ledger_state = {"ledger_there": True, "filling": None}
+        image = self.top.preview(self.connection, self.options.language, self.imprint.title)
+        if image is not None:
+            self._file("preview.png", image)
+        self._page(task_page(""), "results/home.html", {**home, **ledger_state})
+        for task in (str(tag_task) for tasks in home["story"].tasks.values() for tag_task, _ in tasks):
+            values = self.top.home(self.connection, self.options.language, task=task)
             if values is not None:
-                self._page(task_page(task), "results/home.html", {**values, **there})
-        figures = metric_downloads.figures(self.connection, self.study)
-        self._file("results.csv", metric_downloads.as_csv(figures))
-        facts = metric_downloads.facts(self.connection, self.study, self.imprint, self.ledger.identity)
-        self._file("results.json", metric_downloads.as_json(figures, facts))
-        for heading in board_store.headings(self.connection):
-            values = self.below.board(self.connection, heading.name, self.wish.language)
+                self._page(task_page(task), "results/home.html", {**values, **ledger_state})
+        metrics = metric_downloads.metric_table(self.connection, self.study)
+        self._file("results.csv", metric_downloads.as_csv(metrics))
+        metadata = metric_downloads.download_metadata(self.connection, self.study, self.imprint, self.ledger.identity)
+        self._file("results.json", metric_downloads.as_json(metrics, metadata))
+        for heading in board_store.board_headings(self.connection):
+            values = self.below.board(self.connection, heading.name, self.options.language)
             if values is not None:
                 self._page(f"boards/{heading.name}.html", "results/board.html", values)
                 self._charts(heading.name, values["board"].tables)
 
     def _judges(self) -> None:
-        listed = self.top.judges(self.connection, self.wish.language) or {}
-        self._page("judges.html", "results/judges.html", listed)
-        for judge in judges(self.connection).values():
-            values = self.below.judge(self.connection, judge_name(judge), self.wish.language)
+        page_values = self.top.judges(self.connection, self.options.language) or {}
+        self._page("judges.html", "results/judges.html", page_values)
+        for judge in judge_names_by_id(self.connection).values():
+            values = self.below.judge(self.connection, judge_name(judge), self.options.language)
             if values is None:
                 continue
             self._page(f"judges/{judge_name(judge)}.html", "results/judge.html", values)
@@ -306,7 +306,7 @@ class _Site:
             if not is_person(judge):
                 self._charts(
                     judge_cards.card_name(self.study, judge),
-                    [sheet.linked for _, some in values["sections"] for sheet in some],
+                    [sheet.linked_table for _, section_sheets in values["sections"] for sheet in section_sheets],
                 )
 
     def _verdicts(self) -> None:
@@ -316,17 +316,17 @@ class _Site:
             self._file,
             self.copied,
             frozenset(self.cases),
-            withheld=self.kept_back,
-            thumb=lambda digest, tags: self.top.places.picture(digest, tags, THUMB),
-            shown=self.wish.names.shown,
+            withheld_items=self.withheld_items,
+            thumbnail_url=lambda digest, tags: self.top.urls.picture(digest, tags, THUMBNAIL_SIZE),
+            display_name=self.options.names.shown_name,
         )
-        values = self.top.verdicts(self.connection, Filter(), withheld=self.kept_back, ledger=self.ledger)
-        more = {"chunks": chunks, "copied": self.copied, "total": self.total, "withheld": self.withheld}
-        self._page("verdicts.html", "results/site_verdicts.html", {**values, **more})
+        values = self.top.verdicts(self.connection, Filter(), withheld_items=self.withheld_items, ledger=self.ledger)
+        copy_values = {"chunks": chunks, "copied": self.copied, "total": self.total, "withheld": self.withheld}
+        self._page("verdicts.html", "results/site_verdicts.html", {**values, **copy_values})
 
     def _about(self) -> None:
-        noted = ledger_edition.edition_of(self.connection, self.study).digest
-        source = {"fullbench": version("fullbench"), "ledger": noted, "made": time.strftime("%Y-%m-%d")}
+        ledger_digest = ledger_edition.edition_of(self.connection, self.study).digest
+        source = {"fullbench": version("fullbench"), "ledger": ledger_digest, "made": time.strftime("%Y-%m-%d")}
         numbers = {
             "copied": self.copied,
             "total": self.total,
@@ -338,14 +338,16 @@ class _Site:
         self._page("about.html", "results/site_about.html", {**self.top.common(self.connection, "about"), **numbers})
         self._file(MARKER, orjson.dumps(source, option=orjson.OPT_INDENT_2))
 
-    def _picture(self, name: str, picture: Picture, size: int | None, veiled: bool) -> None:
-        data = strip_metadata(picture.data()) if size is None else shrunk(picture, size=size, veiled=veiled)
+    def _picture(self, name: str, picture: Picture, size: int | None, is_veiled: bool) -> None:
+        data = (
+            strip_metadata(picture.data()) if size is None else shrink_picture(picture, size=size, is_veiled=is_veiled)
+        )
         if data is not None:
             self._file(f"pictures/{name}", data)
 
 
 def chart_file(board: str, place: tuple[int, int]) -> str:
-    """The file of a chart.
+    """Return the file name of a chart.
 
     >>> chart_file("4f", (2, 0))
     '4f-2-0.svg'
@@ -355,7 +357,7 @@ def chart_file(board: str, place: tuple[int, int]) -> str:
 
 
 def task_page(task: str) -> str:
-    """The file of the first page, or of its page for one task.
+    """Return the file name of the first page, or of its page for one task.
 
     >>> task_page(""), task_page("task:counting") != task_page("task:colours")
     ('index.html', True)
@@ -363,17 +365,18 @@ def task_page(task: str) -> str:
     return f"index-{digest([task])[:12]}.html" if task else "index.html"
 
 
-def _chosen(connection: Connection, most: int, kept_back: Select[Any] | None) -> list[str]:
-    """The cases that get a page: those on which judges or people differ first, then the newest."""
+def _select_cases(connection: Connection, max_cases: int, withheld_items: Select[Any] | None) -> list[str]:
+    """Cases with disagreement first, then the newest."""
     v, c = catalogue_tables.verdicts.c, catalogue_tables.cases.c
+    # The weights are those of `disagreement.DOUBT_WEIGHTS`.
     worth = func.max(v.opposed * 4 + v.split * 2 + v.swapped)
-    asked = (
+    query = (
         select(c.key)
         .join(catalogue_tables.verdicts, v.case_id == c.id)
         .group_by(c.id, c.key)
         .order_by(worth.desc(), c.id.desc())
-        .limit(most)
+        .limit(max_cases)
     )
-    if kept_back is not None:
-        asked = asked.where(c.item_id.not_in(kept_back))
-    return list(connection.execute(asked).scalars())
+    if withheld_items is not None:
+        query = query.where(c.item_id.not_in(withheld_items))
+    return list(connection.execute(query).scalars())

@@ -1,4 +1,4 @@
-"""The data of a static copy's list of verdicts, as scripts that call `fullbench.chunk(NAME, VALUE)`."""
+"""Data files for the list of verdicts of a static copy: scripts that call `fullbench.chunk(NAME, VALUE)`."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from sqlalchemy import Connection, Select, select
 from fullbench.core.case import Case
 from fullbench.ledger.ledger import Ledger
 from fullbench.web.results.catalogue import catalogue_tables
-from fullbench.web.results.catalogue.row_helpers import chunks
+from fullbench.web.results.catalogue.row_helpers import split_into_chunks
 from fullbench.web.results.catalogue.verdict_flags import FLAGS
 from fullbench.web.results.lists.case_list import CaseRow, case_rows
 
-CHUNK = 5_000
-TEXT = 400
-"""So many characters of each question and answer can be searched for."""
+CHUNK_ROWS = 5_000
+MAX_TEXT_LENGTH = 400
+"""Searchable characters of each question and answer."""
 Write = Callable[[str, str], None]
 
 
-def script(value: Any) -> str:
-    """A JSON value as part of a script: nothing in it can end the script element or begin another.
+def script_json(value: Any) -> str:
+    r"""Serialize a value as JSON that cannot end its script element or start another one.
 
-    >>> script("</script>")
-    '"\\\\u003c/script>"'
+    >>> script_json("</script>")
+    '"\\u003c/script>"'
     """
     text = orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode("utf-8", "replace")
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
@@ -36,79 +36,101 @@ def write_data(
     connection: Connection,
     ledger: Ledger,
     write: Write,
-    most: int,
+    max_verdicts: int,
     pages: frozenset[str],
     *,
-    withheld: Select[Any] | None = None,
-    thumb: Callable[[str, Mapping[str, str]], str],
-    shown: Callable[[str], str],
+    withheld_items: Select[Any] | None = None,
+    thumbnail_url: Callable[[str, Mapping[str, str]], str],
+    display_name: Callable[[str], str],
 ) -> int:
-    """Write the newest `most` verdicts, the names they speak of, and what can be searched; say how many chunks.
+    """Write the newest `max_verdicts` verdicts, their names and the searchable texts. Return the number of chunks.
 
-    `thumb` gives the address of a small picture by digest and tags; items of cases that have a page have one.
-    `shown` gives the name that pages show a judge or contestant by; the data have the full one beside it.
-    Nothing is written of the items `withheld`: neither verdicts on them nor what was asked.
+    Args:
+        pages: Keys of the cases that have a page; only their items get a thumbnail.
+        withheld_items: Items of which nothing is written, neither verdicts nor questions.
+        thumbnail_url: Returns the URL of a small picture by digest and tags.
+        display_name: Returns the shown name of a judge or contestant; the data also contain the full name.
     """
     n, v, c = catalogue_tables.names.c, catalogue_tables.verdicts.c, catalogue_tables.cases.c
     names: dict[int, int] = {}
-    listed: list[str] = []
+    name_list: list[str] = []
     kinds: list[str] = []
     for id_, kind, name in connection.execute(select(n.id, n.kind, n.name).order_by(n.id)):
-        names[id_] = len(listed)
-        listed.append(name)
+        names[id_] = len(name_list)
+        name_list.append(name)
         kinds.append(kind)
-    items = _items(connection, withheld)
+    items = _items_by_id(connection, withheld_items)
     keys: list[str] = []
-    asked = select(*v, c.key.label("case_key")).join_from(
+    query = select(*v, c.key.label("case_key")).join_from(
         catalogue_tables.verdicts, catalogue_tables.cases, c.id == v.case_id
     )
-    if withheld is not None:
-        asked = asked.where(v.item_id.not_in(withheld))
-    newest = connection.execute(asked.order_by(v.id.desc()).limit(most))
+    if withheld_items is not None:
+        query = query.where(v.item_id.not_in(withheld_items))
+    newest = connection.execute(query.order_by(v.id.desc()).limit(max_verdicts))
     places = {id_: place for place, id_ in enumerate(items)}
     places_by_name = {name: place for place, (name, _, _) in enumerate(items.values())}
-    numbers = {(kind, name): place for place, (kind, name) in enumerate(zip(kinds, listed, strict=True))}
-    written: dict[int, CaseRow] = {}
+    numbers = {(kind, name): place for place, (kind, name) in enumerate(zip(kinds, name_list, strict=True))}
+    rows_by_meeting: dict[int, CaseRow] = {}
     count = 0
-    for chunk in chunks(newest, CHUNK):
-        fresh = {row.meeting_id: None for row in chunk if row.meeting_id not in written}
-        for some in chunks(fresh):
-            written |= {one.meeting: one for one in case_rows(connection, some, shown=shown)}
+    for chunk in split_into_chunks(newest, CHUNK_ROWS):
+        new_meetings = {row.meeting_id: None for row in chunk if row.meeting_id not in rows_by_meeting}
+        for meeting_ids in split_into_chunks(new_meetings):
+            rows_by_meeting |= {
+                case_row.meeting: case_row for case_row in case_rows(connection, meeting_ids, display_name=display_name)
+            }
         keys += [row.case_key for row in chunk]
-        rows = [_row(row, written[row.meeting_id], names, listed, places[row.item_id]) for row in chunk]
-        cases = {id_: _case(written[id_], places_by_name[written[id_].item], numbers, pages, shown) for id_ in fresh}
-        write(f"data/verdicts-{count}.js", f'fullbench.chunk("verdicts-{count}", {script([rows, cases])});\n')
+        rows = [
+            _verdict_entry(row, rows_by_meeting[row.meeting_id], names, name_list, places[row.item_id]) for row in chunk
+        ]
+        cases = {
+            id_: _case_entry(
+                rows_by_meeting[id_], places_by_name[rows_by_meeting[id_].item], numbers, pages, display_name
+            )
+            for id_ in new_meetings
+        }
+        write(f"data/verdicts-{count}.js", f'fullbench.chunk("verdicts-{count}", {script_json([rows, cases])});\n')
         count += 1
     thumbs: dict[int, str] = {}
 
-    def look(case: Case, place: int) -> None:
+    def add_thumbnail(case: Case, place: int) -> None:
         if case.key in pages and place not in thumbs and (first := first_picture(case)) is not None:
-            thumbs[place] = thumb(*first)
+            thumbs[place] = thumbnail_url(*first)
 
-    texts = _texts(ledger, write, keys, {name: names[id_] for id_, name in _contestants(connection)}, items, look=look)
-    known = [[name, title, tags, thumbs.get(place, "")] for place, (name, title, tags) in enumerate(items.values())]
-    called = {
-        place: shown(name)
-        for place, (kind, name) in enumerate(zip(kinds, listed, strict=True))
-        if kind in {"judge", "contestant"} and shown(name) != name
+    texts = _write_texts(
+        ledger,
+        write,
+        keys,
+        {name: names[id_] for id_, name in _contestant_names(connection)},
+        items,
+        visit_case=add_thumbnail,
+    )
+    item_entries = [
+        [name, title, tags, thumbs.get(place, "")] for place, (name, title, tags) in enumerate(items.values())
+    ]
+    display_names = {
+        place: display_name(name)
+        for place, (kind, name) in enumerate(zip(kinds, name_list, strict=True))
+        if kind in {"judge", "contestant"} and display_name(name) != name
     }
-    head = {"names": listed, "called": called, "kinds": kinds, "items": known, "texts": texts}
-    write("data/names.js", f"window.fullbench = {script(head)};\n")
+    head = {"names": name_list, "called": display_names, "kinds": kinds, "items": item_entries, "texts": texts}
+    write("data/names.js", f"window.fullbench = {script_json(head)};\n")
     return count
 
 
-def _contestants(connection: Connection) -> list[tuple[int, str]]:
+def _contestant_names(connection: Connection) -> list[tuple[int, str]]:
     n = catalogue_tables.names.c
     return [(row.id, row.name) for row in connection.execute(select(n.id, n.name).where(n.kind == "contestant"))]
 
 
-def _items(connection: Connection, withheld: Select[Any] | None) -> dict[int, tuple[str, str, dict[str, str]]]:
+def _items_by_id(
+    connection: Connection, withheld_items: Select[Any] | None
+) -> dict[int, tuple[str, str, dict[str, str]]]:
     i, t = catalogue_tables.items.c, catalogue_tables.tags.c
-    asked = select(i.id, i.name, i.title).order_by(i.id)
-    if withheld is not None:
-        asked = asked.where(i.id.not_in(withheld))
+    query = select(i.id, i.name, i.title).order_by(i.id)
+    if withheld_items is not None:
+        query = query.where(i.id.not_in(withheld_items))
     items: dict[int, tuple[str, str, dict[str, str]]] = {
-        row.id: (row.name, row.title, {}) for row in connection.execute(asked)
+        row.id: (row.name, row.title, {}) for row in connection.execute(query)
     }
     for row in connection.execute(select(t.item_id, t.name, t.value)):
         if row.item_id in items:
@@ -116,30 +138,43 @@ def _items(connection: Connection, withheld: Select[Any] | None) -> dict[int, tu
     return items
 
 
-def _row(row: Any, case: CaseRow, names: dict[int, int], listed: Sequence[str], item: int) -> list[Any]:
-    """A verdict as `site.js` filters it; items are known by their place, who ruled by the place of the dot."""
+def _verdict_entry(row: Any, case: CaseRow, names: dict[int, int], name_list: Sequence[str], item: int) -> list[Any]:
+    """For `site.js`: items by their index, judge or rater by the index of the dot."""
+    # Bit i is the i-th flag: `site.js` relies on the order of FLAGS.
     flags = sum(getattr(row, name) << place for place, name in enumerate(FLAGS))
-    shown = [names[number] for number in orjson.loads(row.shown)]
+    shown_numbers = [names[number] for number in orjson.loads(row.shown)]
     judge = names[row.judge_id]
-    voice = listed[judge], listed[names[row.rater_id]]
-    dot = next((place for place, one in enumerate(case.dots) if (one.judge, one.rater) == voice), -1)
+    voice = name_list[judge], name_list[names[row.rater_id]]
+    dot = next((place for place, case_dot in enumerate(case.dots) if (case_dot.judge, case_dot.rater) == voice), -1)
     return [
-        row.meeting_id, dot, judge, item, names[row.ballot_id], names[row.criterion_id], row.fault, row.shape, shown,
+        row.meeting_id,
+        dot,
+        judge,
+        item,
+        names[row.ballot_id],
+        names[row.criterion_id],
+        row.fault,
+        row.shape,
+        shown_numbers,
         flags,
-    ]  # fmt: skip
+    ]
 
 
-def _case(
-    row: CaseRow, item: int, numbers: Mapping[tuple[str, str], int], pages: frozenset[str], shown: Callable[[str], str]
+def _case_entry(
+    row: CaseRow,
+    item: int,
+    numbers: Mapping[tuple[str, str], int],
+    pages: frozenset[str],
+    display_name: Callable[[str], str],
 ) -> list[Any]:
-    """A case as `site.js` shows it; who is ahead of whom by places in its list of contestants."""
+    """For `site.js`: rankings are indexes into its list of contestants."""
     outcomes = list(dict.fromkeys(outcome for dot in row.dots for outcome in dot.outcomes))
     dots = [
         [
             numbers["judge", dot.judge],
             dot.rater if dot.people else None,
             [outcomes.index(outcome) for outcome in dot.outcomes],
-            int(dot.turned),
+            int(dot.is_swapped),
             dot.anchor,
         ]
         for dot in row.dots
@@ -149,46 +184,51 @@ def _case(
         item,
         row.criterion,
         row.doubt,
-        int(row.split) + 2 * int(row.opposed),
-        [[shown(name), name, row.seats[name]] for name in row.contestants],
+        int(row.is_split) + 2 * int(row.is_opposed),
+        [[display_name(name), name, row.colours[name]] for name in row.contestants],
         int(row.by_people),
         [[row.contestants.index(name) for name in group] for group in row.placing],
         [[row.contestants.index(name), mark] for name, mark in row.joint],
-        [[outcome.kind, outcome.words, outcome.seat] for outcome in outcomes],
+        [[outcome.kind, outcome.words, outcome.colour] for outcome in outcomes],
         dots,
         row.verdicts,
     ]
 
 
 def first_picture(case: Case) -> tuple[str, Mapping[str, str]] | None:
-    """The picture that stands for a case in a list, by its digest, and the tags that say whether it is veiled."""
+    """Return the digest of the picture that represents a case, and the tags that may veil it."""
     pictures = ((picture.digest, case.item.tags) for picture in case.item.pictures)
     answers = ((picture.digest, response.tags) for response in case.responses for picture in response.pictures)
     return next(chain(pictures, answers), None)
 
 
-def _texts(
+def _write_texts(
     ledger: Ledger,
     write: Write,
     keys: list[str],
     names: dict[str, int],
     items: dict[int, tuple[str, str, Any]],
     *,
-    look: Callable[[Case, int], None],
+    visit_case: Callable[[Case, int], None],
 ) -> list[str]:
-    """What was asked and answered, by item; the names of the files. `look` sees every case and its item's place."""
+    """Write questions and answers by item; return the file names. `visit_case` is called for every case."""
     places = {name: place for place, (name, _, _) in enumerate(items.values())}
     by_place: dict[int, tuple[str, dict[int, str]]] = {}
-    for some in chunks(dict.fromkeys(keys)):
-        for case in ledger.cases(some):
+    for case_keys in split_into_chunks(dict.fromkeys(keys)):
+        for case in ledger.cases(case_keys):
             place = places[case.item.id]
-            look(case, place)
-            asked = "\n".join([*(turn.text[:TEXT] for turn in case.item.turns), (case.item.reference or "")[:TEXT]])
-            _, answers = by_place.setdefault(place, (asked, {}))
-            answers.update({names[response.contestant]: response.text[:TEXT] for response in case.responses})
+            visit_case(case, place)
+            question_text = "\n".join(
+                [
+                    *(turn.text[:MAX_TEXT_LENGTH] for turn in case.item.turns),
+                    (case.item.reference or "")[:MAX_TEXT_LENGTH],
+                ]
+            )
+            _, answers = by_place.setdefault(place, (question_text, {}))
+            answers.update({names[response.contestant]: response.text[:MAX_TEXT_LENGTH] for response in case.responses})
     files: list[str] = []
-    for chunk in chunks(by_place.items(), 1_000):
+    for chunk in split_into_chunks(by_place.items(), 1_000):
         name = f"texts-{len(files)}"
-        write(f"data/{name}.js", f'fullbench.chunk("{name}", {script(dict(chunk))});\n')
+        write(f"data/{name}.js", f'fullbench.chunk("{name}", {script_json(dict(chunk))});\n')
         files.append(name)
     return files

@@ -1,0 +1,211 @@
+"""Console of a command: messages, tables, progress and signals."""
+
+from __future__ import annotations
+
+import gc
+import os
+import shutil
+import signal
+import sys
+import textwrap
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
+
+import typer
+
+from fullbench.cli.reply_notes import reply_messages
+from fullbench.cli.standard_streams import NullStream
+from fullbench.core.call import Usage
+from fullbench.core.table import Table
+from fullbench.errors import FullbenchError
+from fullbench.studies.engines import SIGNAL_EXIT_CODES, JobCounts, Stop
+from fullbench.studies.run.progress_display import format_dollars
+from fullbench.text_safety import neutralise_text
+
+if TYPE_CHECKING:
+    from fullbench.core.record import Record
+
+
+def print_message(*texts: str) -> None:
+    """Print sentences on standard error, unless that is gone, as after a hang-up."""
+    for text in texts:
+        with suppress(OSError):
+            typer.echo(neutralise_text(text), err=True)
+
+
+@contextmanager
+def stop_on_signals() -> Iterator[Stop]:
+    """Stop at Ctrl-C, SIGTERM or a hang-up after the calls in flight; at the second signal, exit at once."""
+    stop = Stop()
+
+    def on_signal(number: int, _frame: FrameType | None) -> None:
+        if stop.reason:
+            stop.leave()
+            print_message("Left at once; the same command goes on from what is kept.")
+            os._exit(128 + number)
+        stop.pull(reasons[number])
+        print_message("\nStopping: waiting for the calls in flight, which are paid for (again: leave at once).")
+
+    codes = {code - 128: reason for reason, code in SIGNAL_EXIT_CODES.items()}
+    # nohup ignores a hang-up on purpose. An ignored Ctrl-C is no such wish: shells ignore it for background jobs.
+    hangs_up = getattr(signal, "SIGHUP", None)
+    reasons = {
+        number: reason for number, reason in codes.items()
+        if number in signal.valid_signals() and (number != hangs_up or signal.getsignal(number) != signal.SIG_IGN)
+    }  # fmt: skip
+    previous_handlers = {number: signal.signal(number, on_signal) for number in reasons}
+    # Everything loaded so far is used to the end. Garbage collection over it took a twentieth of a run.
+    gc.freeze()
+    try:
+        yield stop
+    except FullbenchError:
+        if any(counts.started_count or counts.stored_count for counts in stop.job_counts):
+            print_message(summary_line(stop.job_counts))
+        raise
+    finally:
+        gc.unfreeze()
+        for number, handler in previous_handlers.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def progress_bar(what: str, *, quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
+    """Show a progress bar on a terminal; call it with the part, the finished count and the total."""
+    from rich.progress import TaskID
+
+    from fullbench.studies.run.progress_display import progress_bars
+
+    tasks: dict[str, TaskID] = {}
+    with progress_bars(is_hidden=quiet or not sys.stderr.isatty()) as progress:
+
+        def step(part: str, finished_count: int, total: int) -> None:
+            if part not in tasks:
+                tasks[part] = progress.add_task(f"{what} {part}", total=total)
+            progress.update(tasks[part], completed=finished_count)
+
+        yield step
+
+
+def report_outcome(job_counts: Sequence[JobCounts], *, what: str) -> int:
+    """Print the calls, their cost, what is missing and how to continue; return the exit code.
+
+    It is 0 if nothing is missing, else 1; after a signal, 128 plus its number.
+    """
+    stop_reason = next((counts.stop_reason for counts in job_counts if counts.stop_reason in SIGNAL_EXIT_CODES), "")
+    stop_reason = stop_reason or next((counts.stop_reason for counts in job_counts if counts.stop_reason), "")
+    has_several_reasons = len({counts.stop_reason for counts in job_counts}) > 1
+    for counts in job_counts:
+        print_message(*counts.notices)
+        print_message(*reply_messages(counts))
+        for error, count in counts.failures.most_common(3):
+            print_message(f"{counts.name}: {count} failed: {error}")
+        if counts.faults:
+            kinds = ", ".join(f"{count:,} {kind}" for kind, count in counts.faults.most_common())
+            last = (
+                f"; the last: {counts.sample!r}"
+                if counts.sample and counts.faults.total() == counts.finished_count
+                else ""
+            )
+            print_message(
+                f"{counts.name}: {counts.faults.total():,} of {counts.finished_count:,} are not what was asked "
+                f"for: {kinds}{last}"
+            )
+        if len(counts.failures) > 3:
+            other_failures = counts.failure_count - sum(count for _, count in counts.failures.most_common(3))
+            print_message(f"{counts.name}: {other_failures} failed in {len(counts.failures) - 3} other ways")
+        if counts.stop_reason and has_several_reasons:
+            print_message(f"{counts.name} was stopped: {counts.stop_reason}.")
+    failure_count, permanent_count = (
+        sum(counts.failure_count for counts in job_counts),
+        sum(counts.permanent_failures for counts in job_counts),
+    )
+    skipped_count = sum(counts.skipped_count for counts in job_counts)
+    if stop_reason:
+        print_message(f"Stopped: {stop_reason}. What was done is kept; the same command goes on from here.")
+    elif failure_count > permanent_count:
+        print_message(
+            f"{failure_count - permanent_count} {what} are missing because the calls failed; the same command "
+            "asks for these alone."
+        )
+    if permanent_count or skipped_count:
+        print_message(
+            f"{permanent_count + skipped_count} {what} are missing because their calls failed for good; --again "
+            "asks for them anew."
+        )
+    print_message(summary_line(job_counts))
+    if stop_reason in SIGNAL_EXIT_CODES:
+        return SIGNAL_EXIT_CODES[stop_reason]
+    return 1 if stop_reason or failure_count or skipped_count else 0
+
+
+def summary_line(job_counts: Sequence[JobCounts]) -> str:
+    """Return one line with the calls of all jobs, the stored results, failures and cost.
+
+    >>> from collections import Counter
+    >>> from fullbench.core.call import Usage
+    >>> summary_line([JobCounts("a", 40, 120, 118, failures=Counter(reset=2), usage=Usage(dollars=1.5)),
+    ...     JobCounts("b", 160)])
+    'Asked 120, known 200, failed 2, cost $1.50.'
+    >>> summary_line([JobCounts("a", 0, 10, 10, over_budget_count=70, usage=Usage(dollars=0.3))])
+    'Asked 10, known 0, failed 0, not asked for want of money 70, cost $0.3000.'
+    """
+    started_count, stored_count, failure_count = (
+        sum(getattr(counts, name) for counts in job_counts)
+        for name in ("started_count", "stored_count", "failure_count")
+    )
+    skipped_count = sum(counts.skipped_count for counts in job_counts)
+    details_text = f", failed for good before {skipped_count:,}" if skipped_count else ""
+    if over_budget_count := sum(counts.over_budget_count for counts in job_counts):
+        details_text += f", not asked for want of money {over_budget_count:,}"
+    total_usage = sum((counts.usage for counts in job_counts), Usage())
+    least = "at least " if total_usage.counted < total_usage.tokens_in else ""
+    share = total_usage.share_cached
+    cache_text = f" ({least}{share:.0%} of the tokens sent came from the server's cache)" if share else ""
+    return (
+        f"Asked {started_count:,}, known {stored_count:,}, failed {failure_count:,}{details_text}, cost "
+        f"{format_dollars(total_usage)}{cache_text}."
+    )
+
+
+def print_uncompared_items(record: Record, *, comparing: bool) -> None:
+    """Print which items are in no comparison because a response is missing."""
+    if not comparing:
+        return
+    answer_counts = Counter(item for item, _ in {(item, contestant) for item, contestant, _ in record.responses})
+    uncompared_items = [item for item in record.items if answer_counts[item] < 2]
+    if uncompared_items:
+        more = f" and {len(uncompared_items) - 3} more" if len(uncompared_items) > 3 else ""
+        print_message(f"Nothing to compare for {', '.join(uncompared_items[:3])}{more}: fewer than two responses.")
+
+
+def print_tables(tables: Sequence[Table], *, as_json: bool, out: Path | None = None) -> None:
+    """Print tables on standard output, or write them to a file in the format of its suffix."""
+    from fullbench.reports.table_formats import render_table, write_tables
+
+    if out is not None:
+        for path in write_tables(tables, out):
+            print_message(f"Written: {path}")
+        return
+    if as_json:
+        rendered_tables = (textwrap.indent(render_table(table, "json").rstrip("\n"), "  ") for table in tables)
+        tables_text = ",\n".join(rendered_tables)
+        _print_texts([f"[\n{tables_text}\n]" if tables_text else "[]"])
+        return
+    width = shutil.get_terminal_size((110, 40)).columns
+    _print_texts(render_table(table, "text", width=width, color=sys.stdout.isatty()) for table in tables)
+
+
+def _print_texts(texts: Iterable[str]) -> None:
+    try:
+        for text in texts:
+            sys.stdout.write(text + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        print_message(f"The tables could not be shown ({error.strerror}); they can be seen again from the ledger.")
+        sys.stdout = NullStream()  # the exit code tells

@@ -1,0 +1,1 @@
+"""Servers, data builders, fixtures and the parallel runner that tests share."""
