@@ -6,9 +6,11 @@ import gc
 import importlib.util
 import os
 import shutil
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 
 import pytest
 import typer.testing
@@ -16,8 +18,10 @@ from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 from scripts.longest import listed, order
 
-from tests.browsing import PATIENCE
-from tests.postgres import Named, Postgres, programs, server
+from tests.support.browser_pages import PATIENCE
+from tests.support.commands import write_rows
+from tests.support.data_builders import png
+from tests.support.postgres import Named, Postgres, programs, server
 
 FLAGS = ["--disable-gpu", "--disable-quic", "--disable-background-networking", "--disable-component-update"]
 
@@ -102,3 +106,35 @@ def browser():
         chromium.new_context = new_context
         yield chromium
         chromium.close()
+
+
+@pytest.fixture
+def cli(monkeypatch, capsys, tmp_path):
+    """Run the command line in this process: exit code, standard output, standard error."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("FULLBENCH_LEDGER", raising=False)
+
+    from fullbench.cli import main
+
+    def run(*words: str | Path) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["fullbench", *map(str, words)])
+        with pytest.raises(SystemExit) as left:
+            main()
+        said = capsys.readouterr()
+        return int(left.value.code or 0), said.out, said.err
+
+    return run
+
+
+@pytest.fixture
+def data(tmp_path) -> Path:
+    """Twelve questions in Chinese about one picture, with three answers each, as files in the folder."""
+    (tmp_path / "red.png").write_bytes(png())
+    items = [
+        {"id": f"i{i}", "question": "几种颜色？", "pictures": ["red.png"], "tags": {"task": "t"}} for i in range(12)
+    ]
+    texts = {"terse": "一", "wordy": "我看到的是一种颜色，红色。", "middle": "一种颜色。"}
+    answers = [{"item": it["id"], "contestant": name, "text": text} for it in items for name, text in texts.items()]
+    write_rows(tmp_path / "items.jsonl", items)
+    write_rows(tmp_path / "answers.jsonl", answers)
+    return tmp_path

@@ -11,8 +11,8 @@ from PIL import Image
 from fullbench.core.picture import Picture
 from fullbench.picture_metadata import UnparsablePictureError, strip_metadata
 from fullbench.reports.html_page import shrink_picture
-from tests import marked_pictures as marked
-from tests.marked_pictures import ICC, MARK, ORIENTATION, all_marked, drawn, holds_mark, saved, seen_of
+from tests.support import pictures_with_metadata as marked
+from tests.support.pictures_with_metadata import ICC, MARK, ORIENTATION, all_marked, drawn, holds_mark, saved, seen_of
 
 CASES = pytest.mark.parametrize("picture", all_marked(), ids=lambda one: one.name)
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.fake_server import FakeServer
-from tests.ray_cluster import RayCluster, installed
+from tests.support.fake_chat_server import FakeServer
+from tests.support.ray_cluster import RayCluster, installed
 
 from scripts.bench import Row
 

@@ -7,7 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.fake_server import FakeServer
+from tests.support.fake_chat_server import FakeServer
 
 from scripts.bench import Row, Target
 from scripts.bench.clients import jpeg

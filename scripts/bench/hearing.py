@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from tests.fake_server import FakeServer
+from tests.support.fake_chat_server import FakeServer
 
 from scripts.bench import Row, Target
 from scripts.bench.calls import LATENCY, measure

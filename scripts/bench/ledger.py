@@ -9,7 +9,7 @@ from collections.abc import Callable
 from hashlib import blake2b
 from pathlib import Path
 
-from tests.postgres import Postgres, programs
+from tests.support.postgres import Postgres, programs
 
 from fullbench.core.call import Usage
 from fullbench.core.verdict import Verdict

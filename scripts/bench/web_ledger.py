@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from itertools import count, islice
 from pathlib import Path
 
-from tests.making import png
+from tests.support.data_builders import png
 
 from fullbench.core.ballot import Choice, Ranking, Score
 from fullbench.core.call import Usage

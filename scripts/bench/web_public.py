@@ -19,7 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
-from tests.postgres import Postgres
+from tests.support.postgres import Postgres
 from tests.web.conftest import Live, add_person, start_live
 
 from fullbench.ledger.ledger import Ledger

@@ -11,7 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.postgres import Postgres
+from tests.support.postgres import Postgres
 
 from scripts.bench import Row, Target
 from scripts.bench.annotators import Load, Site, check, work

@@ -21,7 +21,7 @@ from fullbench.errors import InputError
 from fullbench.parsing.confidence import stated_confidence, token_confidence
 from fullbench.studies import judge_and_model_specs
 from tests.audit.test_figures import record_of
-from tests.tiny_server import TinyServer
+from tests.support.colour_server import TinyServer
 
 
 def test_what_is_stated_is_read_where_the_judge_speaks():

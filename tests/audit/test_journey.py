@@ -28,9 +28,9 @@ from fullbench.reports.translated_tables import localise_table
 from fullbench.reports.words import language_messages
 from fullbench.studies import judge_and_model_specs
 from fullbench.studies.run.judge_cases import judge_cases
-from tests.fake_server import FakeServer
-from tests.tiny_server import TinyServer
-from tests.waiting import until
+from tests.support.colour_server import TinyServer
+from tests.support.fake_chat_server import FakeServer
+from tests.support.wait_until import until
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from fullbench.stats import drift_alarm as alarms
 from fullbench.stats.drift_alarm import alarm_call, alarm_calls
 from fullbench.stats.ratings.joint_rating_model import Votes, fit_joint_model
 from fullbench.studies.run.judge_cases import judge_cases
-from tests.fake_server import FakeServer
+from tests.support.fake_chat_server import FakeServer
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from fullbench import Ledger
 from fullbench.audit.cases.build_audit_cases import SIZES, audit_cases
 from fullbench.cli.all_commands import app
 from fullbench.files.item_files import read_verdicts
-from tests.tiny_server import TinyServer
+from tests.support.colour_server import TinyServer
 
 PANELS = """
 [panels.trio]

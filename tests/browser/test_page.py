@@ -4,8 +4,8 @@ import pytest
 from PIL import Image
 
 from fullbench.reports.html_page import render_page
-from tests.browsing import PATIENCE
 from tests.reports.sample import HOSTILE, USAGE, sections
+from tests.support.browser_pages import PATIENCE
 
 # The relative luminance and contrast of WCAG 2.2, for every element that holds words of its own.
 CONTRAST = """

@@ -16,8 +16,8 @@ from unittest import mock
 import pytest
 
 from fullbench import Ledger
-from tests.batch_server import AnthropicService, BatchService, GeminiService
-from tests.journeys.commands import call
+from tests.support.batch_server import AnthropicService, BatchService, GeminiService
+from tests.support.commands import call
 
 SERVICES = {"openai": BatchService, "anthropic": AnthropicService, "gemini": GeminiService}
 ITEMS = 8

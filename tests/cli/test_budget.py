@@ -8,7 +8,7 @@ import pytest
 
 from fullbench import Ledger
 from tests.cli.test_calls import ended, spec, start, write
-from tests.fake_server import FakeServer
+from tests.support.fake_chat_server import FakeServer
 
 DIME = {"price_in": 1_000, "price_out": 0}
 """A prompt has about a hundred tokens."""

@@ -15,9 +15,8 @@ from fullbench.files.item_files import read_items, read_responses
 from fullbench.studies.authoring.near_duplicates import verify_manifest
 from fullbench.studies.authoring.safe_prompts import sanitise_prompts
 from fullbench.studies.run.answer_items import RecordingModel
-from tests.cli.test_judge import cli  # noqa: F401
 from tests.judges.scorers.making import encoded, texture
-from tests.making import Talker, words
+from tests.support.data_builders import Talker, words
 
 REGION = (0.25, 0.25, 0.75, 0.75)
 
@@ -37,7 +36,7 @@ def rows(path: Path) -> list[dict]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def test_blurred_pairs_run_and_the_manifest_says_how_each_was_made(cli, photos, tmp_path):  # noqa: F811
+def test_blurred_pairs_run_and_the_manifest_says_how_each_was_made(cli, photos, tmp_path):
     code, _, said = cli(
         "compose", "blur", photos, "--defocus", 3, "--motion", "9@45", "--prompt", "a photo", "--out", "b"
     )
@@ -57,7 +56,7 @@ def test_blurred_pairs_run_and_the_manifest_says_how_each_was_made(cli, photos, 
     assert all(row[3]["value"] == 1.0 for row in right)
 
 
-def test_a_distortion_stays_in_its_region(cli, photos, tmp_path):  # noqa: F811
+def test_a_distortion_stays_in_its_region(cli, photos, tmp_path):
     region = ",".join(map(str, REGION))
     words = ("--region", region, "--inpainter", "paint:blank", "--subset", "human_face", "--prompt", "a face")
     assert cli("compose", "distort", photos, *words, "--out", "d")[0] == 0
@@ -69,7 +68,7 @@ def test_a_distortion_stays_in_its_region(cli, photos, tmp_path):  # noqa: F811
     assert {item.tags["subset"] for item in read_items(tmp_path / "d/items.jsonl")} == {"human_face"}
 
 
-def test_each_picture_gets_its_own_prompt(cli, photos, tmp_path):  # noqa: F811
+def test_each_picture_gets_its_own_prompt(cli, photos, tmp_path):
     (photos / "broken.jpg").unlink()
     told = tmp_path / "told.csv"
     told.write_text("picture,prompt\na.jpg,a bowl\nb.png,一只猫\nrooms/厅.png,a hall\n", encoding="utf-8")
@@ -77,7 +76,7 @@ def test_each_picture_gets_its_own_prompt(cli, photos, tmp_path):  # noqa: F811
     assert [item.question for item in read_items(tmp_path / "b/items.jsonl")] == ["a bowl", "一只猫", "a hall"]
 
 
-def test_a_grid_becomes_a_study_of_people(cli, photos, tmp_path):  # noqa: F811
+def test_a_grid_becomes_a_study_of_people(cli, photos, tmp_path):
     axes = ("--axis", "age=young,old", "--axis", "gender=woman,man")
     assert cli("compose", "grid", "a {age} {gender} nurse", *axes, "--out", "nurses.csv")[0] == 0
     code, _, said = cli("compose", "group", "nurses.csv", "--prompt", "a nurse", "--out", "n")
@@ -113,7 +112,7 @@ def test_a_grid_becomes_a_study_of_people(cli, photos, tmp_path):  # noqa: F811
         (["group", "told.csv", "--prompt", "x"], "no column says how people differ"),
     ],
 )  # fmt: skip
-def test_what_does_not_fit_is_told_and_nothing_is_written(cli, photos, tmp_path, command, reason):  # noqa: F811
+def test_what_does_not_fit_is_told_and_nothing_is_written(cli, photos, tmp_path, command, reason):
     (tmp_path / "told.csv").write_text("picture,prompt\nphotos/a.jpg,a bowl\n", encoding="utf-8")
     before = set(tmp_path.rglob("*"))
     code, _, said = cli("compose", *command, "--out", "made.csv" if command[0] == "grid" else "made")
@@ -144,7 +143,7 @@ def test_replies_are_kept_and_only_what_failed_is_asked_again(tmp_path):
         assert len(model.asked) == asked + 2
 
 
-def test_sanitised_prompts_wait_for_a_person(cli, tmp_path):  # noqa: F811
+def test_sanitised_prompts_wait_for_a_person(cli, tmp_path):
     (tmp_path / "unsafe.csv").write_text("prompt\na bloody knife\n", encoding="utf-8")
     assert cli("compose", "sanitise", "unsafe.csv", "--model", "offline:echo", "--out", "pairs.csv")[0] == 0
     assert (tmp_path / "pairs.csv").read_text().splitlines()[0] == 'prompt,safe,labels,"checked"'

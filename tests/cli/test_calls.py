@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 
 from fullbench import Ledger
-from tests.fake_server import POISONS, FakeServer
-from tests.waiting import LONG, until
+from tests.support.fake_chat_server import POISONS, FakeServer
+from tests.support.wait_until import LONG, until
 
 MAIN = [sys.executable, "-c", "from fullbench.cli import main; main()"]
 CONTEXT = "complain: context"

@@ -12,7 +12,7 @@ from PIL import Image, ImageDraw
 from typer.testing import CliRunner
 
 from fullbench.cli.all_commands import app
-from tests.making import png
+from tests.support.data_builders import png
 
 
 class Handler(BaseHTTPRequestHandler):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
-from tests.cli.test_judge import cli, data, write  # noqa: F401
+from tests.support.commands import write_rows
 
 
-def test_doubts_go_out_and_come_back(cli, data):  # noqa: F811
+def test_doubts_go_out_and_come_back(cli, data):
     judge = "offline:canned?text=hm&mode=direct"
     words = ("judge", "--items", "items.jsonl", "--responses", "answers.jsonl", "--ballot", "score:1-5", "--quiet")
     code, out, _ = cli(*words, "--judge", judge, "--json")
@@ -21,7 +21,7 @@ def test_doubts_go_out_and_come_back(cli, data):  # noqa: F811
     rows = [json.loads(line) for line in (data / "queue.jsonl").read_text(encoding="utf-8").splitlines()]
     assert rows[0]["question"] == "几种颜色？"
     assert all(row["answers"] and row["marks"] is None for row in rows)
-    write(data / "labels.jsonl", [row | {"marks": [4]} for row in rows[:30]])
+    write_rows(data / "labels.jsonl", [row | {"marks": [4]} for row in rows[:30]])
     code, out, err = cli("report", "--labels", "labels.jsonl", "--settle", "--json")
     assert code == 0, err
     (faults,) = (table for table in json.loads(out) if table["name"] == "faults")
@@ -29,7 +29,7 @@ def test_doubts_go_out_and_come_back(cli, data):  # noqa: F811
     assert counts == {name: 36, f"{name}, settled by human": 6, "human": 0}
 
 
-def test_nobody_there_to_settle_is_said(cli, data):  # noqa: F811
+def test_nobody_there_to_settle_is_said(cli, data):
     cli("judge", "--items", "items.jsonl", "--responses", "answers.jsonl", "--ballot", "score:1-5", "--judge", "length")
     code, _, err = cli("report", "--settle")
     assert code == 2

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from fullbench import Ledger
-from tests.fake_server import FakeServer
-from tests.waiting import LONG, until
+from tests.support.fake_chat_server import FakeServer
+from tests.support.wait_until import LONG, until
 
 ITEMS = 150
 CASES = ITEMS * 2

@@ -1,48 +1,12 @@
 from __future__ import annotations
 
 import json
-import sys
-from pathlib import Path
 
 import pytest
 
-from fullbench.cli import main
-from tests.making import png
+from tests.support.commands import write_rows
 
 KEYED = "key_env=OPENAI_API_KEY"
-
-
-@pytest.fixture
-def cli(monkeypatch, capsys, tmp_path):
-    """Run the command line in this process: exit code, standard output, standard error."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("FULLBENCH_LEDGER", raising=False)
-
-    def run(*words: str | Path) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["fullbench", *map(str, words)])
-        with pytest.raises(SystemExit) as left:
-            main()
-        said = capsys.readouterr()
-        return int(left.value.code or 0), said.out, said.err
-
-    return run
-
-
-@pytest.fixture
-def data(tmp_path) -> Path:
-    (tmp_path / "red.png").write_bytes(png())
-    items = [
-        {"id": f"i{i}", "question": "几种颜色？", "pictures": ["red.png"], "tags": {"task": "t"}} for i in range(12)
-    ]
-    texts = {"terse": "一", "wordy": "我看到的是一种颜色，红色。", "middle": "一种颜色。"}
-    answers = [{"item": it["id"], "contestant": name, "text": text} for it in items for name, text in texts.items()]
-    write(tmp_path / "items.jsonl", items)
-    write(tmp_path / "answers.jsonl", answers)
-    return tmp_path
-
-
-def write(path: Path, rows: list[dict]) -> None:
-    path.write_text("\n".join(json.dumps(row, ensure_ascii=False) for row in rows) + "\n", encoding="utf-8")
 
 
 GOOD = ("judge", "--items", "items.jsonl", "--responses", "answers.jsonl", "--judge", "length", "--ballot")
@@ -86,7 +50,7 @@ def test_people_are_judges(cli, data):
     labels += [
         {"item": f"i{i}", "contestants": ["terse"], "marks": [1 + i % 2], "ballot": "score:1-5"} for i in range(12)
     ]
-    write(data / "labels.jsonl", labels)
+    write_rows(data / "labels.jsonl", labels)
     code, out, err = cli(*GOOD, "score:1-5", "--labels", "labels.jsonl")
     assert code == 0, err
     assert "Agreement with human on scores" in out

@@ -8,12 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_judge import cli
-from tests.making import png
-from tests.ports import free_port
-from tests.tiny_server import TinyServer
-
-__all__ = ["cli"]
+from tests.support.colour_server import TinyServer
+from tests.support.data_builders import png
+from tests.support.ports import free_port
 
 BAD: dict[str, str | bytes] = {
     "empty.jsonl": "",

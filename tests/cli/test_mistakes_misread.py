@@ -7,10 +7,7 @@ import re
 
 import pytest
 
-from tests.cli.test_judge import cli
 from tests.golden.surface import help_texts
-
-__all__ = ["cli"]
 
 BASE = "judge --items items.jsonl --responses said.jsonl --ballot choice --judge length"
 

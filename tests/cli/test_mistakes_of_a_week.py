@@ -10,7 +10,7 @@ import pytest
 
 import fullbench
 from fullbench.errors import FullbenchError
-from tests.journeys.commands import call
+from tests.support.commands import call
 
 ITEMS = [{"id": f"i{number}", "question": "What?"} for number in range(3)]
 SAID = [

@@ -10,10 +10,7 @@ from pathlib import Path
 import pytest
 
 from fullbench.files.item_files import read_responses
-from tests.cli.test_judge import cli
-from tests.making import png
-
-__all__ = ["cli"]
+from tests.support.data_builders import png
 
 ITEMS = [{"id": f"q{number}", "question": f"几只 {number}?"} for number in (1, 2, 3)]
 SAID = [{"item": item["id"], "contestant": who, "text": who * 2} for item in ITEMS for who in ("x", "y")]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.test_mistakes_of_a_week import folder
-from tests.journeys.commands import call
+from tests.support.commands import call
 
 __all__ = ["folder"]
 

@@ -13,10 +13,7 @@ import pytest
 
 from fullbench.models import check_model
 from fullbench.models.net.rate_limits import START
-from tests.cli.test_judge import cli
-from tests.tls_proxy import certificate
-
-__all__ = ["cli"]
+from tests.support.tls_proxy import certificate
 
 KEY = "sk-proj-0123456789abcdef"
 

@@ -9,7 +9,7 @@ import pytest
 import fullbench
 from fullbench.errors import FullbenchError
 from tests.cli.test_mistakes_of_a_week import ITEMS, SAID, folder
-from tests.journeys.commands import call
+from tests.support.commands import call
 
 __all__ = ["folder"]
 

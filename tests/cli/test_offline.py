@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.offline import PHOTOS, drawn, with_photos, with_tools
+from tests.support.offline_tools import PHOTOS, drawn, with_photos, with_tools
 
 CHAIN = ("objects+text+colours", "kinds+text+colours", "text+colours", "headline+colours", "colours", "colour", "none")
 """Best first: each can do all that the next can, and more."""

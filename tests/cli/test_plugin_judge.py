@@ -10,9 +10,6 @@ from pathlib import Path
 import pytest
 
 from fullbench.core import plugin_entry_points
-from tests.cli.test_judge import cli, data
-
-__all__ = ["cli", "data"]
 
 PLUGIN = '''
 from fullbench import Usage, Verdict

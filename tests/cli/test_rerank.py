@@ -9,10 +9,8 @@ import pytest
 from PIL import ImageFilter
 
 from fullbench.ledger.ledger import Ledger
-from tests.cli.test_judge import cli, data, write
 from tests.judges.scorers.making import encoded, texture
-
-__all__ = ["cli", "data"]
+from tests.support.commands import write_rows
 
 
 def read(path: Path) -> list[dict]:
@@ -34,8 +32,8 @@ def pictures(tmp_path) -> Path:
             rows.append({"item": item, "contestant": "painter", "sample": trial, "pictures": [f"{item}-{trial}.png"]})
     (tmp_path / "broken.jpg").write_bytes(encoded(texture(9), "JPEG")[:300])
     rows.append({"item": "two", "contestant": "painter", "sample": 3, "pictures": ["broken.jpg"]})
-    write(tmp_path / "prompts.jsonl", [{"id": item, "question": f"scene {item}"} for item in ("one", "two")])
-    write(tmp_path / "pictures.jsonl", rows)
+    write_rows(tmp_path / "prompts.jsonl", [{"id": item, "question": f"scene {item}"} for item in ("one", "two")])
+    write_rows(tmp_path / "pictures.jsonl", rows)
     return tmp_path
 
 
@@ -58,7 +56,7 @@ def test_the_sharpest_of_a_painters_tries_comes_first(cli, pictures):
 @pytest.mark.parametrize("ballot", ["choice+tie", "ranking", "score:1-5"])
 def test_best_of_n_by_any_ballot(cli, pictures, ballot):
     rows = [row for row in read(pictures / "pictures.jsonl") if row["sample"] < 3]
-    write(pictures / "pictures.jsonl", rows)
+    write_rows(pictures / "pictures.jsonl", rows)
     code, _, err = cli(*SHARP, "--ballot", ballot, "--keep", "1", "--out", "best.jsonl")
     assert code == 0, err
     assert [(row["item"], row["sample"]) for row in read(pictures / "best.jsonl")] == [("one", 1), ("two", 1)]
@@ -86,8 +84,8 @@ def test_pairs_of_pictures_for_training(cli, tmp_path):
         image.putpixel((0, 0), (len(contestant), 0, 0) if contestant == "same" else image.getpixel((0, 0)))
         (tmp_path / f"{contestant}.png").write_bytes(encoded(image))
         rows.append({"item": "one", "contestant": contestant, "pictures": [f"{contestant}.png"]})
-    write(tmp_path / "prompts.jsonl", [{"id": "one", "question": "a scene"}])
-    write(tmp_path / "pictures.jsonl", rows)
+    write_rows(tmp_path / "prompts.jsonl", [{"id": "one", "question": "a scene"}])
+    write_rows(tmp_path / "pictures.jsonl", rows)
     judged = ("judge", "--items", "prompts.jsonl", "--responses", "pictures.jsonl", "--quiet")
     assert cli(*judged, "--judge", "picture:sharpness", "--ballot", "real:0-1")[0] == 0
     code, _, err = cli("export", "dpo", "--judge", "sharpness", "--margin", "0.1", "--out", "pairs.jsonl")
@@ -111,8 +109,8 @@ def test_sensitive_pictures_are_copied_only_when_asked_for(cli, tmp_path):
         image = texture(1, side=96).filter(ImageFilter.GaussianBlur(radius))
         (tmp_path / f"{contestant}.png").write_bytes(encoded(image))
         rows.append({"item": "one", "contestant": contestant, "pictures": [f"{contestant}.png"], "tags": tags})
-    write(tmp_path / "prompts.jsonl", [{"id": "one", "question": "a scene"}])
-    write(tmp_path / "pictures.jsonl", rows)
+    write_rows(tmp_path / "prompts.jsonl", [{"id": "one", "question": "a scene"}])
+    write_rows(tmp_path / "pictures.jsonl", rows)
     judged = ("judge", "--items", "prompts.jsonl", "--responses", "pictures.jsonl", "--quiet")
     assert cli(*judged, "--judge", "picture:sharpness", "--ballot", "real:0-1")[0] == 0
     code, _, said = cli("export", "dpo", "--judge", "sharpness", "--out", "pairs/pairs.parquet")
@@ -155,9 +153,9 @@ def test_an_answer_that_is_no_picture_is_a_fault_of_its_cases_alone(cli, tmp_pat
     (tmp_path / "good.png").write_bytes(encoded(texture(1)))
     (tmp_path / "soft.png").write_bytes(encoded(texture(1).filter(ImageFilter.GaussianBlur(3))))
     (tmp_path / "bad.png").write_bytes(bytes_)
-    write(tmp_path / "p.jsonl", [{"id": item, "question": "a scene"} for item in ("one", "two")])
+    write_rows(tmp_path / "p.jsonl", [{"id": item, "question": "a scene"} for item in ("one", "two")])
     shown = {"one": ("good.png", "soft.png"), "two": ("good.png", "bad.png")}
-    write(
+    write_rows(
         tmp_path / "r.jsonl",
         [
             {"item": item, "contestant": who, "pictures": [name]}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.ports import free_port
+from tests.support.ports import free_port
 from tests.web.conftest import start_live
 
 FULLBENCH = str(Path(sys.executable).with_name("fullbench"))

@@ -6,10 +6,8 @@ import json
 
 import pytest
 
-from tests.cli.test_judge import cli, data
-from tests.fake_server import FakeServer
+from tests.support.fake_chat_server import FakeServer
 
-__all__ = ["cli", "data"]
 FILES = ("--items", "items.jsonl", "--responses", "answers.jsonl", "--ballot", "choice+tie", "--quiet")
 
 

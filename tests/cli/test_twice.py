@@ -9,10 +9,6 @@ import json
 
 import pytest
 
-from tests.cli.test_judge import cli
-
-__all__ = ["cli"]
-
 
 @pytest.fixture
 def desk(tmp_path):

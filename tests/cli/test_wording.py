@@ -14,10 +14,8 @@ from fullbench.ledger.ledger import Ledger
 from fullbench.models.chat_model import ChatModel
 from fullbench.training.critic.data.prompts import PromptSettings
 from fullbench.training.critic.data.scored_answers import build_scored_answers, record_from_files
-from tests.cli.test_judge import cli, write
-from tests.fake_server import FakeServer
-
-__all__ = ["cli"]
+from tests.support.commands import write_rows
+from tests.support.fake_chat_server import FakeServer
 
 
 def calls(server: FakeServer) -> int:
@@ -75,8 +73,8 @@ NO_RULES = "这类问题没有专门的规则"
 
 def test_the_rules_of_a_task_reach_every_prompt_and_all_prompts_are_equal_to_the_byte(cli, tmp_path):
     asked = {"id": "c1", "question": "图里有几只猫？", "reference": "三只。", "tags": {"task": "Counting"}}
-    write(tmp_path / "items.jsonl", [asked])
-    write(tmp_path / "answers.jsonl", [{"item": "c1", "contestant": "a", "text": "两只。"}])
+    write_rows(tmp_path / "items.jsonl", [asked])
+    write_rows(tmp_path / "answers.jsonl", [{"item": "c1", "contestant": "a", "text": "两只。"}])
     files = ("--items", "items.jsonl", "--responses", "answers.jsonl", "--ballot", "score:1-10", "--quiet")
     sent: dict[str, str] = {}
     with FakeServer(says='{"Reason": "r", "Rating": 4}') as server:
@@ -100,7 +98,7 @@ def test_the_rules_of_a_task_reach_every_prompt_and_all_prompts_are_equal_to_the
         overall = "overall", "judge", *files, "--judge", f"critic:{model}"
         run(*overall)
         labels = {"item": "c1", "contestant": "a", "criterion": "Counting", "ballot": "score:1-10", "marks": [4]}
-        write(tmp_path / "labels.jsonl", [labels])
+        write_rows(tmp_path / "labels.jsonl", [labels])
         paths = [tmp_path / f"{name}.jsonl" for name in ("items", "answers", "labels")]
         record = record_from_files(*paths, people="human", ballot="score:1-10")
         asking = PromptSettings(mode="analyze")

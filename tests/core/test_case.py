@@ -7,7 +7,7 @@ import pytest
 from fullbench import Case, Choice, Item, Picture, Ranking, Response, Score, Usage, Verdict
 from fullbench.core.case import cases as cases_of
 from fullbench.errors import InputError
-from tests.making import answers, item, png
+from tests.support.data_builders import answers, item, png
 
 
 def test_whatever_can_change_a_ruling_changes_the_key():

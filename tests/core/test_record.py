@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from fullbench import Case, Choice, Ranking, Record, Score, Verdict
 from fullbench.errors import InputError
-from tests.making import answers, item
+from tests.support.data_builders import answers, item
 
 
 def pair(

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.journeys.commands import call
+from tests.support.commands import call
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])

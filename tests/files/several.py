@@ -12,7 +12,7 @@ from fullbench.core.picture import Picture
 from fullbench.core.record import Record
 from fullbench.core.response import Response
 from fullbench.core.verdict import Circumstances, Verdict
-from tests.making import png
+from tests.support.data_builders import png
 
 MODELS = ("gpt:4o@v1", "通义/qwen", "third model")
 ASKED = "openai:judge+cot#ab12"

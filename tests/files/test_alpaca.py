@@ -10,11 +10,8 @@ from statistics import fmean
 import pytest
 
 from fullbench import Ledger
-from tests.cli.test_judge import cli
 from tests.files.test_exchange import keep, put, taken
-from tests.making import png
-
-__all__ = ["cli"]
+from tests.support.data_builders import png
 
 COLOURS = {"red.png": (200, 0, 0), "green.png": (0, 200, 0), "blue.png": (0, 0, 200)}
 

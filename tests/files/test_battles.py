@@ -8,11 +8,8 @@ from collections import Counter
 
 import pytest
 
-from tests.cli.test_judge import cli
 from tests.files.test_exchange import keep, put, taken
-from tests.making import png
-
-__all__ = ["cli"]
+from tests.support.data_builders import png
 
 
 def rounds(*texts: str) -> list[dict[str, str]]:

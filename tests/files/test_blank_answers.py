@@ -13,7 +13,7 @@ import fullbench
 from fullbench.core.response import Response
 from fullbench.errors import DataWarning
 from fullbench.files.item_files import read_responses, write_responses
-from tests.journeys.commands import call
+from tests.support.commands import call
 
 ITEMS = [{"id": f"i{number}", "question": "What?"} for number in range(3)]
 TEXTS = {

@@ -16,10 +16,7 @@ import pytest
 
 from fullbench import Ledger
 from fullbench.files.item_files import read_items, read_responses, read_verdicts
-from tests.cli.test_judge import cli
-from tests.making import png
-
-__all__ = ["cli"]
+from tests.support.data_builders import png
 
 
 def put(path: Path, content: object) -> Path:

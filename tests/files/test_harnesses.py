@@ -13,12 +13,9 @@ from pathlib import Path
 import pytest
 
 from fullbench.core.item import WITHOUT_PICTURES
-from tests.cli.test_judge import cli
 from tests.files.several import left_out
 from tests.files.test_exchange import put, sheet, taken
-from tests.making import png
-
-__all__ = ["cli"]
+from tests.support.data_builders import png
 
 STAMP = "2026-11-17T02-33-44.719843"
 

@@ -13,7 +13,7 @@ from PIL import Image
 import fullbench
 from fullbench.core.picture import Picture
 from fullbench.files.item_files import read_items, read_responses, read_verdicts
-from tests.journeys.commands import call, cli
+from tests.support.commands import call, cli
 
 SAID = [
     {"item": item, "contestant": who, "text": f"{who} says {'so ' * place}of {item}"}

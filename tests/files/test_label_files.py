@@ -13,10 +13,7 @@ import pytest
 from fullbench.core.item import parts_content
 from fullbench.core.record import Record
 from fullbench.files.own_layout import own_record
-from tests.cli.test_judge import cli
 from tests.files.several import left_out, rich
-
-__all__ = ["cli"]
 
 CONFIG = """<View>
   <Text name="question" value="$question"/><List name="answers" value="$answers"/>

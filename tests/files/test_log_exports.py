@@ -10,10 +10,7 @@ from statistics import fmean
 import pytest
 
 from fullbench.core.record import Record
-from tests.cli.test_judge import cli
 from tests.files.several import ASKED, MODELS, rich
-
-__all__ = ["cli"]
 
 
 def apart(record: Record) -> dict[tuple[str, str], list[float | str]]:

@@ -11,12 +11,9 @@ from collections import Counter
 import pytest
 
 from fullbench.core.item import WITHOUT_PICTURES
-from tests.cli.test_judge import cli
 from tests.files.several import left_out
 from tests.files.test_exchange import put, sheet, taken
 from tests.files.test_harnesses import tsv
-
-__all__ = ["cli"]
 
 DAY = "20261117_132927"
 FILTERS = ("raw", "first-letter")

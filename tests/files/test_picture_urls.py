@@ -23,7 +23,7 @@ from fullbench.files import picture_urls
 from fullbench.files.item_files import read_items, read_responses
 from fullbench.files.picture_access_policy import allow_picture_folders
 from fullbench.studies.study_file import Study
-from tests.making import png
+from tests.support.data_builders import png
 
 
 def drawn(number: int) -> bytes:

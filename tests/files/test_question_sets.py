@@ -10,7 +10,7 @@ import pytest
 from fullbench.errors import InputError
 from fullbench.files.question_sets import read_questions
 from fullbench.judges.peer_review.multiple_choice_answers import option_in
-from tests.making import png
+from tests.support.data_builders import png
 
 
 @pytest.fixture

@@ -9,11 +9,8 @@ import pytest
 
 from fullbench import Ledger
 from fullbench.files.own_layout import own_record
-from tests.cli.test_judge import cli
 from tests.files.several import contents, rich
 from tests.files.test_exchange import keep, taken
-
-__all__ = ["cli"]
 
 
 def test_a_hugging_face_folder_of_ours_comes_back_whole(cli, tmp_path):

@@ -12,11 +12,8 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from tests.cli.test_judge import cli
 from tests.files.test_alpaca import note
 from tests.files.test_exchange import battle, keep, put, taken
-
-__all__ = ["cli"]
 
 
 def board(cli, ledger: Path, judge: str) -> dict[str, dict]:

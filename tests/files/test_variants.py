@@ -10,12 +10,9 @@ from collections import Counter
 import pytest
 
 from fullbench.core.item import WITHOUT_PICTURES
-from tests.cli.test_judge import cli
 from tests.files.several import left_out
 from tests.files.test_alpaca import note
 from tests.files.test_exchange import battle, put, taken
-
-__all__ = ["cli"]
 
 SAMPLES = [
     {"doc_id": n, "doc": {"question": f"第{n}题"}, "target": "4", "arguments": [[f"P{n}", {}]], "resps": [[f"o{n}"]],

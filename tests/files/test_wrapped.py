@@ -8,11 +8,8 @@ import pytest
 
 from fullbench.errors import InputError
 from fullbench.files.item_files import read_items
-from tests.cli.test_judge import cli
 from tests.files.several import rich
 from tests.files.test_exchange import put, taken
-
-__all__ = ["cli"]
 
 
 @pytest.mark.parametrize("name", ["data", "items"])

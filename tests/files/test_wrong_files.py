@@ -9,11 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_judge import cli
 from tests.files.test_exchange import battle, put, sheet
-from tests.making import png
-
-__all__ = ["cli"]
+from tests.support.data_builders import png
 
 ABOUT = {"item": "q", "contestants": ["x", "y"]}
 TEXTS = {"question": "哪个?", "response_a": "a", "response_b": "b"}

@@ -10,11 +10,11 @@ from typing import Any
 from unittest.mock import patch
 
 from fullbench import Case, Item, Picture, Response, ballot
-from tests.fake_server import FakeServer
 from tests.golden.internals import judge_from_spec
 from tests.golden.layout import sha256, written
 from tests.golden.names import KEYS
 from tests.golden.pictures import BLUE, RED
+from tests.support.fake_chat_server import FakeServer
 
 DIALECTS = {"openai": "v1", "anthropic": "v1", "gemini": "v1beta"}
 MORE = (

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from fullbench import Ledger, Verdict
-from tests.journeys.commands import read_jsonl, write_rows
-from tests.making import png
-from tests.scripted_server import Asked
+from tests.support.commands import read_jsonl, write_rows
+from tests.support.data_builders import png
+from tests.support.scripted_server import Asked
 
 ITEMS = 6
 

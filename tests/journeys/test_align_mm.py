@@ -10,8 +10,8 @@ from statistics import fmean, median, pstdev
 import pytest
 from scipy import stats
 
-from tests.journeys.commands import cells, cli, write_rows
-from tests.scripted_server import Asked, ScriptedServer
+from tests.support.commands import cells, cli, write_rows
+from tests.support.scripted_server import Asked, ScriptedServer
 
 TASKS = ("Counting", "OCR", "Writing")
 

@@ -17,8 +17,8 @@ from fullbench.files.item_files import write_items
 from fullbench.web.app import _all_routers
 from fullbench.web.page_access import SESSION
 from tests.journeys.voting import Site, column, shown, tables
-from tests.making import png
-from tests.waiting import until
+from tests.support.data_builders import png
+from tests.support.wait_until import until
 
 NAMES = ("secret-alpha", "secret-beta", "secret-gamma")
 JUDGE = "secret-judge"

@@ -17,10 +17,7 @@ from fullbench.models.dialects import Anthropic
 from fullbench.models.model_prices import cache_shares, price_of
 from fullbench.models.wire.reply_parsing import UsageCounter, read_payload
 from fullbench.studies import judge_and_model_specs
-from tests.cli.test_judge import cli
-from tests.json_server import JsonServer
-
-__all__ = ["cli"]
+from tests.support.json_server import JsonServer
 
 IN, OUT, CACHED, STORED = 1_000, 10, 600, 200
 """The tokens of a call that found what was kept before, and those that went into the cache where nothing was."""

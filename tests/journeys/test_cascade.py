@@ -16,7 +16,7 @@ from fullbench.cli.all_commands import app
 from fullbench.core.panel import Cascade
 from fullbench.core.verdict import Verdict
 from fullbench.errors import InputError
-from tests.scripted_server import ScriptedServer
+from tests.support.scripted_server import ScriptedServer
 
 ITEMS = 160
 STUDY = """

@@ -16,9 +16,9 @@ from scipy.stats import pearsonr
 
 from fullbench import Ledger
 from tests.files.test_picture_urls import Site
-from tests.journeys.commands import cells, cli, read_jsonl, write_rows
-from tests.making import png
-from tests.scripted_server import ScriptedServer
+from tests.support.commands import cells, cli, read_jsonl, write_rows
+from tests.support.data_builders import png
+from tests.support.scripted_server import ScriptedServer
 
 MODELS = ("llava", "cogvlm", "gpt4", "gemini")
 SETS = ("coco", "WIT", "mm-vet")

@@ -7,7 +7,7 @@ import json
 
 from fullbench import Item
 from fullbench.studies.authoring.sample_items import draw_items
-from tests.journeys.commands import cli, write_rows
+from tests.support.commands import cli, write_rows
 
 
 def _file(path, ids, **tags):

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.journeys.commands import cli, write_rows
-from tests.scripted_server import Asked, ScriptedServer
+from tests.support.commands import cli, write_rows
+from tests.support.scripted_server import Asked, ScriptedServer
 
 CONTESTANTS = ("m1", "m2", "m3")
 TASKS = ("Counting", "Description", "Reasoning")

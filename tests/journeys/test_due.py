@@ -9,8 +9,8 @@ from pathlib import Path
 
 from fullbench import Ledger
 from tests.cli.test_calls import CONTEXT, ended, spec, start, write
-from tests.fake_server import FakeServer
-from tests.journeys.commands import cli
+from tests.support.commands import cli
+from tests.support.fake_chat_server import FakeServer
 
 
 def said(folder: Path, *words: str) -> str:

@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 
 from tests.journeys import visit_again
-from tests.journeys.commands import cells, cli, read_jsonl, write_rows
-from tests.making import png
-from tests.scripted_server import Asked, ScriptedServer
+from tests.support.commands import cells, cli, read_jsonl, write_rows
+from tests.support.data_builders import png
+from tests.support.scripted_server import Asked, ScriptedServer
 
 CONTESTANTS = ("alpha", "beta", "gamma", "delta")
 RATERS = ("r1", "r2", "r3")

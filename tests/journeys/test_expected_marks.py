@@ -13,10 +13,7 @@ from typer.testing import CliRunner
 from fullbench import Ledger
 from fullbench.cli.all_commands import app
 from fullbench.studies import judge_and_model_specs
-from tests.cli.test_judge import cli
-from tests.tiny_server import TinyServer
-
-__all__ = ["cli"]
+from tests.support.colour_server import TinyServer
 
 ITEMS, WHO = 6, ("brief", "plain", "wordy")
 

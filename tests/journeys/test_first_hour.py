@@ -9,10 +9,7 @@ from PIL import Image
 
 from fullbench.errors import ModelError
 from fullbench.models.model_settings import Key
-from tests.cli.test_judge import cli
-from tests.tiny_server import TinyServer
-
-__all__ = ["cli"]
+from tests.support.colour_server import TinyServer
 
 
 def cells(out: str) -> list[dict]:

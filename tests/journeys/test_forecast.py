@@ -10,11 +10,9 @@ from typing import Any
 
 import pytest
 
-from tests.cli.test_judge import cli, write
-from tests.json_server import JsonServer
 from tests.models.conftest import noise
-
-__all__ = ["cli"]
+from tests.support.commands import write_rows
+from tests.support.json_server import JsonServer
 
 REASON = (
     "The first answer names the colours that are in the picture and counts what stands in the foreground. It leaves "
@@ -99,13 +97,15 @@ def test_the_forecast_is_within_fifteen_per_cent_of_the_bill(cli, tmp_path, monk
     (tmp_path / "p.jpg").write_bytes(noise(1024, 1024))
     asked = ["What is shown, and how many of each?", "Which colours has the roof?", "图中有什么？", "几个人在走路？"]
     answers = ["A red house with two trees.", REASON * 2, "一座红房子，门前有两棵树，一个人在走路。", "三个。" * 12]
-    write(tmp_path / "items.jsonl", [{"id": f"q{n}", "question": q, "picture": "p.jpg"} for n, q in enumerate(asked)])
+    write_rows(
+        tmp_path / "items.jsonl", [{"id": f"q{n}", "question": q, "picture": "p.jpg"} for n, q in enumerate(asked)]
+    )
     rows = [
         {"item": f"q{n}", "contestant": who, "text": answers[(n + k) % 4]}
         for n in range(4)
         for k, who in enumerate("ab")
     ]
-    write(tmp_path / "answers.jsonl", rows)
+    write_rows(tmp_path / "answers.jsonl", rows)
     kind, picture, price_in, price_out = CASES[model]
     with BillingServer(picture, (price_in, price_out), SAYS[mode]) as server:
         judge = f"{kind}:{model}@{server.url}?mode={mode}&price_in={price_in}&price_out={price_out}"

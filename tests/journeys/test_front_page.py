@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from fullbench.ledger.ledger import Ledger
-from tests.journeys.commands import call, cli, write_rows
-from tests.making import png
-from tests.waiting import until
+from tests.support.commands import call, cli, write_rows
+from tests.support.data_builders import png
+from tests.support.wait_until import until
 from tests.web.conftest import axe_violations, start_live
 
 SITE = """

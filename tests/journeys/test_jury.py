@@ -14,9 +14,9 @@ import pytest
 from PIL import Image
 
 from tests.journeys import jury
-from tests.journeys.commands import cells, cli, read_jsonl, write_rows
-from tests.making import png
-from tests.scripted_server import Asked, ScriptedServer
+from tests.support.commands import cells, cli, read_jsonl, write_rows
+from tests.support.data_builders import png
+from tests.support.scripted_server import Asked, ScriptedServer
 
 SETS = ("chart", "photo", "地图")
 ABILITIES = ("recognition", "inference")

@@ -10,11 +10,11 @@ from statistics import fmean
 import pytest
 
 from fullbench import Case, Choice, Item, Ledger, Response, Score, Verdict
-from tests.journeys import commands
-from tests.journeys.commands import cli, read_jsonl, write_rows
 from tests.journeys.voting import Site, column, shown, tables
-from tests.making import png
-from tests.scripted_server import ScriptedServer
+from tests.support import commands
+from tests.support.commands import cli, read_jsonl, write_rows
+from tests.support.data_builders import png
+from tests.support.scripted_server import ScriptedServer
 
 PEOPLE = ["ann", "bob", "cid"]
 

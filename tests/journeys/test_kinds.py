@@ -14,9 +14,9 @@ from typer.testing import CliRunner
 from fullbench import InputError, Ledger
 from fullbench.cli.all_commands import app
 from fullbench.studies.study_file import Study
-from tests.fake_server import FakeServer
-from tests.making import png
-from tests.waiting import LONG, until
+from tests.support.data_builders import png
+from tests.support.fake_chat_server import FakeServer
+from tests.support.wait_until import LONG, until
 
 KINDS = ("rerank", "leaderboard", "peer-review")
 RERANK = """

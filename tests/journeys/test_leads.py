@@ -14,7 +14,7 @@ from fullbench import Case, Choice, Item, Ledger, Response, Verdict
 from fullbench.cli.all_commands import app
 from fullbench.core.verdict import ADJUDICATION
 from tests.journeys.voting import Site, column, shown, tables
-from tests.waiting import until
+from tests.support.wait_until import until
 
 ITEMS = [f"q{n}" for n in range(6)]
 NAMES = ("x", "y", "z")

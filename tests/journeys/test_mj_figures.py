@@ -18,11 +18,9 @@ from fullbench.synthetic.perturb.demographic_grids import build_grid
 from fullbench.synthetic.perturb.perturbed_pairs import build_pair, build_record
 from fullbench.synthetic.perturb.perturbed_pairs import build_people_item as at_work
 from tests.benchmarks.mj_bench.test_figures import acc, ges, nds
-from tests.cli.test_judge import cli
 from tests.journeys.voting import tables
-from tests.scripted_server import Asked, ScriptedServer
+from tests.support.scripted_server import Asked, ScriptedServer
 
-__all__ = ["cli"]
 BRIGHT = (
     "def bright(prompt, image):\n    return image.convert('L').resize((1, 1)).getpixel((0, 0)) / 25.5\n\n"
     "def dark(prompt, image):\n    return 10 - bright(prompt, image)\n"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.journeys.commands import call, cli, write_rows
+from tests.support.commands import call, cli, write_rows
 
 NAMES = """
 [names."a/one"]

@@ -15,7 +15,7 @@ from scipy.stats import pearsonr
 
 from fullbench import InputError, Ledger, answer, judge, report, run
 from fullbench.errors import DataWarning, DueWarning
-from tests.scripted_server import ScriptedServer
+from tests.support.scripted_server import ScriptedServer
 
 ITEMS = [{"id": f"题{n}", "question": f"Question {n}?"} for n in range(12)]
 SAID = [

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.fake_server import FakeServer
+from tests.support.fake_chat_server import FakeServer
 
 
 def fullbench(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:

@@ -13,8 +13,8 @@ from sklearn.metrics import accuracy_score
 
 from fullbench import Ledger
 from fullbench.studies import ledger_columns
-from tests.journeys.commands import cli, read_jsonl, write_rows
-from tests.scripted_server import ScriptedServer
+from tests.support.commands import cli, read_jsonl, write_rows
+from tests.support.scripted_server import ScriptedServer
 
 ITEMS, NAMES = 12, ("alpha", "beta", "伽马")
 WORTH = {"alpha": 4.2, "beta": 3.0, "伽马": 1.9}

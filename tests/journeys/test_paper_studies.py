@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.journeys.commands import cells, cli, read_jsonl, write_rows
 from tests.journeys.studying import ITEMS, heard, lay_out, people, sighted, study, writer
-from tests.scripted_server import Asked, ScriptedServer
+from tests.support.commands import cells, cli, read_jsonl, write_rows
+from tests.support.scripted_server import Asked, ScriptedServer
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from fullbench import Case, Choice, Item, Ledger, Picture, Response, Score, Verd
 from fullbench.judges.peer_review.review_prompts import default_review_template
 from fullbench.synthetic.sample_items import build_items
 from tests.journeys.voting import Site, asked, column, shown, tables
-from tests.making import png
+from tests.support.data_builders import png
 
 PEOPLE = ["ann", "bob", "cid", "dee", "eve"]
 

@@ -10,8 +10,8 @@ import pytest
 from fullbench import Ledger
 from fullbench.core.rubric import CORRECTNESS, CORRELATION, VISUAL
 from fullbench.synthetic.sample_items import build_items
-from tests.journeys.commands import cli
 from tests.judges.test_image_text_correlation import by_hand, tiny_clip
+from tests.support.commands import cli
 
 NAMES = ("keen", "wordy", "blind")
 

@@ -16,9 +16,9 @@ from scipy import stats
 from fullbench import Ledger
 from fullbench.core.rubric import CORRECTNESS, VISUAL
 from fullbench.judges.peer_review.review_prompts import default_review_template
-from tests.journeys.commands import cli, write_rows
-from tests.making import png
-from tests.scripted_server import Asked, ScriptedServer
+from tests.support.commands import cli, write_rows
+from tests.support.data_builders import png
+from tests.support.scripted_server import Asked, ScriptedServer
 
 SKILL = {"one": 0.9, "two": 0.6, "three": 0.3}
 HUMAN = {"one": 51.0, "two": 38.5, "three": 40.0}

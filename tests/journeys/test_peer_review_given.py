@@ -26,7 +26,7 @@ from fullbench.judges.peer_review.review_prompts import default_review_template
 from fullbench.ledger.ledger import Ledger
 from fullbench.studies import judge_and_model_specs
 from fullbench.studies.peer_review.peer_review_steps import PeerReview
-from tests.making import png
+from tests.support.data_builders import png
 
 SKILL = {"sharp": 0.95, "fair": 0.75, "plain": 0.55, "dull": 0.3}
 QUESTIONS = 12

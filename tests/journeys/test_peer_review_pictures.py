@@ -17,9 +17,9 @@ from fullbench import Case, Ledger, Verdict
 from fullbench.core.rubric import CORRECTNESS, CORRELATION, VISUAL
 from fullbench.judges.peer_review.review_prompts import default_review_template
 from fullbench.judges.peer_review.review_protocol import BALLOT
-from tests.journeys.commands import Done, cli
-from tests.making import png
-from tests.scripted_server import Asked, ScriptedServer
+from tests.support.commands import Done, cli
+from tests.support.data_builders import png
+from tests.support.scripted_server import Asked, ScriptedServer
 
 COLOURS = {"red": (220, 20, 20), "green": (20, 200, 20), "blue": (20, 20, 220), "yellow": (230, 220, 20),
            "purple": (150, 20, 220)}  # fmt: skip

@@ -8,9 +8,9 @@ import re
 
 import pytest
 
-from tests.journeys.commands import cli
-from tests.making import png
-from tests.scripted_server import Asked, ScriptedServer
+from tests.support.commands import cli
+from tests.support.data_builders import png
+from tests.support.scripted_server import Asked, ScriptedServer
 
 SKILL = {"alpha-1": 0.9, "alpha-2": 0.3, "beta-1": 0.75, "beta-2": 0.5, "gamma-1": 0.65, "gamma-2": 0.4}
 PICTURES = 10

@@ -11,10 +11,7 @@ import pytest
 from PIL import Image
 
 from fullbench.files.item_files import read_items, read_responses, read_verdicts
-from tests.cli.test_judge import cli
-from tests.fake_server import FakeServer
-
-__all__ = ["cli"]
+from tests.support.fake_chat_server import FakeServer
 
 
 def write(path: Path, rows: list[dict]) -> Path:

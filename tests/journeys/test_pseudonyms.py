@@ -11,7 +11,7 @@ import httpx2 as httpx
 from fullbench import Case, Choice, Item, Ledger, Response, Verdict
 from fullbench.files.item_files import write_items
 from tests.journeys.voting import Site, column, shown, tables
-from tests.waiting import until
+from tests.support.wait_until import until
 
 NAMES = ("Wilhelmina", "Bartholomew", "欧阳娜娜")
 """Two came with a file of labels, one of them in another spelling; one votes on the site."""

@@ -17,7 +17,7 @@ import pytest
 from PIL import Image
 
 from fullbench import Ledger
-from tests.json_server import JsonServer
+from tests.support.json_server import JsonServer
 
 ROOT = Path(__file__).parents[2]
 PHOTOS = 5

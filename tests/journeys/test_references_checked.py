@@ -12,10 +12,10 @@ import pytest
 from fullbench import Item, Ledger, Picture, Verdict
 from fullbench.files.item_files import read_items, write_items
 from fullbench.studies.authoring.reworded_questions import REASONS
-from tests.journeys.commands import cells as cells_of
 from tests.journeys.voting import Site, asked, shown, tables
-from tests.making import png
-from tests.scripted_server import ScriptedServer
+from tests.support.commands import cells as cells_of
+from tests.support.data_builders import png
+from tests.support.scripted_server import ScriptedServer
 
 PEOPLE = ["ann", "bob", "cid", "dee"]
 FAULTS = ("the instruction", "the caption", "the reference", "the picture", "more than one")

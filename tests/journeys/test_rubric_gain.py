@@ -14,8 +14,8 @@ from sklearn.linear_model import LinearRegression
 
 from fullbench.core.rubric import Criterion
 from fullbench.studies.rubrics.rubric_weights import MarkedResponses, is_held_out, learn_weights
-from tests.journeys.commands import cli, write_rows
-from tests.scripted_server import ScriptedServer
+from tests.support.commands import cli, write_rows
+from tests.support.scripted_server import ScriptedServer
 
 NAMES, RATERS = ("alpha", "beta", "伽马"), ("r1", "r2", "博")
 WORDS = {"sharp": "It is sharp.", "圆": "它是圆的。", "long": "It is long."}

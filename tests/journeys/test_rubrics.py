@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from fullbench import Ledger
 from fullbench.cli.all_commands import app
 from fullbench.errors import InputError
-from tests.scripted_server import ScriptedServer
+from tests.support.scripted_server import ScriptedServer
 
 NAMES = ("alpha", "beta", "伽马")
 CRITERIA = {"颜色": (2.0, "likert:no|yes"), "count": (1.0, "score:1-5"), "style": (0.5, "real:0-1")}

@@ -9,10 +9,10 @@ from collections import Counter
 import pytest
 
 from fullbench import Ledger
-from tests.journeys.commands import cli
-from tests.journeys.commands import write_rows as write
-from tests.making import png
-from tests.scripted_server import ScriptedServer
+from tests.support.commands import cli
+from tests.support.commands import write_rows as write
+from tests.support.data_builders import png
+from tests.support.scripted_server import ScriptedServer
 
 NAMES = ("有图", "单图", "gone-1", "gone-2", "words")
 SAID = "were judged without the pictures that they name"

@@ -7,7 +7,7 @@ from itertools import combinations
 
 from fullbench import Ledger
 from fullbench.studies.run.cases_per_judge import read_response_sets, write_response_sets
-from tests.journeys.commands import cli, read_jsonl, write_rows
+from tests.support.commands import cli, read_jsonl, write_rows
 
 NAMES = ("a", "b", "c", "d")
 

@@ -10,7 +10,7 @@ from fullbench.files.item_files import read_items, read_rows, write_items
 from fullbench.studies.authoring.reworded_questions import REASONS
 from fullbench.web.page_access import SESSION
 from tests.journeys.voting import Site
-from tests.making import png
+from tests.support.data_builders import png
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from fullbench.cli.all_commands import app
 from fullbench.core.rubric import criterion_code
-from tests.scripted_server import ScriptedServer
+from tests.support.scripted_server import ScriptedServer
 
 ITEMS, CONTESTANTS = 3, ("alpha", "beta", "伽马")
 PAIRS = 3 * 2 * ITEMS

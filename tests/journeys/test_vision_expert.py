@@ -14,10 +14,10 @@ import pytest
 from rapidfuzz.distance import Levenshtein
 from scipy import stats
 
-from tests.journeys.commands import cli, read_jsonl
 from tests.journeys.studying import ITEMS, heard, lay_out, people, sighted, study, writer
-from tests.scripted_server import ScriptedServer
-from tests.waiting import LONG, until
+from tests.support.commands import cli, read_jsonl
+from tests.support.scripted_server import ScriptedServer
+from tests.support.wait_until import LONG, until
 
 
 @pytest.fixture

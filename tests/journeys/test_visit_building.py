@@ -15,10 +15,10 @@ from scipy.optimize import minimize
 from fullbench import Item, Ledger, Picture
 from fullbench.files.item_files import read_items, write_items
 from fullbench.web.page_access import SESSION
-from tests.journeys.commands import read_jsonl, write_rows
 from tests.journeys.voting import Site, asked, column, shown
-from tests.making import png
-from tests.scripted_server import ScriptedServer
+from tests.support.commands import read_jsonl, write_rows
+from tests.support.data_builders import png
+from tests.support.scripted_server import ScriptedServer
 
 pytestmark = pytest.mark.slow
 PEOPLE = ["ann", "bob", "cid"]

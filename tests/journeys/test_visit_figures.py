@@ -9,8 +9,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from tests.journeys.commands import cells, cli, write_rows
-from tests.making import png
+from tests.support.commands import cells, cli, write_rows
+from tests.support.data_builders import png
 
 ASKED = {
     "Please write a short poem about it.": "write poem",

@@ -15,7 +15,7 @@ from scipy.stats import pearsonr
 
 from fullbench import Case, Choice, Item, Ledger, Ranking, Response, Score, Verdict
 from tests.journeys.voting import Site, column, shown, tables
-from tests.waiting import until
+from tests.support.wait_until import until
 
 ITEMS = [f"q{n}" for n in range(8)]
 NAMES = ("x", "y", "z")

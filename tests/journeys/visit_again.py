@@ -13,7 +13,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.stats import spearmanr
 
-from tests.journeys.commands import cells, write_rows
+from tests.support.commands import cells, write_rows
 
 ASKED = ("Describe the map", "Count the cats", "Write a poem")
 

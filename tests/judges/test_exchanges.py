@@ -7,7 +7,7 @@ import pytest
 from fullbench import Case, Choice, Failure, Prompt, Ranking, Reply, Score, Usage, Verdict
 from fullbench.judges.fallback_reader import SecondReader
 from fullbench.judges.prompted import PromptedJudge
-from tests.making import Talker, answers, item
+from tests.support.data_builders import Talker, answers, item
 
 
 def reply(text: str, stop: str = "stop", **rest: str):

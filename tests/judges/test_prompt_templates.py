@@ -5,7 +5,7 @@ import pytest
 from fullbench import Picture
 from fullbench.errors import InputError
 from fullbench.judges.prompt_templates import Template
-from tests.making import png
+from tests.support.data_builders import png
 
 SLOTS = {"question", "reference"}
 TEXT = '=== system\nJudge {"well": 1}.\n=== user\n{question}\n{reference}\nEnd.\n--- reference\nRight is:\n{text}\n'

@@ -26,7 +26,7 @@ from fullbench.core.judge import Judge
 from fullbench.errors import InputError
 from fullbench.judges.fallback_reader import SecondReader
 from fullbench.judges.prompted import Example, PromptedJudge, read_template
-from tests.making import Talker, answers, item, png, words
+from tests.support.data_builders import Talker, answers, item, png, words
 
 
 def pair(**rest: object) -> Case:

@@ -13,7 +13,7 @@ from fullbench.studies.engines import wants_gpu
 from fullbench.studies.judge_and_model_specs import judge_from_spec
 from fullbench.synthetic.biased_judge import SimulatedJudge
 from fullbench.synthetic.truth import TruthJudge
-from tests.making import Talker, answers, item
+from tests.support.data_builders import Talker, answers, item
 
 PAIR = Case(item(), answers(alpha="It is red.", omega="It is blue."), Choice())
 

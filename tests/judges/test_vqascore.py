@@ -8,11 +8,9 @@ import math
 import pytest
 
 from fullbench.ledger.ledger import Ledger
-from tests.cli.test_judge import cli, write
-from tests.making import png
-from tests.picture_server import PictureServer
-
-__all__ = ["cli"]
+from tests.support.commands import write_rows
+from tests.support.data_builders import png
+from tests.support.picture_server import PictureServer
 
 
 def likely(data: bytes) -> float:
@@ -31,13 +29,13 @@ def reply(words: str, pictures: list[bytes]):
 
 
 def test_the_probability_of_yes_is_the_score_and_every_call_is_billed(cli, tmp_path):
-    write(tmp_path / "items.jsonl", [{"id": f"i{n}", "question": f"{n} 只猫"} for n in range(3)])
+    write_rows(tmp_path / "items.jsonl", [{"id": f"i{n}", "question": f"{n} 只猫"} for n in range(3)])
     rows = []
     for n in range(3):
         for who in ("a", "b"):
             (tmp_path / f"{n}{who}.png").write_bytes(png((n, ord(who), 9)))
             rows.append({"item": f"i{n}", "contestant": who, "pictures": [f"{n}{who}.png"]})
-    write(tmp_path / "drawn.jsonl", [*rows, {"item": "i0", "contestant": "words", "text": "a cat"}])
+    write_rows(tmp_path / "drawn.jsonl", [*rows, {"item": "i0", "contestant": "words", "text": "a cat"}])
     with PictureServer(reply) as server:
         spec = f"vqascore:openai:eye@{server.url}?price_in=1&price_out=1"
         words = ("judge", "--items", "items.jsonl", "--responses", "drawn.jsonl", "--judge", spec, "--quiet")
@@ -63,9 +61,9 @@ def test_the_probability_of_yes_is_the_score_and_every_call_is_billed(cli, tmp_p
 
 
 def test_a_server_without_probabilities_is_unreadable_not_zero(cli, tmp_path):
-    write(tmp_path / "items.jsonl", [{"id": "i", "question": "一只猫"}])
+    write_rows(tmp_path / "items.jsonl", [{"id": "i", "question": "一只猫"}])
     (tmp_path / "a.png").write_bytes(png((1, 2, 3)))
-    write(tmp_path / "drawn.jsonl", [{"item": "i", "contestant": "a", "pictures": ["a.png"]}])
+    write_rows(tmp_path / "drawn.jsonl", [{"item": "i", "contestant": "a", "pictures": ["a.png"]}])
     with PictureServer(lambda *_: "Yes") as server:
         spec = f"vqascore:openai:eye@{server.url}"
         cli("judge", "--items", "items.jsonl", "--responses", "drawn.jsonl", "--judge", spec, "--ballot", "number")

@@ -14,8 +14,8 @@ from fullbench.core.picture import Picture
 from fullbench.errors import LedgerError
 from fullbench.ledger.ledger import Ledger
 from tests.ledger.making import case, png, verdict
-from tests.ports import free_port
-from tests.waiting import until
+from tests.support.ports import free_port
+from tests.support.wait_until import until
 
 
 def answers(url: str) -> bool:

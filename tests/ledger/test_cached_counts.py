@@ -19,9 +19,9 @@ from fullbench.core.call import Usage
 from fullbench.files.item_files import read_verdicts
 from fullbench.ledger import schema
 from fullbench.studies.engines.run_jobs import JobCounts
-from tests.journeys.commands import call, cli, read_jsonl, write_rows
-from tests.json_server import JsonServer
 from tests.ledger.making import case, verdict
+from tests.support.commands import call, cli, read_jsonl, write_rows
+from tests.support.json_server import JsonServer
 
 OUT = 10
 UNANSWERED = "没有回答"

@@ -11,9 +11,9 @@ import pytest
 from fullbench import Ledger
 from fullbench.errors import LedgerError
 from tests.cli.test_interrupt import CASES, calls, data, start, wait_for  # noqa: F401  (`data` is a fixture)
-from tests.fake_server import FakeServer
 from tests.ledger.making import verdict
-from tests.waiting import LONG
+from tests.support.fake_chat_server import FakeServer
+from tests.support.wait_until import LONG
 
 
 def _take_away(folder: Path, how: str) -> None:

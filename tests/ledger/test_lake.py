@@ -17,9 +17,9 @@ from fullbench import Ledger
 from fullbench.errors import LedgerError
 from fullbench.ledger.lake import manifest, parquet_segments
 from fullbench.ledger.lake.storage import LakeFolder
-from tests.journeys.commands import cli
 from tests.ledger.lakes import DOORS, JUDGES, fill
 from tests.ledger.test_buckets import endpoint, s3  # noqa: F401 - fixtures
+from tests.support.commands import cli
 
 
 def run(*words: object, code: int = 0) -> str:

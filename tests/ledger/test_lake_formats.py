@@ -13,8 +13,8 @@ from fullbench.ledger import schema
 from fullbench.ledger.lake import manifest, write_lake
 from fullbench.ledger.lake.compact_rows import RowidSet
 from fullbench.ledger.lake.storage import LakeFolder
-from tests.journeys.commands import call, cli
 from tests.ledger.lakes import fill
+from tests.support.commands import call, cli
 
 USED = Usage(1, 0, 700, 40, 0.002, 1.25)
 

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from fullbench.ledger.integrity import acknowledged_digests
-from tests.waiting import LONG
+from tests.support.wait_until import LONG
 
 SOURCE = Path(acknowledged_digests.__file__).parents[2]
 WITHOUT_LOCKS = "import sys; sys.modules['fcntl'] = None; from fullbench.cli import main; main()"

@@ -21,10 +21,10 @@ from fullbench.ledger.postgres.connection import SPACE, lock_number
 from fullbench.ledger.postgres.schema import backup_space
 from fullbench.ledger.sqlite import incomplete_copy_marks
 from fullbench.ledger.sqlite.connection import SqliteConnection
-from tests.journeys.commands import call, cli
 from tests.ledger.making import case, verdict
 from tests.ledger.older import OLDER, add_column, make_older
-from tests.waiting import until
+from tests.support.commands import call, cli
+from tests.support.wait_until import until
 
 REFUSED = f"the ledger has version {OLDER}, and this fullbench reads version {schema.VERSION}. Judge again into a new "
 

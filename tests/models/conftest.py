@@ -12,7 +12,7 @@ from PIL import Image
 from fullbench.core.item import Turn
 from fullbench.core.model import Prompt
 from fullbench.core.picture import Picture
-from tests.fake_server import FakeServer
+from tests.support.fake_chat_server import FakeServer
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,9 @@ import time
 from fullbench.core.model import Reply
 from fullbench.models.chat_model import ChatModel
 from fullbench.models.net.rate_limits import CEILING, ProcessRateLimits, Throttle, use_rate_limits
-from tests.fake_server import FakeServer
 from tests.models.conftest import ask
-from tests.waiting import LONG
+from tests.support.fake_chat_server import FakeServer
+from tests.support.wait_until import LONG
 
 
 class CountedTime(ProcessRateLimits):

@@ -18,8 +18,8 @@ from fullbench.models.chat_model import ChatModel
 from fullbench.models.dialects import Anthropic, Dialect, Gemini, OpenAI
 from fullbench.models.model_settings import Limits
 from fullbench.models.wire.batch_lines import parse_batch_line, request_line
-from tests.batch_server import AnthropicService, BatchService, GeminiService
 from tests.models.conftest import ask
+from tests.support.batch_server import AnthropicService, BatchService, GeminiService
 
 SERVICES: dict[type[BatchService], type[Dialect]] = {
     BatchService: OpenAI, AnthropicService: Anthropic, GeminiService: Gemini,

@@ -21,9 +21,9 @@ from fullbench.errors import InputError, ModelError
 from fullbench.models.chat_model import ChatModel
 from fullbench.models.dialects import Anthropic, Gemini, OpenAI
 from fullbench.models.model_settings import Key, Limits, Sampling
-from tests.fake_server import KEY, FakeServer
 from tests.models.conftest import ask, noise
 from tests.models.rounds import CountedTime, answer_in_rounds
+from tests.support.fake_chat_server import KEY, FakeServer
 
 FAST = Limits(backoff=0.01, attempts=8)
 DIALECTS = (OpenAI(), Anthropic(), Gemini())

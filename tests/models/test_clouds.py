@@ -26,9 +26,9 @@ from fullbench.models.litellm_library import (
 )
 from fullbench.models.litellm_model import LiteLLMModel
 from fullbench.models.model_prices import price_of
-from tests.cloud_server import KEY, SAYS, THOUGHT, CloudServer
-from tests.journeys.commands import call, cli, write_rows
-from tests.making import png
+from tests.support.cloud_server import KEY, SAYS, THOUGHT, CloudServer
+from tests.support.commands import call, cli, write_rows
+from tests.support.data_builders import png
 
 with_litellm = pytest.mark.skipif(
     importlib.util.find_spec("litellm") is None, reason="litellm is not installed: pip install '.[litellm]'"

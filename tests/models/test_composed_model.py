@@ -22,7 +22,7 @@ from fullbench.models.local.offline_models import OfflineModel, echo_prompt
 from fullbench.models.tools.picture_notes import Notes, Thing
 from fullbench.models.tools.toolbox import Toolbox
 from fullbench.studies import judge_and_model_specs
-from tests.offline import blank, drawn, with_model, with_tools
+from tests.support.offline_tools import blank, drawn, with_model, with_tools
 
 STREET = Notes(
     (

@@ -10,9 +10,9 @@ from fullbench.errors import ModelError
 from fullbench.models.chat_model import ChatModel
 from fullbench.models.dialects import Anthropic, Gemini, OpenAI
 from fullbench.models.model_settings import Limits
-from tests.fake_server import FakeServer
 from tests.models.conftest import ask
 from tests.models.rounds import answer_in_rounds
+from tests.support.fake_chat_server import FakeServer
 
 PLAN = {
     "429": 0.03, "429after": 0.01, "429date": 0.01, "500": 0.015, "529": 0.005, "reset": 0.01, "cut": 0.01,

@@ -11,11 +11,9 @@ import pytest
 from PIL import Image
 
 from fullbench.ledger.ledger import Ledger
-from tests.cli.test_judge import cli, write
-from tests.making import png
-from tests.picture_server import PictureServer
-
-__all__ = ["cli"]
+from tests.support.commands import write_rows
+from tests.support.data_builders import png
+from tests.support.picture_server import PictureServer
 
 
 def painted(words: str, seed: int) -> bytes:
@@ -40,7 +38,7 @@ def drawn(folder) -> list[dict]:
 
 
 def test_a_server_draws_several_samples_and_every_picture_is_kept_with_its_seed_and_price(cli, tmp_path):
-    write(tmp_path / "prompts.jsonl", [{"id": f"p{n}", "question": words} for n, words in enumerate(PROMPTS)])
+    write_rows(tmp_path / "prompts.jsonl", [{"id": f"p{n}", "question": words} for n, words in enumerate(PROMPTS)])
     with PictureServer(draw=draw) as server:
         spec = f"image:painter@{server.url}?size=64x64&steps=20&seed=7&price_picture=0.04"
         asking = ("answer", "--items", "prompts.jsonl", "--contestant", spec, "--samples", "3", "--out", "out.jsonl")
@@ -75,7 +73,7 @@ def test_a_server_draws_several_samples_and_every_picture_is_kept_with_its_seed_
 
 
 def test_pictures_of_generators_are_judged_like_any_answers(cli, tmp_path):
-    write(tmp_path / "prompts.jsonl", [{"id": f"p{n}", "question": f"{n} 只猫"} for n in range(4)])
+    write_rows(tmp_path / "prompts.jsonl", [{"id": f"p{n}", "question": f"{n} 只猫"} for n in range(4)])
     (tmp_path / "drawing_here.py").write_text(
         "from PIL import Image\n\ndef flat(prompt, seed):\n"
         "    return Image.new('RGB', (32, 32), (200, 30 + seed, 30))\n"
@@ -110,7 +108,7 @@ def test_pictures_of_generators_are_judged_like_any_answers(cli, tmp_path):
 def test_pictures_of_an_item_are_edited_as_its_words_say(cli, tmp_path, kind):
     (tmp_path / "cat.png").write_bytes(png((10, 200, 30)))
     rows = [{"id": f"e{n}", "question": f"make it {n} 蓝色", "pictures": ["cat.png"]} for n in range(2)]
-    write(tmp_path / "edits.jsonl", rows)
+    write_rows(tmp_path / "edits.jsonl", rows)
     seen = []
 
     def edit(request):
@@ -135,8 +133,8 @@ def test_pictures_of_an_item_are_edited_as_its_words_say(cli, tmp_path, kind):
 
 def test_what_cannot_be_drawn_is_said(cli, tmp_path):
     (tmp_path / "cat.png").write_bytes(png((10, 200, 30)))
-    write(tmp_path / "edits.jsonl", [{"id": "e", "question": "bluer", "pictures": ["cat.png"]}])
-    write(tmp_path / "words.jsonl", [{"id": "w", "question": "a cat"}])
+    write_rows(tmp_path / "edits.jsonl", [{"id": "e", "question": "bluer", "pictures": ["cat.png"]}])
+    write_rows(tmp_path / "words.jsonl", [{"id": "w", "question": "a cat"}])
     with PictureServer(draw=lambda _: png((0, 0, 250))) as server:
         for items, kind, sentence in (
             ("edits.jsonl", "image", "image-edit:NAME takes them"),

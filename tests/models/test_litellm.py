@@ -18,9 +18,9 @@ import pytest
 from fullbench import Picture, Prompt, Turn
 from fullbench.errors import InputError, MissingExtra, ModelError
 from fullbench.models import model_specs
-from tests.fake_server import KEY, FakeServer
-from tests.making import png
 from tests.models.conftest import ask
+from tests.support.data_builders import png
+from tests.support.fake_chat_server import KEY, FakeServer
 
 there = importlib.util.find_spec("litellm") is not None
 with_litellm = pytest.mark.skipif(not there, reason="litellm is not installed: pip install '.[litellm]'")

@@ -13,9 +13,9 @@ import pytest
 from fullbench.errors import ModelError
 from fullbench.models.chat_model import ChatModel
 from fullbench.models.model_settings import Limits
-from tests.fake_server import POISONS, READABLE, UNREADABLE, FakeServer
 from tests.models.conftest import ask
-from tests.waiting import LONG
+from tests.support.fake_chat_server import POISONS, READABLE, UNREADABLE, FakeServer
+from tests.support.wait_until import LONG
 
 QUICK = Limits(backoff=0.005, concurrency=4)
 REASONS = {

@@ -12,7 +12,7 @@ from fullbench.errors import InputError
 from fullbench.reports.display_names import DisplayNames
 from fullbench.reports.logos import SIDE, Logo
 from fullbench.reports.site_info import Imprint
-from tests.making import png
+from tests.support.data_builders import png
 
 FILE = """
 [site]

@@ -18,9 +18,9 @@ from fullbench.studies.batches.batch_steps import BatchRun
 from fullbench.studies.batches.requests_and_replies import FileLimits
 from fullbench.studies.run.study_run import StudyRun
 from fullbench.studies.study_file import Study
-from tests.batch_server import AnthropicService, BatchService, GeminiService, chat
-from tests.fake_server import CONTENTS, COUNTS, UNREADABLE, poisoned
-from tests.making import png
+from tests.support.batch_server import AnthropicService, BatchService, GeminiService, chat
+from tests.support.data_builders import png
+from tests.support.fake_chat_server import CONTENTS, COUNTS, UNREADABLE, poisoned
 
 ITEMS = 6
 CASES = ITEMS * 2
@@ -82,7 +82,7 @@ def verdicts(of: Study) -> list[Any]:
 
 @SERVICES
 def test_a_study_by_the_file_gives_the_verdicts_of_live_calls_at_half_the_price(folder, speaks):
-    from tests.fake_server import FakeServer
+    from tests.support.fake_chat_server import FakeServer
 
     with speaks() as service:
         filed = study(folder, spec(service))

@@ -12,7 +12,7 @@ from fullbench.judges.baselines import LengthJudge
 from fullbench.ledger.ledger import Ledger
 from fullbench.studies.exchange.dpo_pairs import export_dpo
 from fullbench.studies.run.judge_cases import judge_cases
-from tests.making import png
+from tests.support.data_builders import png
 
 pytestmark = pytest.mark.slow
 torch = pytest.importorskip("torch", reason="torch is not installed; scripts/localtorch.sh installs it")

@@ -18,7 +18,7 @@ from fullbench.ledger.ledger import Ledger
 from fullbench.studies import judge_and_model_specs
 from fullbench.studies.engines import JobCounts
 from fullbench.studies.run.judge_cases import judge_cases
-from tests.fake_server import Books, FakeServer
+from tests.support.fake_chat_server import Books, FakeServer
 
 PLAN = {
     "429": 0.04, "429after": 0.02, "429date": 0.01, "500": 0.04, "503": 0.03, "529": 0.01, "reset": 0.04, "cut": 0.03,

@@ -17,8 +17,8 @@ from fullbench.studies.engines import LOOKUP, Budget, JobCounts, Stop
 from fullbench.studies.engines.run_jobs import SLOW_LOOKUP
 from fullbench.studies.run.answer_items import collect_answers
 from fullbench.studies.run.judge_cases import judge_cases
-from tests.making import Talker, answers, item
-from tests.waiting import LONG
+from tests.support.data_builders import Talker, answers, item
+from tests.support.wait_until import LONG
 
 ITEMS = [item(f"i{i}") for i in range(30)]
 GIVEN = [r for it in ITEMS for r in answers(it.id, a="red", b="blue")]

@@ -20,11 +20,11 @@ from fullbench.studies import judge_and_model_specs
 from fullbench.studies.engines.run_jobs import LOOKUP
 from fullbench.studies.run.answer_items import collect_answers
 from fullbench.studies.run.judge_cases import judge_cases
-from tests.fake_server import FakeServer
 from tests.ledger.making import verdict
-from tests.slow_line import slow_line
 from tests.studies.test_endurance import docket
-from tests.waiting import until
+from tests.support.fake_chat_server import FakeServer
+from tests.support.slow_proxy import slow_line
+from tests.support.wait_until import until
 
 AWAY = 0.02
 

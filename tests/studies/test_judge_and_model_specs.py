@@ -14,7 +14,7 @@ from fullbench.models.tools.text_image_fit import Weights, text_image_cosine
 from fullbench.studies.judge_and_model_specs import correlation_from_spec
 from fullbench.synthetic.sample_items import build_items
 from scripts import weigh
-from tests.offline import PHOTOS, with_photos, with_tools
+from tests.support.offline_tools import PHOTOS, with_photos, with_tools
 
 DATA = PHOTOS.parent
 STREET = Notes(

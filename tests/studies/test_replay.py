@@ -16,8 +16,8 @@ from fullbench.ledger.ledger import Ledger
 from fullbench.reports.table_formats import read_tables
 from fullbench.studies.run.study_run import StudyRun
 from fullbench.studies.study_file import Study
-from tests.journeys.commands import cli
-from tests.making import png
+from tests.support.commands import cli
+from tests.support.data_builders import png
 
 STUDY = """
 name = "研究"

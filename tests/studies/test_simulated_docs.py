@@ -11,7 +11,7 @@ import pytest
 
 from fullbench.studies.peer_review.simulation import SimulationSetting
 from fullbench.studies.peer_review.simulation_tables import method_nearness
-from tests.journeys.commands import cli
+from tests.support.commands import cli
 
 PAGE = Path(__file__).parents[2] / "docs" / "papers" / "upme.md"
 METHODS = ("UPME", "UPME, robust", "PRD", "uniform", "rating vote", "majority vote")

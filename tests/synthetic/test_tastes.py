@@ -14,7 +14,7 @@ from fullbench.synthetic.peer_reviewers import Reviewer, ReviewRequest, Taste, a
 from fullbench.synthetic.question_meaning import Query
 from fullbench.synthetic.questions import parse_question
 from fullbench.synthetic.scenes import Scene, things_scene
-from tests.journeys.commands import cells, cli
+from tests.support.commands import cells, cli
 
 FAR = "The picture shows something else entirely."
 

@@ -22,7 +22,7 @@ from fullbench.web.app import create_app
 from fullbench.web.database import engine_for, upgrade_schema, write_transaction
 from fullbench.web.page_access import SESSION
 from fullbench.web.site_settings import Settings
-from tests.ports import free_port
+from tests.support.ports import free_port
 
 PASSWORD = "a long sentence of mine"
 BASE = "http://testserver"

@@ -8,7 +8,7 @@ from fullbench.web.app import create_app
 from fullbench.web.database import engine_for
 from fullbench.web.page_access import Database
 from fullbench.web.site_settings import Settings
-from tests.postgres import Postgres, programs
+from tests.support.postgres import Postgres, programs
 from tests.web.conftest import PASSWORD, Visitor, signed_in
 
 

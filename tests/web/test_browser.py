@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.browsing import PATIENCE, follow
+from tests.support.browser_pages import PATIENCE, follow
 from tests.web.conftest import PASSWORD
 
 

@@ -28,7 +28,7 @@ from fullbench.web.database import read_transaction, write_transaction
 from fullbench.web.results.actions import rejudge_requests
 from fullbench.web.results.catalogue import catalogue_updater, panel_verdicts
 from fullbench.web.site_settings import Settings
-from tests.making import png
+from tests.support.data_builders import png
 from tests.web.conftest import person, signed_in
 
 WORTH = {"红队": 3.0, "蓝队": 2.0, "绿队": 1.0}

@@ -22,7 +22,7 @@ from fullbench.web.database import (
     url_without_password,
     write_transaction,
 )
-from tests.journeys.commands import call
+from tests.support.commands import call
 
 LATER_STEP = """
 from alembic import op

@@ -9,7 +9,7 @@ import pytest
 
 from fullbench.web import live_events
 from fullbench.web.database import read_transaction, write_transaction
-from tests.waiting import LONG, until
+from tests.support.wait_until import LONG, until
 from tests.web.conftest import emptied, start_live
 
 

@@ -19,7 +19,7 @@ from fullbench.web.results.catalogue import catalogue_updater, fill_catalogue
 from fullbench.web.results.lists import verdict_list
 from fullbench.web.results.lists.verdict_filters import Filter
 from fullbench.web.site_settings import Settings
-from tests.waiting import until
+from tests.support.wait_until import until
 from tests.web.conftest import Visitor, start_live
 from tests.web.results import making
 

@@ -16,10 +16,10 @@ import pytest
 from fullbench.web import live_events
 from fullbench.web.accounts import audit_log
 from fullbench.web.database import read_transaction, write_transaction
-from tests import tls_proxy
-from tests.browsing import PATIENCE, follow
-from tests.ports import free_port
-from tests.waiting import until
+from tests.support import tls_proxy
+from tests.support.browser_pages import PATIENCE, follow
+from tests.support.ports import free_port
+from tests.support.wait_until import until
 from tests.web.conftest import PASSWORD, Live, add_person, start_live
 
 FROM = "127.0.0.9"

@@ -25,8 +25,8 @@ from fullbench.web.database import write_transaction
 from fullbench.web.results.catalogue import catalogue_updater
 from fullbench.web.results.site.static_site import SiteOptions, export_site
 from fullbench.web.site_settings import Settings
-from tests.fake_server import FakeServer
-from tests.marked_pictures import all_marked, drawn, holds_mark, jpeg, png, seen_of
+from tests.support.fake_chat_server import FakeServer
+from tests.support.pictures_with_metadata import all_marked, drawn, holds_mark, jpeg, png, seen_of
 from tests.web.api.test_api import Script
 from tests.web.conftest import Visitor
 

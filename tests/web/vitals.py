@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from tests.browsing import PATIENCE
+from tests.support.browser_pages import PATIENCE
 
 CPU, MEGABITS, LATENCY = 4, 10, 40
 """The machine is so many times slower; the line has so many megabits a second and milliseconds there and back."""

@@ -23,7 +23,7 @@ from fullbench.core.verdict import Verdict
 from fullbench.errors import InputError
 from fullbench.judges.peer_review.review_protocol import BALLOT, COSINE, question_requests, written_questions
 from fullbench.reports.charts.vega_lite import build_chart
-from tests.making import png
+from tests.support.data_builders import png
 
 NAMES = ("ant", "bee", "cat", "dog")
 SKILL = {"ant": 4, "bee": 3, "cat": 2, "dog": 1}

@@ -28,8 +28,7 @@ from fullbench.reports.charts.vega_lite import build_chart, render_svg
 from fullbench.reports.table_formats import render_table
 from fullbench.studies import judge_and_model_specs
 from fullbench.testing import check_benchmark
-from tests.cli.test_judge import cli  # noqa: F401
-from tests.making import Talker, png, words
+from tests.support.data_builders import Talker, png, words
 
 
 @pytest.fixture(scope="module")
@@ -349,7 +348,7 @@ def test_the_sample_is_bilingual_json():
     assert all(set(row["answers"]) == {"right", "short", "wrong", "blind"} for row in rows)
 
 
-def test_a_study_runs_offline_with_the_critic(cli, tmp_path):  # noqa: F811
+def test_a_study_runs_offline_with_the_critic(cli, tmp_path):
     code, _, err = cli("export", "alignmmbench", "--out", "sample")
     assert code == 0, err
     study = tmp_path / "sample" / "study.toml"

@@ -10,7 +10,7 @@ import pytest
 from fullbench.benchmarks.align_mm import release_files
 from fullbench.benchmarks.align_mm.bench import align_mm
 from fullbench.errors import InputError
-from tests.making import png
+from tests.support.data_builders import png
 
 ROW = {
     "question_id": "00000001-0",

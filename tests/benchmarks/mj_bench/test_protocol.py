@@ -12,11 +12,10 @@ import pytest
 from fullbench.core.verdict import PEOPLE
 from fullbench.ledger.ledger import Ledger
 from fullbench.parsing.rating_lines import parts
-from tests.cli.test_judge import cli, write
 from tests.judges.scorers.making import encoded, texture
-from tests.picture_server import PictureServer
+from tests.support.commands import write_rows
+from tests.support.picture_server import PictureServer
 
-__all__ = ["cli"]
 PAIRS = 10
 
 
@@ -33,7 +32,7 @@ def released(tmp_path) -> Path:
             "id": f"p{n}", "caption": f"一只猫 {n}", "image0": f"{n}-0.png", "image1": f"{n}-1.png",
             "label": n % 3 == 0, "category": "object" if n % 2 else "count",
         })  # fmt: skip
-    write(folder / "alignment.jsonl", [{**line, "label": int(line["label"])} for line in lines])
+    write_rows(folder / "alignment.jsonl", [{**line, "label": int(line["label"])} for line in lines])
     return tmp_path
 
 

@@ -10,10 +10,8 @@ from pathlib import Path
 import pytest
 
 from fullbench.benchmarks.mj_bench.release.judge_and_category_names import CLOSED_JUDGES
-from tests.cli.test_judge import cli
 from tests.golden.reproduced import DATA
 
-__all__ = ["cli"]
 SHARED = DATA / "mjbench"
 pytestmark = [
     pytest.mark.slow,

@@ -14,10 +14,10 @@ from fullbench.errors import InputError
 from fullbench.ledger.ledger import Ledger
 from fullbench.studies import judge_and_model_specs
 from tests.benchmarks.mj_bench.test_data import released
-from tests.cli.test_judge import cli, data, write
 from tests.judges.scorers.making import encoded, texture
+from tests.support.commands import write_rows
 
-__all__ = ["cli", "data", "released"]
+__all__ = ["released"]
 
 
 @pytest.fixture
@@ -122,8 +122,8 @@ def test_hostile_pictures_are_faults_of_their_cases_and_the_rest_is_judged(cli, 
     for name, bytes_ in others.items():
         (tmp_path / f"{name}.png").write_bytes(bytes_)
         rows.append({"item": name, "contestant": "two", "pictures": [f"{name}.png"]})
-    write(tmp_path / "items.jsonl", [{"id": name, "question": f"一只猫 {name}"} for name in (*others, "half")])
-    write(tmp_path / "pictures.jsonl", rows)
+    write_rows(tmp_path / "items.jsonl", [{"id": name, "question": f"一只猫 {name}"} for name in (*others, "half")])
+    write_rows(tmp_path / "pictures.jsonl", rows)
     code, out, err = cli(
         "judge", "--items", "items.jsonl", "--responses", "pictures.jsonl", "--judge", "picture:sharpness",
         "--ballot", "choice+tie", "--report", "page.html", "--quiet",

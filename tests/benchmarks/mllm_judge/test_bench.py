@@ -21,7 +21,7 @@ from fullbench.core.record import Record
 from fullbench.errors import Undefined
 from fullbench.judges.prompted import Example
 from fullbench.testing import check_benchmark
-from tests.making import Talker, png, words
+from tests.support.data_builders import Talker, png, words
 
 
 def test_the_benchmark_keeps_its_promises(tmp_path: Path):

@@ -11,10 +11,8 @@ from fullbench.benchmarks.reward import bench
 from fullbench.core.verdict import PEOPLE
 from fullbench.ledger.ledger import Ledger
 from fullbench.testing import check_benchmark
-from tests.cli.test_judge import cli
-from tests.making import png
+from tests.support.data_builders import png
 
-__all__ = ["cli"]
 ALL = [
     bench.vl_rewardbench, bench.multimodal_rewardbench, bench.multimodal_rewardbench_2, bench.genai_bench_pairs,
     bench.editreward_bench, bench.mm_rlhf_rewardbench,

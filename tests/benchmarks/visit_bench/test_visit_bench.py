@@ -24,7 +24,7 @@ from fullbench.judges.fallback_reader import SecondReader
 from fullbench.models.local.offline_models import OfflineModel
 from fullbench.studies.run.study_inputs import load_benchmark_release
 from fullbench.testing import check_benchmark
-from tests.journeys.commands import cli
+from tests.support.commands import cli
 
 DATA = Path(__file__).parents[3] / ".." / "shared" / "data" / "visitbench"
 

@@ -22,9 +22,9 @@ from fullbench.judges.metrics.metric_judges import (
     build_refclipscore_judge,
 )
 from fullbench.studies.run.missing_pictures import uses_pictures
-from tests.journeys.commands import cells, cli, write_rows
 from tests.judges.metrics.test_metrics import NoSynonyms
-from tests.making import png
+from tests.support.commands import cells, cli, write_rows
+from tests.support.data_builders import png
 
 
 def test_a_bare_bertscore_is_refused_and_a_missing_part_is_named(monkeypatch):

@@ -11,10 +11,9 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 
 from fullbench.ledger.ledger import Ledger
-from tests.cli.test_judge import cli, write
 from tests.judges.scorers.making import encoded, texture
+from tests.support.commands import write_rows
 
-__all__ = ["cli"]
 BRIGHT = "def bright(prompt, image):\n    return len(prompt) - image.convert('L').resize((1, 1)).getpixel((0, 0))\n"
 PROMPTS = {"p0": "a lake", "p1": "一只红猫", "p2": "three apples"}
 
@@ -33,14 +32,14 @@ def server(tmp_path):
 
 
 def pictures(folder) -> None:
-    write(folder / "items.jsonl", [{"id": item, "question": words} for item, words in PROMPTS.items()])
+    write_rows(folder / "items.jsonl", [{"id": item, "question": words} for item, words in PROMPTS.items()])
     rows = []
     for place, item in enumerate(PROMPTS):
         for name in ("one", "two", "three"):
             file = folder / f"{item}-{name}.png"
             file.write_bytes(encoded(texture(hash((place, name)) % 1000)))
             rows.append({"item": item, "contestant": name, "images": [file.name]})
-    write(folder / "responses.jsonl", rows)
+    write_rows(folder / "responses.jsonl", rows)
 
 
 def test_scores_through_a_server_are_those_of_the_model_itself(cli, tmp_path, server):

@@ -17,11 +17,11 @@ from fullbench.errors import LedgerError
 from fullbench.ledger.ledger import Ledger
 from fullbench.ledger.postgres import database as postgres_ledger
 from fullbench.ledger.postgres.connection import number_array_writer, replace_zero_characters, text_array_literal
-from tests.journeys.commands import cli
 from tests.ledger.making import case, verdict
 from tests.ledger.test_survival import child
-from tests.postgres import Postgres, programs
-from tests.waiting import until
+from tests.support.commands import cli
+from tests.support.postgres import Postgres, programs
+from tests.support.wait_until import until
 
 
 @pytest.fixture

@@ -18,9 +18,9 @@ from fullbench.errors import LedgerError
 from fullbench.ledger.copies import backup
 from fullbench.ledger.sqlite import incomplete_copy_marks, live_files
 from tests.cli.test_interrupt import CASES, ITEMS, calls, data, start, wait_for  # noqa: F401  (`data` is a fixture)
-from tests.fake_server import FakeServer
 from tests.ledger.making import case, png, verdict
-from tests.waiting import LONG
+from tests.support.fake_chat_server import FakeServer
+from tests.support.wait_until import LONG
 
 OVERWRITE = """
 import random, sys

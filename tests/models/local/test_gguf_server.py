@@ -19,7 +19,7 @@ from fullbench.errors import InputError, MissingExtra, ModelError, UserError
 from fullbench.models.local import gguf_server
 from fullbench.models.local.gguf_server import LocalServer, ServerOptions, ensure_server, smollm2_file
 from fullbench.studies import judge_and_model_specs
-from tests.offline import with_model
+from tests.support.offline_tools import with_model
 
 HELLO = Prompt((Turn("user", ("What is the capital of France?",)),))
 

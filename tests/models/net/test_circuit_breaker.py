@@ -16,9 +16,9 @@ from fullbench.models.chat_model import ChatModel
 from fullbench.models.model_settings import Key, Limits
 from fullbench.models.net.circuit_breaker import Gate, get_provider
 from fullbench.models.net.hedged_requests import ENOUGH, Hedge
-from tests.fake_server import FakeServer
 from tests.models.conftest import ask
 from tests.models.net.test_rate_limits import Clock
+from tests.support.fake_chat_server import FakeServer
 
 LIMITS = Limits(breaks=3, rest=2.0)
 

@@ -17,8 +17,8 @@ from fullbench.models.net import http_client as ours
 from fullbench.models.net.concurrent_calls import run_awaitable
 from fullbench.models.net.http_client import BrokenOff, Connections, Exchange, NoConnection, NoHttp
 from fullbench.models.wire.untrusted_json import LARGEST, TooLarge
-from tests.tls_proxy import certificate
-from tests.waiting import LONG
+from tests.support.tls_proxy import certificate
+from tests.support.wait_until import LONG
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nX-Text: \xe4\r\n"
 CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"

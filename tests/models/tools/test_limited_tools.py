@@ -17,7 +17,7 @@ from fullbench.models.tools.picture_notes import Notes
 from fullbench.models.tools.text_image_fit import picture_bag
 from fullbench.models.tools.toolbox import Toolbox
 from tests.cli.test_offline import CHAIN
-from tests.offline import drawn
+from tests.support.offline_tools import drawn
 
 SEEN = st.fixed_dictionaries({
     "objects": st.lists(st.tuples(st.sampled_from(["dog", "car", "person"]), st.floats(0.5, 1), st.just([0, 0, 1, 1]))),

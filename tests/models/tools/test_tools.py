@@ -17,7 +17,7 @@ from fullbench.models.tools.detector_words import count_of, count_phrase, labels
 from fullbench.models.tools.ocr import Text
 from fullbench.models.tools.picture_notes import MAX_LINES, Notes, Thing
 from fullbench.models.tools.toolbox import Toolbox
-from tests.offline import PHOTOS, blank, drawn, with_photos, with_tools
+from tests.support.offline_tools import PHOTOS, blank, drawn, with_photos, with_tools
 
 
 @pytest.fixture(autouse=True)

@@ -11,8 +11,8 @@ from fullbench.models.chat_model import ChatModel
 from fullbench.models.dialects import Anthropic, Gemini
 from fullbench.models.local.offline_models import OfflineModel, echo_prompt
 from fullbench.models.wire.batch_lines import parse_batch_line, reply_from_line, request_line, takes_batches
-from tests.batch_server import AnthropicService, GeminiService, chat
 from tests.models.conftest import ask
+from tests.support.batch_server import AnthropicService, GeminiService, chat
 
 MODEL = ChatModel("m", "http://localhost:1/v1", listed_price=(2.0, 10.0))
 CLAUDE = ChatModel("claude", "http://localhost:1/v1", Anthropic(), listed_price=(2.0, 10.0))

@@ -13,8 +13,8 @@ from fullbench.models.model_settings import Limits
 from fullbench.models.wire.batch_lines import FORMS, reply_from_line
 from fullbench.models.wire.reply_parsing import Trouble, UsageCounter, read_body
 from fullbench.models.wire.token_estimates import estimate_tokens
-from tests.fake_server import FINGERPRINT, SERVED, SPEAK, THOUGHT
 from tests.models.conftest import ask
+from tests.support.fake_chat_server import FINGERPRINT, SERVED, SPEAK, THOUGHT
 
 FAST = Limits(backoff=0.01, attempts=2)
 DIALECTS = (OpenAI(), Anthropic(), Gemini())

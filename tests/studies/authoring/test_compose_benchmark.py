@@ -23,8 +23,7 @@ from fullbench.studies.authoring.compose_benchmark import (
     reword_items,
 )
 from fullbench.studies.authoring.reworded_questions import REASONS, REFERENCE_COLUMNS, REWRITE_COLUMNS
-from tests.cli.test_judge import cli  # noqa: F401
-from tests.making import Talker, png, words
+from tests.support.data_builders import Talker, png, words
 
 
 def scene(seed: int, form: str = "PNG", size: int = 200, **options: object) -> bytes:
@@ -167,7 +166,7 @@ def test_references_are_reviewed_with_four_reasons(tmp_path: Path):
 # The command line
 
 
-def test_from_seeds_to_a_benchmark_on_the_command_line(cli):  # noqa: F811
+def test_from_seeds_to_a_benchmark_on_the_command_line(cli):
     write_items("seeds.jsonl", [seed(), seed("s2", "这是什么水果？")])
     model = "offline:canned?text=换一种问法？"
     code, _, err = cli("compose", "rewrite", "--items", "seeds.jsonl", "--model", model, "--out", "q.csv", "--quiet")

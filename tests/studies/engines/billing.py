@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fullbench.ledger.contents_and_cost import Account
-from tests.fake_server import FakeServer
+from tests.support.fake_chat_server import FakeServer
 
 TOKENS_IN, TOKENS_OUT = 100, 20
 """Of every answer of the fake server."""

@@ -23,7 +23,7 @@ from fullbench.studies.engines.cluster_rate_limits import (
     RateLimitCoordinator,
     WorkerRateLimits,
 )
-from tests.fake_server import FakeServer
+from tests.support.fake_chat_server import FakeServer
 
 
 class Clock:

@@ -9,8 +9,8 @@ import pytest
 from fullbench.errors import EngineError, InputError
 from fullbench.studies.engines import HERE, engine_from_spec
 from fullbench.studies.study_file import Study
-from tests.ports import free_port
-from tests.ray_cluster import environment, installed
+from tests.support.ports import free_port
+from tests.support.ray_cluster import environment, installed
 
 
 def test_this_machine_is_the_engine_unless_another_is_named(tmp_path):

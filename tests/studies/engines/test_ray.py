@@ -20,10 +20,10 @@ from fullbench.studies.engines import Budget, Engine, JobCounts, Stop
 from fullbench.studies.run.judge_cases import judge_cases
 from fullbench.studies.run.study_run import StudyRun
 from fullbench.studies.study_file import Study
-from tests.fake_server import FakeServer
-from tests.making import png
-from tests.ray_cluster import RayCluster, RayNode, installed
 from tests.studies.engines.billing import PRICED, unheard
+from tests.support.data_builders import png
+from tests.support.fake_chat_server import FakeServer
+from tests.support.ray_cluster import RayCluster, RayNode, installed
 
 pytestmark = pytest.mark.skipif(not installed(), reason="no Ray: scripts/localray.sh could not install it")
 

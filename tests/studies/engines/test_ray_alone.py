@@ -20,9 +20,9 @@ from fullbench.studies import judge_and_model_specs
 from fullbench.studies.engines import JobCounts, engine_from_spec
 from fullbench.studies.engines.ray_worker import MAX_SILENCE_SECONDS
 from fullbench.studies.run.judge_cases import judge_cases
-from tests.fake_server import FakeServer
-from tests.ray_cluster import RayCluster, environment, installed
 from tests.studies.engines.billing import unheard
+from tests.support.fake_chat_server import FakeServer
+from tests.support.ray_cluster import RayCluster, environment, installed
 
 pytestmark = [
     pytest.mark.slow,

@@ -18,13 +18,13 @@ from fullbench.studies import judge_and_model_specs
 from fullbench.studies.engines import engine_from_spec
 from fullbench.studies.engines.ray_worker import AHEAD
 from fullbench.studies.run.judge_cases import judge_cases
-from tests.fake_server import FakeServer
-from tests.machines import Machine, Network, possible
-from tests.making import png
-from tests.postgres import Postgres, programs
-from tests.ray_cluster import RayCluster, environment, installed
 from tests.studies.engines.billing import DOLLARS, PRICED, unheard
-from tests.waiting import until
+from tests.support.data_builders import png
+from tests.support.fake_chat_server import FakeServer
+from tests.support.network_namespaces import Machine, Network, possible
+from tests.support.postgres import Postgres, programs
+from tests.support.ray_cluster import RayCluster, environment, installed
+from tests.support.wait_until import until
 
 pytestmark = [
     pytest.mark.slow,

@@ -26,9 +26,9 @@ from fullbench.studies.engines import rebuild_from_spec, wants_gpu
 from fullbench.studies.engines.cluster_rate_limits import RateLimitCoordinator, WorkerRateLimits
 from fullbench.studies.engines.ray_worker import AHEAD, MOST_AHEAD, Worker, WorkerTurn
 from fullbench.version import build_label
-from tests.fake_server import FakeServer
 from tests.studies.engines.test_cluster_rate_limits import direct
-from tests.waiting import until
+from tests.support.fake_chat_server import FakeServer
+from tests.support.wait_until import until
 
 
 @dataclass

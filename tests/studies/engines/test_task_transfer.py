@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from fullbench import Case, Item, Picture, Response, Score
 from fullbench.studies.engines.task_transfer import PictureMemory, PictureStore, WorkerLink, pack_tasks, unpack_tasks
-from tests.making import png
+from tests.support.data_builders import png
 
 
 def case(number: int, picture: Picture) -> Case:

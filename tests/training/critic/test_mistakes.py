@@ -11,7 +11,7 @@ import pytest
 
 from fullbench.errors import InputError
 from fullbench.models.local.transformers_model import TransformersModel
-from tests.journeys.commands import call
+from tests.support.commands import call
 from tests.training.critic.making import files, options, write
 
 PLAIN = ["--manner", "plain", "--language", "en", "--ballot", "score:1-5"]

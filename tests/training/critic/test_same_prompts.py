@@ -18,7 +18,7 @@ from fullbench.training.critic.critic_metadata import Critic
 from fullbench.training.critic.data.encoding import Encoder
 from fullbench.training.critic.data.prompts import PromptSettings
 from fullbench.training.critic.data.scored_answers import build_scored_answers, record_from_files
-from tests.journeys.commands import write_rows
+from tests.support.commands import write_rows
 
 TASKS = ["Counting", "OCR", "Writing", "Coherence", "no such task"]
 

@@ -12,12 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.cli.test_judge import cli
+from tests.support.wait_until import until
 from tests.training.generator import tiny
 from tests.training.generator.test_tune import RED
-from tests.waiting import until
 
-__all__ = ["cli"]
 # The scheduler of Stable Diffusion XL hands tensors to NumPy in a way that NumPy will drop.
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")]
 torch = pytest.importorskip("torch", reason="torch is not installed; scripts/localtorch.sh installs it")

@@ -16,12 +16,11 @@ from PIL import Image
 
 from fullbench.errors import InputError
 from fullbench.ledger.ledger import Ledger
-from tests.cli.test_judge import cli
+from tests.support.wait_until import until
 from tests.training.generator import tiny
 from tests.training.generator.toy.plugin import toy_plugin
-from tests.waiting import until
 
-__all__ = ["cli", "toy_plugin"]
+__all__ = ["toy_plugin"]
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("toy_plugin")]
 torch = pytest.importorskip("torch", reason="torch is not installed; scripts/localtorch.sh installs it")
 RED = "def red(prompt, image):\n    r, g, b = image.resize((1, 1)).getpixel((0, 0))\n    return r - (g + b) / 2 - 100\n"

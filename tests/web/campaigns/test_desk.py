@@ -10,8 +10,8 @@ from fullbench import Item, Response
 from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.tasks.task_content import Content
 from fullbench.web.database import write_transaction
-from tests.browsing import PATIENCE
-from tests.waiting import until
+from tests.support.browser_pages import PATIENCE
+from tests.support.wait_until import until
 from tests.web.campaigns.test_no_vote_is_lost import Desk, desk  # noqa: F401
 from tests.web.campaigns.test_pages import content
 from tests.web.campaigns.test_scenario import leases, moved_on

@@ -14,7 +14,7 @@ from fullbench.errors import InputError
 from fullbench.web.campaigns import campaigns, group_links
 from fullbench.web.campaigns.group_links import GroupLink
 from fullbench.web.database import read_transaction, write_transaction
-from tests.browsing import PATIENCE, follow
+from tests.support.browser_pages import PATIENCE, follow
 from tests.web.campaigns.conftest import pair, study_of
 from tests.web.campaigns.test_scenario import leases, moved_on
 from tests.web.conftest import Visitor

@@ -16,7 +16,7 @@ from fullbench.web.campaigns.tasks.task_content import Content
 from fullbench.web.campaigns.votes import task_queue, vote_storage
 from fullbench.web.campaigns.votes.task_queue import AnnotatorContext
 from fullbench.web.database import read_transaction, write_transaction
-from tests.browsing import PATIENCE, follow, new_page
+from tests.support.browser_pages import PATIENCE, follow, new_page
 from tests.web.campaigns.conftest import study_of
 from tests.web.conftest import add_person
 

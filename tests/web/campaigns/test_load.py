@@ -10,8 +10,8 @@ import time
 import pytest
 from scripts.bench.annotators import Site, check, work
 
-from tests.ports import free_port
-from tests.postgres import Postgres, programs
+from tests.support.ports import free_port
+from tests.support.postgres import Postgres, programs
 
 PEOPLE, VOTES = 12, 180
 

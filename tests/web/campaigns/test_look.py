@@ -11,7 +11,7 @@ from sqlalchemy import select
 from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.campaign_tables import tasks
 from fullbench.web.database import write_transaction
-from tests.browsing import PATIENCE
+from tests.support.browser_pages import PATIENCE
 from tests.web.campaigns.conftest import pair
 from tests.web.results.test_look import SIGNED_IN, looked_at
 from tests.web.screenshots import shoot

@@ -14,8 +14,8 @@ from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.campaign_tables import votes
 from fullbench.web.database import read_transaction, write_transaction
 from fullbench.web.page_access import SESSION
-from tests.browsing import PATIENCE
-from tests.waiting import until
+from tests.support.browser_pages import PATIENCE
+from tests.support.wait_until import until
 from tests.web.campaigns.conftest import pair
 from tests.web.campaigns.test_pages import content
 from tests.web.campaigns.test_scenario import leases, moved_on

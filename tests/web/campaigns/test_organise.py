@@ -21,7 +21,7 @@ from fullbench.web.database import read_transaction, write_transaction
 from fullbench.web.results import hidden_cases
 from fullbench.web.results.catalogue.catalogue_updater import update_catalogue
 from fullbench.web.site_settings import Settings
-from tests.making import png
+from tests.support.data_builders import png
 from tests.web.campaigns.test_pages import field, vote
 from tests.web.conftest import signed_in
 

@@ -10,7 +10,7 @@ from fullbench import Item, Picture, Response
 from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.tasks.task_content import Content, parts_json
 from fullbench.web.database import write_transaction
-from tests.making import png
+from tests.support.data_builders import png
 from tests.web.campaigns.conftest import pair
 from tests.web.conftest import signed_in
 

@@ -11,7 +11,7 @@ import zipfile
 import pytest
 
 from fullbench.web.site_settings import Settings
-from tests.making import png
+from tests.support.data_builders import png
 
 PARCEL = "0123456789abcdef"
 ITEMS = [{"id": f"q{n}", "question": f"What is {n}? 几？", "pictures": [f"pictures/{n}.png"]} for n in range(3)]

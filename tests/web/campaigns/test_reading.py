@@ -13,7 +13,7 @@ from fullbench.web import picture_serving
 from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.tasks.task_content import Content
 from fullbench.web.database import write_transaction
-from tests.waiting import until
+from tests.support.wait_until import until
 from tests.web.campaigns.test_no_vote_is_lost import Desk, desk  # noqa: F401
 from tests.web.campaigns.test_scenario import leases, moved_on
 from tests.web.conftest import add_person

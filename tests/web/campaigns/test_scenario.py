@@ -10,7 +10,7 @@ from PIL import Image, ImageDraw
 from fullbench.ledger.ledger import Ledger
 from fullbench.web.campaigns.campaign_tables import slots, votes
 from fullbench.web.database import read_transaction
-from tests.browsing import PATIENCE, follow
+from tests.support.browser_pages import PATIENCE, follow
 from tests.web.campaigns.test_organise import lines
 from tests.web.conftest import start_live
 from tests.web.screenshots import shoot

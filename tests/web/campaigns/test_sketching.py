@@ -17,8 +17,8 @@ from fullbench.web.campaigns.create import campaign_from_data, effort_estimate
 from fullbench.web.campaigns.create.campaign_from_data import Material
 from fullbench.web.campaigns.tasks.task_content import Content
 from fullbench.web.database import read_transaction, write_transaction
-from tests.browsing import PATIENCE, new_page
-from tests.making import png
+from tests.support.browser_pages import PATIENCE, new_page
+from tests.support.data_builders import png
 from tests.web.campaigns.test_organise import lines
 from tests.web.campaigns.test_scenario import COUNT, make_study
 

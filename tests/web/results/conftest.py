@@ -7,7 +7,7 @@ import pytest
 from fullbench.ledger.ledger import Ledger
 from fullbench.web.database import engine_for, upgrade_schema
 from fullbench.web.results.catalogue import fill_catalogue
-from tests.browsing import PATIENCE
+from tests.support.browser_pages import PATIENCE
 from tests.web.results import making
 
 

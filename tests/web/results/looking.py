@@ -7,8 +7,8 @@ from urllib.error import HTTPError
 
 from playwright.sync_api import expect
 
-from tests.browsing import PATIENCE
-from tests.waiting import until
+from tests.support.browser_pages import PATIENCE
+from tests.support.wait_until import until
 from tests.web.conftest import start_live
 
 

@@ -15,7 +15,7 @@ from fullbench.core.picture import Picture
 from fullbench.core.response import Response
 from fullbench.core.verdict import Verdict
 from fullbench.ledger.ledger import Ledger
-from tests.making import png
+from tests.support.data_builders import png
 
 HOSTILE = "</script><script>window.owned = 1</script><img src=x onerror='window.owned = 1'>"
 WORTH = {"alpha": 3.0, "beta": 2.0, "gamma": 1.0, f"delta {HOSTILE}": 0.0}

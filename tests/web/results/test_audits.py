@@ -24,7 +24,7 @@ from fullbench.web.results.lists.verdict_filters import Filter
 from fullbench.web.results.site import static_site
 from fullbench.web.results.site.page_urls import judge_name
 from tests.audit.test_succession import WORTH, play
-from tests.waiting import until
+from tests.support.wait_until import until
 from tests.web.conftest import start_live
 from tests.web.results.conftest import empty
 

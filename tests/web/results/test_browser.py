@@ -14,7 +14,7 @@ from fullbench.core.ballot import Choice
 from fullbench.core.case import Case
 from fullbench.core.verdict import Verdict
 from fullbench.ledger.ledger import Ledger
-from tests.browsing import PATIENCE, follow
+from tests.support.browser_pages import PATIENCE, follow
 from tests.web.conftest import start_live
 from tests.web.results import making
 from tests.web.results.looking import accessible, charts, count, loaded, numbers

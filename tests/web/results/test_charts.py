@@ -13,7 +13,7 @@ from fullbench.ledger.ledger import Ledger
 from fullbench.reports.charts.palette import ACCENT
 from fullbench.web.results.boards import board_store
 from fullbench.web.results.site.page_urls import ServedPageUrls
-from tests.browsing import PATIENCE, follow, new_page
+from tests.support.browser_pages import PATIENCE, follow, new_page
 from tests.web.results import making
 from tests.web.results.looking import ended, serving
 

@@ -16,7 +16,7 @@ from fullbench.ledger.ledger import Ledger
 from fullbench.reports.charts.palette import ACCENT
 from fullbench.web.results.boards import board_store
 from fullbench.web.results.site.static_site import SiteOptions, export_site
-from tests.browsing import follow
+from tests.support.browser_pages import follow
 from tests.web.results import making
 from tests.web.results.looking import accessible, charts, count, loaded, numbers
 

@@ -20,7 +20,7 @@ from fullbench.ledger.ledger import Ledger
 from fullbench.web.app import create_app
 from fullbench.web.results.catalogue import catalogue_updater
 from fullbench.web.site_settings import Settings
-from tests.journeys.commands import cli
+from tests.support.commands import cli
 from tests.web.api.test_api import Script
 from tests.web.conftest import signed_in, start_live
 
@@ -217,7 +217,7 @@ def test_votes_stay_when_another_process_looks_at_the_ledger(tmp_path):
             return answer.status, text
 
         def vote(case) -> None:
-            from tests.waiting import until
+            from tests.support.wait_until import until
 
             until(lambda: ask("GET", f"/cases/{case.key}")[0] == 200)
             csrf = re.search(r'<meta name="csrf" content="(\w+)">', ask("GET", f"/cases/{case.key}")[1])[1]

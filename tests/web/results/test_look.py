@@ -16,7 +16,7 @@ from fullbench.web.results.boards import board_store
 from fullbench.web.results.lists import verdict_list
 from fullbench.web.results.lists.verdict_filters import Filter
 from fullbench.web.results.site.page_urls import ServedPageUrls
-from tests.browsing import PATIENCE, follow
+from tests.support.browser_pages import PATIENCE, follow
 from tests.web.results import crowd, making
 from tests.web.results.looking import ended, serving
 from tests.web.vitals import measured

@@ -6,8 +6,8 @@ import pytest
 
 from fullbench.web.results.boards import board_store
 from fullbench.web.results.site.page_urls import ServedPageUrls
-from tests.browsing import PATIENCE
-from tests.waiting import until
+from tests.support.browser_pages import PATIENCE
+from tests.support.wait_until import until
 from tests.web.conftest import start_live
 from tests.web.results import making
 

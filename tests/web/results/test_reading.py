@@ -18,7 +18,7 @@ from fullbench.core.verdict import Verdict
 from fullbench.ledger.ledger import Ledger
 from fullbench.web.results.boards import board_store
 from fullbench.web.results.site.page_urls import ServedPageUrls
-from tests.browsing import PATIENCE, follow
+from tests.support.browser_pages import PATIENCE, follow
 from tests.web.results.looking import ended, serving
 
 NAMES = [f"a-model-with-a-name-{number:02}" for number in range(20)]

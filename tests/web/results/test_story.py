@@ -22,7 +22,7 @@ from fullbench.web.app import create_app
 from fullbench.web.results.catalogue import catalogue_updater
 from fullbench.web.results.pages import social_card
 from fullbench.web.site_settings import Settings
-from tests.making import Talker, png
+from tests.support.data_builders import Talker, png
 from tests.web.conftest import Visitor
 from tests.web.results import making
 from tests.web.results.making import HOSTILE, TASKS, WORTH

@@ -21,7 +21,7 @@ from fullbench.benchmarks.mllm_judge.release.release_as_record import assemble_r
 from fullbench.benchmarks.mllm_judge.reproduce.all_cells import paper_cells
 from fullbench.errors import InputError
 from tests.benchmarks.pairwise_releases.test_mllm_judge import DATA, needs_data
-from tests.making import png
+from tests.support.data_builders import png
 
 pytestmark = needs_data
 KNOWN = {"GPT-4V/pair/HQ", "GPT-4V/pair/Hard"}

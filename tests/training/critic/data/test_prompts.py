@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from fullbench import Case, Item, Response, Score
 from fullbench.errors import InputError
 from fullbench.training.critic.data.prompts import PromptSettings
-from tests.making import Talker, words
+from tests.support.data_builders import Talker, words
 
 REASONS = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=80).filter(str.strip)
 

@@ -23,7 +23,7 @@ from fullbench.training.critic.data.scored_answers import ScoredAnswer
 from fullbench.training.critic.fit.objectives import PreferenceObjective, ScoreObjective, TokenObjective
 from fullbench.training.critic.fit.training_loop import Loop
 from fullbench.training.critic.training_settings import Settings
-from tests.ports import free_port
+from tests.support.ports import free_port
 from tests.training.critic import tiny
 from tests.training.critic.making import files, options
 

@@ -35,8 +35,8 @@ from fullbench.web.campaigns.create.task_plans import TaskPlan
 from fullbench.web.campaigns.tasks.task_kinds import kind_of
 from fullbench.web.database import metadata, read_transaction, write_transaction
 from fullbench.web.page_access import SESSION
-from tests.journeys.commands import call
-from tests.waiting import until
+from tests.support.commands import call
+from tests.support.wait_until import until
 from tests.web.campaigns.conftest import pair, study_of
 from tests.web.campaigns.test_organise import lines
 from tests.web.conftest import PASSWORD, Visitor, person, start_live

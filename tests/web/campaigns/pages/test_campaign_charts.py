@@ -12,7 +12,7 @@ from fullbench.web.campaigns.pages.campaign_charts import DAY, HOUR, WEEK, build
 from fullbench.web.campaigns.votes import task_queue, vote_storage
 from fullbench.web.campaigns.votes.task_queue import AnnotatorContext
 from fullbench.web.database import write_transaction
-from tests.browsing import PATIENCE
+from tests.support.browser_pages import PATIENCE
 from tests.web.campaigns.conftest import pair
 from tests.web.campaigns.votes.test_vote_quality import votes
 from tests.web.conftest import add_person

@@ -21,8 +21,8 @@ from fullbench.web.database import read_transaction, write_transaction
 from fullbench.web.results.actions import rejudge_requests
 from fullbench.web.results.actions.rejudge_requests import STATES
 from fullbench.web.results.catalogue import catalogue_tables
-from tests.fake_server import FakeServer
-from tests.waiting import until
+from tests.support.fake_chat_server import FakeServer
+from tests.support.wait_until import until
 from tests.web.conftest import start_live
 from tests.web.results import making
 

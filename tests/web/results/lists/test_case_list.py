@@ -15,8 +15,8 @@ from fullbench.web.results.lists import case_list, verdict_list
 from fullbench.web.results.lists.case_list import CaseRow, case_rows
 from fullbench.web.results.lists.verdict_filters import Filter
 from fullbench.web.results.site import static_site
-from tests.browsing import follow
-from tests.waiting import until
+from tests.support.browser_pages import follow
+from tests.support.wait_until import until
 from tests.web.conftest import start_live
 from tests.web.results import making
 from tests.web.results.looking import accessible, count

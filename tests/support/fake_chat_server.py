@@ -501,10 +501,16 @@ class FakeServer:
         options += [f"--says={says}", f"--sick={sick[0]},{sick[1]}", f"--slow={slow}", f"--spread={spread}"]
         options += [f"--answers={answers}", f"--per-second={per_second}", f"--host={host}", f"--refuses={refuses}"]
         self._address = host
-        self._command = [sys.executable, "-m", "tests.fake_server", *options, *(["--quick"] if quick else [])]
+        self._command = [
+            sys.executable,
+            "-m",
+            "tests.support.fake_chat_server",
+            *options,
+            *(["--quick"] if quick else []),
+        ]
 
     def __enter__(self) -> FakeServer:
-        root = Path(__file__).parent.parent
+        root = Path(__file__).parents[2]
         env = {**os.environ, "PYTHONPATH": str(root)}
         self._process = subprocess.Popen(self._command, cwd=root, env=env, stdout=subprocess.PIPE, text=True)
         assert self._process.stdout is not None

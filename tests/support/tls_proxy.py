@@ -92,13 +92,13 @@ async def _serve(folder: Path, port: int, behind: int) -> None:
 
 def python(folder: Path, port: int, behind: int) -> subprocess.Popen[bytes]:
     """The proxy in Python, in a process of its own."""
-    command = [sys.executable, "-m", "tests.tls_proxy", str(folder), str(port), str(behind)]
-    return subprocess.Popen(command, cwd=Path(__file__).parents[1])
+    command = [sys.executable, "-m", "tests.support.tls_proxy", str(folder), str(port), str(behind)]
+    return subprocess.Popen(command, cwd=Path(__file__).parents[2])
 
 
 def nginx(program: str, folder: Path, port: int, behind: int) -> subprocess.Popen[bytes]:
     """The real thing, with the lines that docs/web.md tells people to write."""
-    docs = (Path(__file__).parents[1] / "docs" / "web.md").read_text(encoding="utf-8")
+    docs = (Path(__file__).parents[2] / "docs" / "web.md").read_text(encoding="utf-8")
     told = docs.split("```text\n")[1].split("```")[0].replace("127.0.0.1:8000", f"127.0.0.1:{behind}")
     assert "proxy_pass" in told
     (folder / "nginx.conf").write_text(SITE.format(folder=folder, port=port, told=told))

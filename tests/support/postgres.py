@@ -21,7 +21,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tests.ports import free_port
+from tests.support.ports import free_port
 
 USER = "fullbench"
 

@@ -14,8 +14,8 @@ from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
-from tests.machines import Machine
-from tests.ports import free_port
+from tests.support.network_namespaces import Machine
+from tests.support.ports import free_port
 
 HERE = "127.0.0.1"
 MEMORY = 80_000_000

@@ -16,8 +16,8 @@ from pathlib import Path
 @contextmanager
 def slow_line(port: int, seconds: float) -> Iterator[int]:
     """The port of a proxy to a port of this machine; what goes either way arrives so much later."""
-    command = [sys.executable, "-m", "tests.slow_line", str(port), str(seconds)]
-    with subprocess.Popen(command, cwd=Path(__file__).parents[1], stdout=subprocess.PIPE, text=True) as process:
+    command = [sys.executable, "-m", "tests.support.slow_proxy", str(port), str(seconds)]
+    with subprocess.Popen(command, cwd=Path(__file__).parents[2], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
             yield int(process.stdout.readline())
