@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -27,7 +28,9 @@ def test_seconds_are_summed_over_what_pytest_prints(tmp_path):
     for name in ("test_one.py", "test_two.py"):
         (tmp_path / name).write_text(code, encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "--durations=0", "-p", "no:cacheprovider", "."]
-    printed = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout.splitlines()
+    env = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=True)
+    printed = done.stdout.splitlines()
     assert {found["file"] for line in printed if (found := LINE.match(line))} == {"test_one.py", "test_two.py"}
     (first, second) = (line for line in printed if "test_one.py::" in line and " call " in line)
     assert longest([f"9{first}", f"8{second}", *(line for line in printed if "test_two" in line)]) == [
