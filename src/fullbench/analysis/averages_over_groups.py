@@ -31,9 +31,9 @@ _SCORES: Mapping[str, Statistic] = {
 _CHOICES: Mapping[str, Statistic] = {
     "accuracy, ties a class": weighted_statistics.share_equal,
     "accuracy, ties left out": weighted_statistics.share_equal,
-    "F1, macro": weighted_statistics.f1_statistic(False),
-    "F1, by size": weighted_statistics.f1_statistic(True),
-    "recall, macro": weighted_statistics.recall_statistic(False),
+    "F1, macro": weighted_statistics.class_statistic("f1"),
+    "F1, by size": weighted_statistics.class_statistic("f1", by_size=True),
+    "recall, macro": weighted_statistics.class_statistic("recall"),
     "kappa": weighted_statistics.weighted_cohen_kappa,
 }
 _ORDERS: Mapping[str, Callable[[str, str], float]] = {

@@ -11,7 +11,7 @@ from fullbench.core.estimate import Estimate
 from fullbench.errors import Undefined
 from fullbench.stats.agreement.two_raters import absolute_error, pearson_correlation
 from fullbench.stats.intervals import weighted_statistics
-from fullbench.stats.intervals.bootstrap import Sample, bootstrap, bootstrap_groups
+from fullbench.stats.intervals.bootstrap import Sample, bootstrap
 from fullbench.stats.intervals.cluster_intervals import ONE_ITEM
 from fullbench.stats.intervals.share_intervals import wilson_interval
 
@@ -103,17 +103,6 @@ def test_many_rows_have_the_interval_that_theory_gives(cluster):
     x = np.random.default_rng(2).binomial(4, 0.4, 120_000)
     found = bootstrap(weighted_statistics.weighted_mean, x, cluster=cluster, resamples=2000)
     assert found.high - found.low == pytest.approx(2 * 1.96 * x.std() / 120_000**0.5, rel=0.08)
-
-
-def test_groups_give_what_each_group_gives_alone_up_to_the_seed():
-    x, y = likert(300)
-    group = np.arange(300) % 3
-    found = bootstrap_groups(weighted_statistics.weighted_pearson, group, x, y)
-    for name, estimate in found.estimates.items():
-        alone = pearson_correlation(x[group == name], y[group == name])
-        assert estimate.value == pytest.approx(alone.value)
-        assert estimate.low == pytest.approx(alone.low, abs=0.03)
-    assert not found.undefined_reasons
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from fullbench.core.record import Record
 from fullbench.core.rubric import HALLUCINATES, REVIEW_BALLOTS, is_review
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import PEOPLE, Verdict
-from fullbench.errors import Undefined
 from fullbench.stats.intervals.bootstrap import bootstrap
 from fullbench.stats.intervals.weighted_statistics import weighted_mean
 
@@ -65,15 +64,6 @@ def change_table(record: Record) -> Table:
     title = Note("mllm-judge.reviews.title.changes")
     columns = table_columns("judge", "other judge", "criterion", "ballot", "change")
     return Table("review changes", title, columns, rows, [note])
-
-
-def review_change(record: Record, before: str, after: str, criterion: str = HALLUCINATES) -> Estimate:
-    """Estimate the change of review marks case by case; for yes/no criteria it is the change of the rate of yes."""
-    marks = _review_marks(record, (before, after), criterion)
-    shared_cases = sorted(set(marks[before]) & set(marks[after]))
-    if not shared_cases:
-        raise Undefined(Note("undefined.people-reviewed-no-case-of", before=before, after=after, criterion=criterion))
-    return _mean_difference(marks, (before, after), shared_cases, _verdicts_by_case(record))
 
 
 def _review_marks(record: Record, judges: Sequence[str], criterion: str) -> dict[str, dict[str, list[float]]]:

@@ -9,7 +9,7 @@ resample. Rows of the same cluster (an item) are drawn together. The jackknife i
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -293,48 +293,3 @@ def bootstrap(
     return estimate_interval(
         sample, statistic, resamples=resamples, level=level, seed=seed, method=method, within=within, zero=zero
     )
-
-
-@dataclass(frozen=True)
-class Groups:
-    """Estimates of many groups, and the reason for each undefined one."""
-
-    estimates: Mapping[Any, Estimate]
-    undefined_reasons: Mapping[Any, str]
-
-
-def bootstrap_groups(
-    statistic: Statistic,
-    group: Labels,
-    *values: Numbers,
-    cluster: Labels | None = None,
-    resamples: int = 1000,
-    level: float = 0.95,
-    seed: int = 0,
-    method: Method = "auto",
-    within: Scale | None = None,
-) -> Groups:
-    """Estimate a statistic in every group; resamples depend on the seed and the index of the group.
-
-    >>> from fullbench.stats.intervals.weighted_statistics import weighted_pearson
-    >>> found = bootstrap_groups(weighted_pearson, list("aaaaaabb"), [1, 2, 3, 4, 5, 6, 1, 1], [1, 2, 3, 4, 6, 5, 1, 2])
-    >>> round(found.estimates["a"].value, 3), list(found.undefined_reasons)
-    (0.943, ['b'])
-    """
-    names, owner = label_codes(group)
-    arrays = finite_columns(owner, *values)[1:]
-    order = np.argsort(owner, kind="stable")
-    bounds = np.searchsorted(owner[order], np.arange(len(names) + 1))
-    label = None if cluster is None else np.asarray(cluster)
-    estimates: dict[Any, Estimate] = {}
-    undefined_reasons: dict[Any, str] = {}
-    for place, name in enumerate(names.tolist()):
-        rows = order[bounds[place] : bounds[place + 1]]
-        sample = Sample.from_columns(*(array[rows] for array in arrays), cluster=None if label is None else label[rows])
-        try:
-            estimates[name] = estimate_interval(
-                sample, statistic, resamples=resamples, level=level, seed=[seed, place], method=method, within=within
-            )
-        except Undefined as reason:
-            undefined_reasons[name] = str(reason)
-    return Groups(estimates, undefined_reasons)
