@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fullbench.benchmarks.visit_bench import agreement_with_votes, items_from_release, wording
+from fullbench.benchmarks.visit_bench import items_from_release, tables, wording
 from fullbench.benchmarks.visit_bench.bench import visit_bench
 from fullbench.benchmarks.visit_bench.release_files import Release, read_instances
 from fullbench.core.ballot import Choice
@@ -144,7 +144,7 @@ def test_accuracy_by_agreement_counts_a_tie_as_half():
         Verdict("j", "m", "j", ("a", "b"), "choice+tie", marks=(0.5, 0.5)),
         Verdict("k", "m", "k", ("a", "b"), "choice", fault="unreadable"),
     ]
-    table = agreement_with_votes.agreement_table(Record((*said, *ruled)))
+    table = tables.agreement_table(Record((*said, *ruled)))
     found = {(row[0], row[1]): row[2] for row in table.rows}
     assert found["m", "5/5"].value == 1
     assert found["m", "4/5"].value == found["m", "3/5"].value == 0.5
@@ -154,7 +154,7 @@ def test_accuracy_by_agreement_counts_a_tie_as_half():
 
 
 def test_systems_are_correlated_with_people_s(record: Record):
-    rows = {row[0]: row for row in agreement_with_votes.rating_correlation_table(record).rows}
+    rows = {row[0]: row for row in tables.rating_correlation_table(record).rows}
     assert rows["reference"][1] is None or rows["reference"][1].value > 0
 
 

@@ -6,7 +6,7 @@ They use its verdicts, its items (for tasks) and its responses (for lengths).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -32,7 +32,7 @@ from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note
 from fullbench.core.record import Record
 from fullbench.core.table import Cell, Table
-from fullbench.core.verdict import FAULTS, Verdict
+from fullbench.core.verdict import FAULTS
 from fullbench.stats.agreement.two_raters import pearson_correlation
 from fullbench.stats.bias.bias_estimators import clustered_mean, swap_flips
 from fullbench.synthetic.biased_judge import SimulatedJudge
@@ -114,7 +114,7 @@ def _task_table(record: Record) -> Table:
     score_record = record.where(ballot=SCORES, fault=None, judge=TRUTH)
     tasks = {
         task: _means_by_contestant(single_scores(task_record), SCALE)
-        for task, task_record in score_record.by(_make_task_getter(record)).items()
+        for task, task_record in score_record.by(lambda verdict: record.tag(verdict, "task")).items()
         if task
     }
     ranked_names = _rank_contestants(score_record.contestants, _means_by_contestant(single_scores(score_record), SCALE))
@@ -126,10 +126,6 @@ def _task_table(record: Record) -> Table:
         [Note("court.tables.scores-of-1-to-5-2")],
         {"judge": TRUTH, "ballot": SCORES},
     )
-
-
-def _make_task_getter(record: Record) -> Callable[[Verdict], object]:
-    return lambda verdict: record.tag(verdict, "task")
 
 
 def _agreement_table(record: Record, seed: int) -> Table:
