@@ -19,6 +19,7 @@ from fullbench.benchmarks.mllm_judge.tables import family_members
 from fullbench.core.model import Reply
 from fullbench.core.record import Record
 from fullbench.judges.prompted import Example
+from fullbench.judges.texts_for_experiments import describe_pictures, lengthen_answers
 from fullbench.testing import check_benchmark
 from tests.support.data_builders import Talker, png, words
 
@@ -112,7 +113,7 @@ def test_lengthening_makes_a_contestant_of_its_own():
             return Reply(prompt, error="no server", usage=Usage())
         return f"{old.text} {old.text} indeed." if old.contestant == "terse" else "short"
 
-    made = wording.lengthen_answers(Talker(wordy), record.items.values(), answers)
+    made = lengthen_answers(Talker(wordy), record.items.values(), answers)
     assert {response.contestant for response in made.responses} == {"terse+longer"}
     assert all(response.tags[LENGTHENS] == "terse" for response in made.responses)
     assert len(made.responses) == 8
@@ -124,7 +125,7 @@ def test_pictures_are_described_once_and_stand_in_for_themselves():
     record = mllm_judge.record()
     items = list(record.items.values())
     seer = Talker(lambda prompt: f"Seen: {prompt.turns[-1].pictures[0].digest[:6]}.")
-    made = wording.describe_pictures(seer, items)
+    made = describe_pictures(seer, items)
     assert len(seer.asked) == len({picture.digest for item in items for picture in item.pictures}) == 6
     assert all(item.captions == (f"Seen: {item.pictures[0].digest[:6]}.",) for item in made.items)
     talker = Talker(lambda prompt: "[[4]]")
@@ -137,7 +138,7 @@ def test_pictures_are_described_once_and_stand_in_for_themselves():
 
 def test_a_picture_that_could_not_be_described_is_said():
     items = list(mllm_judge.record().items.values())
-    made = wording.describe_pictures(Talker(lambda prompt: Reply(prompt, error="no server")), items)
+    made = describe_pictures(Talker(lambda prompt: Reply(prompt, error="no server")), items)
     assert len(made.failures) == 6
     assert not any(item.captions for item in made.items)
 

@@ -21,6 +21,7 @@ from fullbench.core.response import Response
 from fullbench.core.verdict import Verdict
 from fullbench.errors import InputError
 from fullbench.judges.fallback_reader import SecondReader
+from fullbench.judges.texts_for_experiments import compose_references
 from fullbench.models.local.offline_models import OfflineModel
 from fullbench.studies.run.study_inputs import load_benchmark_release
 from fullbench.testing import check_benchmark
@@ -113,9 +114,7 @@ def test_an_unknown_manner_is_refused():
 def test_references_are_composed_from_captions_and_then_verified():
     item = Item.ask("a", "What is it?", captions=("A red kite.",), reference=None)
     bare = Item.ask("b", "What is it?")
-    made = wording.compose_references(
-        OfflineModel("writer", lambda prompt: f"A kite. {len(prompt.turns)}"), [item, bare]
-    )
+    made = compose_references(OfflineModel("writer", lambda prompt: f"A kite. {len(prompt.turns)}"), [item, bare])
     assert made.items[0].reference == "A kite. 2"
     assert made.items[0].tags["verified"] == "no"
     assert made.failures == ["b: no caption, so there is nothing to write the reference from"]

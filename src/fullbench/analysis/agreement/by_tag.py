@@ -25,8 +25,7 @@ from fullbench.core.table import Cell, Table
 from fullbench.errors import Undefined
 from fullbench.stats.agreement import ranking_agreement
 from fullbench.stats.intervals import weighted_statistics
-from fullbench.stats.intervals.bootstrap import Statistic
-from fullbench.stats.intervals.means_over_strata import mean_of_groups
+from fullbench.stats.intervals.bootstrap import Statistic, mean_of_groups
 
 WIDTH = 2
 """Number of metric columns per table."""

@@ -26,8 +26,7 @@ from fullbench.core.table import Cell, Table, sort_value
 from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.errors import Undefined
 from fullbench.stats.agreement.repeat_consistency import Alignment, OneVariant, alignment_score
-from fullbench.stats.intervals.bootstrap import bootstrap
-from fullbench.stats.intervals.means_over_strata import mean_of_groups
+from fullbench.stats.intervals.bootstrap import bootstrap, mean_of_groups
 from fullbench.stats.intervals.weighted_statistics import weighted_mean
 
 _RADAR_CONTESTANTS = 6

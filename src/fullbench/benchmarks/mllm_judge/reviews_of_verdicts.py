@@ -29,12 +29,6 @@ from fullbench.stats.intervals.bootstrap import bootstrap
 from fullbench.stats.intervals.share_intervals import wilson_interval
 from fullbench.stats.intervals.weighted_statistics import weighted_mean
 
-CRITERIA = {
-    AGREES: "whether the ruling is the one that a careful person would give",
-    REASONS: "how sound and how complete the reasons given for the ruling are",
-    HALLUCINATES: "whether the reasons tell of something that the picture does not show",
-}
-
 
 def review_verdicts(verdict: Verdict, review: Review) -> Iterator[Verdict]:
     """Yield people's verdicts on a verdict, one for each criterion that they judged."""

@@ -10,21 +10,7 @@ from typing import Any
 from fullbench.core.model import Model
 from fullbench.judges.prompt_templates import Template
 from fullbench.judges.prompted import SLOTS, PromptedJudge
-from fullbench.judges.texts_for_experiments import describe_pictures, lengthen_answers
 
-__all__ = [
-    "CRITERIA",
-    "LEVELS",
-    "TRIALS",
-    "build_judge",
-    "contestants_wording",
-    "describe_pictures",
-    "judge_options",
-    "lengthen_answers",
-    "load_judge_template",
-]
-TRIALS = 6
-"""Trials per case in the paper's consistency study."""
 LEVELS = (
     ("poor", "beside the request, wrong in what matters, or empty"),
     ("fair", "touches the request, but with grave mistakes or gaps"),

@@ -16,19 +16,9 @@ from fullbench.core.table import Cell, Table
 from fullbench.errors import InputError
 from fullbench.judges.prompt_templates import Template
 from fullbench.judges.prompted import SLOTS, PromptedJudge
-from fullbench.judges.texts_for_experiments import compose_references
 from fullbench.stats.intervals.share_intervals import wilson_interval
 
 MANNERS = ("seeing", "ref-free", "ref-backed")
-__all__ = [
-    "MANNERS",
-    "build_judge",
-    "caption_ablation_table",
-    "compose_references",
-    "judge_options",
-    "load_judge_template",
-    "with_reference_label",
-]
 
 
 @cache

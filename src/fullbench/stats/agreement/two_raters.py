@@ -17,7 +17,7 @@ from fullbench.core.note import Note
 from fullbench.errors import Undefined
 from fullbench.stats.array_checks import Floats, Numbers, finite_column, finite_columns
 from fullbench.stats.intervals import weighted_statistics
-from fullbench.stats.intervals.bootstrap import Labels, Method, Statistic, bootstrap
+from fullbench.stats.intervals.bootstrap import Labels, Statistic, bootstrap
 from fullbench.stats.intervals.cluster_intervals import Scale
 from fullbench.stats.intervals.share_intervals import share_estimate
 from fullbench.stats.intervals.weighted_statistics import ClassScore
@@ -33,7 +33,6 @@ class Options(TypedDict, total=False):
     resamples: int
     level: float
     seed: int
-    method: Method
 
 
 def _correlation_with_p(statistic: Statistic, test: str, x: Numbers, y: Numbers, options: Options) -> Estimate:
@@ -112,8 +111,6 @@ def accuracy(predictions: Numbers, truth: Numbers, **options: Unpack[Options]) -
     0.750 [0.301, 0.954] n=4
     """
     labels, true_labels = finite_columns(predictions, truth)
-    if options.get("method", "auto") != "auto":
-        return bootstrap(weighted_statistics.share_equal, labels, true_labels, within=SHARE_SCALE, **options)
     return share_estimate(labels == true_labels, cluster=options.get("cluster"), level=options.get("level", 0.95))
 
 

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fullbench.benchmarks.mllm_judge.release import file_layouts
-from fullbench.benchmarks.mllm_judge.release.file_layouts import Line, VerdictReader
-from fullbench.benchmarks.mllm_judge.release.oddities import Oddities
+from fullbench.benchmarks.mllm_judge.release.file_layouts import Line, Oddities, VerdictReader
 from fullbench.benchmarks.mllm_judge.release.release_row import Row, Task
 from fullbench.core.verdict import PEOPLE
 from fullbench.errors import InputError
