@@ -10,6 +10,8 @@ from fullbench.core.model import Model
 from fullbench.judges.prompt_templates import load_template
 from fullbench.judges.prompted import SLOTS, PromptedJudge
 
+TRIALS = 6
+"""Trials per case in the paper's consistency study."""
 LEVELS = (
     ("poor", "beside the request, wrong in what matters, or empty"),
     ("fair", "touches the request, but with grave mistakes or gaps"),
