@@ -36,13 +36,13 @@ def _fits() -> list[Row]:
     from sklearn.linear_model import LogisticRegression
 
     from fullbench.stats.ratings.bradley_terry import bradley_terry
-    from fullbench.stats.ratings.elo import elo_in_order
+    from fullbench.stats.ratings.elo import elo_orders
 
     first, second, outcome = _battles(BATTLES)
     bradley_terry(first[:5000], second[:5000], outcome[:5000], interval="sandwich")
     fit = cpu(lambda: bradley_terry(first, second, outcome, interval="sandwich"), 5)
     boot = cpu(lambda: bradley_terry(first, second, outcome, interval="bootstrap", resamples=RESAMPLES), 2)
-    elo = cpu(lambda: elo_in_order(first, second, outcome, k=4.0), 2)
+    elo = cpu(lambda: elo_orders(first, second, outcome, np.arange(BATTLES)[:, None], k=4.0), 2)
     winners = {1.0: evalica.Winner.X, 0.0: evalica.Winner.Y, 0.5: evalica.Winner.Draw}
     xs, ys, won = first.tolist(), second.tolist(), [winners[one] for one in outcome.tolist()]
     theirs = cpu(lambda: evalica.bradley_terry(xs, ys, won), 1)

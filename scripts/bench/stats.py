@@ -14,7 +14,7 @@ from sklearn.metrics import cohen_kappa_score, f1_score
 
 from fullbench.stats.array_checks import Floats, Ints
 from fullbench.stats.intervals import weighted_statistics
-from fullbench.stats.intervals.bootstrap import Statistic, bootstrap_groups
+from fullbench.stats.intervals.bootstrap import Statistic, bootstrap
 from fullbench.stats.ratings.bradley_terry import bradley_terry
 from scripts.bench import Row, cpu
 
@@ -53,6 +53,13 @@ def _loop(data: Verdicts, figure: Callable[[Ints, Ints], float], groups: int, re
     return cpu(work) * GROUPS / groups * RESAMPLES / resamples
 
 
+def _groups(data: Verdicts, figure: Statistic, cluster: Ints | None = None) -> None:
+    for name in range(GROUPS):
+        rows = data.group == name
+        label = None if cluster is None else cluster[rows]
+        bootstrap(figure, data.judge[rows], data.human[rows], cluster=label, resamples=RESAMPLES)
+
+
 def agreement() -> list[Row]:
     """CPU seconds for one figure with its interval in all 300 groups."""
     data = _verdicts()
@@ -63,19 +70,15 @@ def agreement() -> list[Row]:
             weighted_statistics.weighted_quadratic_kappa,
             lambda a, b: cohen_kappa_score(a, b, weights="quadratic"),
         ),
-        ("macro F1", weighted_statistics.f1_statistic(False), lambda a, b: f1_score(b, a, average="macro")),
+        ("macro F1", weighted_statistics.class_statistic("f1"), lambda a, b: f1_score(b, a, average="macro")),
     ]
     rows = []
     for name, ours, theirs in figures:
-        mine = cpu(lambda ours=ours: bootstrap_groups(ours, data.group, data.judge, data.human, resamples=RESAMPLES))
+        mine = cpu(lambda ours=ours: _groups(data, ours))
         other = _loop(data, theirs, groups=3, resamples=20)
         what = f"{name}, 1M verdicts, {GROUPS} groups, {RESAMPLES} resamples"
         rows.append(Row.of(what, mine, other, "numpy/scikit-learn loop, scaled", "CPU s"))
-    mine = cpu(
-        lambda: bootstrap_groups(
-            weighted_statistics.weighted_pearson, data.group, data.judge, data.human, cluster=data.item
-        )
-    )
+    mine = cpu(lambda: _groups(data, weighted_statistics.weighted_pearson, data.item))
     rows.append(Row.of("the same, Pearson, clustered by item", mine, rows[0].other, "loop without clusters", "CPU s"))
     return rows
 

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import re
 
 import pytest
@@ -12,7 +13,7 @@ from rich.cells import cell_len
 from fullbench.core.estimate import Estimate
 from fullbench.core.table import Column, Table
 from fullbench.errors import InputError
-from fullbench.reports.table_formats import read_tables, render_table, table_from_json, write_tables
+from fullbench.reports.table_formats import render_table, table_from_json, write_tables
 
 TABLE = Table(
     "agreement",
@@ -124,7 +125,8 @@ def test_the_suffix_chooses_the_form_and_nothing_else_is_left_behind(tmp_path, s
 def test_several_tables_share_a_file_except_as_csv(tmp_path):
     other = Table("other", "Other", ("a",), ((1,),))
     assert write_tables([TABLE, other], tmp_path / "all.json") == [tmp_path / "all.json"]
-    assert read_tables(tmp_path / "all.json") == [TABLE, other]
+    entries = json.loads((tmp_path / "all.json").read_bytes())
+    assert [table_from_json(json.dumps(entry)) for entry in entries] == [TABLE, other]
     assert [path.name for path in write_tables([TABLE, other], tmp_path / "all.csv")] == [
         "all-agreement.csv",
         "all-other.csv",
@@ -142,8 +144,6 @@ def test_mistakes_say_what_to_do(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="cannot be written"):
         write_tables(TABLE, tmp_path / "file" / "table.md")
-    with pytest.raises(InputError, match="cannot be read"):
-        read_tables(tmp_path / "none.json")
 
 
 def test_a_failed_write_leaves_the_old_file_whole(tmp_path, monkeypatch):

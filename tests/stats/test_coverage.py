@@ -6,12 +6,14 @@ hard they are, rows of an item share that.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 from fullbench.stats.agreement import two_raters
 from fullbench.stats.agreement.repeat_consistency import measure_steadiness
-from fullbench.stats.agreement.two_raters import cohen_kappa, macro_f1, pearson_correlation
+from fullbench.stats.agreement.two_raters import cohen_kappa, macro_score, pearson_correlation
 from fullbench.stats.intervals import weighted_statistics
 from fullbench.stats.intervals.bootstrap import Sample
 from fullbench.stats.intervals.cluster_intervals import cluster_mean
@@ -105,7 +107,7 @@ FIGURES = {
     "spearman": (two_raters.spearman_correlation, weighted_statistics.weighted_spearman, judged),
     "quadratic": (two_raters.quadratic_kappa, weighted_statistics.weighted_quadratic_kappa, judged),
     "kappa": (cohen_kappa, weighted_statistics.weighted_cohen_kappa, chosen),
-    "f1": (macro_f1, weighted_statistics.f1_statistic(False), chosen),
+    "f1": (partial(macro_score, "f1"), weighted_statistics.class_statistic("f1"), chosen),
 }
 
 

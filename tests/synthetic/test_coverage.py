@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 import pytest
 
 from fullbench.benchmarks.synthetic.bench import build_synthetic_benchmark
-from fullbench.benchmarks.synthetic.planted_bias_recovery import SCORES, bias_findings, interval_coverage
+from fullbench.benchmarks.synthetic.tables import SCORES, bias_findings, interval_coverage
 from fullbench.core.record import Record
 from fullbench.core.response import Response
 from fullbench.stats.paired_comparison_of_judges import holm_correction

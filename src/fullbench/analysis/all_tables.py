@@ -36,7 +36,6 @@ from fullbench.columns.column_builder import columns_from_verdicts
 from fullbench.columns.verdict_columns import Columns, Due
 from fullbench.core.call import Usage
 from fullbench.core.column_labels import table_columns
-from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note, word_note
 from fullbench.core.record import Record
 from fullbench.core.table import Cell, Table
@@ -269,7 +268,7 @@ def fault_table(verdicts: Verdicts, *, together: bool = False) -> Table:
             total - wrong,
             *(counts[fault] for fault in FAULTS),
             *(pending for _ in waits),
-            _fault_share(part),
+            estimate_cells.share_estimate(((part.fault >= 0) & ~waiting_mask(part)).astype(np.float64), part.item),
         ]
         rows.append([*row, *(cell(part) for cell in replies.values()), *_due_cells(columns, head, cells)])
     silent = {tuple(getattr(outstanding, key) for key in head): None for outstanding in columns.due}
@@ -320,10 +319,6 @@ def _due_notes(due: Sequence[Due]) -> list[Note]:
     if any(outstanding.lasting for outstanding in due):
         notes.append(Note("standard.failed-for-good"))
     return notes
-
-
-def _fault_share(part: Columns) -> Estimate:
-    return estimate_cells.share_estimate(((part.fault >= 0) & ~waiting_mask(part)).astype(np.float64), part.item)
 
 
 _MOST_REASONS = 20

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isnan
 from statistics import fmean
@@ -19,7 +19,7 @@ from fullbench.analysis.agreement import (
     repeats_and_orders,
     uncompared_verdicts,
 )
-from fullbench.analysis.agreement.judges_with_people import PeopleComparison
+from fullbench.analysis.agreement.judges_with_people import PeopleComparison, winner_index
 from fullbench.analysis.agreement.with_single_votes import single_vote_table
 from fullbench.analysis.bias import bias_probes
 from fullbench.analysis.bias.bias_finding import Finding
@@ -323,7 +323,12 @@ class _SharedCase:
 def _shared_cases(kind: str, ours: Sequence[Pairing], theirs: Sequence[Pairing]) -> list[_SharedCase]:
     """Average over orders and trials."""
     our_pairings, their_pairings = _pairings_by_response_set(ours), _pairings_by_response_set(theirs)
-    metric = {"scores": _first_mark, "pairs": _same_winner, "rankings": _ranking_distance}[kind]
+    metrics: dict[str, Callable[[Pairing], float]] = {
+        "scores": lambda pairing: pairing.marks[0],
+        "pairs": lambda pairing: float(winner_index(pairing.marks) == winner_index(pairing.other_marks)),
+        "rankings": lambda pairing: judges_with_people.distance_of_orders(pairing.marks, pairing.other_marks),
+    }
+    metric = metrics[kind]
     return [
         _SharedCase(
             place[0], fmean(map(metric, our_pairings[place])), fmean(map(metric, their_pairings[place])),
@@ -339,18 +344,6 @@ def _pairings_by_response_set(pairings: Sequence[Pairing]) -> dict[ResponseSetKe
         verdict = pairing.verdict
         places.setdefault((verdict.item, frozenset(verdict.shown_responses), verdict.ballot), []).append(pairing)
     return places
-
-
-def _first_mark(pairing: Pairing) -> float:
-    return pairing.marks[0]
-
-
-def _same_winner(pairing: Pairing) -> float:
-    return float(judges_with_people.winner_index(pairing.marks) == judges_with_people.winner_index(pairing.other_marks))
-
-
-def _ranking_distance(pairing: Pairing) -> float:
-    return judges_with_people.distance_of_orders(pairing.marks, pairing.other_marks)
 
 
 def _metric_difference(kind: str, shared_cases: Sequence[_SharedCase], seed: int) -> Estimate | None:

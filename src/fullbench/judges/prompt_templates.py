@@ -28,7 +28,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from importlib import resources
 from itertools import zip_longest
 from pathlib import Path
 from typing import cast
@@ -160,3 +161,10 @@ def merge_text_parts(parts: Sequence[Part]) -> tuple[Part, ...]:
     if text := "".join(words):
         merged_parts.append(text)
     return tuple(merged_parts)
+
+
+@cache
+def load_template(package: str, name: str, slots: frozenset[str]) -> Template:
+    """Load the template `prompts/NAME.txt` of a package."""
+    file = resources.files(package) / "prompts" / f"{name}.txt"
+    return Template.parse(file.read_text(encoding="utf-8"), slots, path=file.name)

@@ -33,7 +33,7 @@ def render_html(noun: Any) -> str:
     if isinstance(noun, Item):
         return f"<b>{escape(noun.id)}</b>" + "".join(_parts_html(turn.parts, turn.role) for turn in noun.turns)
     if isinstance(noun, Response):
-        return _parts_html(noun.parts, _answer_label(noun))
+        return _parts_html(noun.parts, (f"{noun.contestant}, sample {noun.sample}" if noun.sample else noun.contestant))
     if isinstance(noun, Case):
         responses_html = "".join(map(render_html, noun.responses))
         return f"{render_html(noun.item)}{responses_html}<p>{escape(noun.ballot.spec)}, {escape(noun.criterion)}</p>"
@@ -61,10 +61,6 @@ def _tables_html(tables: Sequence[Table]) -> str:
             lacking = f"<p><small>Without charts: {escape(str(extra))}.</small></p>"
         table_blocks.append(f"<h4>{escape(str(table.title))}</h4>{chart_svg}{table_fragment(table, with_title=False)}")
     return "".join(table_blocks) + lacking
-
-
-def _answer_label(response: Response) -> str:
-    return f"{response.contestant}, sample {response.sample}" if response.sample else response.contestant
 
 
 def _picture_html(picture: Picture) -> str:

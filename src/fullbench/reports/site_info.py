@@ -7,7 +7,7 @@ Chinese pages, `[site.studies."NAME"]` the differences of one study.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -21,20 +21,6 @@ DEFAULT_TITLE = "fullbench"
 LINKS = ("homepage", "paper", "data", "licence_link")
 TEXTS = {"description": 600, "citation": 6_000}
 """Texts that may have several lines, and their maximum number of characters."""
-FIELD_NAMES = (
-    "title",
-    "description",
-    "authors",
-    "licence",
-    "licence_link",
-    "homepage",
-    "paper",
-    "data",
-    "date",
-    "citation",
-    "logo",
-    "labels",
-)
 
 
 @dataclass(frozen=True)
@@ -121,6 +107,9 @@ class Imprint:
         """All logos, including those of studies."""
         inner = [logo for part in self.studies.values() for logo in part.logos]
         return [*([self.logo] if self.logo else []), *inner]
+
+
+FIELD_NAMES = tuple(entry.name for entry in fields(Imprint) if entry.name not in {"chinese", "studies"})
 
 
 def _require_table(value: Any, path: Path, where: str) -> dict[str, Any]:

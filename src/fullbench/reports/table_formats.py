@@ -104,25 +104,10 @@ def table_from_json(text: str | bytes) -> Table:
     >>> table_from_json(render_table(table, "json")) == table
     True
     """
-    return _unpack_table(_load_json(text))
-
-
-def read_tables(path: str | Path) -> list[Table]:
-    """Read the tables of a JSON file written by `write_tables`."""
-    try:
-        content = _load_json(Path(path).read_bytes())
-    except OSError as error:
-        raise InputError(f"cannot be read ({error.strerror})", path=path) from error
-    except InputError as error:
-        raise InputError(str(error), path=path) from error
-    return [_unpack_table(entry) for entry in (content if isinstance(content, list) else [content])]
-
-
-def _load_json(text: str | bytes) -> Any:
     import orjson
 
     try:
-        return orjson.loads(text)
+        return _unpack_table(orjson.loads(text))
     except orjson.JSONDecodeError as error:
         raise InputError(f"this is no JSON: {error}") from error
 

@@ -1,4 +1,4 @@
-"""Comparison of two judges on the same cases (McNemar, paired bootstrap), and corrections for multiple tests."""
+"""Comparison of two judges on the same cases (paired bootstrap), and corrections for multiple tests."""
 
 from __future__ import annotations
 
@@ -10,41 +10,9 @@ import numpy as np
 
 from fullbench.core.estimate import Estimate
 from fullbench.stats.agreement.two_raters import Options
-from fullbench.stats.array_checks import Bools, Floats, Numbers, finite_column, finite_columns
+from fullbench.stats.array_checks import Bools, Floats, Numbers, finite_column
 from fullbench.stats.intervals.bootstrap import Statistic, bootstrap
 from fullbench.stats.intervals.cluster_intervals import Scale
-
-
-@dataclass(frozen=True)
-class McNemar:
-    """Numbers of cases that only one of two judges got right, and p-values of "both are right equally often".
-
-    `p` is exact and conservative. `mid_p` counts the observed outcome with half its weight and is closer to the
-    nominal level (Fagerland, Lydersen and Laake 2013, doi:10.1186/1471-2288-13-91).
-    """
-
-    only_first: int
-    only_second: int
-    n: int
-    p: float
-    mid_p: float
-
-
-def mcnemar_test(first_right: Numbers, second_right: Numbers) -> McNemar:
-    """Run McNemar's test on two columns of right (1) and wrong (0) (McNemar 1947, doi:10.1007/BF02295996).
-
-    >>> found = mcnemar_test([1, 1, 1, 1, 0, 1], [0, 0, 0, 1, 0, 0])
-    >>> found.only_first, found.only_second, round(found.p, 4), round(found.mid_p, 4)
-    (4, 0, 0.125, 0.0625)
-    """
-    from scipy.stats import binom
-
-    first, second = (array.astype(bool) for array in finite_columns(first_right, second_right))
-    more, fewer = int((first & ~second).sum()), int((second & ~first).sum())
-    split = more + fewer
-    least = min(more, fewer)
-    tail, here = float(binom.cdf(least, split, 0.5)), float(binom.pmf(least, split, 0.5))
-    return McNemar(more, fewer, len(first), min(1.0, 2 * tail), min(1.0, 2 * tail - here))
 
 
 def paired_difference(
@@ -88,11 +56,10 @@ def benjamini_hochberg(p: Sequence[float], *, level: float = 0.05) -> AdjustedPV
     >>> benjamini_hochberg([0.01, 0.04, 0.03]).is_significant
     (True, True, True)
     """
+    from scipy.stats import false_discovery_control
+
     values = _checked_p_values(p)
-    order = np.argsort(values, kind="stable")
-    scaled_p_values = values[order] * (len(values) / np.arange(1, len(values) + 1))
-    adjusted_p_values = np.empty_like(values)
-    adjusted_p_values[order] = np.minimum(1.0, np.minimum.accumulate(scaled_p_values[::-1])[::-1])
+    adjusted_p_values = false_discovery_control(values) if len(values) else values
     return _to_adjusted_p_values(adjusted_p_values, adjusted_p_values <= level, "Benjamini-Hochberg", level)
 
 

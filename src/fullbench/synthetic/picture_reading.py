@@ -47,20 +47,6 @@ def read_scene(png: bytes, sight: Sight) -> Scene:
     return Scene(things=tuple(_find_things(colours, sight)))
 
 
-def things_in(pixels: Pixels, sight: Sight) -> list[Thing]:
-    """Find the things on a decoded picture. `pixels` are its red, green and blue planes, from 0 to 1."""
-    return _find_things(
-        _classify_colours(_mix_red_and_green(_shrink_planes(pixels, sight.blur), sight.confusion)), sight
-    )
-
-
-def _shrink_planes(pixels: Pixels, blur: int) -> Pixels:
-    planes, height, width = pixels.shape
-    cut = pixels[:, : height - height % blur, : width - width % blur]
-    small: Pixels = cut.reshape(planes, height // blur, blur, width // blur, blur).mean(axis=(2, 4))
-    return small
-
-
 def _decode_planes(png: bytes, blur: int) -> Pixels:
     import numpy as np
     from PIL import Image

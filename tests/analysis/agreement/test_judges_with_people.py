@@ -12,7 +12,7 @@ from scipy.stats import kendalltau, pearsonr
 from sklearn.metrics import accuracy_score, cohen_kappa_score, f1_score
 
 from fullbench import Choice, Item, Ranking, Record, Response, Score, Verdict
-from fullbench.analysis.agreement.by_tag import accuracy_on_decided_pairs, agreement_tables
+from fullbench.analysis.agreement.by_tag import accuracy_on_decided_pairs, agreement_tables, group_averages
 from fullbench.analysis.agreement.judges_with_people import (
     compare_with_people,
     groups_by_tag,
@@ -20,7 +20,6 @@ from fullbench.analysis.agreement.judges_with_people import (
     winner_index,
 )
 from fullbench.analysis.agreement.repeats_and_orders import steadiness_tables as repeats
-from fullbench.analysis.averages_over_groups import group_averages
 from fullbench.analysis.judge_card import build_card as judge_card
 from fullbench.analysis.people.doubtful_cases import find_doubtful_cases
 from fullbench.analysis.right_and_wrong_cases import select_subset

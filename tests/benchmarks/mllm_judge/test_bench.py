@@ -11,15 +11,15 @@ import pytest
 from fullbench import Item, Picture, Prompt, Response, Usage
 from fullbench.analysis.agreement.judges_with_people import compare_with_people
 from fullbench.analysis.bias.bias_probes import LENGTHENS
-from fullbench.benchmarks.mllm_judge import review_changes_between_judges, reviews_of_verdicts, wording
+from fullbench.benchmarks.mllm_judge import reviews_of_verdicts, wording
 from fullbench.benchmarks.mllm_judge.bench import mllm_judge
 from fullbench.benchmarks.mllm_judge.data import SAMPLE
 from fullbench.benchmarks.mllm_judge.release.release_row import Review
 from fullbench.benchmarks.mllm_judge.tables import family_members
 from fullbench.core.model import Reply
 from fullbench.core.record import Record
-from fullbench.errors import Undefined
 from fullbench.judges.prompted import Example
+from fullbench.judges.texts_for_experiments import describe_pictures, lengthen_answers
 from fullbench.testing import check_benchmark
 from tests.support.data_builders import Talker, png, words
 
@@ -113,7 +113,7 @@ def test_lengthening_makes_a_contestant_of_its_own():
             return Reply(prompt, error="no server", usage=Usage())
         return f"{old.text} {old.text} indeed." if old.contestant == "terse" else "short"
 
-    made = wording.lengthen_answers(Talker(wordy), record.items.values(), answers)
+    made = lengthen_answers(Talker(wordy), record.items.values(), answers)
     assert {response.contestant for response in made.responses} == {"terse+longer"}
     assert all(response.tags[LENGTHENS] == "terse" for response in made.responses)
     assert len(made.responses) == 8
@@ -125,7 +125,7 @@ def test_pictures_are_described_once_and_stand_in_for_themselves():
     record = mllm_judge.record()
     items = list(record.items.values())
     seer = Talker(lambda prompt: f"Seen: {prompt.turns[-1].pictures[0].digest[:6]}.")
-    made = wording.describe_pictures(seer, items)
+    made = describe_pictures(seer, items)
     assert len(seer.asked) == len({picture.digest for item in items for picture in item.pictures}) == 6
     assert all(item.captions == (f"Seen: {item.pictures[0].digest[:6]}.",) for item in made.items)
     talker = Talker(lambda prompt: "[[4]]")
@@ -138,7 +138,7 @@ def test_pictures_are_described_once_and_stand_in_for_themselves():
 
 def test_a_picture_that_could_not_be_described_is_said():
     items = list(mllm_judge.record().items.values())
-    made = wording.describe_pictures(Talker(lambda prompt: Reply(prompt, error="no server")), items)
+    made = describe_pictures(Talker(lambda prompt: Reply(prompt, error="no server")), items)
     assert len(made.failures) == 6
     assert not any(item.captions for item in made.items)
 
@@ -180,15 +180,11 @@ def test_the_change_of_a_rate_between_two_ways_of_judging():
             verdict, Review(None, None, verdict.judge == "chance" and first[verdict.case] % 4 == 0)
         )
     ]
-    found = review_changes_between_judges.review_change(Record(tuple(told)), "length", "chance")
-    assert found.value == pytest.approx(0.25)
-    assert found.low > 0
-    with pytest.raises(Undefined, match="no case of both"):
-        review_changes_between_judges.review_change(Record(tuple(told)), "length", "nobody")
     table = next(one for one in reviews_of_verdicts.review_tables(Record(tuple(told))) if one.name == "review changes")
     ((judge, other, criterion, ballot, moved),) = table.rows
     assert (judge, other, criterion, ballot) == ("length", "chance", "hallucinates", ""), "the rulings are not there"
-    assert moved.value == pytest.approx(-found.value)
+    assert moved.value == pytest.approx(-0.25)
+    assert moved.high < 0
     by_ballot = reviews_of_verdicts.review_tables(Record((*heard, *told), record.items, record.responses))
     moves = {row[3]: row[4] for row in next(one for one in by_ballot if one.name == "review changes").rows}
     assert set(moves) == {"score:1-5", "choice+tie", "ranking"}

@@ -11,7 +11,7 @@ from scipy import stats
 from sklearn.metrics import mean_absolute_error
 
 from fullbench.analysis.agreement.critic_with_people import SCALES, critic_metrics
-from fullbench.benchmarks.align_mm import printed_numbers, release_files
+from fullbench.benchmarks.align_mm import release_files, reproduce
 from fullbench.benchmarks.align_mm.bench import align_mm
 from fullbench.benchmarks.align_mm.task_names import CATEGORIES, TASKS
 from fullbench.core.reproduction import Reproduced, Reproduction
@@ -50,7 +50,7 @@ def test_a_cell_is_near_what_the_paper_prints(wanted: dict[str, Any], made: dict
 
 @needs_data
 def test_every_family_is_complete(made: dict[str, Reproduced]):
-    models = set(printed_numbers.printed_averages())
+    models = set(reproduce.printed_averages())
     assert len(models) == 17
     for family in ("avg", "micro_avg"):
         assert {name.removeprefix(f"{family}/") for name in made if name.startswith(f"{family}/")} == models
@@ -65,7 +65,7 @@ def test_every_family_is_complete(made: dict[str, Reproduced]):
 @needs_data
 def test_all_averages_follow_from_the_task_scores(made: dict[str, Reproduced]):
     """Monkey-Chat's 4.706 is printed as 4.70: one hundredth of rounding is all that is amiss."""
-    for model, average in printed_numbers.printed_averages().items():
+    for model, average in reproduce.printed_averages().items():
         assert made[f"avg/{model}"].paper == average
         assert made[f"avg/{model}"].value == pytest.approx(average, abs=0.0101)
 
@@ -102,7 +102,7 @@ def test_what_was_odd_is_said(reproduction: Reproduction):
 @needs_data
 def test_gpt4o_does_not_lead_as_the_paper_says():
     """Section 5.3.1 has GPT-4o first and CogVLM2 second; Table 3 has Qwen2-VL, Claude, GPT-4o, CogVLM2."""
-    ranked = sorted(printed_numbers.read_printed_scores(DATA), key=lambda row: -row.average)
+    ranked = sorted(reproduce.read_printed_scores(DATA), key=lambda row: -row.average)
     assert [row.model for row in ranked[:4]] == ["Qwen2-VL", "Claude", "GPT-4o", "CogVLM2"]
     coherence = max(ranked, key=lambda row: row.scores["Coherence"])
     assert coherence.model == "Claude"
@@ -112,12 +112,12 @@ def test_gpt4o_does_not_lead_as_the_paper_says():
 def test_the_two_averages_rank_differently(made: dict[str, Reproduced]):
     """Over tasks Qwen2-VL leads, over questions Claude does."""
     for family, first in (("avg", "Qwen2-VL"), ("micro_avg", "Claude")):
-        assert max(printed_numbers.printed_averages(), key=lambda name: made[f"{family}/{name}"].value) == first
+        assert max(reproduce.printed_averages(), key=lambda name: made[f"{family}/{name}"].value) == first
 
 
 def test_not_every_chinese_model_is_ahead():
     """Section 5.3.4 says so; Yi-VL (Chinese, 34B) is behind two English models of 13B."""
-    printed = printed_numbers.printed_averages()
+    printed = reproduce.printed_averages()
     assert printed["Yi-VL"] < printed["LLava-v1.5"] < printed["ShareGPT4V"]
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fullbench.benchmarks.visit_bench import agreement_with_votes, items_from_release, wording
+from fullbench.benchmarks.visit_bench import items_from_release, tables, wording
 from fullbench.benchmarks.visit_bench.bench import visit_bench
 from fullbench.benchmarks.visit_bench.release_files import Release, read_instances
 from fullbench.core.ballot import Choice
@@ -21,6 +21,7 @@ from fullbench.core.response import Response
 from fullbench.core.verdict import Verdict
 from fullbench.errors import InputError
 from fullbench.judges.fallback_reader import SecondReader
+from fullbench.judges.texts_for_experiments import compose_references
 from fullbench.models.local.offline_models import OfflineModel
 from fullbench.studies.run.study_inputs import load_benchmark_release
 from fullbench.testing import check_benchmark
@@ -113,9 +114,7 @@ def test_an_unknown_manner_is_refused():
 def test_references_are_composed_from_captions_and_then_verified():
     item = Item.ask("a", "What is it?", captions=("A red kite.",), reference=None)
     bare = Item.ask("b", "What is it?")
-    made = wording.compose_references(
-        OfflineModel("writer", lambda prompt: f"A kite. {len(prompt.turns)}"), [item, bare]
-    )
+    made = compose_references(OfflineModel("writer", lambda prompt: f"A kite. {len(prompt.turns)}"), [item, bare])
     assert made.items[0].reference == "A kite. 2"
     assert made.items[0].tags["verified"] == "no"
     assert made.failures == ["b: no caption, so there is nothing to write the reference from"]
@@ -144,7 +143,7 @@ def test_accuracy_by_agreement_counts_a_tie_as_half():
         Verdict("j", "m", "j", ("a", "b"), "choice+tie", marks=(0.5, 0.5)),
         Verdict("k", "m", "k", ("a", "b"), "choice", fault="unreadable"),
     ]
-    table = agreement_with_votes.agreement_table(Record((*said, *ruled)))
+    table = tables.agreement_table(Record((*said, *ruled)))
     found = {(row[0], row[1]): row[2] for row in table.rows}
     assert found["m", "5/5"].value == 1
     assert found["m", "4/5"].value == found["m", "3/5"].value == 0.5
@@ -154,7 +153,7 @@ def test_accuracy_by_agreement_counts_a_tie_as_half():
 
 
 def test_systems_are_correlated_with_people_s(record: Record):
-    rows = {row[0]: row for row in agreement_with_votes.rating_correlation_table(record).rows}
+    rows = {row[0]: row for row in tables.rating_correlation_table(record).rows}
     assert rows["reference"][1] is None or rows["reference"][1].value > 0
 
 

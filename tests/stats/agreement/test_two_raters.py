@@ -39,12 +39,13 @@ def test_class_scores_are_sklearns(pairs):
     given_, truth = np.array(pairs).T
     for by_size, average in ((False, "macro"), (True, "weighted")):
         for ours, name in (
-            (weighted_statistics.precision_statistic, metrics.precision_score),
-            (weighted_statistics.recall_statistic, metrics.recall_score),
-            (weighted_statistics.f1_statistic, metrics.f1_score),
+            ("precision", metrics.precision_score),
+            ("recall", metrics.recall_score),
+            ("f1", metrics.f1_score),
         ):
             theirs = name(truth, given_, average=average, zero_division=0)
-            assert point(ours(by_size), given_, truth) == pytest.approx(theirs, abs=1e-12)
+            statistic = weighted_statistics.class_statistic(ours, by_size=by_size)
+            assert point(statistic, given_, truth) == pytest.approx(theirs, abs=1e-12)
     assert point(weighted_statistics.share_equal, given_, truth) == pytest.approx(metrics.accuracy_score(truth, given_))
     assert point(weighted_statistics.absolute_error, given_, truth) == pytest.approx(
         metrics.mean_absolute_error(truth, given_)
@@ -73,10 +74,10 @@ def test_kappas_are_sklearns(pairs):
         weighted_statistics.weighted_kendall,
         weighted_statistics.weighted_cohen_kappa,
         weighted_statistics.weighted_quadratic_kappa,
-        weighted_statistics.f1_statistic(False),
-        weighted_statistics.f1_statistic(True),
-        weighted_statistics.precision_statistic(False),
-        weighted_statistics.recall_statistic(False),
+        weighted_statistics.class_statistic("f1"),
+        weighted_statistics.class_statistic("f1", by_size=True),
+        weighted_statistics.class_statistic("precision"),
+        weighted_statistics.class_statistic("recall"),
         weighted_statistics.absolute_error,
     ],
 )
@@ -122,16 +123,6 @@ def test_symmetric_figures_do_not_care_who_is_first():
         two_raters.absolute_error,
     ):
         assert figure(x, y).value == pytest.approx(figure(y, x).value)
-
-
-def test_ties_are_dropped_in_two_ways():
-    human, one, two = [1, 0.5, 0, 1, 0], [1, 0, 0.5, 0, 0], [0, 1, 0, 0.5, 0]
-    mine = two_raters.without_ties(human, one)
-    anyone = two_raters.without_ties(human, one, two)
-    assert mine.tolist() == [True, False, False, True, True]
-    assert anyone.tolist() == [True, False, False, False, True]
-    kept = two_raters.accuracy(np.array(one)[mine], np.array(human)[mine])
-    assert (kept.value, kept.n) == (2 / 3, 3)
 
 
 def test_bands_must_hold_every_mark():

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fullbench.errors import Undefined
-from fullbench.stats.ratings.bradley_terry import bradley_terry, win_matrix, win_rates
+from fullbench.stats.ratings.bradley_terry import bradley_terry
+from fullbench.stats.ratings.match_counts import MatchCounts
 
 
 def duels(n: int, contestants: int = 6, seed: int = 1, ties: float = 0.15):
@@ -85,7 +86,7 @@ def test_expected_wins_equal_wins_whoever_is_named_first(rows):
     rated = list(ratings.components[0])
     logs = np.array([ratings.log_strengths[who] for who in rated])
     assert logs == pytest.approx([turned.log_strengths[who] for who in rated], abs=1e-7)
-    wins = win_matrix(first, second, outcome, contestants=5)[np.ix_(rated, rated)]
+    wins = MatchCounts.from_rows(first, second, outcome, contestants=5).matrix()[np.ix_(rated, rated)]
     expected = (wins + wins.T) / (1 + np.exp(logs[None, :] - logs[:, None]))
     assert expected.sum(axis=1) == pytest.approx(wins.sum(axis=1), abs=1e-6)
 
@@ -124,24 +125,6 @@ def test_an_anchor_stays_where_it_is_put():
         assert (anchor.value, anchor.low, anchor.high) == pytest.approx((1200, 1200, 1200))
 
 
-def test_win_rates_count_ties_half():
-    rates = win_rates([0, 0, 1], [1, 1, 2], [1, 0.5, 0], contestants=4)
-    assert [rate and rate.value for rate in rates] == [0.75, pytest.approx(0.5 / 3), 1.0, None]
-    assert [rate and rate.n for rate in rates] == [2, 3, 1, None]
-
-
-def test_win_rates_know_items():
-    first, second, outcome, _ = duels(400)
-    again = [np.tile(part, 3) for part in (first, second, outcome)]
-    once = win_rates(first, second, outcome)
-    honest = win_rates(*again, cluster=np.tile(np.arange(400), 3))
-    for one, two in zip(once, honest, strict=True):
-        assert two.value == pytest.approx(one.value)
-        assert two.n == 3 * one.n
-        assert two.high - two.low == pytest.approx(one.high - one.low, rel=0.2)
-    assert win_rates([0, 0], [1, 1], [1, 0], cluster=["a", "a"]) == [None, None]
-
-
 @pytest.mark.parametrize(
     ("rows", "words"),
     [
@@ -153,4 +136,4 @@ def test_win_rates_know_items():
 )
 def test_bad_duels_are_refused(rows, words):
     with pytest.raises(ValueError, match=words):
-        win_matrix(*rows)
+        bradley_terry(*rows)

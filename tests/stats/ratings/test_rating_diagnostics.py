@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fullbench.stats.ratings.bradley_terry import bradley_terry, bradley_terry_from_wins, rate_contestants
-from fullbench.stats.ratings.elo import elo_in_order
+from fullbench.stats.ratings.elo import elo_orders
 from fullbench.stats.ratings.match_counts import MatchCounts
 from fullbench.stats.ratings.rating_diagnostics import (
     find_cycles,
@@ -210,6 +210,6 @@ def test_elo_one_by_one_is_elo_as_evalica_plays_it():
     names = [f"m{code}" for code in range(6)]
     winner = [{1.0: evalica.Winner.X, 0.0: evalica.Winner.Y}[result] for result in outcome]
     theirs = evalica.elo([names[a] for a in first], [names[b] for b in second], winner, initial=1000, k=4.0)
-    mine = elo_in_order(first, second, outcome, k=4.0)
+    mine = elo_orders(first, second, outcome, np.arange(500)[:, None], k=4.0)[0]
     assert mine == pytest.approx([theirs.scores[name] for name in names], abs=1e-6)
     assert sum(mine) == pytest.approx(6000)

@@ -22,16 +22,20 @@ def drawn():
     return first, second, (rng.random(n) < chance).astype(float), length, lists, strengths
 
 
+def log_strengths(made):
+    return [(rating.value - 1000) * np.log(10) / 400 for rating in made.estimates]
+
+
 def test_strengths_effects_and_errors_are_those_of_a_logistic_regression(drawn):
     first, second, outcome, length, lists, _ = drawn
-    made = rate_with_style_control(first, second, outcome, [length, lists], scale=1, base=np.e, centre=0)
+    made = rate_with_style_control(first, second, outcome, [length, lists])
     design = np.zeros((len(first), 5))
     rows = np.arange(len(first))
     design[rows, first] += 1
     design[rows, second] -= 1
     fitted = sm.Logit(outcome, np.column_stack([design[:, 1:], length, lists])).fit(disp=0, cov_type="HC0")
     strengths = np.concatenate([[0.0], fitted.params[:4]])
-    assert [rating.value for rating in made.estimates] == pytest.approx(strengths - strengths.mean(), abs=1e-6)
+    assert log_strengths(made) == pytest.approx(strengths - strengths.mean(), abs=1e-6)
     assert [effect.value for effect in made.effects] == pytest.approx(fitted.params[4:], abs=1e-6)
     errors = [(effect.high - effect.low) / 2 / 1.959964 for effect in made.effects]
     assert errors == pytest.approx(fitted.bse[4:], rel=1e-4)
@@ -40,9 +44,9 @@ def test_strengths_effects_and_errors_are_those_of_a_logistic_regression(drawn):
 def test_style_control_finds_what_plain_ratings_miss(drawn):
     first, second, outcome, length, lists, truth = drawn
     plain = bradley_terry(first, second, outcome, interval="sandwich", scale=1, base=np.e, centre=0)
-    made = rate_with_style_control(first, second, outcome, [length, lists], scale=1, base=np.e, centre=0)
+    made = rate_with_style_control(first, second, outcome, [length, lists])
     off = [abs(rating.value - true) for rating, true in zip(plain.estimates, truth, strict=True)]
-    left = [abs(rating.value - true) for rating, true in zip(made.estimates, truth, strict=True)]
+    left = [abs(value - true) for value, true in zip(log_strengths(made), truth, strict=True)]
     assert max(left) < 0.15 < max(off)
 
 

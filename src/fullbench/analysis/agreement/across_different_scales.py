@@ -87,7 +87,7 @@ def _pair_marks(columns: Columns, reference_judge: str, judges: Collection[str])
         if judge == reference_judge or (judges and judge not in judges):
             continue
         votes = all_votes.where(study=study, criterion=criterion)
-        same = _response_key_set(votes.where(ballot=judge_ballot))
+        same = set(_response_keys(votes.where(ballot=judge_ballot)))
         for (other_ballot,), cast in votes.by("ballot"):
             if other_ballot == judge_ballot:
                 continue
@@ -115,10 +115,6 @@ ResponseKey = tuple[int, int, int]
 def _response_keys(part: Columns) -> list[ResponseKey]:
     at = part.start[:-1]
     return list(zip(part.item.tolist(), part.contestant[at].tolist(), part.sample[at].tolist(), strict=True))
-
-
-def _response_key_set(part: Columns) -> set[ResponseKey]:
-    return set(_response_keys(part))
 
 
 def _mean_marks(part: Columns) -> dict[ResponseKey, float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain, permutations, product
 from typing import Any
 
@@ -146,9 +147,9 @@ AGREEMENT_METRICS: Mapping[str, Mapping[str, AgreementMetric]] = {
     "pairs": {
         "accuracy, ties a class": _choice_metric(agree.accuracy),
         "accuracy, ties left out": _choice_metric(agree.accuracy, ties=False),
-        "F1, macro": _choice_metric(agree.macro_f1),
-        "F1, by size": _choice_metric(agree.macro_f1, by_size=True),
-        "recall, macro": _choice_metric(agree.macro_recall),
+        "F1, macro": _choice_metric(partial(agree.macro_score, "f1")),
+        "F1, by size": _choice_metric(partial(agree.macro_score, "f1"), by_size=True),
+        "recall, macro": _choice_metric(partial(agree.macro_score, "recall")),
         "kappa": _choice_metric(agree.cohen_kappa),
     },
     "rankings": {

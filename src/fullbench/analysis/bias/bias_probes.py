@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -26,26 +27,9 @@ from fullbench.core.table import Cell, Table
 from fullbench.stats.bias.bias_estimators import swap_flips
 
 
-def probe_biases(
-    comparison: PeopleComparison,
-    judge: str,
-    *,
-    own_contestants: Collection[str] = (),
-    example: str | None = None,
-    judge_verdicts: Columns | None = None,
-) -> list[Finding]:
-    """Return all findings that the record allows about one judge, corrected for multiple tests.
-
-    Args:
-        own_contestants: contestants of the judge's own family.
-        example: order of the worked example in the judge's prompt, best first (`CDBA`).
-        judge_verdicts: all verdicts of the judge, if the record holds only those paired with people's.
-    """
-    return correct_for_multiple_tests(
-        bias_findings(
-            comparison, judge, own_contestants=own_contestants, example=example, judge_verdicts=judge_verdicts
-        )
-    )
+def probe_biases(comparison: PeopleComparison, judge: str, **options: Any) -> list[Finding]:
+    """Return all findings about one judge, corrected for multiple tests; options as in `bias_findings`."""
+    return correct_for_multiple_tests(bias_findings(comparison, judge, **options))
 
 
 def bias_findings(
@@ -56,7 +40,13 @@ def bias_findings(
     example: str | None = None,
     judge_verdicts: Columns | None = None,
 ) -> list[Finding]:
-    """Return the findings before the correction, for callers that add further tests."""
+    """Return all findings that the record allows about one judge, not yet corrected for multiple tests.
+
+    Args:
+        own_contestants: contestants of the judge's own family.
+        example: order of the worked example in the judge's prompt, best first (`CDBA`).
+        judge_verdicts: all verdicts of the judge, if the record holds only those paired with people's.
+    """
     all_findings: list[Finding] = [*bias_regression.pair_findings(comparison, judge, own_contestants)]
     all_findings += _swap_findings(
         judge, columns_from_verdicts(comparison.record.where(judge=judge)) if judge_verdicts is None else judge_verdicts

@@ -231,7 +231,7 @@ def mark_distributions(board: Board) -> Iterator[Slice]:
         if not 2 <= len(levels) <= LEVELS:
             continue
         shares: list[list[Cell]] = []
-        threshold_rows: list[list[Cell]] = []
+        reached: list[list[Cell]] = []
         marked_contestants = [
             line.contestant for line in board.lines if len(mark_values.values_for(line.contestant)[0])
         ]
@@ -239,34 +239,21 @@ def mark_distributions(board: Board) -> Iterator[Slice]:
             values, items = mark_values.values_for(name)
             for level in levels:
                 shares.append([name, level, estimate_cells.share_estimate((values == level).astype(np.float64), items)])
-                threshold_rows.append(
+                reached.append(
                     [name, level, estimate_cells.share_estimate((values >= level).astype(np.float64), items)]
                 )
         notes = [Note("slices.the-best-contestants-at-most", n=LINES)]
-        spread = {"kind": "densities", "label": "contestant", "x": "mark", "value": "share"}
-        curve = {"kind": "curves", "label": "contestant", "x": "threshold", "value": "reached"}
-        source = {"ballot": ballot}
-        yield Slice(
-            Table(
-                f"densities {ballot}",
-                Note("slices.title.marks-given", ballot=ballot),
-                table_columns("contestant", "mark", "share"),
-                shares,
-                notes,
-                source,
-                spread,
-            ),
-            [spread],
-        )
-        yield Slice(
-            Table(
-                f"thresholds {ballot}",
+        for name, title, kind, x, value, rows in (
+            ("densities", Note("slices.title.marks-given", ballot=ballot), "densities", "mark", "share", shares),
+            (
+                "thresholds",
                 Note("slices.title.share-of-marks-that-reach", ballot=ballot),
-                table_columns("contestant", "threshold", "reached"),
-                threshold_rows,
-                notes,
-                source,
-                curve,
+                "curves",
+                "threshold",
+                "reached",
+                reached,
             ),
-            [curve],
-        )
+        ):
+            hint = {"kind": kind, "label": "contestant", "x": x, "value": value}
+            columns = table_columns("contestant", x, value)
+            yield Slice(Table(f"{name} {ballot}", title, columns, rows, notes, {"ballot": ballot}, hint), [hint])

@@ -97,14 +97,10 @@ def _reference_scores(
     return upme_scores, Note("peers.tables.without-truth")
 
 
-def _parts_known(reviews: Reviews, gamma: Gamma) -> list[str]:
-    return [part for part in PARTS if reviews.is_known[part].any() and gamma.get(part, 0) > 0]
-
-
 def ablation_table(reviews: Reviews, *, truth: Mapping[str, float], terms: RankingOptions) -> Table:
     """Return what each part of the score adds."""
     reference, note = _reference_scores(reviews, truth, terms)
-    parts = _parts_known(reviews, terms.gamma)
+    parts = [part for part in PARTS if reviews.is_known[part].any() and terms.gamma.get(part, 0) > 0]
     rows: list[list[Cell]] = [
         [
             word_note("all, every reviewer alike"),

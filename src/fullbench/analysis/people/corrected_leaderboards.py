@@ -14,9 +14,14 @@ import numpy as np
 
 from fullbench.analysis.boards.leaderboard import Key, rank_text
 from fullbench.analysis.people import paired_verdicts_and_votes
-from fullbench.analysis.people.corrected_agreement import corrected_agreement_table
-from fullbench.analysis.people.paired_verdicts_and_votes import Votes
-from fullbench.analysis.scope_text import family_suffix, mean_label
+from fullbench.analysis.people.paired_verdicts_and_votes import (
+    Votes,
+    ballot_families,
+    has_verdicts,
+    paired_outcomes,
+    scope_columns,
+)
+from fullbench.analysis.scope_text import FROM, family_suffix, mean_label
 from fullbench.columns.column_builder import columns_from_verdicts
 from fullbench.columns.verdict_columns import STUDY, Columns
 from fullbench.core.column_labels import table_columns
@@ -165,7 +170,7 @@ def add_opinion_notes(columns: Columns, leaderboard_tables: Sequence[Table], *, 
         return has_votes_by_scope[study, criterion]
 
     return [
-        replace(table, notes=(*table.notes, _opinion_note(str(table.source["judge"]))))
+        replace(table, notes=(*table.notes, Note("corrected.opinion", judge=str(table.source["judge"]))))
         if {"judge", "criterion", "family"} <= set(table.source) and table.source["judge"] != people
         and not voted_on(str(table.source.get("study", STUDY)), str(table.source["criterion"]))
         else table
@@ -290,10 +295,6 @@ def _judge_alone_column(judge: str) -> Column:
     return Column(str(label), label, "figure", "more")
 
 
-def _opinion_note(judge: str) -> str:
-    return Note("corrected.opinion", judge=judge)
-
-
 def _summary_notes(votes: Votes, key: Key, lines: Sequence[Line]) -> Iterator[str]:
     what = Note("corrected.marks") if len(votes.sides) == 1 else Note("corrected.pairs")
     yield Note(
@@ -355,3 +356,52 @@ def _p_value(gap: Estimate) -> float:
         return 1.0
     # Two-sided normal p-value; the standard error is recovered from the 95 % interval.
     return erfc(abs(gap.value) / ((gap.high - gap.low) / (2 * 1.959964)) / sqrt(2))
+
+
+def corrected_agreement_table(
+    columns: Columns, *, judges: Collection[str] | None = None, people: str = PEOPLE
+) -> Table:
+    """Return each judge's agreement with people on all pairs that it judged, from votes on a part of them.
+    The predictors are other judges' verdicts on the same pairs and how decided the judge is.
+    """
+    rows: list[list[Cell]] = []
+    split = scope_columns(columns)
+    for (study, criterion), part in columns.by("study", "criterion"):
+        if people not in part.judges():
+            continue
+        for family in ballot_families(part):
+            every = [judge for judge in part.judges() if judge != people and has_verdicts(part, judge, family)]
+            for judge in every if judges is None else [judge for judge in every if judge in judges]:
+                votes = paired_outcomes(
+                    part, [judge, *(other_judge for other_judge in every if other_judge != judge)], people, family
+                )
+                votes = votes.where(~np.isnan(votes.judge_values[0]))
+                if not votes.vote_count:
+                    continue
+                judge_outcomes, other_outcomes = votes.judge_values[0], votes.judge_values[1:]
+                pair_agreement = np.where(np.isnan(other_outcomes), 0.5, 1 - np.abs(other_outcomes - judge_outcomes))
+                correction = corrected_mean(
+                    1 - np.abs(judge_outcomes - votes.vote),
+                    np.array([np.abs(2 * judge_outcomes - 1), *pair_agreement]),
+                    probability=votes.chance,
+                    cluster=votes.item,
+                )
+                scope_values = {"study": study, "criterion": criterion}
+                rows.append(
+                    [
+                        judge,
+                        *(scope_values[part] for part in split),
+                        FROM[family],
+                        clip_estimate(correction.corrected_estimate, 0, 1),
+                        clip_estimate(correction.people, 0, 1),
+                        votes.vote_count,
+                        len(votes),
+                    ]
+                )
+    notes = [Note("corrected.agreement")]
+    heads = table_columns(
+        "judge", *split, "ruling", "agreement on all pairs", "agreement on voted pairs", "voted", "pairs"
+    )
+    hint = {"kind": "intervals", "label": "judge", "within": [*split, "ruling"], "value": "agreement on all pairs"}
+    title = Note("corrected.title.agreement")
+    return Table("corrected agreement", title, heads, rows, notes, {}, hint)

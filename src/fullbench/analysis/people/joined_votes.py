@@ -119,14 +119,11 @@ class VoteCounts:
             notes.append(several)
             notes += [Note("votes.split", n=count, what=SPLIT[form]) for form, count in self.split.items() if count]
         if self.rule == "adjudicated":
-            lead_note = Note("votes.adjudicated", n=self.adjudicated_sets)
-            notes.append(lead_note)
+            notes.append(Note("votes.adjudicated", n=self.adjudicated_sets))
         if self.visible:
-            out = Note("votes.visible.left-out", n=self.visible)
-            notes.append(out)
+            notes.append(Note("votes.visible.left-out", n=self.visible))
         if self.counted_visible:
-            visible_note = Note("votes.visible.counted", n=self.counted_visible)
-            notes.append(visible_note)
+            notes.append(Note("votes.visible.counted", n=self.counted_visible))
         return notes
 
 

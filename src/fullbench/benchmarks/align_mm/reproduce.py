@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
 from pathlib import Path
+from statistics import fmean
 
-from fullbench.benchmarks.align_mm import printed_numbers, release_files
-from fullbench.benchmarks.align_mm.printed_numbers import PrintedScores
+from fullbench.benchmarks.align_mm import release_files
 from fullbench.benchmarks.align_mm.quadrants import build_quadrant_table
-from fullbench.benchmarks.align_mm.release_files import Question
+from fullbench.benchmarks.align_mm.release_files import Question, find_file
 from fullbench.benchmarks.align_mm.task_names import CATEGORIES, TASKS
 from fullbench.benchmarks.align_mm.text_lengths import length_histograms, length_table
 from fullbench.core.column_labels import data_column, table_columns
 from fullbench.core.note import Note
 from fullbench.core.reproduction import Reproduced, Reproduction
 from fullbench.core.table import Cell, Table
+from fullbench.errors import InputError
+from fullbench.files.readers import read_rows
+from fullbench.files.row_fields import Fields
 
 
 def reproduce(data: Path) -> Reproduction:
     """Read the release in a folder and recompute every cell."""
     questions = release_files.read_questions(data)
-    printed_scores = printed_numbers.read_printed_scores(data)
+    printed_scores = read_printed_scores(data)
     items = list(release_files.build_items(questions, data))
     tables = [
         release_files.oddities_table(questions, data),
@@ -36,10 +42,9 @@ def reproduce(data: Path) -> Reproduction:
 def average_cells(printed_scores: Sequence[PrintedScores], questions: Sequence[Question]) -> Iterator[Reproduced]:
     """Yield each model's average over tasks (printed by the paper) and over questions (by its evaluator)."""
     sizes = Counter(question.task.name for question in questions)
-    printed_averages = printed_numbers.printed_averages()
     for row in printed_scores:
         yield Reproduced(
-            f"avg/{row.model}", row.average, len(row.scores), paper=printed_averages.get(row.model), source="Table 3"
+            f"avg/{row.model}", row.average, len(row.scores), paper=printed_averages().get(row.model), source="Table 3"
         )
         yield Reproduced(f"micro_avg/{row.model}", row.question_mean(sizes), sizes.total())
 
@@ -86,3 +91,61 @@ def leaderboard_table(printed_scores: Sequence[PrintedScores], questions: Sequen
     return Table(
         "table 3", Note("align-mm.reproduction.title.the-published-leaderboard"), columns, rows, notes, {}, hint
     )
+
+
+@dataclass(frozen=True)
+class PrintedScores:
+    """One row of the table: a score for each task, and the alignment score if it is printed."""
+
+    model: str
+    scores: Mapping[str, float]
+    alignment: float | None
+
+    @property
+    def average(self) -> float:
+        """Mean over tasks, each counted once, as the paper prints it."""
+        return fmean(self.scores.values())
+
+    def question_mean(self, sizes: Mapping[str, int]) -> float:
+        """Return the mean over questions, each counted once: the total of the released evaluator."""
+        return sum(score * sizes[task] for task, score in self.scores.items()) / sum(
+            map(sizes.__getitem__, self.scores)
+        )
+
+    def category_means(self) -> dict[str, float]:
+        """Return the mean over the tasks of each category."""
+        return {
+            category: fmean(self.scores[task.name] for task in TASKS if task.category == category)
+            for category in CATEGORIES
+        }
+
+
+def read_printed_scores(folder: Path) -> Sequence[PrintedScores]:
+    """Read all rows of the released table."""
+    path = find_file(folder, "published_task_scores")
+    if path is None:
+        raise InputError("the task scores of the paper are missing: there is no published_task_scores.csv", path=folder)
+    return [_parse_printed_scores(Fields(path, line, row, {})) for line, row in read_rows(path)]
+
+
+def _parse_printed_scores(fields: Fields) -> PrintedScores:
+    model = fields.name("model")
+    scores = {}
+    for task in TASKS:
+        fields.name(task.name)
+        scores[task.name] = fields.number(task.name, 0.0)
+    alignment_text = fields.text("align_published")
+    return PrintedScores(
+        model, scores, None if alignment_text in {None, "-"} else fields.number("align_published", 0.0)
+    )
+
+
+@cache
+def printed_averages() -> Mapping[str, float]:
+    """Return the printed average of each model.
+
+    >>> printed_averages()["GPT-4o without image"]
+    2.13
+    """
+    text = (resources.files("fullbench.benchmarks.align_mm") / "printed.tsv").read_text(encoding="utf-8")
+    return {model: float(average) for model, average in (line.split("\t") for line in text.splitlines()[1:])}

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fullbench.analysis.critic_train_test_split import split_responses
 from fullbench.benchmarks.align_mm.release_files import case_of
@@ -17,100 +17,9 @@ from fullbench.core.response import Response
 from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.files.readers import read_rows
 from fullbench.judges.baselines import ChanceJudge, LengthJudge, ReferenceJudge
-from fullbench.picture_decoding import encode_png
 
-if TYPE_CHECKING:
-    from PIL.ImageDraw import ImageDraw
-
-
-# Pictures are drawn on demand: simple scenes with an obvious right answer.
-_SIZE = (240, 160)
-
-
-def _draw_night(draw: ImageDraw) -> None:
-    draw.rectangle((0, 0, *_SIZE), fill="#101a40")
-    draw.rectangle((0, 125, *_SIZE), fill="#1d3a22")
-    draw.rectangle((60, 70, 140, 130), fill="#8a7a68")
-    draw.polygon([(50, 70), (100, 35), (150, 70)], fill="#a03c30")
-    draw.rectangle((80, 78, 104, 98), fill="#ffe27a")
-    draw.ellipse((185, 15, 215, 45), fill="#f2f0dc")
-
-
-def _draw_apples(draw: ImageDraw) -> None:
-    draw.rectangle((0, 0, *_SIZE), fill="#8b5e3c")
-    for place in range(7):
-        left, top = 12 + 32 * place, 60 + 12 * (place % 2)
-        draw.ellipse((left, top, left + 28, top + 28), fill="#c62828" if place < 5 else "#4caf50")
-        draw.line((left + 14, top, left + 16, top - 8), fill="#3e2723", width=2)
-
-
-def _draw_pyramids(draw: ImageDraw) -> None:
-    draw.rectangle((0, 0, *_SIZE), fill="#9fd0f0")
-    draw.rectangle((0, 115, *_SIZE), fill="#e0c184")
-    for left, right, top in ((20, 130, 30), (110, 180, 65), (170, 225, 80)):
-        draw.polygon([(left, 120), ((left + right) // 2, top), (right, 120)], fill="#c49a53", outline="#8a6a33")
-
-
-def _draw_chart(draw: ImageDraw) -> None:
-    draw.line((20, 140, 225, 140), fill="black", width=2)
-    for place, value in enumerate((12, 20, 8)):
-        left = 40 + 62 * place
-        draw.rectangle((left, 140 - 5 * value, left + 40, 140), fill="#2457c5")
-        draw.text((left + 10, 122 - 5 * value), str(value), fill="black")
-
-
-def _draw_sign(draw: ImageDraw) -> None:
-    draw.rectangle((0, 0, *_SIZE), fill="#d9d2c5")
-    draw.rectangle((40, 40, 200, 110), fill="#1a7f5a", outline="white", width=4)
-    draw.text((82, 68), "OPEN 9-17", fill="white")
-
-
-def _draw_snail(draw: ImageDraw) -> None:
-    draw.rectangle((0, 120, *_SIZE), fill="#6da34d")
-    draw.rounded_rectangle((40, 104, 195, 122), 9, fill="#c8a27a")
-    for inset in (0, 10, 20):
-        draw.ellipse((75 + inset, 45 + inset, 145 - inset, 110 - inset), outline="#7a4b1e", width=5)
-    draw.line((185, 106, 200, 84), fill="#c8a27a", width=4)
-    draw.text((88, 28), "EXPRESS", fill="#b00020")
-
-
-def _draw_triangle(draw: ImageDraw) -> None:
-    draw.polygon([(40, 130), (160, 130), (40, 40)], outline="black", width=3)
-    draw.rectangle((40, 118, 52, 130), outline="black")
-    for place, text in (((95, 136), "4"), ((26, 80), "3"), ((108, 72), "?")):
-        draw.text(place, text, fill="black")
-
-
-def _draw_cups(draw: ImageDraw) -> None:
-    draw.rectangle((30, 30, 110, 130), fill="#2457c5")
-    draw.arc((95, 55, 135, 105), 270, 90, fill="#2457c5", width=8)
-    draw.rectangle((160, 90, 200, 130), fill="#f08c2e")
-    draw.arc((190, 98, 212, 122), 270, 90, fill="#f08c2e", width=5)
-
-
-_SCENES: dict[str, Callable[[ImageDraw], None]] = {
-    "apples": _draw_apples,
-    "chart": _draw_chart,
-    "cups": _draw_cups,
-    "night": _draw_night,
-    "pyramids": _draw_pyramids,
-    "sign": _draw_sign,
-    "snail": _draw_snail,
-    "triangle": _draw_triangle,
-}
-
-
-@cache
-def draw_picture(name: str) -> Picture:
-    """Draw one of the sample's pictures."""
-    from PIL import Image, ImageDraw
-
-    image = Image.new("RGB", _SIZE, "white")
-    _SCENES[name](ImageDraw.Draw(image))
-    return Picture.from_bytes(encode_png(image), name=name)
-
-
-SEEDS = Path(__file__).parent / "sample" / "seeds.jsonl"
+_FOLDER = Path(__file__).parent / "sample"
+SEEDS = _FOLDER / "seeds.jsonl"
 CONTESTANTS: Mapping[str, Sequence[str]] = {
     "steady": ("right", "right", "right"),
     "fickle": ("right", "short", "wrong"),
@@ -127,6 +36,11 @@ def _read_seeds() -> tuple[dict[str, Any], ...]:
     return tuple(row for _, row in read_rows(SEEDS))
 
 
+@cache
+def _read_sample_picture(name: str) -> Picture:
+    return Picture.from_bytes((_FOLDER / "pictures" / f"{name}.png").read_bytes(), name=name)
+
+
 def sample_items() -> list[Item]:
     """Return all items, one per wording."""
     return [_build_item(row, variant) for row in _read_seeds() for variant in range(len(row["questions"]))]
@@ -139,7 +53,7 @@ def _build_item(row: Mapping[str, Any], variant: int) -> Item:
         turn for question, answer in exchanges for turn in (Turn("user", (question,)), Turn("assistant", (answer,)))
     ]
     turns.append(Turn("user", (row["questions"][variant],)))
-    turns[0] = Turn("user", (draw_picture(row["picture"]), *turns[0].parts))
+    turns[0] = Turn("user", (_read_sample_picture(row["picture"]), *turns[0].parts))
     tags = {
         "seed": row["id"],
         "variant": str(variant),

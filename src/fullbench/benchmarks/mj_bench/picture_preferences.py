@@ -237,12 +237,9 @@ def threshold_tables(pairs_by_judge: PairsByJudge) -> Iterator[Table]:
 
 
 def _threshold_rows(gaps: Gaps, judge: str, way: str, pairs: Sequence[ComparedPair]) -> list[list[Cell]]:
-    try:
-        normalised_scores = normalised_pairs(
-            [pair.chosen_mark for pair in pairs], [pair.rejected_mark for pair in pairs]
-        )
-    except Undefined as reason:
-        gaps.cell(judge, partial(_raise_undefined, reason))
+    marks = [pair.chosen_mark for pair in pairs], [pair.rejected_mark for pair in pairs]
+    normalised_scores = gaps.cell(judge, partial(normalised_pairs, *marks))
+    if normalised_scores is None:
         return [[judge, way, None, None, None, len(pairs)]]
     compute = partial(preference_accuracy, *normalised_scores, cluster=_item_clusters(pairs))
     rows: list[list[Cell]] = []
@@ -253,10 +250,6 @@ def _threshold_rows(gaps: Gaps, judge: str, way: str, pairs: Sequence[ComparedPa
         ]
         rows.append([judge, way, margin, *accuracies, len(pairs)])
     return rows
-
-
-def _raise_undefined(reason: Undefined) -> None:
-    raise reason
 
 
 def safety_table(pairs_by_judge: PairsByJudge) -> Table:

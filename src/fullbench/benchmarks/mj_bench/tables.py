@@ -1,17 +1,41 @@
-"""All tables of MJ-Bench."""
+"""Tables of MJ-Bench: preferences, scale and order studies, evenness, charts, rankings of generators by people."""
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from statistics import fmean
+
+import numpy as np
+
 from fullbench.analysis import all_tables as standard
-from fullbench.benchmarks.mj_bench import (
-    charts,
-    fairness,
-    generator_rankings,
-    picture_preferences,
-    scale_and_order_studies,
+from fullbench.analysis import estimate_cells
+from fullbench.analysis.estimate_cells import Gaps
+from fullbench.analysis.people.joined_votes import join_record_votes
+from fullbench.benchmarks.mj_bench import fairness, picture_preferences
+from fullbench.benchmarks.mj_bench.fairness import EVENNESS_METRICS
+from fullbench.benchmarks.mj_bench.picture_preferences import (  # fmt: skip
+    FIRST,
+    RATED_WAYS,
+    SECOND,
+    SINGLE_WAYS,
+    ComparedPair,
+    PairsByJudge,
+    group_pairs,
+    judged_pairs,
+    pair_accuracy,
 )
+from fullbench.benchmarks.mj_bench.release.judge_and_category_names import OWN_UNITS, USUAL_SCALE
+from fullbench.benchmarks.mj_bench.release.judge_and_category_names import SCALE_BALLOTS as SCALES
+from fullbench.core.ballot import Score, ballot
+from fullbench.core.column_labels import data_column, table_columns
+from fullbench.core.note import Note
 from fullbench.core.record import Record
-from fullbench.core.table import Table
+from fullbench.core.table import Cell, Table
+from fullbench.core.verdict import PEOPLE, Verdict
+from fullbench.stats.agreement.preferences_from_scores import preference_accuracy
+from fullbench.synthetic.perturb.perturbed_pairs import CHOSEN_CONTESTANT
 
 
 def tables(record: Record) -> list[Table]:
@@ -19,14 +43,271 @@ def tables(record: Record) -> list[Table]:
     even = fairness.fairness_tables(record)
     all_tables = [
         *picture_preferences.preference_tables(record),
-        *scale_and_order_studies.study_tables(record),
+        *study_tables(record),
         *even,
-        *charts.chart_tables(record, even),
+        *chart_tables(record, even),
     ]
-    all_tables += generator_rankings.generator_tables(record)
+    all_tables += generator_tables(record)
     all_tables += [
         standard.fault_table(record, together=True),
         standard.abstention_reasons_table(record),
         standard.cost_table(record),
     ]
     return [table for table in all_tables if table.rows]
+
+
+_NOTE = Note("mj-bench.generators.ranks")
+_RANKING_COLUMNS = ("rank", "contestant", "mean mark", "mean rank")
+
+
+def generator_tables(record: Record) -> list[Table]:
+    """Return each generator's mean rating, its mean rank within prompts and its place; equal means tie.
+
+    One table covers all prompts. A second one has a part per perspective if there are several. Ratings of a picture by
+    several people are averaged. Pictures with the same mean share the mean of their ranks.
+    """
+    rating_record = record.where(
+        lambda verdict: len(verdict.contestants) > 1 and isinstance(ballot(verdict.ballot), Score), judge=PEOPLE
+    )
+    joined_verdicts, votes = join_record_votes(rating_record, PEOPLE, "mean")
+    by_perspective: dict[str, list[Verdict]] = defaultdict(list)
+    for verdict in joined_verdicts:
+        by_perspective[str(record.tag(verdict, "perspective") or "-")].append(verdict)
+    overall_table = Table(
+        "generators",
+        Note("mj-bench.generators.title"),
+        table_columns(*_RANKING_COLUMNS),
+        _generator_rows(joined_verdicts),
+        (_NOTE, *votes.notes()),
+        {"rule": "mean"},
+    )
+    if len(by_perspective) < 2:
+        return [overall_table]
+    perspective_table = Table(
+        "generators by perspective",
+        Note("mj-bench.generators.by-perspective"),
+        table_columns("perspective", *_RANKING_COLUMNS),
+        [[about, *row] for about in sorted(by_perspective) for row in _generator_rows(by_perspective[about])],
+        (_NOTE, *votes.notes()),
+        {"rule": "mean"},
+    )
+    return [overall_table, perspective_table]
+
+
+def _generator_rows(verdicts: Iterable[Verdict]) -> list[list[Cell]]:
+    marks: dict[str, list[tuple[str, float, float]]] = defaultdict(list)
+    for verdict in verdicts:
+        for name, mark, rank in zip(
+            verdict.contestants, verdict.marks or (), mark_ranks(verdict.marks or ()), strict=True
+        ):
+            marks[name].append((verdict.item, mark, rank))
+    rows: list[list[Cell]] = []
+    # Rounded, so that floating-point errors do not separate generators that tie.
+    mean_ranks = {name: round(float(np.mean([rank for _, _, rank in entries])), 12) for name, entries in marks.items()}
+    for name in sorted(marks, key=lambda name: (mean_ranks[name], name)):
+        items = np.unique([item for item, _, _ in marks[name]], return_inverse=True)[1]
+        better_count = sum(other_rank < mean_ranks[name] for other_rank in mean_ranks.values())
+        tied_count = sum(other_rank == mean_ranks[name] for other_rank in mean_ranks.values())
+        rows.append([
+            str(better_count + 1) if tied_count == 1 else f"{better_count + 1}-{better_count + tied_count}", name,
+            estimate_cells.mean_estimate(np.array([mark for _, mark, _ in marks[name]]), items),
+            estimate_cells.mean_estimate(np.array([rank for _, _, rank in marks[name]]), items),
+        ])  # fmt: skip
+    return rows
+
+
+def mark_ranks(marks: tuple[float, ...]) -> list[float]:
+    """Return the rank of each mark, 1 for the highest; equal marks share their mean rank.
+
+    >>> mark_ranks((7.0, 9.0, 7.0))
+    [2.5, 1.0, 2.5]
+    """
+    return [sum(other_mark > mark for other_mark in marks) + (marks.count(mark) + 1) / 2 for mark in marks]
+
+
+SHARES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5)
+"""Shares of pairs that shall tie, closest first."""
+
+
+def study_tables(record: Record) -> list[Table]:
+    """Return the studies for which some judge has verdicts under several conditions."""
+    pairs_by_judge = judged_pairs(record)
+    return [
+        table
+        for table in (scale_table(pairs_by_judge), order_table(pairs_by_judge), tie_table(pairs_by_judge))
+        if table.rows
+    ]
+
+
+def scale_table(pairs_by_judge: PairsByJudge) -> Table:
+    """Compare each judge across scales, on single pictures and on pairs, over all perspectives."""
+    gaps = Gaps()
+    rows: list[list[Cell]] = []
+    for judge, pairs in pairs_by_judge.items():
+        for name, ways in (("single", SINGLE_WAYS), ("pair ratings", RATED_WAYS)):
+            pairs_by_scale = {
+                spec: [pair for pair in pairs if (pair.way == ways[spec] or pair.way.startswith(f"{ways[spec]},"))]
+                for spec in SCALES.values()
+            }
+            if sum(bool(way_pairs) for way_pairs in pairs_by_scale.values()) > 1:
+                rows.append([judge, name, *_accuracy_cells(gaps, f"{judge}, {name}", pairs_by_scale)])
+    notes = (Note("mj-bench.preferences.right-the-chosen-picture-is"), *gaps.notes)
+    return Table(
+        "scales",
+        Note("mj-bench.preferences.title.the-scale-study"),
+        table_columns("judge", "way", *map(data_column, SCALES)),
+        rows,
+        notes,
+        chart=_matrix_chart([*SCALES], "scale") if len({row[0] for row in rows}) == len(rows) else None,
+    )
+
+
+def _matrix_chart(columns: Sequence[str], column: str) -> dict[str, object]:
+    return {"kind": "matrix", "row": "judge", "columns": list(columns), "column": column, "value": "right"}
+
+
+def _accuracy_cells(gaps: Gaps, cell_label: str, pairs_by_way: Mapping[str, Sequence[ComparedPair]]) -> list[Cell]:
+    return [
+        gaps.cell(f"{cell_label}, {way}", partial(pair_accuracy, pairs)) if pairs else None
+        for way, pairs in pairs_by_way.items()
+    ]
+
+
+def order_table(pairs_by_judge: PairsByJudge) -> Table:
+    """Compare single pictures with pairs: stored and reversed order, chosen picture first and second."""
+    gaps = Gaps()
+    rows: list[list[Cell]] = []
+    for judge, pairs in pairs_by_judge.items():
+        first = [pair for pair in pairs if pair.way == FIRST]
+        second = [pair for pair in pairs if pair.way == SECOND]
+        if not (first and second):
+            continue
+        stored_order_pairs, reversed_order_pairs = _split_by_stored_order([*first, *second])
+        ways = {
+            "single": [pair for pair in pairs if pair.way in {SINGLE_WAYS[USUAL_SCALE], SINGLE_WAYS[OWN_UNITS]}],
+            "pair-f": stored_order_pairs, "pair-r": reversed_order_pairs, FIRST: first, SECOND: second,
+        }  # fmt: skip
+        rows.append([judge, *_accuracy_cells(gaps, judge, ways), _consistency_share(first, second)])
+    notes = (Note("mj-bench.asked.orders"), *gaps.notes)
+    names = map(data_column, (SINGLE_WAYS[USUAL_SCALE], "pair-f", "pair-r", FIRST, SECOND))
+    return Table(
+        "orders",
+        Note("mj-bench.preferences.title.the-order-study"),
+        table_columns("judge", *names, "consistent"),
+        rows,
+        notes,
+        chart=_matrix_chart([SINGLE_WAYS[USUAL_SCALE], "pair-f", "pair-r", FIRST, SECOND], "way"),
+    )
+
+
+def _split_by_stored_order(pairs: Iterable[ComparedPair]) -> tuple[list[ComparedPair], list[ComparedPair]]:
+    stored_order_pairs: list[ComparedPair] = []
+    reversed_order_pairs: list[ComparedPair] = []
+    for pair in pairs:
+        if pair.stored_first:
+            chosen_first = pair.way == FIRST
+            (
+                stored_order_pairs if chosen_first == (pair.stored_first == CHOSEN_CONTESTANT) else reversed_order_pairs
+            ).append(pair)
+    return stored_order_pairs, reversed_order_pairs
+
+
+def _consistency_share(first: Sequence[ComparedPair], second: Sequence[ComparedPair]) -> Cell:
+    def leads(pairs: Sequence[ComparedPair]) -> dict[tuple[str, int], float]:
+        return {
+            (pair.item, pair.trial): (pair.chosen_mark > pair.rejected_mark) - (pair.chosen_mark < pair.rejected_mark)
+            for pair in pairs
+        }
+
+    first_leads, second_leads = leads(first), leads(second)
+    shared_keys = first_leads.keys() & second_leads.keys()
+    return fmean(first_leads[place] == second_leads[place] for place in shared_keys) if shared_keys else None
+
+
+def tie_table(pairs_by_judge: PairsByJudge) -> Table:
+    """Return score models' accuracy in their own units, over margins chosen so that a given share of pairs ties."""
+    gaps = Gaps()
+    rows: list[list[Cell]] = []
+    for judge, all_pairs in pairs_by_judge.items():
+        own_unit_pairs = [pair for pair in all_pairs if pair.way == SINGLE_WAYS[OWN_UNITS]]
+        for (about,), pairs in group_pairs(own_unit_pairs, "perspective"):
+            chosen_scores = [pair.chosen_mark for pair in pairs]
+            rejected_scores = [pair.rejected_mark for pair in pairs]
+            score_gaps = np.abs(np.subtract(chosen_scores, rejected_scores))
+            for share in SHARES:
+                margin = float(np.quantile(score_gaps, share, method="inverted_cdf")) if share else 0.0
+                compute = partial(preference_accuracy, chosen_scores, rejected_scores, margin=margin)
+                cell_label = f"{judge}, {about} at {margin:g}"
+                rows.append([
+                    judge, about or "-", share, margin, float((score_gaps <= margin).mean()),
+                    gaps.cell(cell_label, partial(compute, ties="wrong")),
+                    gaps.cell(f"{cell_label} without ties", partial(compute, ties="left out")), len(pairs),
+                ])  # fmt: skip
+    notes = (Note("mj-bench.asked.ties"), *gaps.notes)
+    columns = table_columns("judge", "perspective", "share of ties", "margin", "ties", "right", "right, no ties", "n")
+    return Table("ties", Note("mj-bench.asked.title.ties"), columns, rows, notes)
+
+
+RADAR_PERSPECTIVES = ("alignment", "safety", "quality")
+BIAS = "bias (GES)"
+RADAR_JUDGES = 6
+"""Largest number of judges in a radar chart."""
+_SINGLE_WAYS = {SINGLE_WAYS[USUAL_SCALE], SINGLE_WAYS[OWN_UNITS]}
+_WAYS = {"single": _SINGLE_WAYS, "pair": {FIRST, SECOND}}
+
+
+def chart_tables(record: Record, evenness: list[Table]) -> list[Table]:
+    """Return the radar, and the bars for the evenness tables."""
+    by_name = {table.name: table for table in evenness}
+    charts = [radar_table(record, by_name.get("evenness"))]
+    if "axes" in by_name:
+        charts += evenness_bar_tables(by_name["axes"])
+    return [table for table in charts if table.rows]
+
+
+def radar_table(record: Record, evenness: Table | None) -> Table:
+    """Return each judge's accuracy per perspective, on single pictures and pairs, and its evenness (GES)."""
+    gaps = Gaps()
+    ges_by_judge = _ges_by_judge(evenness)
+    rows: list[list[Cell]] = []
+    for judge, pairs in judged_pairs(record).items():
+        for name, ways in _WAYS.items():
+            parts = {
+                about: [pair for pair in pairs if pair.way in ways and pair.perspective == about]
+                for about in RADAR_PERSPECTIVES
+            }
+            if any(parts.values()):
+                cells = [
+                    gaps.cell(f"{judge}, {name}, {about}", partial(pair_accuracy, part)) if part else None
+                    for about, part in parts.items()
+                ]
+                rows.append([f"{judge}, {name}", *cells, ges_by_judge.get(judge)])
+    axes = [*RADAR_PERSPECTIVES, *([BIAS] if ges_by_judge else [])]
+    columns = table_columns("judge", *map(data_column, (*RADAR_PERSPECTIVES, BIAS)))
+    note = Note("mj-bench.overview.radar")
+    hint = {"kind": "radar", "label": "judge", "axes": axes, "most": RADAR_JUDGES}
+    title = Note("mj-bench.overview.title")
+    return Table("perspectives", title, columns, rows, (note, *gaps.notes), chart=hint)
+
+
+def _ges_by_judge(table: Table | None) -> dict[str, Cell]:
+    ges_cells: dict[str, Cell] = {}
+    for row in table.rows if table is not None else ():
+        cells = dict(zip(map(str, table.columns if table is not None else ()), row, strict=True))
+        if cells["scores"] == "stretched to 0..1" and cells["GES by item"] is not None:
+            ges_cells.setdefault(str(cells["judge"]), cells["GES by item"])
+    return ges_cells
+
+
+def evenness_bar_tables(axes: Table) -> Iterator[Table]:
+    """Yield one table per evenness metric over the axes, computed as in the paper on stretched scores."""
+    keys = [str(column) for column in axes.columns]
+    for metric in EVENNESS_METRICS:
+        rows: list[list[Cell]] = []
+        for row in axes.rows:
+            cells = dict(zip(keys, row, strict=True))
+            if cells["scores"] == "stretched to 0..1" and cells["way"] == "as the paper":
+                rows.append([f"{cells['judge']}, {cells['scale']}", cells["axis"], cells[metric], cells["n"]])
+        hint = {"kind": "bars", "label": "axis", "value": metric, "group": "judge"}
+        title = Note("mj-bench.overview.bars", figure=metric)
+        yield Table(f"axes {metric}", title, table_columns("judge", "axis", metric, "n"), rows, chart=hint)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
-from importlib import resources
 from typing import Any
 
 from fullbench.core.model import Model
-from fullbench.judges.prompt_templates import Template
+from fullbench.judges.prompt_templates import load_template
 from fullbench.judges.prompted import SLOTS, PromptedJudge
 
 CRITERIA = {
@@ -24,16 +22,9 @@ CRITERIA = {
 """Instructions to the judge by perspective."""
 
 
-@cache
-def load_judge_template() -> Template:
-    """Load MJ-Bench's own prompt template."""
-    file = resources.files("fullbench.benchmarks.mj_bench") / "prompts" / "judge.txt"
-    return Template.parse(file.read_text(encoding="utf-8"), SLOTS, path="judge.txt")
-
-
 def judge_options() -> Mapping[str, Any]:
     """Return template and rubrics as options of `PromptedJudge`."""
-    return {"template": load_judge_template(), "criteria": CRITERIA}
+    return {"template": load_template("fullbench.benchmarks.mj_bench", "judge", SLOTS), "criteria": CRITERIA}
 
 
 def build_judge(model: Model, **overrides: Any) -> PromptedJudge:

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import pairwise
+from statistics import fmean
 
-from fullbench.analysis import all_tables
+import numpy as np
+
+from fullbench.analysis import all_tables, estimate_cells
 from fullbench.analysis.agreement import among_people, by_tag, judges_with_people, repeats_and_orders
+from fullbench.analysis.agreement.judges_with_people import PeopleComparison
 from fullbench.analysis.bias import bias_probes
 from fullbench.benchmarks.mllm_judge import reviews_of_verdicts
-from fullbench.benchmarks.mllm_judge.charts import chart_tables
 from fullbench.columns.column_builder import columns_from_verdicts
+from fullbench.core.column_labels import data_column, table_columns
+from fullbench.core.estimate import Estimate
 from fullbench.core.model import family_of
+from fullbench.core.note import Note, word_note
 from fullbench.core.record import Record
 from fullbench.core.rubric import is_review
-from fullbench.core.table import Table
+from fullbench.core.table import Cell, Table
+from fullbench.core.text import length_of
 from fullbench.core.verdict import PEOPLE
 
 TAGS = ("dataset", "abilities")
@@ -68,3 +77,156 @@ def tables(record: Record) -> list[Table]:
     benchmark_tables.append(among_people.people_agreement_table(columns_from_verdicts(record)))
     benchmark_tables += [all_tables.fault_table(judge_record, together=True), all_tables.cost_table(judge_record)]
     return [table for table in benchmark_tables if table.rows]
+
+
+BINS = 10
+DATASET = "dataset"
+_RADAR = {"scores": "Pearson", "pairs": "accuracy, ties left out", "rankings": "edit distance"}
+"""Metric in the radar of each ballot. A distance is shown as one minus it, so that outside is better."""
+
+
+def chart_tables(record: Record, comparison: PeopleComparison | None, agreement: Sequence[Table]) -> list[Table]:
+    """Return all charts that have rows; `agreement` are the tables that compare judges with people."""
+    charts = list(radar_tables(agreement))
+    charts += [score_density_table(record), answer_length_table(record), judgment_length_table(record)]
+    if comparison is not None:
+        charts += [mean_score_by_length_table(record, comparison), score_gap_table(comparison)]
+    return [table for table in charts if table.rows]
+
+
+def radar_tables(agreement: Sequence[Table]) -> Iterable[Table]:
+    """Yield agreement with people over data sets, one line per judge (Figure 1), from the agreement tables."""
+    for kind, metric in _RADAR.items():
+        kind_tables = [table for table in agreement if table.name.startswith(f"{kind} by {DATASET}")]
+        table = next((table for table in kind_tables if metric in table.columns), None)
+        if table is None:
+            continue
+        values_by_judge: dict[str, dict[str, float]] = {}
+        for judge, group, cell in zip(table.column("judge"), table.column(DATASET), table.column(metric), strict=True):
+            # The row with the mean over data sets has a `Note` in place of a data set; skip it.
+            if isinstance(cell, Estimate) and not isinstance(group, Note):
+                radius = 1 - cell.value if kind == "rankings" else max(cell.value, 0.0)
+                values_by_judge.setdefault(str(judge), {})[str(group)] = radius
+        datasets = sorted({name for values in values_by_judge.values() for name in values})
+        rows: list[list[Cell]] = [
+            [judge, *(values.get(name) for name in datasets)] for judge, values in values_by_judge.items()
+        ]
+        note = Note("mllm-judge.drawings.radar", figure=word_note(metric))
+        title = Note("mllm-judge.drawings.title.radar", kind=word_note(kind))
+        hint = {"kind": "radar", "label": "judge", "axes": datasets} if len(datasets) > 2 else None
+        yield Table(
+            f"radar {kind}",
+            title,
+            table_columns("judge", *(data_column(name) for name in datasets)),
+            rows,
+            [note],
+            {},
+            hint,
+        )
+
+
+def score_density_table(record: Record) -> Table:
+    """Return the share of each score by judge, including people (Figure 4)."""
+    rows: list[list[Cell]] = []
+    for judge in record.judges:
+        marks = [
+            (verdict.marks[0], verdict.item)
+            for verdict in record.where(judge=judge)
+            if verdict.marks is not None and verdict.ballot == "score:1-5"
+        ]
+        _, items = np.unique([item for _, item in marks] or [""], return_inverse=True)
+        for score in range(1, 6) if marks else ():
+            share = estimate_cells.share_estimate(np.array([float(mark == score) for mark, _ in marks]), items)
+            rows.append([judge, score, share])
+    title = Note("mllm-judge.drawings.title.scores")
+    hint = {"kind": "densities", "x": "mark", "value": "share", "label": "judge"}
+    return Table("score density", title, table_columns("judge", "mark", "share"), rows, (), {}, hint)
+
+
+def _length_share_rows(lengths: Mapping[str, Sequence[int]]) -> list[list[Cell]]:
+    all_lengths = [length for text_lengths in lengths.values() for length in text_lengths]
+    if not all_lengths:
+        return []
+    longest = max(float(np.quantile(all_lengths, 0.99)), 1.0)
+    width = longest / BINS
+    rows: list[list[Cell]] = []
+    # Sorted, because a run and its ledger hold verdicts and responses in different orders.
+    for name, text_lengths in sorted(lengths.items()):
+        counts = Counter(min(int(length / width), BINS - 1) for length in text_lengths)
+        rows += [[name, (place + 0.5) * width, counts[place] / len(text_lengths)] for place in range(BINS)]
+    return rows
+
+
+def answer_length_table(record: Record) -> Table:
+    """Return the distribution of answer lengths per contestant."""
+    lengths: dict[str, list[int]] = defaultdict(list)
+    for response in record.responses.values():
+        if response.text:
+            lengths[response.contestant].append(length_of(response.text))
+    title = Note("mllm-judge.drawings.title.answers")
+    hint = {"kind": "densities", "x": "length in words", "value": "share", "label": "contestant"}
+    columns = table_columns("contestant", "length in words", "share")
+    return Table("answer lengths", title, columns, _length_share_rows(lengths), (), {}, hint)
+
+
+def judgment_length_table(record: Record) -> Table:
+    """Return the distribution of verdict text lengths per judge, for verdicts with a text."""
+    lengths: dict[str, list[int]] = defaultdict(list)
+    for verdict in record:
+        if verdict.judge != PEOPLE and verdict.text and verdict.fault is None:
+            lengths[verdict.judge].append(length_of(verdict.text))
+    title = Note("mllm-judge.drawings.title.judgments")
+    hint = {"kind": "densities", "x": "length in words", "value": "share", "label": "judge"}
+    columns = table_columns("judge", "length in words", "share")
+    return Table("judgment lengths", title, columns, _length_share_rows(lengths), (), {}, hint)
+
+
+def mean_score_by_length_table(record: Record, comparison: PeopleComparison) -> Table:
+    """Return mean scores by answer length, for each judge and for people on the same answers (Figure 6)."""
+    rows: list[list[Cell]] = []
+    for judge in comparison.judges:
+        marks: list[tuple[int, float, float]] = []
+        for pairing in comparison.pairings(judge, "scores"):
+            place = (pairing.verdict.item, *pairing.verdict.shown_responses[0])
+            if place in record.responses:
+                marks.append((length_of(record.responses[place].text), pairing.marks[0], pairing.other_marks[0]))
+        if not marks:
+            continue
+        edges = np.unique(np.quantile([length for length, _, _ in marks], np.linspace(0, 1, 6)))
+        for low, high in pairwise(edges):
+            inside = [row for row in marks if low <= row[0] < high or row[0] == high == edges[-1]]
+            if inside:
+                middle = fmean(row[0] for row in inside)
+                rows.append([judge, middle, fmean(row[1] for row in inside), len(inside)])
+                rows.append([_people_label(judge), middle, fmean(row[2] for row in inside), len(inside)])
+    title = Note("mllm-judge.drawings.title.by-length")
+    hint = {"kind": "curves", "x": "length in words", "value": "mean mark", "label": "judge"}
+    columns = table_columns("judge", "length in words", "mean mark", "n")
+    return Table("scores by length", title, columns, rows, (), {}, hint)
+
+
+def _people_label(judge: str) -> str:
+    return Note("mllm-judge.drawings.people-beside", judge=judge)
+
+
+def score_gap_table(comparison: PeopleComparison) -> Table:
+    """Return each judge's mean score minus people's, per contestant (Figures 19 and 20)."""
+    rows: list[list[Cell]] = []
+    for judge in comparison.judges:
+        gaps: dict[str, list[tuple[float, str]]] = defaultdict(list)
+        for pairing in comparison.pairings(judge, "scores"):
+            gaps[pairing.verdict.contestants[0]].append(
+                (pairing.marks[0] - pairing.other_marks[0], pairing.verdict.item)
+            )
+        for contestant, contestant_gaps in sorted(gaps.items()):
+            _, items = np.unique([item for _, item in contestant_gaps], return_inverse=True)
+            rows.append(
+                [
+                    judge,
+                    contestant,
+                    estimate_cells.difference_estimate(np.array([gap for gap, _ in contestant_gaps]), items),
+                ]
+            )
+    title = Note("mllm-judge.drawings.title.favours")
+    hint = {"kind": "heat", "row": "judge", "column": "contestant", "value": "difference"}
+    return Table("favours", title, table_columns("judge", "contestant", "difference"), rows, (), {}, hint)

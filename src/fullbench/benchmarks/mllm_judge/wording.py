@@ -3,26 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 from importlib import resources
 from typing import Any
 
 from fullbench.core.model import Model
-from fullbench.judges.prompt_templates import Template
+from fullbench.judges.prompt_templates import load_template
 from fullbench.judges.prompted import SLOTS, PromptedJudge
-from fullbench.judges.texts_for_experiments import describe_pictures, lengthen_answers
 
-__all__ = [
-    "CRITERIA",
-    "LEVELS",
-    "TRIALS",
-    "build_judge",
-    "contestants_wording",
-    "describe_pictures",
-    "judge_options",
-    "lengthen_answers",
-    "load_judge_template",
-]
 TRIALS = 6
 """Trials per case in the paper's consistency study."""
 LEVELS = (
@@ -44,25 +31,15 @@ CRITERIA = {
 }
 
 
-def _read_prompt(name: str) -> str:
-    file = resources.files("fullbench.benchmarks.mllm_judge") / "prompts" / f"{name}.txt"
-    return file.read_text(encoding="utf-8")
-
-
-@cache
-def load_judge_template(name: str = "judge") -> Template:
-    """Load one of the prompt templates of the benchmark."""
-    return Template.parse(_read_prompt(name), SLOTS, path=f"{name}.txt")
-
-
 def contestants_wording() -> str:
     """Return the prompt for contestants; the paper puts such a prompt around each instruction."""
-    return _read_prompt("answer")
+    file = resources.files("fullbench.benchmarks.mllm_judge") / "prompts" / "answer.txt"
+    return file.read_text(encoding="utf-8")
 
 
 def judge_options() -> Mapping[str, Any]:
     """Return the template and the meaning of scores as options of `PromptedJudge`."""
-    return {"template": load_judge_template(), "criteria": CRITERIA}
+    return {"template": load_template("fullbench.benchmarks.mllm_judge", "judge", SLOTS), "criteria": CRITERIA}
 
 
 def build_judge(model: Model, **overrides: Any) -> PromptedJudge:

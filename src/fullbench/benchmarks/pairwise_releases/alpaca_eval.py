@@ -15,7 +15,6 @@ from fullbench.core.reproduction import Reproduced, Reproduction
 from fullbench.core.table import Cell, Table
 from fullbench.files.release_rows import released_rows
 
-NAME = "alpaca_eval"
 DRAW = 1.5
 
 

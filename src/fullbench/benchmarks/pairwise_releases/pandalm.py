@@ -7,13 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
+from typing import get_args
 
 from fullbench.benchmarks.pairwise_releases.published_numbers import printed_numbers
 from fullbench.core.estimate import Estimate
 from fullbench.core.reproduction import Reproduced, Reproduction
 from fullbench.files.release_rows import released_rows
 from fullbench.stats.agreement.many_raters import fleiss_kappa
-from fullbench.stats.agreement.two_raters import accuracy, cohen_kappa, macro_f1, macro_precision, macro_recall
+from fullbench.stats.agreement.two_raters import accuracy, cohen_kappa, macro_score
+from fullbench.stats.intervals.weighted_statistics import ClassScore
 
 NAME = "pandalm"
 SOURCE = "README of the PandaLM repository"
@@ -83,8 +85,9 @@ def judge_cells(votes: Votes) -> Iterator[Reproduced]:
         )
         kappa = cohen_kappa(labels, truth)
         yield Reproduced(f"{judge}/accuracy", hits.value, n, "", hits)
-        for metric, compute_metric in (("precision", macro_precision), ("recall", macro_recall), ("f1", macro_f1)):
-            yield Reproduced(f"{judge}/macro_{metric}", _mean_over_labels(compute_metric(labels, truth), labels), n)
+        for metric in get_args(ClassScore):
+            macro = macro_score(metric, labels, truth)
+            yield Reproduced(f"{judge}/macro_{metric}", _mean_over_labels(macro, labels), n)
         yield Reproduced(f"{judge}/accuracy_no_tie", untied_accuracy.value, untied_accuracy.n, "", untied_accuracy)
         yield Reproduced(f"{judge}/unparsed", sum(label == GARBAGE for label in labels), n)
         yield Reproduced(f"{judge}/cohen_kappa_vs_majority", kappa.value, kappa.n, "", kappa)

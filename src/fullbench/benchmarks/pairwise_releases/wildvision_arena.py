@@ -16,7 +16,6 @@ from fullbench.files.release_rows import release_file, released_rows
 from fullbench.stats.agreement.two_raters import pearson_correlation
 from fullbench.stats.ratings.bradley_terry import Ratings, bradley_terry_from_wins
 
-NAME = "wildvision_arena"
 PARTS = ("anony", "full")
 SOURCE = "Elo result file of the WildVision-Arena repository"
 

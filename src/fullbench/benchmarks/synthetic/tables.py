@@ -6,36 +6,26 @@ They use its verdicts, its items (for tasks) and its responses (for lengths).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from fullbench.analysis import estimate_cells
 from fullbench.analysis.boards.leaderboard import Settings, build_boards
-from fullbench.benchmarks.synthetic.planted_bias_recovery import (
-    PAIRS,
-    RANKINGS,
-    SCORES,
-    TRUTH,
-    BiasFinding,
-    Key,
-    bias_findings,
-    compute_or_none,
-    interval_coverage,
-    single_scores,
-    swapped_pair_margins,
-    true_marks,
-)
 from fullbench.core.column_labels import data_column, table_columns
 from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note
 from fullbench.core.record import Record
 from fullbench.core.table import Cell, Table
-from fullbench.core.verdict import FAULTS, Verdict
+from fullbench.core.text import length_of
+from fullbench.core.verdict import FAULTS
+from fullbench.errors import Undefined
 from fullbench.stats.agreement.two_raters import pearson_correlation
-from fullbench.stats.bias.bias_estimators import clustered_mean, swap_flips
-from fullbench.synthetic.biased_judge import SimulatedJudge
+from fullbench.stats.bias.bias_estimators import clustered_mean, latent_marks, position_bias, swap_flips
+from fullbench.stats.intervals.share_intervals import wilson_interval
+from fullbench.synthetic.biased_judge import USUAL_LENGTH, SimulatedJudge
 from fullbench.synthetic.planted_judges import FAVOURITE, build_simulated_judges
 
 Rows = Iterable[tuple[float, str]]
@@ -114,7 +104,7 @@ def _task_table(record: Record) -> Table:
     score_record = record.where(ballot=SCORES, fault=None, judge=TRUTH)
     tasks = {
         task: _means_by_contestant(single_scores(task_record), SCALE)
-        for task, task_record in score_record.by(_make_task_getter(record)).items()
+        for task, task_record in score_record.by(lambda verdict: record.tag(verdict, "task")).items()
         if task
     }
     ranked_names = _rank_contestants(score_record.contestants, _means_by_contestant(single_scores(score_record), SCALE))
@@ -126,10 +116,6 @@ def _task_table(record: Record) -> Table:
         [Note("court.tables.scores-of-1-to-5-2")],
         {"judge": TRUTH, "ballot": SCORES},
     )
-
-
-def _make_task_getter(record: Record) -> Callable[[Verdict], object]:
-    return lambda verdict: record.tag(verdict, "task")
 
 
 def _agreement_table(record: Record, seed: int) -> Table:
@@ -270,3 +256,110 @@ def _mean_or_none(rows: Rows, within: tuple[float, float]) -> Estimate | None:
 
 def _cell_value(cell: Cell, otherwise: float = math.inf) -> float:
     return cell.value if isinstance(cell, Estimate) else otherwise
+
+
+TRUTH = "truth"
+SCORES, PAIRS, RANKINGS = "score:1-5", "choice+tie", "ranking"
+Key = tuple[str, str, int]
+"""Item, contestant and sample number."""
+T = TypeVar("T")
+
+
+class BiasFinding(NamedTuple):
+    """A planted number, its estimate and unit; `neutral` is the value without bias, or None if there is none."""
+
+    judge: SimulatedJudge
+    bias_name: str
+    planted_value: float
+    estimate: Estimate | None
+    unit: str
+    neutral: float | None
+
+
+def bias_findings(judge_record: Record, judge: SimulatedJudge, record: Record) -> Iterator[BiasFinding]:
+    """Yield each number planted in a judge with its estimate from the verdicts."""
+    if not len(judge_record):
+        return
+    biases = judge.biases
+    effects = _estimate_effects(judge_record, true_marks(record))
+    yield BiasFinding(judge, "sight", judge.sight, effects.get("sight"), "marks per mark of the truth", 1.0)
+    yield BiasFinding(judge, "noise", judge.noise, effects.get("noise"), "marks", None)
+    yield BiasFinding(judge, "leniency", biases.leniency, effects.get("leniency"), "marks", 0.0)
+    yield BiasFinding(judge, "length", biases.length, effects.get("length"), "marks per doubling", 0.0)
+    yield BiasFinding(judge, "ego", biases.ego, effects.get("ego"), "marks", 0.0)
+    forward, backward, items = swapped_pair_margins(judge_record)
+    position_estimate = compute_or_none(lambda: position_bias(forward, backward, items))
+    yield BiasFinding(judge, "position", biases.position, position_estimate, "share ruled by place", 0.0)
+    unusable_count = sum(verdict.fault is not None for verdict in judge_record)
+    if biases.unusable_share:
+        yield BiasFinding(
+            judge,
+            "faults",
+            biases.unusable_share,
+            wilson_interval(unusable_count, len(judge_record)),
+            "share of verdicts",
+            0.0,
+        )
+
+
+def _estimate_effects(judge_record: Record, true: dict[Key, float]) -> dict[str, Estimate]:
+    texts = {key: response.text for key, response in judge_record.responses.items()}
+    rows = [(key, mark) for key, mark in single_scores(judge_record) if key in true and key in texts]
+    if not rows:
+        return {}
+    # Same centring as in the formula of `SimulatedJudge`, so that estimates and planted numbers are comparable.
+    regressors = {
+        "sight": [true[key] - 3 for key, _ in rows],
+        "leniency": [1.0] * len(rows),
+        "length": [math.log2(length_of(texts[key]) / USUAL_LENGTH) for key, _ in rows],
+        "ego": [float(key[1] == FAVOURITE) for key, _ in rows],
+    }
+    items = [key[0] for key, _ in rows]
+    return (
+        compute_or_none(lambda: latent_marks([mark - 3 for _, mark in rows], regressors, items, low=-2, high=2)) or {}
+    )
+
+
+def swapped_pair_margins(judge_record: Record) -> tuple[list[float], list[float], list[str]]:
+    """Return the margins of all pairs judged in both orders (see `position_bias`), and their items."""
+    margins: dict[tuple[str, int, tuple[str, ...]], float] = {}
+    for verdict in judge_record.where(ballot=PAIRS, fault=None):
+        if verdict.marks is not None:
+            margins[verdict.item, verdict.trial, verdict.contestants] = verdict.marks[0] - verdict.marks[1]
+    paired_margins = [
+        (margin, margins[item, trial, names[::-1]], item)
+        for (item, trial, names), margin in margins.items()
+        if names < names[::-1] and (item, trial, names[::-1]) in margins
+    ]
+    return (
+        [forward for forward, _, _ in paired_margins],
+        [backward for _, backward, _ in paired_margins],
+        [item for _, _, item in paired_margins],
+    )
+
+
+def true_marks(record: Record) -> dict[Key, float]:
+    """Return the truth's mark of 1 to 5 for each item and contestant."""
+    return dict(single_scores(record.where(judge=TRUTH)))
+
+
+def single_scores(record: Record) -> Iterator[tuple[Key, float]]:
+    """Yield the scores of single responses."""
+    for verdict in record.where(ballot=SCORES, fault=None):
+        if verdict.marks is not None:
+            yield (verdict.item, *verdict.shown_responses[0]), verdict.marks[0]
+
+
+def compute_or_none(compute: Callable[[], T]) -> T | None:
+    """Return a statistic, or None if it is undefined for these rows."""
+    try:
+        return compute()
+    except Undefined:
+        return None
+
+
+def interval_coverage(finding: BiasFinding) -> str | None:
+    """Return "yes" if the interval contains the planted number, "no" if not, None if there is no interval."""
+    if finding.estimate is None or finding.estimate.why:
+        return None
+    return "yes" if finding.estimate.low <= finding.planted_value <= finding.estimate.high else "no"

@@ -22,7 +22,6 @@ EXISTING_MULTI = (
     "imagecode", "irfl_idiom", "irfl_metaphor", "nlvr2", "pickapick", "rcc", "spot_the_diff", "vasr", "winogavil",
     "winoground",
 )  # fmt: skip
-FAMILIES = 70
 
 
 def family_origin(family: str) -> str:

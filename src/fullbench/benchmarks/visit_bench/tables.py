@@ -1,26 +1,31 @@
-"""Tables of VisIT-Bench: leaderboards, families, agreement with people, reference labels, costs."""
+"""Tables of VisIT-Bench: leaderboards, families, agreement with people, instruction contents, costs."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
-from dataclasses import replace
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from fullbench.analysis import all_tables
 from fullbench.analysis.boards.leaderboard import Settings, build_boards
 from fullbench.analysis.boards.leaderboard_details import standing_tables
-from fullbench.analysis.boards.matches_from_verdicts import Rule
+from fullbench.analysis.boards.matches_from_verdicts import Rule, build_matches
 from fullbench.analysis.people import reference_checks
 from fullbench.analysis.scope_text import scope_suffix, title_with_scope
-from fullbench.benchmarks.visit_bench import agreement_with_votes, instruction_content_tables
 from fullbench.benchmarks.visit_bench.items_from_release import REFERENCE, is_judged
 from fullbench.core.column_labels import table_columns
-from fullbench.core.note import Note
+from fullbench.core.estimate import Estimate
+from fullbench.core.item import Item
+from fullbench.core.note import Note, error_sentence
 from fullbench.core.record import Record
 from fullbench.core.rubric import is_check, is_review
 from fullbench.core.table import Cell, Table
-from fullbench.core.verdict import PEOPLE
+from fullbench.core.verdict import PEOPLE, Verdict
+from fullbench.errors import Undefined
+from fullbench.stats.agreement.two_raters import spearman_correlation
 from fullbench.stats.intervals.share_intervals import wilson_interval
+from fullbench.stats.ratings.bradley_terry import bradley_terry
 
 FAMILY = "family"
 RULE: Rule = "both-agree"
@@ -52,15 +57,15 @@ def tables(record: Record) -> list[Table]:
             benchmark_tables += [
                 replace(table, name=f"{table.name}{behind}", title=title_with_scope(table.title, behind))
                 for table in (
-                    agreement_with_votes.agreement_table(part),
-                    agreement_with_votes.rating_correlation_table(part),
+                    agreement_table(part),
+                    rating_correlation_table(part),
                 )
             ]
     benchmark_tables += [
         reference_checks.reference_table(full_record),
         label_count_table(full_record),
         label_share_table(full_record),
-        *instruction_content_tables.content_tables(full_record.items.values()),
+        *content_tables(full_record.items.values()),
     ]
     benchmark_tables += [all_tables.fault_table(record, together=True), all_tables.cost_table(record)]
     return [table for table in benchmark_tables if table.rows]
@@ -114,3 +119,274 @@ def label_share_table(record: Record) -> Table:
     title = Note("visit-bench.tables.title.verified")
     hint = {"kind": "bars", "label": "images", "value": "share", "group": "people said"}
     return Table("verified", title, table_columns("images", "people said", "share"), rows, notes, {}, hint)
+
+
+Pair = tuple[str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Majority:
+    """People's majority on a pair: `first_won` is about the contestant whose name sorts first."""
+
+    first_won: bool
+    votes: int
+    total_votes: int
+
+    @property
+    def level(self) -> str:
+        return f"{self.votes}/{self.total_votes}"
+
+
+def people_majorities(record: Record, people: str = PEOPLE) -> dict[Pair, Majority]:
+    """Return people's majority on every pair in which one side has more votes; ties count for neither."""
+    votes: dict[Pair, Counter[int]] = defaultdict(Counter)
+    for verdict in record.where(judge=people, fault=None):
+        if len(verdict.contestants) == 2:
+            votes[_sorted_pair(verdict)][_vote_direction(verdict)] += 1
+    majorities_by_pair = {}
+    for pair, counts in votes.items():
+        if counts[1] != counts[-1]:
+            majorities_by_pair[pair] = Majority(counts[1] > counts[-1], max(counts[1], counts[-1]), counts.total())
+    return majorities_by_pair
+
+
+def _sorted_pair(verdict: Verdict) -> Pair:
+    first, second = sorted(verdict.contestants)
+    return verdict.item, first, second
+
+
+def _vote_direction(verdict: Verdict) -> int:
+    marks = dict(zip(verdict.contestants, verdict.marks or (), strict=True))
+    _, first, second = _sorted_pair(verdict)
+    return (marks[first] > marks[second]) - (marks[first] < marks[second])
+
+
+def hits_by_pair(record: Record, judge: str, truth: Mapping[Pair, Majority]) -> dict[Pair, float]:
+    """Return 1 per pair if the judge names people's winner, 0 if the other, 1/2 if neither.
+
+    A half is the exact expectation of a coin toss. Several verdicts on a pair (both orders) are averaged.
+    """
+    scores: dict[Pair, list[float]] = defaultdict(list)
+    for verdict in record.where(judge=judge):
+        if len(verdict.contestants) == 2 and _sorted_pair(verdict) in truth:
+            vote = 0 if verdict.marks is None else _vote_direction(verdict)
+            right = 1 if truth[_sorted_pair(verdict)].first_won else -1
+            scores[_sorted_pair(verdict)].append((1 + vote * right) / 2)
+    return {pair: sum(pair_scores) / len(pair_scores) for pair, pair_scores in scores.items()}
+
+
+def agreement_table(record: Record, people: str = PEOPLE) -> Table:
+    """Return the accuracy in naming people's winner by level of consensus, with chance and one person as ceiling."""
+    truth = people_majorities(record, people)
+    levels = sorted({majority.level for majority in truth.values()}, reverse=True)
+    rows: list[list[Cell]] = []
+    for judge in record.judges:
+        if judge == people:
+            continue
+        judge_hits = hits_by_pair(record, judge, truth)
+        for level in (*levels, "all"):
+            level_hits = [hit for pair, hit in judge_hits.items() if level in {"all", truth[pair].level}]
+            if level_hits:
+                rows.append([judge, level, wilson_interval(sum(level_hits), len(level_hits))])
+    for level in (*levels, "all"):
+        level_majorities = [majority for majority in truth.values() if level in {"all", majority.level}]
+        if level_majorities:
+            rows.append(["(chance)", level, 0.5])
+            rows.append(
+                [
+                    "(one person)",
+                    level,
+                    sum(majority.votes / majority.total_votes for majority in level_majorities) / len(level_majorities),
+                ]
+            )
+    notes = [Note("visit-bench.people.where-a-judge-names-neither"), Note("visit-bench.people.one-person-how-often-a")]
+    hint = {"kind": "bars", "label": "judge", "value": "accuracy", "group": "people who agree"}
+    columns = table_columns("judge", "people who agree", "accuracy")
+    return Table(
+        "people",
+        Note("visit-bench.people.title.judges-beside-the-majority-of"),
+        columns,
+        rows,
+        notes,
+        {"people": people},
+        hint,
+    )
+
+
+def rating_correlation_table(record: Record, people: str = PEOPLE) -> Table:
+    """Return Spearman's correlation of ratings from a judge's verdicts with ratings from people's votes."""
+    people_ratings = _ratings_by_name(record, people)
+    rows: list[list[Cell]] = []
+    notes: list[str] = []
+    for judge in record.judges:
+        if judge == people:
+            continue
+        judge_ratings = _ratings_by_name(record, judge)
+        shared_names = sorted(set(judge_ratings) & set(people_ratings))
+        try:
+            rho: Estimate | None = spearman_correlation(
+                [judge_ratings[name] for name in shared_names], [people_ratings[name] for name in shared_names]
+            )
+        except Undefined as reason:
+            rho = None
+            notes.append(Note("visit-bench.people.text", judge=judge, reason=error_sentence(reason)))
+        rows.append([judge, rho, len(shared_names)])
+    return Table(
+        "systems",
+        Note("visit-bench.people.title.ratings-beside-people-s"),
+        table_columns("judge", "Spearman", "contestants"),
+        rows,
+        notes,
+    )
+
+
+def _ratings_by_name(record: Record, judge: str) -> dict[str, float]:
+    matches = build_matches(record, judge, "each")
+    if not len(matches):
+        return {}
+    rows = matches.rows
+    try:
+        ratings = bradley_terry(
+            rows.first, rows.second, rows.outcome, contestants=len(matches.names), interval="sandwich"
+        )
+    except Undefined:
+        return {}
+    rating_pairs: Sequence[tuple[str, Estimate | None]] = list(zip(matches.names, ratings.estimates, strict=True))
+    return {name: rating.value for name, rating in rating_pairs if rating is not None}
+
+
+OBJECTS = "objects"
+"""Tag with the objects that a detector found in an item's pictures, separated by commas; names may repeat."""
+VERBS = 20
+NOUNS = 4
+
+
+def _word_set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+_REQUESTS = _word_set(
+    "add analyse analyze answer arrange ask assess build calculate caption categorise categorize change check "
+    "choose classify come compare complete compose compute connect consider convert count create critique decide "
+    "define demonstrate depict describe design detail determine develop devise differentiate discuss draft draw "
+    "elaborate estimate evaluate examine explain express fill find fix formulate generate give guess help "
+    "highlight identify illustrate imagine indicate infer interpret invent judge justify label list locate make "
+    "match mention name narrate offer order organise organize outline plan point predict prepare pretend produce "
+    "propose provide rank rate read recognise recognize recommend recount rephrase reply report respond rewrite "
+    "say select share show simulate solve sort specify speculate spot state suggest summarise summarize teach "
+    "tell think transcribe translate use verify visualise visualize write"
+)
+"""Verbs that begin a request; a list, because we ship no parser of English."""
+_BEFORE_NOUN = _word_set(
+    "a all an any both each every few five four her his in into its many me more most my one our out several "
+    "short simple some the their them these this those three to two up us what whether which your"
+)
+_AFTER_NOUN = _word_set(
+    "about after and are as at based because before between but by during for from given had has have how if in "
+    "inside into is it like of on or so than that then there through to under using was were what when where "
+    "which who why with within would you"
+)
+_OPENERS = _word_set("also can could finally first just kindly next now please then will would you")
+_MAX_WORDS_BETWEEN = 3
+
+
+def content_tables(items: Iterable[Item]) -> list[Table]:
+    """Return both tables, without empty ones."""
+    item_list = list(items)
+    return [table for table in (request_table(item_list), object_table(item_list)) if table.rows]
+
+
+def request_table(items: Iterable[Item]) -> Table:
+    """Return the most common request verbs, each with its most common nouns.
+
+    A sentence that begins with a listed verb, after polite openers, is a request for the noun that follows.
+    """
+    nouns_by_verb: dict[str, Counter[str]] = defaultdict(Counter)
+    unmatched_count = 0
+    for item in items:
+        verb_noun_pairs = [
+            pair
+            for sentence in re.split(r"[.!?;:\n]+", item.turns[-1].text)
+            if sentence.strip() and (pair := verb_and_noun(sentence))
+        ]
+        unmatched_count += not verb_noun_pairs
+        for verb, noun in verb_noun_pairs:
+            nouns_by_verb[verb][noun] += 1
+    totals = {verb: nouns.total() for verb, nouns in nouns_by_verb.items()}
+    common = sorted(totals, key=lambda verb: (-totals[verb], verb))
+    rows: list[list[Cell]] = [
+        [f"{verb} {noun}", count, verb, totals[verb]]
+        for verb in common[:VERBS]
+        for noun, count in sorted(nouns_by_verb[verb].items(), key=lambda entry: (-entry[1], entry[0]))[:NOUNS]
+        if noun
+    ]
+    notes = [
+        Note(
+            "visit-bench.contents.requests",
+            n=len(totals),
+            verbs=min(len(totals), VERBS),
+            nouns=NOUNS,
+            others=unmatched_count,
+            known=len(_REQUESTS),
+        )
+    ]
+    title = Note("visit-bench.contents.title.requests")
+    hint = {"kind": "bars", "label": "verb and noun", "value": "requests"}
+    return Table(
+        "requests",
+        title,
+        table_columns("verb and noun", "requests", "verb", "requests with the verb"),
+        rows,
+        notes,
+        {},
+        hint,
+    )
+
+
+def verb_and_noun(sentence: str) -> tuple[str, str] | None:
+    """Return a request's first verb and its noun; the noun is empty if none follows soon.
+
+    >>> verb_and_noun("Could you please write a short poem about this sky?")
+    ('write', 'poem')
+    >>> verb_and_noun("Explain how this works"), verb_and_noun("What is this?")
+    (('explain', ''), None)
+    >>> verb_and_noun("Answer the question based on the image")
+    ('answer', 'question')
+    """
+    words = re.findall(r"[a-z']+", sentence.lower())
+    while words and words[0] in _OPENERS:
+        words = words[1:]
+    if not words or words[0] not in _REQUESTS:
+        return None
+    remaining_words = words[1:]
+    while (
+        remaining_words
+        and remaining_words[0] in _BEFORE_NOUN
+        and remaining_words[0] not in {"what", "which", "whether"}
+    ):
+        remaining_words = remaining_words[1:]
+    phrase: list[str] = []
+    for word in remaining_words[: _MAX_WORDS_BETWEEN + 1]:
+        if word in _AFTER_NOUN or (phrase and word.endswith(("ing", "ed"))):
+            break
+        phrase.append(word)
+    return words[0], phrase[-1] if phrase else ""
+
+
+def object_table(items: Iterable[Item]) -> Table:
+    """Count the objects in the pictures, by the tag with a detector's findings."""
+    object_lists = [item.tags[OBJECTS] for item in items if item.tags.get(OBJECTS)]
+    object_counts: Counter[str] = Counter()
+    shown_in: Counter[str] = Counter()
+    for names in object_lists:
+        item_counts = Counter(name.strip() for name in names.split(",") if name.strip())
+        object_counts += item_counts
+        shown_in.update(item_counts.keys())
+    rows: list[list[Cell]] = [
+        [name, count, shown_in[name]]
+        for name, count in sorted(object_counts.items(), key=lambda entry: (-entry[1], entry[0]))
+    ]
+    notes = [Note("visit-bench.contents.objects", n=len(object_lists), tag=OBJECTS)]
+    title = Note("visit-bench.contents.title.objects")
+    hint = {"kind": "bars", "label": "object", "value": "times found"}
+    return Table("objects", title, table_columns("object", "times found", "items"), rows, notes, {}, hint)

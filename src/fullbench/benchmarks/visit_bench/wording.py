@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cache
-from importlib import resources
 from typing import Any
 
 from fullbench.core.column_labels import table_columns
@@ -14,28 +12,11 @@ from fullbench.core.model import Model
 from fullbench.core.note import Note
 from fullbench.core.table import Cell, Table
 from fullbench.errors import InputError
-from fullbench.judges.prompt_templates import Template
+from fullbench.judges.prompt_templates import load_template
 from fullbench.judges.prompted import SLOTS, PromptedJudge
-from fullbench.judges.texts_for_experiments import compose_references
 from fullbench.stats.intervals.share_intervals import wilson_interval
 
 MANNERS = ("seeing", "ref-free", "ref-backed")
-__all__ = [
-    "MANNERS",
-    "build_judge",
-    "caption_ablation_table",
-    "compose_references",
-    "judge_options",
-    "load_judge_template",
-    "with_reference_label",
-]
-
-
-@cache
-def load_judge_template(name: str = "judge") -> Template:
-    """Load one of the prompt templates of the benchmark."""
-    file = resources.files("fullbench.benchmarks.visit_bench") / "prompts" / f"{name}.txt"
-    return Template.parse(file.read_text(encoding="utf-8"), SLOTS, path=f"{name}.txt")
 
 
 def judge_options(manner: str = "") -> Mapping[str, Any]:
@@ -46,9 +27,10 @@ def judge_options(manner: str = "") -> Mapping[str, Any]:
     """
     if manner and manner not in MANNERS:
         raise InputError(f"unknown manner {manner!r}; known: {', '.join(MANNERS)}")
+    template = load_template("fullbench.benchmarks.visit_bench", "judge", SLOTS)
     if manner in {"", "seeing"}:
-        return {"template": load_judge_template()}
-    return {"template": load_judge_template(), "sight": "described", "reference": manner == "ref-backed", "resample": 0}
+        return {"template": template}
+    return {"template": template, "sight": "described", "reference": manner == "ref-backed", "resample": 0}
 
 
 def build_judge(model: Model, manner: str = "", **overrides: Any) -> PromptedJudge:

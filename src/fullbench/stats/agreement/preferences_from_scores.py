@@ -88,23 +88,6 @@ def preference_accuracy(
     return share_estimate((results[keep] == 1.0).astype(float), cluster=label)
 
 
-def threshold_curve(
-    better: Numbers, worse: Numbers, margins: Sequence[float], *, ties: Ties = "wrong"
-) -> list[Estimate | None]:
-    """Return the accuracy at each margin, or None if every pair ties and ties are left out.
-
-    >>> [found.value if found else None for found in threshold_curve([3, 1], [1, 2], [0, 1.5, 5], ties="left out")]
-    [0.5, 1.0, None]
-    """
-    curve: list[Estimate | None] = []
-    for margin in margins:
-        try:
-            curve.append(preference_accuracy(better, worse, margin=margin, ties=ties))
-        except Undefined:
-            curve.append(None)
-    return curve
-
-
 def decisive_mask(verdicts: Sequence[str | None], labels: Sequence[str] = ("0", "1")) -> Bools:
     """Return a mask of the verdicts that choose one of the two: no tie and no missing verdict.
 

@@ -15,11 +15,12 @@ import numpy as np
 from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note
 from fullbench.errors import Undefined
-from fullbench.stats.array_checks import Bools, Floats, Numbers, finite_column, finite_columns
+from fullbench.stats.array_checks import Floats, Numbers, finite_column, finite_columns
 from fullbench.stats.intervals import weighted_statistics
-from fullbench.stats.intervals.bootstrap import Labels, Method, Statistic, bootstrap
+from fullbench.stats.intervals.bootstrap import Labels, Statistic, bootstrap
 from fullbench.stats.intervals.cluster_intervals import Scale
 from fullbench.stats.intervals.share_intervals import share_estimate
+from fullbench.stats.intervals.weighted_statistics import ClassScore
 
 SIGNED_SCALE: Scale = (-1.0, 1.0)
 SHARE_SCALE: Scale = (0.0, 1.0)
@@ -32,7 +33,6 @@ class Options(TypedDict, total=False):
     resamples: int
     level: float
     seed: int
-    method: Method
 
 
 def _correlation_with_p(statistic: Statistic, test: str, x: Numbers, y: Numbers, options: Options) -> Estimate:
@@ -111,56 +111,21 @@ def accuracy(predictions: Numbers, truth: Numbers, **options: Unpack[Options]) -
     0.750 [0.301, 0.954] n=4
     """
     labels, true_labels = finite_columns(predictions, truth)
-    if options.get("method", "auto") != "auto":
-        return bootstrap(weighted_statistics.share_equal, labels, true_labels, within=SHARE_SCALE, **options)
     return share_estimate(labels == true_labels, cluster=options.get("cluster"), level=options.get("level", 0.95))
 
 
-def macro_precision(
-    predictions: Numbers, truth: Numbers, *, by_size: bool = False, **options: Unpack[Options]
+def macro_score(
+    name: ClassScore, predictions: Numbers, truth: Numbers, *, by_size: bool = False, **options: Unpack[Options]
 ) -> Estimate:
-    """Return macro precision: each occurring class counts once, or by its true size; a class never predicted is 0.
+    """Return macro precision, recall or F1: each occurring class counts once, or by its true size.
 
-    >>> macro_precision([0, 1, 1] * 4, [0, 0, 1] * 4).value
-    0.75
+    A class never predicted has a precision of 0. Recall by size equals the accuracy.
+
+    >>> [round(macro_score(name, [0, 1, 1] * 4, [0, 0, 1] * 4).value, 3) for name in ("precision", "recall", "f1")]
+    [0.75, 0.75, 0.667]
     """
-    return bootstrap(
-        weighted_statistics.precision_statistic(by_size), predictions, truth, within=SHARE_SCALE, **options
-    )
-
-
-def macro_recall(
-    predictions: Numbers, truth: Numbers, *, by_size: bool = False, **options: Unpack[Options]
-) -> Estimate:
-    """Return macro recall; with `by_size` it equals the accuracy.
-
-    >>> macro_recall([0, 1, 1] * 4, [0, 0, 1] * 4).value
-    0.75
-    """
-    return bootstrap(weighted_statistics.recall_statistic(by_size), predictions, truth, within=SHARE_SCALE, **options)
-
-
-def macro_f1(predictions: Numbers, truth: Numbers, *, by_size: bool = False, **options: Unpack[Options]) -> Estimate:
-    """Return macro F1: the mean of the classes' F1, or their mean by true size.
-
-    >>> round(macro_f1([0, 1, 1] * 4, [0, 0, 1] * 4).value, 3)
-    0.667
-    """
-    return bootstrap(weighted_statistics.f1_statistic(by_size), predictions, truth, within=SHARE_SCALE, **options)
-
-
-def without_ties(*outcomes: Numbers, tie: float = 0.5) -> Bools:
-    """Return a mask of the rows on which none of these columns ties.
-
-    Papers mean two things by "without ties". `without_ties(human, judge)` drops a row if people or *this* judge tie,
-    so each judge has its own n. `without_ties(human, *all_judges)` drops it if *any* judge of the table ties, so all
-    judges are compared on the same rows.
-
-    >>> without_ties([1, 0.5, 0], [1, 1, 0.5]).tolist()
-    [True, False, False]
-    """
-    keep: Bools = np.logical_and.reduce([array != tie for array in finite_columns(*outcomes)])
-    return keep
+    statistic = weighted_statistics.class_statistic(name, by_size=by_size)
+    return bootstrap(statistic, predictions, truth, within=SHARE_SCALE, **options)
 
 
 def band_indices(marks: Numbers, limits: Sequence[tuple[float, float]]) -> Floats:

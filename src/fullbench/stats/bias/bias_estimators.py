@@ -53,9 +53,7 @@ def clustered_mean(
     return cluster_mean(totals, sizes, within=within, level=level)
 
 
-def position_bias(
-    forward_gaps: ArrayLike, swapped_gaps: ArrayLike, clusters: Sequence[Hashable], *, level: float = 0.95
-) -> Estimate:
+def position_bias(forward_gaps: ArrayLike, swapped_gaps: ArrayLike, clusters: Sequence[Hashable]) -> Estimate:
     """Return the bias towards the response shown first, from pairs judged in both orders.
 
     `forward_gaps` and `swapped_gaps` have, for each pair, the mark of the response shown first minus that of the
@@ -66,21 +64,17 @@ def position_bias(
     >>> position_bias([1, 1, 1, 0], [1, -1, 1, 0], range(4)).value
     0.5
     """
-    return clustered_mean(
-        (_as_vector(forward_gaps) + _as_vector(swapped_gaps)) / 2, clusters, within=(-1.0, 1.0), level=level
-    )
+    return clustered_mean((_as_vector(forward_gaps) + _as_vector(swapped_gaps)) / 2, clusters, within=(-1.0, 1.0))
 
 
-def swap_flips(
-    forward_gaps: ArrayLike, swapped_gaps: ArrayLike, clusters: Sequence[Hashable], *, level: float = 0.95
-) -> Estimate:
+def swap_flips(forward_gaps: ArrayLike, swapped_gaps: ArrayLike, clusters: Sequence[Hashable]) -> Estimate:
     """Return the share of pairs whose verdict changed when the two responses were swapped (gaps as in `position_bias`).
 
     >>> swap_flips([1, 1, -1, 0], [-1, 1, 1, 0], range(4)).value
     0.25
     """
     flips = (_as_vector(forward_gaps) != -_as_vector(swapped_gaps)).astype(np.float64)
-    return clustered_mean(flips, clusters, within=(0.0, 1.0), level=level)
+    return clustered_mean(flips, clusters, within=(0.0, 1.0))
 
 
 def latent_marks(

@@ -9,7 +9,7 @@ resample. Rows of the same cluster (an item) are drawn together. The jackknife i
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -20,10 +20,17 @@ from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note
 from fullbench.errors import Undefined
 from fullbench.stats.array_checks import Bools, Floats, Ints, Numbers, finite_columns, label_codes
-from fullbench.stats.intervals.cluster_intervals import Scale, Spread, estimate_around, estimate_of_one_item, p_of_zero
+from fullbench.stats.intervals.cluster_intervals import (
+    METHOD,
+    Scale,
+    Spread,
+    estimate_around,
+    estimate_of_one_item,
+    p_of_zero,
+)
 
 Statistic = Callable[..., Floats]
-Method = Literal["auto", "percentile", "bca", "jackknife"]
+Method = Literal["auto", "percentile"]
 Labels = npt.ArrayLike
 
 # weights held at once, so that memory does not grow with the number of resamples
@@ -185,12 +192,11 @@ def estimate_interval(
 ) -> Estimate:
     """Estimate a statistic on a sample with its interval (Efron and Tibshirani 1993, ch. 11, 13, 14).
 
-    `percentile` uses quantiles of the resampled values. `bca` corrects them for bias and skewness with a jackknife
-    over clusters. `jackknife` leaves out one cluster after another and builds the interval as in
-    `stats.intervals.cluster_intervals`, on the scale `within` if given. `auto` uses the jackknife for fewer than `FEW`
-    clusters, else percentiles. With `zero`, the estimate has the p-value of "the true value is 0". Undefined resamples
-    are left out; if they are more than a tenth, `Undefined` is raised. With one cluster there is no interval, and the
-    estimate has the reason.
+    `percentile` uses quantiles of the resampled values. For fewer than `FEW` clusters, `auto` uses the jackknife
+    instead. It leaves out one cluster after another and builds the interval as in `stats.intervals.cluster_intervals`,
+    on the scale `within` if given. With `zero`, the estimate has the p-value of "the true value is 0". Undefined
+    resamples are left out; if they are more than a tenth, `Undefined` is raised. With one cluster there is no interval,
+    and the estimate has the reason.
 
     >>> from fullbench.stats.intervals.weighted_statistics import weighted_mean
     >>> print(estimate_interval(Sample.from_columns([0, 1] * 50), weighted_mean))
@@ -206,7 +212,7 @@ def estimate_interval(
     if sample.clusters < 2:
         single_estimate = estimate_of_one_item(value, sample.n, level=level)
         return replace(single_estimate, p=1.0) if zero else single_estimate
-    if method == "jackknife" or (method == "auto" and sample.clusters < FEW):
+    if method == "auto" and sample.clusters < FEW:
         spread = jackknife_spread(sample, statistic)
         estimate = estimate_around(value, sample.n, spread, within=within, level=level)
         return replace(estimate, p=p_of_zero(value, spread, within)) if zero else estimate
@@ -215,14 +221,11 @@ def estimate_interval(
     if len(defined_figures) < (1 - _MOST_UNDEFINED) * resamples:
         undefined_count = resamples - len(defined_figures)
         raise Undefined(Note("undefined.too-few-rows-for-an", lost=undefined_count, resamples=resamples))
-    tails = np.array([(1 - level) / 2, (1 + level) / 2])
-    if method == "bca":
-        tails = _bca_tails(sample, statistic, defined_figures, value, tails)
-    low, high = np.quantile(defined_figures, tails)
+    low, high = np.quantile(defined_figures, [(1 - level) / 2, (1 + level) / 2])
     if high - low <= 1e-12 * max(1.0, abs(value)):
         return estimate_around(value, sample.n, Spread.without_variance(sample.clusters), within=within, level=level)
     by = "" if sample.profile is None else f" over {sample.clusters} clusters"
-    name = f"{'bca' if method == 'bca' else 'percentile'} bootstrap{by}, {resamples} resamples"
+    name = f"percentile bootstrap{by}, {resamples} resamples"
     p = None
     if zero:
         spread = Spread(
@@ -240,36 +243,14 @@ def jackknife_spread(sample: Sample, statistic: Statistic) -> Spread:
     4
     """
     value = float(statistic(sample.counts[None, :], *sample.cells)[0])
-    left, times = _leave_one_out_figures(sample, statistic)
+    blocks = [(statistic(weights, *sample.cells), times) for weights, times in sample.without_each()]
+    left, times = (np.concatenate(part) for part in zip(*blocks, strict=True))
+    usable = ~np.isnan(left)
+    left, times = left[usable], times[usable]
     undefined_count = sample.clusters - round(float(times.sum()))
     if undefined_count > _MOST_UNDEFINED * sample.clusters:
         raise Undefined(Note("undefined.left-out", lost=undefined_count, clusters=sample.clusters))
     return Spread.from_moves(left - value, times)
-
-
-def _leave_one_out_figures(sample: Sample, statistic: Statistic) -> tuple[Floats, Floats]:
-    blocks = [(statistic(weights, *sample.cells), times) for weights, times in sample.without_each()]
-    left, times = (np.concatenate(part) for part in zip(*blocks, strict=True))
-    usable = ~np.isnan(left)
-    return left[usable], times[usable]
-
-
-def _bca_tails(sample: Sample, statistic: Statistic, defined_figures: Floats, value: float, tails: Floats) -> Floats:
-    from scipy.special import ndtr, ndtri
-
-    below = np.clip(
-        ((defined_figures < value).mean() + (defined_figures <= value).mean()) / 2,
-        0.5 / len(defined_figures),
-        1 - 0.5 / len(defined_figures),
-    )
-    bias = ndtri(below)
-    left, times = _leave_one_out_figures(sample, statistic)
-    gap = np.average(left, weights=times) - left
-    spread = float((times * gap**2).sum())
-    speed = 0.0 if spread == 0 else float((times * gap**3).sum()) / (6 * spread**1.5)
-    score = bias + ndtri(tails)
-    corrected_tails: Floats = ndtr(bias + score / (1 - speed * score))
-    return corrected_tails
 
 
 def bootstrap(
@@ -295,15 +276,7 @@ def bootstrap(
     )
 
 
-@dataclass(frozen=True)
-class Groups:
-    """Estimates of many groups, and the reason for each undefined one."""
-
-    estimates: Mapping[Any, Estimate]
-    undefined_reasons: Mapping[Any, str]
-
-
-def bootstrap_groups(
+def mean_of_groups(
     statistic: Statistic,
     group: Labels,
     *values: Numbers,
@@ -311,30 +284,50 @@ def bootstrap_groups(
     resamples: int = 1000,
     level: float = 0.95,
     seed: int = 0,
-    method: Method = "auto",
     within: Scale | None = None,
-) -> Groups:
-    """Estimate a statistic in every group; resamples depend on the seed and the index of the group.
+) -> Estimate:
+    """Return the unweighted mean of a statistic over groups, each resampled separately.
 
-    >>> from fullbench.stats.intervals.weighted_statistics import weighted_pearson
-    >>> found = bootstrap_groups(weighted_pearson, list("aaaaaabb"), [1, 2, 3, 4, 5, 6, 1, 1], [1, 2, 3, 4, 6, 5, 1, 2])
-    >>> round(found.estimates["a"].value, 3), list(found.undefined_reasons)
-    (0.943, ['b'])
+    Papers print this as an average over data sets. It differs from the statistic of all rows pooled. A group is left
+    out if the statistic is undefined there or if it is a single cluster; `method` contains the number of groups
+    averaged. If a group has few clusters, the spread comes from the jackknife in each group, as in
+    `bootstrap.estimate_interval`.
+
+    >>> from fullbench.stats.intervals.weighted_statistics import weighted_mean
+    >>> found = mean_of_groups(weighted_mean, list("aaabb"), [1, 2, 1, 5, 4])
+    >>> round(found.value, 2), found.n, found.method
+    (2.92, 5, 'mean of 2 groups, jackknife over items')
     """
     names, owner = label_codes(group)
     arrays = finite_columns(owner, *values)[1:]
-    order = np.argsort(owner, kind="stable")
-    bounds = np.searchsorted(owner[order], np.arange(len(names) + 1))
     label = None if cluster is None else np.asarray(cluster)
-    estimates: dict[Any, Estimate] = {}
-    undefined_reasons: dict[Any, str] = {}
-    for place, name in enumerate(names.tolist()):
-        rows = order[bounds[place] : bounds[place + 1]]
-        sample = Sample.from_columns(*(array[rows] for array in arrays), cluster=None if label is None else label[rows])
-        try:
-            estimates[name] = estimate_interval(
-                sample, statistic, resamples=resamples, level=level, seed=[seed, place], method=method, within=within
-            )
-        except Undefined as reason:
-            undefined_reasons[name] = str(reason)
-    return Groups(estimates, undefined_reasons)
+    group_values, samples = [], []
+    for place in range(len(names)):
+        group_rows = np.flatnonzero(owner == place)
+        sample = Sample.from_columns(
+            *(array[group_rows] for array in arrays), cluster=None if label is None else label[group_rows]
+        )
+        group_value = float(statistic(sample.counts[None, :], *sample.cells)[0])
+        if np.isnan(group_value) or sample.clusters < 2:
+            continue
+        group_values.append(group_value)
+        samples.append((place, sample))
+    if not group_values:
+        raise Undefined(Note("undefined.none-of-groups-defines-the", n=len(names)))
+    rows, value = sum(sample.n for _, sample in samples), float(np.mean(group_values))
+    if min(sample.clusters for _, sample in samples) < FEW:
+        spread = Spread.of_mean([jackknife_spread(sample, statistic) for _, sample in samples])
+        method = f"mean of {len(group_values)} groups, {METHOD}"
+        return estimate_around(value, rows, spread, within=within, level=level, method=method)
+    resampled_means = np.mean(
+        [resample_statistic(sample, statistic, resamples, [seed, place]) for place, sample in samples], axis=0
+    )
+    resampled_means = resampled_means[~np.isnan(resampled_means)]
+    if len(resampled_means) < 0.9 * resamples:
+        raise Undefined(
+            Note("undefined.too-few-rows-resamples-fail", lost=resamples - len(resampled_means), resamples=resamples)
+        )
+    low, high = np.quantile(resampled_means, [(1 - level) / 2, (1 + level) / 2])
+    method = f"mean of {len(group_values)} groups, percentile bootstrap, {resamples} resamples"
+    units = sum(sample.clusters for _, sample in samples)
+    return Estimate(value, float(low), float(high), rows, level, method, units=units)

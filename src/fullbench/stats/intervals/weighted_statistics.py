@@ -6,11 +6,14 @@ NaN means that a resample does not define it; NaN never leaves this package.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Literal
 
 import numpy as np
 
 from fullbench.stats.array_checks import Floats, Ints
+from fullbench.stats.intervals.bootstrap import Statistic
+
+ClassScore = Literal["precision", "recall", "f1"]
 
 # largest number of cells for which Kendall's tau compares all pairs for all resamples at once; beyond it sorts
 _MOST_SIGNS = 4096
@@ -174,58 +177,25 @@ def weighted_quadratic_kappa(weights: Floats, x: Floats, y: Floats) -> Floats:
     return 1 - _divide_or_nan(mxx + myy - 2 * mxy, np.where(expected_disagreement > 1e-12, expected_disagreement, 0.0))
 
 
-def _counts_by_class(weights: Floats, predictions: Floats, truth: Floats) -> tuple[Floats, Floats, Floats]:
-    classes = np.union1d(predictions, truth)
-    predicted_hot, true_hot = _one_hot(predictions, classes), _one_hot(truth, classes)
-    return weights @ (predicted_hot * true_hot), weights @ predicted_hot, weights @ true_hot
+def class_statistic(name: ClassScore, *, by_size: bool = False) -> Statistic:
+    """Return a macro statistic: the mean over occurring classes, or weighted by true size.
 
+    The precision of a class never predicted is 0, and so is the recall of a class that is never true.
 
-def _divide_or_zero(above: Floats, below: Floats) -> Floats:
-    return np.divide(above, below, out=np.zeros_like(above), where=below > 0)
-
-
-def _average_over_classes(value: Floats, assigned_counts: Floats, truth: Floats, by_size: bool) -> Floats:
-    size = truth if by_size else ((assigned_counts + truth) > 0).astype(np.float64)
-    return _divide_or_nan((value * size).sum(axis=1), size.sum(axis=1))
-
-
-def precision_statistic(by_size: bool) -> Callable[[Floats, Floats, Floats], Floats]:
-    """Return the statistic macro precision: mean over classes, or weighted by true size; 0 for a class never predicted.
-
-    >>> precision_statistic(False)(np.ones((1, 3)), np.array([0.0, 1.0, 1.0]), np.array([0.0, 0.0, 1.0]))
-    array([0.75])
+    >>> columns = np.ones((1, 3)), np.array([0.0, 1.0, 1.0]), np.array([0.0, 0.0, 1.0])
+    >>> [class_statistic(name)(*columns)[0].round(3).tolist() for name in ("precision", "recall", "f1")]
+    [0.75, 0.75, 0.667]
     """
 
     def value(weights: Floats, predictions: Floats, truth: Floats) -> Floats:
-        right, assigned_counts, true = _counts_by_class(weights, predictions, truth)
-        return _average_over_classes(_divide_or_zero(right, assigned_counts), assigned_counts, true, by_size)
-
-    return value
-
-
-def recall_statistic(by_size: bool) -> Callable[[Floats, Floats, Floats], Floats]:
-    """Return the statistic macro recall, averaged in the same way; 0 for a class that is never true.
-
-    >>> recall_statistic(False)(np.ones((1, 3)), np.array([0.0, 1.0, 1.0]), np.array([0.0, 0.0, 1.0]))
-    array([0.75])
-    """
-
-    def value(weights: Floats, predictions: Floats, truth: Floats) -> Floats:
-        right, assigned_counts, true = _counts_by_class(weights, predictions, truth)
-        return _average_over_classes(_divide_or_zero(right, true), assigned_counts, true, by_size)
-
-    return value
-
-
-def f1_statistic(by_size: bool) -> Callable[[Floats, Floats, Floats], Floats]:
-    """Return the statistic macro F1, averaged in the same way.
-
-    >>> f1_statistic(False)(np.ones((1, 3)), np.array([0.0, 1.0, 1.0]), np.array([0.0, 0.0, 1.0])).round(3)
-    array([0.667])
-    """
-
-    def value(weights: Floats, predictions: Floats, truth: Floats) -> Floats:
-        right, assigned_counts, true = _counts_by_class(weights, predictions, truth)
-        return _average_over_classes(_divide_or_zero(2 * right, assigned_counts + true), assigned_counts, true, by_size)
+        classes = np.union1d(predictions, truth)
+        predicted_hot, true_hot = _one_hot(predictions, classes), _one_hot(truth, classes)
+        right, assigned, true = weights @ (predicted_hot * true_hot), weights @ predicted_hot, weights @ true_hot
+        above, below = {"precision": (right, assigned), "recall": (right, true), "f1": (2 * right, assigned + true)}[
+            name
+        ]
+        by_class = np.divide(above, below, out=np.zeros_like(above), where=below > 0)
+        size = true if by_size else ((assigned + true) > 0).astype(np.float64)
+        return _divide_or_nan((by_class * size).sum(axis=1), size.sum(axis=1))
 
     return value

@@ -1,4 +1,4 @@
-"""Ratings from matches: win matrices, win rates, Bradley-Terry.
+"""Ratings from matches: Bradley-Terry.
 
 Contestants are integer codes 0..m-1. An outcome is 1 if `first` won, 0 if it lost and 0.5 for a tie. Everything is
 computed from counts of (first, second, outcome), never from rows.
@@ -17,10 +17,9 @@ import numpy.typing as npt
 from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note
 from fullbench.errors import Undefined
-from fullbench.stats.array_checks import Floats, Ints, Numbers, match_arrays
+from fullbench.stats.array_checks import Floats, Ints, Numbers
 from fullbench.stats.intervals.bootstrap import Labels
 from fullbench.stats.intervals.normal_and_t_quantiles import student_quantile
-from fullbench.stats.intervals.share_intervals import share_estimate, wilson_interval
 from fullbench.stats.ratings.bradley_terry_solver import solve_strengths
 from fullbench.stats.ratings.match_counts import MatchCounts, Moves
 from fullbench.stats.ratings.match_graph import strong_components, weak_components
@@ -79,49 +78,6 @@ class Ratings:
                 Note("undefined.contestant-has-no-rating", missing=missing, reason=self.unrated_reasons[missing])
             )
         return expected_outcome(a - b, self.ties, self.tie or 0.0)
-
-
-def win_matrix(first: npt.ArrayLike, second: npt.ArrayLike, outcome: Numbers, *, contestants: int = 0) -> Floats:
-    """Return how often each contestant (row) beat each other (column); a tie is half a win for both.
-
-    >>> win_matrix([0, 0, 1], [1, 1, 2], [1, 0.5, 0]).tolist()
-    [[0.0, 1.5, 0.0], [0.5, 0.0, 0.0], [0.0, 1.0, 0.0]]
-    """
-    return MatchCounts.from_rows(first, second, outcome, contestants=contestants).matrix()
-
-
-def win_rates(
-    first: npt.ArrayLike,
-    second: npt.ArrayLike,
-    outcome: Numbers,
-    *,
-    contestants: int = 0,
-    cluster: Labels | None = None,
-    level: float = 0.95,
-) -> list[Estimate | None]:
-    """Return each contestant's share of wins, ties as halves, or None if it has no match or only one cluster.
-
-    The interval is Wilson's, or that of `share_estimate` if matches have a `cluster` (the item).
-
-    >>> print(win_rates([0, 0, 1], [1, 1, 2], [1, 0.5, 0])[0])
-    0.750 [0.198, 0.973] n=2
-    """
-    wins = win_matrix(first, second, outcome, contestants=contestants)
-    if cluster is None:
-        matches_played = wins.sum(axis=1) + wins.sum(axis=0)
-        return [
-            wilson_interval(float(up), round(float(all_)), level=level) if all_ else None
-            for up, all_ in zip(wins.sum(axis=1), matches_played, strict=True)
-        ]
-    firsts, seconds, result, size = match_arrays(first, second, outcome, contestants)
-    label = np.asarray(cluster)
-    rates: list[Estimate | None] = []
-    for who in range(size):
-        own_matches = (firsts == who) | (seconds == who)
-        points_won = np.where(firsts == who, result, 1 - result)[own_matches]
-        clusters = len(np.unique(label[own_matches]))
-        rates.append(share_estimate(points_won, cluster=label[own_matches], level=level) if clusters > 1 else None)
-    return rates
 
 
 def bradley_terry(

@@ -70,10 +70,6 @@ def corrected_ratings(
     contestants: int = 0,
     probability: Numbers | None = None,
     cluster: npt.ArrayLike | None = None,
-    level: float = 0.95,
-    scale: float = 400.0,
-    base: float = 10.0,
-    centre: float = 1000.0,
 ) -> CorrectedRatings:
     """Return the ratings; `people_votes` (NaN: no vote) and `predictions` (a row per judge) are outcomes for `first`.
 
@@ -103,7 +99,7 @@ def corrected_ratings(
     matches = _VotedMatches(
         vote_sample, place[firsts[is_rated_match]], place[seconds[is_rated_match]], len(rated_codes)
     )
-    return matches.ratings(tuple(rated_codes.tolist()), _Scale(level, scale / math.log(base), centre))
+    return matches.ratings(tuple(rated_codes.tolist()), _Scale(0.95, 400.0 / math.log(10.0), 1000.0))
 
 
 @dataclass(frozen=True)

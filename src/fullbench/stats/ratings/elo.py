@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
-from math import exp
 from typing import Any, Literal
 
 import numpy as np
@@ -13,12 +11,10 @@ import numpy.typing as npt
 from fullbench.core.estimate import Estimate
 from fullbench.stats.array_checks import Floats, Ints, Numbers, match_arrays
 
-Draw = Literal["orders", "bootstrap"]
 Middle = Literal["mean", "median"]
 
-# row numbers held at once, for shuffled rows and for bootstrap rows (changing the second changes the draws)
+# row numbers held at once
 _BLOCK = 1 << 24
-_BOOTSTRAP_BLOCK = 1 << 22
 # matches of all orders that are looked up at a time
 _AT_ONCE = 1 << 19
 # Above this number of matches only the last ones of an order are played, since Elo forgets earlier ones...
@@ -26,38 +22,6 @@ _MANY = 100_000
 # ...starting with this many, and four times more while two different starts differ by a hundredth of a point
 _LAST = 1 << 14
 _FORGOTTEN = 0.01
-# matches turned into Python numbers at a time: the loop is faster over lists, and all of them would not fit
-_CHUNK = 1 << 16
-
-
-def elo_in_order(
-    first: npt.ArrayLike,
-    second: npt.ArrayLike,
-    outcome: Numbers,
-    *,
-    contestants: int = 0,
-    k: float = 32.0,
-    start: float = 1000.0,
-    scale: float = 400.0,
-    base: float = 10.0,
-) -> list[float | None]:
-    """Return ratings after the matches in the given order (Elo 1978), or None for a contestant without a match.
-
-    >>> elo_in_order([0, 0], [1, 1], [0.5, 1], contestants=3)
-    [1016.0, 984.0, None]
-    """
-    firsts, seconds, result, size = match_arrays(first, second, outcome, contestants)
-    rate = math.log(base) / scale
-    ratings = [start] * size
-    for begin in range(0, len(firsts), _CHUNK):
-        rows = slice(begin, begin + _CHUNK)
-        for a, b, points_won in zip(firsts[rows].tolist(), seconds[rows].tolist(), result[rows].tolist(), strict=True):
-            rating_a, rating_b = ratings[a], ratings[b]
-            gain = k * (points_won - 1 / (1 + exp((rating_b - rating_a) * rate)))
-            ratings[a] = rating_a + gain
-            ratings[b] = rating_b - gain
-    matches_played = np.bincount(firsts, minlength=size) + np.bincount(seconds, minlength=size)
-    return [rating if match_count else None for rating, match_count in zip(ratings, matches_played, strict=True)]
 
 
 def elo_orders(
@@ -68,9 +32,6 @@ def elo_orders(
     *,
     contestants: int = 0,
     k: float = 32.0,
-    start: float = 1000.0,
-    scale: float = 400.0,
-    base: float = 10.0,
 ) -> Floats:
     """Return ratings (a row) after the matches in each order (a column of row numbers), all orders at once.
 
@@ -79,7 +40,7 @@ def elo_orders(
     """
     firsts, seconds, result, size = match_arrays(first, second, outcome, contestants)
     rows = np.asarray(orders, dtype=np.int64)
-    return _play_orders((firsts, seconds, result), rows, size, (k, start, scale, base))
+    return _play_orders((firsts, seconds, result), rows, size, k)
 
 
 def elo_ratings(
@@ -89,10 +50,6 @@ def elo_ratings(
     *,
     contestants: int = 0,
     k: float = 32.0,
-    start: float = 1000.0,
-    scale: float = 400.0,
-    base: float = 10.0,
-    draw: Draw = "orders",
     middle: Middle = "mean",
     draws: int = 1000,
     level: float = 0.95,
@@ -100,29 +57,23 @@ def elo_ratings(
 ) -> list[Estimate | None]:
     """Return the mean or median rating over random orders of the matches, and the range of `level` of them.
 
-    With `draw="orders"` every match is played once in each order, and the range shows the effect of the order only.
-    With `"bootstrap"` matches are drawn with replacement, and the range also shows the effect of other matches. Elo
-    forgets: of very many matches only the last of each order are played, enough that ratings from any start agree to
-    0.01 points.
+    Every match is played once in each order, and the range shows the effect of the order only. Elo forgets: of very
+    many matches only the last of each order are played, enough that ratings from any start agree to 0.01 points.
 
     >>> [round(rating.value) for rating in elo_ratings([0, 0, 1] * 9, [1, 2, 2] * 9, [1, 1, 1] * 9)]
     [1180, 1000, 820]
     """
     firsts, seconds, result, size = match_arrays(first, second, outcome, contestants)
-    matches, settings = (firsts, seconds, result), (k, start, scale, base)
-    ratings = (
-        _ratings_by_last_matches(matches, size, settings, draws, seed)
-        if draw == "orders" and len(firsts) > _MANY
-        else None
-    )
+    matches = (firsts, seconds, result)
+    ratings = _ratings_by_last_matches(matches, size, k, draws, seed) if len(firsts) > _MANY else None
     if ratings is None:
         ratings = np.concatenate(
-            [_play_orders(matches, rows, size, settings) for rows in _draw_orders(len(firsts), draw, draws, seed)]
+            [_play_orders(matches, rows, size, k) for rows in _draw_orders(len(firsts), draws, seed)]
         )
     centre = ratings.mean(axis=0) if middle == "mean" else np.median(ratings, axis=0)
     low, high = np.quantile(ratings, [(1 - level) / 2, (1 + level) / 2], axis=0)
     matches_played = np.bincount(np.concatenate([firsts, seconds]), minlength=size)
-    name = f"Elo, K={k:g}, {middle} over {draws} " + ("random orders" if draw == "orders" else "bootstrap resamples")
+    name = f"Elo, K={k:g}, {middle} over {draws} random orders"
     return [
         Estimate(float(centre[who]), float(low[who]), float(high[who]), int(matches_played[who]), level, name)
         if matches_played[who]
@@ -132,7 +83,7 @@ def elo_ratings(
 
 
 def _ratings_by_last_matches(
-    matches: tuple[Ints, Ints, Floats], size: int, settings: tuple[float, float, float, float], draws: int, seed: int
+    matches: tuple[Ints, Ints, Floats], size: int, k: float, draws: int, seed: int
 ) -> Floats | None:
     n = len(matches[0])
     # A contestant without late matches keeps this offset, and so does the mean of an isolated group: both are detected.
@@ -146,8 +97,8 @@ def _ratings_by_last_matches(
         for begin in range(0, draws, step):
             width = min(step, draws - begin)
             rows = np.stack([rng.choice(n, last, replace=False).astype(np.int32) for _ in range(width)], axis=1)
-            block = _play_orders(matches, rows, size, settings)
-            if np.abs(block - _play_orders(matches, rows, size, settings, start_offsets)).max() > _FORGOTTEN:
+            block = _play_orders(matches, rows, size, k)
+            if np.abs(block - _play_orders(matches, rows, size, k, start_offsets)).max() > _FORGOTTEN:
                 break
             blocks.append(block)
         else:
@@ -156,31 +107,27 @@ def _ratings_by_last_matches(
     return None
 
 
-def _draw_orders(n: int, draw: Draw, draws: int, seed: int) -> Iterator[npt.NDArray[np.integer[Any]]]:
+def _draw_orders(n: int, draws: int, seed: int) -> Iterator[npt.NDArray[np.integer[Any]]]:
     rng = np.random.default_rng(seed)
-    step = max(1, (_BOOTSTRAP_BLOCK if draw == "bootstrap" else _BLOCK) // n)
+    step = max(1, _BLOCK // n)
     for begin in range(0, draws, step):
         width = min(step, draws - begin)
-        if draw == "bootstrap":
-            yield rng.integers(0, n, size=(n, width))
-        else:
-            # Shuffle rows, which are contiguous in memory: columns give the same draws but take three times as long.
-            yield rng.permuted(np.tile(np.arange(n, dtype=np.int32), (width, 1)), axis=1).T
+        # Shuffle rows, which are contiguous in memory: columns give the same draws but take three times as long.
+        yield rng.permuted(np.tile(np.arange(n, dtype=np.int32), (width, 1)), axis=1).T
 
 
 def _play_orders(
     matches: tuple[Ints, Ints, Floats],
     orders: npt.NDArray[np.integer[Any]],
     size: int,
-    settings: tuple[float, float, float, float],
+    k: float,
     start_offsets: Floats | None = None,
 ) -> Floats:
     """`start_offsets` is how far from the common start each contestant begins."""
-    k, start, scale, base = settings
-    rate = np.log(base) / scale
+    rate = np.log(10.0) / 400.0
     # One flat array of ratings: indexing by row and column takes twice as long.
     width = orders.shape[1]
-    ratings = np.tile(np.zeros(size) if start_offsets is None else start_offsets, width) + start
+    ratings = np.tile(np.zeros(size) if start_offsets is None else start_offsets, width) + 1000.0
     begin = np.arange(width) * size
     # Reuse the same three arrays: allocating new ones takes as long as the arithmetic.
     rating_a, rating_b, gain = np.empty(width), np.empty(width), np.empty(width)

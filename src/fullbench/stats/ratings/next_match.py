@@ -72,12 +72,12 @@ class Design:
         less = weight * np.outer(across, across) / (1 + weight * float(across[first] - across[second]))
         return Design(self.strengths, self.covariance - less)
 
-    def width(self, who: int, *, level: float = 0.95, scale: float = 400.0, base: float = 10.0) -> float:
-        """Return half of the interval of a rating, in points."""
+    def width(self, who: int) -> float:
+        """Return half of the 95 % interval of a rating, in points."""
         from scipy.special import ndtri
 
-        points = scale / math.log(base)
-        return float(ndtri((1 + level) / 2)) * points * math.sqrt(float(self.covariance[who, who]))
+        points = 400.0 / math.log(10.0)
+        return float(ndtri(0.975)) * points * math.sqrt(float(self.covariance[who, who]))
 
     def uniform_needed(self, who: int, opponents: list[int], width: float) -> int | None:
         """Return the number of matches against uniformly drawn opponents that reaches `width`, or None.

@@ -146,7 +146,7 @@ class _Group:
         if units < 2 or not matches.any():
             why = ONE_ITEM if units == 1 else THROUGH_OTHERS
             return Estimate(value, value, value, n, level, why=why, units=max(units, 1))
-        above = self.outside[place] == "above" if self.core else self._wins_all(place)
+        above = self.outside[place] == "above" if self.core else bool(self.wins[:, place].sum() == 0)
         strength_bound = one_sided_bound(self.strengths, matches, units, above=above, level=level)
         end = self._points(
             min(strength_bound, self.strengths[place]) if above else max(strength_bound, self.strengths[place])
@@ -181,9 +181,6 @@ class _Group:
                     only = np.arange(len(self.wins)) == worse
                     items_by_pair[better, worse] = self.match_counts.matches_against(better, only)[1]
         return items_by_pair
-
-    def _wins_all(self, place: int) -> bool:
-        return bool(self.wins[:, place].sum() == 0)
 
     def _opponents(self, place: int) -> Bools:
         """Opponents against whom every match went one way, in the direction of the contestant's side."""

@@ -52,16 +52,11 @@ def rate_with_style_control(
     outcome: Numbers,
     covariates: Sequence[Numbers],
     *,
-    contestants: int = 0,
     cluster: Labels | None = None,
-    level: float = 0.95,
-    scale: float = 400.0,
-    base: float = 10.0,
-    centre: float = 1000.0,
 ) -> StyleControlledRatings:
     """Fit strengths and effects together by maximum likelihood, with sandwich intervals.
 
-    The mean of the ratings is `centre`. Each covariate has one value per match, for the first shown against the
+    The mean of the ratings is 1000. Each covariate has one value per match, for the first shown against the
     second. All contestants must be linked by wins both ways. A covariate that does not vary, or that strengths alone
     explain, is refused.
 
@@ -70,7 +65,7 @@ def rate_with_style_control(
     >>> [round(rating.value) for rating in made.estimates], round(made.effects[0].value, 2)
     ([871, 1129], 1.89)
     """
-    firsts, seconds, result, size = match_arrays(first, second, outcome, contestants, shares=True)
+    firsts, seconds, result, size = match_arrays(first, second, outcome, shares=True)
     style = np.column_stack([finite_column(covariate, "covariates") for covariate in covariates])
     if len(style) != len(firsts):
         raise ValueError(f"a covariate has one value a duel; found {len(style)} for {len(firsts)} duels")
@@ -82,9 +77,7 @@ def rate_with_style_control(
     matches = _StyledMatches(firsts, seconds, result, style, size)
     here, spread = matches.solve_effects(cluster)
     matches_played = np.bincount(firsts, minlength=size) + np.bincount(seconds, minlength=size)
-    return _to_ratings(
-        here, spread, matches_played, len(firsts), level=level, factor=scale / math.log(base), centre=centre
-    )
+    return _to_ratings(here, spread, matches_played, len(firsts))
 
 
 @dataclass(frozen=True)
@@ -147,19 +140,16 @@ class _StyledMatches:
         return spread
 
 
-def _to_ratings(
-    here: Floats, spread: Floats, matches_played: Ints, n: int, *, level: float, factor: float, centre: float
-) -> StyleControlledRatings:
+def _to_ratings(here: Floats, spread: Floats, matches_played: Ints, n: int) -> StyleControlledRatings:
     from scipy.special import ndtri
 
-    wide = float(ndtri((1 + level) / 2)) * spread
+    wide = float(ndtri(0.975)) * spread
 
     def estimate(place: int, times: float, plus: float, count: int) -> Estimate:
         value, half = plus + times * float(here[place]), times * float(wide[place])
-        return Estimate(value, value - half, value + half, count, level, "sandwich")
+        return Estimate(value, value - half, value + half, count, 0.95, "sandwich")
 
     size = len(matches_played)
-    ratings = tuple(
-        estimate(place, factor, centre, int(match_count)) for place, match_count in enumerate(matches_played)
-    )
+    factor = 400.0 / math.log(10.0)
+    ratings = tuple(estimate(place, factor, 1000.0, int(count)) for place, count in enumerate(matches_played))
     return StyleControlledRatings(ratings, tuple(estimate(place, 1.0, 0.0, n) for place in range(size, len(here))))

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fullbench.benchmarks.mllm_judge.release import file_layouts
-from fullbench.benchmarks.mllm_judge.release.file_layouts import Line, VerdictReader
-from fullbench.benchmarks.mllm_judge.release.oddities import Oddities
+from fullbench.benchmarks.mllm_judge.release.file_layouts import Line, Oddities, VerdictReader
 from fullbench.benchmarks.mllm_judge.release.release_row import Row, Task
 from fullbench.errors import InputError
 

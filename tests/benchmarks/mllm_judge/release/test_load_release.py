@@ -14,9 +14,8 @@ import pytest
 from fullbench.benchmarks.mllm_judge.bench import mllm_judge
 from fullbench.benchmarks.mllm_judge.release import file_layouts
 from fullbench.benchmarks.mllm_judge.release import load_release as files
-from fullbench.benchmarks.mllm_judge.release.file_layouts import Line
+from fullbench.benchmarks.mllm_judge.release.file_layouts import Line, Oddities
 from fullbench.benchmarks.mllm_judge.release.load_release import FILES, Release
-from fullbench.benchmarks.mllm_judge.release.oddities import Oddities
 from fullbench.benchmarks.mllm_judge.release.release_as_record import assemble_record
 from fullbench.benchmarks.mllm_judge.reproduce.all_cells import paper_cells
 from fullbench.errors import InputError

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from fullbench.core.digests import digest
 from fullbench.synthetic.drawing import HUES, shape_outline
-from fullbench.synthetic.picture_reading import Sight, things_in
+from fullbench.synthetic.picture_reading import Sight, _classify_colours, _find_things, _mix_red_and_green
 from fullbench.synthetic.vocabulary import COLOURS, SHAPES, Colour, Shape, count_of, groups_in, join_phrases
 
 if TYPE_CHECKING:
     from fullbench.synthetic.picture_reading import Pixels
+    from fullbench.synthetic.scenes import Thing
 
 SIZE = 48
 DRAWN: tuple[Shape, ...] = tuple(shape for shape in SHAPES if shape != "star")
@@ -53,6 +54,15 @@ def kinds_of(prompt: str) -> Kinds:
     for number, colour, shape in groups_in(prompt):
         kinds[colour, shape] += number
     return kinds
+
+
+def things_in(pixels: Pixels, sight: Sight) -> list[Thing]:
+    """Find the things on a decoded picture. `pixels` are its red, green and blue planes, from 0 to 1."""
+    planes, height, width = pixels.shape
+    blur = sight.blur
+    cut = pixels[:, : height - height % blur, : width - width % blur]
+    small = cut.reshape(planes, height // blur, blur, width // blur, blur).mean(axis=(2, 4))
+    return _find_things(_classify_colours(_mix_red_and_green(small, sight.confusion)), sight)
 
 
 def rightness(asked: Kinds, pixels: Pixels, sight: Sight = SHARP) -> float:

@@ -7,12 +7,13 @@ that matches the printed numbers, found by trying both.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
+from fullbench.benchmarks.mj_bench.fairness import EVENNESS_METRICS
 from fullbench.benchmarks.mj_bench.release.judge_and_category_names import AXES, CLOSED_JUDGES, SCORE_MODELS
 from fullbench.benchmarks.mj_bench.release.release_files import BiasSheet, Scores
 from fullbench.benchmarks.mj_bench.reproduce.cells_and_printed_numbers import metric_cell
@@ -20,17 +21,8 @@ from fullbench.core.reproduction import Reproduced
 from fullbench.errors import Undefined
 from fullbench.stats.agreement.preferences_from_scores import min_max
 from fullbench.stats.array_checks import Bools, Floats
-from fullbench.stats.bias.group_fairness import (
-    Evenness,
-    GroupValues,
-    by_group,
-    counts_by,
-    dispersion_score,
-    gini_equality,
-    near_pairs,
-)
+from fullbench.stats.bias.group_fairness import GroupValues, by_group, counts_by
 
-EVENNESS_METRICS: Mapping[str, Evenness] = {"ACC": near_pairs, "NDS": dispersion_score, "GES": gini_equality}
 _TABLES = {"ACC": "T15", "NDS": "T16", "GES": "T17"}
 _OTHER_SCALE_ROWS = 300
 """Number of rows that Table 18 uses of the closed judges on scales other than 0 to 5."""

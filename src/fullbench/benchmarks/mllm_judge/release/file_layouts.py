@@ -8,11 +8,11 @@ other defect is an error with file and line.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fullbench.benchmarks.mllm_judge.release.oddities import Oddities
 from fullbench.benchmarks.mllm_judge.release.release_row import (
     BALLOTS,
     ReleasedVerdict,
@@ -23,6 +23,9 @@ from fullbench.benchmarks.mllm_judge.release.release_row import (
     spell_marks,
 )
 from fullbench.benchmarks.mllm_judge.source_datasets import BY_NAME
+from fullbench.core.column_labels import table_columns
+from fullbench.core.note import Note
+from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import PEOPLE
 from fullbench.errors import InputError
 from fullbench.parsing import read
@@ -288,3 +291,27 @@ def _read_answers(line: Line, task: Task) -> Iterator[tuple[str, str]]:
     for key in keys:
         inner = line.inner(key)
         yield str(inner["name"]), str(inner["answer"])
+
+
+class Oddities:
+    """Number of affected rows for each file and action."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[tuple[str, str]] = Counter()
+
+    def note(self, file: str, action: str, times: int = 1) -> None:
+        """Count `times` rows of a file; `action` is a clause that says what was done to them."""
+        if times:
+            self.counts[file, action] += times
+
+    def table(self) -> Table:
+        """Return all counts, file by file."""
+        rows: list[list[Cell]] = [[file, times, action] for (file, action), times in sorted(self.counts.items())]
+        notes = [Note("mllm-judge.oddities.each-row-of-the-released")]
+        return Table(
+            "oddities",
+            Note("mllm-judge.oddities.title.what-was-odd-in-the"),
+            table_columns("file", "rows", "what was done"),
+            rows,
+            notes,
+        )

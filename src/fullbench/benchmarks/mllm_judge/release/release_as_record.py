@@ -7,9 +7,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from fullbench.benchmarks.mllm_judge.release import load_release as files
-from fullbench.benchmarks.mllm_judge.release.file_layouts import Line
+from fullbench.benchmarks.mllm_judge.release.file_layouts import Line, Oddities
 from fullbench.benchmarks.mllm_judge.release.load_release import Release, ThirdPartyScores
-from fullbench.benchmarks.mllm_judge.release.oddities import Oddities
 from fullbench.benchmarks.mllm_judge.release.release_row import BALLOTS, ReleasedVerdict, Row, Task, parse_marks
 from fullbench.benchmarks.mllm_judge.reviews_of_verdicts import review_verdicts
 from fullbench.benchmarks.mllm_judge.source_datasets import BY_NAME

@@ -95,7 +95,7 @@ def choice_metrics(judge: Sequence[str], human: Sequence[str]) -> tuple[Metrics,
     choices, truth = [codes[x] for x in judge], [codes[x] for x in human]
     hits = wilson_interval(sum(x == y for x, y in zip(choices, truth, strict=True)), len(choices))
     decided_pairs = [(x, y) for x, y in zip(judge, human, strict=True) if "C" not in (x, y)]
-    macro = point_estimate(weighted_statistics.f1_statistic(False), choices, truth)
+    macro = point_estimate(weighted_statistics.class_statistic("f1"), choices, truth)
     classes = len({*choices, *truth})
     metrics = {
         "n": len(choices),
@@ -105,8 +105,10 @@ def choice_metrics(judge: Sequence[str], human: Sequence[str]) -> tuple[Metrics,
         if decided_pairs
         else None,
         "macro_f1": round_metric(macro),
-        "macro_recall": round_metric(point_estimate(weighted_statistics.recall_statistic(False), choices, truth)),
-        "macro_precision": round_metric(point_estimate(weighted_statistics.precision_statistic(False), choices, truth)),
+        "macro_recall": round_metric(point_estimate(weighted_statistics.class_statistic("recall"), choices, truth)),
+        "macro_precision": round_metric(
+            point_estimate(weighted_statistics.class_statistic("precision"), choices, truth)
+        ),
         # `macro` averages over the classes that occur; this one always over three.
         "macro_f1_over_ABC": round_metric(macro * classes / 3),
     }

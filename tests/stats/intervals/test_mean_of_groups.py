@@ -6,7 +6,7 @@ from scipy.stats import pearsonr
 
 from fullbench.errors import Undefined
 from fullbench.stats.intervals import weighted_statistics
-from fullbench.stats.intervals.means_over_strata import mean_of_groups
+from fullbench.stats.intervals.bootstrap import mean_of_groups
 
 
 def test_it_is_the_mean_of_the_groups_own_figures():

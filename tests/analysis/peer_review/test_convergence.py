@@ -9,10 +9,13 @@ import pytest
 from scipy.stats import pearsonr
 
 from fullbench.analysis.peer_review.ground_truth import Truth
-from fullbench.analysis.peer_review.peer_review_tables import build_peer_review_tables
+from fullbench.analysis.peer_review.peer_review_tables import (
+    build_peer_review_tables,
+    nearness_by_round_table,
+    other_solution_notes,
+)
 from fullbench.analysis.peer_review.ranking_methods import RankingOptions
 from fullbench.analysis.peer_review.reviews_from_record import Reviews
-from fullbench.analysis.peer_review.weight_convergence import nearness_by_round_table, other_solution_notes
 from fullbench.core.case import Case
 from fullbench.core.item import Item
 from fullbench.core.record import Record
