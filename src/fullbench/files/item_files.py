@@ -24,6 +24,7 @@ Any other column of an item or a response becomes a tag.
 from __future__ import annotations
 
 import os
+import warnings
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -38,9 +39,8 @@ from fullbench.core.item import ROLES, WITHOUT_PICTURES, Item, Part, Turn
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
 from fullbench.core.verdict import PEOPLE, PILOT, USUAL, Circumstances, ReplyReading, Verdict
-from fullbench.errors import InputError
+from fullbench.errors import DataWarning, InputError
 from fullbench.files.annotation_tools import read_labels
-from fullbench.files.missing_answers import Blanks
 from fullbench.files.picture_access_policy import is_missing_picture, read_picture
 from fullbench.files.picture_folders import items_in
 from fullbench.files.readers import read_rows
@@ -474,3 +474,26 @@ def _picture_path(path: Path, picture: Picture) -> str:
                 part.write_bytes(picture.data())
         source = copy
     return os.path.relpath(source.resolve(), path.parent.resolve())
+
+
+@dataclass
+class Blanks:
+    """Count of responses whose rows have no text: null, NaN or an empty cell."""
+
+    count: int = 0
+    first: str = ""
+
+    def add(self, place: Path, line: int, response: tuple[str, str]) -> None:
+        """Count the response of a row."""
+        self.first = self.first or f"the first at {place}:{line}, {response[1]!r} on item {response[0]!r}"
+        self.count += 1
+
+    def warn(self, place: Path, total: int) -> None:
+        """Warn if any responses had no text."""
+        if self.count:
+            sentence = (
+                f"{place}: {self.count:,} of {total:,} responses have no text (null, NaN or an empty cell), "
+                f"{self.first}: they were taken as empty answers, and are judged as such. Leave out rows that are no "
+                "answers."
+            )
+            warnings.warn(sentence, DataWarning, stacklevel=2)
