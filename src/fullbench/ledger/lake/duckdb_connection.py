@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from fullbench.errors import LedgerError, MissingExtra
+from fullbench.errors import LedgerError, require_extra
 from fullbench.ledger import schema
 from fullbench.ledger.database_interface import BATCH, Answer, Connection
 from fullbench.ledger.lake.compact_rows import INLINED_TABLES, InlinedTable, lake_columns
@@ -102,10 +102,8 @@ class _Rows:
 
 def open_database(views: Mapping[str, str]) -> duckdb.DuckDBPyConnection:
     """Open an in-memory database with a view for each table; tables without a view are empty."""
-    try:
+    with require_extra("reading a lake", "lake"):
         import duckdb
-    except ImportError as error:
-        raise MissingExtra("reading a lake", "lake") from error
     connection = duckdb.connect()
     # No downloads by DuckDB: our own code reads buckets.
     for setting in (

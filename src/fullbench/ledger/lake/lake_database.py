@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fullbench.errors import LedgerError, MissingExtra
+from fullbench.errors import LedgerError, require_extra
 from fullbench.ledger import schema
 from fullbench.ledger.database_interface import Connection, Database, RescuedFile
 from fullbench.ledger.lake import duckdb_connection, manifest, parquet_exports
@@ -38,10 +38,8 @@ class Parquet(Database):
 
     @property
     def errors(self) -> tuple[type[Exception], ...]:
-        try:
+        with require_extra("reading a lake", "lake"):
             import duckdb
-        except ImportError as error:
-            raise MissingExtra("reading a lake", "lake") from error
         return (duckdb.Error,)
 
     def prepare(self, *, read_only: bool) -> None:

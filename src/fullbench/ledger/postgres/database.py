@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote
 
-from fullbench.errors import LedgerError, MissingExtra
+from fullbench.errors import LedgerError, require_extra
 from fullbench.ledger import migrations, schema
 from fullbench.ledger.copies import backup
 from fullbench.ledger.database_interface import Connection, Database, RescuedFile
@@ -103,10 +103,8 @@ class Postgres(Database):
     errors: tuple[type[Exception], ...] = ()
 
     def __init__(self, url: str) -> None:
-        try:
+        with require_extra("a ledger on a PostgreSQL server", "postgres"):
             import psycopg
-        except ImportError as error:
-            raise MissingExtra("a ledger on a PostgreSQL server", "postgres") from error
         # psycopg would log a line for every commit with an existing key, which is rolled back and retried.
         logging.getLogger("psycopg").setLevel(logging.ERROR)
         self.errors = (psycopg.Error,)

@@ -22,7 +22,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from fullbench.errors import EngineError, MissingExtra
+from fullbench.errors import EngineError, require_extra
 from fullbench.studies.engines.cluster_rate_limits import BEAT, RateLimitCoordinator
 from fullbench.studies.engines.interrupt_handling import Stop
 from fullbench.studies.engines.job import Job
@@ -113,10 +113,8 @@ class RayEngine:
 
 def _import_ray() -> ModuleType:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    try:
+    with require_extra("the engine 'ray'", "ray"):
         import ray
-    except ImportError as error:
-        raise MissingExtra("the engine 'ray'", "ray") from error
     module: ModuleType = ray
     return module
 

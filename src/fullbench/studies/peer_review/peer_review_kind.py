@@ -158,29 +158,22 @@ class PeerReviewRun(BaseRun):
     def _runs_tables(self, ledger: Ledger) -> list[Table]:
         if len(self.runs) < 2:
             return []
-        finished_runs: list[Run] = []
-        for review in self.runs:
-            items = review.questions(ledger)
-            responses = review.responses(ledger, items)
-            finished_runs.append(
-                Run(review.record(ledger, items, responses), review.terms, review.known_truth(responses))
-            )
-        return [runs_table([run for run in finished_runs if len(run.record)])]
+        stored_reviews = [(review, *review.stored(ledger)[1:]) for review in self.runs]
+        return [
+            runs_table([
+                Run(record, review.terms, review.known_truth(responses))
+                for review, responses, record in stored_reviews if len(record)
+            ])
+        ]  # fmt: skip
 
     def _replay(self, ledger: Ledger) -> StudyResult:
         due = 0
         for review in self.runs:
-            items = review.questions(ledger)
-            responses = review.responses(ledger, items)
-            judged_count = len(review.record(ledger, items, responses).where(lambda verdict: verdict.judge != PEOPLE))
-            due += (
-                sum(sum(1 for _ in review.cases_to_judge(judge, items, responses)) for judge in review.judges())
-                - judged_count
-            )
+            items, responses, record = review.stored(ledger)
+            due -= len(record.where(lambda verdict: verdict.judge != PEOPLE))
+            due += sum(1 for judge in review.judges() for _ in review.cases_to_judge(judge, items, responses))
         review = self.review
-        items = review.questions(ledger)
-        responses = review.responses(ledger, items)
-        record = review.record(ledger, items, responses)
+        _, responses, record = review.stored(ledger)
         tables = [*review.tables(record, responses), *self._runs_tables(ledger)] if len(record) else []
         study_result = self._build_sourced_result(record, tables, self._judges())
         study_result.missing = due
