@@ -49,7 +49,6 @@ from fullbench.files.similar_names import closest_name, warn_of_twins
 from fullbench.files.writers import Columns, replace_atomically, write_rows
 
 __all__ = [
-    "check_responses",
     "read_items",
     "read_responses",
     "read_rows",
@@ -251,19 +250,6 @@ def response_of(fields: Fields, contestant: str | None, blanks: Blanks) -> Respo
     else:
         content, _ = parts_of(fields, parts, is_answer=True)
     return Response(item, who, content, fields.tags(), sample)
-
-
-def check_responses(
-    items: Iterable[Item] | Collection[str], responses: Iterable[Response], *, path: str | Path | None = None
-) -> list[Response]:
-    """Return the responses after checking that each belongs to one of the items; `path` is for error messages."""
-    item_ids = {item if isinstance(item, str) else item.id for item in items}
-    checked_responses = []
-    for response in responses:
-        if response.item not in item_ids:
-            raise InputError(_unknown_item_message(response, item_ids), path=path)
-        checked_responses.append(response)
-    return checked_responses
 
 
 def _unknown_item_message(response: Response, items: Collection[str]) -> str:

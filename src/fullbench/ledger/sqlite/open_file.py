@@ -131,11 +131,11 @@ def _link_into_place(part: Path, path: Path) -> None:
         return
     except OSError:  # no hard links on this file system
         part.rename(path)
-    _sync_folder(path.parent)
+    sync_folder(path.parent)
     acknowledged_digests.digest_file_path(path).unlink(missing_ok=True)  # digests of a ledger that was deleted here
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Wait until the new name is on disk; ignore file systems that cannot do this."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)

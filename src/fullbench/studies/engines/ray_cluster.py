@@ -93,10 +93,6 @@ class RayEngine:
         self._ray, self._cluster_run = ray, cluster_run
         self._least, self._most = least, most
 
-    def with_worker_range(self, least: int, most: int) -> RayEngine:
-        """Return an engine on the same cluster with other limits on the number of workers."""
-        return RayEngine(self._ray, self._cluster_run, least, most)
-
     def ask(self, job: Job, tasks: Iterable[Any], counts: JobCounts, stop: Stop) -> Iterator[Any]:
         """Yield one outcome per task, in order of arrival."""
         size = self._least, self._most
