@@ -48,7 +48,9 @@ def copy_exactly(source: str, target: str, *, pictures: str | None = None) -> di
         reader.snapshot(),
     ):
         if new and isinstance(target_database.folder, Path):
-            return {table: _count_rows(writer, table) for table in schema.TABLES}
+            return {
+                table: int(writer.execute(f"SELECT count(*) FROM {table}").fetchone()[0]) for table in schema.TABLES
+            }
         return _append_rows(reader, writer)
 
 
@@ -86,10 +88,6 @@ def _rows_after(reader: Connection, table: str, last: dict[str, int]) -> Iterato
     for row in reader.stream(f"SELECT {column_list} FROM {table} ORDER BY rowid"):
         if row[-2] > last.get(row[-3], 0):
             yield row
-
-
-def _count_rows(reader: Connection, table: str) -> int:
-    return int(reader.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
 
 
 def _make_folder(there: Database) -> None:
