@@ -43,17 +43,14 @@ def usage_problem(usage: Usage) -> str:
     """Return a description of the first invalid number of a usage, or ""."""
     if _is_plain_usage(usage):
         return ""
-    for name in ("calls", "retries", "tokens_in", "tokens_out"):
+    for name in ("calls", "retries", "tokens_in", "tokens_out", "cached", "stored", "dollars", "seconds"):
         value = getattr(usage, name)
-        if not isinstance(value, int) or not 0 <= value < LARGEST:
-            return f"{name} is {str(value)[:40]}"
-    for name in ("cached", "stored"):
-        value = getattr(usage, name)
-        if value is not None and not (isinstance(value, int) and 0 <= value < LARGEST):
-            return f"{name} is {str(value)[:40]}"
-    for name in ("dollars", "seconds"):
-        value = getattr(usage, name)
-        if value is not None and not (isinstance(value, int | float) and math.isfinite(value) and value >= 0):
+        if name in {"dollars", "seconds"}:
+            is_valid = value is None or (isinstance(value, int | float) and math.isfinite(value) and value >= 0)
+        else:
+            is_valid = isinstance(value, int) and 0 <= value < LARGEST
+            is_valid = is_valid or (value is None and name in {"cached", "stored"})
+        if not is_valid:
             return f"{name} is {str(value)[:40]}"
     return ""
 
