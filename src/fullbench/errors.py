@@ -17,7 +17,8 @@ A reply that could not be fetched is none of these. It is a `Failure`, stored wi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +74,15 @@ class MissingExtra(UserError):
 
     def __init__(self, what: str, extra: str) -> None:
         super().__init__(f"{what} needs an optional part: pip install '.[{extra}]' in the folder of fullbench")
+
+
+@contextmanager
+def require_extra(what: str, extra: str) -> Iterator[None]:
+    """Raise `MissingExtra` if an import within fails."""
+    try:
+        yield
+    except ImportError as error:
+        raise MissingExtra(what, extra) from error
 
 
 class LedgerError(UserError):

@@ -21,7 +21,6 @@ from fullbench.core.response import Response
 from fullbench.core.verdict import FAULTS, Verdict
 from fullbench.errors import InputError
 from fullbench.files.item_files import (
-    check_responses,
     read_items,
     read_responses,
     read_rows,
@@ -308,11 +307,13 @@ def test_labels_on_several_answers_of_one_contestant_stay_several(tmp_path):
         list(read_verdicts(path))
 
 
-def test_a_response_to_no_item_is_refused():
-    items = [Item.ask("a", "q")]
-    assert check_responses(items, [Response.say("a", "m", "x")]) == [Response.say("a", "m", "x")]
+def test_a_response_to_no_item_is_refused(tmp_path):
+    path = tmp_path / "r.jsonl"
+    path.write_text('{"item": "a", "contestant": "m", "text": "x"}\n')
+    assert list(read_responses(path, items={"a"})) == [Response.say("a", "m", "x")]
+    path.write_text('{"item": "b", "contestant": "m", "text": "x"}\n')
     with pytest.raises(InputError, match="'b', which is not among the items: there is one, 'a'"):
-        check_responses(items, [Response.say("b", "m", "x")], path="r.jsonl")
+        list(read_responses(path, items={"a"}))
 
 
 def test_a_byte_order_mark_is_no_obstacle(tmp_path):

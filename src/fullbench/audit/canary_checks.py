@@ -134,7 +134,6 @@ class Alarm:
     unwatched_count: int
     baseline_counts: tuple[int, int]
     call_count: int
-    different_count: int
     share: Estimate | None
     rang_at_call: int
     served_models: tuple[str, ...]
@@ -170,7 +169,6 @@ def judge_alarm(record: Record, judge: str) -> Alarm:
         len(verdicts_by_case) - len(watched_cases),
         (sum(calls), len(calls)),
         len(later_differences),
-        sum(later_differences),
         share_over_items(
             [float(not is_different) for is_different in later_differences], [call[4] for call in later_calls]
         ),

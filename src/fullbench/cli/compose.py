@@ -172,8 +172,7 @@ def references(
     """
     from fullbench.files.item_files import read_items, write_rows
     from fullbench.studies import judge_and_model_specs
-    from fullbench.studies.authoring.model_references import write_references
-    from fullbench.studies.authoring.reworded_questions import REFERENCE_COLUMNS
+    from fullbench.studies.authoring.reworded_questions import REFERENCE_COLUMNS, write_references
     from fullbench.studies.authoring.reworded_questions import reference_queue as queue
     from fullbench.studies.run import study_plan
 
@@ -212,7 +211,7 @@ def rephrase(
     """
     from fullbench.files.item_files import read_items, write_responses
     from fullbench.studies import judge_and_model_specs
-    from fullbench.studies.authoring.model_references import rephrase_references
+    from fullbench.studies.authoring.reworded_questions import rephrase_references
     from fullbench.studies.run import study_plan
 
     writer = judge_and_model_specs.contestant_from_spec(model)

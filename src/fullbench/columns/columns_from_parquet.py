@@ -11,7 +11,7 @@ import orjson
 
 from fullbench.columns.column_builder import KIND, REAL, WHOLE, Builder, Column, EncodedColumn, Kind
 from fullbench.columns.verdict_columns import STUDY, Array, Columns, group_rows
-from fullbench.errors import InputError, MissingExtra
+from fullbench.errors import InputError, require_extra
 
 ABSENT: dict[str, Any] = {
     "study": STUDY, "rater": "", "samples": "", "revision": 0, "text": "", "criterion": "overall",
@@ -26,11 +26,9 @@ _FAULT_INDEX = KIND.index("fault")
 
 def read_parquet_columns(path: str | Path) -> Columns:
     """Read an export as written by `fullbench ledger export --to verdicts.parquet`."""
-    try:
+    with require_extra("reading Parquet", "parquet"):
         import pyarrow
         from pyarrow import dataset
-    except ImportError as error:
-        raise MissingExtra("reading Parquet", "parquet") from error
     if not Path(path).exists():
         raise InputError("there is no such file", path=str(path))
     builder = Builder(parse_kind, orjson.loads)

@@ -105,7 +105,10 @@ def _reply_example(n: int, form: Style, mark: str) -> str:
     return f'{{{"" if form == "bare" else REASONS}"judgement": {value}}}'
 
 
-def _ruling_request(language: Language, form: Style, what: str, example: str) -> str:
+def _ruling_request(n: int, language: Language, form: Style, en: tuple[str, str], zh: tuple[str, str]) -> str:
+    """`en` and `zh` are what is requested for `n` marks, and the word for a mark in the example."""
+    what, mark = zh if language == "zh" else en
+    example = _reply_example(n, form, mark)
     if language == "zh":
         if form == "marker":
             return f"最后一行请在双方括号中给出{what}，格式为：{example}"
@@ -136,11 +139,10 @@ class Score(Ballot):
         _check_count(self.spec, n, 1)
 
     def ask(self, n: int, language: Language = "en", form: Style = "marker") -> str:
-        if language == "zh":
-            what = f"评分，即 {self.low} 到 {self.high} 之间的整数{_count_instruction(n, language)}"
-            return _ruling_request(language, form, what, _reply_example(n, form, "评分"))
-        what = f"a whole number between {self.low} and {self.high}{_count_instruction(n, language)}"
-        return _ruling_request(language, form, what, _reply_example(n, form, "score"))
+        count = _count_instruction(n, language)
+        en = f"a whole number between {self.low} and {self.high}{count}"
+        zh = f"评分，即 {self.low} 到 {self.high} 之间的整数{count}"
+        return _ruling_request(n, language, form, (en, "score"), (zh, "评分"))
 
     def allows(self, marks: Sequence[float]) -> bool:
         return bool(marks) and all(self.low <= mark <= self.high and float(mark).is_integer() for mark in marks)
@@ -171,12 +173,10 @@ class Real(Ballot):
         _check_count(self.spec, n, 1)
 
     def ask(self, n: int, language: Language = "en", form: Style = "marker") -> str:
-        low, high = _shortest_digits(self.low), _shortest_digits(self.high)
-        if language == "zh":
-            what = f"评分，即 {low} 到 {high} 之间的数，可以有小数{_count_instruction(n, language)}"
-            return _ruling_request(language, form, what, _reply_example(n, form, "评分"))
-        what = f"a number between {low} and {high}, decimals allowed{_count_instruction(n, language)}"
-        return _ruling_request(language, form, what, _reply_example(n, form, "score"))
+        low, high, count = _shortest_digits(self.low), _shortest_digits(self.high), _count_instruction(n, language)
+        en = f"a number between {low} and {high}, decimals allowed{count}"
+        zh = f"评分，即 {low} 到 {high} 之间的数，可以有小数{count}"
+        return _ruling_request(n, language, form, (en, "score"), (zh, "评分"))
 
     def allows(self, marks: Sequence[float]) -> bool:
         return bool(marks) and all(self.low <= mark <= self.high for mark in marks)
@@ -210,12 +210,10 @@ class Likert(Ballot):
         _check_count("likert", n, 1)
 
     def ask(self, n: int, language: Language = "en", form: Style = "marker") -> str:
-        scale = ("、" if language == "zh" else ", ").join(self.words)
-        if language == "zh":
-            what = f"以下词语之一（由差到好：{scale}）{_count_instruction(n, language)}"
-            return _ruling_request(language, form, what, _reply_example(n, form, "词"))
-        what = f"one of these words, worst to best ({scale}){_count_instruction(n, language)}"
-        return _ruling_request(language, form, what, _reply_example(n, form, "word"))
+        count = _count_instruction(n, language)
+        en = f"one of these words, worst to best ({', '.join(self.words)}){count}"
+        zh = f"以下词语之一（由差到好：{'、'.join(self.words)}）{count}"
+        return _ruling_request(n, language, form, (en, "word"), (zh, "词"))
 
     def allows(self, marks: Sequence[float]) -> bool:
         return bool(marks) and all(float(mark).is_integer() and 1 <= mark <= len(self.words) for mark in marks)
@@ -246,13 +244,9 @@ class Choice(Ballot):
     def ask(self, n: int, language: Language = "en", form: Style = "marker") -> str:
         letters = f"{LETTERS[0]} - {LETTERS[n - 1]}" if n > 2 else "A / B"
         tie_letter = LETTERS[n]  # the letter of a tie
-        if language == "zh":
-            what = f"最好的回答的字母（{letters}{f'；分不出写 {tie_letter}' if self.tie else ''}）"
-            return _ruling_request(language, form, what, _reply_example(1, form, "字母"))
-        what = (
-            f"the letter of the best response ({letters}{f', or {tie_letter} when none is ahead' if self.tie else ''})"
-        )
-        return _ruling_request(language, form, what, _reply_example(1, form, "letter"))
+        en = f"the letter of the best response ({letters}{f', or {tie_letter} when none is ahead' if self.tie else ''})"
+        zh = f"最好的回答的字母（{letters}{f'；分不出写 {tie_letter}' if self.tie else ''}）"
+        return _ruling_request(1, language, form, (en, "letter"), (zh, "字母"))
 
     def allows(self, marks: Sequence[float]) -> bool:
         n = len(marks)
@@ -278,11 +272,9 @@ class Ranking(Ballot):
         _check_count("ranking", n, 2, len(LETTERS))
 
     def ask(self, n: int, language: Language = "en", form: Style = "marker") -> str:
-        if language == "zh":
-            what = f"全部 {n} 个字母（A 到 {LETTERS[n - 1]}），由好到差，每个一次，用逗号隔开"
-            return _ruling_request(language, form, what, _reply_example(n, form, "字母"))
-        what = f"all {n} letters from A to {LETTERS[n - 1]}, best first, each once, separated by commas"
-        return _ruling_request(language, form, what, _reply_example(n, form, "letter"))
+        en = f"all {n} letters from A to {LETTERS[n - 1]}, best first, each once, separated by commas"
+        zh = f"全部 {n} 个字母（A 到 {LETTERS[n - 1]}），由好到差，每个一次，用逗号隔开"
+        return _ruling_request(n, language, form, (en, "letter"), (zh, "字母"))
 
     def allows(self, marks: Sequence[float]) -> bool:
         return len(marks) > 1 and sorted(marks) == [float(i + 1) for i in range(len(marks))]

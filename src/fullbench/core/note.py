@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, reduce
 from pathlib import Path
 from typing import Any
 
@@ -84,10 +84,7 @@ def join_notes(parts: Sequence[str]) -> str:
     >>> str(join_notes(["a", "b", "c"]))
     'a; b; c'
     """
-    joined_note = parts[0]
-    for part in parts[1:]:
-        joined_note = Note("list.and", first=joined_note, second=part)
-    return joined_note
+    return reduce(lambda first, second: Note("list.and", first=first, second=second), parts)
 
 
 def join_sentences(parts: Sequence[str]) -> str:
@@ -96,10 +93,7 @@ def join_sentences(parts: Sequence[str]) -> str:
     >>> str(join_sentences(["One.", "Two."]))
     'One. Two.'
     """
-    joined_note = parts[0]
-    for part in parts[1:]:
-        joined_note = Note("list.sentences", first=joined_note, second=part)
-    return joined_note
+    return reduce(lambda first, second: Note("list.sentences", first=first, second=second), parts)
 
 
 def translate_if_note(value: Any, messages: Mapping[str, str]) -> Any:

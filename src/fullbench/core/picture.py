@@ -64,6 +64,12 @@ _HEIF = {b"heic", b"heix", b"hevc", b"hevx", b"heim", b"heis", b"mif1", b"msf1"}
 """Brands of HEIC and related formats, which phones write and few programs read."""
 
 
+_BEGINNINGS = {
+    b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF87a": "image/gif", b"GIF89a": "image/gif",
+    b"BM": "image/bmp", b"II*\x00": "image/tiff", b"MM\x00*": "image/tiff",
+}  # fmt: skip
+
+
 def media_type(data: bytes) -> str | None:
     r"""Return the media type shown by the first bytes, whatever the file's name, or None if it is no picture.
 
@@ -72,21 +78,11 @@ def media_type(data: bytes) -> str | None:
     >>> media_type(b"hello") is None
     True
     """
-    if data.startswith(b"\x89PNG\r\n\x1a\n"):
-        return "image/png"
-    if data.startswith(b"\xff\xd8\xff"):
-        return "image/jpeg"
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "image/webp"
-    if data[:6] in {b"GIF87a", b"GIF89a"}:
-        return "image/gif"
-    if data.startswith(b"BM"):
-        return "image/bmp"
-    if data[:4] in {b"II*\x00", b"MM\x00*"}:
-        return "image/tiff"
     if data[4:8] == b"ftyp" and data[8:12] in {b"avif", b"avis"}:
         return "image/avif"
-    return None
+    return next((media for beginning, media in _BEGINNINGS.items() if data.startswith(beginning)), None)
 
 
 def is_cut_off(data: bytes, media: str) -> bool:

@@ -231,10 +231,6 @@ class Record(FrameConvertible):
                         (judge, item, criterion, trial), first, second, margin, together=False, rater=rater
                     )
 
-    def count_self_matches(self) -> int:
-        """Return the number of verdicts that show a contestant twice. No table counts them."""
-        return sum(len(set(verdict.contestants)) < len(verdict.contestants) for verdict in self.verdicts)
-
     def digest(self) -> str:
         """Return a digest of all verdicts and their subjects, independent of order, time and cost."""
         return digest(sorted(map(verdict_digest, self.verdicts)))

@@ -21,6 +21,7 @@ from fullbench.errors import InputError
 from fullbench.files.item_files import (
     ITEM,
     RESPONSE,
+    Blanks,
     item_of,
     read_items,
     read_responses,
@@ -28,7 +29,6 @@ from fullbench.files.item_files import (
     response_of,
     verdicts_in,
 )
-from fullbench.files.missing_answers import Blanks
 from fullbench.files.row_fields import Fields
 from fullbench.files.similar_names import warn_of_twins
 from fullbench.picture_decoding import encode_png

@@ -69,8 +69,6 @@ def _read_list(path: Path, _at: int) -> dict[str, str]:
 class FetchResult:
     """Counts and failures of one fetch."""
 
-    requested_count: int = 0
-    present_count: int = 0
     counts_by_source: Counter[str] = field(default_factory=Counter)
     errors: dict[str, str] = field(default_factory=dict)
 
@@ -96,9 +94,7 @@ class Fetcher:
         from fullbench.files.picture_urls import FetchError  # imported late: few runs use the web
 
         result = FetchResult()
-        picture_names = list(dict.fromkeys(names))
-        missing = [name for name in picture_names if not self._has(name)]
-        result.requested_count, result.present_count = len(picture_names), len(picture_names) - len(missing)
+        missing = [name for name in dict.fromkeys(names) if not self._has(name)]
         for name in self._from_parquet(missing):
             result.counts_by_source["parquet"] += 1
             missing.remove(name)

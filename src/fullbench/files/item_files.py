@@ -24,6 +24,7 @@ Any other column of an item or a response becomes a tag.
 from __future__ import annotations
 
 import os
+import warnings
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -38,9 +39,8 @@ from fullbench.core.item import ROLES, WITHOUT_PICTURES, Item, Part, Turn
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
 from fullbench.core.verdict import PEOPLE, PILOT, USUAL, Circumstances, ReplyReading, Verdict
-from fullbench.errors import InputError
+from fullbench.errors import DataWarning, InputError
 from fullbench.files.annotation_tools import read_labels
-from fullbench.files.missing_answers import Blanks
 from fullbench.files.picture_access_policy import is_missing_picture, read_picture
 from fullbench.files.picture_folders import items_in
 from fullbench.files.readers import read_rows
@@ -49,7 +49,6 @@ from fullbench.files.similar_names import closest_name, warn_of_twins
 from fullbench.files.writers import Columns, replace_atomically, write_rows
 
 __all__ = [
-    "check_responses",
     "read_items",
     "read_responses",
     "read_rows",
@@ -251,19 +250,6 @@ def response_of(fields: Fields, contestant: str | None, blanks: Blanks) -> Respo
     else:
         content, _ = parts_of(fields, parts, is_answer=True)
     return Response(item, who, content, fields.tags(), sample)
-
-
-def check_responses(
-    items: Iterable[Item] | Collection[str], responses: Iterable[Response], *, path: str | Path | None = None
-) -> list[Response]:
-    """Return the responses after checking that each belongs to one of the items; `path` is for error messages."""
-    item_ids = {item if isinstance(item, str) else item.id for item in items}
-    checked_responses = []
-    for response in responses:
-        if response.item not in item_ids:
-            raise InputError(_unknown_item_message(response, item_ids), path=path)
-        checked_responses.append(response)
-    return checked_responses
 
 
 def _unknown_item_message(response: Response, items: Collection[str]) -> str:
@@ -474,3 +460,26 @@ def _picture_path(path: Path, picture: Picture) -> str:
                 part.write_bytes(picture.data())
         source = copy
     return os.path.relpath(source.resolve(), path.parent.resolve())
+
+
+@dataclass
+class Blanks:
+    """Count of responses whose rows have no text: null, NaN or an empty cell."""
+
+    count: int = 0
+    first: str = ""
+
+    def add(self, place: Path, line: int, response: tuple[str, str]) -> None:
+        """Count the response of a row."""
+        self.first = self.first or f"the first at {place}:{line}, {response[1]!r} on item {response[0]!r}"
+        self.count += 1
+
+    def warn(self, place: Path, total: int) -> None:
+        """Warn if any responses had no text."""
+        if self.count:
+            sentence = (
+                f"{place}: {self.count:,} of {total:,} responses have no text (null, NaN or an empty cell), "
+                f"{self.first}: they were taken as empty answers, and are judged as such. Leave out rows that are no "
+                "answers."
+            )
+            warnings.warn(sentence, DataWarning, stacklevel=2)

@@ -20,7 +20,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from fullbench.errors import InputError, MissingExtra
+from fullbench.errors import InputError, require_extra
 from fullbench.text_safety import unescape_formula
 
 # First bytes of files that are often passed by mistake, with advice.
@@ -361,9 +361,7 @@ _READERS: dict[str, Callable[[Path], Iterator[tuple[int, dict[str, Any]]]]] = {
 
 def pyarrow_for(what: str) -> tuple[Any, Any]:
     """Return pyarrow and pyarrow.parquet, an optional dependency."""
-    try:
+    with require_extra(what, "parquet"):
         import pyarrow
         import pyarrow.parquet
-    except ImportError as error:
-        raise MissingExtra(what, "parquet") from error
     return pyarrow, pyarrow.parquet

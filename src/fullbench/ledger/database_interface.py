@@ -5,16 +5,22 @@ SQL is written once, with `?` for values. These calls hide what differs between 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 from fullbench.ledger.row_conversion import Row
 
 BATCH = 500
 """Rows per fetch: few enough to stay in the processor's cache, which matters for millions of rows."""
+
+KEYS_PER_QUERY = 500
+"""Keys per lookup: old builds of SQLite accept 999 values in a statement."""
+
+T = TypeVar("T")
 
 Position = tuple[str, int, str]
 """End of a chain: its writer, and the number and digest of its last row."""
@@ -31,6 +37,23 @@ class RescuedFile:
     connection: Connection
     """Open for writing, for rows that are not committed yet."""
     is_whole: bool
+
+
+def chunks(values: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Yield the values in lists of at most `size`.
+
+    >>> list(chunks("abc", 2))
+    [['a', 'b'], ['c']]
+    """
+    remaining = iter(values)
+    while chunk := list(islice(remaining, size)):
+        yield chunk
+
+
+def lookup(reader: Connection, sql: str, keys: Iterable[Any]) -> Iterator[Any]:
+    """Yield the rows of a query for many keys, whose `{}` is a list of keys. Equal keys are looked up once."""
+    for chunk in chunks(dict.fromkeys(keys), KEYS_PER_QUERY):
+        yield from reader.execute(sql.format(", ".join("?" * len(chunk))), chunk)
 
 
 class DuplicateKeyError(Exception):
@@ -54,7 +77,8 @@ class Connection(Protocol):
 
     def stream(self, sql: str, values: Sequence[Any] = ()) -> Iterator[Row]:
         """Yield the rows of a query one by one."""
-        ...
+        for batch in self.batches(sql, values):
+            yield from batch
 
     def batches(self, sql: str, values: Sequence[Any] = ()) -> Iterator[Sequence[Row]]:
         """Yield the rows of a query, `BATCH` at a time."""
@@ -76,7 +100,7 @@ class Connection(Protocol):
 
     def together(self, *queries: tuple[str, Sequence[Any]]) -> list[list[Row]]:
         """Return the rows of several queries in one network round trip."""
-        ...
+        return [self.execute(sql, values).fetchall() for sql, values in queries]
 
     def snapshot(self) -> AbstractContextManager[None]:
         """Give all reads within one consistent state; damaged texts are read as far as possible."""
@@ -84,15 +108,15 @@ class Connection(Protocol):
 
     def alive(self) -> bool:
         """True if the connection seems usable, without a query."""
-        ...
+        return True
 
     def ping(self) -> bool:
         """True if the connection is usable, checked by a query."""
-        ...
+        return True
 
     def log_bytes(self) -> int | None:
         """Return the bytes of the write-ahead log, which copies of the main file lack, or None if there is no log."""
-        ...
+        return None
 
     def close(self) -> None: ...
 
@@ -115,7 +139,7 @@ class DigestNote(Protocol):
 
 
 class Database(Protocol):
-    """Database that holds a ledger."""
+    """Database that holds a ledger. The defaults are for one whose files this process does not write."""
 
     is_remote: bool
     """True if the database is reached over a network: commits are slow, and callers should not wait for them."""
@@ -165,25 +189,25 @@ class Database(Protocol):
 
     def watch_files(self) -> None:
         """Detect what other processes did to the open ledger's files. Call it before each commit."""
-        ...
+        return
 
     def find_damage(self, position: Position | None, *, is_last: bool = False) -> str | None:
         """Describe the damage to the open ledger's files, or return None if they are as this process wrote them. With
         `position`, also read that commit back through a second connection. With `is_last`, wait for running checks.
         """
-        ...
+        return None
 
     def is_damage(self, error: BaseException | None) -> bool:
         """True if an error means that the database's files are damaged."""
-        ...
+        return False
 
     def is_marked(self) -> bool:
         """True if a copy without the write-ahead log would show that rows are missing (see `incomplete_copy_marks`)."""
-        ...
+        return True
 
     def checkpoint(self, connection: Connection) -> bool:
         """Copy the write-ahead log into the main file as far as readers allow; False if some of it is left."""
-        ...
+        return True
 
     def rescue(self, connection: Connection) -> RescuedFile:
         """Save everything that an open connection can still read, after the ledger's files were lost or damaged."""
@@ -191,7 +215,7 @@ class Database(Protocol):
 
     def close(self) -> None:
         """Close the connections that check the files."""
-        ...
+        return
 
     def translate_errors(self) -> AbstractContextManager[None]:
         """Turn database errors into a `LedgerError` of one sentence."""
@@ -203,35 +227,35 @@ class Database(Protocol):
 
     def request_locks(self, names: Sequence[str]) -> AbstractContextManager[None]:
         """Start acquiring locks if that takes long, so that `hold_lock` waits less."""
-        ...
+        return nullcontext()
 
     def pauses(self) -> Iterator[float]:
         """Yield the seconds to wait before each retry; nothing if retries cannot help."""
-        ...
+        return iter(())
 
     def is_transient(self, error: Exception) -> bool:
         """True if the same transaction may succeed when retried."""
-        ...
+        return False
 
     def is_contention(self, error: Exception) -> bool:
         """True if two transactions collided, so that a quick retry succeeds."""
-        ...
+        return False
 
     def hold_back_commits(self, reader: Connection) -> AbstractContextManager[None]:
         """Wait until no commit is in progress, and block new ones meanwhile."""
-        ...
+        return nullcontext()
 
     def digest_note(self) -> DigestNote | None:
         """Return the file for acknowledged digests, or None if the database guarantees durability itself."""
-        ...
+        return None
 
     def noted_digests(self) -> list[Position]:
         """Return the last acknowledged position of each writer: writer, row number, row digest."""
-        ...
+        return []
 
     def missing_logs(self, reader: Connection) -> list[str]:
         """Return the writers whose last rows were in a write-ahead log that is missing here."""
-        ...
+        return []
 
     def integrity_problems(self, reader: Connection) -> list[str]:
         """Return the problems that the database itself finds in its files."""
@@ -244,25 +268,3 @@ class Database(Protocol):
     def size(self, reader: Connection) -> int:
         """Return the bytes on disk."""
         ...
-
-
-class FilesOfOthers:
-    """Base of databases whose files this process does not write: a server, or a read-only lake."""
-
-    def watch_files(self) -> None:
-        """Do nothing."""
-
-    def find_damage(self, position: Position | None, *, is_last: bool = False) -> None:
-        """Find nothing."""
-
-    def is_damage(self, error: BaseException | None) -> bool:
-        return False
-
-    def is_marked(self) -> bool:
-        return True
-
-    def checkpoint(self, connection: Connection) -> bool:
-        return True
-
-    def close(self) -> None:
-        """Do nothing."""

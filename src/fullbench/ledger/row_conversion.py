@@ -98,11 +98,6 @@ def verdict_checksum(v: Verdict) -> str:
     """Return the checksum of a verdict. Rater, samples and circumstances are included only if not the usual ones."""
     how = v.circumstances
     usual = how is USUAL or how == USUAL  # identity first: the comparison is slow
-    if usual and v.confidence is None and not (v.rater or v.revision or v.samples):
-        return content_checksum(
-            v.case, v.judge, v.item, v.contestants, v.ballot, v.criterion, v.trial, v.marks, v.fault, v.text, v.prompt,
-            v.earlier,
-        )  # fmt: skip
     who = ((v.samples, v.rater, v.revision),) if v.rater or v.revision or v.samples else ()
     more = () if usual and v.confidence is None else ((v.confidence, *_circumstance_values(how)),)
     return content_checksum(

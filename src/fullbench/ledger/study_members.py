@@ -7,16 +7,13 @@ A case that two studies share is stored once, and so are its verdicts. Within a 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
 from typing import Any
 
-from fullbench.ledger.database_interface import Connection
+from fullbench.ledger.database_interface import KEYS_PER_QUERY, Connection, chunks
 from fullbench.ledger.row_conversion import Row
 
 DEFAULT = "default"
 """Study of entries that were added without one."""
-
-CHUNK = 500
 
 
 def study_names(reader: Connection) -> list[str]:
@@ -39,14 +36,11 @@ def item_contents(reader: Connection, study: str, items: Iterable[str]) -> dict[
 
 def content_queries(study: str, items: Iterable[str]) -> list[tuple[str, Sequence[Any]]]:
     """Return the queries for all contents of these item ids in a study."""
-    remaining_ids = iter(dict.fromkeys(items))
-    queries: list[tuple[str, Sequence[Any]]] = []
-    while chunk := list(islice(remaining_ids, CHUNK)):
-        sql = (
-            f"SELECT item, item_key, revision FROM study_items WHERE study = ? AND item IN ({_sql_placeholders(chunk)})"
-        )
-        queries.append((sql, (study, *chunk)))
-    return queries
+    sql = "SELECT item, item_key, revision FROM study_items WHERE study = ? AND item IN ({})"
+    return [
+        (sql.format(_sql_placeholders(chunk)), (study, *chunk))
+        for chunk in chunks(dict.fromkeys(items), KEYS_PER_QUERY)
+    ]
 
 
 def newest_contents(rows: Iterable[Row]) -> dict[str, tuple[str, int]]:
@@ -76,8 +70,7 @@ def superseded_cases(reader: Connection, study: str) -> set[str]:
 
 def cases_outside_study(reader: Connection, study: str, keys: Sequence[str]) -> Iterator[tuple[str, str, str]]:
     """Yield those of these cases that are not members of a study, with their item's key and id."""
-    for start in range(0, len(keys), CHUNK):
-        chunk = keys[start : start + CHUNK]
+    for chunk in chunks(keys, KEYS_PER_QUERY):
         marks = _sql_placeholders(chunk)
         sql = (
             "SELECT DISTINCT cases.key, cases.item_key, items.item FROM cases JOIN items ON items.key = cases.item_key "

@@ -9,8 +9,13 @@ import pytest
 
 from fullbench.audit.cases import picture_variants
 from fullbench.audit.cases.attacks import all_attacks
-from fullbench.audit.cases.build_audit_cases import PICTURE_VARIANTS, SIZES, audit_cases, size_by_name
-from fullbench.audit.cases.graded_answers import answers_by_quality
+from fullbench.audit.cases.build_audit_cases import (
+    PICTURE_VARIANTS,
+    SIZES,
+    answers_by_quality,
+    audit_cases,
+    size_by_name,
+)
 from fullbench.audit.cases.synthetic_items import DIFFICULTIES, KINDS, draw_pictures, draw_question
 from fullbench.core.case import Case
 from fullbench.errors import InputError

@@ -94,7 +94,7 @@ def plain(verdicts: Iterator[Verdict]) -> list[Verdict]:
 
 
 def test_a_study_on_a_cluster_gives_what_it_gives_here(engine, tmp_path):
-    engine = engine.with_worker_range(1, 1)
+    engine = type(engine)(engine._ray, engine._cluster_run, 1, 1)
     (tmp_path / "p.png").write_bytes(png())
     with (tmp_path / "items.jsonl").open("w") as items:
         for number in range(12):

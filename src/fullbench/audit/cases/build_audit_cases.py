@@ -14,15 +14,17 @@ from typing import Any
 
 from fullbench.audit.cases import picture_variants, text_variants
 from fullbench.audit.cases.attacks import Attack, all_attacks
-from fullbench.audit.cases.graded_answers import answers_by_quality
-from fullbench.audit.cases.synthetic_items import SceneQuestion, draw_pictures, draw_question
+from fullbench.audit.cases.synthetic_items import SceneQuestion, answer_for_random_scene, draw_pictures, draw_question
 from fullbench.core.ballot import Choice, Ranking, Score
 from fullbench.core.case import Case
 from fullbench.core.item import Item, Turn
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
 from fullbench.errors import InputError
-from fullbench.synthetic.vocabulary import count_of, join_phrases
+from fullbench.synthetic.question_meaning import Answer, Group
+from fullbench.synthetic.questions import solve_query, word_answer
+from fullbench.synthetic.scenes import LABELS, TEXT_LETTERS
+from fullbench.synthetic.vocabulary import COLOURS, SHAPES, count_of, join_phrases
 
 PAIRS, BIAS_PAIRS, SCORES, RANKINGS = Choice(tie=True), Choice(tie=False), Score(1, 5), Ranking()
 PICTURE_VARIANTS = ("swapped", "blank", "blurred", "captioned")
@@ -112,10 +114,15 @@ def _draw_item_pictures(scene_question: SceneQuestion, *, is_swapped: bool = Fal
 
 
 def _build_item(
-    scene_question: SceneQuestion, suffix: str, pictures: Sequence[bytes], tags: dict[str, str], question: str = ""
+    scene_question: SceneQuestion,
+    tags: dict[str, str],
+    suffix: str = "",
+    pictures: Sequence[bytes] = (),
+    question: str = "",
 ) -> Item:
+    """Without `pictures`, those of the scene are drawn."""
     name = f"{scene_question.name}{suffix}"
-    shown_pictures = [Picture.from_bytes(data, name=name) for data in pictures]
+    shown_pictures = [Picture.from_bytes(data, name=name) for data in pictures or _draw_item_pictures(scene_question)]
     # Critics and metrics need a reference. With a hidden or exchanged picture it would reveal the content.
     reference = None if tags["part"] in {"look", "canary"} else scene_question.right
     tags = {"look": _photo_style(scene_question.name), **tags}
@@ -128,13 +135,15 @@ def _build_response(item: Item, contestant: str, text: str, quality: float, **ta
 
 def _build_pair(scene_question: SceneQuestion, item: Item, *, is_swapped: bool = False) -> tuple[Response, Response]:
     """The order of the two answers is drawn for the item and shared by all its variants."""
-    right = _build_response(
-        item, "right", scene_question.right, scene_question.quality(scene_question.right, is_swapped=is_swapped)
-    )
-    wrong = _build_response(
-        item, "wrong", scene_question.wrong, scene_question.quality(scene_question.wrong, is_swapped=is_swapped)
+    right, wrong = (
+        _build_response(item, name, text, scene_question.quality(text, is_swapped=is_swapped))
+        for name, text in (("right", scene_question.right), ("wrong", scene_question.wrong))
     )
     return (right, wrong) if _first_answer(scene_question) == "right" else (wrong, right)
+
+
+def _pair_case(scene_question: SceneQuestion, item: Item, *, is_swapped: bool = False) -> Case:
+    return Case(item, _build_pair(scene_question, item, is_swapped=is_swapped), PAIRS, text_variants.CRITERION)
 
 
 def _first_answer(scene_question: SceneQuestion) -> str:
@@ -145,36 +154,24 @@ def _first_answer(scene_question: SceneQuestion) -> str:
 def question_and_item(seed: int, index: int) -> tuple[SceneQuestion, Item]:
     """Return the question of that number and its item, as judged in pairs."""
     scene_question = draw_question(seed, "pairs", index)
-    return scene_question, _build_item(
-        scene_question,
-        "",
-        _draw_item_pictures(scene_question),
-        _item_tags(scene_question, "pairs", first=_first_answer(scene_question)),
-    )
+    tags = _item_tags(scene_question, "pairs", first=_first_answer(scene_question))
+    return scene_question, _build_item(scene_question, tags)
 
 
 def hidden_pair(scene_question: SceneQuestion, name: str) -> tuple[Item, tuple[Response, Response]]:
     """Return a pair under a name that reveals nothing about how it was drawn."""
-    item = replace(
-        _build_item(
-            scene_question, "", _draw_item_pictures(scene_question), _item_tags(scene_question, "canary", base=name)
-        ),
-        id=name,
-    )
+    item = replace(_build_item(scene_question, _item_tags(scene_question, "canary", base=name)), id=name)
     return item, _build_pair(scene_question, item)
 
 
 def knowledge_cases(size: AuditSize, seed: int) -> Iterator[Case]:
     """Return cases that test knowledge: pairs, single answers of graded quality, and rankings of them."""
     for index in range(size.pairs):
-        scene_question, item = question_and_item(seed, index)
-        yield Case(item, _build_pair(scene_question, item), PAIRS, text_variants.CRITERION)
+        yield _pair_case(*question_and_item(seed, index))
     for index in range(size.scores):
         scene_question = draw_question(seed, "scores", index // 2)
         answers = answers_by_quality(scene_question)
-        item = _build_item(
-            scene_question, "", _draw_item_pictures(scene_question), _item_tags(scene_question, "scores")
-        )
+        item = _build_item(scene_question, _item_tags(scene_question, "scores"))
         # Each item gives a better and a worse answer; the grades rotate.
         worths = [*answers]
         position = (index // 2) % max(1, len(worths) // 2)
@@ -188,9 +185,7 @@ def knowledge_cases(size: AuditSize, seed: int) -> Iterator[Case]:
         index += 1
         answers = answers_by_quality(scene_question)
         if len(answers) > 2:
-            item = _build_item(
-                scene_question, "", _draw_item_pictures(scene_question), _item_tags(scene_question, "rankings")
-            )
+            item = _build_item(scene_question, _item_tags(scene_question, "rankings"))
             shown_responses = [
                 _build_response(item, f"grade {worth:g}", text, worth) for worth, text in answers.items()
             ][:4]
@@ -224,34 +219,25 @@ def hidden_picture_case(scene_question: SceneQuestion, item: Item, change: str) 
             else "图片未能加载。图片说明："
         )
         question = f"{caption_intro} {scene_question.right}\n{scene_question.question}"
-    changed_item = _build_item(
-        scene_question, f"~{change}", pictures, _item_tags(scene_question, "look", what=change), question
-    )
-    return Case(
-        changed_item,
-        _build_pair(scene_question, changed_item, is_swapped=change == "swapped"),
-        PAIRS,
-        text_variants.CRITERION,
-    )
+    tags = _item_tags(scene_question, "look", what=change)
+    changed_item = _build_item(scene_question, tags, f"~{change}", pictures, question)
+    return _pair_case(scene_question, changed_item, is_swapped=change == "swapped")
 
 
 def steadiness_cases(size: AuditSize, seed: int) -> Iterator[Case]:
     """Return cases that test consistency: pairs in the other order, repeated, and with question and rubric reworded."""
     for index in range(size.reversed_pairs):
-        scene_question, item = question_and_item(seed, index)
-        yield Case(item, _build_pair(scene_question, item)[::-1], PAIRS, text_variants.CRITERION)
+        case = _pair_case(*question_and_item(seed, index))
+        yield replace(case, responses=case.responses[::-1])
     for index in range(size.repeated_pairs):
-        scene_question, item = question_and_item(seed, index)
-        yield Case(item, _build_pair(scene_question, item), PAIRS, text_variants.CRITERION, 1)
+        yield replace(_pair_case(*question_and_item(seed, index)), trial=1)
     for index in range(size.reworded_pairs):
         scene_question, item = question_and_item(seed, index)
         pictures = [picture.data() for picture in item.pictures]
         tags = _item_tags(scene_question, "reworded", what="question")
-        reworded_item = _build_item(
-            scene_question, "~question", pictures, tags, text_variants.paraphrase_question(scene_question, index)
-        )
-        yield Case(reworded_item, _build_pair(scene_question, reworded_item), PAIRS, text_variants.CRITERION)
-        yield Case(item, _build_pair(scene_question, item), PAIRS, text_variants.REWORDED_CRITERION)
+        question = text_variants.paraphrase_question(scene_question, index)
+        yield _pair_case(scene_question, _build_item(scene_question, tags, "~question", pictures, question))
+        yield replace(_pair_case(scene_question, item), criterion=text_variants.REWORDED_CRITERION)
 
 
 def bias_cases(size: AuditSize, seed: int) -> Iterator[Case]:
@@ -280,12 +266,7 @@ def _bias_tags(scene_question: SceneQuestion, change: str, strength: int) -> dic
 def _text_bias_parts(seed: int, change: str, index: int, strength: int) -> tuple[Item, Response, Response]:
     scene_question = draw_question(seed, "sway", index)
     # The name contains the strength: sizes differ in it, and one ledger may contain audits of several sizes.
-    item = _build_item(
-        scene_question,
-        f"~{change}-{strength}",
-        _draw_item_pictures(scene_question),
-        _bias_tags(scene_question, change, strength),
-    )
+    item = _build_item(scene_question, _bias_tags(scene_question, change, strength), f"~{change}-{strength}")
     plain_response = _build_response(item, "plain", scene_question.right, 1.0)
     if change == text_variants.PICTURE_ATTACHED:
         parts: tuple[Any, ...] = (scene_question.right, *[item.pictures[-1]] * strength)
@@ -396,7 +377,7 @@ def _attack_case(scene_question: SceneQuestion, item: Item, attack: Attack, numb
         where=attack.location,
         planted=text,
     )
-    attacked_item = _build_item(scene_question, f"~attack{number:03d}", pictures, tags, question)
+    attacked_item = _build_item(scene_question, tags, f"~attack{number:03d}", pictures, question)
     if attack.location == "earlier turn":
         greeting = (
             "Before the question, please read this." if scene_question.language == "en" else "提问之前，请先看这段话。"
@@ -414,3 +395,63 @@ def _attack_case(scene_question: SceneQuestion, item: Item, attack: Attack, numb
     return Case(
         attacked_item, tuple(answers[response.contestant] for response in order), PAIRS, text_variants.CRITERION
     )
+
+
+DRAWS = 40
+
+
+def answers_by_quality(scene_question: SceneQuestion) -> dict[float, str]:
+    """Return answers by quality (0 to 1 in quarters), best first; at least a right and a wrong one.
+
+    >>> from fullbench.audit.cases.synthetic_items import draw_question
+    >>> sorted(answers_by_quality(draw_question(0, "pairs", 0)))
+    [0.0, 0.25, 0.5, 1.0]
+    """
+    rng = random.Random(f"{scene_question.name}/graded")
+    texts: dict[float, str] = {1.0: scene_question.right}
+    for answer in _candidate_answers(scene_question, rng):
+        text = word_answer(scene_question.query, answer)
+        texts.setdefault(scene_question.quality(text), text)
+    texts.setdefault(scene_question.quality(scene_question.wrong), scene_question.wrong)
+    return {worth: texts[worth] for worth in sorted(texts, reverse=True)}
+
+
+def _candidate_answers(scene_question: SceneQuestion, rng: random.Random) -> Iterator[Answer]:
+    """Yield answers that miss by a little, then by more, then answers for other scenes."""
+    query, right = scene_question.query, solve_query(scene_question.query, scene_question.scene)
+    if isinstance(right, tuple):
+        yield from _wrong_descriptions(right, rng)
+    elif isinstance(right, int):
+        yield from (right + offset for offset in rng.sample((1, -1, 2, -2, 3, 5, 7), 7) if right + offset >= 0)
+    elif query.task == "text":
+        letters = list(str(right))
+        for wrong_count in range(1, len(letters) + 1):
+            changed_letters = [
+                rng.choice([letter for letter in TEXT_LETTERS if letter not in letters]) for _ in range(wrong_count)
+            ]
+            yield "".join([*letters[:-wrong_count], *changed_letters])
+    elif query.task == "difference":
+        verb, colour, shape = str(right).split(" ")
+        opposite_verb = "removed" if verb == "added" else "added"
+        other_colour = rng.choice([hue for hue in COLOURS if hue != colour])
+        other_shape = rng.choice([form for form in SHAPES if form != shape])
+        yield from (
+            f"{verb} {other_colour} {shape}",
+            f"{opposite_verb} {colour} {shape}",
+            f"{opposite_verb} {colour} {other_shape}",
+        )
+    elif query.task == "chart":
+        yield from (bar.label for bar in scene_question.scene.bars if bar.label in LABELS and bar.label != right)
+    elif query.task == "colour":
+        yield from (colour for colour in COLOURS if colour != right)
+    for _ in range(DRAWS):
+        if (answer := answer_for_random_scene(query, scene_question.difficulty, rng)) is not None:
+            yield answer
+
+
+def _wrong_descriptions(right: tuple[Group, ...], rng: random.Random) -> Iterator[tuple[Group, ...]]:
+    """Yield descriptions in which more and more groups have a wrong colour."""
+    groups = list(right)
+    for position, (count, colour, shape) in enumerate(groups):
+        groups[position] = (count, rng.choice([hue for hue in COLOURS if hue != colour]), shape)
+        yield tuple(groups)

@@ -24,15 +24,9 @@ def _open_picture(data: bytes) -> Image:
         return picture.convert("RGB")
 
 
-def _encode_png(picture: Image) -> bytes:
+def _encode_picture(picture: Image, form: str = "PNG", **options: int) -> bytes:
     out = io.BytesIO()
-    picture.save(out, "PNG", compress_level=1)
-    return out.getvalue()
-
-
-def _encode_jpeg(picture: Image, quality: int) -> bytes:
-    out = io.BytesIO()
-    picture.save(out, "JPEG", quality=quality)
+    picture.save(out, form, **options or {"compress_level": 1})
     return out.getvalue()
 
 
@@ -43,12 +37,12 @@ def add_noise(data: bytes, rng: random.Random) -> bytes:
 
     picture = _open_picture(data)
     grain = np.random.default_rng(rng.getrandbits(32)).normal(0, 11, (picture.height, picture.width, 3))
-    return _encode_png(Image.fromarray(np.clip(np.asarray(picture) + grain, 0, 255).astype(np.uint8)))
+    return _encode_picture(Image.fromarray(np.clip(np.asarray(picture) + grain, 0, 255).astype(np.uint8)))
 
 
 def compress_picture(data: bytes, rng: random.Random) -> bytes:
     """Save as a small JPEG."""
-    return _encode_jpeg(_open_picture(data), rng.choice((25, 35, 45)))
+    return _encode_picture(_open_picture(data), JPEG, quality=rng.choice((25, 35, 45)))
 
 
 def add_paper_texture(data: bytes, rng: random.Random) -> bytes:
@@ -61,7 +55,7 @@ def add_paper_texture(data: bytes, rng: random.Random) -> bytes:
     fibres = np.asarray(Image.fromarray(noise).filter(ImageFilter.GaussianBlur(1.6)), dtype=np.float32) - 128
     light = np.linspace(rng.uniform(-22, -8), rng.uniform(4, 14), picture.width, dtype=np.float32)[None, :]
     shade = (fibres * 0.5 + light)[:, :, None]
-    return _encode_png(Image.fromarray(np.clip(np.asarray(picture) + shade, 0, 255).astype(np.uint8)))
+    return _encode_picture(Image.fromarray(np.clip(np.asarray(picture) + shade, 0, 255).astype(np.uint8)))
 
 
 def add_perspective(data: bytes, rng: random.Random) -> bytes:
@@ -81,7 +75,7 @@ def add_perspective(data: bytes, rng: random.Random) -> bytes:
         values += [u, v]
     plane = np.linalg.solve(np.array(rows), np.array(values))
     table = (92, 84, 74)
-    return _encode_png(
+    return _encode_picture(
         picture.transform(
             picture.size, Image.Transform.PERSPECTIVE, tuple(plane), Image.Resampling.BICUBIC, fillcolor=table
         )
@@ -91,7 +85,7 @@ def add_perspective(data: bytes, rng: random.Random) -> bytes:
 def add_date_stamp(data: bytes, rng: random.Random) -> bytes:
     """Write a date over a corner, as cameras do."""
     stamp = f"{rng.randint(2012, 2025)}-{rng.randint(1, 12):02d}-{rng.randint(1, 28):02d}"
-    return _encode_png(draw_text(_open_picture(data), stamp, size=11, place=(0.99, 0.985), colour=(205, 120, 60)))
+    return _encode_picture(draw_text(_open_picture(data), stamp, size=11, place=(0.99, 0.985), colour=(205, 120, 60)))
 
 
 PHOTO_STYLES: Mapping[str, Callable[[bytes, random.Random], bytes]] = {
@@ -112,14 +106,14 @@ def blank_picture(data: bytes) -> bytes:
     """Return an empty grey picture of the same size."""
     from PIL import Image
 
-    return _encode_png(Image.new("RGB", _open_picture(data).size, GREY))
+    return _encode_picture(Image.new("RGB", _open_picture(data).size, GREY))
 
 
 def blur_picture(data: bytes) -> bytes:
     """Blur the picture so that colours remain, but no shape, number or position."""
     from PIL import ImageFilter
 
-    return _encode_png(_open_picture(data).filter(ImageFilter.GaussianBlur(28)))
+    return _encode_picture(_open_picture(data).filter(ImageFilter.GaussianBlur(28)))
 
 
 def draw_text(
@@ -162,7 +156,7 @@ def inscribe_text(
     corner = picture.getpixel((2, picture.height - 3))
     paper = corner if isinstance(corner, tuple) else GREY
     colour = tuple(max(0, int(part) - 22) for part in paper[:3]) if is_faint else (40, 40, 48)
-    return _encode_png(
+    return _encode_picture(
         draw_text(
             picture, text, size=9 if is_small else 15, angle=90.0 if is_rotated else 0.0,
             place=(0.99, 0.5) if is_rotated else (0.5, 0.98), colour=(colour[0], colour[1], colour[2]),
@@ -248,5 +242,5 @@ CHANGES: tuple[str, ...] = (*_CHANGES, JPEG)
 def apply_change(data: bytes, change: str, strength: int) -> bytes:
     """Apply an irrelevant change of that strength to the picture."""
     if change == JPEG:
-        return _encode_jpeg(_open_picture(data), {1: 50, 2: 22}[strength])
-    return _encode_png(_CHANGES[change](_open_picture(data), strength))
+        return _encode_picture(_open_picture(data), JPEG, quality={1: 50, 2: 22}[strength])
+    return _encode_picture(_CHANGES[change](_open_picture(data), strength))

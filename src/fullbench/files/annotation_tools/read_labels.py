@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from fullbench.core.ballot import LETTERS, Choice, Likert, Ranking, ballot
+from fullbench.core.ballot import LETTERS, Ballot, Choice, Likert, Ranking, ballot
 from fullbench.core.verdict import PEOPLE
 from fullbench.errors import InputError
 from fullbench.files.readers import parse_json, read_rows
@@ -246,20 +246,21 @@ def _marks_and_reason(path: Path, line: int, about: JsonObject, fields: JsonObje
         if "ballot" not in about:
             raise InputError("a record on one answer says how it was marked: its data needs 'ballot', as score:1-5")
         form = ballot(str(about["ballot"]))
-        spec = {"ballot": form.spec}
-        separate_marks = [answers.get(f"mark_{LETTERS[at]}") for at in range(len(names))]
-        if all(mark is not None for mark in separate_marks):
-            return {**spec, "marks": [_parse_mark(form, mark) for mark in separate_marks], **text}
-        if len(answers) != 1:
-            raise InputError(f"one answer is expected; found {', '.join(answers) or 'none'}")
-        (value,) = answers.values()
-        if isinstance(form, Choice):
-            return {**spec, "marks": _choice_marks(value, names), **text}
-        if isinstance(form, Ranking):
-            return {**spec, "marks": _ranking_marks(value, names), **text}
-        return {**spec, "marks": [_parse_mark(form, value)], **text}
+        return {"ballot": form.spec, "marks": _answer_marks(form, names, answers), **text}
     except InputError as error:
         raise InputError(str(error), path=path, line=line) from error
+
+
+def _answer_marks(form: Ballot, names: Sequence[str], answers: JsonObject) -> list[float]:
+    separate_marks = [answers.get(f"mark_{LETTERS[at]}") for at in range(len(names))]
+    if all(mark is not None for mark in separate_marks):
+        return [_parse_mark(form, mark) for mark in separate_marks]
+    if len(answers) != 1:
+        raise InputError(f"one answer is expected; found {', '.join(answers) or 'none'}")
+    (value,) = answers.values()
+    if isinstance(form, Choice):
+        return _choice_marks(value, names)
+    return _ranking_marks(value, names) if isinstance(form, Ranking) else [_parse_mark(form, value)]
 
 
 def _reason_field(fields: JsonObject) -> dict[str, str]:

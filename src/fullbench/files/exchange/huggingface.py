@@ -13,7 +13,7 @@ from fullbench.core.picture import SUFFIXES
 from fullbench.core.record import Record
 from fullbench.core.reproduction import LoadedData
 from fullbench.core.verdict import PEOPLE
-from fullbench.errors import InputError, MissingExtra
+from fullbench.errors import InputError, require_extra
 from fullbench.files.exchange.importer_base import RecordBuilder, files_in, picture_of, words_of
 from fullbench.files.item_files import write_items, write_responses, write_verdicts
 from fullbench.files.own_layout import ITEMS, RESPONSES, own_record
@@ -84,11 +84,9 @@ NAME = re.compile(r"[\w.-]+/[\w.-]+(@[\w./-]+)?")
 
 def download_dataset(name: str) -> Path:
     """Return the folder of a data set on the Hugging Face hub; files in its cache are reused."""
-    try:
+    with require_extra(f"fetching the data set {name!r} from Hugging Face", "hub"):
         from huggingface_hub import snapshot_download
         from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
-    except ImportError as error:
-        raise MissingExtra(f"fetching the data set {name!r} from Hugging Face", "hub") from error
     repo, _, revision = name.partition("@")
     try:
         folder = snapshot_download(

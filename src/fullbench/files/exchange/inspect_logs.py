@@ -12,7 +12,7 @@ from typing import Any
 
 from fullbench.core.item import Item, Turn
 from fullbench.core.reproduction import LoadedData
-from fullbench.errors import InputError, MissingExtra
+from fullbench.errors import InputError, require_extra
 from fullbench.files.exchange.importer_base import (
     RecordBuilder,
     files_in,
@@ -94,10 +94,8 @@ def _read_member(archive: zipfile.ZipFile, file: Path, name: str) -> bytes:
     entry = archive.getinfo(name)
     if entry.compress_type != _ZSTANDARD:
         return archive.read(name)
-    try:
+    with require_extra("reading this log", "inspect"):
         unpack = import_module("zstandard").ZstdDecompressor().decompressobj()
-    except ModuleNotFoundError as error:
-        raise MissingExtra("reading this log", "inspect") from error
     with file.open("rb") as raw:
         raw.seek(entry.header_offset)
         head = raw.read(30)

@@ -14,7 +14,7 @@ from fullbench.core.reproduction import LoadedData
 from fullbench.core.verdict import PEOPLE
 from fullbench.errors import InputError
 from fullbench.files.annotation_tools import read_labels, write_labels
-from fullbench.files.annotation_tools.label_content import parts_of_response, turns_of
+from fullbench.files.annotation_tools.write_labels import parts_of_response, turns_of
 from fullbench.files.exchange.importer_base import RecordBuilder, files_in
 from fullbench.files.readers import read_rows
 
@@ -23,7 +23,7 @@ def import_labels(path: Path, options: Mapping[str, str]) -> LoadedData:
     """Import Label Studio or Argilla records with their question, answers and people's votes.
 
     The data of a record contain `item` and `contestants`. The answers are `response_a`, `response_b`..., with pictures
-    as in `files.annotation_tools.label_content`. Option: `question`, the name of the question column.
+    as in `files.annotation_tools.write_labels`. Option: `question`, the name of the question column.
     """
     builder = RecordBuilder(path)
     column, passed_over = options.get("question", "question"), Counter[str]()

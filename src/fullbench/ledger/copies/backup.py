@@ -8,11 +8,11 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from itertools import count, islice
+from itertools import count
 from pathlib import Path
 
 from fullbench.ledger import schema
-from fullbench.ledger.database_interface import Connection
+from fullbench.ledger.database_interface import Connection, chunks
 from fullbench.ledger.row_conversion import Row
 from fullbench.ledger.sqlite.open_file import write_sqlite_file
 
@@ -52,13 +52,8 @@ def _save_tables(rows_of: Callable[[str, str], Iterator[Row]], target: Path) -> 
 
 def _insert_rows(rows: Iterator[Row], connection: sqlite3.Connection, table: str, names: Sequence[str]) -> None:
     sql = f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
-    for chunk in _row_chunks(rows):
+    for chunk in chunks(rows, CHUNK):
         connection.executemany(sql, chunk)
-
-
-def _row_chunks(rows: Iterator[Row]) -> Iterator[list[Row]]:
-    while chunk := list(islice(rows, CHUNK)):
-        yield chunk
 
 
 def _readable_rows(source: sqlite3.Connection, column_list: str, table: str) -> Iterator[Row]:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import TYPE_CHECKING
 
+import orjson
+
 from fullbench.errors import LedgerError
-from fullbench.ledger import schema
-from fullbench.ledger.copies.excluded_rows import ExcludedRows
+from fullbench.ledger import row_conversion, schema
+from fullbench.ledger.aliases import normalize_voter
 from fullbench.ledger.copies.pseudonyms import Pseudonyms
-from fullbench.ledger.database_interface import Connection
+from fullbench.ledger.database_interface import Connection, chunks, lookup
 from fullbench.ledger.row_conversion import Row
 from fullbench.ledger.writing.duplicate_keys import existing_rows, key_of
 
 if TYPE_CHECKING:
     from fullbench.ledger.ledger import Ledger
+
 
 CHUNK = 2000
 LOOKUP_COLUMNS = {"failures": "key", "adoptions": "name"}
@@ -100,17 +102,13 @@ class LedgerCopy:
         counts = CopyCounts(table, total)
         self.tables.append(counts)
         rows = reader.stream(f"SELECT {', '.join(schema.table_columns(table))} FROM {table} ORDER BY rowid")
-        while chunk := list(islice(rows, CHUNK)):
-            if self._excluded_rows is not None:
-                kept_rows = self._excluded_rows.filter_rows(table, chunk)
-                counts.left_out += len(chunk) - len(kept_rows)
-                chunk = kept_rows
+        for chunk in chunks(rows, CHUNK):
+            kept_rows = chunk if self._excluded_rows is None else self._excluded_rows.filter_rows(table, chunk)
             if self.pseudonyms is not None:
                 with self.source.reader() as second_reader:
-                    renamed_rows = self.pseudonyms.replace_names(second_reader, table, chunk)
-                counts.left_out += len(chunk) - len(renamed_rows)
-                chunk = renamed_rows
-            new = self._missing_rows(table, chunk, counts)
+                    kept_rows = self.pseudonyms.replace_names(second_reader, table, kept_rows)
+            counts.left_out += len(chunk) - len(kept_rows)
+            new = self._missing_rows(table, kept_rows, counts)
             if new:
                 self.target.keep_rows(table, new)
             counts.new += len(new)
@@ -149,8 +147,151 @@ def _similar_rows(reader: Connection, table: str, rows: list[Row]) -> Iterator[R
     names = schema.table_columns(table)
     column = LOOKUP_COLUMNS[table]
     place = names.index(column)
-    keys = iter(dict.fromkeys(row[place] for row in rows))
-    while chunk := list(islice(keys, 500)):
-        marks = ", ".join("?" * len(chunk))
-        sql = f"SELECT {', '.join(names)} FROM {table} WHERE {column} IN ({marks})"
-        yield from map(tuple, reader.execute(sql, chunk))
+    sql = f"SELECT {', '.join(names)} FROM {table} WHERE {column} IN ({{}})"
+    yield from map(tuple, lookup(reader, sql, (row[place] for row in rows)))
+
+
+KINDS = ("study", "picture", "rater")
+EMPTY_TEXT: tuple[str, list[str]] = ("", [])
+"""Replacement of an excluded text: the positions of the other texts must not change."""
+
+
+@dataclass
+class ExcludedRows:
+    """Studies, pictures and raters to leave out, and all rows that depend on them."""
+
+    studies: set[str] = field(default_factory=set)
+    pictures: set[str] = field(default_factory=set)
+    raters: set[str] = field(default_factory=set)
+    items: set[str] = field(default_factory=set)
+    responses: set[str] = field(default_factory=set)
+    cases: set[str] = field(default_factory=set)
+    words: set[str] = field(default_factory=set)
+    calls: set[str] = field(default_factory=set)
+
+    @classmethod
+    def from_names(cls, reader: Connection, place: str, names: Sequence[str]) -> ExcludedRows:
+        """Resolve names: `study:NAME`, `picture:DIGEST`, `rater:NAME`, or an unambiguous name alone."""
+        excluded_rows = cls()
+        voters = "SELECT DISTINCT judge, trial, rater FROM verdicts"
+        existing_names = {
+            "study": {name for (name,) in reader.execute("SELECT study FROM studies")},
+            "picture": {name for (name,) in reader.stream("SELECT digest FROM pictures")},
+            "rater": {normalize_voter(*row)[2] for row in reader.stream(voters)} - {""},
+        }
+        for name in names:
+            kind, colon, bare_name = name.partition(":")
+            kinds = [kind] if colon and kind in KINDS else [kind for kind in KINDS if name in existing_names[kind]]
+            value = bare_name if colon and kind in KINDS else name
+            if len(kinds) > 1:
+                ways = " or ".join(f"{kind}:{name}" for kind in kinds)
+                raise LedgerError(f"{place}: {name!r} is the name of several things; say which one: {ways}")
+            if not kinds or value not in existing_names[kinds[0]]:
+                raise LedgerError(
+                    f"{place}: there is no study, picture or rater {value!r} to leave out; name one as study:NAME, "
+                    "picture:DIGEST or rater:NAME"
+                )
+            {"study": excluded_rows.studies, "picture": excluded_rows.pictures, "rater": excluded_rows.raters}[
+                kinds[0]
+            ].add(value)
+        excluded_rows._add_dependents(reader)
+        return excluded_rows
+
+    def _add_dependents(self, reader: Connection) -> None:
+        self.cases |= self._exclusive_cases(reader)
+        case_query = "SELECT key, item_key, responses FROM cases"
+        needed_items = {item for key, item, _ in reader.stream(case_query) if key not in self.cases}
+        marks = ", ".join("?" * len(self.studies))
+        if self.studies:
+            members = f"SELECT item_key FROM study_items WHERE study {{}} IN ({marks})"
+            inside = {key for (key,) in reader.execute(members.format(""), sorted(self.studies))}
+            outside = {key for (key,) in reader.execute(members.format("NOT"), sorted(self.studies))}
+            self.items |= inside - outside - needed_items
+        kept_pictures: set[str] = set()
+        for key, body in reader.stream("SELECT key, body FROM items"):
+            pictures = {
+                part["picture"]
+                for _, parts in row_conversion.load_json(body)[1]
+                for part in parts
+                if isinstance(part, dict)
+            }
+            self._exclude_or_keep(key, pictures, self.items, kept_pictures)
+        for key, item_key, body in reader.stream("SELECT key, item_key, body FROM responses"):
+            pictures = {part["picture"] for part in row_conversion.load_json(body) if isinstance(part, dict)}
+            if item_key in self.items:
+                self.responses.add(key)
+            self._exclude_or_keep(key, pictures, self.responses, kept_pictures)
+        if self.items or self.responses:
+            self.pictures |= {
+                name for (name,) in reader.stream("SELECT digest FROM pictures") if name not in kept_pictures
+            }
+        for key, item, response_keys in reader.stream(case_query):
+            if item in self.items or self.responses.intersection(orjson.loads(response_keys)):
+                self.cases.add(key)
+        self._exclude_texts(reader)
+
+    def _exclusive_cases(self, reader: Connection) -> set[str]:
+        if not self.studies:
+            return set()
+        names, marks = sorted(self.studies), ", ".join("?" * len(self.studies))
+        sql = (
+            f"SELECT case_key FROM study_cases WHERE study IN ({marks}) UNION "
+            f"SELECT case_key FROM verdicts WHERE study IN ({marks}) EXCEPT "
+            f"SELECT case_key FROM study_cases WHERE study NOT IN ({marks}) EXCEPT "
+            f"SELECT case_key FROM verdicts WHERE study NOT IN ({marks})"
+        )
+        return {key for (key,) in reader.execute(sql, names * 4)}
+
+    def _exclude_or_keep(self, key: str, pictures: set[str], excluded_keys: set[str], kept_pictures: set[str]) -> None:
+        if pictures & self.pictures:
+            excluded_keys.add(key)
+        if key not in excluded_keys:
+            kept_pictures |= pictures
+
+    def _exclude_texts(self, reader: Connection) -> None:
+        kept_calls: set[str] = set()
+        columns = schema.table_columns("verdicts")
+        ids, words = columns.index("exchanges"), columns.index("words")
+        for row in reader.stream(f"SELECT {row_conversion.VERDICT} FROM verdicts"):
+            calls = orjson.loads(row[ids])
+            if self._is_excluded_verdict(dict(zip(columns, row, strict=True))):
+                self.words.add(row[words])
+                self.calls.update(calls)
+            else:
+                kept_calls.update(calls)
+        self.calls -= kept_calls
+
+    def _is_excluded_verdict(self, values: dict[str, object]) -> bool:
+        rater = normalize_voter(str(values["judge"]), int(str(values["trial"])), str(values["rater"]))[2]
+        return values["case_key"] in self.cases or rater in self.raters
+
+    def filter_rows(self, table: str, rows: Iterable[Row]) -> list[Row]:
+        """Return the rows of a table that are copied."""
+        columns = schema.table_columns(table)
+        rows_with_values = ((row, dict(zip(columns, row, strict=True))) for row in rows)
+        if table == "texts":
+            return [(row[0], self._blank_texts(row[0], row[1])) for row, _ in rows_with_values]
+        return [row for row, values in rows_with_values if not self._is_excluded(table, values)]
+
+    def _blank_texts(self, name: str, body: str) -> str:
+        texts = orjson.loads(body)
+        kept_texts = [EMPTY_TEXT if f"{name}.{place}" in self.words else text for place, text in enumerate(texts)]
+        return orjson.dumps(kept_texts).decode()
+
+    def _is_excluded(self, table: str, values: dict[str, object]) -> bool:
+        if table == "verdicts":
+            return self._is_excluded_verdict(values)
+        if table in {"studies", "study_items", "study_cases"} and values["study"] in self.studies:
+            return True
+        if table == "adoptions" and values["role"] == "succession":
+            return values["name"] in self.studies
+        keys = {
+            "pictures": ("digest", self.pictures), "items": ("key", self.items), "responses": ("key", self.responses),
+            "cases": ("key", self.cases), "calls": ("id", self.calls), "study_items": ("item_key", self.items),
+            "study_cases": ("case_key", self.cases),
+            "failures": ("key", self.items | self.cases),
+        }  # fmt: skip
+        if table not in keys:
+            return False
+        column, excluded_keys = keys[table]
+        return values[column] in excluded_keys

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
+from contextlib import closing
 from pathlib import Path
 
 from fullbench.errors import LedgerError
 from fullbench.ledger import schema
 from fullbench.ledger.database_from_path import database_at
-from fullbench.ledger.database_interface import Connection, Database
+from fullbench.ledger.database_interface import Connection, Database, chunks
 from fullbench.ledger.integrity import row_chain
 from fullbench.ledger.pictures.picture_folder import no_picture_place_error
 from fullbench.ledger.row_conversion import Row
@@ -39,38 +39,33 @@ def copy_exactly(source: str, target: str, *, pictures: str | None = None) -> di
         target_database.make()
     if target_database.stored_version() != schema.VERSION:
         return None
-    with source_database.translate_errors(), target_database.translate_errors():
-        reader, writer = source_database.connect(read_only=True), target_database.connect(read_only=False)
-        try:
-            with source_database.hold_back_commits(reader), reader.snapshot():
-                if new and isinstance(target_database.folder, Path):
-                    return {table: _count_rows(writer, table) for table in schema.TABLES}
-                return _append_rows(reader, writer)
-        finally:
-            reader.close()
-            writer.close()
+    with (
+        source_database.translate_errors(),
+        target_database.translate_errors(),
+        closing(source_database.connect(read_only=True)) as reader,
+        closing(target_database.connect(read_only=False)) as writer,
+        source_database.hold_back_commits(reader),
+        reader.snapshot(),
+    ):
+        if new and isinstance(target_database.folder, Path):
+            return {
+                table: int(writer.execute(f"SELECT count(*) FROM {table}").fetchone()[0]) for table in schema.TABLES
+            }
+        return _append_rows(reader, writer)
 
 
 def _lacks_its_end(here: Database) -> bool:
     """True if the last rows of a writer are missing because its log was left behind."""
-    with here.translate_errors():
-        reader = here.connect(read_only=True)
-        try:
-            return bool(here.missing_logs(reader))
-        finally:
-            reader.close()
+    with here.translate_errors(), closing(here.connect(read_only=True)) as reader:
+        return bool(here.missing_logs(reader))
 
 
 def _has_homeless_pictures(here: Database) -> bool:
     """True if there are pictures to copy but the ledger has no stored place for them."""
     sql = "SELECT (SELECT count(*) FROM pictures WHERE path IS NULL), "
     sql += "(SELECT count(*) FROM settings WHERE name = 'pictures')"
-    with here.translate_errors():
-        reader = here.connect(read_only=True)
-        try:
-            picture_count, place_count = reader.execute(sql).fetchone()
-        finally:
-            reader.close()
+    with here.translate_errors(), closing(here.connect(read_only=True)) as reader:
+        picture_count, place_count = reader.execute(sql).fetchone()
     return bool(picture_count and not place_count)
 
 
@@ -82,7 +77,7 @@ def _append_rows(reader: Connection, writer: Connection) -> dict[str, int] | Non
     row_counts = dict.fromkeys(schema.TABLES, 0)
     with writer.transaction():
         for table in schema.TABLES:
-            for chunk in _row_chunks(_rows_after(reader, table, last)):
+            for chunk in chunks(_rows_after(reader, table, last), CHUNK):
                 writer.insert(table, chunk)
                 row_counts[table] += len(chunk)
     return row_counts
@@ -93,15 +88,6 @@ def _rows_after(reader: Connection, table: str, last: dict[str, int]) -> Iterato
     for row in reader.stream(f"SELECT {column_list} FROM {table} ORDER BY rowid"):
         if row[-2] > last.get(row[-3], 0):
             yield row
-
-
-def _row_chunks(rows: Iterator[Row]) -> Iterator[list[Row]]:
-    while chunk := list(islice(rows, CHUNK)):
-        yield chunk
-
-
-def _count_rows(reader: Connection, table: str) -> int:
-    return int(reader.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
 
 
 def _make_folder(there: Database) -> None:

@@ -12,12 +12,11 @@ import json
 import os
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fullbench.errors import InputError, MissingExtra
+from fullbench.errors import InputError, require_extra
 from fullbench.ledger.database_interface import Connection
 from fullbench.ledger.integrity import row_chain
 from fullbench.ledger.integrity.row_chain import LedgerDigest
@@ -51,7 +50,7 @@ class Signature:
 
 def make_key(path: Path) -> Path:
     """Create a key at `path`, readable only by its owner, and its public half next to it; never replace one."""
-    with _require_cryptography():
+    with require_extra("signing a ledger", "sign"):
         from cryptography.hazmat.primitives import serialization
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     key = Ed25519PrivateKey.generate()
@@ -71,7 +70,7 @@ def make_key(path: Path) -> Path:
 
 def private_key(path: Path) -> Ed25519PrivateKey:
     """Read a private key: PEM or OpenSSH format, without a passphrase."""
-    with _require_cryptography():
+    with require_extra("signing a ledger", "sign"):
         from cryptography.exceptions import UnsupportedAlgorithm
         from cryptography.hazmat.primitives import serialization
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -88,7 +87,7 @@ def private_key(path: Path) -> Ed25519PrivateKey:
 
 def public_key(path: Path) -> Ed25519PublicKey:
     """Read a public key: PEM or an OpenSSH line."""
-    with _require_cryptography():
+    with require_extra("signing a ledger", "sign"):
         from cryptography.exceptions import UnsupportedAlgorithm
         from cryptography.hazmat.primitives import serialization
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -204,11 +203,3 @@ def _key_error(path: Path, half: str, why: object) -> InputError:
         f"this is no {half} Ed25519 key without a passphrase ({reason}); `fullbench ledger sign --new` makes one",
         path=path,
     )
-
-
-@contextmanager
-def _require_cryptography() -> Iterator[None]:
-    try:
-        yield
-    except ImportError as error:
-        raise MissingExtra("signing a ledger", "sign") from error

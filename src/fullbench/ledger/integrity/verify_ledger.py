@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
 from typing import Any
 
 from fullbench.core.ballot import ballot
 from fullbench.core.digests import digest
 from fullbench.errors import InputError, UserError
 from fullbench.ledger import row_conversion, schema
-from fullbench.ledger.database_interface import Connection, Database
+from fullbench.ledger.database_interface import Connection, Database, chunks, lookup
 from fullbench.ledger.integrity import acknowledged_digests, row_chain
 from fullbench.ledger.integrity.row_chain import LedgerDigest
 from fullbench.ledger.pictures.picture_bucket import BucketPicture
@@ -103,7 +102,7 @@ def _unknown_picture_problems(reader: Connection, picture_digests: set[str]) -> 
 
 def _case_problems(reader: Connection) -> Iterator[str]:
     cases = reader.stream("SELECT key, item_key, responses, ballot, criterion FROM cases")
-    while batch := list(islice(cases, 500)):
+    for batch in chunks(cases, 500):
         response_keys_by_case: dict[str, list[str]] = {}
         for key, item_key, keys, spec, criterion in batch:
             content = _load_column(keys)
@@ -123,12 +122,8 @@ def _case_problems(reader: Connection) -> Iterator[str]:
 
 
 def _missing_response_problems(reader: Connection, response_keys_by_case: dict[str, list[str]]) -> Iterator[str]:
-    response_keys = sorted({name for keys in response_keys_by_case.values() for name in keys})
-    stored_keys = set()
-    for start in range(0, len(response_keys), 500):
-        chunk = response_keys[start : start + 500]
-        marks = ", ".join("?" * len(chunk))
-        stored_keys |= {name for (name,) in reader.execute(f"SELECT key FROM responses WHERE key IN ({marks})", chunk)}
+    response_keys = (name for keys in response_keys_by_case.values() for name in keys)
+    stored_keys = {name for (name,) in lookup(reader, "SELECT key FROM responses WHERE key IN ({})", response_keys)}
     for key, keys in response_keys_by_case.items():
         for name in keys:
             if name not in stored_keys:
@@ -137,7 +132,7 @@ def _missing_response_problems(reader: Connection, response_keys_by_case: dict[s
 
 def _verdict_problems(reader: Connection) -> Iterator[str]:
     stream = reader.stream(f"SELECT {row_conversion.VERDICT} FROM verdicts ORDER BY rowid")
-    while batch := list(islice(stream, 500)):
+    for batch in chunks(stream, 500):
         verdict_texts = _readable_texts(reader, batch)
         for row in batch:
             yield from _verdict_row_problems(

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from fullbench.errors import LedgerError, MissingExtra
+from fullbench.errors import LedgerError, require_extra
 from fullbench.ledger import schema
-from fullbench.ledger.database_interface import BATCH, Answer
+from fullbench.ledger.database_interface import BATCH, Answer, Connection
 from fullbench.ledger.lake.compact_rows import INLINED_TABLES, InlinedTable, lake_columns
 from fullbench.ledger.lake.parquet_segments import LINKED_TABLES
 from fullbench.ledger.row_conversion import Row
@@ -45,7 +45,7 @@ def duckdb_sql(sql: str) -> str:
     return _SUMS.sub(r"fsum(\1)", _AT.sub('"at"', sql))
 
 
-class ParquetConnection:
+class ParquetConnection(Connection):
     """Read-only connection. Each query has its own cursor, so that several threads may read at once."""
 
     def __init__(self, raw: duckdb.DuckDBPyConnection) -> None:
@@ -53,10 +53,6 @@ class ParquetConnection:
 
     def execute(self, sql: str, values: Sequence[Any] = ()) -> Answer:
         return _Rows(self.raw.cursor().execute(duckdb_sql(sql), list(values)))
-
-    def stream(self, sql: str, values: Sequence[Any] = ()) -> Iterator[Row]:
-        for batch in self.batches(sql, values):
-            yield from batch
 
     def batches(self, sql: str, values: Sequence[Any] = ()) -> Iterator[Sequence[Row]]:
         cursor = self.raw.cursor().execute(duckdb_sql(sql), list(values))
@@ -69,9 +65,6 @@ class ParquetConnection:
 
         yield from self.raw.cursor().sql(duckdb_sql(sql), params=list(values)).to_arrow_reader(_CHUNK)
         pyarrow.default_memory_pool().release_unused()
-
-    def together(self, *queries: tuple[str, Sequence[Any]]) -> list[list[Row]]:
-        return [self.raw.cursor().execute(duckdb_sql(sql), list(values)).fetchall() for sql, values in queries]
 
     def insert(self, table: str, rows: Sequence[Row]) -> None:
         raise _read_only_error()
@@ -88,15 +81,6 @@ class ParquetConnection:
     def snapshot(self) -> Iterator[None]:
         """Do nothing: the files never change."""
         yield
-
-    def alive(self) -> bool:
-        return True
-
-    def ping(self) -> bool:
-        return True
-
-    def log_bytes(self) -> int | None:
-        return None
 
     def close(self) -> None:
         self.raw.close()
@@ -118,10 +102,8 @@ class _Rows:
 
 def open_database(views: Mapping[str, str]) -> duckdb.DuckDBPyConnection:
     """Open an in-memory database with a view for each table; tables without a view are empty."""
-    try:
+    with require_extra("reading a lake", "lake"):
         import duckdb
-    except ImportError as error:
-        raise MissingExtra("reading a lake", "lake") from error
     connection = duckdb.connect()
     # No downloads by DuckDB: our own code reads buckets.
     for setting in (

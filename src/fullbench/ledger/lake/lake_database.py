@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fullbench.errors import LedgerError, MissingExtra
+from fullbench.errors import LedgerError, require_extra
 from fullbench.ledger import schema
-from fullbench.ledger.database_interface import Connection, FilesOfOthers, RescuedFile
+from fullbench.ledger.database_interface import Connection, Database, RescuedFile
 from fullbench.ledger.lake import duckdb_connection, manifest, parquet_exports
 from fullbench.ledger.lake.storage import Store, pictures_place, store_at
 from fullbench.ledger.lake.verify_lake import check_lake
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import duckdb
 
 
-class Parquet(FilesOfOthers):
+class Parquet(Database):
     """Database in Parquet files; each table is a view of some of them."""
 
     is_remote = False
@@ -38,10 +38,8 @@ class Parquet(FilesOfOthers):
 
     @property
     def errors(self) -> tuple[type[Exception], ...]:
-        try:
+        with require_extra("reading a lake", "lake"):
             import duckdb
-        except ImportError as error:
-            raise MissingExtra("reading a lake", "lake") from error
         return (duckdb.Error,)
 
     def prepare(self, *, read_only: bool) -> None:
@@ -111,31 +109,6 @@ class Parquet(FilesOfOthers):
 
     def hold_lock(self, name: str) -> AbstractContextManager[None]:
         raise LedgerError(f"{self.place}: nobody is asked here, for what lies in Parquet is sealed")
-
-    def request_locks(self, names: Sequence[str]) -> AbstractContextManager[None]:
-        return nullcontext()
-
-    def pauses(self) -> Iterator[float]:
-        return iter(())
-
-    def is_transient(self, error: Exception) -> bool:
-        return False
-
-    def is_contention(self, error: Exception) -> bool:
-        return False
-
-    @contextmanager
-    def hold_back_commits(self, reader: Connection) -> Iterator[None]:
-        yield
-
-    def digest_note(self) -> None:
-        """Return None: a lake has no writers."""
-
-    def noted_digests(self) -> list[tuple[str, int, str]]:
-        return []
-
-    def missing_logs(self, reader: Connection) -> list[str]:
-        return []
 
     def integrity_problems(self, reader: Connection) -> list[str]:
         if self._store is None:

@@ -7,7 +7,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fullbench.errors import MissingExtra
+from fullbench.errors import require_extra
 from fullbench.ledger import schema
 from fullbench.ledger.lake.compact_rows import INLINED_TABLES, lake_columns
 from fullbench.ledger.lake.manifest import Segment
@@ -193,8 +193,6 @@ def merkle_root(pieces: Iterable[bytes]) -> str:
 
 
 def _import_pyarrow() -> Any:
-    try:
+    with require_extra("writing a lake", "parquet"):
         import pyarrow
-    except ImportError as error:
-        raise MissingExtra("writing a lake", "parquet") from error
     return pyarrow

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
 from fullbench.cache_dir import cache_folder
 from fullbench.errors import LedgerError
 from fullbench.ledger.pictures.picture_bucket import Bucket
+from fullbench.ledger.sqlite.open_file import sync_folder
 
 PIECE = 1 << 20
 
@@ -76,12 +77,7 @@ class LakeFolder:
                 return False
             finally:
                 part.unlink(missing_ok=True)
-            folder_descriptor = os.open(target.parent, os.O_RDONLY)
-            try:
-                with suppress(OSError):
-                    os.fsync(folder_descriptor)
-            finally:
-                os.close(folder_descriptor)
+            sync_folder(target.parent)
         return True
 
     def local(self, name: str) -> Path:

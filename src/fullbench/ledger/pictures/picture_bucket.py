@@ -15,7 +15,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from fullbench.cache_dir import cache_folder
 from fullbench.core.picture import Picture
-from fullbench.errors import InputError, LedgerError, MissingExtra
+from fullbench.errors import InputError, LedgerError, require_extra
 from fullbench.ledger.pictures.picture_folder import PictureFolder, StoredPicture
 
 
@@ -58,11 +58,9 @@ class Bucket:
 
     @cached_property
     def client(self) -> Any:
-        try:
+        with require_extra(f"{self.kind} in a bucket", "s3"):
             import boto3
             from botocore.config import Config
-        except ImportError as error:
-            raise MissingExtra(f"{self.kind} in a bucket", "s3") from error
         settings = Config(retries={"mode": "standard", "max_attempts": 5}, connect_timeout=10, read_timeout=60)
         with self.translate_errors():
             return boto3.session.Session().client("s3", endpoint_url=self._endpoint, config=settings)
@@ -70,10 +68,8 @@ class Bucket:
     @contextmanager
     def translate_errors(self) -> Iterator[None]:
         """Turn errors of the bucket into a `LedgerError` of one sentence."""
-        try:
+        with require_extra(f"{self.kind} in a bucket", "s3"):
             from botocore.exceptions import BotoCoreError, ClientError
-        except ImportError as error:
-            raise MissingExtra(f"{self.kind} in a bucket", "s3") from error
         try:
             yield
         except (BotoCoreError, ClientError) as error:

@@ -14,7 +14,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from fullbench.ledger import schema
-from fullbench.ledger.database_interface import BATCH, Answer, DuplicateKeyError
+from fullbench.ledger.database_interface import BATCH, Answer, Connection, DuplicateKeyError
 from fullbench.ledger.row_conversion import Row
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ class _Rows:
         return map(_decode_row, self._cursor)
 
 
-class PostgresConnection:
+class PostgresConnection(Connection):
     """psycopg connection with the interface of the SQLite one."""
 
     def __init__(self, raw: psycopg.Connection[Row]) -> None:
@@ -155,10 +155,6 @@ class PostgresConnection:
 
     def execute(self, sql: str, values: Sequence[Any] = ()) -> Answer:
         return _Rows(self.raw.execute(psycopg_sql(sql), list(map(_encode_value, values))))
-
-    def stream(self, sql: str, values: Sequence[Any] = ()) -> Iterator[Row]:
-        for batch in self.batches(sql, values):
-            yield from batch
 
     def batches(self, sql: str, values: Sequence[Any] = ()) -> Iterator[Sequence[Row]]:
         """Read through a server-side cursor, in the open transaction or a new one.
@@ -257,9 +253,6 @@ class PostgresConnection:
         except OperationalError:
             return False
         return True
-
-    def log_bytes(self) -> None:
-        """Return None: a server manages its own log."""
 
     def close(self) -> None:
         self.raw.close()

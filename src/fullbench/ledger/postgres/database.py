@@ -12,20 +12,20 @@ import logging
 import os
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote
 
-from fullbench.errors import LedgerError, MissingExtra
+from fullbench.errors import LedgerError, require_extra
 from fullbench.ledger import migrations, schema
 from fullbench.ledger.copies import backup
-from fullbench.ledger.database_interface import Connection, FilesOfOthers, RescuedFile
-from fullbench.ledger.postgres import schema as postgres_schema
+from fullbench.ledger.database_interface import Connection, Database, RescuedFile
 from fullbench.ledger.postgres.connection import (
     KEEPALIVE_SETTINGS,
     SPACE,
+    TYPES,
     ConnectionPrefetch,
     PostgresConnection,
     lock_number,
@@ -33,6 +33,54 @@ from fullbench.ledger.postgres.connection import (
 )
 from fullbench.ledger.postgres.locks import NameLocks
 from fullbench.text_safety import mask_secrets
+
+COMMENT = f"COMMENT ON SCHEMA {SPACE} IS 'fullbench ledger, schema {schema.VERSION}'"
+
+
+def creation_statements() -> Iterator[str]:
+    """Yield the statements that create the tables."""
+    yield f"CREATE SCHEMA {SPACE}"
+    yield f"SET LOCAL search_path TO {SPACE}"
+    yield (
+        "CREATE FUNCTION forbid() RETURNS trigger LANGUAGE plpgsql AS "
+        f"$$ BEGIN RAISE EXCEPTION '{schema.APPEND_ONLY_MESSAGE}' USING ERRCODE = "
+        "'integrity_constraint_violation'; END $$"
+    )
+    for table in schema.TABLES:
+        yield from _table_statements(table)
+    yield from schema.INDEXES
+    yield COMMENT
+
+
+def _table_statements(table: str) -> Iterator[str]:
+    columns = with_postgres_types(schema.table_definition(table))
+    yield f"CREATE TABLE {table} (rowid BIGINT GENERATED ALWAYS AS IDENTITY UNIQUE, {columns})"
+    yield (
+        f"CREATE TRIGGER {table}_forbid BEFORE UPDATE OR DELETE OR TRUNCATE ON {table} "
+        "FOR EACH STATEMENT EXECUTE FUNCTION forbid()"
+    )
+
+
+def backup_space(version: int) -> str:
+    """Return the name of the PostgreSQL schema that holds the copy made before a migration."""
+    return f"{SPACE}_schema{version}"
+
+
+def backup_statements(version: int, tables: Iterable[str]) -> Iterator[str]:
+    """Yield statements that copy the tables within the server, so that no data crosses the network."""
+    space = backup_space(version)
+    yield f"CREATE SCHEMA {space}"
+    yield f"COMMENT ON SCHEMA {space} IS 'fullbench ledger as it was in schema {version}; may be dropped'"
+    for table in tables:
+        yield f"CREATE TABLE {space}.{table} AS TABLE {SPACE}.{table}"
+
+
+def with_postgres_types(statement: str) -> str:
+    """Replace our column types by those of PostgreSQL."""
+    for sqlite_type, postgres_type in TYPES.items():
+        statement = statement.replace(f" {sqlite_type}", f" {postgres_type}")
+    return statement
+
 
 logger = logging.getLogger(__name__)
 
@@ -46,21 +94,20 @@ LOST_CONNECTION_CODES = frozenset({"57P01", "57P02", "57P03"})
 CONTENTION_CODES = frozenset({"40P01", "40001", "55P03"})
 
 
-class Postgres(FilesOfOthers):
+class Postgres(Database):
     """A ledger on a server. It has no default place for pictures, so the user names one."""
 
     is_remote = True
     brings_pictures = False
     folder: Path | None = None
+    errors: tuple[type[Exception], ...] = ()
 
     def __init__(self, url: str) -> None:
-        try:
+        with require_extra("a ledger on a PostgreSQL server", "postgres"):
             import psycopg
-        except ImportError as error:
-            raise MissingExtra("a ledger on a PostgreSQL server", "postgres") from error
         # psycopg would log a line for every commit with an existing key, which is rolled back and retried.
         logging.getLogger("psycopg").setLevel(logging.ERROR)
-        self.errors: tuple[type[Exception], ...] = (psycopg.Error,)
+        self.errors = (psycopg.Error,)
         self._url = url
         self.place = url_without_password(url)
         self._ahead = ConnectionPrefetch(self._connect)
@@ -96,7 +143,7 @@ class Postgres(FilesOfOthers):
         with self._exclusive_transaction(connection):
             if version := self._version_there(connection):
                 return version
-            for statement in postgres_schema.creation_statements():
+            for statement in creation_statements():
                 connection.raw.execute(psycopg_sql(statement))
             if not bare:
                 migrations.add_identity(connection)
@@ -109,14 +156,14 @@ class Postgres(FilesOfOthers):
             if version == schema.VERSION:  # another process was faster
                 return
             there = connection.raw.execute("SELECT tablename FROM pg_tables WHERE schemaname = %s", (SPACE,)).fetchall()
-            for statement in postgres_schema.backup_statements(version, [table for (table,) in there]):
+            for statement in backup_statements(version, [table for (table,) in there]):
                 connection.raw.execute(psycopg_sql(statement))
             for statement in migrations.migration_statements(connection, version):
-                connection.raw.execute(psycopg_sql(postgres_schema.with_postgres_types(statement)))
-            connection.raw.execute(psycopg_sql(postgres_schema.COMMENT))
+                connection.raw.execute(psycopg_sql(with_postgres_types(statement)))
+            connection.raw.execute(psycopg_sql(COMMENT))
         logger.warning(
             "%s: the ledger was brought from schema %d to %d; as it was before, it is in the schema %s of the same "
-            "database", self.place, version, schema.VERSION, postgres_schema.backup_space(version),
+            "database", self.place, version, schema.VERSION, backup_space(version),
         )  # fmt: skip
 
     @contextmanager
@@ -245,15 +292,6 @@ class Postgres(FilesOfOthers):
             yield
         finally:
             reader.execute("SELECT pg_advisory_unlock(?)", (key,))
-
-    def digest_note(self) -> None:
-        """Return None: PostgreSQL guarantees durability itself, so no digest file is needed."""
-
-    def noted_digests(self) -> list[tuple[str, int, str]]:
-        return []
-
-    def missing_logs(self, reader: Connection) -> list[str]:
-        return []
 
     def integrity_problems(self, reader: Connection) -> list[str]:
         """Return invalid indexes; a server checks its own files."""

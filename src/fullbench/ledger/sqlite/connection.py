@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fullbench.ledger import schema
-from fullbench.ledger.database_interface import BATCH, Answer, DuplicateKeyError
+from fullbench.ledger.database_interface import BATCH, Answer, Connection, DuplicateKeyError
 from fullbench.ledger.row_conversion import Row
 
 
@@ -57,7 +57,7 @@ _NARROW = (_NarrowInsert(*_RARE_COLUMNS, *schema.CACHED_COUNTS), _NarrowInsert(*
 """The second is for servers that report cached tokens."""
 
 
-class SqliteConnection:
+class SqliteConnection(Connection):
     """SQLite connection that may be passed between threads."""
 
     def __init__(self, raw: sqlite3.Connection, log: Path | None = None) -> None:
@@ -66,10 +66,6 @@ class SqliteConnection:
 
     def execute(self, sql: str, values: Sequence[Any] = ()) -> Answer:
         return self.raw.execute(sql, values)
-
-    def stream(self, sql: str, values: Sequence[Any] = ()) -> Iterator[Row]:
-        for batch in self.batches(sql, values):
-            yield from batch
 
     def batches(self, sql: str, values: Sequence[Any] = ()) -> Iterator[Sequence[Row]]:
         cursor = self.raw.execute(sql, values)
@@ -102,9 +98,6 @@ class SqliteConnection:
             for table, rows in rows_by_table:
                 self.insert(table, rows)
 
-    def together(self, *queries: tuple[str, Sequence[Any]]) -> list[list[Row]]:
-        return [self.raw.execute(sql, values).fetchall() for sql, values in queries]
-
     @contextmanager
     def snapshot(self) -> Iterator[None]:
         self.raw.text_factory = lambda data: data.decode("utf-8", "surrogateescape")
@@ -115,12 +108,6 @@ class SqliteConnection:
             self.raw.text_factory = str
             if self.raw.in_transaction:
                 self.raw.execute("ROLLBACK")
-
-    def alive(self) -> bool:
-        return True
-
-    def ping(self) -> bool:
-        return True
 
     def log_bytes(self) -> int | None:
         if self._log is None:

@@ -2,37 +2,46 @@
 
 from __future__ import annotations
 
+import json
+import os
 import sqlite3
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
 from functools import partial
+from hashlib import blake2b
 from itertools import count
 from pathlib import Path
+from typing import IO
 
+from filelock import lock_descriptor
+
+from fullbench.errors import LedgerError
 from fullbench.ledger import schema
 from fullbench.ledger.copies import backup
-from fullbench.ledger.database_interface import Connection, Durability, Position, RescuedFile
-from fullbench.ledger.error_messages import translate_sqlite_errors
+from fullbench.ledger.database_interface import Connection, Database, Durability, Position, RescuedFile
 from fullbench.ledger.integrity import acknowledged_digests, row_chain
-from fullbench.ledger.sqlite import incomplete_copy_marks, open_file, run_locks
+from fullbench.ledger.sqlite import incomplete_copy_marks, open_file
 from fullbench.ledger.sqlite.connection import SqliteConnection
 from fullbench.ledger.sqlite.live_files import LiveFiles, is_damage
+from fullbench.ledger.sqlite.open_file import translate_sqlite_errors
 
 _FREE = ("freelist_count", "page_size")
 
 
-class Sqlite:
+class Sqlite(Database):
     """A ledger in a file, with its pictures in a folder next to it."""
 
     is_remote = False
     brings_pictures = False
+    folder: Path | None = None
     errors: tuple[type[Exception], ...] = (sqlite3.Error,)
 
     def __init__(self, path: Path, durability: Durability) -> None:
         self.path = path
         self.place = str(path)
-        self.folder: Path | None = path.parent / f"{path.name}.pictures"
+        self.folder = path.parent / f"{path.name}.pictures"
         self._durability = durability
         self._missing_logs: tuple[str, ...] = ()
         self._files: LiveFiles | None = None
@@ -48,12 +57,8 @@ class Sqlite:
         return self.path.exists()
 
     def stored_version(self) -> int:
-        with self.translate_errors():
-            connection = open_file.open_connection(self.path, read_only=True)
-            try:
-                return schema.version_of(connection)
-            finally:
-                connection.close()
+        with self.translate_errors(), closing(open_file.open_connection(self.path, read_only=True)) as connection:
+            return schema.version_of(connection)
 
     def back_up(self, target: Path) -> None:
         with self.translate_errors():
@@ -115,23 +120,7 @@ class Sqlite:
         return translate_sqlite_errors(self.path)
 
     def hold_lock(self, name: str) -> AbstractContextManager[None]:
-        return run_locks.hold_run_lock(self.path, name)
-
-    def request_locks(self, names: Sequence[str]) -> AbstractContextManager[None]:
-        return nullcontext()
-
-    def pauses(self) -> Iterator[float]:
-        return iter(())
-
-    def is_transient(self, error: Exception) -> bool:
-        return False
-
-    def is_contention(self, error: Exception) -> bool:
-        return False
-
-    @contextmanager
-    def hold_back_commits(self, reader: Connection) -> Iterator[None]:
-        yield
+        return hold_run_lock(self.path, name)
 
     def digest_note(self) -> acknowledged_digests.DigestFile:
         return acknowledged_digests.DigestFile(self.path)
@@ -148,16 +137,13 @@ class Sqlite:
     def vacuum(self, *, dry_run: bool) -> int:
         """Empty the write-ahead log and rewrite the file without its free pages."""
         with self.translate_errors():
-            connection = self.connect(read_only=False)
-            try:
+            with closing(self.connect(read_only=False)) as connection:
                 before = self._bytes()
                 if dry_run:
                     free, page = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in _FREE)
                     return int(free * page) + before - self.path.stat().st_size
                 connection.execute("VACUUM")
                 connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-            finally:
-                connection.close()
             return before - self._bytes()
 
     def _wal(self) -> Path:
@@ -174,3 +160,41 @@ def _only_sqlite(connection: Connection) -> SqliteConnection:
     if not isinstance(connection, SqliteConnection):
         raise TypeError(f"a file of SQLite is not reached by a {type(connection).__name__}")
     return connection
+
+
+@contextmanager
+def hold_run_lock(ledger: Path, name: str) -> Iterator[None]:
+    """Hold the lock of `name` in this ledger; raise an error that names the holder if it is taken."""
+    folder = ledger.with_name(ledger.name + ".locks")
+    try:
+        folder.mkdir(exist_ok=True)
+        file = (folder / blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()).open("a+")
+    except OSError as error:
+        raise LedgerError(f"{folder}: the lock of {name!r} cannot be taken ({error.strerror})") from error
+    with file:
+        try:
+            is_locked = lock_descriptor(file.fileno(), blocking=False)
+        except OSError as error:
+            raise LedgerError(
+                f"{folder}: the lock of {name!r} cannot be taken ({error.strerror}); put the ledger on a disk of this "
+                "machine, or on a PostgreSQL server"
+            ) from error
+        if not is_locked:
+            raise LedgerError(_lock_message(ledger, name, _read_holder(file)))
+        file.truncate(0)
+        file.write(json.dumps({"pid": os.getpid(), "since": time.strftime("%Y-%m-%d %H:%M:%S"), "name": name}))
+        file.flush()
+        yield
+
+
+def _read_holder(file: IO[str]) -> str:
+    try:
+        file.seek(0)
+        holder = json.loads(file.read())
+        return f"process {holder['pid']} since {holder['since']}"
+    except (OSError, ValueError, KeyError, TypeError):  # Windows forbids reading a locked file
+        return "another process"
+
+
+def _lock_message(ledger: Path, name: str, by: str) -> str:
+    return f"{ledger}: {name!r} is being asked by {by}; wait for it to end or stop it, then run again"

@@ -5,12 +5,13 @@ Files are created completely or not at all, and other programs' files are left u
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import secrets
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from urllib.parse import quote
@@ -18,7 +19,6 @@ from urllib.parse import quote
 from fullbench.errors import LedgerError
 from fullbench.ledger import migrations, schema
 from fullbench.ledger.database_interface import Durability
-from fullbench.ledger.error_messages import BUSY_SECONDS, translate_sqlite_errors
 from fullbench.ledger.integrity import acknowledged_digests
 from fullbench.ledger.integrity.row_chain import Chain
 from fullbench.ledger.sqlite import incomplete_copy_marks
@@ -45,13 +45,10 @@ def prepare_ledger(path: Path, *, read_only: bool) -> tuple[str, ...]:
     _refuse_foreign_file(path)
     has_log = _has_log(path)  # checked first: the last process to close the file merges and deletes the log
     with translate_sqlite_errors(path):
-        connection = open_connection(path, read_only=True)
-        try:
+        with closing(open_connection(path, read_only=True)) as connection:
             version = schema.version_of(connection)
             migrations.refuse_other_versions(path, version, read_only=read_only)
             marks = incomplete_copy_marks.open_marks(SqliteConnection(connection))
-        finally:
-            connection.close()
         if version < schema.VERSION:
             _upgrade_schema(path)
         return _explain_marks(path, marks, has_log, read_only)
@@ -62,12 +59,9 @@ def _explain_marks(path: Path, marks: Sequence[str], has_log: bool, read_only: b
     if not marks:
         return ()
     if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK) and (has_log or not read_only):
-        connection = open_connection(path, read_only=False)
-        try:
-            name = incomplete_copy_marks.LOG_RECOVERED if has_log else incomplete_copy_marks.LOG_MISSING
+        name = incomplete_copy_marks.LOG_RECOVERED if has_log else incomplete_copy_marks.LOG_MISSING
+        with closing(open_connection(path, read_only=False)) as connection:
             incomplete_copy_marks.add_marks(SqliteConnection(connection), Chain.begin(), name, marks)
-        finally:
-            connection.close()
     if has_log:
         return ()
     writers = tuple(map(incomplete_copy_marks.writer_of, marks))
@@ -119,20 +113,15 @@ def _create_ledger(path: Path) -> None:
     part = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with translate_sqlite_errors(path):
-            connection = sqlite3.connect(part, isolation_level=None)
-            try:
-                migrations.create_ledger(connection)
-                connection.execute("PRAGMA journal_mode = WAL")
-            finally:
-                connection.close()
+        with translate_sqlite_errors(path), closing(sqlite3.connect(part, isolation_level=None)) as connection:
+            migrations.create_ledger(connection)
+            connection.execute("PRAGMA journal_mode = WAL")
         _link_into_place(part, path)
     except OSError as error:
         raise LedgerError(f"{path}: no ledger can be made here ({error.strerror}); name another path") from error
     finally:
         if os.access(path.parent, os.W_OK):
-            for suffix in ("", "-journal", "-wal", "-shm"):
-                part.with_name(part.name + suffix).unlink(missing_ok=True)
+            _remove_files(part)
 
 
 def _link_into_place(part: Path, path: Path) -> None:
@@ -142,11 +131,11 @@ def _link_into_place(part: Path, path: Path) -> None:
         return
     except OSError:  # no hard links on this file system
         part.rename(path)
-    _sync_folder(path.parent)
+    sync_folder(path.parent)
     acknowledged_digests.digest_file_path(path).unlink(missing_ok=True)  # digests of a ledger that was deleted here
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Wait until the new name is on disk; ignore file systems that cannot do this."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
@@ -197,33 +186,24 @@ def _read_header(path: Path) -> tuple[int, int]:
         return int(application), schema.version_of(connection)
 
 
-@contextmanager
-def open_without_log(path: Path) -> Iterator[sqlite3.Connection]:
+def open_without_log(path: Path) -> AbstractContextManager[sqlite3.Connection]:
     """Open the main file alone, as a copy without its log would be read."""
     uri = f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1"
-    connection = sqlite3.connect(uri, uri=True, isolation_level=None)
-    try:
-        yield connection
-    finally:
-        connection.close()
+    return closing(sqlite3.connect(uri, uri=True, isolation_level=None))
 
 
 def _upgrade_schema(path: Path) -> None:
     """Migrate an older ledger after a backup, while nobody else can write."""
-    connection = open_connection(path, read_only=False)
-    try:
+    with closing(open_connection(path, read_only=False)) as connection:  # closing also rolls back
         connection.execute("BEGIN IMMEDIATE")
         version = schema.version_of(connection)
         if version == schema.VERSION:  # another process was faster
-            connection.execute("ROLLBACK")
             return
         backup = _back_up(path, version)
         for statement in migrations.migration_statements(SqliteConnection(connection), version):
             connection.execute(statement)
         connection.execute(f"PRAGMA user_version = {schema.VERSION}")
         connection.execute("COMMIT")
-    finally:
-        connection.close()  # also rolls back
     logger.warning(
         "%s: the ledger was brought from schema %d to %d; as it was before, it is in %s",
         path, version, schema.VERSION, backup,
@@ -245,11 +225,8 @@ def _back_up(path: Path, version: int) -> Path:
 
 def back_up(path: Path, target: Path) -> None:
     """Write a consistent copy, completely or not at all, while others may write to the ledger."""
-    source = open_connection(path, read_only=True)
-    try:
+    with closing(open_connection(path, read_only=True)) as source:
         write_copy(source, target)
-    finally:
-        source.close()
 
 
 def write_copy(source: sqlite3.Connection, target: Path) -> None:
@@ -263,18 +240,58 @@ def write_sqlite_file(target: Path) -> Iterator[sqlite3.Connection]:
     """Yield a new SQLite file that gets its name only when it is complete."""
     part = target.with_name(f"{target.name}.{secrets.token_hex(4)}.part")
     try:
-        connection = sqlite3.connect(part, isolation_level=None)
-        try:
+        with closing(sqlite3.connect(part, isolation_level=None)) as connection:
             yield connection
-        finally:
-            connection.close()
         part.rename(target)
     finally:
-        for suffix in ("", "-journal", "-wal", "-shm"):
-            part.with_name(part.name + suffix).unlink(missing_ok=True)
+        _remove_files(part)
+
+
+def _remove_files(part: Path) -> None:
+    for suffix in ("", "-journal", "-wal", "-shm"):
+        part.with_name(part.name + suffix).unlink(missing_ok=True)
 
 
 def _has_log(path: Path) -> bool:
     """True if there may be commits that are not in the main file yet."""
     wal = path.with_name(path.name + "-wal")
     return wal.exists() and wal.stat().st_size > 0
+
+
+BUSY_SECONDS = 30.0
+"""Seconds that a writer waits for another process's commit before it gives up."""
+
+
+@contextmanager
+def translate_sqlite_errors(path: Path) -> Iterator[None]:
+    """Turn SQLite errors and unreadable rows of this ledger into a `LedgerError`."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise LedgerError(_describe_error(path, error)) from error
+    except json.JSONDecodeError as error:
+        raise LedgerError(f"{path}: a row is damaged ({error}); run `fullbench ledger verify`") from error
+
+
+def _describe_error(path: Path, error: sqlite3.Error) -> str:
+    code = getattr(error, "sqlite_errorcode", None)
+    # The low byte of SQLite's extended error code is the primary code.
+    primary = code & 0xFF if isinstance(code, int) else None
+    if primary in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
+        return f"{path}: another process has been writing for {BUSY_SECONDS:.0f} s; wait for it to end and run again"
+    if primary == sqlite3.SQLITE_FULL or code in {sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE}:
+        return f"{path}: the disk is full; all that was committed is kept: free some space and run again to go on"
+    if primary in {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH}:
+        return f"{path}: the ledger or its folder is read-only; make both writable or copy the ledger elsewhere"
+    if primary == sqlite3.SQLITE_CANTOPEN:
+        return f"{path}: the ledger cannot be opened; the file must be readable and its folder writable"
+    if primary == sqlite3.SQLITE_NOTADB:
+        return f"{path}: this file is not a ledger; it was left untouched: name another path"
+    if primary == sqlite3.SQLITE_CORRUPT:
+        return (
+            f"{path}: the ledger is damaged ({error}); take a copy from a backup, or rescue what can be read with "
+            "`sqlite3 DAMAGED .recover | sqlite3 NEW`"
+        )
+    if primary == sqlite3.SQLITE_IOERR:
+        return f"{path}: the disk failed to read or write ({error}); all that was committed before is kept"
+    return f"{path}: the ledger could not be used ({error})"

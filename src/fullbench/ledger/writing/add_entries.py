@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from pathlib import Path
 
 from fullbench.core.call import NOTHING, Call
@@ -18,11 +17,10 @@ from fullbench.errors import LedgerError
 from fullbench.ledger import row_conversion, study_members
 from fullbench.ledger.aliases import Naming, normalize_voter
 from fullbench.ledger.contents_and_cost import Role
-from fullbench.ledger.database_interface import Database
+from fullbench.ledger.database_interface import KEYS_PER_QUERY, Database, chunks
 from fullbench.ledger.pictures.picture_folder import Pictures
 from fullbench.ledger.writing.group_commit_writer import Writer
 
-LOOKUP = 500
 RECENT = 16_384
 _MARK = row_conversion.tags_text({WITHHELD: "yes"}).strip("{}")
 """Text in an item's tags if it is withheld."""
@@ -165,8 +163,7 @@ class Adder:
         with self._database.translate_errors(), self._writer.lookup_connection() as connection:
             content_queries = study_members.content_queries(self._study, ids_by_key.values())
             response_queries, withheld_queries = [], []
-            keys = iter(ids_by_key)
-            while chunk := list(islice(keys, LOOKUP)):
+            for chunk in chunks(ids_by_key, KEYS_PER_QUERY):
                 marks = ", ".join("?" * len(chunk))
                 sql = f"SELECT item_key, contestant, trial, key FROM responses WHERE item_key IN ({marks})"
                 response_queries.append((sql, chunk))

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from typing import Any
 
 from fullbench.ledger import schema
-from fullbench.ledger.database_interface import Connection
+from fullbench.ledger.database_interface import Connection, lookup
 from fullbench.ledger.row_conversion import Row
 
 Batch = dict[str, list[Row]]
 """Rows without chain columns, by table."""
 
-LOOKUP = 500
-"""Keys per lookup: old builds of SQLite accept 999 values in a statement."""
 VARYING_COLUMNS = frozenset(
     {"at", "tags", "prompt", "words", "exchanges", "study", "reader", "stop", *schema.CACHED_COUNTS}
 )
@@ -57,13 +54,10 @@ def existing_rows(connection: Connection, table: str, rows: Sequence[Row]) -> It
     names, first_column = schema.table_columns(table), schema.KEYS[table][0]
     place = names.index(first_column)
     requested_keys = {key_of(table, row) for row in rows}
-    values = iter(dict.fromkeys(row[place] for row in rows))
-    while chunk := list(islice(values, LOOKUP)):
-        marks = ", ".join("?" * len(chunk))
-        sql = f"SELECT {', '.join(names)} FROM {table} WHERE {first_column} IN ({marks})"
-        for row in connection.execute(sql, chunk):
-            if (key := key_of(table, tuple(row))) in requested_keys:
-                yield key, tuple(row)
+    sql = f"SELECT {', '.join(names)} FROM {table} WHERE {first_column} IN ({{}})"
+    for row in lookup(connection, sql, (row[place] for row in rows)):
+        if (key := key_of(table, tuple(row))) in requested_keys:
+            yield key, tuple(row)
 
 
 def _failure_rows(table: str, row: Row, first: Row) -> Iterator[Row]:

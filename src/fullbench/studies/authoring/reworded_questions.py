@@ -1,4 +1,4 @@
-"""Rewordings that people confirm, and reference answers that people review.
+"""Rewordings that people confirm, and reference answers, by a model or not, that people review.
 
 People work on a queue: a file (`.csv`, `.jsonl`, `.parquet`) with one row per decision and a column to fill in. Nothing
 enters the benchmark without a confirmation.
@@ -19,7 +19,7 @@ from typing import Any, Literal
 from fullbench.core.ballot import Language
 from fullbench.core.column_labels import table_columns
 from fullbench.core.item import Item, Turn
-from fullbench.core.model import DECLINED_STOPS
+from fullbench.core.model import DECLINED_STOPS, Model
 from fullbench.core.note import Note
 from fullbench.core.response import Response
 from fullbench.core.table import Cell, Table
@@ -29,6 +29,8 @@ from fullbench.files.readers import read_rows
 from fullbench.files.row_fields import Fields
 from fullbench.files.writers import Columns
 from fullbench.judges.prompt_templates import Template
+from fullbench.studies.engines import JobCounts
+from fullbench.studies.run.call_context import CallContext
 
 REWRITES = 5
 Reason = Literal["factual error", "does not follow", "incomplete", "common-sense mistake"]
@@ -50,10 +52,10 @@ _QUOTES = "\"'“”‘’「」"
 
 
 @cache
-def rewording_template(language: Language) -> Template:
-    """Return the prompt that asks a model to reword a question."""
-    file = resources.files("fullbench.studies") / "prompts" / f"rewrite_{language}.txt"
-    return Template.parse(file.read_text(encoding="utf-8"), {"question", "count"}, path=file.name)
+def study_template(what: str, language: Language, *slots: str) -> Template:
+    """Return a prompt of `studies/prompts`, which has these slots."""
+    file = resources.files("fullbench.studies") / "prompts" / f"{what}_{language}.txt"
+    return Template.parse(file.read_text(encoding="utf-8"), set(slots), path=file.name)
 
 
 # Rewording
@@ -71,7 +73,9 @@ def rewording_requests(items: Iterable[Item], count: int = REWRITES, language: L
     writing = []
     for item in rewordable_items(items):
         seed_language = language or language_of(item.question)
-        turns = rewording_template(seed_language).fill({"question": (item.question,), "count": (str(count),)})
+        turns = study_template("rewrite", seed_language, "question", "count").fill(
+            {"question": (item.question,), "count": (str(count),)}
+        )
         writing.append(Item(f"{item.id}/reworded", turns, tags={"seed": item.id}))
     return writing
 
@@ -244,3 +248,67 @@ def _counts_table(name: str, title: str, counts: Mapping[str, int]) -> Table:
     return Table(
         name, Note("rewording.title.as-people-see-them", title=title), table_columns("people say", "rows"), rows
     )
+
+
+@dataclass
+class ModelTexts:
+    """Texts by a model, as queue rows and as responses, and the failures."""
+
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    responses: list[Response] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+    job_counts: list[JobCounts] = field(default_factory=list)
+
+
+def write_references(model: Model, items: Sequence[Item], calls: CallContext) -> ModelTexts:
+    """Let a model write a reference for every item without one, as a queue for people to review."""
+    bare = {f"{item.id}/reference": item for item in items if not item.reference}
+    requests = []
+    for name, item in bare.items():
+        instruction = study_template("reference", language_of(item.question), "question", "reference").turns[0][1]
+        requests.append(Item(name, (Turn("system", (instruction,)), *item.turns), tags={"seed": item.id}))
+    model_texts = _collect_replies(model, requests, calls)
+    model_texts.rows = [
+        {"item": bare[reply.item].id, "question": bare[reply.item].question, "reference": reply.text.strip(),
+         "accept": None, "reason": None, "note": f"written by {reply.contestant}"}
+        for reply in model_texts.responses
+    ]  # fmt: skip
+    return model_texts
+
+
+def rephrase_references(model: Model, items: Sequence[Item], calls: CallContext, *, contestant: str) -> ModelTexts:
+    """Let a model paraphrase every reference, as a response of `contestant`: equally right, in other words."""
+    items_by_request = {f"{item.id}/rephrased": item for item in items if item.reference}
+    if not items_by_request:
+        raise InputError("no item has a reference that could be put into other words")
+    requests = []
+    for name, item in items_by_request.items():
+        wording = study_template("rephrase", language_of(item.question), "question", "reference")
+        turns = wording.fill({"question": (item.question,), "reference": (item.reference or "",)})
+        requests.append(Item(name, turns, tags={"seed": item.id}))
+    model_texts = _collect_replies(model, requests, calls)
+    same = [
+        reply
+        for reply in model_texts.responses
+        if _alphanumeric_only(reply.text) == _alphanumeric_only(items_by_request[reply.item].reference or "")
+    ]
+    model_texts.failures += [f"{items_by_request[reply.item].id}: the very words of the reference" for reply in same]
+    model_texts.responses = [
+        Response.say(items_by_request[reply.item].id, contestant, reply.text.strip(), tags={"writer": reply.contestant})
+        for reply in model_texts.responses if reply not in same
+    ]  # fmt: skip
+    return model_texts
+
+
+def _collect_replies(model: Model, requests: Sequence[Item], calls: CallContext) -> ModelTexts:
+    """Return the model's reply to each request; refusals and empty replies become failures."""
+    model_texts = ModelTexts()
+    if not requests:
+        return model_texts
+    model_texts.job_counts = calls.collect_answers([model], requests, what="references")
+    for reply in calls.ledger.responses([model.name], item_keys=[item.key for item in requests]):
+        if reply.tags.get("stop") in DECLINED_STOPS or not reply.text.strip():
+            model_texts.failures.append(f"{reply.item}, by {reply.contestant}: refused or empty")
+        else:
+            model_texts.responses.append(reply)
+    return model_texts

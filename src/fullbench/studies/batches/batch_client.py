@@ -33,7 +33,7 @@ class BatchClient:
         doubt = "a run was cut off while it created it" if folder.state.stage == "creating" and not again else ""
         for attempt in range(CREATE_TRIES):
             if doubt and (sent_batch := self._find_created_batch(server, folder, doubt)) is not None:
-                return _mark_submitted(folder, sent_batch)
+                return _mark_submitted(folder, sent_batch.batch, is_sure=sent_batch.is_confirmed)
             order = server.prepare(self._order(folder))
             folder = folder.with_state(
                 replace(folder.state, stage="creating", file=order.file, before=order.previous_batch)
@@ -44,9 +44,7 @@ class BatchClient:
                 doubt = unsure.why
                 server.sleep(server.model.limits.backoff * (attempt + 1))
             else:
-                return folder.with_state(
-                    replace(folder.state, stage="submitted", batch=batch, status="submitted", sure=True)
-                )
+                return _mark_submitted(folder, batch, is_sure=True)
         raise ModelError(f"the batch {folder.path.name} was not created ({doubt}); the same command goes on from here")
 
     def _order(self, folder: BatchFolder) -> BatchOrder:
@@ -104,7 +102,8 @@ class BatchClient:
         server = batch_server(self.model_of(folder))
         if folder.state.stage == "creating":
             sent_batch = self._find_created_batch(server, folder, "a run was cut off while it created it")
-            folder = folder if sent_batch is None else _mark_submitted(folder, sent_batch)
+            if sent_batch is not None:
+                folder = _mark_submitted(folder, sent_batch.batch, is_sure=sent_batch.is_confirmed)
         if folder.state.stage != "submitted":
             folder.remove()
             return None
@@ -131,12 +130,8 @@ class BatchClient:
         )
 
 
-def _mark_submitted(folder: BatchFolder, sent_batch: CreatedBatch) -> BatchFolder:
-    return folder.with_state(
-        replace(
-            folder.state, stage="submitted", batch=sent_batch.batch, status="submitted", sure=sent_batch.is_confirmed
-        )
-    )
+def _mark_submitted(folder: BatchFolder, batch: str, *, is_sure: bool) -> BatchFolder:
+    return folder.with_state(replace(folder.state, stage="submitted", batch=batch, status="submitted", sure=is_sure))
 
 
 def _count_lines(path: Path) -> int:

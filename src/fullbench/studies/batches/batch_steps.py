@@ -2,32 +2,124 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any, Literal
 
-from fullbench.core.judge import Judge
-from fullbench.core.model import Model
+from fullbench.core.case import Case
+from fullbench.core.digests import digest
+from fullbench.core.judge import Judge, models_of, with_models
+from fullbench.core.model import Model, Prompt, Reply
+from fullbench.core.verdict import Failure, Verdict
 from fullbench.errors import InputError
 from fullbench.files.writers import replace_atomically
 from fullbench.ledger.contents_and_cost import Role
 from fullbench.ledger.ledger import Ledger
-from fullbench.models.wire.batch_lines import parse_batch_line
+from fullbench.models.chat_model import ChatModel
+from fullbench.models.wire.batch_lines import parse_batch_line, reply_from_line, takes_batches
 from fullbench.studies.batches.batch_client import BatchClient
 from fullbench.studies.batches.batch_folders import OUTPUT, BatchFolder, BatchStore
-from fullbench.studies.batches.models_from_batch_files import (
-    BatchFileJudge,
-    BatchFileModel,
-    contestant_from_batch_files,
-    judge_from_batch_files,
-)
-from fullbench.studies.batches.requests_and_replies import FileLimits, Mailbox, PassCounts
-from fullbench.studies.batches.unmatched_replies import find_extra_replies
+from fullbench.studies.batches.requests_and_replies import FileLimits, Mailbox, PassCounts, RequestContext
 from fullbench.studies.engines import JobCounts, register_in_ledger
-from fullbench.studies.run.answer_items import collect_answers
+from fullbench.studies.run.answer_items import Question, collect_answers
 from fullbench.studies.run.judge_cases import judge_cases
 from fullbench.studies.run.study_plan import models_of_judges
 from fullbench.studies.run.study_run import StudyRun
+
+FailureLookup = Callable[[str], Iterable[Failure]]
+
+
+@dataclass(frozen=True, eq=False)
+class BatchFileModel:
+    """A chat model with replies from a mailbox. `at` returns the task of a prompt if the judge does not set it."""
+
+    inner: ChatModel
+    context: RequestContext
+    mailbox: Mailbox
+    at: Callable[[Prompt], tuple[str, int]] | None = None
+
+    @property
+    def name(self) -> str:
+        return self.inner.name
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        return self.inner.settings
+
+    @property
+    def price(self) -> tuple[float, float] | None:
+        return self.inner.price
+
+    @property
+    def takes_schemas(self) -> bool:
+        return self.inner.takes_schemas
+
+    def answer(self, prompts: Iterable[Prompt]) -> Iterator[Reply]:
+        """Yield the replies that exist. Other prompts are written as requests or wait, without an outcome."""
+        for prompt in prompts:
+            if self.at is not None:
+                self.context.set_task(*self.at(prompt))
+            reply = self.mailbox.reply(self.inner, self.context, prompt)
+            if reply is not None:
+                if reply.error is not None:
+                    self.context.failed_usage = reply.usage
+                yield reply
+
+
+@dataclass(frozen=True, eq=False)
+class BatchFileJudge:
+    """A judge whose models answer from files, one case at a time, so that each request has its case's name.
+
+    A failure costs only its failed request. Earlier replies for the same case are still available, and are billed with
+    the verdict that they lead to.
+    """
+
+    inner: Judge
+    context: RequestContext
+
+    @property
+    def name(self) -> str:
+        return self.inner.name
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        return self.inner.settings
+
+    def judge(self, cases: Iterable[Case]) -> Iterator[Verdict | Failure]:
+        for case in cases:
+            self.context.set_task(case.key, case.trial)
+            for outcome in self.inner.judge((case,)):
+                yield outcome if isinstance(outcome, Verdict) else replace(outcome, usage=self.context.failed_usage)
+
+
+def judge_from_batch_files(
+    judge: Judge, mailbox: Mailbox, failures: FailureLookup, formers: Iterable[str] = ()
+) -> BatchFileJudge | None:
+    """Return the judge with models that answer from files, or None if a model takes no batches or it has none."""
+    context = RequestContext(judge.name, failures(judge.name), formers)
+    models = models_of(judge) or ()
+    batch_models = [BatchFileModel(model, context, mailbox) for model in models if isinstance(model, ChatModel)]
+    if not batch_models or len(batch_models) < len(models) or not all(map(takes_batches, models)):
+        return None
+    inner = with_models(judge, batch_models)
+    return None if inner is None else BatchFileJudge(inner, context)
+
+
+def contestant_from_batch_files(
+    model: Model, mailbox: Mailbox, failures: FailureLookup, formers: Iterable[str] = ()
+) -> BatchFileModel | None:
+    """Return the contestant with answers from files, or None if it only takes live calls."""
+    if not isinstance(model, ChatModel) or not takes_batches(model):
+        return None
+
+    def at(prompt: Prompt) -> tuple[str, int]:
+        question: Question = prompt.tag
+        return question.item.key, question.sample
+
+    return BatchFileModel(model, RequestContext(model.name, failures(model.name), formers), mailbox, at)
+
 
 UNSUCCESSFUL_STATUSES = frozenset({"failed", "expired", "cancelled"})
 FIRST_WAIT = 5.0
@@ -245,3 +337,64 @@ class BatchRun:
                 f"none of the {len(lines):,} lines in this file answers a request of this study; "
                 "collect with the study and ledger that wrote the requests", path=path,
             )  # fmt: skip
+
+
+Kind = Literal["unknown", "second"]
+NOTHING_ASKED = Prompt(())
+_NAME = re.compile(r"(.+)-(\d+)-([0-9a-f]{8})-[0-9a-f]{8}")
+
+
+@dataclass(frozen=True)
+class ExtraReply:
+    """An unmatched reply, and the failure that bills it.
+
+    A reply with an unknown name is billed to a request without a reply, if there is one: it most likely belongs to it.
+    Of several replies to a request, the last successful one counts.
+    """
+
+    kind: Kind
+    failure: Failure
+
+
+def find_extra_replies(folder: BatchFolder, model: ChatModel) -> Iterator[ExtraReply]:
+    """Yield the replies of a finished batch that lead to no verdict."""
+    names = dict.fromkeys(folder.names())
+    replies_by_name: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}
+    strays: list[tuple[str, str, Mapping[str, Any]]] = []
+    for where, name, line in _reply_lines(folder):
+        if name in names:
+            replies_by_name.setdefault(name, []).append((where, line))
+        else:
+            strays.append((where, name, line))
+    silent = [name for name in names if name not in replies_by_name] or list(names)
+    for number, (where, name, line) in enumerate(strays):
+        why = f"a reply bears the name {name[:80]!r}, which no request has ({where})"
+        yield ExtraReply("unknown", _billed_failure(folder, model, silent[number % len(silent)], why, line))
+    for name, lines in replies_by_name.items():
+        good = [
+            place for place, (_, line) in enumerate(lines) if reply_from_line(model, NOTHING_ASKED, line).error is None
+        ]
+        counted_place = good[-1] if good else len(lines) - 1
+        for place, (where, line) in enumerate(lines):
+            if place != counted_place:
+                yield ExtraReply(
+                    "second", _billed_failure(folder, model, name, f"a second reply to one request ({where})", line)
+                )
+
+
+def _reply_lines(folder: BatchFolder) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    for path in folder.replies:
+        with path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                answer = parse_batch_line(line) if line.strip() else None
+                if answer is not None:
+                    yield f"{path.name}, line {number}", *answer
+
+
+def _billed_failure(folder: BatchFolder, model: ChatModel, name: str, why: str, line: Mapping[str, Any]) -> Failure:
+    match = _NAME.fullmatch(name)
+    key, trial, tail = (match[1], int(match[2]), match[3]) if match else (name, 0, "")
+    asks = folder.state.asks
+    who = next((asker for asker in asks if digest(asker)[:8] == tail), asks[0])
+    usage = reply_from_line(model, NOTHING_ASKED, line, folder.state.rate).usage
+    return Failure(key, who, trial, f"batch {folder.path.name}: {why}", usage)

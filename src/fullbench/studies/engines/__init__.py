@@ -3,8 +3,7 @@
 from fullbench.studies.engines.budget import Budget
 from fullbench.studies.engines.engine_specs import engine_from_spec
 from fullbench.studies.engines.interrupt_handling import SIGNAL_EXIT_CODES, Stop
-from fullbench.studies.engines.job import Job, Key, register_in_ledger
-from fullbench.studies.engines.remote_factory import rebuild_from_spec, wants_gpu
+from fullbench.studies.engines.job import Job, Key, rebuild_from_spec, register_in_ledger, wants_gpu
 from fullbench.studies.engines.run_jobs import (
     DEFAULT_RETRY_POLICY,
     HERE,

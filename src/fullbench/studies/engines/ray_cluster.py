@@ -22,7 +22,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from fullbench.errors import EngineError, MissingExtra
+from fullbench.errors import EngineError, require_extra
 from fullbench.studies.engines.cluster_rate_limits import BEAT, RateLimitCoordinator
 from fullbench.studies.engines.interrupt_handling import Stop
 from fullbench.studies.engines.job import Job
@@ -93,10 +93,6 @@ class RayEngine:
         self._ray, self._cluster_run = ray, cluster_run
         self._least, self._most = least, most
 
-    def with_worker_range(self, least: int, most: int) -> RayEngine:
-        """Return an engine on the same cluster with other limits on the number of workers."""
-        return RayEngine(self._ray, self._cluster_run, least, most)
-
     def ask(self, job: Job, tasks: Iterable[Any], counts: JobCounts, stop: Stop) -> Iterator[Any]:
         """Yield one outcome per task, in order of arrival."""
         size = self._least, self._most
@@ -113,10 +109,8 @@ class RayEngine:
 
 def _import_ray() -> ModuleType:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    try:
+    with require_extra("the engine 'ray'", "ray"):
         import ray
-    except ImportError as error:
-        raise MissingExtra("the engine 'ray'", "ray") from error
     module: ModuleType = ray
     return module
 

@@ -143,13 +143,12 @@ class Worker:
                             self._in_flight -= 1
                             self._outcomes.append(outcome)
                             self._condition.notify_all()
-        except FullbenchError as error:
-            with self._condition:
-                self._error = error
-                self._condition.notify_all()
         except Exception as error:  # noqa: BLE001
             with self._condition:
-                self._crash = error
+                if isinstance(error, FullbenchError):
+                    self._error = error
+                else:
+                    self._crash = error
                 self._condition.notify_all()
 
     def _may_begin(self) -> bool:

@@ -64,7 +64,7 @@ def export_dpo(
         )
     if picture_pairs and len(picture_pairs) < len(shareable):
         raise InputError("some answers are pictures and some are words: no trainer takes both in one file", path=out)
-    rows = _picture_rows(shareable) if picture_pairs else _conversation_rows(shareable, out)
+    rows = _picture_rows(shareable) if picture_pairs else (_conversation_row(*pair, out) for pair in shareable)
     return write_rows(out, rows, _COLUMNS if picture_pairs else None), len(pairs) - len(shareable)
 
 
@@ -81,11 +81,6 @@ def run_dpo_exporter(record: Record, out: Path, options: Mapping[str, str]) -> d
 
 def _has_sensitive_picture(item_or_response: Item | Response) -> bool:
     return bool(item_or_response.tags.get(SENSITIVE) and item_or_response.pictures)
-
-
-def _conversation_rows(pairs: Iterable[tuple[Item, Response, Response]], out: Path) -> Iterator[dict[str, Any]]:
-    for item, better, worse in pairs:
-        yield _conversation_row(item, better, worse, out)
 
 
 _COLUMNS: Columns = {

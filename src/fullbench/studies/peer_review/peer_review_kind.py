@@ -5,9 +5,10 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, get_args
 
-from fullbench.analysis.peer_review.ground_truth import Truth
+from fullbench.analysis.peer_review.ground_truth import Truth, truth_from_scores
 from fullbench.analysis.peer_review.repeated_runs import Run, runs_table
 from fullbench.analysis.peer_review.reviews_from_record import PARTS
 from fullbench.core.item import Item
@@ -20,6 +21,8 @@ from fullbench.core.verdict import PEOPLE
 from fullbench.errors import InputError
 from fullbench.files.picture_folders import Pictures
 from fullbench.files.question_sets import read_questions
+from fullbench.files.readers import read_rows
+from fullbench.files.release_rows import Row
 from fullbench.judges.peer_review import review_protocol
 from fullbench.judges.peer_review.multiple_choice_answers import KeyedTruth
 from fullbench.judges.peer_review.review_prompts import ReviewTemplate, default_review_template, read_review_template
@@ -31,7 +34,6 @@ from fullbench.stats.peer_review.equation_variants import USUAL as USUAL_READING
 from fullbench.stats.peer_review.equation_variants import initial_named, reading_named
 from fullbench.studies import judge_and_model_specs
 from fullbench.studies.peer_review.peer_review_steps import COSTS, PeerReview, PeerReviewResult
-from fullbench.studies.peer_review.true_scores import is_name_of, read_scores
 from fullbench.studies.run import study_plan
 from fullbench.studies.run.base_run import BaseRun, StudyResult
 from fullbench.studies.run.call_context import CallContext
@@ -156,29 +158,22 @@ class PeerReviewRun(BaseRun):
     def _runs_tables(self, ledger: Ledger) -> list[Table]:
         if len(self.runs) < 2:
             return []
-        finished_runs: list[Run] = []
-        for review in self.runs:
-            items = review.questions(ledger)
-            responses = review.responses(ledger, items)
-            finished_runs.append(
-                Run(review.record(ledger, items, responses), review.terms, review.known_truth(responses))
-            )
-        return [runs_table([run for run in finished_runs if len(run.record)])]
+        stored_reviews = [(review, *review.stored(ledger)[1:]) for review in self.runs]
+        return [
+            runs_table([
+                Run(record, review.terms, review.known_truth(responses))
+                for review, responses, record in stored_reviews if len(record)
+            ])
+        ]  # fmt: skip
 
     def _replay(self, ledger: Ledger) -> StudyResult:
         due = 0
         for review in self.runs:
-            items = review.questions(ledger)
-            responses = review.responses(ledger, items)
-            judged_count = len(review.record(ledger, items, responses).where(lambda verdict: verdict.judge != PEOPLE))
-            due += (
-                sum(sum(1 for _ in review.cases_to_judge(judge, items, responses)) for judge in review.judges())
-                - judged_count
-            )
+            items, responses, record = review.stored(ledger)
+            due -= len(record.where(lambda verdict: verdict.judge != PEOPLE))
+            due += sum(1 for judge in review.judges() for _ in review.cases_to_judge(judge, items, responses))
         review = self.review
-        items = review.questions(ledger)
-        responses = review.responses(ledger, items)
-        record = review.record(ledger, items, responses)
+        _, responses, record = review.stored(ledger)
         tables = [*review.tables(record, responses), *self._runs_tables(ledger)] if len(record) else []
         study_result = self._build_sourced_result(record, tables, self._judges())
         study_result.missing = due
@@ -274,3 +269,42 @@ def parse_families(entries: Sequence[Any], names: Sequence[str]) -> dict[str, st
             raise InputError(f"a family is CONTESTANT=FAMILY, for {', '.join(names)}; found {entry!r}")
         family_by_name |= dict.fromkeys(full_names, family.strip())
     return family_by_name
+
+
+_NAMES = ("contestant", "model", "name")
+_SCORES = ("score", "accuracy", "value", "rating")
+
+
+def is_name_of(short: str, name: str) -> bool:
+    """Return True if `short` names a contestant: its full name, or the part before its server or settings.
+
+    >>> (is_name_of("gpt-4o", "gpt-4o@127.0.0.1:8000/v1"), is_name_of("gpt-4o", "gpt-4o-mini"),
+    ...  is_name_of("keen", "court/keen"))
+    (True, False, True)
+    """
+    model = name.partition("@")[0]
+    return short in {name, model, model.partition("+")[0], name.rpartition("/")[2]}
+
+
+def read_scores(path: str | Path, names: Sequence[str]) -> Truth:
+    """Read a file with one score per contestant. All contestants need one; other rows are ignored."""
+    path = Path(path)
+    scores: dict[str, float] = {}
+    for line, values in read_rows(path):
+        row = Row(path, line, values)
+        who = next((column for column in _NAMES if values.get(column) is not None), None)
+        score = next((column for column in _SCORES if values.get(column) is not None), None)
+        if who is None or score is None:
+            raise row.error(
+                f"a row needs a contestant and a score ({' or '.join(_NAMES)}; {' or '.join(_SCORES)}); found "
+                f"{', '.join(map(str, values))}"
+            )
+        value = row.number(score)
+        for name in (name for name in names if is_name_of(row.text(who), name)):
+            if name in scores:
+                raise row.error(f"{name!r} has two scores; keep one")
+            scores[name] = value
+    missing = [name for name in names if name not in scores]
+    if missing:
+        raise InputError(f"the file has no score of {', '.join(missing)}; add a row for each contestant", path=path)
+    return truth_from_scores(scores, path.name)

@@ -36,6 +36,7 @@ from fullbench.ledger.ledger import Ledger
 from fullbench.stats.peer_review.equation_variants import USUAL as USUAL_READING
 from fullbench.stats.peer_review.peer_rankings import Initial
 from fullbench.studies.engines import JobCounts
+from fullbench.studies.judge_and_model_specs import refuse_duplicates
 from fullbench.studies.run import study_plan
 from fullbench.studies.run.call_context import CallContext
 from fullbench.studies.run.run_options import RunOptions, RunOptionsByName
@@ -94,10 +95,8 @@ class PeerReview:
     def __post_init__(self) -> None:
         if self.constrained and not any(map(takes_schemas, self.contestants)):
             raise InputError("no contestant can be held to a form of ruling: leave 'constrained' out")
-        names = [model.name for model in self.contestants]
-        repeated_names = sorted({name for name in names if names.count(name) > 1})
-        if repeated_names:
-            raise InputError(f"two of the contestants are the same: {', '.join(repeated_names)}; leave one out")
+        names = self.names
+        refuse_duplicates("contestants", names)
         if bool(self.given_questions) == bool(self.images):
             raise InputError("a peer review is about pictures or about questions that were given: name one of them")
         question_items = review_protocol.prepare_given_questions(self.given_questions, self.wording)
@@ -220,6 +219,12 @@ class PeerReview:
     def responses(self, ledger: Ledger, items: Sequence[Item]) -> list[Response]:
         """Return the answers given so far."""
         return list(ledger.responses(self.names, item_keys=[item.key for item in items])) if items else []
+
+    def stored(self, ledger: Ledger) -> tuple[list[Item], list[Response], Record]:
+        """Return the questions, answers and reviews given so far."""
+        items = self.questions(ledger)
+        responses = self.responses(ledger, items)
+        return items, responses, self.record(ledger, items, responses)
 
     def cases(self, items: Sequence[Item], responses: Sequence[Response]) -> list[Case]:
         """Return the reviews of the design that have both answers."""

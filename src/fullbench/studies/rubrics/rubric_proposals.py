@@ -7,12 +7,9 @@ import os
 import re
 import time
 from collections.abc import Mapping, Sequence
-from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from fullbench.core.ballot import Language
 from fullbench.core.digests import digest
 from fullbench.core.item import REQUEST, Item
 from fullbench.core.model import DECLINED_STOPS, Model
@@ -21,7 +18,7 @@ from fullbench.core.rubric import Criterion, parse_criteria
 from fullbench.core.text import language_of
 from fullbench.errors import InputError
 from fullbench.files.writers import replace_atomically
-from fullbench.judges.prompt_templates import Template
+from fullbench.studies.authoring.reworded_questions import study_template
 from fullbench.studies.engines import JobCounts
 from fullbench.studies.rubrics.rubrics_in_studies import CONFIRMED_KEY, read_rubric_file, words_digest
 from fullbench.studies.run.call_context import CallContext
@@ -31,12 +28,6 @@ EXAMPLES = 12
 _LINE = re.compile(r"^\W{0,6}(?:\d{1,2}\s*[.、)）]\s*)?\**(?P<name>[^:：*]{1,60}?)\**\s*[:：]\**\s*(?P<asks>\S.*)$")
 
 MarkedExample = tuple[Item, Response, float | None]
-
-
-@cache
-def _load_template(language: Language) -> Template:
-    file = resources.files("fullbench.studies") / "prompts" / f"rubric_{language}.txt"
-    return Template.parse(file.read_text(encoding="utf-8"), {"examples", "count"}, path=file.name)
 
 
 def select_examples(examples: Sequence[MarkedExample], most: int = EXAMPLES) -> list[MarkedExample]:
@@ -61,7 +52,7 @@ def proposal_request(examples: Sequence[MarkedExample], count: int) -> Item:
     pictures = {picture.digest: picture for item, _, _ in shown_examples for picture in item.pictures[:1]}
     language = language_of("".join(item.question for item, _, _ in shown_examples))
     values = {"examples": ("\n\n".join(texts),), "count": (str(count),)}
-    (*before, last) = _load_template(language).fill(values)
+    (*before, last) = study_template("rubric", language, *values).fill(values)
     turns = (*before, type(last)(last.role, (*list(pictures.values())[:4], *last.parts)))
     name = f"rubric/{digest([[turn.role, turn.text] for turn in turns])[:8]}"
     return Item(name, turns, tags={REQUEST: "rubric"})

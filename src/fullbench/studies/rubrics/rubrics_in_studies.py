@@ -25,14 +25,10 @@ CONFIRMED_KEY = "confirmed"
 _FILE_KEYS = ("criteria", "proposed", CONFIRMED_KEY)
 
 
-def read_rubric(path: Path, *, must_be_confirmed: bool = True) -> tuple[Criterion, ...]:
+def read_rubric(path: Path) -> tuple[Criterion, ...]:
     """Read the criteria of a rubric file. Refuse a model's proposal until a person has confirmed its text."""
     criteria, table = read_rubric_file(path)
-    if (
-        must_be_confirmed
-        and "proposed" in table
-        and table.get(CONFIRMED_KEY, {}).get("digest") != words_digest(criteria)
-    ):
+    if "proposed" in table and table.get(CONFIRMED_KEY, {}).get("digest") != words_digest(criteria):
         state_text = "was changed since a person confirmed it" if CONFIRMED_KEY in table else "waits for a person"
         raise InputError(
             f"the rubric was proposed by a model and {state_text}; read it, then: fullbench rubric confirm {path}",
