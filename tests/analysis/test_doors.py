@@ -17,6 +17,7 @@ from fullbench.analysis import all_tables
 from fullbench.analysis.boards.leaderboard import Settings, build_boards, leaderboard_tables
 from fullbench.analysis.boards.leaderboard_details import standing_tables
 from fullbench.analysis.judge_card import build_card
+from fullbench.analysis.scope_text import ballot_of
 from fullbench.cli.all_commands import app
 from fullbench.columns.column_builder import columns_from_verdicts
 from fullbench.columns.columns_from_parquet import read_parquet_columns
@@ -158,10 +159,20 @@ def shown(found):
     """Everything that a board says of its contestants."""
     return {
         (board.key.judge, board.key.criterion, board.key.family): [
-            (line.contestant, line.rank, line.rating, line.win_rate, dict(line.means)) for line in board.lines
+            _line(board.standings.typed_columns, row) for row in board.standings.rows
         ]
         for board in found
     }
+
+
+def _line(columns, row):
+    by_key = {column.key: cell for column, cell in zip(columns, row, strict=True)}
+    means = {
+        ballot_of(column): cell
+        for column, cell in zip(columns, row, strict=True)
+        if ballot_of(column) and cell is not None
+    }
+    return by_key["contestant"], by_key["rank"], by_key.get("rating"), by_key.get("duels won"), means
 
 
 def cells(made, *columns):
@@ -288,9 +299,10 @@ def test_who_beats_everybody_stands_first_and_has_a_rank():
             verdicts.append(Verdict(f"{place}{first}", "j", f"i{place}", (first, second), "choice",
                                     marks=(float(first == best), float(second == best))))  # fmt: skip
     (board,) = build_boards(Record(tuple(verdicts)))
-    assert [line.contestant for line in board.lines] == ["ace", "b", "c"]
-    assert board.lines[0].rank == (1, 1)
-    assert board.lines[1].rank[0] > 1
+    assert board.contestants == ["ace", "b", "c"]
+    first, second, _ = board.standings.column("rank")
+    assert first == "1"
+    assert int(second[0]) > 1
 
 
 def test_a_judge_that_always_refuses_has_no_leaderboard_and_one_that_often_does_keeps_its_ratings():
@@ -314,8 +326,8 @@ def test_a_judge_that_always_refuses_has_no_leaderboard_and_one_that_often_does_
             continue
         decided = [row for row in found[0].matches.rows.outcome if row != 0.5]
         assert sum(decided) / len(decided) == pytest.approx(16 / 17, abs=0.05)
-        assert found[0].lines[0].rating.value == pytest.approx(1135, abs=40)
-        assert any("faults" in note for note in found[0].notes) == bool(share)
+        assert found[0].rating_of(found[0].contestants[0]).value == pytest.approx(1135, abs=40)
+        assert any("faults" in note for note in found[0].standings.notes) == bool(share)
 
 
 def test_judges_that_always_choose_a_place_are_not_told_apart(tmp_path):

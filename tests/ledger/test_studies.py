@@ -6,13 +6,16 @@ from dataclasses import replace
 
 import pytest
 
+from fullbench.columns.column_builder import columns_from_verdicts
 from fullbench.core.ballot import Choice, Score
 from fullbench.core.call import Call, Usage
 from fullbench.core.case import Case
 from fullbench.core.item import Item
+from fullbench.core.record import Record
 from fullbench.core.response import Response
 from fullbench.core.verdict import Circumstances, Failure, ReplyReading, Verdict
 from fullbench.errors import LedgerError
+from fullbench.ledger.columns_from_rows import load_case_columns
 from fullbench.ledger.ledger import Ledger
 from fullbench.ledger.read_queries import stream_narrow_rows
 from tests.ledger.making import case, verdict
@@ -109,6 +112,10 @@ def test_a_verdict_comes_back_with_its_exchanges_and_circumstances(place):
         ledger.add(shared, again, odd, Failure("c", "j", 0, "too long", kind="permanent"))
         assert list(ledger.verdicts()) == [shared, again, odd]
         assert [v.exchanges for v in ledger.verdicts(texts=False)] == [(), (), ()]
+        with ledger.reader() as reader:
+            columns, digest = load_case_columns(reader, ["j"], [[shared.case], [again.case, odd.case]], ())
+        assert digest == Record((shared, again, odd)).digest()
+        assert columns.has_same_verdicts(columns_from_verdicts([shared, again, odd]))
         assert [failure.kind for failure in ledger.failures("j")] == ["permanent"]
         assert ledger.verify() == []
     with Ledger(place) as ledger:

@@ -260,9 +260,9 @@ REPLIES: list[tuple[Dialect, dict[str, Any], tuple[str, str, str, int | None, in
 
 @pytest.mark.parametrize(("dialect", "payload", "said"), REPLIES)
 def test_replies_are_read_as_each_api_means_them(dialect, payload, said):
-    answer = dialect.parse(payload)
-    assert answer is not None
-    assert (answer.text, answer.stop, answer.reasoning, answer.tokens_in, answer.tokens_out) == said
+    reply = dialect.parse(payload, Prompt(()))
+    assert reply is not None
+    assert (reply.text, reply.stop, reply.reasoning, *dialect.token_usage(payload)) == said
 
 
 @pytest.mark.parametrize(

@@ -205,9 +205,9 @@ def _contestant_ratings(ledger: Ledger, study: str | None, entry: Mapping[str, A
         if not judge.startswith(judge_prefix) or (judge == PEOPLE != judge_prefix):
             continue
         for board in build_boards(columns.where(judge=judge), Settings()):
-            for line in board.lines:
-                if line.contestant == entry["contestant"] and line.rating is not None:
-                    ratings[f"{judge}, {board.key.criterion}, {board.key.family}"] = line.rating
+            contestant = entry["contestant"]
+            if contestant in board.contestants and (rating := board.rating_of(contestant)) is not None:
+                ratings[f"{judge}, {board.key.criterion}, {board.key.family}"] = rating
     return ratings
 
 

@@ -81,6 +81,13 @@ class Reply:
     first: Mapping[str, float] = field(default_factory=dict)
     tokens: tuple[tuple[str, Mapping[str, float]], ...] = ()
 
+    def with_usage(self, usage: Usage, tags: Mapping[str, str] | None = None) -> Reply:
+        """Return the reply with its usage; field by field, because `dataclasses.replace` takes twice as long."""
+        return Reply(
+            self.prompt, self.text, usage, self.error, self.stop, self.reasoning, self.served, self.fingerprint,
+            self.failure, self.estimated, self.pictures, self.tags if tags is None else tags, self.first, self.tokens,
+        )  # fmt: skip
+
     def exchange(self, at: float) -> Call:
         """Return the finished exchange as a `Call` for the ledger."""
         return Call(

@@ -246,23 +246,14 @@ class Record(FrameConvertible):
 
 def verdict_digest(v: Verdict) -> str:
     """Return a digest of a verdict and its subject; a record's digest is that of these in sorted order."""
+    subject = (v.case, v.judge, v.item, v.contestants, v.ballot, v.criterion, v.trial)
+    return digest_of_parts(subject, (v.marks, v.fault, v.text), (v.rater, v.revision, v.samples))
+
+
+def digest_of_parts(subject: Sequence[Any], outcome: Sequence[Any], vote: Sequence[Any]) -> str:
+    """Return the digest of a verdict from its parts, which a store can pass without a `Verdict`."""
     # Votes with the default values keep the digest of older versions, which had no such fields.
-    vote_identity = [[v.rater, v.revision, v.samples]] if v.rater or v.revision or v.samples else []
-    return digest(
-        [
-            v.case,
-            v.judge,
-            v.item,
-            v.contestants,
-            v.ballot,
-            v.criterion,
-            v.trial,
-            v.marks,
-            v.fault,
-            v.text,
-            *vote_identity,
-        ]
-    )
+    return digest([*subject, *outcome, *([vote] if any(vote) else [])])
 
 
 def _sort_key(verdict: Verdict) -> tuple[object, ...]:

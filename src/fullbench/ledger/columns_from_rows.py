@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from hashlib import blake2b
+from itertools import islice
 from typing import Any, cast
 
+import numpy as np
 import orjson
 
 from fullbench.columns.column_builder import KIND, ROW, Builder, Kind, verdict_rows
 from fullbench.columns.columns_from_parquet import chunk_from_arrow, parse_kind
 from fullbench.columns.verdict_columns import STUDY, Columns, Due, FailedCalls
 from fullbench.core.call import Usage
+from fullbench.core.record import digest_of_parts, verdict_digest
 from fullbench.core.verdict import PEOPLE, PILOT, Verdict
-from fullbench.ledger import read_queries, row_conversion, study_members
+from fullbench.ledger import read_queries, study_members
 from fullbench.ledger.aliases import PERSON, Naming
 from fullbench.ledger.contents_and_cost import USAGE_SUMS
 from fullbench.ledger.database_interface import ByColumns, Connection
@@ -24,7 +28,12 @@ ExtraVerdicts = Iterable[Verdict] | Mapping[str, Iterable[Verdict]]
 """Verdicts in addition to those of the ledger, optionally by study."""
 
 _SQL_COLUMNS = {name: f"verdicts.{'case_key' if name == 'case' else name}" for name in (*KIND, *ROW)}
-_NARROW_COLUMNS = tuple(name for name in (*KIND, *ROW) if name not in {"study", "kind", "reason"})
+_NARROW_COLUMNS = (
+    *(_SQL_COLUMNS[name].removeprefix("verdicts.") for name in (*KIND[1:], *ROW[1:-1])), "exchanges", "words", "text"
+)  # fmt: skip
+_FAULT = _NARROW_COLUMNS.index("fault")
+_WIDTH = 32  # hexadecimal digits of a 16-byte digest
+_BLOCK = 1 << 14
 _CONVERSION_CONDITION = (
     f"(substr(verdicts.judge, 1, {len(PERSON)}) = '{PERSON}' OR (verdicts.judge = '{PEOPLE}' AND verdicts.rater = '' "
     "AND verdicts.trial > 0) OR coalesce(verdicts.fault, '') = 'abstained')"
@@ -62,15 +71,42 @@ def load_columns(
             )
         if needs_conversion:
             narrow_rows = read_queries.stream_narrow_rows(
-                reader,
-                _stored_column_names(_NARROW_COLUMNS),
-                judges,
-                study,
-                also=_CONVERSION_CONDITION if plain else "",
+                reader, _NARROW_COLUMNS, judges, study, also=_CONVERSION_CONDITION if plain else ""
             )
-            builder.extend(_convert_rows(narrow_rows, study, _abstention_reasons(reader, judges, study), pilots=pilots))
+            builder.extend(_convert_rows(reader, narrow_rows, study, pilots=pilots))
         due += _due_cases(reader, judges, study)
     return replace(builder.finish(due), failed_calls=tuple(failed_calls(reader, judges, chosen_studies)))
+
+
+def load_case_columns(
+    reader: Connection, judges: Sequence[str], case_batches: Iterable[Sequence[str]], labels: Sequence[Verdict]
+) -> tuple[Columns, str]:
+    """Return the verdicts of these judges on these cases, and the same digest as `Record.digest`.
+
+    `labels` are added; they replace the same votes in the ledger.
+    """
+    builder = Builder(parse=lambda marks: orjson.loads(marks) if isinstance(marks, str) else marks)
+    builder.extend(verdict_rows(labels))
+    digests = bytearray().join(bytes.fromhex(verdict_digest(label)) for label in labels)
+    labelled_votes = {(label.case, label.judge, label.trial, label.rater) for label in labels}
+    for cases in case_batches:
+        rows = read_queries.stream_narrow_rows(reader, _NARROW_COLUMNS, judges, cases=cases)
+        builder.extend(_convert_rows(reader, rows, STUDY, pilots=True, excluded_votes=labelled_votes, digests=digests))
+    return builder.finish(), _combined_digest(digests)
+
+
+def _combined_digest(digests: bytearray) -> str:
+    """Return the digest of the sorted digests, as `core.digests.digest` would, without building the list."""
+    # Sort in place and hash in blocks, because there is one digest per verdict.
+    sorted_digests = np.frombuffer(digests, dtype="S16")
+    sorted_digests.sort()
+    hasher = blake2b(b"[", digest_size=16)
+    for start in range(0, len(sorted_digests), _BLOCK):
+        block = sorted_digests[start : start + _BLOCK].tobytes().hex()
+        names = (block[place : place + _WIDTH] for place in range(0, len(block), _WIDTH))
+        hasher.update(("," if start else "").encode() + ",".join(f'"{name}"' for name in names).encode())
+    hasher.update(b"]")
+    return hasher.hexdigest()
 
 
 def due_cases_and_failed_calls(
@@ -104,10 +140,6 @@ def _group_by_study(extra_verdicts: ExtraVerdicts, chosen_studies: Sequence[str]
     if isinstance(extra_verdicts, Mapping):
         return extra_verdicts
     return {chosen_studies[0] if len(chosen_studies) == 1 else STUDY: extra_verdicts}
-
-
-def _stored_column_names(names: Sequence[str]) -> tuple[str, ...]:
-    return tuple(_SQL_COLUMNS[name].removeprefix("verdicts.") for name in names)
 
 
 def _stream_stored_rows(reader: Connection, judges: tuple[str, ...] | None, study: str) -> Iterator[Sequence[Row]]:
@@ -177,31 +209,32 @@ def _needs_conversion_or_is_pilot(kind: Kind) -> bool:
 
 
 def _convert_rows(
-    stored_rows: Iterable[Row], study: str, reasons: dict[tuple[Any, ...], str], *, pilots: bool
+    reader: Connection,
+    stored_rows: Iterator[Row],
+    study: str,
+    *,
+    pilots: bool,
+    excluded_votes: Collection[tuple[str, str, int, str]] = (),
+    digests: bytearray | None = None,
 ) -> Iterator[tuple[Any, ...]]:
-    for row in stored_rows:
-        value = dict(zip(_NARROW_COLUMNS, row, strict=True))
-        if value["rater"].startswith(PILOT) and not pilots:
-            continue
-        contestants, samples = (tuple(orjson.loads(value[name])) for name in ("contestants", "samples"))
-        parsed_columns = {"study": study, "contestants": contestants, "samples": samples if any(samples) else ()}
-        reason = reasons.get((value["case"], value["judge"], value["trial"], value["rater"]), "")
-        value |= parsed_columns | {"kind": tuple((value | parsed_columns)[name] for name in KIND), "reason": reason}
-        yield tuple(value[name] for name in ROW)
-
-
-def _abstention_reasons(reader: Connection, judges: tuple[str, ...] | None, study: str) -> dict[tuple[Any, ...], str]:
-    naming = Naming.read(reader)
-    where, values = study_members.study_condition(study)
-    sql = f"SELECT {row_conversion.VERDICT} FROM verdicts WHERE verdicts.fault = 'abstained' AND {where}"
-    stored_rows = reader.execute(sql, values).fetchall()
-    verdict_texts = read_queries.load_verdict_texts(reader, stored_rows)
-    abstentions = (naming.rename_verdict(row_conversion.verdict_of(row, verdict_texts)) for row in stored_rows)
-    return {
-        (verdict.case, verdict.judge, verdict.trial, verdict.rater): verdict.text
-        for verdict in abstentions
-        if judges is None or verdict.judge in judges
-    }
+    """Yield rows for a builder; with `digests`, append the digest of each. Only digests and abstentions need texts."""
+    parts = len(KIND) - 1
+    while batch := list(islice(stored_rows, read_queries.CHUNK)):
+        references = [row[-3:] for row in batch if digests is not None or row[_FAULT] == "abstained"]
+        texts = iter(read_queries.load_texts(reader, references))
+        for row in batch:
+            judge, criterion, ballot, rater, fault, contestants, samples, trial, revision, *counts = row[:parts]
+            item, case, marks, *amounts = row[parts:-3]
+            text = next(texts) if digests is not None or fault == "abstained" else ""
+            if (rater.startswith(PILOT) and not pilots) or (case, judge, trial, rater) in excluded_votes:
+                continue
+            names, numbers = tuple(orjson.loads(contestants)), tuple(orjson.loads(samples))
+            if digests is not None:
+                subject = (case, judge, item, names, ballot, criterion, trial)
+                outcome = (None if marks is None else orjson.loads(marks), fault, text)
+                digests += bytes.fromhex(digest_of_parts(subject, outcome, (rater, revision, numbers)))
+            kind = (study, judge, criterion, ballot, rater, fault, names, numbers if any(numbers) else ())
+            yield ((*kind, trial, revision, *counts), item, case, marks, *amounts, text if fault == "abstained" else "")
 
 
 def _due_cases(reader: Connection, judges: tuple[str, ...] | None, study: str) -> Iterator[Due]:

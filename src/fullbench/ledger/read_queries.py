@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 import orjson
@@ -29,11 +29,17 @@ def has_only_current_rows(reader: Connection, study: str | None = None) -> bool:
 
 
 def stream_narrow_rows(
-    reader: Connection, columns: Sequence[str], judge: Names = None, study: str | None = None, *, also: str = ""
+    reader: Connection,
+    columns: Sequence[str],
+    judge: Names = None,
+    study: str | None = None,
+    *,
+    cases: Iterable[str] | None = None,
+    also: str = "",
 ) -> Iterator[Row]:
     """Stream some columns of verdicts in the order of entry: current names, newest revisions only.
 
-    `also` is an additional SQL condition.
+    `also` is an additional SQL condition. With `cases`, verdicts come in groups of 500 cases.
     """
     naming = Naming.read(reader)
     newest = newest_revisions(reader, naming)
@@ -43,7 +49,7 @@ def stream_narrow_rows(
     width, judge_index = len(columns), len(columns) + _VOTE.index("judge")
     is_current = naming.is_empty and not newest and not superseded_cases
     conditions = [naming.judge_condition(names_of(judge)), study_members.study_condition(study), (also, ())]
-    for condition, values in where_clauses(conditions, "verdicts.case_key", None):
+    for condition, values in where_clauses(conditions, "verdicts.case_key", cases):
         for row in reader.stream(f"SELECT {select_list} FROM verdicts{condition} ORDER BY verdicts.rowid", values):
             if is_current and not row[judge_index].startswith(PEOPLE):
                 yield row[:width]
@@ -69,7 +75,6 @@ def newest_revisions(reader: Connection, naming: Naming) -> dict[tuple[str, str,
 def load_verdict_texts(reader: Connection, verdict_rows: Sequence[Row]) -> row_conversion.VerdictTexts:
     """Load the exchanges and texts that these verdict rows refer to; each row has all columns."""
     call_ids = [name for row in verdict_rows if row[_EXCHANGES] != "[]" for name in orjson.loads(row[_EXCHANGES])]
-    text_places = {row[_WORDS]: row[_WORDS].rpartition(".") for row in verdict_rows if row[_WORDS]}
     calls = (
         {
             row[0]: row_conversion.call_of(row)
@@ -78,17 +83,33 @@ def load_verdict_texts(reader: Connection, verdict_rows: Sequence[Row]) -> row_c
         if call_ids
         else {}
     )
+    return row_conversion.VerdictTexts(calls, _load_separate_texts(reader, (row[_WORDS] for row in verdict_rows)))
+
+
+def _load_separate_texts(reader: Connection, references: Iterable[str]) -> dict[str, tuple[str, tuple[str, ...]]]:
+    """Return the texts that differ from the replies, each with the earlier replies, by the row's `words`."""
+    text_places = {words: words.rpartition(".") for words in references if words}
+    text_ids = {name for name, _, _ in text_places.values()}
+    bodies = {name: orjson.loads(body) for name, body in rows_with_keys(reader, "id, body", "texts", text_ids, "id")}
     texts: dict[str, tuple[str, tuple[str, ...]]] = {}
-    if text_places:
-        text_ids = {name for name, _, _ in text_places.values()}
-        bodies = {
-            name: orjson.loads(body) for name, body in rows_with_keys(reader, "id, body", "texts", text_ids, "id")
-        }
-        for words, (name, _, place) in text_places.items():
-            if name in bodies:
-                text, earlier = bodies[name][int(place)]
-                texts[words] = (text, tuple(earlier))
-    return row_conversion.VerdictTexts(calls, texts)
+    for words, (name, _, place) in text_places.items():
+        if name in bodies:
+            text, earlier = bodies[name][int(place)]
+            texts[words] = (text, tuple(earlier))
+    return texts
+
+
+def load_texts(reader: Connection, references: Sequence[tuple[str, str, str]]) -> list[str]:
+    """Return the text of each verdict from its columns `exchanges`, `words` and `text`."""
+    call_ids = [orjson.loads(exchanges) if exchanges != "[]" else () for exchanges, _, _ in references]
+    replies: dict[str, str] = dict(rows_with_keys(reader, "id, text", "calls", chain.from_iterable(call_ids), "id"))
+    texts = _load_separate_texts(reader, (words for _, words, _ in references))
+    return [
+        texts.get(words, ("", ()))[0]
+        if words
+        else next((replies[name] for name in reversed(ids) if name in replies), text)
+        for ids, (_, words, text) in zip(call_ids, references, strict=True)
+    ]
 
 
 def current_item_keys(reader: Connection, study: str) -> dict[str, str]:

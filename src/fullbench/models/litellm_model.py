@@ -17,7 +17,7 @@ from fullbench.core.item import Turn
 from fullbench.core.model import Prompt, Reply
 from fullbench.errors import InputError, ModelError
 from fullbench.models import litellm_library as library
-from fullbench.models.dialects import Answer, OpenAI
+from fullbench.models.dialects import OpenAI
 from fullbench.models.dialects.anthropic import REPLY_TOKENS, thinking_room
 from fullbench.models.dialects.base import join_text_parts
 from fullbench.models.model_prices import Price, Shares, cache_shares, price_of, shares_at
@@ -168,9 +168,9 @@ class _Caller:
             if isinstance(result, str):
                 unpaid = not tries.sent_count and self._budget is not None and bool(self._budget.empty)
                 return replace(self._failed_reply(prompt, counter, result), failure="unasked" if unpaid else "passing")
-            if isinstance(result, Answer):
+            if isinstance(result, Reply):
                 self._has_answered = True
-                return result.reply(prompt, counter.usage(model.price))
+                return result.with_usage(counter.usage(model.price))
             tries.count_attempt(result)
             if result.kind == "refused":
                 return Reply(prompt, usage=counter.usage(model.price), stop="refused")
@@ -199,7 +199,7 @@ class _Caller:
 
     def _attempt_within_budget(
         self, body: dict[str, Any], prompt: Prompt, counter: UsageCounter, tries: Tries
-    ) -> Answer | Trouble | str:
+    ) -> Reply | Trouble | str:
         budget, price = self._budget, self._model.price
         if budget is None or price is None:
             return self._attempt(body, prompt, counter)
@@ -221,7 +221,7 @@ class _Caller:
             budget.release(reserved_dollars)
             budget.spend(counter.dollars(price) - before)
 
-    def _attempt(self, body: dict[str, Any], prompt: Prompt, counter: UsageCounter) -> Answer | Trouble:
+    def _attempt(self, body: dict[str, Any], prompt: Prompt, counter: UsageCounter) -> Reply | Trouble:
         self._take_turn(prompt)
         start_time = time.monotonic()
         try:
@@ -229,7 +229,7 @@ class _Caller:
         finally:
             self._gate.release_probe()
         counter.seconds += time.monotonic() - start_time
-        if isinstance(result, Answer) or result.kind not in {"again", "busy"}:
+        if isinstance(result, Reply) or result.kind not in {"again", "busy"}:
             self._gate.record_success()
             return result
         if result.wait is not None:
@@ -238,7 +238,7 @@ class _Caller:
             self._gate.record_failure(result.message, self._model.limits)
         return result
 
-    def _send_request(self, body: dict[str, Any], prompt: Prompt, counter: UsageCounter) -> Answer | Trouble:
+    def _send_request(self, body: dict[str, Any], prompt: Prompt, counter: UsageCounter) -> Reply | Trouble:
         from openai import OpenAIError
 
         try:

@@ -6,7 +6,7 @@ Reports and the site's pages both use it, and render headings, cells and notes w
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -37,6 +37,13 @@ class LaidCell:
     origin: str = ""
     """Organisation and date."""
     logo: Logo | None = None
+    logo_src: str = ""
+    href: str | None = None
+    """URL of the verdicts behind the number."""
+    shade: str = ""
+    """CSS class in a heat map, which has no bars."""
+    tip: str = ""
+    """Tooltip of a number by tag."""
 
     @property
     def title(self) -> str:
@@ -113,8 +120,10 @@ def _shortest_axis(cells: Sequence[Cell]) -> Axis | None:
     return min(fitting, key=lambda axis: (axis.high - axis.low, axis.steps))
 
 
-def laid_column(table: Table, place: int) -> list[LaidCell]:
-    """Return the cells of one column.
+def laid_column(
+    table: Table, place: int, hrefs: Sequence[str | None] = (), logo_url: Callable[[Logo], str] | None = None
+) -> list[LaidCell]:
+    """Return the cells of one column, with links and URLs of logos if given.
 
     >>> table = Table("t", "T", ("won",), ((Estimate(0.5, 0.4, 0.6, 9),), (Estimate(0.5, 0.5, 0.8, 9),), (None,)))
     >>> [(cell.text, cell.interval, cell.bar, cell.classes) for cell in laid_column(table, 0)][1:]
@@ -125,17 +134,20 @@ def laid_column(table: Table, place: int) -> list[LaidCell]:
     axis = None if _has_several_units(table) else _shortest_axis(cells)
     kind = "number" if is_numeric_column(cells) else "words"
     laid_cells = []
-    for cell in cells:
+    for cell, href in zip(cells, hrefs or [None] * len(cells), strict=True):
         classes = " ".join([kind, *(["fault"] if is_fault(column, cell) else []), *(["gap"] if cell is None else [])])
         if not isinstance(cell, Estimate):
-            plain = LaidCell(format_cell(cell, digits), classes, _sort_text(cell))
+            plain = LaidCell(format_cell(cell, digits), classes, _sort_text(cell), href=href)
             if isinstance(cell, DisplayName):
-                plain = replace(plain, full=cell.full, origin=cell.origin, logo=cell.logo)
+                src = logo_url(cell.logo) if logo_url and cell.logo else ""
+                plain = replace(plain, full=cell.full, origin=cell.origin, logo=cell.logo, logo_src=src)
             laid_cells.append(plain)
             continue
         value, interval = format_cell(cell, digits).split(" ", 1)
         laid_cells.append(
-            LaidCell(value, classes, _sort_text(cell), interval, cell.n, _bar_places(cell, axis), cell.method)
+            LaidCell(
+                value, classes, _sort_text(cell), interval, cell.n, _bar_places(cell, axis), cell.method, href=href
+            )
         )
     return laid_cells
 

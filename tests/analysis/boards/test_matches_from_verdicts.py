@@ -82,7 +82,7 @@ def test_a_contestant_against_itself_is_set_aside_and_counted():
     record = Record((ruled("i", "a", "a", "tie"), *both("i", "a", "b", "a", "a")))
     assert (outcomes(record), build_matches(record).set_aside) == ([1.0], 1)
     (board,) = build_boards(record)
-    assert any(note.startswith("1 verdicts that show a contestant beside itself") for note in board.notes)
+    assert any(note.startswith("1 verdicts that show a contestant beside itself") for note in board.standings.notes)
 
 
 @pytest.fixture
@@ -144,8 +144,8 @@ def test_who_lost_every_match_is_rated_last_and_says_so():
     verdicts = [v for place in range(3) for v in both(f"i{place}", "a", "b", *(("a", "a") if place else ("b", "b")))]
     verdicts += [v for place in range(3) for v in both(f"i{place}", "a", "c", "a", "a")]
     (board,) = build_boards(Record(tuple(verdicts)))
-    assert any("c: lost every match that links to the rest" in note for note in board.notes)
-    last = board.lines[-1]
-    assert last.contestant == "c"
-    assert last.rating.one_sided
-    assert last.rating.low == last.rating.value < last.rating.high
+    assert any("c: lost every match that links to the rest" in note for note in board.standings.notes)
+    assert board.contestants[-1] == "c"
+    last = board.rating_of("c")
+    assert last.one_sided
+    assert last.low == last.value < last.high

@@ -174,7 +174,7 @@ def test_released_verdicts_are_a_record_on_which_rules_and_ratings_work():
     assert len(settled["each"]) == 4480 - 13
     assert settled["both-agree"].ties > settled["majority"].ties
     (board,) = build_boards(vicuna.where(judge="gpt-4-0314"), Settings(rule="both-agree"))
-    assert board.lines[0].contestant == "gpt-4"
+    assert board.contestants[0] == "gpt-4"
 
 
 def test_the_other_released_verdicts_are_records_too():

@@ -80,14 +80,14 @@ def test_a_batch_brings_what_a_live_call_brings(server, dialect, mood):
     ],
 )  # fmt: skip
 def test_servers_put_their_thoughts_in_several_places(message, reasoning):
-    answer = OpenAI().parse({"choices": [{"message": message, "finish_reason": "stop"}]})
+    answer = OpenAI().parse({"choices": [{"message": message, "finish_reason": "stop"}]}, ask(1))
     assert answer is not None
     assert (answer.text, answer.reasoning) == ("[[A]]", reasoning)
 
 
 def test_a_reply_cut_off_while_thinking_has_said_nothing():
     cut = {"choices": [{"message": {"content": "<think>It is A, or"}, "finish_reason": "length"}]}
-    answer = OpenAI().parse(cut)
+    answer = OpenAI().parse(cut, ask(1))
     assert answer is not None
     assert (answer.text, answer.reasoning, answer.stop) == ("", "It is A, or", "length")
 

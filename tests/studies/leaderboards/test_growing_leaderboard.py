@@ -253,7 +253,7 @@ def test_adaptive_play_does_not_overshoot_with_a_judge_whose_orders_err_apart(tm
         board = Board(pool(items=60), judge, ledger)
         made = board.add(Newcomer("new"), schedule="adaptive", width=55.0)
         (ranked,) = build_boards(board.record())
-        (shown,) = (line.rating for line in ranked.lines if line.contestant == "new")
+        shown = ranked.rating_of("new")
         assert made.width == pytest.approx((shown.high - shown.low) / 2)
         # One round of matches at most goes beyond what was asked for.
         assert 55 * 0.75 < made.width <= 55

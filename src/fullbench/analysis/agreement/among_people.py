@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
 from functools import partial
 
 import numpy as np
@@ -11,13 +10,11 @@ import numpy as np
 from fullbench.analysis import estimate_cells
 from fullbench.analysis.estimate_cells import Gaps
 from fullbench.analysis.people.joined_votes import form_of
-from fullbench.analysis.verdicts_from_columns import record_from_columns
 from fullbench.columns.verdict_columns import Columns
 from fullbench.core.column_labels import table_columns
 from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note
 from fullbench.core.table import Cell, Table
-from fullbench.core.verdict import Verdict
 from fullbench.stats.agreement.many_raters import Distance, krippendorff_alpha
 
 _ONE_SIDED = Note("among.one-sided")
@@ -31,12 +28,12 @@ def people_agreement_table(columns: Columns) -> Table:
     gaps = Gaps()
     rows: list[list[Cell]] = []
     for (judge, criterion, _), part in votes.by("judge", "criterion", "family"):
-        for spec, cast in sorted(record_from_columns(part).by("ballot").items()):
+        for (spec,), cast in part.by("ballot"):
             votes_by_set = _votes_by_response_set(cast)
             several = [vote_list for vote_list in votes_by_set.values() if len(vote_list) > 1]
             if several:
                 alpha = gaps.cell(f"{judge}, {criterion}, {spec}", partial(_alpha_of_votes, spec, several))
-                raters = len({verdict.rater for verdict in cast})
+                raters = len(np.unique(cast.rater))
                 rows.append([judge, criterion, spec, raters, len(cast), alpha, _share_of_equal_votes(several)])
     notes = [
         Note("among.what"),
@@ -52,14 +49,14 @@ def people_agreement_table(columns: Columns) -> Table:
 VoteList = list[tuple[float, ...]]
 
 
-def _votes_by_response_set(verdicts: Iterable[Verdict]) -> dict[tuple[object, ...], VoteList]:
+def _votes_by_response_set(columns: Columns) -> dict[tuple[object, ...], VoteList]:
     """Marks are in the sorted order of the responses."""
     votes_by_set: dict[tuple[object, ...], VoteList] = defaultdict(list)
-    for verdict in verdicts:
-        ordered_marks = sorted(zip(verdict.shown_responses, verdict.marks or (), strict=True))
-        votes_by_set[(verdict.item, *(response_key for response_key, _ in ordered_marks))].append(
-            tuple(mark for _, mark in ordered_marks)
-        )
+    start, items = columns.start.tolist(), columns.item.tolist()
+    marked_responses = [*zip(columns.contestant.tolist(), columns.sample.tolist(), columns.mark.tolist(), strict=True)]
+    for item, begin, end in zip(items, start, start[1:], strict=False):
+        *codes, marks = zip(*sorted(marked_responses[begin:end]), strict=True)
+        votes_by_set[item, *codes].append(marks)
     return votes_by_set
 
 

@@ -86,7 +86,7 @@ def win_matrix(board: Board) -> Slice | None:
     """Return the share of matches that the row's contestant won against the column's, among the best ones."""
     rows, names = board.matches.rows, board.matches.names
     rivals = {names[who] for who in np.unique(np.concatenate([rows.first, rows.second])).tolist()}
-    playing = [line.contestant for line in board.lines if line.contestant in rivals]
+    playing = [name for name in board.contestants if name in rivals]
     best_contestants = playing[:RIVALS]
     if len(best_contestants) < 2:
         return None
@@ -183,7 +183,7 @@ def _tag_slices(
             members[groups[item]][code] = True
     every = np.logical_or.reduce(list(members.values()))
     rows: list[list[Cell]] = []
-    for name in (line.contestant for line in board.lines):
+    for name in board.contestants:
         cells = [_estimate_cell(contestant_values.values_for(name, members[value]), metric) for value in values]
         cell_values = [cell.value for cell in cells if cell is not None]
         if cell_values:
@@ -231,10 +231,8 @@ def mark_distributions(board: Board) -> Iterator[Slice]:
         if not 2 <= len(levels) <= LEVELS:
             continue
         shares: list[list[Cell]] = []
-        reached: list[list[Cell]] = []
-        marked_contestants = [
-            line.contestant for line in board.lines if len(mark_values.values_for(line.contestant)[0])
-        ]
+        threshold_rows: list[list[Cell]] = []
+        marked_contestants = [name for name in board.contestants if len(mark_values.values_for(name)[0])]
         for name in marked_contestants[:LINES]:
             values, items = mark_values.values_for(name)
             for level in levels:

@@ -13,12 +13,10 @@ from dataclasses import dataclass, field, replace
 from typing import cast
 
 import numpy as np
-import numpy.typing as npt
 
 from fullbench.analysis.boards.matches_from_verdicts import (
     RULE_DESCRIPTIONS,
     RULE_NAMES,
-    Codes,
     Matches,
     Rule,
     build_matches,
@@ -104,7 +102,6 @@ def left_out_notes(
 
 K = 4.0  # Elo step, as documented in docs/papers/visit_bench.md
 DRAWS = 200
-_BLOCK = 1 << 17
 
 
 @dataclass(frozen=True)
@@ -143,41 +140,33 @@ class Key:
         return scope_suffix(self.study if self.studies > 1 else "", self.criterion)
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One contestant of a leaderboard: ranks, rating, win rate, mean marks by ballot, number of matches.
-
-    `rank` is simultaneous over all contestants, `rank_alone` is for this contestant only. `elo` is the median over
-    orders of the matches with the range of most orders, not a confidence interval. `against` is the win rate against
-    the reference without ties. `mean_share` is the mean share if the judge divides a whole between two responses.
-    """
-
-    contestant: str
-    rank: tuple[int, int] | None
-    rank_alone: tuple[int, int] | None
-    rating: Estimate | None
-    win_rate: Estimate | None
-    means: Mapping[str, Estimate]
-    matches: int
-    elo: Estimate | None = None
-    against: Estimate | None = None
-    mean_share: Estimate | None = None
-
-
 @dataclass(frozen=True)
 class Board:
-    """A leaderboard with its notes and the data behind it. `due` counts cases whose call failed."""
+    """A leaderboard and the data behind it. `due` counts cases whose call failed."""
 
     key: Key
-    lines: tuple[Line, ...]
+    standings: Table
+    """The leaderboard as a table, best contestant first. `table` gives it a name and a title.
+
+    `rank` is simultaneous over all contestants, `rank alone` is for one contestant only. `Elo` is the median over
+    orders of the matches; `Elo over orders` is the range of most orders, not a confidence interval.
+    """
     matches: Matches
-    notes: tuple[str, ...]
     faults: int
     due: int
     columns: Columns
     """The counted verdicts, with people's votes joined."""
     ratings: CompleteRatings | None = None
     settings: Settings = field(default_factory=Settings)
+
+    @property
+    def contestants(self) -> list[str]:
+        """The contestants, best first."""
+        return [str(name) for name in self.standings.column("contestant")]
+
+    def rating_of(self, contestant: str) -> Estimate | None:
+        """Return the rating of a contestant, or None if it has no match."""
+        return None if self.ratings is None else self.ratings.estimates[self.matches.names.index(contestant)]
 
     def title(self, *, family: bool) -> str:
         """Return judge and criterion, plus the family on request and any rule that is not the default."""
@@ -197,37 +186,7 @@ class Board:
 
     def table(self, name: str = "leaderboard", *, family: bool = False) -> Table:
         """Return the leaderboard as a table."""
-        ballots = sorted({ballot for line in self.lines for ballot in line.means})
-        has_matches, has_shares = any(line.matches for line in self.lines), any(line.mean_share for line in self.lines)
-        elo_, reference = any(line.elo for line in self.lines), self.settings.reference
-        columns = [*table_columns("rank", "contestant")]
-        columns += table_columns("rating", "duels won") if has_matches else ()
-        columns += table_columns("weighted win rate") if has_shares else ()
-        columns += [mean_heading(ballot) for ballot in ballots]
-        columns += table_columns("Elo", "Elo over orders", "matches") if elo_ else ()
-        columns += table_columns("wins against the reference") if reference else ()
-        columns += table_columns("rank alone")
-        rows: list[list[Cell]] = []
-        for line in self.lines:
-            row: list[Cell] = [rank_text(line.rank), line.contestant]
-            row += [line.rating, line.win_rate] if has_matches else []
-            row += [line.mean_share] if has_shares else []
-            row += [line.means.get(ballot) for ballot in ballots]
-            row += [*_elo_cells(line.elo), line.matches] if elo_ else []
-            row += [line.against] if reference else []
-            row += [rank_text(line.rank_alone)]
-            rows.append(row)
-        has_ratings = any(line.rating for line in self.lines)
-        best = "rating" if has_ratings else "duels won" if has_matches else columns[2].key if ballots else None
-        hint = None if best is None else {"kind": "intervals", "label": "contestant", "value": best}
-        key = self.key
-        source = {
-            "judge": key.judge, "criterion": key.criterion, "family": key.family, "rule": key.orders,
-            "ties": self.settings.ties, "seed": self.settings.seed,
-        }  # fmt: skip
-        source |= {"votes": key.votes} if key.votes else {}
-        source |= {} if key.study == STUDY else {"study": key.study}
-        return Table(name, self.title(family=family), tuple(columns), rows, self.notes, source, hint)
+        return replace(self.standings, name=name, title=self.title(family=family))
 
 
 def build_boards(verdicts: Columns | Record, settings: Settings | None = None) -> Iterator[Board]:
@@ -310,22 +269,7 @@ def build_board(columns: Columns, key: Key, settings: Settings | None = None) ->
         compute_win_rates_against(matches, active_settings.reference),
         compute_mean_shares(counted_verdicts, matches.names),
     )
-    match_counts = _count_codes(matches.rows.first, size) + _count_codes(matches.rows.second, size)
-    lines = [
-        Line(
-            matches.names[who],
-            ranks.together[who],
-            ranks.alone[who],
-            rating_estimates[who],
-            win_rates[who],
-            means[who],
-            int(match_counts[who]),
-            orders[who],
-            against[who],
-            mean_shares[who],
-        )
-        for who in sorted(range(size), key=lambda who: (group.get(who, size), _sort_key(ranking_estimates[who])))
-    ]
+    order = sorted(range(size), key=lambda who: (group.get(who, size), _sort_key(ranking_estimates[who])))
     cast = columns.latest()
     cast = cast.rows(~cast.self_matches())
     pending = waiting_mask(cast)
@@ -351,15 +295,32 @@ def build_board(columns: Columns, key: Key, settings: Settings | None = None) ->
         due=due,
         older=older,
     )
-    return Board(key, tuple(lines), matches, tuple(notes), faults, due, counted_verdicts, ratings, active_settings)
-
-
-def _count_codes(codes: Codes, size: int) -> npt.NDArray[np.int64]:
-    """Count each code, block by block, because `np.bincount` widens one-byte codes to eight bytes."""
-    counts = np.zeros(size, dtype=np.int64)
-    for start in range(0, len(codes), _BLOCK):
-        counts += np.bincount(codes[start : start + _BLOCK], minlength=size)
-    return counts
+    cells_by_column: list[tuple[str, Sequence[Cell]]] = [
+        ("rank", [rank_text(rank) for rank in ranks.together]),
+        ("contestant", matches.names),
+    ]
+    cells_by_column += [("rating", rating_estimates), ("duels won", win_rates)] if len(matches) else []
+    cells_by_column += [("weighted win rate", mean_shares)] if any(mean_shares) else []
+    ballots = sorted({ballot for mean in means for ballot in mean})
+    cells_by_column += [(mean_heading(ballot), [mean.get(ballot) for mean in means]) for ballot in ballots]
+    if any(orders):
+        medians, ranges = zip(*map(_elo_cells, orders), strict=True)
+        cells_by_column += [("Elo", medians), ("Elo over orders", ranges), ("matches", matches.counts())]
+    cells_by_column += [("wins against the reference", against)] if active_settings.reference else []
+    cells_by_column.append(("rank alone", [rank_text(rank) for rank in ranks.alone]))
+    heads = table_columns(*(name for name, _ in cells_by_column))
+    best = "rating" if any(rating_estimates) else "duels won" if len(matches) else heads[2].key if ballots else None
+    source = {
+        "judge": key.judge, "criterion": key.criterion, "family": key.family, "rule": key.orders,
+        "ties": active_settings.ties, "seed": active_settings.seed,
+    }  # fmt: skip
+    source |= {"votes": key.votes} if key.votes else {}
+    source |= {} if key.study == STUDY else {"study": key.study}
+    standings = Table(
+        "leaderboard", "", heads, [[cells[who] for _, cells in cells_by_column] for who in order], tuple(notes), source,
+        None if best is None else {"kind": "intervals", "label": "contestant", "value": best},
+    )  # fmt: skip
+    return Board(key, standings, matches, faults, due, counted_verdicts, ratings, active_settings)
 
 
 def _sort_key(estimate: Estimate | None) -> float:

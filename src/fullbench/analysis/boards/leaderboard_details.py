@@ -73,7 +73,7 @@ def _board_tables(
     record: Record, columns: Columns, leaderboard: Board, tag: str | None, *, family: bool
 ) -> list[Table]:
     main = leaderboard.table("standings", family=family)
-    ratings = [line.rating for line in leaderboard.lines]
+    ratings = [leaderboard.rating_of(name) for name in leaderboard.contestants]
     main = replace(main, notes=[*main.notes, *further_notes(leaderboard.matches, ratings)])
     if not len(leaderboard.matches):
         return [main]
@@ -109,7 +109,7 @@ def rule_effect_table(columns: Columns, leaderboard: Board) -> Table:
     for rule, rule_settings in settings.items():
         rule_board = build_board(board_verdicts, replace(key, orders=rule_settings.rule), rule_settings)
         if len(rule_board.matches):
-            ratings_by_rule[rule] = {line.contestant: line.rating for line in rule_board.lines}
+            ratings_by_rule[rule] = {name: rule_board.rating_of(name) for name in rule_board.contestants}
             ties = (rule_board.matches.rows.outcome == 0.5).astype(np.float64)
             shares.append(f"{rule} {estimate_cells.share_estimate(ties, rule_board.matches.rows.item)}")
     names = sorted({name for ratings in ratings_by_rule.values() for name in ratings})

@@ -45,19 +45,6 @@ Outcomes = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
-    """One judge's result for two responses to an item: 1 if `first` (by name) won, 0 if it lost, 0.5 for a tie.
-    Under the rule "mean" the outcome is a share of a win. `samples` are the sample numbers of the two answers.
-    """
-
-    item: str
-    first: str
-    second: str
-    outcome: float
-    samples: tuple[int, int] = (0, 0)
-
-
 @dataclass(frozen=True)
 class MatchRows:
     """Comparisons as arrays: the contestant whose name sorts first, the other one, and the outcome of the first.
@@ -124,19 +111,24 @@ class Matches:
     def __len__(self) -> int:
         return len(self.rows)
 
-    @property
-    def matches(self) -> tuple[Match, ...]:
+    def played(self) -> set[tuple[str, str, str]]:
+        """Return the item and both contestants of every match; the name that sorts first comes first."""
         rows = self.rows
-        parts = zip(rows.item.tolist(), rows.first.tolist(), rows.second.tolist(), rows.outcome.tolist(),
-                    rows.samples[0].tolist(), rows.samples[1].tolist(), strict=True)  # fmt: skip
-        return tuple(
-            Match(self.items[item], self.names[first], self.names[second], outcome, (here, there))
-            for item, first, second, outcome, here, there in parts
-        )
+        codes = zip(rows.item.tolist(), rows.first.tolist(), rows.second.tolist(), strict=True)
+        return {(self.items[item], self.names[first], self.names[second]) for item, first, second in codes}
 
     @property
     def ties(self) -> int:
         return int((self.rows.outcome == 0.5).sum())
+
+    def counts(self) -> list[int]:
+        """Return the number of matches of each contestant."""
+        counts = np.zeros(len(self.names), dtype=np.int64)
+        # Block by block, because `np.bincount` widens one-byte codes to eight bytes.
+        for codes in (self.rows.first, self.rows.second):
+            for start in range(0, len(codes), _STEP):
+                counts += np.bincount(codes[start : start + _STEP], minlength=len(self.names))
+        return [int(count) for count in counts]
 
     def only(self, items: Iterable[str]) -> Matches:
         """Return the matches on some items."""

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import numpy as np
 import numpy.typing as npt
 
-from fullbench.analysis.boards.leaderboard import Board, Key, Settings, build_board, rank_text
+from fullbench.analysis.boards.leaderboard import Board, Key, Settings, build_board
 from fullbench.columns.verdict_columns import Columns
 from fullbench.core.column_labels import table_columns
 from fullbench.core.note import Note
@@ -39,11 +39,13 @@ def history_table(
     rows: list[list[Cell]] = []
     for number, step in enumerate(steps, 1):
         for standing in step.boards:
-            for place, line in enumerate(standing.lines, 1):
-                if contestants is None or line.contestant in contestants:
+            match_counts = dict(zip(standing.matches.names, standing.matches.counts(), strict=True))
+            ranks = standing.standings.column("rank")
+            for place, (name, rank) in enumerate(zip(standing.contestants, ranks, strict=True), 1):
+                if contestants is None or name in contestants:
                     rows.append(
-                        [number, step.day, ", ".join(step.newcomers), line.contestant, place, rank_text(line.rank),
-                         line.rating, line.matches]
+                        [number, step.day, ", ".join(step.newcomers), name, place, rank, standing.rating_of(name),
+                         match_counts[name]]
                     )  # fmt: skip
     hint = {
         "kind": "curves",
@@ -95,7 +97,7 @@ def daily_history_table(
             Step(end_day, newcomer_names, [build_board(part, key, settings)] if (part.fault < 0).any() else [])
         )
         last_arrival = arrivals[place]
-    today = [line.contestant for standing in steps[-1].boards for line in standing.lines]
+    today = [name for standing in steps[-1].boards for name in standing.contestants]
     notes = [Note("history.days")]
     if len(step_places) < len(arrivals):
         notes.append(Note("history.some-days", n=len(step_places), all=len(arrivals)))

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from fullbench.core.item import Part
-from fullbench.core.model import Prompt
+from fullbench.core.model import Prompt, Reply
 from fullbench.models.dialects.base import (
-    Answer,
     Dialect,
     join_text_parts,
     json_text,
@@ -117,7 +116,7 @@ class Anthropic(Dialect):
         source = b'{"type":"base64","media_type":"' + media.encode() + b'","data":"' + data + b'"}'
         return b'{"type":"image","source":' + source + b"}"
 
-    def parse(self, payload: Mapping[str, Any]) -> Answer | None:
+    def parse(self, payload: Mapping[str, Any], prompt: Prompt) -> Reply | None:
         blocks = list_of(payload.get("content"), "its content")
         reason = text_of(payload.get("stop_reason"), "stop_reason") or "stop"
         stop = self._STOPS.get(reason, reason)
@@ -127,9 +126,8 @@ class Anthropic(Dialect):
         reasoning = "".join(
             text_of(block.get("thinking"), "a thinking block") for block in blocks if block.get("type") == "thinking"
         )
-        return Answer(
-            text, stop, *self.token_usage(payload), reasoning, storable_text(collect_text(payload.get("model")))
-        )
+        served_model = storable_text(collect_text(payload.get("model")))
+        return Reply(prompt, text, stop=stop, reasoning=reasoning, served=served_model)
 
     def token_usage(self, payload: Mapping[str, Any]) -> tuple[int | None, int | None]:
         usage = usage_of(payload.get("usage"))

@@ -8,46 +8,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import orjson
 
-from fullbench.core.call import Usage
 from fullbench.core.item import Part, Turn
 from fullbench.core.model import Prompt, Reply
-from fullbench.core.picture import Picture
 from fullbench.models.model_settings import Sampling
 from fullbench.models.wire.image_encoding import Limit
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """A server's answer. Token counts are None if the server did not send them.
-
-    `stop` is `stop` (finished), `length` (hit the limit), `refused`, `filter` (cut off by a filter), `tool` (a tool
-    call instead of an answer), or the server's own word for anything else. `reasoning` is never part of `text`.
-    `served` and `fingerprint` are the server's description of itself.
-    """
-
-    text: str
-    stop: str
-    tokens_in: int | None
-    tokens_out: int | None
-    reasoning: str = ""
-    served: str = ""
-    fingerprint: str = ""
-    pictures: tuple[Picture, ...] = ()
-    first: Mapping[str, float] = field(default_factory=dict)
-    tokens: tuple[tuple[str, Mapping[str, float]], ...] = ()
-
-    def reply(self, prompt: Prompt, usage: Usage) -> Reply:
-        """Return this answer as the reply to a prompt."""
-        return Reply(
-            prompt, self.text, usage, stop=self.stop, reasoning=self.reasoning, served=self.served,
-            fingerprint=self.fingerprint, estimated=self.tokens_in is None or self.tokens_out is None,
-            pictures=self.pictures, first=self.first, tokens=self.tokens,
-        )  # fmt: skip
 
 
 class Dialect(ABC):
@@ -64,6 +32,8 @@ class Dialect(ABC):
     """Suffix of a model's name if its provider has two APIs that may answer differently."""
     takes_seed: ClassVar[bool] = True
     takes_schemas: ClassVar[bool] = False
+    per_picture: bool = False
+    """True if the price is per picture: a picture counts as one token out, and nothing else is counted."""
     draws: ClassVar[bool] = False
     """True if it answers with pictures."""
     media: ClassVar[str] = "application/json"
@@ -84,8 +54,11 @@ class Dialect(ABC):
         """Return the body of the request."""
 
     @abstractmethod
-    def parse(self, payload: Mapping[str, Any]) -> Answer | None:
-        """Return the answer, or None if the payload has none. Raises `Misshapen` for a value of the wrong type."""
+    def parse(self, payload: Mapping[str, Any], prompt: Prompt) -> Reply | None:
+        """Return the reply without its usage, or None if the payload has none.
+
+        Raises `Misshapen` for a value of the wrong type.
+        """
 
     @abstractmethod
     def token_usage(self, payload: Mapping[str, Any]) -> tuple[int | None, int | None]:

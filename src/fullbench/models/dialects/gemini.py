@@ -8,9 +8,8 @@ from typing import Any, ClassVar
 from urllib.parse import quote
 
 from fullbench.core.item import Part
-from fullbench.core.model import Prompt
+from fullbench.core.model import Prompt, Reply
 from fullbench.models.dialects.base import (
-    Answer,
     Dialect,
     join_text_parts,
     json_text,
@@ -91,13 +90,12 @@ class Gemini(Dialect):
         media, data = encode_picture(part, limit)
         return b'{"inlineData":{"mimeType":"' + media.encode() + b'","data":"' + data + b'"}}'
 
-    def parse(self, payload: Mapping[str, Any]) -> Answer | None:
-        tokens_in, tokens_out = self.token_usage(payload)
+    def parse(self, payload: Mapping[str, Any], prompt: Prompt) -> Reply | None:
         served_model = storable_text(collect_text(payload.get("modelVersion")))
         candidates = list_of(payload.get("candidates"), "candidates")
         if not candidates:
             block_reason = mapping_of(payload.get("promptFeedback"), "promptFeedback").get("blockReason")
-            return Answer("", "filter", tokens_in, tokens_out or 0, served=served_model) if block_reason else None
+            return Reply(prompt, stop="filter", served=served_model) if block_reason else None
         parts = list_of(mapping_of(candidates[0].get("content"), "its content").get("parts"), "parts")
         text, reasoning = (
             "".join(
@@ -110,12 +108,14 @@ class Gemini(Dialect):
         reason = text_of(candidates[0].get("finishReason"), "finishReason") or "STOP"
         is_tool_call = not text.strip() and any("functionCall" in part for part in parts)
         stop = "tool" if is_tool_call else self._STOPS.get(reason, reason.lower())
-        return Answer(text, stop, tokens_in, tokens_out, reasoning, served_model)
+        return Reply(prompt, text, stop=stop, reasoning=reasoning, served=served_model)
 
     def token_usage(self, payload: Mapping[str, Any]) -> tuple[int | None, int | None]:
         usage = usage_of(payload.get("usageMetadata"))
         visible, thinking = token_count(usage.get("candidatesTokenCount")), token_count(usage.get("thoughtsTokenCount"))
-        tokens_out = None if visible is None and thinking is None else (visible or 0) + (thinking or 0)
+        # Without candidates nothing was written, so a missing count is no gap.
+        is_missing = visible is None and thinking is None and bool(payload.get("candidates"))
+        tokens_out = None if is_missing else (visible or 0) + (thinking or 0)
         return token_count(usage.get("promptTokenCount")), tokens_out
 
     def cache_usage(self, payload: Mapping[str, Any]) -> tuple[int | None, int | None]:

@@ -6,14 +6,15 @@ import base64
 import binascii
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import orjson
 
-from fullbench.core.model import Prompt
+from fullbench.core.model import Prompt, Reply
 from fullbench.core.picture import Picture
 from fullbench.errors import InputError
-from fullbench.models.dialects.base import Answer, Dialect, splice_json
+from fullbench.models.dialects.base import Dialect, splice_json
 from fullbench.models.dialects.gemini import Gemini
 from fullbench.models.model_settings import Sampling
 from fullbench.models.wire.image_encoding import Limit, encode_picture
@@ -54,7 +55,7 @@ class OpenAIImages(Dialect):
 
     def __init__(self, *, is_openai: bool = False, per_picture: bool = False) -> None:
         """`is_openai`: OpenAI's own server takes no seed. `per_picture` counts pictures, not tokens."""
-        self._is_openai, self._per_picture = is_openai, per_picture
+        self._is_openai, self.per_picture = is_openai, per_picture
 
     def url(self, base: str, model: str) -> str:
         return f"{base}/images/{self.path}"
@@ -86,7 +87,7 @@ class OpenAIImages(Dialect):
         }
         return {name: value for name, value in fields.items() if value is not None}
 
-    def parse(self, payload: Mapping[str, Any]) -> Answer | None:
+    def parse(self, payload: Mapping[str, Any], prompt: Prompt) -> Reply | None:
         data = list_of(payload.get("data"), "data")
         if not data:
             return None
@@ -94,19 +95,11 @@ class OpenAIImages(Dialect):
             where = "an address in its place, which is not fetched" if data[0].get("url") else "no picture"
             raise Misshapen(f"its data hold {where}")
         picture = picture_from_base64(data[0]["b64_json"], "b64_json")
-        tokens = (0, 1) if self._per_picture else self.token_usage(payload)
         revised_prompt = text_of(data[0].get("revised_prompt"), "revised_prompt")
-        return Answer(
-            revised_prompt,
-            "stop",
-            *tokens,
-            served=storable_text(collect_text(payload.get("model"))),
-            pictures=(picture,),
-        )
+        served_model = storable_text(collect_text(payload.get("model")))
+        return Reply(prompt, revised_prompt, stop="stop", served=served_model, pictures=(picture,))
 
     def token_usage(self, payload: Mapping[str, Any]) -> tuple[int | None, int | None]:
-        if self._per_picture:  # the price is per picture, and this reply has none
-            return 0, 0
         usage = usage_of(payload.get("usage"))
         return token_count(usage.get("input_tokens")), token_count(usage.get("output_tokens"))
 
@@ -151,7 +144,7 @@ class GeminiImages(Gemini):
     draws = True
 
     def __init__(self, *, per_picture: bool = False) -> None:
-        self._per_picture = per_picture
+        self.per_picture = per_picture
 
     def reply_tags(self, prompt: Prompt, sampling: Sampling) -> Mapping[str, str]:
         return {"seed": str(self._seed(prompt, sampling))}
@@ -167,19 +160,15 @@ class GeminiImages(Gemini):
         contents = orjson.dumps(request_body.pop("contents"))
         return splice_json(request_body, b'"contents":' + contents)
 
-    def parse(self, payload: Mapping[str, Any]) -> Answer | None:
-        answer = super().parse(payload)
+    def parse(self, payload: Mapping[str, Any], prompt: Prompt) -> Reply | None:
+        reply = super().parse(payload, prompt)
         candidates = list_of(payload.get("candidates"), "candidates")
-        if answer is None or not candidates:
-            return answer
+        if reply is None or not candidates:
+            return reply
         parts = list_of(mapping_of(candidates[0].get("content"), "its content").get("parts"), "parts")
         inline_images = [mapping_of(part.get("inlineData"), "inlineData") for part in parts if not part.get("thought")]
         pictures = tuple(picture_from_base64(part["data"], "inlineData") for part in inline_images if part.get("data"))[
             :1
         ]
-        stop = answer.stop if pictures or answer.stop != "stop" else "words"
-        tokens = (0, len(pictures)) if self._per_picture else (answer.tokens_in, answer.tokens_out)
-        return Answer(answer.text, stop, *tokens, answer.reasoning, answer.served, pictures=pictures)
-
-    def token_usage(self, payload: Mapping[str, Any]) -> tuple[int | None, int | None]:
-        return (0, 0) if self._per_picture else super().token_usage(payload)
+        stop = reply.stop if pictures or reply.stop != "stop" else "words"
+        return replace(reply, stop=stop, pictures=pictures)

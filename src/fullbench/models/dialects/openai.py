@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import orjson
 
 from fullbench.core.item import Turn
-from fullbench.core.model import Prompt
-from fullbench.models.dialects.base import Answer, Dialect, json_text, open_json_object, turns_with_system
+from fullbench.core.model import Prompt, Reply
+from fullbench.models.dialects.base import Dialect, json_text, open_json_object, turns_with_system
 from fullbench.models.model_settings import Sampling
 from fullbench.models.wire.image_encoding import Limit, encode_picture
 from fullbench.models.wire.reasoning_text import collect_text, split_reasoning
@@ -76,7 +76,7 @@ class OpenAI(Dialect):
             comma = b","
         pieces.append(b"[]}" if comma == b"[" else b"]}")
 
-    def parse(self, payload: Mapping[str, Any]) -> Answer | None:
+    def parse(self, payload: Mapping[str, Any], prompt: Prompt) -> Reply | None:
         choices = list_of(payload.get("choices"), "choices")
         if not choices:
             return None
@@ -95,13 +95,13 @@ class OpenAI(Dialect):
             content = "".join(text_of(part.get("text"), "the text of a part") for part in parts)
         text, inline = split_reasoning(text_of(content, "its content"))
         is_tool_call = bool(message.get("tool_calls") or message.get("function_call")) and not text.strip()
-        return Answer(
+        return Reply(
+            prompt,
             refusal or text,
-            "refused" if refusal else "tool" if is_tool_call else self._STOPS.get(reason, reason),
-            *self.token_usage(payload),
-            storable_text(reasoning) or inline,
-            storable_text(collect_text(payload.get("model"))),
-            storable_text(collect_text(payload.get("system_fingerprint"))),
+            stop="refused" if refusal else "tool" if is_tool_call else self._STOPS.get(reason, reason),
+            reasoning=storable_text(reasoning) or inline,
+            served=storable_text(collect_text(payload.get("model"))),
+            fingerprint=storable_text(collect_text(payload.get("system_fingerprint"))),
             tokens=_last_tokens(choices[0].get("logprobs")),
             first=_first_tokens(choices[0].get("logprobs")),
         )

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import orjson
 
 from fullbench.core.item import Turn
-from fullbench.core.model import Prompt
-from fullbench.models.dialects.base import Answer, Dialect, json_text, open_json_object, turns_with_system
+from fullbench.core.model import Prompt, Reply
+from fullbench.models.dialects.base import Dialect, json_text, open_json_object, turns_with_system
 from fullbench.models.dialects.openai import OpenAI
 from fullbench.models.model_settings import Sampling
 from fullbench.models.wire.image_encoding import encode_picture
@@ -67,7 +67,7 @@ class Responses(Dialect):
             comma = b","
         pieces.append(b"[]}" if comma == b"[" else b"]}")
 
-    def parse(self, payload: Mapping[str, Any]) -> Answer | None:
+    def parse(self, payload: Mapping[str, Any], prompt: Prompt) -> Reply | None:
         output = list_of(payload.get("output"), "its output")
         details = mapping_of(payload.get("incomplete_details"), "incomplete_details")
         reason = text_of(details.get("reason"), "the reason why it is incomplete")
@@ -84,9 +84,10 @@ class Responses(Dialect):
                 refusals.append(text_of(part.get("refusal"), "the refusal"))
         text, refusal = "".join(texts), "".join(refusals)
         stop = self._STOPS.get(reason, reason) or ("tool" if is_tool_call and not text.strip() else "stop")
-        return Answer(
-            refusal or text, "refused" if refusal else stop, *self.token_usage(payload),
-            storable_text("\n\n".join(filter(None, thoughts))), storable_text(collect_text(payload.get("model"))),
+        return Reply(
+            prompt, refusal or text, stop="refused" if refusal else stop,
+            reasoning=storable_text("\n\n".join(filter(None, thoughts))),
+            served=storable_text(collect_text(payload.get("model"))),
         )  # fmt: skip
 
     def token_usage(self, payload: Mapping[str, Any]) -> tuple[int | None, int | None]:

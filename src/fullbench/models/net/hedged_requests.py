@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from fullbench.core.call import sum_of_known
-from fullbench.models.dialects import Answer
+from fullbench.core.model import Reply
 from fullbench.models.wire.reply_parsing import Trouble, UsageCounter
 
 RECENT = 200
@@ -33,11 +33,11 @@ class Hedge:
         return sorted(self._durations)[int(self._quantile * len(self._durations))]
 
 
-_Running = set["asyncio.Task[Answer | Trouble]"]
-Post = Callable[[UsageCounter], Coroutine[Any, Any, Answer | Trouble]]
+_Running = set["asyncio.Task[Reply | Trouble]"]
+Post = Callable[[UsageCounter], Coroutine[Any, Any, Reply | Trouble]]
 
 
-async def race_requests(post: Post, delay: float, counter: UsageCounter) -> Answer | Trouble:
+async def race_requests(post: Post, delay: float, counter: UsageCounter) -> Reply | Trouble:
     """Post, and post again if that takes longer than `delay` seconds.
     The slower request is cancelled and billed like the faster one: whether the server charges for it is unknown.
     """
@@ -55,17 +55,17 @@ async def race_requests(post: Post, delay: float, counter: UsageCounter) -> Answ
     await _cut_off(running)
     for attempt_counter in counters:
         _add_usage(counter, attempt_counter)
-    if running and isinstance(result, Answer):  # the slower request sent no bill, so bill it like the faster one
+    if running and isinstance(result, Reply):  # the slower request sent no bill, so bill it like the faster one
         winner = next(attempt_counter for attempt_counter in counters if attempt_counter.calls)
         _add_usage(counter, replace(winner, calls=1, retries=0, seconds=0.0))
     return result
 
 
-async def _first_answer(running: _Running) -> tuple[Answer | Trouble, _Running]:
+async def _first_answer(running: _Running) -> tuple[Reply | Trouble, _Running]:
     while True:
         finished_tasks, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
         results = [task.result() for task in finished_tasks]
-        answers = [result for result in results if isinstance(result, Answer)]
+        answers = [result for result in results if isinstance(result, Reply)]
         if answers or not running:
             return (answers or results)[0], running
 

@@ -6,13 +6,13 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import TracebackType
 
 from fullbench.core.call import FailureKind
 from fullbench.core.model import Prompt, Reply
 from fullbench.errors import InputError, ModelError
-from fullbench.models.dialects import Answer, Dialect
+from fullbench.models.dialects import Dialect
 from fullbench.models.model_prices import FRESH, Shares
 from fullbench.models.model_settings import Key, Limits, Sampling
 from fullbench.models.net import error_meanings
@@ -141,10 +141,9 @@ class Caller:
                 finally:
                     self._budget.release(reserved_dollars)
                 self._budget.spend(counter.dollars(target.price) - before)
-            if isinstance(result, Answer):
-                reply = result.reply(prompt, counter.usage(target.price))
+            if isinstance(result, Reply):
                 tags = target.dialect.reply_tags(prompt, target.sampling)
-                return replace(reply, tags=tags) if tags else reply
+                return result.with_usage(counter.usage(target.price), tags)
             tries.count_attempt(result)
             if result.kind == "refused":
                 return Reply(prompt, usage=counter.usage(target.price), stop="refused")
@@ -173,7 +172,7 @@ class Caller:
     def _failed_reply(self, prompt: Prompt, counter: UsageCounter, why: str, kind: FailureKind = "passing") -> Reply:
         return Reply(prompt, usage=counter.usage(self._target.price), error=why, failure=kind)
 
-    async def _attempt(self, body: bytes, prompt: Prompt, guess: int, counter: UsageCounter) -> Answer | Trouble:
+    async def _attempt(self, body: bytes, prompt: Prompt, guess: int, counter: UsageCounter) -> Reply | Trouble:
         await self._throttle.enter()
         try:
             if self._gate.is_shut:
@@ -182,7 +181,7 @@ class Caller:
         finally:
             self._throttle.leave()
 
-    async def _behind_gate(self, body: bytes, prompt: Prompt, guess: int, counter: UsageCounter) -> Answer | Trouble:
+    async def _behind_gate(self, body: bytes, prompt: Prompt, guess: int, counter: UsageCounter) -> Reply | Trouble:
         """Wait until the gate opens, then send. End the run if the server has been down too long."""
         gate, limits = self._gate, self._target.limits
         while wait := gate.wait_seconds():
@@ -231,7 +230,7 @@ class Caller:
                 f"({trouble.message}); what was done is kept, and the same command goes on from here"
             )
 
-    async def _send(self, body: bytes, prompt: Prompt, guess: int, counter: UsageCounter) -> Answer | Trouble:
+    async def _send(self, body: bytes, prompt: Prompt, guess: int, counter: UsageCounter) -> Reply | Trouble:
         await self._take_turn(guess)
         sent_at, start_time = self._throttle.clock(), time.monotonic()
         before = counter.tokens_in + counter.tokens_out
@@ -241,7 +240,7 @@ class Caller:
         counter.seconds += duration
         if self._tokens is not None:
             self._tokens.correct(counter.tokens_in + counter.tokens_out - before - guess)
-        if isinstance(result, Answer):
+        if isinstance(result, Reply):
             self._has_answered = True
             self._last_answer = self._clock()
             self._throttle.record_success()
@@ -262,7 +261,7 @@ class Caller:
         else:
             self._gate.record_success()
 
-    async def _post_with_hedge(self, body: bytes, prompt: Prompt, counter: UsageCounter) -> Answer | Trouble:
+    async def _post_with_hedge(self, body: bytes, prompt: Prompt, counter: UsageCounter) -> Reply | Trouble:
         delay = None if self._hedge is None else self._hedge.slow_threshold()
         if delay is None:
             return await self._post(body, prompt, counter)
@@ -275,7 +274,7 @@ class Caller:
         if wait:
             await asyncio.sleep(wait)
 
-    async def _post(self, body: bytes, prompt: Prompt, counter: UsageCounter) -> Answer | Trouble:
+    async def _post(self, body: bytes, prompt: Prompt, counter: UsageCounter) -> Reply | Trouble:
         """Once the status is 200 the call counts as answered, whatever follows."""
         exchange, task = Exchange(), self._deadlines.begin()
         try:

@@ -15,7 +15,6 @@ import orjson
 from fullbench.core.call import FailureKind
 from fullbench.core.model import Model, Prompt, Reply
 from fullbench.models.chat_model import ChatModel
-from fullbench.models.dialects import Answer
 from fullbench.models.wire.reply_parsing import Trouble, UsageCounter, read_payload, trouble_from_payload
 from fullbench.models.wire.untrusted_json import parse_json
 
@@ -138,15 +137,15 @@ def reply_from_line(
     counter = UsageCounter(shares=model.shares)
     result = _read_result(model, prompt, line, counter)
     price = None if model.price is None else (model.price[0] * price_share, model.price[1] * price_share)
-    if isinstance(result, Answer):
-        return result.reply(prompt, counter.usage(price))
+    if isinstance(result, Reply):
+        return result.with_usage(counter.usage(price))
     if result.kind == "refused":
         return Reply(prompt, usage=counter.usage(price), stop="refused")
     kind: FailureKind = "permanent" if result.kind == "prompt" else "passing"
     return Reply(prompt, usage=counter.usage(price), error=result.message, failure=kind)
 
 
-def _read_result(model: ChatModel, prompt: Prompt, line: Mapping[str, Any], counter: UsageCounter) -> Answer | Trouble:
+def _read_result(model: ChatModel, prompt: Prompt, line: Mapping[str, Any], counter: UsageCounter) -> Reply | Trouble:
     body = FORMS[model.dialect.name].result(line)
     if isinstance(body, Trouble):
         counter.retries += 1

@@ -1,4 +1,4 @@
-"""Parsing of server replies: an answer or the `Trouble` in its place, and the tokens and dollars used."""
+"""Parsing of server replies: a `Reply` or the `Trouble` in its place, and the tokens and dollars used."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fullbench.core.call import Usage, sum_of_known
-from fullbench.core.model import Prompt
-from fullbench.models.dialects import Answer, Dialect
+from fullbench.core.model import Prompt, Reply
+from fullbench.models.dialects import Dialect
 from fullbench.models.model_prices import FRESH, Shares
 from fullbench.models.net import error_meanings
 from fullbench.models.net.error_meanings import Kind
@@ -78,8 +78,8 @@ class Trouble:
     alien: str = ""
 
 
-def read_body(dialect: Dialect, raw: bytes, prompt: Prompt, counter: UsageCounter, model: str = "") -> Answer | Trouble:
-    """Return the answer in a body with status 200. Missing token counts are estimated, never zero.
+def read_body(dialect: Dialect, raw: bytes, prompt: Prompt, counter: UsageCounter, model: str = "") -> Reply | Trouble:
+    """Return the reply in a body with status 200, without its usage. Missing token counts are estimated, never zero.
     No body raises an exception: one that cannot be parsed is a `Trouble` with a reason.
     """
     try:
@@ -96,22 +96,25 @@ def read_body(dialect: Dialect, raw: bytes, prompt: Prompt, counter: UsageCounte
 
 def read_payload(
     dialect: Dialect, payload: Any, prompt: Prompt, counter: UsageCounter, model: str = ""
-) -> Answer | Trouble:
-    """Return the answer in a parsed body, for example in a line of a batch."""
-    result = _parse_payload(dialect, payload)
-    if isinstance(result, Answer):
-        tokens_in, tokens_out, uncounted_text = result.tokens_in, result.tokens_out, result.reasoning + result.text
-    else:  # the server may still send counts: for reasoning without an end, or for an answer of another form
-        tokens_in, tokens_out = dialect.token_usage(payload) if is_object(payload) else (None, None)
-        uncounted_text = ""
+) -> Reply | Trouble:
+    """Return the reply in a parsed body, for example in a line of a batch."""
+    result = _parse_payload(dialect, payload, prompt)
+    reply = result if isinstance(result, Reply) else Reply(prompt)
+    if not is_object(payload):
+        tokens_in, tokens_out = None, None
+    elif dialect.per_picture:
+        tokens_in, tokens_out = 0, len(reply.pictures)
+    else:  # also without a reply: for reasoning without an end, or for an answer of another form
+        tokens_in, tokens_out = dialect.token_usage(payload)
     counter.tokens_in += estimate_tokens(prompt, model) if tokens_in is None else tokens_in
-    counter.tokens_out += text_tokens(uncounted_text) if tokens_out is None else tokens_out
+    counter.tokens_out += text_tokens(reply.reasoning + reply.text) if tokens_out is None else tokens_out
     if tokens_in:
         counter.count_cached(tokens_in, *dialect.cache_usage(payload))
-    return result
+    is_estimated = tokens_in is None or tokens_out is None
+    return replace(result, estimated=True) if is_estimated and isinstance(result, Reply) else result
 
 
-def _parse_payload(dialect: Dialect, payload: Any) -> Answer | Trouble:
+def _parse_payload(dialect: Dialect, payload: Any, prompt: Prompt) -> Reply | Trouble:
     if not is_object(payload):
         return Trouble(
             "garbled", f"200 with JSON, but no answer: it is {json_type_name(payload)}", alien="JSON of another kind"
@@ -119,13 +122,13 @@ def _parse_payload(dialect: Dialect, payload: Any) -> Answer | Trouble:
     if payload.get("error"):
         return trouble_from_payload(_status_in(payload), payload)
     try:
-        answer = dialect.parse(payload)
+        reply = dialect.parse(payload, prompt)
     except Misshapen as error:
         return Trouble("garbled", f"200 with an answer of another form: {error}")
     except RecursionError:
         return Trouble("garbled", "200 with an answer that is nested too deeply")
-    if answer is not None:
-        return answer
+    if reply is not None:
+        return reply
     alien = "" if any(mark in payload for mark in dialect.signature_fields) else "JSON of another kind"
     return Trouble("again", "200 without an answer in it", alien=alien)
 

@@ -138,7 +138,7 @@ class _GrowthRun:
 
     def _open_matches(self, names: Sequence[str]) -> dict[tuple[int, int], OpenMatches]:
         pool, matches = self.board.pool, self.board.load_matches()
-        played_keys = {(m.item, m.first, m.second) for m in matches.matches} if matches else set()
+        played_keys = matches.played() if matches else set()
         responses = [pool.responses_of(name) for name in names]
         left = {}
         for first, second in combinations(range(len(names)), 2):

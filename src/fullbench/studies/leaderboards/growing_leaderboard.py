@@ -257,7 +257,7 @@ class _AdaptiveSchedule:
     def _open_matches(self, rivals: Sequence[str]) -> dict[str, list[tuple[Item, Response, Response]]]:
         pool, own_responses = self.board.pool, self.board.pool.responses_of(self.newcomer.name)
         matches = self.board.load_matches()
-        played_keys = {(m.item, m.first, m.second) for m in matches.matches} if matches else set()
+        played_keys = matches.played() if matches else set()
         left = {}
         for rival in rivals:
             theirs = pool.responses_of(rival)
@@ -276,11 +276,10 @@ class _AdaptiveSchedule:
 
         wins = np.zeros((len(names), len(names)))
         matches = self.board.load_matches()
-        place = {name: code for code, name in enumerate(names) if name != without}
-        for match in matches.matches if matches else ():
-            if match.first in place and match.second in place:
-                wins[place[match.first], place[match.second]] += match.outcome
-                wins[place[match.second], place[match.first]] += 1 - match.outcome
+        if matches:
+            codes = [code for code, name in enumerate(matches.names) if name in names and name != without]
+            places = [names.index(matches.names[code]) for code in codes]
+            wins[np.ix_(places, places)] = count_matches(matches).matrix()[np.ix_(codes, codes)]
         return wins
 
 

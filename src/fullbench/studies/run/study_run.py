@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from importlib.metadata import version
-from typing import Any
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
 
 from fullbench.analysis.boards.contestant_facts import add_contestant_facts
 from fullbench.analysis.views.panel_verdicts import add_view_verdicts
@@ -45,6 +47,11 @@ from fullbench.studies.run.missing_pictures import note_missing_pictures
 from fullbench.studies.run.run_options import RunOptions
 from fullbench.studies.run.study_inputs import changed_label_messages, enter_labels, load_study_inputs
 from fullbench.studies.study_file import Study, own_cases
+
+if TYPE_CHECKING:
+    from fullbench.columns.verdict_columns import Columns
+
+_KEYS_AT_ONCE = 5_000
 
 
 class StudyRun(BaseRun):
@@ -267,10 +274,12 @@ class StudyRun(BaseRun):
             comparing = any(len(verdict.contestants) > 1 for verdict in record)
         else:
             from fullbench.analysis.all_tables import verdict_tables
-            from fullbench.studies.run.columns_from_stream import read_columns, with_due
+            from fullbench.ledger.columns_from_rows import load_case_columns
 
-            verdict_columns, digest = read_columns(self._stream_verdicts(ledger, responses))
-            columns = with_due(verdict_columns, ledger, self.judges)
+            names = [*(judge.name for judge in self.judges), PEOPLE]
+            with ledger.reader() as reader:
+                columns, digest = load_case_columns(reader, names, _key_batches(self.cases(responses)), self.labels)
+            columns = _with_due(columns, ledger, self.judges)
             record = Record((), {item.id: item for item in self.items}, _responses_by_key(responses))
             source = self._source(list(columns.names["contestant"]), digest)
             shown_tables = [*verdict_tables(columns, seed=study.seed), *self.extra_tables]
@@ -282,17 +291,6 @@ class StudyRun(BaseRun):
             study, record, add_source(shown_tables, source), source, job_counts, messages=list(self.messages),
             comparing=comparing,
         )  # fmt: skip
-
-    def _stream_verdicts(self, ledger: Ledger, responses: Sequence[Response]) -> Iterator[Verdict]:
-        from fullbench.studies.run.columns_from_stream import case_key_batches
-
-        names = [*(judge.name for judge in self.judges), PEOPLE]
-        yield from self.labels
-        labelled_keys = {(label.case, label.judge, label.trial, label.rater) for label in self.labels}
-        for keys in case_key_batches(self.cases(responses)):
-            for verdict in ledger.verdicts(names, cases=keys):
-                if (verdict.case, verdict.judge, verdict.trial, verdict.rater) not in labelled_keys:
-                    yield verdict
 
     def _source(self, contestants: Sequence[str], verdicts: str) -> dict[str, Any]:
         """Return the source of the tables: enough to build them again and to check that they are the same."""
@@ -340,9 +338,8 @@ class StudyRun(BaseRun):
         from fullbench.analysis import all_tables
         from fullbench.analysis.views import cascade_verdicts
         from fullbench.columns.column_builder import columns_from_verdicts
-        from fullbench.studies.run.columns_from_stream import with_due
 
-        columns = with_due(columns_from_verdicts(record), ledger, self.judges)
+        columns = _with_due(columns_from_verdicts(record), ledger, self.judges)
         due, failed_calls = columns.due, columns.failed_calls
         cascade_tables = (
             [cascade_verdicts.cascade_table(cascades, record.verdicts)]
@@ -361,3 +358,28 @@ class StudyRun(BaseRun):
 
 def _responses_by_key(responses: Iterable[Response]) -> dict[tuple[str, str, int], Response]:
     return {(response.item, response.contestant, response.sample): response for response in responses}
+
+
+def _key_batches(cases: Iterable[Case]) -> Iterator[list[str]]:
+    """Yield case keys in batches of thousands, without duplicates: equal cases are adjacent within an item."""
+    keys: dict[str, None] = {}
+    for _, of_item in groupby(cases, key=lambda case: case.item.id):
+        keys |= dict.fromkeys(case.key for case in of_item)
+        if len(keys) >= _KEYS_AT_ONCE:
+            yield list(keys)
+            keys = {}
+    yield list(keys)
+
+
+def _with_due(columns: Columns, ledger: Ledger, judges: Sequence[Judge]) -> Columns:
+    """Add the due cases and failed calls of a study from its ledger."""
+    from fullbench.columns.verdict_columns import STUDY
+    from fullbench.ledger.columns_from_rows import due_cases_and_failed_calls
+
+    with ledger.reader() as reader:
+        due, failed_calls = due_cases_and_failed_calls(reader, tuple(judge.name for judge in judges), ledger.study)
+    return replace(
+        columns,
+        due=tuple(replace(entry, study=STUDY) for entry in due),
+        failed_calls=tuple(replace(entry, study=STUDY) for entry in failed_calls),
+    )

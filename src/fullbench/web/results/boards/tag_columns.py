@@ -8,16 +8,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from fullbench.reports.html_table_layout import LaidCell
 from fullbench.web.results.boards.board_store import LinkedTable
 from fullbench.web.results.boards.first_page_matrix import UNIT_WON
-from fullbench.web.results.pages.table_cells import LinkedCell, Sheet, TagHead, column_cells
+from fullbench.web.results.pages.table_cells import Sheet, TagHead, column_cells
 from fullbench.web.results.pages.translated_tables import translate_linked_table
 from fullbench.web.results.site.page_urls import PageUrls
 from fullbench.web.words import Language, translate_sentence
 
 MAX_TAG_COLUMNS = 12
 """Each column is sent with every row of a board, whether it is shown or not."""
-MISSING = LinkedCell("", "number gap", "")
+MISSING = LaidCell("", "number gap", "")
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ def _add_tag_columns(sheet: Sheet, tables: Sequence[LinkedTable], urls: PageUrls
         sheet.linked_table, [translate_linked_table(linked_table, language) for linked_table in tables]
     )
     heads: list[TagHead] = []
-    columns: list[list[LinkedCell]] = []
+    columns: list[list[LaidCell]] = []
     for source in all_columns[:MAX_TAG_COLUMNS]:
         table = source.linked_table.table
         value = str(table.columns[source.place])
@@ -57,7 +58,7 @@ def _add_tag_columns(sheet: Sheet, tables: Sequence[LinkedTable], urls: PageUrls
     return replace(sheet, rows=rows, tag_heads=heads, tag_columns=len(all_columns))
 
 
-def _with_tip(cell: LinkedCell, name: str, head: TagHead) -> LinkedCell:
+def _with_tip(cell: LaidCell, name: str, head: TagHead) -> LaidCell:
     tip = f"{name}, {head.name} ({head.unit}): {cell.text} {cell.interval} · n={cell.n}" if cell.interval else ""
     return replace(cell, tip=tip)
 

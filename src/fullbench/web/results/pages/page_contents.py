@@ -403,7 +403,9 @@ class Views:
             "met_by_people": has_votes,
             "all_judges": [n for n in names if not is_person(n) and not is_panel(n) and n not in ranked_judges],
             "sheets": [
-                with_cards(build_sheet(linked_table, self.urls, id_, language), names, self.urls, link)
+                with_cards(
+                    build_sheet(translate_linked_table(linked_table, language), self.urls, id_), names, self.urls, link
+                )
                 for (id_, _), linked_table in zip(tables, named_tables, strict=True)
             ],
         }

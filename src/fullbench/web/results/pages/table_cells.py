@@ -44,17 +44,6 @@ SHADES = 4
 
 
 @dataclass(frozen=True)
-class LinkedCell(LaidCell):
-    """A cell and its link. In a heat map it has a `shade` instead of a bar."""
-
-    href: str | None = None
-    shade: str = ""
-    tip: str = ""
-    """Tooltip of a number by tag."""
-    logo_src: str = ""
-
-
-@dataclass(frozen=True)
 class ChartImage:
     """A chart: URL, SVGs for wide and narrow screens, text. `rows` is 0 if it shows all rows."""
 
@@ -81,7 +70,7 @@ class Sheet:
     id: str
     linked_table: LinkedTable
     heads: Sequence[tuple[str, bool]]
-    rows: Sequence[Sequence[LinkedCell]]
+    rows: Sequence[Sequence[LaidCell]]
     charts: Sequence[ChartImage]
     tag_heads: Sequence[TagHead] = ()
     tag_columns: int = 0
@@ -148,7 +137,7 @@ class Sheet:
         return 1 if self.leading else 0
 
     @property
-    def parts(self) -> Sequence[Sequence[Sequence[LinkedCell]]]:
+    def parts(self) -> Sequence[Sequence[Sequence[LaidCell]]]:
         """Return the rows shown at once, and those shown on demand."""
         return [self.rows] if self.is_folded else split_rows(self.rows)
 
@@ -164,8 +153,7 @@ def build_sheets(
 ) -> list[Sheet]:  # fmt: skip
     """Build sheets of tables, numbered from `start`. `source` is name and stamp of their board or card."""
     shown_sheets = []
-    for number, linked_table in enumerate(tables, start):
-        translated_table = translate_linked_table(linked_table, language)
+    for number, translated_table in enumerate((translate_linked_table(table, language) for table in tables), start):
         chart_images = []
         for place, hint in enumerate(translated_table.charts):
             # A heat map needs no chart: the table itself is coloured, in light and dark mode.
@@ -180,7 +168,7 @@ def build_sheets(
                 rows = len(limit_chart_rows(translated_table.table, hint).rows)
                 alt = translate_sentence(language, chart.alt)
                 chart_images.append(ChartImage(src, wide, narrow, alt, rows if rows < all_rows else 0, all_rows))
-        shown_sheets.append(build_sheet(linked_table, urls, f"table-{number}", language, chart_images))
+        shown_sheets.append(build_sheet(translated_table, urls, f"table-{number}", chart_images))
     return shown_sheets
 
 
@@ -210,14 +198,11 @@ def limit_chart_rows(table: Table, hint: Mapping[str, Any]) -> Table:
     return replace(table, rows=table.rows[:MAX_CHART_ROWS])
 
 
-def build_sheet(
-    linked_table: LinkedTable, urls: PageUrls, name: str, language: Language, chart_images: Sequence[ChartImage] = ()
-) -> Sheet:
-    """Build the sheet of one table. Leaderboard rows with few observations move to the end."""
-    translated_table = translate_linked_table(linked_table, language)
-    columns = [column_cells(translated_table, place, urls) for place in range(len(translated_table.table.columns))]
+def build_sheet(linked_table: LinkedTable, urls: PageUrls, name: str, chart_images: Sequence[ChartImage] = ()) -> Sheet:
+    """Build the sheet of one translated table. Leaderboard rows with few observations move to the end."""
+    columns = [column_cells(linked_table, place, urls) for place in range(len(linked_table.table.columns))]
     page_sheet = Sheet(
-        name, translated_table, column_heads(translated_table.table), list(zip(*columns, strict=True)), chart_images
+        name, linked_table, column_heads(linked_table.table), list(zip(*columns, strict=True)), chart_images
     )
     few = [row for row in page_sheet.rows if max((cell.n for cell in row if cell.n is not None), default=0) < FEW]
     if not page_sheet.leading or len(few) == len(page_sheet.rows):
@@ -228,33 +213,27 @@ def build_sheet(
 def with_cards(judge_sheet: Sheet, judges: Collection[str], urls: PageUrls, study: str) -> Sheet:
     """Link the judges' names of a table to their cards."""
 
-    def link_to_card(cell: LinkedCell) -> LinkedCell:
+    def link_to_card(cell: LaidCell) -> LaidCell:
         judge = cell.full or cell.text
         return replace(cell, href=urls.judge(judge, study)) if judge in judges else cell
 
     return replace(judge_sheet, rows=[(link_to_card(row[0]), *row[1:]) for row in judge_sheet.rows])
 
 
-def column_cells(linked_table: LinkedTable, place: int, urls: PageUrls) -> list[LinkedCell]:
+def column_cells(linked_table: LinkedTable, place: int, urls: PageUrls) -> list[LaidCell]:
     """Return the cells of one column."""
     cells = linked_table.table.cells(place)
-    linked_cells = [
-        LinkedCell(
-            **vars(laid_cell),
-            href=_cell_href(linked_table.link(row, place), cell, urls),
-            logo_src=urls.logo(laid_cell.logo) if laid_cell.logo else "",
-        )
-        for row, (cell, laid_cell) in enumerate(zip(cells, laid_column(linked_table.table, place), strict=True))
-    ]
+    hrefs = [_cell_href(linked_table.link(row, place), cell, urls) for row, cell in enumerate(cells)]
+    laid_cells = laid_column(linked_table.table, place, hrefs, urls.logo)
     hint = next((hint for hint in linked_table.charts if hint.get("kind") == "matrix"), None)
     if hint is None or str(linked_table.table.columns[place]) not in map(str, hint["columns"]):
-        return linked_cells
+        return laid_cells
     middle, reach = _heat_scale(linked_table, hint)
     return [
-        replace(linked_cell, bar=None, shade=_shade_class(cell.value, middle, reach))
+        replace(laid_cell, bar=None, shade=_shade_class(cell.value, middle, reach))
         if isinstance(cell, Estimate)
-        else linked_cell
-        for linked_cell, cell in zip(linked_cells, cells, strict=True)
+        else laid_cell
+        for laid_cell, cell in zip(laid_cells, cells, strict=True)
     ]
 
 

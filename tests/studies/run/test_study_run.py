@@ -10,9 +10,9 @@ import pytest
 from fullbench.columns.column_builder import columns_from_verdicts
 from fullbench.core.record import Record
 from fullbench.errors import InputError
+from fullbench.ledger.columns_from_rows import load_case_columns
 from fullbench.ledger.ledger import Ledger
 from fullbench.studies.engines.interrupt_handling import Stop
-from fullbench.studies.run.columns_from_stream import read_columns
 from fullbench.studies.run.study_run import StudyRun
 from fullbench.studies.study_file import Study
 
@@ -80,7 +80,10 @@ def test_the_digest_is_that_of_a_record(tmp_path, count):
     study = _study(tmp_path)
     with Ledger(study.ledger) as ledger:
         StudyRun(study).execute(ledger, quiet=True)
-        verdicts = tuple(ledger.verdicts())[:count]
-    columns, digest = read_columns(iter(verdicts))
+        keys = [*dict.fromkeys(verdict.case for verdict in ledger.verdicts())][:count]
+        verdicts = tuple(ledger.verdicts(cases=keys))
+        with ledger.reader() as reader:
+            columns, digest = load_case_columns(reader, [*study.judges, "human"], [keys], ())
+    assert (len(verdicts) > 0) == (count > 0)
     assert digest == Record(verdicts).digest()
     assert columns.has_same_verdicts(columns_from_verdicts(verdicts))
