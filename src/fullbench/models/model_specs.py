@@ -310,10 +310,6 @@ FORMAT_HINTS: Mapping[Callable[[str], Any], str] = {
 }
 
 
-def _format_hint(parser: Callable[[str], Any]) -> str:
-    return FORMAT_HINTS.get(parser, "")
-
-
 def read_options(spec: str, options: Mapping[str, str], parsers: Mapping[str, Callable[[str], Any]]) -> dict[str, Any]:
     option_values = {}
     for name, word in options.items():
@@ -326,7 +322,7 @@ def read_options(spec: str, options: Mapping[str, str], parsers: Mapping[str, Ca
             option_values[name] = parsers[name](word)
         except ValueError as error:
             raise InputError(
-                f"the option {name!r} of {spec!r} cannot be {word!r}{_format_hint(parsers[name])}"
+                f"the option {name!r} of {spec!r} cannot be {word!r}{FORMAT_HINTS.get(parsers[name], '')}"
             ) from error
     return option_values
 

@@ -44,7 +44,7 @@ from fullbench.web.database import read_transaction, write_transaction
 from fullbench.web.page_access import Organiser, address_of, engine_of, ledger_of, settings_of, writers_of
 from fullbench.web.page_rendering import language_of, redirect_to_page, render_template
 from fullbench.web.results.boards.board_store import LinkedTable
-from fullbench.web.results.pages.translated_tables import translate_linked_table
+from fullbench.web.results.pages.table_cells import translate_linked_table
 from fullbench.web.rich_text import render_guideline
 from fullbench.web.words import Language, key
 
@@ -190,7 +190,8 @@ def campaign_page(
         pilots=pilots,
         main=main,
         width=width,
-        editable=campaign.guidelines or _bilingual_guidelines(campaign),
+        editable=campaign.guidelines
+        or f"{campaign.guideline_text('en')}\n\n<!-- zh -->\n\n{campaign.guideline_text('zh')}\n",
         gain=_gain_sentence(campaign),
         omitted=omitted_data.omitted_counts_of(campaign).notes(),
         ledger_studies=_ledger_study_names(request),
@@ -225,10 +226,6 @@ def _estimate_effort(
 def _gain_sentence(campaign: Campaign) -> str:
     gain = campaign.rules.options.get("gain")
     return most_informative_first.gain_sentence(gain) if gain else ""
-
-
-def _bilingual_guidelines(campaign: Campaign) -> str:
-    return f"{campaign.guideline_text('en')}\n\n<!-- zh -->\n\n{campaign.guideline_text('zh')}\n"
 
 
 @router.get("/organise/{study_id}/board")
