@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from importlib import import_module
 from inspect import cleandoc
 from itertools import groupby
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.main import get_command
+
+from fullbench.core import plugin_entry_points
+from fullbench.errors import InputError
 
 JUDGE = "Judge"
 HELP_PANELS = {
@@ -177,3 +181,48 @@ def create_application() -> typer.Typer:
     )
     app.callback(invoke_without_command=True)(show_version_or_help)
     return app
+
+
+@cache
+def full_application() -> typer.Typer:
+    """Return the application with all commands."""
+    app = create_application()
+    for panel, names in HELP_PANELS.items():
+        for name in names:
+            add_command(app, name, panel)
+        if panel == JUDGE:
+            _add_plugin_commands(app)
+    return app
+
+
+def application_for(first: str) -> typer.Typer:
+    """Return the application for a call with this first word: one command or group, or all of them.
+
+    Loading all other commands would take a third of the time of a short command.
+    """
+    if not any(first in names for names in HELP_PANELS.values()):
+        return full_application()
+    single = create_application()
+    add_command(single, first)
+    return single
+
+
+def _add_plugin_commands(app: typer.Typer) -> None:
+    """Add the commands of plugins to an app. One that fails to load raises its error when it is called."""
+    for name in plugin_entry_points.plugin_names("commands"):
+        try:
+            command = plugin_entry_points.load_plugin("commands", name)
+        except InputError as error:
+            command = _failing_command(error)
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=name, rich_help_panel=JUDGE)
+        else:
+            app.command(name, rich_help_panel=JUDGE)(command)
+
+
+def _failing_command(error: InputError) -> Callable[[], NoReturn]:
+    def raise_error() -> NoReturn:
+        """This command of a plugin does not load; call it to see why."""
+        raise error
+
+    return raise_error

@@ -25,8 +25,11 @@ from fullbench.web.accounts import account_pages
 from fullbench.web.accounts import sign_in_pages as accounts
 from fullbench.web.accounts.random_ids_and_digests import site_key
 from fullbench.web.api import account_routes as api
-from fullbench.web.campaigns import all_routes as work
+from fullbench.web.campaigns import api_routes as campaign_api
+from fullbench.web.campaigns import lead_actions
+from fullbench.web.campaigns.create import chunked_upload, task_preview
 from fullbench.web.campaigns.create.creation_worker import creating_tasks
+from fullbench.web.campaigns.pages import annotation_page, group_link_pages, lead_pages
 from fullbench.web.database import engine_for, upgrade_schema, write_transaction
 from fullbench.web.open_ledgers import LedgerWriters
 from fullbench.web.request_metrics import CompressionMiddleware, MetricsMiddleware, RequestMetrics
@@ -121,7 +124,13 @@ def _all_routers() -> list[APIRouter]:
         account_pages.router,
         public.router,
         visitor_actions.router,
-        work.router,
+        annotation_page.router,
+        chunked_upload.router,
+        task_preview.router,
+        lead_actions.router,
+        group_link_pages.router,
+        lead_pages.router,
+        campaign_api.router,
     ]
     return [*page_routers, api.docs, api.router, results.router]
 

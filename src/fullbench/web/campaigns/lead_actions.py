@@ -29,7 +29,7 @@ from fullbench.web.campaigns.votes.adjudication import STANDINGS, Task
 from fullbench.web.campaigns.votes.counted_votes import Vote, account_names
 from fullbench.web.campaigns.votes.task_queue import Lease
 from fullbench.web.database import read_transaction, write_transaction
-from fullbench.web.page_access import Organiser, address_of, engine_of, settings_of
+from fullbench.web.page_access import Organiser, engine_of, settings_of
 from fullbench.web.page_rendering import language_of, redirect_to_page, render_template
 from fullbench.web.words import key
 
@@ -125,9 +125,7 @@ def adjudicate_task(request: Request, user: Organiser, study_id: str, task: int,
             adjudication.store_adjudication(
                 connection, campaign, require_task(connection, campaign, task), user, fields
             )
-            audit_log.write_entry(
-                connection, user, "split ruled on", campaign.name, address=address_of(request), task=task
-            )
+            audit_log.record_action(request, connection, user, "split ruled on", campaign.name, task=task)
     except UserError as error:
         return _task_page(request, study_id, task, error_sentence(error), 422)
     with read_transaction(engine_of(request)) as connection:
@@ -163,7 +161,7 @@ def start_pilot(request: Request, user: Organiser, study_id: str, form: Form) ->
         new_pilot = pilot_campaign.create_pilot(
             connection, campaign, parse_whole_number(form, "tasks", 10), settings_of(request).task_limit
         )
-        audit_log.write_entry(connection, user, "pilot made", new_pilot.name, address=address_of(request))
+        audit_log.record_action(request, connection, user, "pilot made", new_pilot.name)
     creation_worker.wake_worker(engine_of(request), new_pilot.id)
     return redirect_to_page(
         request, f"/organise/{new_pilot.id}", flash=key("The pilot is open; its votes do not count.")
@@ -177,9 +175,7 @@ def remove_campaign(request: Request, user: Organiser, study_id: str) -> Respons
         campaign = require_campaign(connection, study_id)
         is_creating = campaign.stage == "creating" and task_creation.cancel_creation(connection, campaign.id)
         closed_accounts = 0 if is_creating else campaign_removal.remove_campaign(connection, campaign)
-        audit_log.write_entry(
-            connection, user, "study thrown away", campaign.name, address=address_of(request), closed=closed_accounts
-        )
+        audit_log.record_action(request, connection, user, "study thrown away", campaign.name, closed=closed_accounts)
     if is_creating:
         creation_worker.wake_worker(engine_of(request), study_id)
         return redirect_to_page(
@@ -200,7 +196,7 @@ def assign_people(request: Request, user: Organiser, study_id: str, form: Form) 
     with write_transaction(engine_of(request)) as connection:
         campaign = require_campaign(connection, study_id)
         new = campaign_members.assign_people(connection, campaign, people)
-        audit_log.write_entry(connection, user, "people assigned", campaign.name, address=address_of(request), new=new)
+        audit_log.record_action(request, connection, user, "people assigned", campaign.name, new=new)
     return redirect_to_page(request, f"/organise/{study_id}", flash=key("{new} people were assigned."), new=new)
 
 
@@ -211,7 +207,7 @@ def invite_people(request: Request, user: Organiser, study_id: str, form: Form) 
     with write_transaction(engine_of(request)) as connection:
         campaign = require_campaign(connection, study_id)
         links = campaign_members.invite_people(connection, campaign, user, notes)
-        audit_log.write_entry(connection, user, "invited", campaign.name, address=address_of(request), links=len(links))
+        audit_log.record_action(request, connection, user, "invited", campaign.name, links=len(links))
     base = page_access.base_of(request)
     invitation_links = [(note, f"{base}/join/{secret}") for note, secret in links]
     return render_template(request, "campaigns/invited.html", study=campaign, links=invitation_links, at=time.time())

@@ -21,7 +21,7 @@ from fullbench.web.campaigns import campaigns, group_links
 from fullbench.web.campaigns.campaigns import Campaign
 from fullbench.web.campaigns.pages.annotation_page import Form, require_campaign
 from fullbench.web.database import read_transaction, write_transaction
-from fullbench.web.page_access import Database, Organiser, address_of, engine_of
+from fullbench.web.page_access import Database, Organiser, engine_of
 from fullbench.web.page_rendering import YEAR, redirect_to_page, render_template, set_cookie
 from fullbench.web.words import key
 
@@ -50,7 +50,7 @@ def create_link(request: Request, user: Organiser, study_id: str, form: Form) ->
             code=form.get("code", "").strip(),
             any_browser=bool(form.get("any_browser")),
         )
-        audit_log.write_entry(connection, user, "group link made", campaign.name, address=address_of(request))
+        audit_log.record_action(request, connection, user, "group link made", campaign.name)
     link = page_access.base_of(request) + group_links.link_path(campaign, secret)
     return render_template(request, "campaigns/group_link.html", study=campaign, link=link)
 
@@ -61,7 +61,7 @@ def end_link(request: Request, user: Organiser, study_id: str) -> Response:
     with write_transaction(engine_of(request)) as connection:
         campaign = require_campaign(connection, study_id)
         group_links.end_group_link(connection, campaign)
-        audit_log.write_entry(connection, user, "group link ended", campaign.name, address=address_of(request))
+        audit_log.record_action(request, connection, user, "group link ended", campaign.name)
     return redirect_to_page(request, f"/organise/{study_id}", flash=key("The link has ended; who came by it works on."))
 
 
@@ -72,9 +72,7 @@ def release_id(request: Request, user: Organiser, study_id: str, form: Form) -> 
     with write_transaction(engine_of(request)) as connection:
         campaign = require_campaign(connection, study_id)
         group_links.release_id(connection, campaign, external_id)
-        audit_log.write_entry(
-            connection, user, "id released", campaign.name, address=address_of(request), id=external_id[:100]
-        )
+        audit_log.record_action(request, connection, user, "id released", campaign.name, id=external_id[:100])
     message = key("Whoever comes next by the link with the id {id} goes on with its work.")
     return redirect_to_page(request, f"/organise/{study_id}", flash=message, id=external_id[: group_links.LONGEST_ID])
 
@@ -89,7 +87,7 @@ def download_arrivals(request: Request, user: Organiser, study_id: str) -> Respo
             path, group_links.arrival_rows(connection, require_campaign(connection, study_id)), group_links.COLUMNS
         )
     with write_transaction(engine_of(request)) as connection:
-        audit_log.write_entry(connection, user, "ids exported", study_id, address=address_of(request))
+        audit_log.record_action(request, connection, user, "ids exported", study_id)
     return FileResponse(path, media_type="text/csv", filename=path.name, background=BackgroundTask(folder.cleanup))
 
 

@@ -41,7 +41,7 @@ from fullbench.web.campaigns.tasks.task_kinds import kind_of, kinds_by_name
 from fullbench.web.campaigns.votes import adjudication, campaign_results, vote_export, vote_quality
 from fullbench.web.campaigns.votes.counted_votes import account_names, load_counted_votes, task_contents
 from fullbench.web.database import read_transaction, write_transaction
-from fullbench.web.page_access import Organiser, address_of, engine_of, ledger_of, settings_of, writers_of
+from fullbench.web.page_access import Organiser, engine_of, ledger_of, settings_of, writers_of
 from fullbench.web.page_rendering import language_of, redirect_to_page, render_template
 from fullbench.web.results.boards.board_store import LinkedTable
 from fullbench.web.results.pages.table_cells import translate_linked_table
@@ -140,9 +140,7 @@ def create_campaign(
                 creation = campaign_from_data.create_campaign_from_material(
                     connection, settings, user, plan, material=material, preparation=preparation, draft=draft
                 )
-                audit_log.write_entry(
-                    connection, user, "study made", plan.name, address=address_of(request), tasks=creation.work
-                )
+                audit_log.record_action(request, connection, user, "study made", plan.name, tasks=creation.work)
             campaign_from_data.store_large_campaign(engine_of(request), creation)
             creation_worker.wake_worker(engine_of(request), creation.campaign.id)
     except UserError as error:
@@ -273,7 +271,7 @@ def change_state(request: Request, user: Organiser, study_id: str, form: Form) -
     with write_transaction(engine_of(request)) as connection:
         campaign = require_campaign(connection, study_id)
         campaigns.set_state(connection, campaign.id, "open" if wish == "open" else "closed")
-        audit_log.write_entry(connection, user, f"study {wish}", campaign.name, address=address_of(request))
+        audit_log.record_action(request, connection, user, f"study {wish}", campaign.name)
         live_updates.publish_change(connection, campaign.id)
     message = key("The study is open.") if wish == "open" else key("The study is closed: nobody votes any more.")
     return redirect_to_page(request, f"/organise/{study_id}", flash=message)
@@ -286,7 +284,7 @@ def change_settings(request: Request, user: Organiser, study_id: str, form: Form
         campaign = require_campaign(connection, study_id)
         changes = {name: bool(form.get(name)) for name, _ in _option_switches(campaign)}
         campaigns.set_options(connection, campaign, changes)
-        audit_log.write_entry(connection, user, "study changed", campaign.name, address=address_of(request), **changes)
+        audit_log.record_action(request, connection, user, "study changed", campaign.name, **changes)
     return redirect_to_page(request, f"/organise/{study_id}", flash=key("The study is run in this way from now on."))
 
 
@@ -318,7 +316,7 @@ def edit_guidelines(
             unnamed_too=True,
         )
         campaigns.set_guidelines(connection, campaign.id, text)
-        audit_log.write_entry(connection, user, "guidelines written", campaign.name, address=address_of(request))
+        audit_log.record_action(request, connection, user, "guidelines written", campaign.name)
     return redirect_to_page(request, f"/organise/{study_id}", flash=key("The guidelines are changed."))
 
 
@@ -340,7 +338,7 @@ def change_member_standing(request: Request, user: Organiser, study_id: str, for
         campaign = require_campaign(connection, study_id)
         if not campaign_members.set_standing(connection, campaign, form.get("person", ""), form.get("to", "")):
             raise HTTPException(404, key("There is no such member."))
-        audit_log.write_entry(connection, user, f"member {form['to']}", campaign.name, address=address_of(request))
+        audit_log.record_action(request, connection, user, f"member {form['to']}", campaign.name)
     return redirect_to_page(request, f"/organise/{study_id}")
 
 
@@ -354,7 +352,7 @@ def export_votes(request: Request, user: Organiser, study_id: str, form: str) ->
     with read_transaction(engine_of(request)) as connection:
         vote_export.export_votes(connection, require_campaign(connection, study_id), path)
     with write_transaction(engine_of(request)) as connection:
-        audit_log.write_entry(connection, user, "votes exported", study_id, address=address_of(request))
+        audit_log.record_action(request, connection, user, "votes exported", study_id)
     return FileResponse(path, media_type=FORMS[form], filename=path.name, background=BackgroundTask(folder.cleanup))
 
 
@@ -369,9 +367,7 @@ def export_to_ledger(request: Request, user: Organiser, study_id: str, form: For
         campaign = require_campaign(connection, study_id)
         find = vote_export.picture_finder(settings_of(request), ledger)
         counts = vote_export.export_to_ledger(connection, campaign, ledger, find, pilot=bool(form.get("pilot")))
-        audit_log.write_entry(
-            connection, user, "votes kept", campaign.name, address=address_of(request), new=counts.new_count
-        )
+        audit_log.record_action(request, connection, user, "votes kept", campaign.name, new=counts.new_count)
     message = key(
         "{new} verdicts went into the ledger, {changed} of them changed votes; {known} were there; {older} are older."
     )
