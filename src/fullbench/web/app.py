@@ -27,7 +27,7 @@ from fullbench.web.accounts.random_ids_and_digests import site_key
 from fullbench.web.api import account_routes as api
 from fullbench.web.campaigns import api_routes as campaign_api
 from fullbench.web.campaigns import lead_actions
-from fullbench.web.campaigns.create import chunked_upload, task_preview
+from fullbench.web.campaigns.create import chunked_upload
 from fullbench.web.campaigns.create.creation_worker import creating_tasks
 from fullbench.web.campaigns.pages import annotation_page, group_link_pages, lead_pages
 from fullbench.web.database import engine_for, upgrade_schema, write_transaction
@@ -126,7 +126,6 @@ def _all_routers() -> list[APIRouter]:
         visitor_actions.router,
         annotation_page.router,
         chunked_upload.router,
-        task_preview.router,
         lead_actions.router,
         group_link_pages.router,
         lead_pages.router,

@@ -12,8 +12,8 @@ from fastapi import Request
 from sqlalchemy import Connection, insert, select
 
 from fullbench.web.accounts.account_tables import audit
-from fullbench.web.page_access import address_of
 from fullbench.web.accounts.users import User
+from fullbench.web.page_access import address_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from fullbench.web.accounts import audit_log
 from fullbench.web.accounts.users import User
 from fullbench.web.api.schemas import RESPONSES, Id, Limit, Page, Shape
 from fullbench.web.api.token_authentication import Annotator, Organiser
-from fullbench.web.campaigns import campaign_members, campaigns, group_links, live_updates
+from fullbench.web.campaigns import campaign_members, campaigns, group_links
 from fullbench.web.campaigns.campaigns import Campaign, CampaignPlan
 from fullbench.web.campaigns.create import creation_worker, omitted_data, pilot_campaign, task_creation, task_inputs
 from fullbench.web.campaigns.create.new_campaign_form import asks_option
@@ -272,7 +272,7 @@ def change_study(
     campaign = require_campaign(connection, study_id)
     campaigns.set_state(connection, campaign.id, wish.state)
     audit_log.record_action(request, connection, caller, f"study {wish.state}", campaign.name)
-    live_updates.publish_change(connection, campaign.id)
+    campaigns.publish_change(connection, campaign.id)
     return describe_campaign(connection, require_campaign(connection, study_id))
 
 

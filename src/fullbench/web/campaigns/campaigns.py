@@ -18,6 +18,7 @@ from fullbench.web.campaigns.tasks import guidelines as guides
 from fullbench.web.campaigns.tasks.task_content import Content
 from fullbench.web.campaigns.tasks.task_kind_base import Kind, Rules
 from fullbench.web.campaigns.tasks.task_kinds import kind_of
+from fullbench.web.live_events import publish_event
 from fullbench.web.words import Language
 
 SettledBy = Literal["majority", "all"]
@@ -308,3 +309,16 @@ def _store_guidelines(connection: Connection, campaign: Campaign, text: str) -> 
         version = (connection.execute(last).scalar() or 0) + 1
         connection.execute(insert(guidelines).values(study=campaign.id, version=version, text=text, at=time.time()))
         set_options(connection, campaign, {"guideline": version})
+
+
+def campaign_topic(study_id: str) -> str:
+    return f"organiser/study/{study_id}"
+
+
+def publish_change(connection: Connection, study_id: str) -> None:
+    """Publish an event for every change, even if the last one was moments ago.
+
+    The page reloads at most every two seconds. If the event of the last change were dropped, a page that loaded before
+    that change would never show it.
+    """
+    publish_event(connection, campaign_topic(study_id))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
@@ -18,7 +19,7 @@ from fullbench.core.note import error_sentence
 from fullbench.errors import InputError, UserError
 from fullbench.web import picture_serving
 from fullbench.web.accounts.users import User
-from fullbench.web.campaigns import campaigns, group_links, live_updates
+from fullbench.web.campaigns import campaigns, group_links
 from fullbench.web.campaigns.campaign_members import sees_only_assigned
 from fullbench.web.campaigns.campaign_tables import members, slots, tasks, votes
 from fullbench.web.campaigns.campaigns import Campaign, list_campaigns
@@ -52,6 +53,20 @@ def require_campaign(connection: Any, study_id: str) -> Campaign:
     return campaign
 
 
+@contextmanager
+def read_campaign(request: Request, study_id: str) -> Iterator[tuple[Connection, Campaign]]:
+    """Open a transaction that reads, with the campaign of this id; raise a 404 if there is none."""
+    with read_transaction(engine_of(request)) as connection:
+        yield connection, require_campaign(connection, study_id)
+
+
+@contextmanager
+def change_campaign(request: Request, study_id: str) -> Iterator[tuple[Connection, Campaign]]:
+    """Open a transaction that writes, with the campaign of this id; raise a 404 if there is none."""
+    with write_transaction(engine_of(request)) as connection:
+        yield connection, require_campaign(connection, study_id)
+
+
 @router.get("/work")
 def home_page(request: Request, user: Annotator, page: Page = 1) -> HTMLResponse:
     """What there is to do."""
@@ -68,8 +83,7 @@ def home_page(request: Request, user: Annotator, page: Page = 1) -> HTMLResponse
 @router.get("/work/{study_id}")
 def task_page(request: Request, user: Annotator, study_id: str) -> HTMLResponse:
     """The next task."""
-    with write_transaction(engine_of(request)) as connection:
-        campaign = require_campaign(connection, study_id)
+    with change_campaign(request, study_id) as (connection, campaign):
         next_lease = task_queue.take_next_task(AnnotatorContext(connection, campaign, user.id, time.time()))
     return (
         _render_nothing(request, user, campaign, next_lease)
@@ -83,8 +97,7 @@ def next_task_fragment(
     request: Request, user: Annotator, study_id: str, holding: Annotated[tuple[str, ...], Query(max_length=20)] = ()
 ) -> Response:
     """The task after those that the page holds, as a piece of a page; 204 where there is none."""
-    with write_transaction(engine_of(request)) as connection:
-        campaign = require_campaign(connection, study_id)
+    with change_campaign(request, study_id) as (connection, campaign):
         next_lease = task_queue.take_next_task(AnnotatorContext(connection, campaign, user.id, time.time()), holding)
     if isinstance(next_lease, NoTask):
         return Response(status_code=204)
@@ -226,7 +239,7 @@ def cast_vote(context: AnnotatorContext, form: Mapping[str, str]) -> vote_storag
         seconds=_vote_seconds(form, context.now),
         guideline=form.get("guideline", "")[:300] or context.campaign.guideline,
     )
-    live_updates.publish_change(context.connection, context.campaign.id)
+    campaigns.publish_change(context.connection, context.campaign.id)
     return receipt
 
 
@@ -258,8 +271,7 @@ def _error_status(error: UserError) -> int:
 def _render_refusal(request: Request, user: User, study_id: str, form: Mapping[str, str], error: UserError) -> Response:
     if not isinstance(error, InputError):
         return redirect_to_page(request, f"/work/{study_id}", flash=str(error).replace("{", "").replace("}", ""))
-    with read_transaction(engine_of(request)) as connection:
-        campaign = require_campaign(connection, study_id)
+    with read_campaign(request, study_id) as (connection, campaign):
         lease = task_queue.find_held_lease(
             AnnotatorContext(connection, campaign, user.id, time.time()), form.get("lease", "")
         )
@@ -285,8 +297,7 @@ def save_draft(request: Request, user: Annotator, study_id: str, form: Form) -> 
 @router.get("/work/{study_id}/votes")
 def own_votes_page(request: Request, user: Annotator, study_id: str, page: Page = 1) -> HTMLResponse:
     """What this person said so far."""
-    with read_transaction(engine_of(request)) as connection:
-        campaign = require_campaign(connection, study_id)
+    with read_campaign(request, study_id) as (connection, campaign):
         rows, more = list_own_votes(connection, campaign, user.id, page)
         secret = request.cookies.get(group_links.COOKIE + user.id, "")
         is_own = group_links.is_return_secret(connection, user.id, secret)
@@ -305,8 +316,7 @@ def own_votes_page(request: Request, user: Annotator, study_id: str, page: Page 
 @router.get("/work/{study_id}/votes/{lease}")
 def change_vote_page(request: Request, user: Annotator, study_id: str, lease: str) -> HTMLResponse:
     """A vote given before, to be changed."""
-    with read_transaction(engine_of(request)) as connection:
-        campaign = require_campaign(connection, study_id)
+    with read_campaign(request, study_id) as (connection, campaign):
         try:
             held_lease = task_queue.find_held_lease(AnnotatorContext(connection, campaign, user.id, time.time()), lease)
         except LeaseGone as error:
