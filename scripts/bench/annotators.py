@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Engine, insert, select
+from tests.support.campaign_tasks import add_tasks
 
 from fullbench import Item, Response
 from fullbench.web.accounts import api_tokens, users
@@ -57,7 +58,7 @@ class Site:
         upgrade_schema(engine)
         with write_transaction(engine) as connection:
             made = campaigns.create_campaign(connection, campaigns.CampaignPlan("load", "pair", votes=redundancy))
-            campaigns.add_tasks(connection, made, (_pair(number) for number in range(count // redundancy)))
+            add_tasks(connection, made, (_pair(number) for number in range(count // redundancy)))
             self.study = made.id
             for number in range(people):
                 user = users.User(f"{number:016x}", f"person {number}", "annotator", at=time.time())

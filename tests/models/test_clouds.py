@@ -18,13 +18,13 @@ import pytest
 
 from fullbench import Ledger, Picture, Prompt, Turn
 from fullbench.models import model_specs
-from fullbench.models.litellm_library import (
+from fullbench.models.litellm_model import (
+    LiteLLMModel,
     _usable_file_variables,
     describe_trouble,
     price_list_entry,
     trouble_from_error,
 )
-from fullbench.models.litellm_model import LiteLLMModel
 from fullbench.models.model_prices import price_of
 from tests.support.cloud_server import KEY, SAYS, THOUGHT, CloudServer
 from tests.support.commands import call, cli, write_rows

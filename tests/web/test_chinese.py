@@ -28,6 +28,7 @@ from fullbench.web.database import read_transaction, write_transaction
 from fullbench.web.results.actions import rejudge_requests
 from fullbench.web.results.catalogue import catalogue_updater, panel_verdicts
 from fullbench.web.site_settings import Settings
+from tests.support.campaign_tasks import add_tasks
 from tests.support.data_builders import png
 from tests.web.conftest import person, signed_in
 
@@ -239,7 +240,7 @@ def work_a_little(site, annotator) -> None:
     for number, (kind, answer) in enumerate(ANSWERS.items()):
         with write_transaction(site.state.engine) as connection:
             made = campaigns.create_campaign(connection, campaigns.CampaignPlan(name=f"研究{number}", kind=kind))
-            campaigns.add_tasks(connection, made, [content(kind, number) for number in range(2)])
+            add_tasks(connection, made, [content(kind, number) for number in range(2)])
         task = annotator.get(f"/work/{made.id}").text
         fields = dict(re.findall(r'<input type="hidden" name="(lease|key|replaces|started)" value="([^"]*)"', task))
         assert annotator.submit(f"/work/{made.id}/vote", {**fields, **answer}).status_code == 303, kind

@@ -25,6 +25,7 @@ from fullbench.web.database import write_transaction
 from fullbench.web.results.catalogue import catalogue_updater
 from fullbench.web.results.site.static_site import SiteOptions, export_site
 from fullbench.web.site_settings import Settings
+from tests.support.campaign_tasks import add_tasks
 from tests.support.fake_chat_server import FakeServer
 from tests.support.pictures_with_metadata import all_marked, drawn, holds_mark, jpeg, png, seen_of
 from tests.web.api.test_api import Script
@@ -76,7 +77,7 @@ def fetched_pictures(visitor: Visitor, *texts: str) -> int:
 def test_the_annotation_page_names_no_generator(app, annotator):
     with write_transaction(app.state.engine) as connection:
         made = campaigns.create_campaign(connection, campaigns.CampaignPlan(name="all", kind="rank"))
-        campaigns.add_tasks(connection, made, [Content(ITEM, (*RESPONSES, BROKEN_RESPONSE))])
+        add_tasks(connection, made, [Content(ITEM, (*RESPONSES, BROKEN_RESPONSE))])
     text = annotator.get(f"/work/{made.id}").text
     assert not holds_mark(text.encode())
     assert fetched_pictures(annotator, text) == 16, "seven answers and the item, small and whole"
@@ -85,7 +86,7 @@ def test_the_annotation_page_names_no_generator(app, annotator):
 def test_the_task_of_the_api_names_no_generator(app):
     with write_transaction(app.state.engine) as connection:
         made = campaigns.create_campaign(connection, campaigns.CampaignPlan(name="all", kind="pair"))
-        campaigns.add_tasks(connection, made, [Content(ITEM, RESPONSES[:2])])
+        add_tasks(connection, made, [Content(ITEM, RESPONSES[:2])])
     with Script(app, "ann", "annotator") as script:
         task = script.post(f"/api/v1/studies/{made.id}/next", json={}).json()
         text = json.dumps(task)

@@ -44,9 +44,8 @@ def _run_command() -> int:
     atexit.register(_leave_memory)
     # Our matrices are small: on a busy machine, several threads took longer than one (2.0 s instead of 0.7 s).
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from fullbench.cli.application import build_command
+    from fullbench.cli.application import application_for, build_command
     from fullbench.cli.argument_mistakes import refuse_misread
-    from fullbench.cli.command_loading import application_for
     from fullbench.errors import DataWarning, FullbenchError
     from fullbench.text_safety import NeutralFormatter, NeutralStream, neutralise_text
 

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Iterator
+from functools import cache
 from importlib import import_module
-from typing import Annotated, Any
+from inspect import cleandoc
+from itertools import groupby
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.main import get_command
 
-from fullbench.cli.help_examples import format_examples
+from fullbench.core import plugin_entry_points
+from fullbench.errors import InputError
 
 JUDGE = "Judge"
 HELP_PANELS = {
@@ -76,6 +82,69 @@ def show_version_or_help(
         typer.echo(context.get_help())
 
 
+INDENT = " " * 4
+WIDTH = 76
+"""Columns of an 80-column terminal within the margins of a block."""
+
+_WORDS = re.compile(r"""(?:[^\s"']+|"[^"]*"|'[^']*')+""")
+
+
+def format_examples(text: str) -> str:
+    """Return a help text with its indented lines as code blocks; long lines continue after a backslash.
+
+    >>> print(format_examples("Judge.\\n\\nExamples:\\n\\n    fullbench run 1.toml\\n\\n    fullbench run 2.toml\\n"))
+    Judge.
+    <BLANKLINE>
+    Examples:
+    <BLANKLINE>
+    ```console
+    fullbench run 1.toml
+    fullbench run 2.toml
+    ```
+    """
+    paragraphs = cleandoc(text).split("\n\n")
+    return "\n\n".join(
+        _console_block(group) if is_example else "\n\n".join(group)
+        for is_example, group in groupby(paragraphs, key=lambda paragraph: paragraph.startswith(INDENT))
+    )
+
+
+def _console_block(paragraphs: Iterator[str]) -> str:
+    lines = (line for paragraph in paragraphs for line in _example_lines(paragraph))
+    return "\n".join(["```console", *lines, "```"])
+
+
+def _example_lines(paragraph: str) -> Iterator[str]:
+    """Yield the lines of one example, at most `WIDTH` long unless a single word is longer."""
+    for line in re.sub(r"\\\n\s*", "", cleandoc(paragraph)).splitlines():
+        pieces = [line] if line.startswith((" ", "#")) else list(_split_words(line))
+        current_line = pieces[0]
+        for piece in pieces[1:]:
+            if len(current_line) + len(piece) + 3 > WIDTH:
+                yield f"{current_line} \\"
+                current_line = INDENT + piece
+            else:
+                current_line += f" {piece}"
+        yield current_line
+
+
+def _split_words(line: str) -> Iterator[str]:
+    """Yield the words of a line; an option and its value stay together."""
+    option = ""
+    for word in _WORDS.findall(line):
+        if option and not word.startswith("-"):
+            yield f"{option} {word}"
+            option = ""
+            continue
+        if option:
+            yield option
+        option = word if word.startswith("--") else ""
+        if not option:
+            yield word
+    if option:
+        yield option
+
+
 TYPE_LABELS = {
     "str": "text", "int": "whole number", "int range": "whole number", "float": "number", "float range": "number",
 }  # fmt: skip
@@ -112,3 +181,48 @@ def create_application() -> typer.Typer:
     )
     app.callback(invoke_without_command=True)(show_version_or_help)
     return app
+
+
+@cache
+def full_application() -> typer.Typer:
+    """Return the application with all commands."""
+    app = create_application()
+    for panel, names in HELP_PANELS.items():
+        for name in names:
+            add_command(app, name, panel)
+        if panel == JUDGE:
+            _add_plugin_commands(app)
+    return app
+
+
+def application_for(first: str) -> typer.Typer:
+    """Return the application for a call with this first word: one command or group, or all of them.
+
+    Loading all other commands would take a third of the time of a short command.
+    """
+    if not any(first in names for names in HELP_PANELS.values()):
+        return full_application()
+    single = create_application()
+    add_command(single, first)
+    return single
+
+
+def _add_plugin_commands(app: typer.Typer) -> None:
+    """Add the commands of plugins to an app. One that fails to load raises its error when it is called."""
+    for name in plugin_entry_points.plugin_names("commands"):
+        try:
+            command = plugin_entry_points.load_plugin("commands", name)
+        except InputError as error:
+            command = _failing_command(error)
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=name, rich_help_panel=JUDGE)
+        else:
+            app.command(name, rich_help_panel=JUDGE)(command)
+
+
+def _failing_command(error: InputError) -> Callable[[], NoReturn]:
+    def raise_error() -> NoReturn:
+        """This command of a plugin does not load; call it to see why."""
+        raise error
+
+    return raise_error

@@ -17,14 +17,12 @@ def refuse_misread(command: Any, words: Sequence[str]) -> None:
     for option, value in _parse_options(command, words):
         name = option.opts[0]
         if name in option_names:
-            raise InputError(f"{name} stands twice, and one value counts; leave one out{_join_hint(option)}")
+            is_file = {"--items", "--responses", "--labels"} & {*option.opts}
+            join_hint = ", or join the files into one" if is_file else ""
+            raise InputError(f"{name} stands twice, and one value counts; leave one out{join_hint}")
         if not (option.multiple or option.count or option.is_flag):
             option_names.add(name)
         _refuse_no_number(name, option, value)
-
-
-def _join_hint(option: Any) -> str:
-    return ", or join the files into one" if {"--items", "--responses", "--labels"} & {*option.opts} else ""
 
 
 def _refuse_no_number(name: str, option: Any, value: str | None) -> None:

@@ -145,8 +145,7 @@ def train(
     """
     from fullbench.training.critic import critic_evaluation
     from fullbench.training.critic.data.scored_answers import build_scored_answers
-    from fullbench.training.critic.fit.training_progress import watch_training
-    from fullbench.training.critic.loss_curve import loss_table
+    from fullbench.training.critic.fit.training_progress import loss_table, watch_training
     from fullbench.training.critic.train_critic import Training
     from fullbench.training.critic.training_settings import Settings
 

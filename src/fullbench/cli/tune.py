@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from fullbench.cli.console import print_message, report_outcome
 from fullbench.cli.options import CallOptions, CriterionOption, LedgerOptions, SeedOption, option, options
-from fullbench.cli.pair_campaign import PairCampaign
-from fullbench.cli.people import SiteOptions
+from fullbench.cli.people import SiteOptions, create_campaign, database_transaction, find_organiser, keep_votes
 from fullbench.errors import InputError
 
 if TYPE_CHECKING:
@@ -125,6 +125,52 @@ def _parse_method(word: str) -> TuningMethod:
         if method == word:
             return method
     raise InputError(f"unknown way {word!r} to tune; known: {', '.join(methods)}")
+
+
+@dataclass(frozen=True)
+class PairCampaign:
+    """A comparison by people: opened once; the same command later collects its votes."""
+
+    name: str
+    ledger: str
+    votes: int
+    criterion: str
+    site: SiteOptions
+
+    def _is_open(self) -> bool:
+        from fullbench.web.campaigns import campaigns
+
+        with database_transaction(self.site.settings()) as connection:
+            return any(campaign.name == self.name for campaign in campaigns.list_campaigns(connection, count=10_000))
+
+    def take_votes(self) -> None:
+        """Copy the votes so far to the ledger, or refuse now what would keep the campaign from opening later."""
+        if not self._is_open():
+            with database_transaction(self.site.settings()) as connection:
+                if find_organiser(connection) is None:
+                    raise InputError(
+                        "pictures are kept in an organiser's name, and nobody has an organiser's account yet: start "
+                        "`fullbench serve`, open the link that it prints, then repeat this"
+                    )
+            return
+        keep_votes(self.site, self.name, self.ledger)
+
+    def open(self, before: str, after: str) -> None:
+        """Open it, if it is not open yet, on every prompt of which both have pictures."""
+        if self._is_open():
+            return
+        from fullbench.ledger.ledger import Ledger
+        from fullbench.web.campaigns.campaigns import CampaignPlan
+        from fullbench.web.campaigns.create.campaign_from_data import Material
+
+        settings = self.site.settings()
+        plan = CampaignPlan(self.name, "pair", "", self.criterion, votes=self.votes)
+        with Ledger(self.ledger, read_only=True) as book:
+            counts = create_campaign(settings, plan, Material(ledger=book, contestants=(before, after)))
+        print_message(
+            f"People compare before and after in {self.name!r}: {counts.work:,} pairs, {self.votes:,} votes each. Type "
+            "the same command again for their votes so far."
+        )
 
 
 class _ProgressLines:

@@ -26,14 +26,16 @@ that name. A block `marks` separates responses too, in a template that is no exa
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import resources
 from itertools import zip_longest
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
+from fullbench.core.ballot import Ballot, Style
+from fullbench.core.ballot import ballot as ballot_of
 from fullbench.core.digests import digest
 from fullbench.core.item import ROLES, Part, Role, Turn
 from fullbench.errors import InputError
@@ -168,3 +170,32 @@ def load_template(package: str, name: str, slots: frozenset[str]) -> Template:
     """Load the template `prompts/NAME.txt` of a package."""
     file = resources.files(package) / "prompts" / f"{name}.txt"
     return Template.parse(file.read_text(encoding="utf-8"), slots, path=file.name)
+
+
+@dataclass(frozen=True)
+class Example:
+    """A worked example: a short text about what was judged, and the verdict.
+    `ballot` is the form of the verdict; without it, the example is shown wherever its marks fit.
+    """
+
+    text: str
+    marks: tuple[float, ...]
+    ballot: str = ""
+
+    @property
+    def settings(self) -> list[Any]:
+        """Return the example's part of a judge's settings."""
+        return [self.text, list(self.marks), *([self.ballot] if self.ballot else [])]
+
+    def fits(self, form: Ballot, n: int) -> bool:
+        """Return True if the ballot allows this verdict on `n` responses."""
+        if self.ballot:
+            return ballot_of(self.ballot) == form and len(self.marks) == n
+        return len(self.marks) == n and form.allows(self.marks)
+
+
+def render_examples(examples: Sequence[Example], form: Ballot, n: int, style: Style) -> Iterator[str]:
+    """Yield the examples that fit a case, with their verdicts in its form."""
+    for example in examples:
+        if example.fits(form, n):
+            yield f"{example.text}\n{form.write(example.marks, style)}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,7 +11,7 @@ from functools import cached_property
 from importlib import resources
 from itertools import chain, repeat
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol, get_args
+from typing import Any, ClassVar, Literal, Self, get_args
 
 from fullbench.core.ballot import LETTERS, Ballot, Language, Style, ballot
 from fullbench.core.call import NOTHING, Call, FailureKind, Usage
@@ -20,10 +21,9 @@ from fullbench.core.item import WITHOUT_PICTURES, Item, Part, Turn
 from fullbench.core.judge import Kind
 from fullbench.core.model import DECLINED_STOPS, Model, Prompt, Reply, as_judge, takes_schemas
 from fullbench.core.picture import UNKNOWN
-from fullbench.core.verdict import Failure, Verdict
+from fullbench.core.verdict import Failure, Fault, Verdict
 from fullbench.errors import InputError, ModelError
-from fullbench.judges.prompt_examples import Example, render_examples
-from fullbench.judges.prompt_templates import Template, merge_text_parts
+from fullbench.judges.prompt_templates import Example, Template, merge_text_parts, render_examples
 from fullbench.judges.quoted_prompt_texts import (
     dialogue_lines,
     picture_parts,
@@ -36,38 +36,6 @@ from fullbench.judges.scorers.decoded_pictures import broken_reason
 from fullbench.models.prompt_fences import fence_responses
 from fullbench.parsing.check_code import asking
 from fullbench.parsing.json_schema import ruling_schema
-
-
-class JudgeNameParts(Protocol):
-    """The parts of a prompted judge that its name is made from."""
-
-    @property
-    def model(self) -> Model: ...
-    @property
-    def label(self) -> str | None: ...
-    @property
-    def mode(self) -> str: ...
-    @property
-    def sight(self) -> str: ...
-    @property
-    def reference(self) -> bool: ...
-    @property
-    def language(self) -> str: ...
-    @property
-    def constrained(self) -> bool: ...
-    @property
-    def settings(self) -> Mapping[str, Any]: ...
-
-
-def prompted_judge_name(judge: JudgeNameParts) -> str:
-    """Return the model and the prompt style in words, and a digest of everything that can change a verdict."""
-    style_words: list[str] = [judge.mode]
-    style_words += [] if judge.sight == "image" else [{"none": "unseeing", "described": "described"}[judge.sight]]
-    style_words += ["reference"] if judge.reference else []
-    style_words += [] if judge.language == "en" else [judge.language]
-    style_words += ["constrained"] if judge.constrained else []
-    return f"{judge.label or judge.model.name}+{'+'.join(style_words)}#{digest(judge.settings)[:8]}"
-
 
 Step = Literal["both", "picture", "question", "answer"]
 """Subject of a reasoning turn before the request for a verdict."""
@@ -181,7 +149,12 @@ class PromptedJudge:
 
     @cached_property
     def name(self) -> str:
-        return prompted_judge_name(self)
+        style_words: list[str] = [self.mode]
+        style_words += [] if self.sight == "image" else [{"none": "unseeing", "described": "described"}[self.sight]]
+        style_words += ["reference"] if self.reference else []
+        style_words += [] if self.language == "en" else [self.language]
+        style_words += ["constrained"] if self.constrained else []
+        return f"{self.label or self.model.name}+{'+'.join(style_words)}#{digest(self.settings)[:8]}"
 
     @cached_property
     def settings(self) -> Mapping[str, Any]:
@@ -438,6 +411,54 @@ class PromptedJudge:
                 block_name, {"text": (request_text,)}
             )
         return request_parts
+
+
+@dataclass(frozen=True, eq=False)
+class JointJudge(ABC):
+    """Base of judges that ask a prompted judge about several cases in one call, in lines."""
+
+    kind: ClassVar[Kind] = "model"
+    needs_lines: ClassVar[str]
+    """Error for a prompted judge that does not answer in lines."""
+    style_word: ClassVar[str]
+    """Part of the name."""
+
+    inner: PromptedJudge
+
+    def __post_init__(self) -> None:
+        if self.inner.form != "marker" or self.inner.constrained:
+            raise InputError(self.needs_lines)
+
+    @property
+    def models(self) -> tuple[Model, ...]:
+        return self.inner.models
+
+    @cached_property
+    def name(self) -> str:
+        return f"{self.inner.name.split('#', maxsplit=1)[0]}+{self.style_word}#{digest(self.settings)[:8]}"
+
+    @property
+    @abstractmethod
+    def settings(self) -> Mapping[str, Any]: ...
+
+    def with_models(self, models: Sequence[Model]) -> Self:
+        """Return this judge with other models."""
+        return replace(self, inner=self.inner.with_models(models))
+
+    def split_outcome(
+        self, outcome: Verdict | Failure, cases: Sequence[Case], marks: Sequence[tuple[float, ...] | Fault]
+    ) -> Iterator[Verdict | Failure]:
+        """Yield the outcome of a call for each of its cases; `marks` are not read after a failure."""
+        usage = outcome.usage
+        for place, case in enumerate(cases):
+            if isinstance(outcome, Failure):
+                yield replace(outcome, case=case.key, judge=self.name, usage=usage)
+            else:
+                yield Verdict.from_case(
+                    case, self.name, marks[place], text=outcome.text, usage=usage, prompt=outcome.prompt,
+                    earlier=outcome.earlier, at=outcome.at, exchanges=outcome.exchanges, reading=outcome.reading,
+                )  # fmt: skip
+            usage = NOTHING  # one call, counted once
 
 
 def default_template(language: Language) -> Template:

@@ -14,7 +14,7 @@ from fullbench.core.item import Item, Part
 from fullbench.core.model import DECLINED_STOPS
 from fullbench.core.picture import Picture
 from fullbench.core.verdict import ReplyReading
-from fullbench.judges.prompt_examples import Example, render_examples
+from fullbench.judges.prompt_templates import Example, render_examples
 from fullbench.models.prompt_fences import fence_responses
 from fullbench.parsing import READER, is_signed, read
 

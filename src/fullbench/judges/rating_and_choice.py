@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 from fullbench.core.ballot import Ballot, Choice, Language, Likert, Ranking, Score, Style
-from fullbench.core.call import NOTHING
 from fullbench.core.case import Case
 from fullbench.core.digests import digest
-from fullbench.core.judge import Kind
-from fullbench.core.model import Model, Prompt
+from fullbench.core.model import Prompt
 from fullbench.core.verdict import Failure, Fault, Verdict
 from fullbench.errors import InputError
-from fullbench.judges.prompted import PromptedJudge
+from fullbench.judges.prompted import JointJudge
 from fullbench.parsing import form_of
 from fullbench.parsing.ballot_forms import Form
 from fullbench.parsing.rating_lines import RatedForm, parts
@@ -83,7 +81,7 @@ class _CasePair(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class RatingAndChoiceJudge:
+class RatingAndChoiceJudge(JointJudge):
     """A prompted judge that gives ratings and a choice on the same responses in one call.
 
     If a case with several responses on a scale is followed by the choice between the same responses, one call
@@ -91,23 +89,8 @@ class RatingAndChoiceJudge:
     partner gets the same prompt. All other cases go to the inner judge unchanged.
     """
 
-    kind: ClassVar[Kind] = "model"
-
-    inner: PromptedJudge
-
-    def __post_init__(self) -> None:
-        if self.inner.form != "marker" or self.inner.constrained:
-            raise InputError(
-                "ratings and a choice are asked for together in lines; leave out form=json and constrained"
-            )
-
-    @property
-    def models(self) -> tuple[Model, ...]:
-        return self.inner.models
-
-    def with_models(self, models: Sequence[Model]) -> RatingAndChoiceJudge:
-        """Return this judge with other models."""
-        return replace(self, inner=self.inner.with_models(models))
+    style_word = "together"
+    needs_lines = "ratings and a choice are asked for together in lines; leave out form=json and constrained"
 
     @cached_property
     def settings(self) -> Mapping[str, Any]:
@@ -115,10 +98,6 @@ class RatingAndChoiceJudge:
             RatingAndChoice(scale).ask(2, self.inner.language) for scale in (DEFAULT_SCALE, Likert(("bad", "good")))
         ]
         return {**self.inner.settings, "together": digest(request_texts)}
-
-    @cached_property
-    def name(self) -> str:
-        return f"{self.inner.name.split('#', maxsplit=1)[0]}+together#{digest(self.settings)[:8]}"
 
     def prompts(self, case: Case) -> tuple[Prompt, ...]:
         """Return the prompts of a case; none for a choice, which comes with the ratings before it."""
@@ -144,31 +123,16 @@ class RatingAndChoiceJudge:
             if case_pair is None:
                 yield replace(outcome, judge=self.name)
             else:
-                yield from self._split_outcome(outcome, case_pair)
-
-    def _split_outcome(self, outcome: Verdict | Failure, case_pair: _CasePair) -> Iterator[Verdict | Failure]:
-        usage = outcome.usage
-        both_marks = None if isinstance(outcome, Failure) else _read_both_marks(outcome, case_pair)
-        for place, case in enumerate(case_pair):
-            if case is None:
-                continue
-            if isinstance(outcome, Failure):
-                yield replace(outcome, case=case.key, judge=self.name, usage=usage)
-            elif both_marks is not None:
-                yield Verdict.from_case(
-                    case, self.name, both_marks[place], text=outcome.text, usage=usage, prompt=outcome.prompt,
-                    earlier=outcome.earlier, at=outcome.at, exchanges=outcome.exchanges, reading=outcome.reading,
-                )  # fmt: skip
-            usage = NOTHING  # one call, counted once
+                marks = _read_marks(outcome, case_pair) if isinstance(outcome, Verdict) else ()
+                yield from self.split_outcome(outcome, [case for case in case_pair if case is not None], marks)
 
 
-def _read_both_marks(
-    outcome: Verdict, case_pair: _CasePair
-) -> tuple[tuple[float, ...] | Fault, tuple[float, ...] | Fault]:
+def _read_marks(outcome: Verdict, case_pair: _CasePair) -> list[tuple[float, ...] | Fault]:
+    """Return the marks of those of the two cases that are due."""
     if outcome.fault in {"refused", "abstained"}:
-        return outcome.fault, outcome.fault
-    ratings, choice = parts(outcome.text, _rating_scale(case_pair), len(outcome.contestants))
-    return ratings or "unreadable", choice or "unreadable"
+        return [outcome.fault for case in case_pair if case is not None]
+    both_marks = parts(outcome.text, _rating_scale(case_pair), len(outcome.contestants))
+    return [marks or "unreadable" for marks, case in zip(both_marks, case_pair, strict=True) if case is not None]
 
 
 def _rating_scale(case_pair: _CasePair) -> Ballot:

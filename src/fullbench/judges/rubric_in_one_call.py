@@ -6,18 +6,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
-from typing import Any, ClassVar
+from typing import Any
 
 from fullbench.core.ballot import Ballot, Language, Likert, Score, Style, ballot
-from fullbench.core.call import NOTHING
 from fullbench.core.case import Case
 from fullbench.core.digests import digest
-from fullbench.core.judge import Kind
-from fullbench.core.model import Model, Prompt
+from fullbench.core.model import Prompt
 from fullbench.core.rubric import Criterion, criterion_code
 from fullbench.core.verdict import Failure, Fault, Verdict
 from fullbench.errors import InputError
-from fullbench.judges.prompted import PromptedJudge
+from fullbench.judges.prompted import JointJudge
 from fullbench.parsing import form_of
 from fullbench.parsing.ballot_forms import Form
 from fullbench.parsing.rubric_points import Point, PointsForm, point_in
@@ -84,7 +82,7 @@ def _allowed_values_text(form: Ballot, language: Language) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class SheetJudge:
+class SheetJudge(JointJudge):
     """A prompted judge that marks a response by all criteria of a rubric in one call.
 
     Consecutive cases on the same response, each with its own criterion, go into one call. The first verdict carries
@@ -92,25 +90,12 @@ class SheetJudge:
     unreadable line makes only its criterion unreadable.
     """
 
-    kind: ClassVar[Kind] = "model"
+    style_word = "sheet"
+    needs_lines = (
+        'all criteria in one call are asked for in lines; leave out form=json and constrained, or say calls = "each"'
+    )
 
-    inner: PromptedJudge
     criteria: tuple[Criterion, ...]
-
-    def __post_init__(self) -> None:
-        if self.inner.form != "marker" or self.inner.constrained:
-            raise InputError(
-                "all criteria in one call are asked for in lines; leave out form=json and constrained, or say "
-                'calls = "each"'
-            )
-
-    @property
-    def models(self) -> tuple[Model, ...]:
-        return self.inner.models
-
-    def with_models(self, models: Sequence[Model]) -> SheetJudge:
-        """Return this judge with other models."""
-        return replace(self, inner=self.inner.with_models(models))
 
     @cached_property
     def settings(self) -> Mapping[str, Any]:
@@ -124,10 +109,6 @@ class SheetJudge:
             **judge_settings,
             "sheet": digest([request_text, [[c.name, c.words, c.ballot] for c in common_criteria]]),
         }
-
-    @cached_property
-    def name(self) -> str:
-        return f"{self.inner.name.split('#', maxsplit=1)[0]}+sheet#{digest(self.settings)[:8]}"
 
     def prompts(self, case: Case) -> tuple[Prompt, ...]:
         """Return the prompts of a case; none for a criterion that comes with the one before it."""
@@ -154,24 +135,14 @@ class SheetJudge:
                 yield joint
 
         for outcome in self.inner.judge(sheets()):
-            yield from self._split_outcome(outcome, cases_by_key.pop((outcome.case, outcome.trial)))
+            sheet_cases = cases_by_key.pop((outcome.case, outcome.trial))
+            marks = [_read_mark(outcome, case) for case in sheet_cases] if isinstance(outcome, Verdict) else ()
+            yield from self.split_outcome(outcome, sheet_cases, marks)
 
     def _joint_case(self, cases: Sequence[Case]) -> Case:
         points = tuple((case.criterion, case.ballot) for case in cases)
         words = tuple(self.inner.criteria.get(name, name) for name, _ in points)
         return replace(cases[0], ballot=Sheet(points, words), criterion=_OVERALL, nonce="")
-
-    def _split_outcome(self, outcome: Verdict | Failure, cases: Sequence[Case]) -> Iterator[Verdict | Failure]:
-        usage = outcome.usage
-        for case in cases:
-            if isinstance(outcome, Failure):
-                yield replace(outcome, case=case.key, judge=self.name, usage=usage)
-            else:
-                yield Verdict.from_case(
-                    case, self.name, _read_mark(outcome, case), text=outcome.text, usage=usage, prompt=outcome.prompt,
-                    earlier=outcome.earlier, at=outcome.at, exchanges=outcome.exchanges, reading=outcome.reading,
-                )  # fmt: skip
-            usage = NOTHING  # one call, counted once
 
 
 def response_of(case: Case) -> tuple[str, tuple[str, ...], int]:

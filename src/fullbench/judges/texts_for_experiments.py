@@ -130,7 +130,12 @@ class Composing:
         return [
             Prompt(
                 load_experiment_template("compose").fill(
-                    {"described": (_numbered_captions(item),), "question": (item.question,)}
+                    {
+                        "described": (
+                            "\n".join(f"[{place}] {caption}" for place, caption in enumerate(item.captions, 1)),
+                        ),
+                        "question": (item.question,),
+                    }
                 ),
                 tag=item,
             )
@@ -154,10 +159,6 @@ class Composing:
                 tags = {**other_tags, "verified": "no", "reference by": self.writer}
                 writing_result.items.append(replace(source_item, reference=reply.text.strip(), tags=tags))
         return writing_result
-
-
-def _numbered_captions(item: Item) -> str:
-    return "\n".join(f"[{place}] {caption}" for place, caption in enumerate(item.captions, 1))
 
 
 def lengthen_answers(model: Model, items: Iterable[Item], responses: Sequence[Response]) -> WritingResult:

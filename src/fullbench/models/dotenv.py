@@ -19,20 +19,11 @@ def read_variable(name: str) -> str:
     """Return a variable from the environment or else from `.env`; empty if neither has it."""
     if value := os.environ.get(name, "").strip():
         return value
-    return _current_variables().get(name, "")
+    return current_variables().get(name, "")
 
 
-def variable_names() -> list[str]:
-    """Return the names of all variables in `.env`, for libraries that look up their keys themselves."""
-    return list(_current_variables())
-
-
-def has_dotenv_file() -> bool:
-    """Return True if the working directory has a `.env` file."""
-    return Path(".env").exists()
-
-
-def _current_variables() -> dict[str, str]:
+def current_variables() -> dict[str, str]:
+    """Return all variables in `.env`, also for libraries that look up their keys themselves."""
     file = Path(".env").absolute()
     try:
         modified_at = file.stat().st_mtime_ns

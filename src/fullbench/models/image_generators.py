@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from inspect import signature
-from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from fullbench.core.call import Usage
@@ -28,6 +28,7 @@ from fullbench.models.model_specs import (  # fmt: skip
     sampling_from,
     split_model_and_url,
 )
+from fullbench.picture_decoding import encode_png
 from fullbench.plugin_registry import load_function as function_named
 
 if TYPE_CHECKING:
@@ -43,22 +44,7 @@ DRAWING: Mapping[str, Callable[[str], Any]] = {
 }  # fmt: skip
 
 
-def build_image_model(name: str, options: Mapping[str, str]) -> Model:
-    """Build a model that draws through OpenAI's image generations API or a compatible server: `NAME@http://host/v1`."""
-    return _build_drawing_model("image", OPENAI, name, options, OpenAIImages)
-
-
-def build_image_edit_model(name: str, options: Mapping[str, str]) -> Model:
-    """Build a model that edits pictures through OpenAI's image edits API, or a compatible server."""
-    return _build_drawing_model("image-edit", OPENAI, name, options, OpenAIEdits)
-
-
-def build_gemini_image_model(name: str, options: Mapping[str, str]) -> Model:
-    """Build a Gemini model that draws from text, or from text and pictures."""
-    return _build_drawing_model("gemini-image", GEMINI, name, options, GeminiImages)
-
-
-def _build_drawing_model(kind: str, provider: Provider, name: str, options: Mapping[str, str], dialect: Any) -> Model:
+def _build_drawing_model(kind: str, provider: Provider, dialect: Any, name: str, options: Mapping[str, str]) -> Model:
     model, url = split_model_and_url(replace(provider, name=kind), name)
     if not model:
         raise InputError(f"the spec '{kind}:{name}' names no model; write {kind}:NAME or {kind}:NAME@URL")
@@ -89,6 +75,12 @@ def _build_drawing_model(kind: str, provider: Provider, name: str, options: Mapp
         listed_price,
         option_values.get("label", ""),
     )
+
+
+build_image_model = partial(_build_drawing_model, "image", OPENAI, OpenAIImages)
+"""Factory for OpenAI's image generations API or a compatible server: `NAME@http://host/v1`."""
+build_image_edit_model = partial(_build_drawing_model, "image-edit", OPENAI, OpenAIEdits)
+build_gemini_image_model = partial(_build_drawing_model, "gemini-image", GEMINI, GeminiImages)
 
 
 def _server_options(extra: Mapping[str, Any]) -> dict[str, Any]:
@@ -138,13 +130,6 @@ class CallableGenerator:
                 data = drawing if isinstance(drawing, bytes) else encode_png(drawing)
                 picture = Picture.from_any_bytes(data, data)
                 yield Reply(prompt, usage=Usage(calls=1), stop="stop", pictures=(picture,), tags=tags)
-
-
-def encode_png(image_: Image) -> bytes:
-    """Encode an image as PNG."""
-    out = BytesIO()
-    image_.save(out, "PNG")
-    return out.getvalue()
 
 
 def build_callable_generator(name: str, options: Mapping[str, str]) -> Model:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,26 +17,165 @@ import orjson
 
 from fullbench.core.item import Turn
 from fullbench.core.model import Prompt, Reply
-from fullbench.errors import InputError, ModelError
-from fullbench.models import litellm_library as library
+from fullbench.errors import InputError, MissingExtra, ModelError
+from fullbench.models import dotenv
 from fullbench.models.dialects import OpenAI
 from fullbench.models.dialects.anthropic import REPLY_TOKENS, thinking_room
 from fullbench.models.dialects.base import join_text_parts
 from fullbench.models.model_prices import Price, Shares, cache_shares, price_of, shares_at
 from fullbench.models.model_settings import Key, Limits, Sampling
+from fullbench.models.net import error_meanings
 from fullbench.models.net.budget_check import CallBudget, current_budget, expected_price
 from fullbench.models.net.cancellation import HALT_SECONDS, current_stop_check
 from fullbench.models.net.circuit_breaker import Gate, Provider, get_provider
 from fullbench.models.net.retries import GARBLED_TRIES, RATE_LIMITED, Tries, prompt_failure_kind, retry_delay
 from fullbench.models.wire.reply_parsing import Trouble, UsageCounter, read_payload
 from fullbench.models.wire.token_estimates import estimate_tokens
+from fullbench.text_safety import mask_secrets
+
+_LISTS = {
+    "azure": "azure", "azure_ai": "azure", "bedrock": "aws", "vertex_ai": "google", "gemini": "google",
+    "together_ai": "together", "fireworks_ai": "fireworks", "xai": "x-ai",
+    **{name: name for name in ("anthropic", "cohere", "deepseek", "groq", "mistral", "openai", "openrouter")},
+}  # fmt: skip
+"""Provider names of litellm, mapped to those of the price list."""
+_WHOLE = ("openrouter", "together_ai", "fireworks_ai", "groq")
+"""Providers whose model names include the maker's name."""
+_KEYS = {
+    "azure": "AZURE_API_KEY, AZURE_API_BASE and AZURE_API_VERSION",
+    "bedrock": "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION_NAME",
+}
+_ADDRESSES = {"azure": "AZURE_API_BASE", "bedrock": "AWS_REGION_NAME or AWS_BEDROCK_RUNTIME_ENDPOINT"}
+_SECRETS = ("_KEY", "_KEY_ID", "_TOKEN", "_SECRET")
+_PLACES = ("_API_BASE", "_BASE_URL", "_ENDPOINT", "_ENDPOINT_URL")
+_CLOUDS = ("AWS", "AZURE")
+_PERMANENT_ERRORS = re.compile(
+    r"(missing|unable to locate|no) credentials|must provide one of|LLM provider not provided|UnsupportedParamsError"
+    r"|model identifier is invalid|on-demand throughput|access to the model",
+    re.IGNORECASE,
+)
+"""Errors that no retry or other prompt fixes, whatever the status."""
+_KEYLESS = re.compile(r"credentials|security token|AuthenticationError|PermissionDenied|api.?key", re.IGNORECASE)
+_PREFIX = re.compile(
+    r"^(?:litellm\.)?(?:\w+(?:Error|Exception)\b(?: \w+(?:Error|Exception))?(?: Invalid Authentication)?[: -]+)+"
+)
+
+
+def import_litellm() -> Any:
+    """Import litellm without its download of a price list, its telemetry and its advertising."""
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    for name in _usable_file_variables(dotenv.current_variables()):
+        os.environ.setdefault(name, dotenv.read_variable(name))
+    try:
+        import litellm
+    except ImportError as error:
+        raise MissingExtra("asking through litellm", "litellm") from error
+    litellm.telemetry = False
+    litellm.suppress_debug_info = True
+    return litellm
+
+
+def _usable_file_variables(names: Iterable[str]) -> list[str]:
+    """Return the variables of `.env` that litellm may use: keys, and the other settings of a cloud.
+
+    An address counts only if its key is in the same file and the environment has none. Otherwise a `.env` file that
+    came with somebody's data could send the user's key to another server.
+    """
+    environment_prefixes = {name.split("_")[0] for name in os.environ if _is_secret(name)}
+    file_prefixes = {name.split("_")[0] for name in names if _is_secret(name)}
+    trusted_prefixes = file_prefixes - environment_prefixes
+    return [
+        name
+        for name in names
+        if (
+            name.split("_")[0] in trusted_prefixes
+            if name.endswith(_PLACES)
+            else _is_secret(name) or name.startswith(_CLOUDS)
+        )
+    ]
+
+
+def supported_params(litellm: Any, model: str) -> frozenset[str]:
+    """Return the settings that the model's provider accepts, according to litellm."""
+    try:
+        return frozenset(litellm.get_supported_openai_params(model) or ())
+    except Exception:  # noqa: BLE001 (the first call reports an unknown name)
+        return frozenset()
+
+
+def provider_of(model: str) -> str:
+    return model.split("/", maxsplit=1)[0].lower() if "/" in model else ""
+
+
+def price_list_entry(model: str) -> tuple[str, str, str]:
+    """Return a model's name, address and provider in the price list.
+
+    >>> (price_list_entry("bedrock/converse/us.anthropic.claude-opus-4-7-v1:0"),
+    ...  price_list_entry("openrouter/qwen/qwen3-vl"))
+    (('us.anthropic.claude-opus-4-7-v1:0', '', 'aws'), ('qwen/qwen3-vl', '', 'openrouter'))
+    """
+    provider = provider_of(model)
+    bare = model.partition("/")[2] if provider in _WHOLE else model.rsplit("/", 1)[-1]
+    return bare, "", _LISTS.get(provider, "-")
+
+
+def trouble_from_error(error: Exception) -> Trouble:
+    """Translate a litellm error into its kind, its status and the wait that the server requested."""
+    status = getattr(error, "status_code", None)
+    status = status if isinstance(status, int) else 500
+    headers = getattr(error, "litellm_response_headers", None) or getattr(
+        getattr(error, "response", None), "headers", None
+    )
+    error_fields = {"kind": type(error).__name__, "code": getattr(error, "code", None), "message": _error_text(error)}
+    complaint = error_meanings.read_complaint(error_fields)
+    kind = (
+        "model" if _PERMANENT_ERRORS.search(complaint.words) else error_meanings.classify_complaint(status, complaint)
+    )
+    is_unconnected = "connect" in complaint.words.lower() and not headers
+    wait = error_meanings.retry_after(dict(headers)) if headers else None
+    return Trouble(kind, f"{status}: {complaint.message}", wait, status, complaint, is_unconnected=is_unconnected)
+
+
+def describe_trouble(model: str, trouble: Trouble) -> str:
+    """Return one sentence for the user: what is wrong, which provider, what to do."""
+    provider = provider_of(model)
+    words = "" if trouble.complaint is None else trouble.complaint.words
+    who = f"{provider or 'the provider'} (by way of litellm)"
+    keys = _KEYS.get(provider, "the variables that litellm reads for it")
+    if trouble.is_unconnected or "must provide" in words.lower():
+        place = _ADDRESSES.get(provider, "the variables that litellm reads for it")
+        return f"{who} cannot be reached for {model!r} ({trouble.message}); check its address, {place}"
+    if (trouble.status in {401, 403} and "access to the model" not in words) or _KEYLESS.search(words):
+        return f"{who} has no key for {model!r} that it takes ({trouble.message}); check {keys}"
+    if trouble.status == 402 or re.search(r"quota|billing|balance|credit", words, re.IGNORECASE):
+        return f"{who} says that the account is used up ({trouble.message}); top it up or use another key"
+    if "temperature" in words.lower():
+        hint = "say temperature=default to leave it to the server"
+        return f"{who} will not serve {model!r} as it is asked ({trouble.message}); {hint}"
+    return f"{who} will not serve {model!r} as it is asked ({trouble.message}); check its name and its settings"
+
+
+def _is_secret(name: str) -> bool:
+    return name.endswith(_SECRETS)
+
+
+def _error_text(error: Exception) -> str:
+    """Return an error's message on one line with keys masked: a server may repeat a key that litellm read itself."""
+    keys = [value for name, value in os.environ.items() if _is_secret(name)]
+    line = _PREFIX.sub("", mask_secrets(" ".join(str(error).split()), keys))
+    message_match = re.match(r'\{"[Mm]essage": ?"(.*?)"', line)
+    # The rest is advice to users of litellm itself.
+    return (
+        message_match[1] if message_match else re.split(r" To drop |\. Pass model as|\. Set `| Learn more", line)[0]
+    )[:300]
+
 
 WIDTH = 16
 POLL = 0.02
 """Seconds between checks whether earlier calls left money in the budget."""
 CONNECT_TRIES = 3
 """Attempts to reach a server that never answered, before the run ends."""
-_ADDRESSES = ("api_base", "base_url", "aws_bedrock_runtime_endpoint")
+_ADDRESS_FIELDS = ("api_base", "base_url", "aws_bedrock_runtime_endpoint")
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,31 +212,31 @@ class LiteLLMModel:
     @cached_property
     def address(self) -> str:
         """Return the address in the spec; empty if litellm finds it itself."""
-        return next((str(self.sampling.extra[name]) for name in _ADDRESSES if name in self.sampling.extra), "")
+        return next((str(self.sampling.extra[name]) for name in _ADDRESS_FIELDS if name in self.sampling.extra), "")
 
     @cached_property
     def price(self) -> Price | None:
         """Return the user's price, else the provider's list price. The price at another address is unknown."""
         if self.listed_price is not None or self.address:
             return self.listed_price
-        return price_of(*library.price_list_entry(self.model))
+        return price_of(*price_list_entry(self.model))
 
     @cached_property
     def shares(self) -> Shares:
         """Return the price of a token read from the cache and of one written to it; a fresh token costs 1."""
         if self.cached_price is not None:
             return shares_at(self.price, self.cached_price)
-        return cache_shares(*library.price_list_entry(self.model))
+        return cache_shares(*price_list_entry(self.model))
 
     @cached_property
     def _provider(self) -> Provider:
-        shared_provider = get_provider(f"litellm {self.address or library.provider_of(self.model)}", Key())
+        shared_provider = get_provider(f"litellm {self.address or provider_of(self.model)}", Key())
         shared_provider.join(self.limits)
         return shared_provider
 
     def answer(self, prompts: Iterable[Prompt]) -> Iterator[Reply]:
         """Send prompts from several threads; a prompt is pulled only when a thread is free."""
-        caller = _Caller(self, library.import_litellm(), self._provider, current_budget())
+        caller = _Caller(self, import_litellm(), self._provider, current_budget())
         return self._replies(caller, iter(prompts))
 
     def _replies(self, caller: _Caller, source: Iterator[Prompt]) -> Iterator[Reply]:
@@ -126,7 +267,9 @@ class LiteLLMModel:
         parts are left out, because litellm would fill them with its own text.
         """
         turns = tuple(
-            Turn(turn.role, tuple(join_text_parts(turn.parts))) for turn in prompt.turns if _has_content(turn)
+            Turn(turn.role, tuple(join_text_parts(turn.parts)))
+            for turn in prompt.turns
+            if turn.role != "system" or turn.text.strip()
         )
         fitting = replace(
             prompt, turns=turns, seed=prompt.seed if "seed" in supported_params else None,
@@ -139,10 +282,6 @@ class LiteLLMModel:
         return dict(orjson.loads(OpenAI().body(self.model, fitting, sampling)))
 
 
-def _has_content(turn: Turn) -> bool:
-    return turn.role != "system" or bool(turn.text.strip())
-
-
 class _Caller:
     """Sends one prompt through litellm and returns its reply; callable from any thread."""
 
@@ -150,7 +289,7 @@ class _Caller:
         self._model, self._litellm, self._budget = model, litellm, budget
         self._requests, self._tokens = server.requests, server.tokens
         self._gate: Gate = server.gate(model.model)
-        self._supported_params = library.supported_params(litellm, model.model)
+        self._supported_params = supported_params(litellm, model.model)
         self._is_stopped = current_stop_check()
         self._has_answered = False
         self.fatal_error: ModelError | None = None
@@ -176,7 +315,7 @@ class _Caller:
                 return Reply(prompt, usage=counter.usage(model.price), stop="refused")
             is_unreachable = result.is_unconnected and not self._has_answered and tries.failed_count >= CONNECT_TRIES
             if result.kind == "model" or is_unreachable:
-                self._end_run(library.describe_trouble(model.model, result))
+                self._end_run(describe_trouble(model.model, result))
                 return self._failed_reply(prompt, counter, result.message)
             if result.kind in {"prompt", "unclear"}:
                 return replace(
@@ -245,7 +384,7 @@ class _Caller:
             reply = self._litellm.completion(**body, timeout=self._model.limits.timeout, num_retries=0, max_retries=0)
         except OpenAIError as error:
             counter.retries += 1
-            return library.trouble_from_error(error)
+            return trouble_from_error(error)
         except (LookupError, TypeError, AttributeError, ValueError) as error:
             counter.calls += 1  # litellm received an answer that it cannot parse
             return Trouble("garbled", f"litellm cannot read the answer ({type(error).__name__})")

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from fullbench.core.digests import digest
 from fullbench.errors import InputError, ModelError
-from fullbench.models.dotenv import has_dotenv_file, read_variable
+from fullbench.models.dotenv import read_variable
 
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 """Each provider accepts some of these words and refuses the others itself."""
@@ -163,7 +163,7 @@ class Key:
         if is_required:
             what = (
                 f"set {' or '.join(self.env)} (or write it into a file .env "
-                f"here{'' if not has_dotenv_file() else _DOTENV_LACKS_NAME})"
+                f"here{_DOTENV_LACKS_NAME if Path('.env').exists() else ''})"
                 if self.env
                 else "name the variable that holds it (key_env=NAME)"
             )

@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -51,41 +52,6 @@ GEMINI = Provider("gemini", Gemini, Gemini.home, ("GEMINI_API_KEY", "GOOGLE_API_
 OPENROUTER = Provider("openrouter", OpenAI, "https://openrouter.ai/api/v1", ("OPENROUTER_API_KEY",))
 OLLAMA = Provider("ollama", OpenAI, "http://localhost:11434/v1")
 VLLM = Provider("vllm", OpenAI, "http://localhost:8000/v1")
-
-
-def build_openai_model(name: str, options: Mapping[str, str]) -> Model:
-    """Build a model of OpenAI, or of any server with chat completions: `gpt-4o`, `name@http://host/v1`."""
-    return _build_chat_model(OPENAI, name, options)
-
-
-def build_responses_model(name: str, options: Mapping[str, str]) -> Model:
-    """Build a model of OpenAI's responses API or a compatible server; it returns a summary of the reasoning."""
-    return _build_chat_model(RESPONSES, name, options)
-
-
-def build_anthropic_model(name: str, options: Mapping[str, str]) -> Model:
-    """Build a model of Anthropic."""
-    return _build_chat_model(ANTHROPIC, name, options)
-
-
-def build_gemini_model(name: str, options: Mapping[str, str]) -> Model:
-    """Build a model of Google's Gemini API."""
-    return _build_chat_model(GEMINI, name, options)
-
-
-def build_openrouter_model(name: str, options: Mapping[str, str]) -> Model:
-    """Build a model of OpenRouter: `qwen/qwen2.5-vl-72b-instruct`."""
-    return _build_chat_model(OPENROUTER, name, options)
-
-
-def build_ollama_model(name: str, options: Mapping[str, str]) -> Model:
-    """Build a model that Ollama serves on this machine."""
-    return _build_chat_model(OLLAMA, name, options)
-
-
-def build_vllm_model(name: str, options: Mapping[str, str]) -> Model:
-    """Build a model that vLLM (or SGLang, llama.cpp...) serves on this machine or at the address after `@`."""
-    return _build_chat_model(VLLM, name, options)
 
 
 def build_litellm_model(name: str, options: Mapping[str, str]) -> Model:
@@ -191,6 +157,18 @@ def _build_chat_model(provider: Provider, name: str, options: Mapping[str, str])
         option_values.get("label", ""),
         cached_price=option_values.get("price_cached"),
     )
+
+
+build_openai_model = partial(_build_chat_model, OPENAI)
+"""Factory of OpenAI's models, or those of any server with chat completions: `gpt-4o`, `name@http://host/v1`."""
+build_responses_model = partial(_build_chat_model, RESPONSES)
+"""Factory for OpenAI's responses API or a compatible server; the model returns a summary of the reasoning."""
+build_anthropic_model = partial(_build_chat_model, ANTHROPIC)
+build_gemini_model = partial(_build_chat_model, GEMINI)
+build_openrouter_model = partial(_build_chat_model, OPENROUTER)
+build_ollama_model = partial(_build_chat_model, OLLAMA)
+build_vllm_model = partial(_build_chat_model, VLLM)
+"""Factory for vLLM (or SGLang, llama.cpp...) on this machine or at the address after `@`."""
 
 
 def _seed_field(address: str) -> str:
@@ -310,10 +288,6 @@ FORMAT_HINTS: Mapping[Callable[[str], Any], str] = {
 }
 
 
-def _format_hint(parser: Callable[[str], Any]) -> str:
-    return FORMAT_HINTS.get(parser, "")
-
-
 def read_options(spec: str, options: Mapping[str, str], parsers: Mapping[str, Callable[[str], Any]]) -> dict[str, Any]:
     option_values = {}
     for name, word in options.items():
@@ -326,7 +300,7 @@ def read_options(spec: str, options: Mapping[str, str], parsers: Mapping[str, Ca
             option_values[name] = parsers[name](word)
         except ValueError as error:
             raise InputError(
-                f"the option {name!r} of {spec!r} cannot be {word!r}{_format_hint(parsers[name])}"
+                f"the option {name!r} of {spec!r} cannot be {word!r}{FORMAT_HINTS.get(parsers[name], '')}"
             ) from error
     return option_values
 

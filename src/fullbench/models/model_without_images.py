@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fullbench.core.item import Part, Turn
+from fullbench.core.item import Turn
 from fullbench.core.model import Model, Prompt, Reply, as_judge
 from fullbench.core.picture import Picture
 from fullbench.plugin_registry import inner_model
@@ -44,12 +44,8 @@ class ModelWithoutImages:
 
 
 def _without_pictures(prompt: Prompt) -> Prompt:
-    turns = tuple(Turn(turn.role, _text_parts(turn.parts)) for turn in prompt.turns)
-    return replace(prompt, turns=turns)
-
-
-def _text_parts(parts: Iterable[Part]) -> tuple[Part, ...]:
-    return tuple(part for part in parts if not isinstance(part, Picture)) or ("",)
+    texts = [tuple(part for part in turn.parts if not isinstance(part, Picture)) or ("",) for turn in prompt.turns]
+    return replace(prompt, turns=tuple(Turn(turn.role, text) for turn, text in zip(prompt.turns, texts, strict=True)))
 
 
 def build_model_without_images(name: str, options: Mapping[str, str]) -> ModelWithoutImages:

@@ -16,7 +16,7 @@ from fullbench.errors import InputError
 from fullbench.files.readers import read_rows
 from fullbench.files.row_fields import Fields
 from fullbench.judges.image_text_correlation import Correlation, build_clip_correlation
-from fullbench.judges.prompt_examples import Example
+from fullbench.judges.prompt_templates import Example
 from fullbench.plugin_registry import Spec, judge_names, load_plugin, plugin_names
 from fullbench.plugin_registry import build_model as model_of
 from fullbench.plugin_registry import load_benchmark as benchmark_named

@@ -221,14 +221,6 @@ def _check_installed(kind: plugin_entry_points.Kind, entry_points: Mapping[str, 
         assert name in plugin_entry_points.plugin_names(kind), f"{name!r} is not installed behind the door {kind}"
 
 
-def _check_tasks(context: HookContext) -> None:
-    _check_installed("tasks", context.benchmark.tasks)
-
-
-def _check_commands(context: HookContext) -> None:
-    _check_installed("commands", context.benchmark.commands)
-
-
 def _check_bring(context: HookContext) -> None:
     if not context.benchmark.asks and context.source is None:
         return  # only results were released, and the package has no sample of them
@@ -271,8 +263,8 @@ CHECKS: Mapping[str, Callable[[HookContext], None]] = {
     "judges": _check_judges,
     "references": _check_references,
     "submission": _check_submission,
-    "tasks": _check_tasks,
-    "commands": _check_commands,
+    "tasks": lambda context: _check_installed("tasks", context.benchmark.tasks),
+    "commands": lambda context: _check_installed("commands", context.benchmark.commands),
     "bring": _check_bring,
     "reproduce": _check_reproduce,
 }

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import signal
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
+from types import FrameType
 
 from fastapi import APIRouter, Depends, FastAPI
 from starlette.responses import Response
@@ -17,13 +20,16 @@ from fullbench.ledger.ledger import Ledger
 from fullbench.reports.html_page import SHARED_FILES
 from fullbench.reports.site_info import Imprint
 from fullbench.version import __version__
-from fullbench.web import error_pages, health_check, live_events, page_access, picture_serving
+from fullbench.web import error_pages, live_events, page_access, picture_serving, request_metrics
 from fullbench.web.accounts import account_pages
 from fullbench.web.accounts import sign_in_pages as accounts
 from fullbench.web.accounts.random_ids_and_digests import site_key
 from fullbench.web.api import account_routes as api
-from fullbench.web.campaigns import all_routes as work
+from fullbench.web.campaigns import api_routes as campaign_api
+from fullbench.web.campaigns import lead_actions
+from fullbench.web.campaigns.create import chunked_upload
 from fullbench.web.campaigns.create.creation_worker import creating_tasks
+from fullbench.web.campaigns.pages import annotation_page, group_link_pages, lead_pages
 from fullbench.web.database import engine_for, upgrade_schema, write_transaction
 from fullbench.web.open_ledgers import LedgerWriters
 from fullbench.web.request_metrics import CompressionMiddleware, MetricsMiddleware, RequestMetrics
@@ -35,7 +41,6 @@ from fullbench.web.results.catalogue.fill_catalogue import bind_ledger
 from fullbench.web.results.pages.chart_process import ChartDrawer
 from fullbench.web.results.pages.shown_names import Names
 from fullbench.web.security_headers import SecurityMiddleware
-from fullbench.web.shutdown import before_stopping
 from fullbench.web.site_settings import Settings
 
 
@@ -112,14 +117,19 @@ def create_app(settings: Settings) -> FastAPI:
 
 def _all_routers() -> list[APIRouter]:
     page_routers = [
-        health_check.router,
+        request_metrics.router,
         live_events.router,
         picture_serving.router,
         accounts.router,
         account_pages.router,
         public.router,
         visitor_actions.router,
-        work.router,
+        annotation_page.router,
+        chunked_upload.router,
+        lead_actions.router,
+        group_link_pages.router,
+        lead_pages.router,
+        campaign_api.router,
     ]
     return [*page_routers, api.docs, api.router, results.router]
 
@@ -127,3 +137,27 @@ def _all_routers() -> list[APIRouter]:
 def from_environment() -> FastAPI:
     """Create the app in a worker process that `fullbench serve` started."""
     return create_app(Settings.from_environment())
+
+
+@contextmanager
+def before_stopping(callback: Callable[[], None]) -> Iterator[None]:
+    """Call `callback` on SIGINT or SIGTERM, before the handler installed earlier."""
+    # Python accepts signal handlers only in the main thread.
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    earlier = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def on_signal(number: int, frame: FrameType | None) -> None:
+        callback()
+        handler = earlier[signal.Signals(number)]
+        if callable(handler):
+            handler(number, frame)
+
+    for number in earlier:
+        signal.signal(number, on_signal)
+    try:
+        yield
+    finally:
+        for number, handler in earlier.items():
+            signal.signal(number, handler)

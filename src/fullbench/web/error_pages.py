@@ -32,7 +32,7 @@ def install_error_handlers(app: FastAPI) -> None:
     app.add_exception_handler(page_access.NotSignedIn, _redirect_to_login)
     app.add_exception_handler(HTTPException, _http_error_response)
     app.add_exception_handler(RequestValidationError, _invalid_request_response)
-    app.add_exception_handler(UserError, _user_error_response)
+    app.add_exception_handler(UserError, lambda request, error: error_response(request, 400, error_sentence(error)))
     app.add_exception_handler(DataError, _unstorable_value_response)
     for error_class in (OperationalError, InterfaceError, PoolTimeout):
         app.add_exception_handler(error_class, _database_error_response)
@@ -71,10 +71,6 @@ def _invalid_request_response(request: Request, error: Exception) -> Response:
         return error_response(request, 422, f"{where or 'the request'}: {first['msg']}")
     note = Note("web.wrong.not-understood", where=where or "request")
     return error_response(request, 422, note)
-
-
-def _user_error_response(request: Request, error: Exception) -> Response:
-    return error_response(request, 400, error_sentence(error))
 
 
 def _unstorable_value_response(request: Request, _error: Exception) -> Response:

@@ -124,11 +124,6 @@ def require_role(least: Role) -> Callable[[User | None], User]:
     return check_role
 
 
-def role_dependency(least: Role) -> Any:
-    """Return `Depends` on a user with at least this role."""
-    return Depends(require_role(least))
-
-
 def require_reader(request: Request, user: CurrentUser) -> User | None:
     """Return the user who reads results. None is allowed only on a public site."""
     if user is None and not settings_of(request).public:

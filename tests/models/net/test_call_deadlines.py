@@ -7,7 +7,7 @@ import selectors
 
 import pytest
 
-from fullbench.models.net.call_deadlines import Deadlines
+from fullbench.models.net.request_transport import Deadlines
 
 
 class Clockwork(asyncio.SelectorEventLoop):

@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from fullbench.models.local import rule_based
 from fullbench.models.local.rule_based import Query
 from fullbench.models.prompt_fences import JudgingRequest
-from fullbench.models.tools.limited_tools import LIMITED_TOOLS
 from fullbench.models.tools.picture_notes import Notes
 from fullbench.models.tools.text_image_fit import picture_bag
-from fullbench.models.tools.toolbox import Toolbox
+from fullbench.models.tools.toolbox import LIMITED_TOOLS, Toolbox
 from tests.cli.test_offline import CHAIN
 from tests.support.offline_tools import drawn
 
@@ -35,9 +34,7 @@ def noted(tools, seen):
     names = [] if tools == "none" else tools.split("+")
     return Notes.from_json(
         {
-            name: LIMITED_TOOLS[name].part(seen[LIMITED_TOOLS[name].full_tool_name])
-            if name in LIMITED_TOOLS
-            else seen[name]
+            name: LIMITED_TOOLS[name][1](seen[LIMITED_TOOLS[name][0]]) if name in LIMITED_TOOLS else seen[name]
             for name in names
         }
     )

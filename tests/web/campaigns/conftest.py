@@ -8,6 +8,7 @@ from fullbench import Item, Response
 from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.tasks.task_content import Content
 from fullbench.web.database import engine_for, upgrade_schema, write_transaction
+from tests.support.campaign_tasks import add_known_tasks, add_tasks
 
 
 @pytest.fixture
@@ -29,9 +30,7 @@ def study_of(engine, count: int = 3, *, gold: int = 0, qualify: int = 0, **plan)
     plan = {"name": "pairs", "kind": "pair", **plan}
     with write_transaction(engine) as connection:
         made = campaigns.create_campaign(connection, campaigns.CampaignPlan(**plan))
-        campaigns.add_tasks(connection, made, [pair(f"item-{number}") for number in range(count)])
-        campaigns.add_known_tasks(connection, made, [(pair(f"gold-{n}"), {"best": 0}) for n in range(gold)], "gold")
-        campaigns.add_known_tasks(
-            connection, made, [(pair(f"test-{n}"), {"best": 0}) for n in range(qualify)], "qualify"
-        )
+        add_tasks(connection, made, [pair(f"item-{number}") for number in range(count)])
+        add_known_tasks(connection, made, [(pair(f"gold-{n}"), {"best": 0}) for n in range(gold)], "gold")
+        add_known_tasks(connection, made, [(pair(f"test-{n}"), {"best": 0}) for n in range(qualify)], "qualify")
         return campaigns.get_campaign(connection, made.id)

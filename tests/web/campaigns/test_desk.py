@@ -11,6 +11,7 @@ from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.tasks.task_content import Content
 from fullbench.web.database import write_transaction
 from tests.support.browser_pages import PATIENCE
+from tests.support.campaign_tasks import add_tasks
 from tests.support.wait_until import until
 from tests.web.campaigns.test_no_vote_is_lost import Desk, desk  # noqa: F401
 from tests.web.campaigns.test_pages import content
@@ -72,7 +73,7 @@ def test_long_lines_of_code_leave_the_vote_bar_of_a_phone_in_view(desk, axe):  #
             study = campaigns.create_campaign(
                 connection, campaigns.CampaignPlan(kind, kind, options={"reference": True})
             )
-            campaigns.add_tasks(connection, study, [Content(item, answers, told.about)])
+            add_tasks(connection, study, [Content(item, answers, told.about)])
         page.goto(f"/work/{study.id}")
         page.wait_for_selector(".task")
         assert page.evaluate("[innerWidth, document.documentElement.scrollWidth]") == [390, 390], kind
@@ -228,7 +229,7 @@ def test_three_hundred_votes_in_a_row(desk, record_property):  # noqa: F811
 def test_a_preview_keeps_nothing(desk):  # noqa: F811
     with write_transaction(desk.live.engine) as connection:
         made = campaigns.create_campaign(connection, campaigns.CampaignPlan("draft", "pair"), draft=True)
-        campaigns.add_tasks(connection, made, [content("pair")] * 2)
+        add_tasks(connection, made, [content("pair")] * 2)
     boss = desk.browser.new_context(base_url=desk.live.url)
     try:
         boss.add_cookies([desk.live.cookie("Olga", "organiser")])

@@ -15,6 +15,7 @@ from fullbench.web.campaigns import campaigns, group_links
 from fullbench.web.campaigns.group_links import GroupLink
 from fullbench.web.database import read_transaction, write_transaction
 from tests.support.browser_pages import PATIENCE, follow
+from tests.support.campaign_tasks import add_tasks
 from tests.web.campaigns.conftest import pair, study_of
 from tests.web.campaigns.test_scenario import leases, moved_on
 from tests.web.conftest import Visitor
@@ -101,7 +102,7 @@ def test_browsers_by_link_id_and_own_link(app, organiser):
     """Three browsers: who began, somebody who knows the id, and the first person's other device."""
     with write_transaction(app.state.engine) as connection:
         study = campaigns.create_campaign(connection, campaigns.CampaignPlan("sent for", "pair"))
-        campaigns.add_tasks(connection, study, [pair("q0"), pair("q1")])
+        add_tasks(connection, study, [pair("q0"), pair("q1")])
     page = organiser.submit(f"/organise/{study.id}/group", {"places": "5", "each": "2"})
     path = re.search(r"/take/\w+/[\w-]+", page.text)[0]
     with Visitor(app) as own, Visitor(app) as other, Visitor(app) as device:
@@ -133,7 +134,7 @@ def test_who_came_for_a_study_that_is_thrown_away_sees_no_others_in_its_place(ap
             for name in ("sent for", "another")
         )
         for made in (study, other):
-            campaigns.add_tasks(connection, made, [pair("q")])
+            add_tasks(connection, made, [pair("q")])
     page = organiser.submit(f"/organise/{study.id}/group", {"places": "5"})
     path = re.search(r"/take/\w+/[\w-]+", page.text)[0]
     links = organiser.submit(f"/organise/{study.id}/invite", {"notes": "Eve\nMax"}).text
@@ -165,7 +166,7 @@ def test_whoever_comes_by_the_link_sees_that_study_alone(app, organiser):
             for name in ("sent for", "another")
         )
         for made in (study, other):
-            campaigns.add_tasks(connection, made, [pair("q")])
+            add_tasks(connection, made, [pair("q")])
     page = organiser.submit(
         f"/organise/{study.id}/group", {"places": "5", "each": "1", "code": "https://back.example/x"}
     )
@@ -188,7 +189,7 @@ def test_whoever_comes_by_the_link_sees_that_study_alone(app, organiser):
 def test_a_worker_of_another_site_does_the_tasks_and_takes_the_code_home(live, browser, axe):
     with write_transaction(live.engine) as connection:
         study = campaigns.create_campaign(connection, campaigns.CampaignPlan("pairs", "pair"))
-        campaigns.add_tasks(connection, study, [pair(f"q{number}") for number in range(6)])
+        add_tasks(connection, study, [pair(f"q{number}") for number in range(6)])
     boss = browser.new_context(base_url=live.url, viewport={"width": 1440, "height": 900})
     boss.add_cookies([live.cookie("Olga", "organiser")])
     phone = browser.new_context(base_url=live.url, viewport={"width": 390, "height": 844})
@@ -231,7 +232,7 @@ def test_a_worker_of_another_site_does_the_tasks_and_takes_the_code_home(live, b
 def test_a_link_from_the_command_line(app, settings, organiser):
     """The site is running: the link that the command prints opens, and an id is let in from another browser."""
     with write_transaction(app.state.engine) as connection:
-        campaigns.add_tasks(
+        add_tasks(
             connection, campaigns.create_campaign(connection, campaigns.CampaignPlan("by command", "pair")), [pair("q")]
         )
     where = ("--database", settings.database, "--data", str(settings.data))

@@ -17,6 +17,7 @@ from fullbench.web.campaigns.votes import task_queue, vote_storage
 from fullbench.web.campaigns.votes.task_queue import AnnotatorContext
 from fullbench.web.database import read_transaction, write_transaction
 from tests.support.browser_pages import PATIENCE, follow, new_page
+from tests.support.campaign_tasks import add_tasks
 from tests.web.campaigns.conftest import study_of
 from tests.web.conftest import add_person
 
@@ -36,9 +37,7 @@ def split_rankings(live):
     with write_transaction(live.engine) as connection:
         study = campaigns.create_campaign(connection, campaigns.CampaignPlan("order", "rank", votes=2, most=2))
         answers = {name: [Response.say(name, who, f"answer of {who}") for who in "xyz"] for name in ("q0", "q1")}
-        campaigns.add_tasks(
-            connection, study, [Content(Item.ask(name, "?"), tuple(said)) for name, said in answers.items()]
-        )
+        add_tasks(connection, study, [Content(Item.ask(name, "?"), tuple(said)) for name, said in answers.items()])
         for name, wanted in (("Ann", (0, 1, 2)), ("Bob", (2, 1, 0))):
             person = add_person(connection, name, "annotator")
             for turn in range(2):

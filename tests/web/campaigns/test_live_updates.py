@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fullbench.web.campaigns import live_updates
+from fullbench.web.campaigns import campaigns
 from fullbench.web.database import read_transaction, write_transaction
 from fullbench.web.live_events import events_since
 
@@ -13,8 +13,8 @@ def test_every_change_is_news_however_soon_it_follows_another(engine):
     last = 0
     for _ in range(3):
         with write_transaction(engine) as connection:
-            live_updates.publish_change(connection, "study")
+            campaigns.publish_change(connection, "study")
         with read_transaction(engine) as connection:
-            news = events_since(connection, last, [live_updates.campaign_topic("study")])
+            news = events_since(connection, last, [campaigns.campaign_topic("study")])
         assert len(news) == 1
         last = news[-1].id

@@ -12,6 +12,7 @@ from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.campaign_tables import tasks
 from fullbench.web.database import write_transaction
 from tests.support.browser_pages import PATIENCE
+from tests.support.campaign_tasks import add_tasks
 from tests.web.campaigns.conftest import pair
 from tests.web.results.test_look import SIGNED_IN, looked_at
 from tests.web.screenshots import shoot
@@ -42,7 +43,7 @@ def begun(live):
         study = campaigns.create_campaign(
             connection, campaigns.CampaignPlan("Which answer is better? 哪个更好？", "pair")
         )
-        campaigns.add_tasks(connection, study, [pair(f"q{number}") for number in range(4)])
+        add_tasks(connection, study, [pair(f"q{number}") for number in range(4)])
         task = connection.execute(select(tasks.c.id).where(tasks.c.study == study.id).limit(1)).scalar_one()
     lead = f"/organise/{study.id}"
     return live, [f"/work/{study.id}", f"/work/{study.id}/votes"], [

@@ -15,6 +15,7 @@ from fullbench.web.campaigns.campaign_tables import votes
 from fullbench.web.database import read_transaction, write_transaction
 from fullbench.web.page_access import SESSION
 from tests.support.browser_pages import PATIENCE
+from tests.support.campaign_tasks import add_tasks
 from tests.support.wait_until import until
 from tests.web.campaigns.conftest import pair
 from tests.web.campaigns.test_pages import content
@@ -38,7 +39,7 @@ class Desk:
         with write_transaction(self.live.engine) as connection:
             made = campaigns.create_campaign(connection, campaigns.CampaignPlan(kind, kind, **plan))
             contents = [pair(f"item-{n}") for n in range(count)] if kind == "pair" else [content(kind)] * count
-            campaigns.add_tasks(connection, made, contents)
+            add_tasks(connection, made, contents)
         return f"/work/{made.id}"
 
     def user(self):

@@ -10,6 +10,7 @@ from fullbench import Item, Picture, Response
 from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.tasks.task_content import Content, parts_json
 from fullbench.web.database import write_transaction
+from tests.support.campaign_tasks import add_tasks
 from tests.support.data_builders import png
 from tests.web.campaigns.conftest import pair
 from tests.web.conftest import signed_in
@@ -57,7 +58,7 @@ def study(app, kind="pair", contents=None, **plan):
         made = campaigns.create_campaign(
             connection, campaigns.CampaignPlan(**{"name": f"a {kind} study", "kind": kind, **plan})
         )
-        campaigns.add_tasks(connection, made, contents or [content(kind)])
+        add_tasks(connection, made, contents or [content(kind)])
         return made
 
 

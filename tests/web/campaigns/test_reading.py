@@ -13,6 +13,7 @@ from fullbench.web import picture_serving
 from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.tasks.task_content import Content
 from fullbench.web.database import write_transaction
+from tests.support.campaign_tasks import add_tasks
 from tests.support.wait_until import until
 from tests.web.campaigns.test_no_vote_is_lost import Desk, desk  # noqa: F401
 from tests.web.campaigns.test_scenario import leases, moved_on
@@ -32,7 +33,7 @@ def read(desk):  # noqa: F811
         shown = picture_serving.store_upload(connection, desk.live.settings, owner, data.getvalue()).picture
         study = campaigns.create_campaign(connection, campaigns.CampaignPlan("read", "pair"))
         items = [Item.ask(f"q{number}", "How many?", shown) for number in range(2)]
-        campaigns.add_tasks(
+        add_tasks(
             connection, study,
             [Content(item, (Response.say(item.id, "x", LONG), Response.say(item.id, "y", MARKED))) for item in items],
         )  # fmt: skip

@@ -11,6 +11,7 @@ from fullbench.ledger.ledger import Ledger
 from fullbench.web.campaigns.campaign_tables import slots, votes
 from fullbench.web.database import read_transaction
 from tests.support.browser_pages import PATIENCE, follow
+from tests.support.campaign_tasks import add_tasks
 from tests.web.campaigns.test_organise import lines
 from tests.web.conftest import start_live
 from tests.web.screenshots import shoot
@@ -298,7 +299,7 @@ def test_every_kind_by_keys(site, enter, axe, tmp_path):
             made = campaigns.create_campaign(
                 connection, campaigns.CampaignPlan(kind, kind, guidelines="# Look\n\nat **all** of it.")
             )
-            campaigns.add_tasks(connection, made, [content(kind)])
+            add_tasks(connection, made, [content(kind)])
         page.goto(f"/work/{made.id}")
         page.wait_for_selector(".task")
         assert axe(page) == [], kind

@@ -8,6 +8,7 @@ from fullbench.web.campaigns import campaigns
 from fullbench.web.database import write_transaction
 from fullbench.web.results.catalogue import catalogue_updater
 from fullbench.web.site_settings import Settings
+from tests.support.campaign_tasks import add_tasks
 from tests.web.api.test_api import Script
 from tests.web.campaigns.conftest import pair
 from tests.web.results import making
@@ -63,7 +64,7 @@ def test_what_must_not_be_seen_is_not_said(app, script):
     row = before["rows"][0]
     with write_transaction(app.state.engine) as connection:
         made = campaigns.create_campaign(connection, campaigns.CampaignPlan("now", "pair"))
-        campaigns.add_tasks(connection, made, [pair(row["item"])])
+        add_tasks(connection, made, [pair(row["item"])])
     after = script.get("/api/v1/verdicts").json()
     assert row["item"] not in {one["item"] for one in after["rows"]}
     assert after["withheld"] > 0 == before["withheld"]

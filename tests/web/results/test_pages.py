@@ -18,6 +18,7 @@ from fullbench.web.results.boards import board_store
 from fullbench.web.results.catalogue import catalogue_tables, catalogue_updater, panel_verdicts
 from fullbench.web.results.site.page_urls import ServedPageUrls
 from fullbench.web.site_settings import Settings
+from tests.support.campaign_tasks import add_tasks
 from tests.web.campaigns.conftest import pair
 from tests.web.conftest import signed_in
 from tests.web.results import making
@@ -128,7 +129,7 @@ def test_cases_that_people_judge_now_are_withheld(shown, viewer, annotator, orga
         )
         item = connection.execute(query.where(catalogue_tables.cases.c.key == case.rsplit("/", 1)[1])).scalars().first()
         made = campaigns.create_campaign(connection, campaigns.CampaignPlan("now", "pair"))
-        campaigns.add_tasks(connection, made, [pair(item)])
+        add_tasks(connection, made, [pair(item)])
     page = viewer.get(case)
     assert (page.status_code, "thinks about" in page.text, "withheld" in page.text) == (403, False, True)
     listed = viewer.get("/verdicts?ballot=choice%2Btie").text
@@ -155,7 +156,7 @@ def test_figures_by_tag_are_gone_when_people_begin_to_judge(shown, viewer):
             .all()
         )
         made = campaigns.create_campaign(connection, campaigns.CampaignPlan("begun", "pair"))
-        campaigns.add_tasks(connection, made, [pair(item) for item in items])
+        add_tasks(connection, made, [pair(item) for item in items])
     now = viewer.get(board).text
     assert (by_task in now, anew in now) == (False, True)
     assert "Who beats whom" in now

@@ -231,7 +231,7 @@ def mark_distributions(board: Board) -> Iterator[Slice]:
         if not 2 <= len(levels) <= LEVELS:
             continue
         shares: list[list[Cell]] = []
-        threshold_rows: list[list[Cell]] = []
+        reached: list[list[Cell]] = []
         marked_contestants = [name for name in board.contestants if len(mark_values.values_for(name)[0])]
         for name in marked_contestants[:LINES]:
             values, items = mark_values.values_for(name)

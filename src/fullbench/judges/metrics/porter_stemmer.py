@@ -64,10 +64,6 @@ def _has_vowel(stem: str) -> bool:
     return not all(_consonant_flags(stem))
 
 
-def _is_doubled(word: str) -> bool:
-    return len(word) > 1 and word[-1] == word[-2] and _consonant_flags(word)[-1]
-
-
 def _is_short(word: str) -> bool:
     """Return True for an ending of consonant, vowel, consonant, whose last letter is not w, x or y."""
     return len(word) > 2 and _consonant_flags(word)[-3:] == [True, False, True] and word[-1] not in "wxy"
@@ -94,7 +90,7 @@ def _restore_stem(stem: str) -> str:
     """Restore the final e of a stem, or remove one of two doubled letters, after -ed or -ing was stripped."""
     if stem.endswith(("at", "bl", "iz")):
         return stem + "e"
-    if _is_doubled(stem) and stem[-1] not in "lsz":
+    if len(stem) > 1 and stem[-1] == stem[-2] and _consonant_flags(stem)[-1] and stem[-1] not in "lsz":
         return stem[:-1]
     return stem + "e" if _stem_measure(stem) == 1 and _is_short(stem) else stem
 

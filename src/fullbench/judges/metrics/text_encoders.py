@@ -182,8 +182,11 @@ class ClipScoreJudge(CallsNoModel):
             text_vector, is_cut = self._text(response.text)
             cut += is_cut
             picture_score = sum(2.5 * max(float(text_vector @ picture), 0.0) for picture in pictures) / len(pictures)
-            reference_score = None if reference_vector is None else max(float(text_vector @ reference_vector), 0.0)
-            scores.append(picture_score if reference_score is None else _harmonic_mean(picture_score, reference_score))
+            if reference_vector is not None:  # the harmonic mean of both
+                reference_score = max(float(text_vector @ reference_vector), 0.0)
+                total = picture_score + reference_score
+                picture_score = 2 * picture_score * reference_score / total if total > 0 else 0.0
+            scores.append(picture_score)
         return scores, cut
 
 
@@ -193,10 +196,6 @@ def _unit_vector(features: Any) -> Any:
 
     row = getattr(features, "pooler_output", features)[0].float().cpu().numpy().astype(np.float64)
     return row / (np.linalg.norm(row) or 1.0)
-
-
-def _harmonic_mean(first: float, second: float) -> float:
-    return 2 * first * second / (first + second) if first + second > 0 else 0.0
 
 
 def reference_texts(path: Path) -> Sequence[str]:

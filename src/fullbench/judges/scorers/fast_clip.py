@@ -49,14 +49,10 @@ def compile_vision(model: Any, name: str) -> None:
     if vision is None:
         raise InputError(f"{name}: compile=yes is for models that see with a vision_model; leave the option out")
     patches = getattr(getattr(vision, "embeddings", None), "patch_embedding", None)
-    if patches is not None and _is_tiling(patches):
+    # The convolution must cover squares that do not overlap, each once.
+    if patches is not None and patches.kernel_size == patches.stride and patches.padding in ("valid", (0, 0)):
         patches.forward = partial(_embed_patches, patches)
     vision.forward = _CompiledForward(vision.forward)
-
-
-def _is_tiling(convolution: Any) -> bool:
-    """Return True if a convolution covers non-overlapping squares, each once."""
-    return convolution.kernel_size == convolution.stride and convolution.padding in ("valid", (0, 0))
 
 
 def _embed_patches(convolution: Any, pictures: Any) -> Any:

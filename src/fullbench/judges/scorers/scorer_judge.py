@@ -205,7 +205,7 @@ class ScorerJudge(CallsNoModel):
                 self._scores[key] = str(reason)
         if keys:
             prompts = [prompt for prompt, _ in keys]
-            batch = collating.submit(getattr(self.scorer, "collate", _keep_unchanged), prepared_pictures)
+            batch = collating.submit(getattr(self.scorer, "collate", list), prepared_pictures)
             running_batches.append((keys, scoring.submit(self._score_batch, prompts, prepared_pictures, batch)))
 
     def _score_batch(self, prompts: Sequence[str], prepared_pictures: Sequence[Any], batch: Future[Any]) -> _Outcomes:
@@ -262,7 +262,3 @@ class ScorerJudge(CallsNoModel):
         if self.scorer.span is not None:
             worths = [ballot.low + worth * (ballot.high - ballot.low) for worth in worths]
         return tuple(worths) if ballot.allows(worths) else None
-
-
-def _keep_unchanged(prepared_pictures: Sequence[Any]) -> Sequence[Any]:
-    return prepared_pictures

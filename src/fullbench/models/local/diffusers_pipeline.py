@@ -123,13 +123,10 @@ class PipelineModel:
         from_words = [prompt for prompt in group if not _prompt_pictures(prompt)]
         edits = [prompt for prompt in group if _prompt_pictures(prompt)]
         drawn_replies = self._draw_batch(from_words) if from_words else []
-        if edits and not self._accepts_argument("image"):
+        if edits and "image" not in signature(self.load().__call__).parameters:
             why = "the pipeline draws from words alone and the item has pictures"
             return drawn_replies + [(Reply(prompt, error=why, failure="permanent"), None) for prompt in edits]
         return drawn_replies + (self._draw_batch(edits) if edits else [])
-
-    def _accepts_argument(self, argument: str) -> bool:
-        return argument in signature(self.load().__call__).parameters
 
     def _draw_batch(self, group: Sequence[Prompt]) -> list[_DrawnReply]:
         import torch

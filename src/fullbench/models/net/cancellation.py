@@ -11,11 +11,7 @@ HALT_SECONDS = 0.25
 StopCheck = Callable[[], bool]
 
 
-def _never_stop() -> bool:
-    return False
-
-
-_stop_check: ContextVar[StopCheck] = ContextVar("halted", default=_never_stop)
+_stop_check: ContextVar[StopCheck] = ContextVar("halted", default=lambda: False)
 
 
 def current_stop_check() -> StopCheck:

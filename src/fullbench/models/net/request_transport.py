@@ -17,7 +17,6 @@ from fullbench.models.model_prices import FRESH, Shares
 from fullbench.models.model_settings import Key, Limits, Sampling
 from fullbench.models.net import error_meanings
 from fullbench.models.net.budget_check import REPLY_TOKENS, CallBudget, current_budget, expected_price
-from fullbench.models.net.call_deadlines import Deadlines
 from fullbench.models.net.cancellation import HALT_SECONDS, current_stop_check
 from fullbench.models.net.circuit_breaker import Provider
 from fullbench.models.net.concurrent_calls import unread_seconds
@@ -30,6 +29,52 @@ from fullbench.models.wire.reply_parsing import Trouble, UsageCounter, read_body
 from fullbench.models.wire.token_estimates import estimate_tokens
 from fullbench.models.wire.untrusted_json import ENCODINGS, Misshapen, TooLarge, decompress_body
 from fullbench.text_safety import mask_secret_in_bytes
+
+
+class Deadlines:
+    """The same time limit for each call. As all limits are equal, the call that began first is due first."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._due: dict[asyncio.Task[object], float] = {}
+        self._late: set[asyncio.Task[object]] = set()
+        self._timer: asyncio.TimerHandle | None = None
+
+    def begin(self) -> asyncio.Task[object]:
+        """Start the limit of the running task. The task must call `end` when it is done, however it ended."""
+        task = asyncio.current_task()
+        if task is None:
+            raise RuntimeError("a deadline is a task's")
+        loop = task.get_loop()
+        due = self._due[task] = loop.time() + self._seconds
+        if self._timer is None:
+            self._timer = loop.call_at(due, self._cancel_late_tasks, loop)
+        return task
+
+    def end(self, task: asyncio.Task[object]) -> None:
+        del self._due[task]
+        self._late.discard(task)
+
+    def is_timeout(self, task: asyncio.Task[object]) -> bool:
+        """Return True if a cancelled task may continue: only its deadline cancelled it."""
+        return task in self._late and task.uncancel() == 0
+
+    def close(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _cancel_late_tasks(self, loop: asyncio.AbstractEventLoop) -> None:
+        now = loop.time()
+        self._timer = None
+        for task, due in self._due.items():
+            if due > now:
+                self._timer = loop.call_at(due, self._cancel_late_tasks, loop)
+                return
+            if task not in self._late:
+                self._late.add(task)
+                task.cancel()
+
 
 _log = logging.getLogger("fullbench")
 CONNECT_TRIES = 3

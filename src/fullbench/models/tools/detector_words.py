@@ -102,13 +102,15 @@ def count_phrase(label: str, count: int) -> str:
     ('2 people', 'an apple', 'no TVs')
     """
     if count == 1:
-        single = label.removesuffix("s") if label == "skis" else f"pair of {label}" if _is_paired(label) else label
+        single = (
+            label.removesuffix("s")
+            if label == "skis"
+            else f"pair of {label}"
+            if label in {"scissors", "eye glasses"}
+            else label
+        )
         return f"a{'n' if single[0] in 'aeiou' else ''} {single}"
     return f"{count or 'no'} {plural_form(label)}"
-
-
-def _is_paired(label: str) -> bool:
-    return label in {"scissors", "eye glasses"}
 
 
 def join_words(words: Sequence[str]) -> str:

@@ -18,9 +18,8 @@ from fullbench.core.picture import Picture
 from fullbench.errors import InputError
 from fullbench.models.tools.colour_tool import Colours
 from fullbench.models.tools.detector import Objects
-from fullbench.models.tools.limited_tools import LIMITED_TOOLS, LimitedToolSpec
 from fullbench.models.tools.ocr import Text
-from fullbench.models.tools.picture_notes import Notes
+from fullbench.models.tools.picture_notes import Notes, kinds_of
 from fullbench.models.wire.image_encoding import write_atomically
 from fullbench.picture_decoding import apply_orientation, flatten_to_rgb
 
@@ -41,6 +40,15 @@ class Tool(Protocol):
 
 
 TOOLS: Mapping[str, Callable[[], Tool]] = {"objects": Objects, "text": Text, "colours": Colours}
+LIMITED_TOOLS: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
+    "kinds": ("objects", lambda things: kinds_of((label, sure) for label, sure, _ in things)),
+    "headline": ("text", lambda lines: lines[:1]),
+    "colour": ("colours", lambda shares: dict(sorted(shares.items(), key=lambda pair: (-pair[1], pair[0]))[:1])),
+}
+"""Tools that give a part of another tool's notes: kinds without number and place, the first line, the widest colour.
+
+They never contradict the full tool. So contestants can be ranked in advance: each knows all that the previous one does.
+"""
 _TOOL_LOCK = Lock()
 
 
@@ -66,9 +74,9 @@ class Toolbox:
         duplicates = sorted({name for name in tool_names if tool_names.count(name) > 1})
         if duplicates:
             raise InputError(f"the tool {duplicates[0]!r} is named twice in {names!r}; keep one")
-        for part in LIMITED_TOOLS.values():
-            if {part.name, part.full_tool_name} <= set(tool_names):
-                raise InputError(f"the tool {part.name!r} tells a part of what {part.full_tool_name!r} tells; keep one")
+        for name, (full_name, _) in LIMITED_TOOLS.items():
+            if {name, full_name} <= set(tool_names):
+                raise InputError(f"the tool {name!r} tells a part of what {full_name!r} tells; keep one")
         tools = {name: _build_tool(name) for name in tool_names}
         return cls([tools[name] for name in (*TOOLS, *LIMITED_TOOLS) if name in tools])
 
@@ -93,12 +101,9 @@ class Toolbox:
 class LimitedTool:
     """A limited tool and its full tool, whose notes are taken and cached once."""
 
-    spec: LimitedToolSpec
+    name: str
     full_tool: Tool
-
-    @property
-    def name(self) -> str:
-        return self.spec.name
+    part: Callable[[Any], Any]
 
     @property
     def version(self) -> str:
@@ -106,14 +111,16 @@ class LimitedTool:
 
 
 def _build_tool(name: str) -> Tool | LimitedTool:
-    spec = LIMITED_TOOLS.get(name)
-    return get_tool(name) if spec is None else LimitedTool(spec, get_tool(spec.full_tool_name))
+    if name not in LIMITED_TOOLS:
+        return get_tool(name)
+    full_name, part = LIMITED_TOOLS[name]
+    return LimitedTool(name, get_tool(full_name), part)
 
 
 def _take_notes(each: Tool | LimitedTool, picture: Picture) -> Any:
     """Tools are not thread-safe, so one runs at a time."""
     if isinstance(each, LimitedTool):
-        return each.spec.part(_take_notes(each.full_tool, picture))
+        return each.part(_take_notes(each.full_tool, picture))
     file = cache_folder() / "notes" / f"{picture.digest[:32]}-{each.name}-{digest(each.version)[:8]}.json"
     with suppress(OSError, ValueError):
         return json.loads(file.read_text(encoding="utf-8"))

@@ -14,7 +14,6 @@ from math import ceil, floor, sqrt
 from typing import Literal
 
 from fullbench.core.model import Prompt
-from fullbench.core.picture import Picture
 from fullbench.models.wire.image_encoding import Limit, measure_picture
 
 UNKNOWN_SIZE = 1_600
@@ -147,7 +146,7 @@ def estimate_tokens(prompt: Prompt, model: str = "") -> int:
     for turn in prompt.turns:
         total += 4  # the tokens around each turn
         for part in turn.parts:
-            total += text_tokens(part) if isinstance(part, str) else picture_tokens(part, model)
+            total += text_tokens(part) if isinstance(part, str) else size_tokens(measure_picture(part), model)
     return total
 
 
@@ -159,8 +158,3 @@ def text_tokens(text: str) -> int:
     """
     ascii_count = len(text.encode("ascii", "ignore"))
     return -(-ascii_count // 4) + len(text) - ascii_count
-
-
-def picture_tokens(picture: Picture, model: str = "") -> int:
-    """Estimate the tokens of a picture for this model."""
-    return size_tokens(measure_picture(picture), model)

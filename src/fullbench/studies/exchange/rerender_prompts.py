@@ -14,7 +14,7 @@ from fullbench.core.item import Turn
 from fullbench.core.model import Prompt, Reply
 from fullbench.core.verdict import Verdict
 from fullbench.errors import InputError
-from fullbench.judges.prompt_examples import Example
+from fullbench.judges.prompt_templates import Example
 from fullbench.judges.prompted import PromptedJudge
 
 _SAME = ("mode", "sight", "reference", "language", "criteria", "resample", "form", "sees", "rules_tag")

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -15,18 +15,19 @@ from fullbench.core.digests import digest
 from fullbench.core.item import Item
 from fullbench.core.judge import Judge
 from fullbench.core.model import Model, draws_pictures
+from fullbench.core.picture import Picture
 from fullbench.core.response import Response
-from fullbench.errors import InputError
+from fullbench.errors import InputError, MissingExtra
 from fullbench.files.item_files import read_items
 from fullbench.ledger.ledger import Ledger
+from fullbench.models.local.diffusers_pipeline import PipelineModel
 from fullbench.studies import best_of_n, judge_and_model_specs
 from fullbench.studies.engines import HERE, Budget, Engine, Stop
 from fullbench.studies.run.call_context import CallContext
 from fullbench.training.generator.ledger_calls import LedgerCaller, PictureContestant, TuningJob, TuningResult
-from fullbench.training.generator.trainable import Trainee, make_trainee
 
 if TYPE_CHECKING:
-    from fullbench.training.generator.preference_tuning import Feedback, StepCallback, TuningSettings
+    from fullbench.training.generator.preference_tuning import Feedback, StepCallback, Tunable, TuningSettings
 
 
 @dataclass(frozen=True)
@@ -241,3 +242,35 @@ def _best_and_worst(ranked_responses: Iterable[best_of_n.RankedResponse]) -> tup
             by_item[entry.response.item].append(entry)
     decided_groups = [group for group in by_item.values() if (group[0].worth or 0.0) > (group[-1].worth or 0.0)]
     return [group[0].response for group in decided_groups], [group[-1].response for group in decided_groups]
+
+
+class Trainee(Protocol):
+    """Generator in tuning."""
+
+    @property
+    def tunable(self) -> Tunable: ...
+
+    def base(self) -> Tunable:
+        """Return the initial generator, for tuning methods that compare with it."""
+        ...
+
+    def encode(self, pictures: Sequence[Picture]) -> Any:
+        """Return the pictures in the form that `tunable.errors` takes."""
+        ...
+
+    def save(self, folder: Path) -> str:
+        """Write the tuned generator and return its spec."""
+        ...
+
+
+def make_trainee(model: Model, lora: int) -> Trainee:
+    """Prepare a contestant for tuning; `lora` is the rank of adapters, 0 for all weights."""
+    try:
+        import torch  # noqa: F401
+    except ImportError as error:
+        raise MissingExtra("tuning a generator", "train") from error
+    if isinstance(model, PipelineModel):
+        from fullbench.training.generator.diffusers_tuning import PipelineTrainee
+
+        return PipelineTrainee(model, lora)
+    raise InputError(f"{model.name!r} cannot be tuned. Give --generator diffusers:FOLDER.")

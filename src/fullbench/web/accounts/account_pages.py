@@ -78,9 +78,7 @@ def make_token(
         token, secret = api_tokens.create_token(connection, user, name, scope, days)
     except InputError as error:
         return _render_account(request, user, connection, problem=error_sentence(error), status=400)
-    audit_log.write_entry(
-        connection, user, "token made", token.name, address=page_access.address_of(request), scope=scope
-    )
+    audit_log.record_action(request, connection, user, "token made", token.name, scope=scope)
     return _render_account(request, user, connection, secret=secret)
 
 
@@ -88,7 +86,7 @@ def make_token(
 def revoke_token(request: Request, user: Viewer, connection: Database, token_id: Id) -> Response:
     """Revoke a token of one's own."""
     if api_tokens.revoke_token(connection, user, token_id):
-        audit_log.write_entry(connection, user, "token revoked", token_id, address=page_access.address_of(request))
+        audit_log.record_action(request, connection, user, "token revoked", token_id)
     return redirect_to_page(request, "/account", flash=key("The token is revoked."))
 
 
@@ -129,9 +127,7 @@ def invite_person(request: Request, user: Organiser, connection: Database, role:
         invitation, secret = invitations.create_invitation(connection, users.parse_role(role), user, note=note)
     except InputError as error:
         return _render_people(request, connection, problem=error_sentence(error), status=400)
-    audit_log.write_entry(
-        connection, user, "invited", invitation.note, address=page_access.address_of(request), role=role
-    )
+    audit_log.record_action(request, connection, user, "invited", invitation.note, role=role)
     return _render_people(request, connection, link=f"{page_access.base_of(request)}/join/{secret}")
 
 
@@ -139,9 +135,7 @@ def invite_person(request: Request, user: Organiser, connection: Database, role:
 def revoke_invitation(request: Request, user: Organiser, connection: Database, invitation_id: Id) -> Response:
     """Take an invitation back."""
     if invitations.revoke_invitation(connection, invitation_id):
-        audit_log.write_entry(
-            connection, user, "invitation taken back", invitation_id, address=page_access.address_of(request)
-        )
+        audit_log.record_action(request, connection, user, "invitation taken back", invitation_id)
     return redirect_to_page(request, "/people", flash=key("The invitation is taken back."))
 
 
@@ -157,9 +151,7 @@ def change_account(request: Request, user: Organiser, connection: Database, user
             changed_user = users.change_user(connection, user_id, role=users.parse_role(change))
     except InputError as error:
         return _render_people(request, connection, problem=error_sentence(error), status=400)
-    audit_log.write_entry(
-        connection, user, "account changed", changed_user.name, address=page_access.address_of(request), change=change
-    )
+    audit_log.record_action(request, connection, user, "account changed", changed_user.name, change=change)
     return redirect_to_page(request, "/people", flash=key("The account of {name} is changed."), name=changed_user.name)
 
 

@@ -8,10 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from fastapi import Request
 from sqlalchemy import Connection, insert, select
 
 from fullbench.web.accounts.account_tables import audit
 from fullbench.web.accounts.users import User
+from fullbench.web.page_access import address_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,13 @@ def write_entry(
             address=address[:80],
         )
     )
+
+
+def record_action(
+    request: Request, connection: Connection, user: User | None, action: str, target: str = "", **detail: Any
+) -> None:
+    """Record an action that a request asked for, with the address of its client."""
+    write_entry(connection, user, action, target, address=address_of(request), **detail)
 
 
 def list_entries(

@@ -87,9 +87,7 @@ def sign_out(request: Request, user: Viewer, connection: Database, everywhere: T
         sessions.end_all_sessions(connection, user.id)
     elif (secret := page_access.session_secret(request)) is not None:
         sessions.end_session(connection, secret)
-    audit_log.write_entry(
-        connection, user, "signed out", "everywhere" if everywhere else "", address=page_access.address_of(request)
-    )
+    audit_log.record_action(request, connection, user, "signed out", "everywhere" if everywhere else "")
     request.state.user = None
     response = redirect_to_page(request, "/login", flash=key("You are signed out."))
     response.delete_cookie(page_access.SESSION)
@@ -129,7 +127,7 @@ def join_site(
             problem=error_sentence(error),
             name=name[:60],
         )
-    audit_log.write_entry(connection, user, "joined", user.role, address=page_access.address_of(request))
+    audit_log.record_action(request, connection, user, "joined", user.role)
     return sign_in_and_redirect(request, user, "/", connection, flash=key("Welcome. Your account is ready."))
 
 

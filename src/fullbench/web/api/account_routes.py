@@ -30,7 +30,7 @@ from fullbench.web.api.schemas import (
     TokenWish,
 )
 from fullbench.web.api.token_authentication import Organiser, Viewer
-from fullbench.web.page_access import CurrentUser, Database, address_of, base_of, settings_of
+from fullbench.web.page_access import CurrentUser, Database, base_of, settings_of
 from fullbench.web.page_rendering import render_template
 
 router = APIRouter(prefix="/api/v1", responses=RESPONSES)
@@ -80,7 +80,7 @@ def change_user(request: Request, caller: Organiser, connection: Database, user_
         raise HTTPException(404, "there is no such account")
     user = users.change_user(connection, user_id, role=change.role, disabled=change.disabled)
     changes = change.model_dump(exclude_none=True)
-    audit_log.write_entry(connection, caller, "account changed", user.name, address=address_of(request), **changes)
+    audit_log.record_action(request, connection, caller, "account changed", user.name, **changes)
     return Person.model_validate(user)
 
 
@@ -93,7 +93,7 @@ def list_invitations(
 ) -> Page[InvitationShown]:
     """Invitations, the latest first."""
     page_invitations = invitations.list_invitations(connection, before=before, limit=limit)
-    rows = [_invitation_to_schema(invitation) for invitation in page_invitations]
+    rows = [InvitationShown.model_validate(invitation) for invitation in page_invitations]
     return Page(rows=rows, next=repr(page_invitations[-1].at) if len(page_invitations) == limit else None)
 
 
@@ -101,8 +101,10 @@ def list_invitations(
 def invite(request: Request, caller: Organiser, connection: Database, wish: InvitationWish) -> InvitationMade:
     """Make a link that lets one person make one account; it is shown once."""
     invitation, secret = invitations.create_invitation(connection, wish.role, caller, note=wish.note)
-    audit_log.write_entry(connection, caller, "invited", wish.note, address=address_of(request), role=wish.role)
-    return InvitationMade(**_invitation_to_schema(invitation).model_dump(), link=f"{base_of(request)}/join/{secret}")
+    audit_log.record_action(request, connection, caller, "invited", wish.note, role=wish.role)
+    return InvitationMade(
+        **InvitationShown.model_validate(invitation).model_dump(), link=f"{base_of(request)}/join/{secret}"
+    )
 
 
 @router.delete("/invitations/{invitation_id}", status_code=204, tags=[TAG_ACCOUNTS])
@@ -110,7 +112,7 @@ def take_back(request: Request, caller: Organiser, connection: Database, invitat
     """Take an invitation back."""
     if not invitations.revoke_invitation(connection, invitation_id):
         raise HTTPException(404, "there is no such open invitation")
-    audit_log.write_entry(connection, caller, "invitation taken back", invitation_id, address=address_of(request))
+    audit_log.record_action(request, connection, caller, "invitation taken back", invitation_id)
     return Response(status_code=204)
 
 
@@ -124,7 +126,7 @@ def list_tokens(caller: Viewer, connection: Database) -> Page[TokenShown]:
 def make_token(request: Request, caller: Viewer, connection: Database, wish: TokenWish) -> TokenMade:
     """Make another token for yourself; it is shown once."""
     token, secret = api_tokens.create_token(connection, caller, wish.name, wish.scope, wish.days)
-    audit_log.write_entry(connection, caller, "token made", token.name, address=address_of(request), scope=token.scope)
+    audit_log.record_action(request, connection, caller, "token made", token.name, scope=token.scope)
     return TokenMade(**TokenShown.model_validate(token).model_dump(), token=secret)
 
 
@@ -133,7 +135,7 @@ def revoke_token(request: Request, caller: Viewer, connection: Database, token_i
     """Revoke one of your tokens."""
     if not api_tokens.revoke_token(connection, caller, token_id):
         raise HTTPException(404, "you have no such token")
-    audit_log.write_entry(connection, caller, "token revoked", token_id, address=address_of(request))
+    audit_log.record_action(request, connection, caller, "token revoked", token_id)
     return Response(status_code=204)
 
 
@@ -148,9 +150,7 @@ def upload(request: Request, caller: Viewer, connection: Database, file: Annotat
         stored_picture = picture_serving.store_upload(connection, settings, caller, data)
     except InputError as error:
         raise HTTPException(400, error_sentence(error)) from error
-    audit_log.write_entry(
-        connection, caller, "picture brought", stored_picture.picture.digest, address=address_of(request)
-    )
+    audit_log.record_action(request, connection, caller, "picture brought", stored_picture.picture.digest)
     return PictureShown(
         digest=stored_picture.picture.digest,
         media=stored_picture.picture.media,
@@ -207,7 +207,3 @@ def list_audit(
     acts = audit_log.list_entries(connection, before=before, name=name, action=action, limit=limit)
     rows = [Act.model_validate(act) for act in acts]
     return Page(rows=rows, next=str(acts[-1].id) if len(acts) == limit else None)
-
-
-def _invitation_to_schema(invitation: invitations.Invitation) -> InvitationShown:
-    return InvitationShown.model_validate(invitation)

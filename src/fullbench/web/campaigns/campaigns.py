@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from typing import Any, Literal, get_args
 
 from sqlalchemy import Connection, Row, func, insert, select, update
@@ -19,6 +18,7 @@ from fullbench.web.campaigns.tasks import guidelines as guides
 from fullbench.web.campaigns.tasks.task_content import Content
 from fullbench.web.campaigns.tasks.task_kind_base import Kind, Rules
 from fullbench.web.campaigns.tasks.task_kinds import kind_of
+from fullbench.web.live_events import publish_event
 from fullbench.web.words import Language
 
 SettledBy = Literal["majority", "all"]
@@ -233,39 +233,6 @@ def list_campaigns(
     return [Campaign.from_row(row) for row in connection.execute(query)]
 
 
-def add_tasks(connection: Connection, campaign: Campaign, contents: Iterable[Content]) -> int:
-    """Add tasks with their slots in one transaction and return their number.
-
-    Slots are handed out by lot. Lots are random, unless the campaign is ordered by information gain: then the first
-    task comes first. `create.task_creation` creates campaigns of any size.
-    """
-    lots = lots_of(campaign)
-    count = 0
-    remaining = iter(contents)
-    while chunk := list(islice(remaining, CHUNK)):
-        for content in chunk:
-            campaign.kind.check(campaign.rules, content)
-        add_task_rows(
-            connection, campaign, "work", [TaskRow.from_content(content) for content in chunk], lots, first=count
-        )
-        count += len(chunk)
-    return count
-
-
-def add_known_tasks(
-    connection: Connection,
-    campaign: Campaign,
-    known_tasks: Iterable[tuple[Content, Mapping[str, Any]]],
-    role: Literal["gold", "qualify"],
-) -> int:
-    """Add tasks with a known answer: mixed into the work (`gold`) or for the qualification round (`qualify`)."""
-    pairs = list(known_tasks)
-    for content, answer in pairs:
-        check_known_answer(campaign, content, answer)
-    add_task_rows(connection, campaign, role, [TaskRow.from_content(content, answer) for content, answer in pairs])
-    return len(pairs)
-
-
 def lots_of(campaign: Campaign) -> Lots:
     """Return the lots of a campaign's slots."""
     return Lots(
@@ -342,3 +309,16 @@ def _store_guidelines(connection: Connection, campaign: Campaign, text: str) -> 
         version = (connection.execute(last).scalar() or 0) + 1
         connection.execute(insert(guidelines).values(study=campaign.id, version=version, text=text, at=time.time()))
         set_options(connection, campaign, {"guideline": version})
+
+
+def campaign_topic(study_id: str) -> str:
+    return f"organiser/study/{study_id}"
+
+
+def publish_change(connection: Connection, study_id: str) -> None:
+    """Publish an event for every change, even if the last one was moments ago.
+
+    The page reloads at most every two seconds. If the event of the last change were dropped, a page that loaded before
+    that change would never show it.
+    """
+    publish_event(connection, campaign_topic(study_id))

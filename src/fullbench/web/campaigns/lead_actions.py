@@ -20,7 +20,7 @@ from fullbench.web.campaigns import campaign_members
 from fullbench.web.campaigns.campaigns import Campaign
 from fullbench.web.campaigns.create import campaign_removal, creation_worker, pilot_campaign, task_creation
 from fullbench.web.campaigns.pages import annotation_page
-from fullbench.web.campaigns.pages.annotation_page import Form, Page, require_campaign
+from fullbench.web.campaigns.pages.annotation_page import Form, Page, change_campaign, read_campaign
 from fullbench.web.campaigns.pages.group_link_pages import parse_whole_number
 from fullbench.web.campaigns.tasks.task_content import Content
 from fullbench.web.campaigns.tasks.task_view import TaskView, build_task_view
@@ -28,8 +28,8 @@ from fullbench.web.campaigns.votes import adjudication, campaign_results
 from fullbench.web.campaigns.votes.adjudication import STANDINGS, Task
 from fullbench.web.campaigns.votes.counted_votes import Vote, account_names
 from fullbench.web.campaigns.votes.task_queue import Lease
-from fullbench.web.database import read_transaction, write_transaction
-from fullbench.web.page_access import Organiser, address_of, engine_of, settings_of
+from fullbench.web.database import read_transaction
+from fullbench.web.page_access import Organiser, engine_of, settings_of
 from fullbench.web.page_rendering import language_of, redirect_to_page, render_template
 from fullbench.web.words import key
 
@@ -46,8 +46,7 @@ def task_list_page(
     person: Annotated[str, Query(max_length=40)] = "",
 ) -> HTMLResponse:
     """What people say of each task: all, or those that stand in one way, or that one person voted on."""
-    with read_transaction(engine_of(request)) as connection:
-        campaign = require_campaign(connection, study_id)
+    with read_campaign(request, study_id) as (connection, campaign):
         rows, more, counts = campaign_results.list_task_rows(connection, campaign, page, show, person)
         whose = account_names(connection).get(person, "") if person else ""
     return render_template(
@@ -78,8 +77,7 @@ def task_page(request: Request, _user: Organiser, study_id: str, task: int) -> H
 
 
 def _task_page(request: Request, study_id: str, task: int, problem: str = "", status: int = 200) -> HTMLResponse:
-    with read_transaction(engine_of(request)) as connection:
-        campaign = require_campaign(connection, study_id)
+    with read_campaign(request, study_id) as (connection, campaign):
         there = require_task(connection, campaign, task)
         following = _next_split(connection, campaign, task)
         people = account_names(connection)
@@ -119,15 +117,12 @@ def _next_split(connection: Connection, campaign: Campaign, task: int) -> int | 
 def adjudicate_task(request: Request, user: Organiser, study_id: str, task: int, form: Form) -> Response:
     """Rule on a task; every vote stays."""
     try:
-        with write_transaction(engine_of(request)) as connection:
-            campaign = require_campaign(connection, study_id)
+        with change_campaign(request, study_id) as (connection, campaign):
             fields = {name: value for name, value in form.items() if name not in annotation_page.CONTROL_FIELDS}
             adjudication.store_adjudication(
                 connection, campaign, require_task(connection, campaign, task), user, fields
             )
-            audit_log.write_entry(
-                connection, user, "split ruled on", campaign.name, address=address_of(request), task=task
-            )
+            audit_log.record_action(request, connection, user, "split ruled on", campaign.name, task=task)
     except UserError as error:
         return _task_page(request, study_id, task, error_sentence(error), 422)
     with read_transaction(engine_of(request)) as connection:
@@ -142,8 +137,7 @@ def preview_task(
     request: Request, _user: Organiser, study_id: str, at: Annotated[int, Query(ge=0, le=10**6)] = 0
 ) -> Response:
     """A study's tasks as people will see them; nothing is kept."""
-    with read_transaction(engine_of(request)) as connection:
-        campaign = require_campaign(connection, study_id)
+    with read_campaign(request, study_id) as (connection, campaign):
         every = adjudication.list_tasks(connection, campaign)
     if not every:
         raise HTTPException(404, key("There is no such task."))
@@ -158,12 +152,11 @@ def preview_task(
 @router.post("/organise/{study_id}/pilot")
 def start_pilot(request: Request, user: Organiser, study_id: str, form: Form) -> Response:
     """Open a pilot of a few tasks."""
-    with write_transaction(engine_of(request)) as connection:
-        campaign = require_campaign(connection, study_id)
+    with change_campaign(request, study_id) as (connection, campaign):
         new_pilot = pilot_campaign.create_pilot(
             connection, campaign, parse_whole_number(form, "tasks", 10), settings_of(request).task_limit
         )
-        audit_log.write_entry(connection, user, "pilot made", new_pilot.name, address=address_of(request))
+        audit_log.record_action(request, connection, user, "pilot made", new_pilot.name)
     creation_worker.wake_worker(engine_of(request), new_pilot.id)
     return redirect_to_page(
         request, f"/organise/{new_pilot.id}", flash=key("The pilot is open; its votes do not count.")
@@ -173,13 +166,10 @@ def start_pilot(request: Request, user: Organiser, study_id: str, form: Form) ->
 @router.post("/organise/{study_id}/throw-away")
 def remove_campaign(request: Request, user: Organiser, study_id: str) -> Response:
     """Remove a study that nobody voted in, or cancel its creation."""
-    with write_transaction(engine_of(request)) as connection:
-        campaign = require_campaign(connection, study_id)
+    with change_campaign(request, study_id) as (connection, campaign):
         is_creating = campaign.stage == "creating" and task_creation.cancel_creation(connection, campaign.id)
         closed_accounts = 0 if is_creating else campaign_removal.remove_campaign(connection, campaign)
-        audit_log.write_entry(
-            connection, user, "study thrown away", campaign.name, address=address_of(request), closed=closed_accounts
-        )
+        audit_log.record_action(request, connection, user, "study thrown away", campaign.name, closed=closed_accounts)
     if is_creating:
         creation_worker.wake_worker(engine_of(request), study_id)
         return redirect_to_page(
@@ -197,10 +187,9 @@ def remove_campaign(request: Request, user: Organiser, study_id: str) -> Respons
 def assign_people(request: Request, user: Organiser, study_id: str, form: Form) -> Response:
     """Let people into a study, by name; it is from then on for those alone."""
     people = [line.strip() for line in form.get("people", "").replace(",", "\n").splitlines() if line.strip()]
-    with write_transaction(engine_of(request)) as connection:
-        campaign = require_campaign(connection, study_id)
+    with change_campaign(request, study_id) as (connection, campaign):
         new = campaign_members.assign_people(connection, campaign, people)
-        audit_log.write_entry(connection, user, "people assigned", campaign.name, address=address_of(request), new=new)
+        audit_log.record_action(request, connection, user, "people assigned", campaign.name, new=new)
     return redirect_to_page(request, f"/organise/{study_id}", flash=key("{new} people were assigned."), new=new)
 
 
@@ -208,10 +197,9 @@ def assign_people(request: Request, user: Organiser, study_id: str, form: Form) 
 def invite_people(request: Request, user: Organiser, study_id: str, form: Form) -> Response:
     """Make a link for each line, for people who are assigned to this study; the links are shown on this page alone."""
     notes = [line.strip() for line in form.get("notes", "").splitlines() if line.strip()]
-    with write_transaction(engine_of(request)) as connection:
-        campaign = require_campaign(connection, study_id)
+    with change_campaign(request, study_id) as (connection, campaign):
         links = campaign_members.invite_people(connection, campaign, user, notes)
-        audit_log.write_entry(connection, user, "invited", campaign.name, address=address_of(request), links=len(links))
+        audit_log.record_action(request, connection, user, "invited", campaign.name, links=len(links))
     base = page_access.base_of(request)
     invitation_links = [(note, f"{base}/join/{secret}") for note, secret in links]
     return render_template(request, "campaigns/invited.html", study=campaign, links=invitation_links, at=time.time())

@@ -10,7 +10,6 @@ import orjson
 from fastapi import APIRouter, Depends, HTTPException, Path, Query, Request
 from pydantic import Field
 
-from fullbench.core.case import Case
 from fullbench.core.table import Table
 from fullbench.reports.table_formats import render_table
 from fullbench.web.api.schemas import RESPONSES, Limit, Page, Shape
@@ -291,13 +290,12 @@ def case(request: Request, caller: Viewer, connection: Database, case_key: Key, 
         criterion=case_details.criterion,
         contestants=case_details.contestants,
         samples=[] if case_details.case is None else case_details.case.samples or [0] * len(case_details.contestants),
-        answers={} if case_details.case is None else _answer_texts(case_details.case),
+        answers={
+            answer_name(response.contestant, response.sample): response.text
+            for response in (() if case_details.case is None else case_details.case.responses)
+        },
         rulings=[_verdict_to_schema(details) for details in all_details],
     )
-
-
-def _answer_texts(case: Case) -> dict[str, str]:
-    return {answer_name(response.contestant, response.sample): response.text for response in case.responses}
 
 
 def _verdict_to_schema(details: Any) -> RulingShown:

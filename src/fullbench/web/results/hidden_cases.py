@@ -86,11 +86,6 @@ def hidden_case_keys(connection: Connection, user: User | None, case_keys: Seque
     return set(connection.execute(query).scalars())
 
 
-def may_see(connection: Connection, user: User | None, case_key: str) -> bool:
-    """Return True if this user may see a case."""
-    return case_key not in hidden_case_keys(connection, user, [case_key])
-
-
 def refuse_hidden_results(request: Request, user: Reader, connection: Database) -> None:
     """Refuse pages of results to people who judge in a blind campaign. A dependency of routes."""
     if hidden_results.takes_part(connection, user):

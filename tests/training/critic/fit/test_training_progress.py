@@ -10,8 +10,7 @@ from rich.console import Console
 from rich.progress import Progress, TextColumn
 
 from fullbench.reports.charts.vega_lite import build_chart
-from fullbench.training.critic.fit.training_progress import LineWatch, LiveWatch
-from fullbench.training.critic.loss_curve import loss_table
+from fullbench.training.critic.fit.training_progress import LineWatch, LiveWatch, loss_table
 
 
 def test_lines_tell_loss_speed_and_time_left_from_the_steps_alone():

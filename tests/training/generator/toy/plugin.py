@@ -17,11 +17,12 @@ from fullbench.core.model import Model
 from fullbench.core.picture import Picture
 from fullbench.errors import InputError
 from fullbench.models.model_specs import read_options
-from fullbench.training.generator import feedback_loop, trainable
+from fullbench.training.generator import feedback_loop
 from fullbench.training.generator.picture_tensors import pixels_of
 from tests.training.generator.toy.model import OPTIONS, SheetModel
 
 ROOT = Path(__file__).parents[4]
+MAKE_TRAINEE = feedback_loop.make_trainee
 
 
 @dataclass(eq=False)
@@ -47,10 +48,10 @@ class SheetTrainee:
         return f"toy:{folder}"
 
 
-def toy_trainee(model: Model, lora: int) -> trainable.Trainee:
+def toy_trainee(model: Model, lora: int) -> feedback_loop.Trainee:
     """Return the trainee of a toy generator, and of any other model what fullbench itself returns."""
     if not isinstance(model, SheetModel):
-        return trainable.make_trainee(model, lora)
+        return MAKE_TRAINEE(model, lora)
     if lora:
         raise InputError("the toy generator is tuned as a whole; leave out --lora")
     return SheetTrainee(model)
@@ -59,7 +60,7 @@ def toy_trainee(model: Model, lora: int) -> trainable.Trainee:
 def toy_model(name: str, options: Mapping[str, str]) -> Model:
     """Return the contestant `toy:FOLDER`, and make it tunable."""
     # `tune` knows pipelines of diffusers only. The patch is here so that it also holds in processes that tests start.
-    feedback_loop.trainee = toy_trainee
+    feedback_loop.make_trainee = toy_trainee
     return SheetModel(Path(name), **read_options(f"toy:{name}", options, OPTIONS))
 
 

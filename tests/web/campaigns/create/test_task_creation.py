@@ -35,6 +35,7 @@ from fullbench.web.campaigns.create.task_plans import TaskPlan
 from fullbench.web.campaigns.tasks.task_kinds import kind_of
 from fullbench.web.database import metadata, read_transaction, write_transaction
 from fullbench.web.page_access import SESSION
+from tests.support.campaign_tasks import add_known_tasks, add_tasks
 from tests.support.commands import call
 from tests.support.wait_until import until
 from tests.web.campaigns.conftest import pair, study_of
@@ -270,8 +271,8 @@ def test_an_interrupted_creation_gives_the_same_tasks_and_lots(engine, small_bat
             if table.name not in {"audit", "site"}:
                 connection.execute(table.delete())
         whole = campaigns.create_campaign(connection, CampaignPlan("large", "pair", votes=2))
-        campaigns.add_known_tasks(connection, whole, [(pair(f"gold-{n}"), {"best": 0}) for n in range(3)], "gold")
-        campaigns.add_tasks(connection, whole, [pair(f"item-{number}") for number in range(40)])
+        add_known_tasks(connection, whole, [(pair(f"gold-{n}"), {"best": 0}) for n in range(3)], "gold")
+        add_tasks(connection, whole, [pair(f"item-{number}") for number in range(40)])
         assert drawn_order(connection, whole.id) == resumed
 
 

@@ -13,6 +13,7 @@ from fullbench.web.campaigns.votes import task_queue, vote_storage
 from fullbench.web.campaigns.votes.task_queue import AnnotatorContext
 from fullbench.web.database import write_transaction
 from tests.support.browser_pages import PATIENCE
+from tests.support.campaign_tasks import add_known_tasks, add_tasks
 from tests.web.campaigns.conftest import pair
 from tests.web.campaigns.votes.test_vote_quality import votes
 from tests.web.conftest import add_person
@@ -70,8 +71,8 @@ def voted(live):
     """A study in which two people voted on six pairs and one known one; on two of them they disagree."""
     with write_transaction(live.engine) as connection:
         study = campaigns.create_campaign(connection, campaigns.CampaignPlan("charts", "pair", votes=2, gold_every=1))
-        campaigns.add_tasks(connection, study, [pair(f"q{number}") for number in range(6)])
-        campaigns.add_known_tasks(connection, study, [(pair("gold"), {"best": 0})], "gold")
+        add_tasks(connection, study, [pair(f"q{number}") for number in range(6)])
+        add_known_tasks(connection, study, [(pair("gold"), {"best": 0})], "gold")
         study = campaigns.get_campaign(connection, study.id)
         for name, wrong in (("Ann", ()), ("Bob", ("q1", "q4"))):
             person = add_person(connection, name, "annotator")

@@ -11,11 +11,11 @@ from sqlalchemy import select
 from fullbench.errors import InputError
 from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.campaign_tables import slots, tasks, votes
-from fullbench.web.campaigns.tasks import task_conflicts
 from fullbench.web.campaigns.votes import task_queue, vote_storage
 from fullbench.web.campaigns.votes.task_queue import AnnotatorContext, Lease, LeaseGone, NoTask
 from fullbench.web.campaigns.votes.vote_storage import VoteConflict
 from fullbench.web.database import write_transaction
+from tests.support.campaign_tasks import keep_apart
 from tests.web.campaigns.conftest import study_of
 
 NOW = 1000.0
@@ -73,7 +73,7 @@ def test_who_has_voted_on_all_they_may_is_done_and_does_not_wait_for_others(engi
     assert take(engine, study, "ann") == NoTask("done")
     apart_study = study_of(engine, 2, name="apart", votes=2)
     with write_transaction(engine) as connection:
-        task_conflicts.keep_apart(connection, apart_study, [("item-0", "item-1")])
+        keep_apart(connection, apart_study, [("item-0", "item-1")])
     assert len(work(engine, apart_study, "ann")) == 1
     assert take(engine, apart_study, "ann") == NoTask("done")
     with write_transaction(engine) as connection:
@@ -228,9 +228,9 @@ def test_gold_is_sprinkled_in_once_a_person_and_only_they_can_fill_it(engine):
 def test_tasks_kept_apart_never_meet_the_same_person(engine):
     study = study_of(engine, 4)
     with write_transaction(engine) as connection:
-        assert task_conflicts.keep_apart(connection, study, [("item-0", "item-1"), ("item-1", "item-2")]) == 2
+        assert keep_apart(connection, study, [("item-0", "item-1"), ("item-1", "item-2")]) == 2
         with pytest.raises(InputError, match="item-9"):
-            task_conflicts.keep_apart(connection, study, [("item-0", "item-9")])
+            keep_apart(connection, study, [("item-0", "item-9")])
     done = {person: set(work(engine, study, person)) for person in ("ann", "bob")}
     assert set.union(*done.values()) == {f"item-{n}" for n in range(4)}
     for mine in done.values():

@@ -16,7 +16,7 @@ from fullbench.reports.charts.vega_lite import build_chart
 from fullbench.stats.intervals.share_intervals import wilson_interval
 from fullbench.web.results.boards.board_store import LinkedTable, pack_table, unpack_table
 from fullbench.web.results.lists.verdict_filters import Filter
-from fullbench.web.results.pages.translated_tables import translate_linked_table
+from fullbench.web.results.pages.table_cells import translate_linked_table
 from fullbench.web.words import translate_sentence
 
 BEATS = Note("slices.title.who-beats-whom")

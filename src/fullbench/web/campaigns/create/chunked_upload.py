@@ -103,11 +103,6 @@ def delete_stale_uploads(settings: Settings) -> None:
             shutil.rmtree(used.parent, ignore_errors=True)
 
 
-def delete_upload(folder: Path) -> None:
-    """Delete an upload from which a campaign was created."""
-    shutil.rmtree(folder, ignore_errors=True)
-
-
 def unpack_upload(folder: Path, limit: int) -> Path:
     """Return the folder that contains the items (or queue) of an upload; unpack a zip file first."""
     files = folder / "files"

@@ -6,6 +6,7 @@ Files come from untrusted users, so a name in them may only be that of a picture
 from __future__ import annotations
 
 import json
+import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -149,7 +150,7 @@ def unpack_form_files(
                 folder = chunked_upload.upload_folder(settings, user, parcel)
                 yield _unpack_uploaded_files(folder, form, settings)
                 if not is_preview:
-                    chunked_upload.delete_upload(folder)
+                    shutil.rmtree(folder, ignore_errors=True)
             else:
                 yield FormFiles(_store_form_files(Path(name), form, settings), {})
         except InputError as error:
@@ -160,7 +161,8 @@ def unpack_form_files(
 
 def _store_form_files(folder: Path, form: SubmittedForm, settings: Settings) -> dict[str, Path]:
     for picture, data in form.pictures.items():
-        _check_name(picture)
+        if "/" in picture or "\\" in picture or "\x00" in picture or len(picture.encode("utf-8", "replace")) > 200:
+            raise InputError(Note("web.wrong.a-picture-has-a-plain", name=picture[:80]))
         if len(data) > settings.picture_limit:
             raise InputError(
                 Note(
@@ -270,11 +272,6 @@ class _PictureRenamer:
             self.used_pictures.add(value)
             return self.stored_names[value]
         return value
-
-
-def _check_name(name: str) -> None:
-    if "/" in name or "\\" in name or "\x00" in name or len(name.encode("utf-8", "replace")) > 200:
-        raise InputError(Note("web.wrong.a-picture-has-a-plain", name=name[:80]))
 
 
 def asks_option(kind: str, asks: Sequence[str], *, own_pictures: bool) -> dict[str, Any]:

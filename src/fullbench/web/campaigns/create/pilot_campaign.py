@@ -21,11 +21,6 @@ from fullbench.web.site_settings import TASK_LIMIT
 MOST = 1000
 
 
-def newest_pilot(connection: Connection, campaign: Campaign) -> Campaign | None:
-    """Return the newest pilot of a campaign, or None."""
-    return next((newest for newest in list_pilots(connection, campaign)), None)
-
-
 def list_pilots(connection: Connection, campaign: Campaign) -> list[Campaign]:
     """Return all pilots of a campaign, newest first."""
     every = campaigns.list_campaigns(connection, count=10_000)

@@ -17,7 +17,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine, delete, insert, select, update
 
 from fullbench.core.note import Note
-from fullbench.web.campaigns import campaigns, live_updates
+from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.campaign_tables import conflicts, creation_parts, creations, slots, task_authors, tasks
 from fullbench.web.campaigns.campaigns import Campaign
 from fullbench.web.campaigns.create import campaign_removal
@@ -238,7 +238,7 @@ class CreationRun:
         )
         connection.execute(delete(creation_parts).where(self._parts("tasks"), creation_parts.c.part == row.part))
         _record_move(connection, self._campaign_id, created=creation_progress.created_count + len(batch.entries))
-        live_updates.publish_change(connection, self._campaign_id)
+        campaigns.publish_change(connection, self._campaign_id)
         return True
 
     def _finish_batch(self, connection: Connection, campaign: Campaign) -> bool:
@@ -254,7 +254,7 @@ class CreationRun:
         self._forget(connection)
         campaigns.set_options(connection, campaign, {"creating": False})
         _finish_creation(connection, campaign, finishing, self._separated_tasks)
-        live_updates.publish_change(connection, self._campaign_id)
+        campaigns.publish_change(connection, self._campaign_id)
         return False
 
     def _remove_batch(self, connection: Connection, creation_progress: CreationProgress) -> bool:
@@ -269,7 +269,7 @@ class CreationRun:
             connection.execute(delete(slots).where(slots.c.task.in_(some)))
             connection.execute(delete(tasks).where(tasks.c.id.in_(some)))
             _record_move(connection, self._campaign_id, created=max(0, creation_progress.created_count - len(some)))
-            live_updates.publish_change(connection, self._campaign_id)
+            campaigns.publish_change(connection, self._campaign_id)
             return True
         parts = select(creation_parts.c.part).where(creation_parts.c.study == campaign.id).limit(20)
         some_parts = list(connection.execute(parts).scalars())

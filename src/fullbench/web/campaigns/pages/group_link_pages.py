@@ -19,9 +19,9 @@ from fullbench.web.accounts.sign_in_pages import sign_in_and_redirect
 from fullbench.web.accounts.users import User
 from fullbench.web.campaigns import campaigns, group_links
 from fullbench.web.campaigns.campaigns import Campaign
-from fullbench.web.campaigns.pages.annotation_page import Form, require_campaign
+from fullbench.web.campaigns.pages.annotation_page import Form, change_campaign, require_campaign
 from fullbench.web.database import read_transaction, write_transaction
-from fullbench.web.page_access import Database, Organiser, address_of, engine_of
+from fullbench.web.page_access import Database, Organiser, engine_of
 from fullbench.web.page_rendering import YEAR, redirect_to_page, render_template, set_cookie
 from fullbench.web.words import key
 
@@ -39,8 +39,7 @@ def parse_whole_number(form: dict[str, str], name: str, default: int = 0) -> int
 @router.post("/organise/{study_id}/group")
 def create_link(request: Request, user: Organiser, study_id: str, form: Form) -> Response:
     """Make a link for many people; it is shown on this page alone."""
-    with write_transaction(engine_of(request)) as connection:
-        campaign = require_campaign(connection, study_id)
+    with change_campaign(request, study_id) as (connection, campaign):
         secret = group_links.create_group_link(
             connection,
             campaign,
@@ -50,7 +49,7 @@ def create_link(request: Request, user: Organiser, study_id: str, form: Form) ->
             code=form.get("code", "").strip(),
             any_browser=bool(form.get("any_browser")),
         )
-        audit_log.write_entry(connection, user, "group link made", campaign.name, address=address_of(request))
+        audit_log.record_action(request, connection, user, "group link made", campaign.name)
     link = page_access.base_of(request) + group_links.link_path(campaign, secret)
     return render_template(request, "campaigns/group_link.html", study=campaign, link=link)
 
@@ -58,10 +57,9 @@ def create_link(request: Request, user: Organiser, study_id: str, form: Form) ->
 @router.post("/organise/{study_id}/group/end")
 def end_link(request: Request, user: Organiser, study_id: str) -> Response:
     """Let nobody new in."""
-    with write_transaction(engine_of(request)) as connection:
-        campaign = require_campaign(connection, study_id)
+    with change_campaign(request, study_id) as (connection, campaign):
         group_links.end_group_link(connection, campaign)
-        audit_log.write_entry(connection, user, "group link ended", campaign.name, address=address_of(request))
+        audit_log.record_action(request, connection, user, "group link ended", campaign.name)
     return redirect_to_page(request, f"/organise/{study_id}", flash=key("The link has ended; who came by it works on."))
 
 
@@ -69,12 +67,9 @@ def end_link(request: Request, user: Organiser, study_id: str) -> Response:
 def release_id(request: Request, user: Organiser, study_id: str, form: Form) -> Response:
     """Let an id go on in another browser than the one that it was begun in."""
     external_id = form.get("external_id", "")
-    with write_transaction(engine_of(request)) as connection:
-        campaign = require_campaign(connection, study_id)
+    with change_campaign(request, study_id) as (connection, campaign):
         group_links.release_id(connection, campaign, external_id)
-        audit_log.write_entry(
-            connection, user, "id released", campaign.name, address=address_of(request), id=external_id[:100]
-        )
+        audit_log.record_action(request, connection, user, "id released", campaign.name, id=external_id[:100])
     message = key("Whoever comes next by the link with the id {id} goes on with its work.")
     return redirect_to_page(request, f"/organise/{study_id}", flash=message, id=external_id[: group_links.LONGEST_ID])
 
@@ -89,7 +84,7 @@ def download_arrivals(request: Request, user: Organiser, study_id: str) -> Respo
             path, group_links.arrival_rows(connection, require_campaign(connection, study_id)), group_links.COLUMNS
         )
     with write_transaction(engine_of(request)) as connection:
-        audit_log.write_entry(connection, user, "ids exported", study_id, address=address_of(request))
+        audit_log.record_action(request, connection, user, "ids exported", study_id)
     return FileResponse(path, media_type="text/csv", filename=path.name, background=BackgroundTask(folder.cleanup))
 
 

@@ -20,7 +20,7 @@ from fullbench.reports.cell_text import with_n
 from fullbench.web import open_ledgers, picture_serving
 from fullbench.web.accounts import audit_log
 from fullbench.web.accounts.users import User
-from fullbench.web.campaigns import campaign_members, campaigns, group_links, live_updates
+from fullbench.web.campaigns import campaign_members, campaigns, group_links
 from fullbench.web.campaigns.campaigns import Campaign
 from fullbench.web.campaigns.create import (
     campaign_from_data,
@@ -33,18 +33,19 @@ from fullbench.web.campaigns.create import (
     task_creation,
 )
 from fullbench.web.campaigns.create.effort_estimate import EffortEstimate
-from fullbench.web.campaigns.pages import campaign_charts
-from fullbench.web.campaigns.pages.annotation_page import Form, Page, require_campaign
+from fullbench.web.campaigns.pages import annotation_page, campaign_charts
+from fullbench.web.campaigns.pages.annotation_page import Form, Page, change_campaign, read_campaign, require_campaign
 from fullbench.web.campaigns.tasks import guidelines, most_informative_first
 from fullbench.web.campaigns.tasks.task_content import Content
 from fullbench.web.campaigns.tasks.task_kinds import kind_of, kinds_by_name
 from fullbench.web.campaigns.votes import adjudication, campaign_results, vote_export, vote_quality
 from fullbench.web.campaigns.votes.counted_votes import account_names, load_counted_votes, task_contents
+from fullbench.web.campaigns.votes.task_queue import Lease
 from fullbench.web.database import read_transaction, write_transaction
-from fullbench.web.page_access import Organiser, address_of, engine_of, ledger_of, settings_of, writers_of
+from fullbench.web.page_access import Organiser, engine_of, ledger_of, settings_of, writers_of
 from fullbench.web.page_rendering import language_of, redirect_to_page, render_template
 from fullbench.web.results.boards.board_store import LinkedTable
-from fullbench.web.results.pages.translated_tables import translate_linked_table
+from fullbench.web.results.pages.table_cells import translate_linked_table
 from fullbench.web.rich_text import render_guideline
 from fullbench.web.words import Language, key
 
@@ -140,9 +141,7 @@ def create_campaign(
                 creation = campaign_from_data.create_campaign_from_material(
                     connection, settings, user, plan, material=material, preparation=preparation, draft=draft
                 )
-                audit_log.write_entry(
-                    connection, user, "study made", plan.name, address=address_of(request), tasks=creation.work
-                )
+                audit_log.record_action(request, connection, user, "study made", plan.name, tasks=creation.work)
             campaign_from_data.store_large_campaign(engine_of(request), creation)
             creation_worker.wake_worker(engine_of(request), creation.campaign.id)
     except UserError as error:
@@ -159,17 +158,43 @@ def create_campaign(
     return page
 
 
+@router.post("/organise/new/sketch")
+def preview_new_campaign(
+    request: Request,
+    user: Organiser,
+    form: Annotated[new_campaign_form.SubmittedForm, Depends(new_campaign_form.read_submitted_form)],
+) -> Response:
+    """The first task that the form would make, how many there are, and what they take. No study is kept; the pictures
+    of this task are, as the organiser's uploads."""
+    settings = settings_of(request)
+    fields = {**form.fields, "name": form.fields.get("name", "").strip() or "-"}
+    try:
+        campaign = Campaign.from_plan(new_campaign_form.parse_plan(fields))
+        with new_campaign_form.unpack_form_files(form, settings, user, is_preview=True) as files:
+            material = new_campaign_form.parse_material(fields, files, ledger_of(request))
+            contents = campaign_from_data.plan_tasks(campaign, material, settings.task_limit).contents
+            first = contents[0]
+            campaign.kind.check(campaign.rules, first)
+            with write_transaction(engine_of(request)) as connection:
+                campaign_from_data.store_pictures(connection, settings, user, first.pictures, material.checked_pictures)
+    except UserError as error:
+        return render_template(request, "campaigns/_problem.html", problem=error_sentence(error))
+    lease = Lease("preview", "", 0, "work", first, tuple(range(len(first.responses))))
+    return annotation_page.preview_fragment(
+        request, campaign, lease, effort_estimate.estimate_effort(campaign, len(contents), contents)
+    )
+
+
 @router.get("/organise/{study_id}")
 def campaign_page(
     request: Request, _user: Organiser, study_id: str, width: Width = None, pay: Pay = None
 ) -> HTMLResponse:
     """One study: how far, how well, what it says."""
     language = language_of(request)
-    with read_transaction(engine_of(request)) as connection:
-        campaign = require_campaign(connection, study_id)
+    with read_campaign(request, study_id) as (connection, campaign):
         creation_progress = task_creation.progress_of(connection, campaign.id)
         if creation_progress is not None:
-            topic = live_updates.campaign_topic(campaign.id)
+            topic = campaigns.campaign_topic(campaign.id)
             return render_template(
                 request, "campaigns/creating.html", study=campaign, far=creation_progress, topic=topic
             )
@@ -183,14 +208,15 @@ def campaign_page(
         request,
         "campaigns/study.html",
         study=campaign,
-        topic=live_updates.campaign_topic(campaign.id),
+        topic=campaigns.campaign_topic(campaign.id),
         shown=render_guideline(campaign.guideline_text(language)),
         forms=FORMS,
         ledger=settings_of(request).ledger,
         pilots=pilots,
         main=main,
         width=width,
-        editable=campaign.guidelines or _bilingual_guidelines(campaign),
+        editable=campaign.guidelines
+        or f"{campaign.guideline_text('en')}\n\n<!-- zh -->\n\n{campaign.guideline_text('zh')}\n",
         gain=_gain_sentence(campaign),
         omitted=omitted_data.omitted_counts_of(campaign).notes(),
         ledger_studies=_ledger_study_names(request),
@@ -206,8 +232,7 @@ def campaign_page(
 @router.get("/organise/{study_id}/creation")
 def show_creation(request: Request, _user: Organiser, study_id: str) -> HTMLResponse:
     """How far the creation of a study is: what an open page loads again."""
-    with read_transaction(engine_of(request)) as connection:
-        campaign = require_campaign(connection, study_id)
+    with read_campaign(request, study_id) as (connection, campaign):
         creation_progress = task_creation.progress_of(connection, campaign.id)
     return render_template(request, "campaigns/_creating.html", study=campaign, far=creation_progress)
 
@@ -227,15 +252,10 @@ def _gain_sentence(campaign: Campaign) -> str:
     return most_informative_first.gain_sentence(gain) if gain else ""
 
 
-def _bilingual_guidelines(campaign: Campaign) -> str:
-    return f"{campaign.guideline_text('en')}\n\n<!-- zh -->\n\n{campaign.guideline_text('zh')}\n"
-
-
 @router.get("/organise/{study_id}/board")
 def board_fragment(request: Request, _user: Organiser, study_id: str, width: Width = None) -> HTMLResponse:
     """The figures of a study alone: what an open page loads again when something changed."""
-    with read_transaction(engine_of(request)) as connection:
-        campaign = require_campaign(connection, study_id)
+    with read_campaign(request, study_id) as (connection, campaign):
         values = _board_values(connection, campaign, language_of(request), width)
     return render_template(request, "campaigns/_board.html", study=campaign, **values)
 
@@ -273,11 +293,10 @@ def change_state(request: Request, user: Organiser, study_id: str, form: Form) -
     wish = form.get("to")
     if wish not in {"open", "closed"}:
         raise HTTPException(400, key("A study is open or closed."))
-    with write_transaction(engine_of(request)) as connection:
-        campaign = require_campaign(connection, study_id)
+    with change_campaign(request, study_id) as (connection, campaign):
         campaigns.set_state(connection, campaign.id, "open" if wish == "open" else "closed")
-        audit_log.write_entry(connection, user, f"study {wish}", campaign.name, address=address_of(request))
-        live_updates.publish_change(connection, campaign.id)
+        audit_log.record_action(request, connection, user, f"study {wish}", campaign.name)
+        campaigns.publish_change(connection, campaign.id)
     message = key("The study is open.") if wish == "open" else key("The study is closed: nobody votes any more.")
     return redirect_to_page(request, f"/organise/{study_id}", flash=message)
 
@@ -285,11 +304,10 @@ def change_state(request: Request, user: Organiser, study_id: str, form: Form) -
 @router.post("/organise/{study_id}/settings")
 def change_settings(request: Request, user: Organiser, study_id: str, form: Form) -> Response:
     """Switch on and off what may change while people work."""
-    with write_transaction(engine_of(request)) as connection:
-        campaign = require_campaign(connection, study_id)
+    with change_campaign(request, study_id) as (connection, campaign):
         changes = {name: bool(form.get(name)) for name, _ in _option_switches(campaign)}
         campaigns.set_options(connection, campaign, changes)
-        audit_log.write_entry(connection, user, "study changed", campaign.name, address=address_of(request), **changes)
+        audit_log.record_action(request, connection, user, "study changed", campaign.name, **changes)
     return redirect_to_page(request, f"/organise/{study_id}", flash=key("The study is run in this way from now on."))
 
 
@@ -313,15 +331,14 @@ def edit_guidelines(
     form: Annotated[new_campaign_form.SubmittedForm, Depends(new_campaign_form.read_submitted_form)],
 ) -> Response:
     """Write the guidelines anew, with the pictures sent along."""
-    with write_transaction(engine_of(request)) as connection:
-        campaign = require_campaign(connection, study_id)
+    with change_campaign(request, study_id) as (connection, campaign):
         text = guidelines.with_pictures(
             form.fields.get("guidelines", ""),
             _store_pictures(connection, request, user, form.pictures),
             unnamed_too=True,
         )
         campaigns.set_guidelines(connection, campaign.id, text)
-        audit_log.write_entry(connection, user, "guidelines written", campaign.name, address=address_of(request))
+        audit_log.record_action(request, connection, user, "guidelines written", campaign.name)
     return redirect_to_page(request, f"/organise/{study_id}", flash=key("The guidelines are changed."))
 
 
@@ -339,11 +356,10 @@ def _store_pictures(
 @router.post("/organise/{study_id}/members")
 def change_member_standing(request: Request, user: Organiser, study_id: str, form: Form) -> Response:
     """Let somebody in who did not qualify, or shut somebody out."""
-    with write_transaction(engine_of(request)) as connection:
-        campaign = require_campaign(connection, study_id)
+    with change_campaign(request, study_id) as (connection, campaign):
         if not campaign_members.set_standing(connection, campaign, form.get("person", ""), form.get("to", "")):
             raise HTTPException(404, key("There is no such member."))
-        audit_log.write_entry(connection, user, f"member {form['to']}", campaign.name, address=address_of(request))
+        audit_log.record_action(request, connection, user, f"member {form['to']}", campaign.name)
     return redirect_to_page(request, f"/organise/{study_id}")
 
 
@@ -357,7 +373,7 @@ def export_votes(request: Request, user: Organiser, study_id: str, form: str) ->
     with read_transaction(engine_of(request)) as connection:
         vote_export.export_votes(connection, require_campaign(connection, study_id), path)
     with write_transaction(engine_of(request)) as connection:
-        audit_log.write_entry(connection, user, "votes exported", study_id, address=address_of(request))
+        audit_log.record_action(request, connection, user, "votes exported", study_id)
     return FileResponse(path, media_type=FORMS[form], filename=path.name, background=BackgroundTask(folder.cleanup))
 
 
@@ -368,13 +384,10 @@ def export_to_ledger(request: Request, user: Organiser, study_id: str, form: For
     if site_ledger is None:
         raise InputError(key("This site has no ledger; start it with --ledger."))
     ledger = writers_of(request).ledger_for(open_ledgers.ledger_study_name(site_ledger, form.get("ledger_study", "")))
-    with write_transaction(engine_of(request)) as connection:
-        campaign = require_campaign(connection, study_id)
+    with change_campaign(request, study_id) as (connection, campaign):
         find = vote_export.picture_finder(settings_of(request), ledger)
         counts = vote_export.export_to_ledger(connection, campaign, ledger, find, pilot=bool(form.get("pilot")))
-        audit_log.write_entry(
-            connection, user, "votes kept", campaign.name, address=address_of(request), new=counts.new_count
-        )
+        audit_log.record_action(request, connection, user, "votes kept", campaign.name, new=counts.new_count)
     message = key(
         "{new} verdicts went into the ledger, {changed} of them changed votes; {known} were there; {older} are older."
     )

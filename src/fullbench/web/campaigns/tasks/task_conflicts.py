@@ -32,14 +32,6 @@ class SeparatedTasks:
     campaign_ids: Sequence[str]
 
 
-def keep_apart(connection: Connection, campaign: Campaign, pairs: Iterable[tuple[str, str]]) -> int:
-    """Mark the tasks on both items of each pair as conflicting; return the number of pairs of tasks."""
-    rows = named_pairs(connection, campaign, pairs)
-    insert_conflicts(connection, rows)
-    mark_conflicted(connection, [campaign.id] if rows else [])
-    return len(rows)
-
-
 def named_pairs(connection: Connection, campaign: Campaign, pairs: Iterable[tuple[str, str]]) -> set[tuple[int, int]]:
     """Return the pairs of tasks on pairs of items."""
     item_pairs = list(pairs)

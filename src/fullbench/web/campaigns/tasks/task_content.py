@@ -92,10 +92,6 @@ class Content:
         """Return the case as seen by a person who gets the responses in this order."""
         return Case(self.item, tuple(self.responses[place] for place in display_order), ballot(form), criterion)
 
-    def in_display_order(self, display_order: Sequence[int]) -> Content:
-        """Return the content with the responses in display order."""
-        return replace(self, responses=tuple(self.responses[place] for place in display_order))
-
 
 def pseudonymous_contestant(name: str, accounts: Pseudonyms) -> str:
     """Replace the account name in a contestant's name by the account's random id.

@@ -76,6 +76,8 @@ class Kind(ABC):
     """What people do, in a sentence."""
     ballot: ClassVar[str]
     """Default ballot."""
+    plain_fields: ClassVar[tuple[str, ...]] = ()
+    """Fields of the form whose texts are the values of the answer, whatever the order."""
 
     def check(self, rules: Rules, content: Content) -> None:
         """Raise `InputError` if a task of this kind cannot show this content."""
@@ -99,9 +101,10 @@ class Kind(ABC):
     @abstractmethod
     def _read(self, fields: Fields, rules: Rules, display_order: Sequence[int]) -> dict[str, Any]: ...
 
-    @abstractmethod
     def fields(self, answer: Answer, display_order: Sequence[int]) -> dict[str, str]:
         """Return the form fields of an answer, to show it again for editing."""
+        own_fields = {name: vote_form_fields.field_text(answer[name]) for name in self.plain_fields if name in answer}
+        return {**vote_form_fields.common_fields(answer), **own_fields}
 
     def label(self, answer: Answer) -> str | None:
         """Return the answer as a word that can be compared and counted, or None if it has none."""

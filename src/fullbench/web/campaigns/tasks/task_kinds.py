@@ -67,6 +67,7 @@ class Pair(Kind):
 class Grade(Kind):
     name, title, ballot = "score", key("Give a score"), "score:1-5"
     does = key("One answer; people give it a mark on a scale.")
+    plain_fields = ("mark",)
 
     def check(self, rules: Rules, content: Content) -> None:
         if not isinstance(rules.form, (Score, Likert)) or len(content.responses) != 1:
@@ -75,9 +76,6 @@ class Grade(Kind):
 
     def _read(self, fields: Fields, rules: Rules, display_order: Sequence[int]) -> dict[str, Any]:
         return {"mark": vote_form_fields.read_mark(fields.get("mark", ""), rules.form, key("choose a score"))}
-
-    def fields(self, answer: Answer, display_order: Sequence[int]) -> dict[str, str]:
-        return {**vote_form_fields.common_fields(answer), **({"mark": str(answer["mark"])} if "mark" in answer else {})}
 
     def _label(self, answer: Answer) -> str:
         return str(answer["mark"])
@@ -161,54 +159,6 @@ class Rate(Kind):
         return {"marks": [int(mark) for mark in marks]}
 
 
-class Agree(Kind):
-    """Review of a judge's verdict and its reasons: three verdicts on one text."""
-
-    name, title, ballot = "agree", key("Judge the judge"), rubric.REVIEW_BALLOTS[rubric.AGREES].spec
-    does = key("What a judge ruled and why; people agree or not, grade the reasons, and note what was made up.")
-
-    def check(self, rules: Rules, content: Content) -> None:
-        if len(content.responses) != 1:
-            raise InputError(Note("web.wrong.an-agree-task-shows-one", n=len(content.responses)))
-
-    def _read(self, fields: Fields, rules: Rules, display_order: Sequence[int]) -> dict[str, Any]:
-        grades = rubric.REVIEW_BALLOTS[rubric.REASONS]
-        return {
-            "agree": vote_form_fields.read_yes_no(fields, "agree", key("do you agree with the ruling?")),
-            "grade": vote_form_fields.read_mark(fields.get("grade", ""), grades, key("grade the reasons")),
-            "hallucination": vote_form_fields.read_yes_no(
-                fields, "hallucination", key("does it tell of something that is not there?")
-            ),
-        }
-
-    def fields(self, answer: Answer, display_order: Sequence[int]) -> dict[str, str]:
-        answer_fields = {
-            name: vote_form_fields.field_text(answer[name])
-            for name in ("agree", "grade", "hallucination")
-            if name in answer
-        }
-        return {**vote_form_fields.common_fields(answer), **answer_fields}
-
-    def _label(self, answer: Answer) -> str:
-        return vote_form_fields.field_text(answer["agree"])
-
-    def marks(self, label: str, rules: Rules, count: int) -> tuple[float, ...]:
-        return vote_form_fields.yes_marks(label)
-
-    def known_answer(self, marks: Sequence[float]) -> dict[str, Any]:
-        return {"agree": vote_form_fields.is_yes(marks)}
-
-    def verdicts(self, cast: CastVote) -> Iterator[tuple[Case, Verdict]]:
-        field_of = {rubric.AGREES: "agree", rubric.REASONS: "grade", rubric.HALLUCINATES: "hallucination"}
-        for criterion, name in field_of.items():
-            value = cast.answer.get(name)
-            case = Case(cast.content.item, cast.content.responses, rubric.REVIEW_BALLOTS[criterion], criterion)
-            if cast.answer.get("abstained"):
-                yield case, cast.verdict(case, "abstained")
-            elif value is not None:
-                yield case, cast.verdict(case, (float(value) if criterion == rubric.REASONS else 1.0 + bool(value),))
-
-
 class _YesNo(Kind):
     question: ClassVar[str]
     answer_field: ClassVar[str]
@@ -229,10 +179,44 @@ class _YesNo(Kind):
         return {self.answer_field: vote_form_fields.is_yes(marks)}
 
 
+class Agree(_YesNo):
+    """Review of a judge's verdict and its reasons: three verdicts on one text."""
+
+    name, title, ballot = "agree", key("Judge the judge"), rubric.REVIEW_BALLOTS[rubric.AGREES].spec
+    does = key("What a judge ruled and why; people agree or not, grade the reasons, and note what was made up.")
+    question, answer_field = key("do you agree with the ruling?"), "agree"
+    plain_fields = ("agree", "grade", "hallucination")
+
+    def check(self, rules: Rules, content: Content) -> None:
+        if len(content.responses) != 1:
+            raise InputError(Note("web.wrong.an-agree-task-shows-one", n=len(content.responses)))
+
+    def _read(self, fields: Fields, rules: Rules, display_order: Sequence[int]) -> dict[str, Any]:
+        grades = rubric.REVIEW_BALLOTS[rubric.REASONS]
+        return {
+            "agree": vote_form_fields.read_yes_no(fields, "agree", self.question),
+            "grade": vote_form_fields.read_mark(fields.get("grade", ""), grades, key("grade the reasons")),
+            "hallucination": vote_form_fields.read_yes_no(
+                fields, "hallucination", key("does it tell of something that is not there?")
+            ),
+        }
+
+    def verdicts(self, cast: CastVote) -> Iterator[tuple[Case, Verdict]]:
+        field_of = {rubric.AGREES: "agree", rubric.REASONS: "grade", rubric.HALLUCINATES: "hallucination"}
+        for criterion, name in field_of.items():
+            value = cast.answer.get(name)
+            case = Case(cast.content.item, cast.content.responses, rubric.REVIEW_BALLOTS[criterion], criterion)
+            if cast.answer.get("abstained"):
+                yield case, cast.verdict(case, "abstained")
+            elif value is not None:
+                yield case, cast.verdict(case, (float(value) if criterion == rubric.REASONS else 1.0 + bool(value),))
+
+
 class Verify(_YesNo):
     name, title, ballot = "verify", key("Check the reference"), YES_NO.spec
     does = key("A reference; people say whether it follows its instruction, and whose fault it is if not.")
     question, answer_field = key("does the reference follow the instruction?"), "follows"
+    plain_fields = ("follows", "fault", "complaint")
 
     def _read(self, fields: Fields, rules: Rules, display_order: Sequence[int]) -> dict[str, Any]:
         follows = vote_form_fields.read_yes_no(fields, "follows", self.question)
@@ -251,14 +235,6 @@ class Verify(_YesNo):
             "complaint": vote_form_fields.read_choice(fields, "complaint", tuple(COMPLAINTS), key("what is wrong?"))
         }
 
-    def fields(self, answer: Answer, display_order: Sequence[int]) -> dict[str, str]:
-        answer_fields = {
-            name: vote_form_fields.field_text(answer[name])
-            for name in ("follows", "fault", "complaint")
-            if name in answer
-        }
-        return {**vote_form_fields.common_fields(answer), **answer_fields}
-
     def verdicts(self, cast: CastVote) -> Iterator[tuple[Case, Verdict]]:
         """Return three yes/no verdicts: does it follow, is the caption at fault, is the reference at fault."""
         fault = cast.answer.get("fault")
@@ -276,17 +252,12 @@ class Rewrite(_YesNo):
     name, title, ballot = "rewrite", key("Same meaning?"), YES_NO.spec
     does = key("A reworded question; people say whether it still asks the same, and mend it.")
     question, answer_field = key("does it ask the same?"), "same"
+    plain_fields = ("same", "text")
 
     def _read(self, fields: Fields, rules: Rules, display_order: Sequence[int]) -> dict[str, Any]:
         return {
             "same": vote_form_fields.read_yes_no(fields, "same", self.question),
             "text": vote_form_fields.read_text(fields, "text", need=True)["text"],
-        }
-
-    def fields(self, answer: Answer, display_order: Sequence[int]) -> dict[str, str]:
-        return {
-            **vote_form_fields.common_fields(answer),
-            **{name: vote_form_fields.field_text(answer[name]) for name in ("same", "text") if name in answer},
         }
 
 

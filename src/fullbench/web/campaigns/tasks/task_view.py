@@ -113,7 +113,8 @@ class TaskView:
 def build_task_view(campaign: Campaign, lease: Lease, language: Language = "en") -> TaskView:
     """Build the view for the person who holds this lease: with their draft if there is one, else the latest answer."""
     guideline = campaign.guideline_text(language)
-    content = lease.content.in_display_order(lease.display_order)
+    responses = [lease.content.responses[place] for place in lease.display_order]
+    content = lease.content
     item = content.item
     answer_fields = {} if lease.answer is None else campaign.kind.fields(lease.answer, lease.display_order)
     return TaskView(
@@ -121,10 +122,7 @@ def build_task_view(campaign: Campaign, lease: Lease, language: Language = "en")
         campaign.kind_name,
         lease.revision,
         tuple((turn.role, _pieces_from_parts(turn.parts, item.tags)) for turn in item.turns_judged),
-        tuple(
-            _candidate_from_parts(place, response.parts, response.tags)
-            for place, response in enumerate(content.responses)
-        ),
+        tuple(_candidate_from_parts(place, response.parts, response.tags) for place, response in enumerate(responses)),
         add_anchors(ballot_scale(campaign.rules), guideline),
         dict(lease.draft) if lease.draft is not None else answer_fields,
         _extra_values(campaign, content.about, guideline)

@@ -13,7 +13,7 @@ from fullbench.core.note import error_sentence
 from fullbench.errors import UserError
 from fullbench.web import live_events
 from fullbench.web.accounts import audit_log
-from fullbench.web.page_access import Annotator, Database, Organiser, Viewer, address_of, engine_of, writers_of
+from fullbench.web.page_access import Annotator, Database, Organiser, Viewer, engine_of, writers_of
 from fullbench.web.page_rendering import redirect_to_page
 from fullbench.web.results import hidden_cases
 from fullbench.web.results.actions import rejudge_requests, vote_on_case
@@ -73,7 +73,7 @@ def cast_vote(
     verdict = vote_on_case.record_vote(
         writers_of(request).ledger_for(study), case, user, marks, form_texts.get("text", "")[:4000]
     )
-    audit_log.write_entry(connection, user, "voted on a case", case_key, address=address_of(request))
+    audit_log.record_action(request, connection, user, "voted on a case", case_key)
     message = key("Your vote is changed; the earlier one stays.") if verdict.revision else key("Your vote is kept.")
     return redirect_to_page(request, ServedPageUrls().case(case_key, form_texts.get("study", "")), flash=message)
 
@@ -87,9 +87,7 @@ def request_rejudging(
         raise HTTPException(404, key("There is no such case."))
     is_new = rejudge_requests.add_request(connection, user, case_key, judge, reason)
     if is_new:
-        audit_log.write_entry(
-            connection, user, "asked for another judgement", case_key, address=address_of(request), judge=judge
-        )
+        audit_log.record_action(request, connection, user, "asked for another judgement", case_key, judge=judge)
     message = key("The organisers will see your request.") if is_new else key("You have asked for this before.")
     return redirect_to_page(request, f"/cases/{case_key}", flash=message)
 
@@ -145,7 +143,7 @@ def make_panel(
 ) -> Response:
     """Make a panel; its leaderboard is there once its rulings are made."""
     panel = panel_verdicts.add_panel(connection, name.strip(), rule, members)
-    audit_log.write_entry(connection, user, "panel made", panel.judge, address=address_of(request))
+    audit_log.record_action(request, connection, user, "panel made", panel.judge)
     return redirect_to_page(request, "/panels", flash=key("The panel is made; its leaderboard will appear."))
 
 
@@ -153,7 +151,7 @@ def make_panel(
 def close_panel(request: Request, user: Organiser, connection: Database, *, name: Text) -> Response:
     """Close a panel: it keeps what it ruled, and rules on nothing new."""
     panel = panel_verdicts.close_panel(connection, name)
-    audit_log.write_entry(connection, user, "panel closed", panel.judge, address=address_of(request))
+    audit_log.record_action(request, connection, user, "panel closed", panel.judge)
     return redirect_to_page(request, "/panels", flash=key("The panel is closed; it keeps what it ruled."))
 
 
@@ -161,7 +159,7 @@ def close_panel(request: Request, user: Organiser, connection: Database, *, name
 def delete_panel(request: Request, user: Organiser, connection: Database, *, name: Text) -> Response:
     """Delete a panel that has ruled on nothing."""
     panel = panel_verdicts.remove_panel(connection, name)
-    audit_log.write_entry(connection, user, "panel deleted", panel.judge, address=address_of(request))
+    audit_log.record_action(request, connection, user, "panel deleted", panel.judge)
     return redirect_to_page(request, "/panels", flash=key("The panel is deleted."))
 
 
@@ -201,12 +199,12 @@ def decide_request(
                 background_tasks.add_task(rejudge_requests.run_request, engine_of(request), ledger, started_request)
     if not is_changed:
         return redirect_to_page(request, "/requests", flash=key("Somebody else was quicker."))
-    audit_log.write_entry(
+    audit_log.record_action(
+        request,
         connection,
         user,
         ACTION_LABELS[act],
         rejudge_request.case_key,
-        address=address_of(request),
         judge=rejudge_request.judge,
     )
     live_events.publish_event(connection, rejudge_requests.TOPIC)

@@ -40,8 +40,14 @@ from fullbench.web.results.lists.verdict_filters import FAULT_WORDS, SHOWN_WORDS
 from fullbench.web.results.pages import case_page, social_card, study_summary
 from fullbench.web.results.pages.page_cache import RecentCache
 from fullbench.web.results.pages.shown_names import Names
-from fullbench.web.results.pages.table_cells import Sheet, build_sheet, build_sheets, chart_of, with_cards
-from fullbench.web.results.pages.translated_tables import translate_linked_table
+from fullbench.web.results.pages.table_cells import (
+    Sheet,
+    build_sheet,
+    build_sheets,
+    chart_of,
+    translate_linked_table,
+    with_cards,
+)
 from fullbench.web.results.site import metric_downloads
 from fullbench.web.results.site.ledger_edition import edition_of
 from fullbench.web.results.site.page_urls import PageUrls, judge_name

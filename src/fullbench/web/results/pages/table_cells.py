@@ -9,6 +9,7 @@ from typing import Any
 from fullbench.core.digests import once
 from fullbench.core.estimate import Estimate
 from fullbench.core.table import Cell, Column, Table
+from fullbench.reports import translated_tables as tables
 from fullbench.reports.charts import vega_lite
 from fullbench.reports.html_table_layout import (
     LONG,
@@ -19,11 +20,20 @@ from fullbench.reports.html_table_layout import (
     laid_column,
     with_origins,
 )
+from fullbench.reports.words import Language
 from fullbench.web.results.boards.board_store import LinkedTable
 from fullbench.web.results.lists.verdict_filters import Filter
-from fullbench.web.results.pages.translated_tables import translate_linked_table
 from fullbench.web.results.site.page_urls import PageUrls
-from fullbench.web.words import Language, translate_sentence
+from fullbench.web.words import translate_sentence
+
+
+def translate_linked_table(linked_table: LinkedTable, language: Language) -> LinkedTable:
+    """Translate a table and its charts. Links stay."""
+    if language == "en":
+        return linked_table
+    charts = [tables.localise_hint(hint, language) for hint in linked_table.charts]
+    return replace(linked_table, table=tables.localise_table(linked_table.table, language), charts=charts)
+
 
 MANY = 10
 """A table with this many rows can be searched, cut and compared."""
