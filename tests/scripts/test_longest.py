@@ -26,7 +26,7 @@ def test_seconds_are_summed_over_what_pytest_prints(tmp_path):
     code = "import time\n\ndef test_a():\n    time.sleep(0.03)\n\ndef test_b():\n    time.sleep(0.03)\n"
     for name in ("test_one.py", "test_two.py"):
         (tmp_path / name).write_text(code, encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "--durations=0", "-p", "no:cacheprovider", "."]
+    command = [sys.executable, "-m", "pytest", "--durations=0", "--durations-min=0", "-p", "no:cacheprovider", "."]
     printed = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout.splitlines()
     assert {found["file"] for line in printed if (found := LINE.match(line))} == {"test_one.py", "test_two.py"}
     (first, second) = (line for line in printed if "test_one.py::" in line and " call " in line)
