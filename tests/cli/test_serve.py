@@ -16,7 +16,7 @@ FULLBENCH = str(Path(sys.executable).with_name("fullbench"))
 
 
 def test_the_first_start_gives_a_link_and_ctrl_c_ends_it(tmp_path):
-    live = start_live(tmp_path, "--workers", "1")
+    live = start_live(tmp_path, "--workers", "1", forked=False)
     beside = [FULLBENCH, "serve", "--invite", "annotator", "--database", live.settings.database]
     invited = subprocess.run(beside, capture_output=True, text=True, timeout=120)
     assert re.fullmatch(rf"{live.url}/join/[\w-]{{43}}\n", invited.stdout), "the address of the site that runs"
