@@ -12,14 +12,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-_PRELOADED = [
-    "pytest",
-    "alembic.command",
-    "uvicorn",
-    "fullbench.cli.all_commands",
-    "fullbench.cli.serve",
-    "fullbench.web.app",
-]
+PRELOADED = [
+    "pytest", "alembic.command", "uvicorn", "psycopg", "scipy.stats", "fullbench.cli.all_commands",
+    "fullbench.cli.serve", "fullbench.models.chat_model", "fullbench.studies.run.judge_cases", "fullbench.web.app",
+]  # fmt: skip
+"""All that use this way of starting name the same modules: there is one process to fork from, and it loads once."""
 
 
 class ForkedCommand:
@@ -27,7 +24,7 @@ class ForkedCommand:
 
     def __init__(self, words: list[str], log: Path) -> None:
         context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload(_PRELOADED)
+        context.set_forkserver_preload(PRELOADED)
         started = Path.cwd(), dict(os.environ)
         self._process = context.Process(target=_run, args=(words, log, *started), daemon=True)
         self._process.start()
