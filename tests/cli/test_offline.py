@@ -4,22 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
+from tests.support.commands import run_in
 from tests.support.offline_tools import PHOTOS, drawn, with_photos, with_tools
 
 CHAIN = ("objects+text+colours", "kinds+text+colours", "text+colours", "headline+colours", "colours", "colour", "none")
 """Best first: each can do all that the next can, and more."""
-
-
-def fullbench(*words, cwd, **rest):
-    return subprocess.run(
-        [str(Path(sys.executable).parent / "fullbench"), *words], capture_output=True, text=True, cwd=cwd, **rest
-    )
 
 
 def table_of(done, named):
@@ -43,14 +35,14 @@ def test_on_real_photos_the_known_order_is_found(tmp_path):
     (tmp_path / "photos" / "broken.jpg").write_bytes((PHOTOS / "119.jpg").read_bytes()[:2000])
     pool = ",".join(f"composed:{tools}" for tools in CHAIN)
     words = ["peer-review", "--images", "photos", "--contestants", pool, "--best-first", "--quiet", "--json"]
-    done = fullbench(*words, cwd=tmp_path)
+    done = run_in(tmp_path, *words)
     assert "Left out:" in done.stderr
     scores = ranking(done)
     ((contestants, spearman, in_order),) = table_of(done, "order")["rows"]
     assert (contestants, spearman["value"]) == (len(CHAIN), 1)
     assert spearman["low"] > 0.9
     assert in_order > 0.5
-    again = fullbench(*words, cwd=tmp_path)
+    again = run_in(tmp_path, *words)
     assert ranking(again) == scores
     assert sum(row[1] for row in json.loads(again.stdout)[-1]["rows"]) == 0, "a second run asks nothing"
 
@@ -60,9 +52,7 @@ def test_nothing_but_pixels_is_needed_for_colours(tmp_path):
     for name in ("light", "house", "fruit"):
         (tmp_path / "drawn" / f"{name}.png").write_bytes(drawn("mllm_judge", name).data())
     pool = "composed:colours,composed:none,court:blind"
-    scores = ranking(
-        fullbench("peer-review", "--images", "drawn", "--contestants", pool, "--quiet", "--json", cwd=tmp_path)
-    )
+    scores = ranking(run_in(tmp_path, "peer-review", "--images", "drawn", "--contestants", pool, "--quiet", "--json"))
     assert max(scores, key=lambda name: scores[name]["value"]) == "rules+colours"
 
 
@@ -78,7 +68,7 @@ def test_nothing_but_pixels_is_needed_for_colours(tmp_path):
 def test_mistakes_are_one_sentence(tmp_path, contestants, sentence):
     (tmp_path / "drawn").mkdir()
     (tmp_path / "drawn" / "light.png").write_bytes(drawn("mllm_judge", "light").data())
-    done = fullbench("peer-review", "--images", "drawn", "--contestants", contestants, cwd=tmp_path)
+    done = run_in(tmp_path, "peer-review", "--images", "drawn", "--contestants", contestants)
     assert done.returncode == 2
     assert sentence in done.stderr
     assert "Traceback" not in done.stderr
@@ -86,6 +76,6 @@ def test_mistakes_are_one_sentence(tmp_path, contestants, sentence):
 
 
 def test_an_order_is_only_compared_when_one_was_named(tmp_path):
-    done = fullbench("peer-review", "--best-first", cwd=tmp_path)
+    done = run_in(tmp_path, "peer-review", "--best-first")
     assert done.returncode == 2
     assert "--best-first says in which order --contestants are named" in done.stderr

@@ -3,17 +3,10 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-
-def fullbench(*words, cwd):
-    return subprocess.run(
-        [str(Path(sys.executable).parent / "fullbench"), *words], capture_output=True, text=True, cwd=cwd
-    )
+from tests.support.commands import run_in
 
 
 def test_pictures_of_ones_own_and_three_models_by_name(tmp_path):
@@ -24,12 +17,10 @@ def test_pictures_of_ones_own_and_three_models_by_name(tmp_path):
         (tmp_path / "photos" / f"{known.item.id}.png").write_bytes(known.item.pictures[0].data())
     (tmp_path / "photos" / "bad.jpg").write_text("not one")
     words = ["peer-review", "--images", "photos", "--contestants", "court:keen,court:hasty,court:blind", "--json"]
-    planned = fullbench(*words, "--dry-run", cwd=tmp_path)
+    planned = run_in(tmp_path, *words, "--dry-run")
     assert planned.returncode == 0, planned.stderr
     assert not (tmp_path / "fullbench.ledger").exists()
-    done = fullbench(
-        *words, "--correlation", "colours", "--both-orders", "--report", "page.html", "--quiet", cwd=tmp_path
-    )
+    done = run_in(tmp_path, *words, "--correlation", "colours", "--both-orders", "--report", "page.html", "--quiet")
     assert done.returncode == 0, done.stderr
     assert "Left out:" in done.stderr
     ranking = next(table for table in json.loads(done.stdout) if table["name"] == "ranking")
@@ -54,15 +45,15 @@ def test_pictures_of_ones_own_and_three_models_by_name(tmp_path):
     ],
 )
 def test_mistakes_are_one_sentence(tmp_path, words, sentence):
-    done = fullbench("peer-review", *words, cwd=tmp_path)
+    done = run_in(tmp_path, "peer-review", *words)
     assert done.returncode == 2
     assert sentence in done.stderr
     assert "Traceback" not in done.stderr
 
 
 def test_simulate_shows_what_is_found(tmp_path):
-    done = fullbench(
-        "simulate", "--models", "5", "--seeds", "3", "--sizes", "5,10", "--colluders", "2", "--json", cwd=tmp_path
+    done = run_in(
+        tmp_path, "simulate", "--models", "5", "--seeds", "3", "--sizes", "5,10", "--colluders", "2", "--json"
     )
     assert done.returncode == 0, done.stderr
     names = [table["name"] for table in json.loads(done.stdout)]
@@ -73,14 +64,14 @@ def test_simulate_shows_what_is_found(tmp_path):
     ("words", "sentence"), [(["--sizes", "5,x"], "--sizes takes whole numbers"), (["--models", "2"], "at least three")]
 )
 def test_a_court_that_cannot_be(tmp_path, words, sentence):
-    done = fullbench("simulate", *words, cwd=tmp_path)
+    done = run_in(tmp_path, "simulate", *words)
     assert done.returncode == 2
     assert sentence in done.stderr
 
 
 def test_the_main_tables_come_first_and_all_on_request(tmp_path):
     words = ["peer-review", "--limit", "2", "--contestants", "court:keen,court:hasty,court:blind", "--quiet"]
-    short, whole = fullbench(*words, cwd=tmp_path), fullbench(*words, "--all", cwd=tmp_path)
+    short, whole = run_in(tmp_path, *words), run_in(tmp_path, *words, "--all")
     assert short.stdout.startswith("Ranking without labels")
     assert "Loss by round" not in short.stdout
     assert "more tables (convergence" in short.stderr

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.commands import run_in
 from tests.support.ports import free_port
 from tests.web.conftest import start_live
 
@@ -15,7 +16,7 @@ FULLBENCH = str(Path(sys.executable).with_name("fullbench"))
 
 
 def test_the_first_start_gives_a_link_and_ctrl_c_ends_it(tmp_path):
-    live = start_live(tmp_path, "--workers", "1")
+    live = start_live(tmp_path, "--workers", "1", forked=False)
     beside = [FULLBENCH, "serve", "--invite", "annotator", "--database", live.settings.database]
     invited = subprocess.run(beside, capture_output=True, text=True, timeout=120)
     assert re.fullmatch(rf"{live.url}/join/[\w-]{{43}}\n", invited.stdout), "the address of the site that runs"
@@ -44,21 +45,17 @@ def test_the_first_start_gives_a_link_and_ctrl_c_ends_it(tmp_path):
 def test_a_mistake_is_one_sentence(tmp_path, options, says):
     (tmp_path / "broken.ledger").write_text("this is no ledger")
     (tmp_path / "names.toml").write_text('[a]\nname = "甲"\n[b]\nname = "甲"\n', encoding="utf-8")
-    command = [FULLBENCH, "serve", "--port", str(free_port()), *options]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    done = run_in(tmp_path, "serve", "--port", free_port(), *options)
     assert done.returncode == 2
     assert says in done.stderr
     assert done.stderr.count("\n") == 1
 
 
 def test_an_invitation_and_a_check_leave_at_once(tmp_path):
-    def run(*options):
-        return subprocess.run([FULLBENCH, "serve", *options], cwd=tmp_path, capture_output=True, text=True, timeout=120)
-
-    made = run("--invite", "annotator", "--url", "https://bench.example.org/")
+    made = run_in(tmp_path, "serve", "--invite", "annotator", "--url", "https://bench.example.org/")
     assert re.fullmatch(r"https://bench\.example\.org/join/[\w-]{43}\n", made.stdout)
     (tmp_path / "names.toml").write_text('[a]\nname = "甲"\n', encoding="utf-8")
-    checked = run("--check", "--names", "names.toml")
+    checked = run_in(tmp_path, "serve", "--check", "--names", "names.toml")
     assert checked.returncode == 0
     assert "is up to date" in checked.stderr
     assert "1 of the 1 names in names.toml are of nobody in the ledger so far: a." in checked.stderr

@@ -12,14 +12,27 @@ from pathlib import Path
 import pytest
 
 from fullbench.cli.standard_streams import PLAIN_SIGNS
+from tests.support.commands import run_in, write_rows
 
 MAIN = [sys.executable, "-m", "fullbench"]
 NAMES = ("模型", "café", "😀")
 FULL = Path("/dev/full")
 
 
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory) -> Path:
+    """A folder with a ledger, which tests only read."""
+    made = fill(tmp_path_factory.mktemp("judged"))
+    assert run_in(made, *JUDGE).returncode == 0
+    return made
+
+
 @pytest.fixture
 def folder(tmp_path) -> Path:
+    return fill(tmp_path)
+
+
+def fill(folder: Path) -> Path:
     items = [{"id": f"q{number}", "question": "几只？"} for number in range(3)]
     said = [
         {"item": item["id"], "contestant": name, "text": "一 " * length}
@@ -27,8 +40,8 @@ def folder(tmp_path) -> Path:
         for length, name in enumerate(NAMES, 1)
     ]
     for name, rows in (("items", items), ("said", said)):
-        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return tmp_path
+        write_rows(folder / f"{name}.jsonl", rows)
+    return folder
 
 
 JUDGE = ["judge", "--items", "items.jsonl", "--responses", "said.jsonl", "--judge", "length", "--ballot", "choice+tie"]
@@ -62,21 +75,19 @@ def test_plain_signs_are_plain():
 
 @pytest.mark.skipif(not FULL.exists(), reason="no /dev/full on this system")
 @pytest.mark.parametrize("words", [("report",), ("report", "--json"), ("list",), ("--help",), ("ledger", "show")])
-def test_output_that_cannot_be_written_is_no_success(folder, words):
-    assert call(folder, *JUDGE).returncode == 0
+def test_output_that_cannot_be_written_is_no_success(judged, words):
     with FULL.open("w") as full:
-        done = subprocess.run([*MAIN, *words], cwd=folder, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        done = subprocess.run([*MAIN, *words], cwd=judged, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 2, done.stderr
     assert "No space left on device" in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1, done.stderr
 
 
 @pytest.mark.parametrize("words", [("report",), ("list",), ("--help",), ("ledger", "show"), ("report", "--json")])
-def test_a_reader_that_has_had_enough_hears_no_complaint(folder, words):
-    assert call(folder, *JUDGE).returncode == 0
+def test_a_reader_that_has_had_enough_hears_no_complaint(judged, words):
     reading, writing = os.pipe()
     os.close(reading)
-    done = subprocess.run([*MAIN, *words], cwd=folder, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
+    done = subprocess.run([*MAIN, *words], cwd=judged, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
     os.close(writing)
     assert (done.returncode, done.stderr) == (1, "")
 

@@ -19,6 +19,7 @@ from fullbench.studies import judge_and_model_specs
 from fullbench.studies.engines import JobCounts
 from fullbench.studies.run.judge_cases import judge_cases
 from tests.support.fake_chat_server import Books, FakeServer
+from tests.support.forked_command import PRELOADED
 
 PLAN = {
     "429": 0.04, "429after": 0.02, "429date": 0.01, "500": 0.04, "503": 0.03, "529": 0.01, "reset": 0.04, "cut": 0.03,
@@ -90,9 +91,7 @@ def estimated(judge: Judge, case: Case, verdict: Verdict) -> int:
 
 NURSERY = multiprocessing.get_context("forkserver")
 """Runs that are killed start from a process that has imported everything: a hundred starts would take minutes else."""
-NURSERY.set_forkserver_preload(
-    ["fullbench.studies.run.judge_cases", "fullbench.models.chat_model", "psycopg", __name__]
-)
+NURSERY.set_forkserver_preload([*PRELOADED, __name__])
 
 
 def run(url: str, path: Path | str, count: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,10 +15,11 @@ from unittest import mock
 
 @dataclass(frozen=True)
 class Done:
-    """What a command wrote."""
+    """What a command wrote, and the code that it ended with."""
 
     stdout: str
     stderr: str
+    returncode: int = 0
 
     @property
     def output(self) -> str:
@@ -44,7 +46,14 @@ def call(*words: object) -> tuple[int, Done]:
             main()
         except SystemExit as left:
             ended = left.code if isinstance(left.code, int) else int(bool(left.code))
-    return ended, Done(out.getvalue(), err.getvalue())
+    return ended, Done(out.getvalue(), err.getvalue(), ended)
+
+
+def run_in(folder: Path, *words: object) -> Done:
+    """Run a command in a folder."""
+    with contextlib.chdir(folder), mock.patch.dict(os.environ):
+        os.environ.pop("FULLBENCH_LEDGER", None)
+        return call(*words)[1]
 
 
 def cli(*words: object, code: int = 0) -> Done:

@@ -57,7 +57,8 @@ class Postgres:
         self.folder.chmod(0o755)
         if self._user is not None:
             shutil.chown(self.folder, self._user)
-        self._run("initdb", "-D", str(self.data), "-U", USER, "--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8")
+        self._run("initdb", "-D", str(self.data), "-U", USER, "--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8",
+                  *([] if self.durable else ["--no-sync"]))  # fmt: skip
         with (self.data / "pg_hba.conf").open("a") as rules:
             rules.write(f"host all {USER} {self.host}/24 trust\n")
         self.start()
@@ -81,7 +82,7 @@ class Postgres:
         """Start the server (again) and wait until it takes connections."""
         options = [f"listen_addresses={self.host}", f"unix_socket_directories={self.folder}", "max_connections=300"]
         if not self.durable:
-            options.append("fsync=off")
+            options += ["fsync=off", "full_page_writes=off"]
         flags = [part for option in options for part in ("-c", option)]
         command = [str(self._program("postgres")), "-D", str(self.data), "-p", str(self.port), *flags]
         logged = self._launch(command)

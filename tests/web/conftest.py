@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -16,12 +17,16 @@ from argon2 import PasswordHasher
 from sqlalchemy import text
 from starlette.testclient import TestClient
 
+from fullbench.reports.charts.vega_lite import Chart
+from fullbench.web import app as app_module
 from fullbench.web.accounts import passwords, sessions, users
 from fullbench.web.accounts.account_tables import users as users_table
 from fullbench.web.app import create_app
 from fullbench.web.database import engine_for, upgrade_schema, write_transaction
 from fullbench.web.page_access import SESSION
+from fullbench.web.results.pages.chart_process import ChartDrawer
 from fullbench.web.site_settings import Settings
+from tests.support.forked_command import ForkedCommand
 from tests.support.ports import free_port
 
 PASSWORD = "a long sentence of mine"
@@ -38,6 +43,33 @@ def usual_hasher():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(passwords, "_password_hasher", lambda: cheap)
         yield usual
+
+
+class SharedDrawer(ChartDrawer):
+    """Draws each chart once, for all apps of this process."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.drawn: dict[str, str] = {}
+
+    def svg(self, chart: Chart) -> str:
+        key = json.dumps(dict(chart.spec))
+        if key not in self.drawn:
+            self.drawn[key] = super().svg(chart)
+        return self.drawn[key]
+
+    def close(self) -> None:
+        """Leave the process to the next app."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def shared_drawer():
+    """Apps start a process for charts each, which takes a second; those of the tests share one."""
+    drawer = SharedDrawer()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(app_module, "ChartDrawer", lambda: drawer)
+        yield
+    ChartDrawer.close(drawer)
 
 
 @pytest.fixture(scope="session")
@@ -207,7 +239,7 @@ class Live:
     url: str
     settings: Settings
     engine: object
-    process: subprocess.Popen
+    process: subprocess.Popen | ForkedCommand
 
     def cookie(self, name: str, role: str) -> dict:
         """A new account, signed in: a cookie for Playwright's `context.add_cookies`."""
@@ -216,20 +248,34 @@ class Live:
         return {"name": SESSION, "value": secret, "url": self.url}
 
 
-def start_live(folder: Path, *options: str, database: str | None = None, port: int = 0) -> Live:
-    """`fullbench serve` in a process of its own; end it by `live.process.terminate()`."""
+def start_live(folder: Path, *options: str, database: str | None = None, port: int = 0, forked: bool = True) -> Live:
+    """`fullbench serve` in a process of its own; end it by `live.process.terminate()`.
+
+    Args:
+        folder: For its data and log.
+        options: Further words of the command.
+        database: SQLite in the folder unless another is named.
+        port: A free one unless named.
+        forked: Fork it from a process that has imported everything. False starts the command itself.
+    """
     port = port or free_port()
     url = database or f"sqlite:///{folder / 'web.sqlite'}"
     settings = Settings(url, data=folder, port=port)
     engine = engine_for(url)
     upgrade_schema(engine)
-    command = [str(Path(sys.executable).with_name("fullbench")), "serve", "--port", str(port), "--data", str(folder)]
-    command += ["--database", url, *options]
-    with (folder / "log").open("ab") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log)
+    words = ["serve", "--port", str(port), "--data", str(folder), "--database", url, *options]
+    process: subprocess.Popen | ForkedCommand
+    if forked:
+        process = ForkedCommand(words, folder / "log")
+    else:
+        with (folder / "log").open("ab") as log:
+            command = [str(Path(sys.executable).with_name("fullbench")), *words]
+            process = subprocess.Popen(command, stdout=log, stderr=log)
+    # A forked server answers before it has read its ledger in.
+    path = "/ready" if forked and "--ledger" in options else "/health"
     for _ in range(2400):
         try:
-            urllib.request.urlopen(f"{settings.base}/health", timeout=5).close()
+            urllib.request.urlopen(f"{settings.base}{path}", timeout=5).close()
         except OSError:
             if process.poll() is not None:
                 break

@@ -114,7 +114,7 @@ def test_the_health_check_of_the_file_passes_on_a_running_app(services, tmp_path
     """The very words of the check, asked of a server that was started with the file's options."""
     ours = ("--port", "--data", "--host", "--workers")
     kept = [option for option in services["app"]["command"][1:] if not option.startswith(ours)]
-    live = start_live(tmp_path, *kept, "--workers", "1")
+    live = start_live(tmp_path, *kept, "--workers", "1", forked=False)
     try:
         check = services["app"]["healthcheck"]["test"][-1].replace("http://127.0.0.1:8000", live.url)
         assert subprocess.run([sys.executable, "-c", check], check=False, timeout=60).returncode == 0

@@ -46,7 +46,7 @@ def test_news_reaches_all_workers_and_only_who_may_hear_it(kind, request, tmp_pa
     database = request.getfixturevalue("one_postgres") if kind == "postgresql" else None
     if database:
         emptied(database)
-    served = start_live(tmp_path, "--workers", "2", database=database)
+    served = start_live(tmp_path, "--workers", "2", database=database, forked=False)
     try:
         _news(served)
     finally:

@@ -75,11 +75,11 @@ def test_a_server_that_is_killed_while_it_reads_in_goes_on_where_it_was(tmp_path
         total = len(list(ledger.verdicts_since(0, 10_000)))
     with read_transaction(engine) as connection:
         early = verdict_list.find_verdicts(connection, Filter(), size=5).lines
-    live = start_live(tmp_path, "--ledger", str(path), "--public")
+    live = start_live(tmp_path, "--ledger", str(path), "--public", forked=False)
     live.process.send_signal(signal.SIGKILL)
     live.process.wait(timeout=60)
     live.engine.dispose()
-    again = start_live(tmp_path, "--ledger", str(path), "--public")
+    again = start_live(tmp_path, "--ledger", str(path), "--public", forked=False)
     try:
         until(lambda: asked(f"{again.url}/ready")[0] == 200)
         assert asked(f"{again.url}/ready")[1]["read_in"] == total

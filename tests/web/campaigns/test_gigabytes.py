@@ -84,7 +84,7 @@ def test_a_gigabyte_to_a_server_that_is_killed(tmp_path, record_property):
     packed = tmp_path / "study.zip"
     digests = pack(packed)
     assert packed.stat().st_size > 1024**3
-    live = start_live(tmp_path)
+    live = start_live(tmp_path, forked=False)
     sender, peaks, resumed = Sender(live, packed), [], []
     kills = [sender.size // 3, 2 * sender.size // 3]
     have = 0
@@ -103,7 +103,7 @@ def test_a_gigabyte_to_a_server_that_is_killed(tmp_path, record_property):
                     death.join()
                 live.process.wait(timeout=60)
                 live.engine.dispose()
-                live = start_live(tmp_path, port=live.settings.port)
+                live = start_live(tmp_path, port=live.settings.port, forked=False)
                 resumed.append(sender.have())
                 assert resumed[-1] >= have, "no acknowledged piece is sent twice"
                 have = resumed[-1]
@@ -148,7 +148,7 @@ def test_a_browser_sends_a_folder_and_a_large_file(tmp_path, browser, record_pro
     answers = [{"item": item["id"], "contestant": "x", "text": item["id"]} for item in items]
     (folder / "responses.jsonl").write_text("\n".join(map(json.dumps, answers)), "utf-8")
     served.mkdir()
-    live = start_live(served)
+    live = start_live(served, forked=False)
     context = browser.new_context(base_url=live.url)
     context.add_cookies([live.cookie("lead", "organiser")])
     sent: list[int] = []
@@ -184,7 +184,7 @@ def test_a_browser_sends_a_folder_and_a_large_file(tmp_path, browser, record_pro
         live.process.wait(timeout=60)
         live.engine.dispose()
         at_kill = max(sent)
-        live = start_live(served, port=live.settings.port)
+        live = start_live(served, port=live.settings.port, forked=False)
         page.wait_for_function("() => document.getElementById('parcel-progress').value > 140e6", timeout=120_000)
         assert min(sent[sent.index(at_kill) :]) >= at_kill, "no piece that was acknowledged goes over again"
         page.close()

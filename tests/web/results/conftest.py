@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
 import pytest
 
 from fullbench.ledger.ledger import Ledger
+from fullbench.web.app import create_app
 from fullbench.web.database import engine_for, upgrade_schema
-from fullbench.web.results.catalogue import fill_catalogue
+from fullbench.web.results.catalogue import catalogue_updater, fill_catalogue
+from fullbench.web.site_settings import Settings
 from tests.support.browser_pages import PATIENCE
 from tests.web.results import making
 
@@ -52,6 +59,37 @@ def filled(new_engine, ledger):
     engine = new_engine()
     fill_catalogue.fill_from_ledger(engine, ledger, batch=100)
     return engine
+
+
+@pytest.fixture(scope="session")
+def updated_site(tmp_path_factory) -> Callable[[int], Path]:
+    """Folders with a ledger of so many items and a SQLite database with its catalogue, boards and cards."""
+
+    @cache
+    def build(count: int) -> Path:
+        folder = tmp_path_factory.mktemp("updated")
+        path = making.fill(folder / "small.ledger", count=count)
+        app = create_app(Settings(f"sqlite:///{folder / 'web.sqlite'}", str(path), data=folder))
+        catalogue_updater.update_catalogue(app.state.engine, app.state.ledger)
+        app.state.ledger.close()
+        with app.state.engine.connect() as connection:
+            connection.exec_driver_sql("ROLLBACK")
+            connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+        app.state.engine.dispose()
+        return folder
+
+    return build
+
+
+@pytest.fixture
+def copied_site(updated_site, tmp_path) -> Callable[[int], Settings]:
+    """Settings of a site of one's own with so many items, up to date."""
+
+    def copy(count: int) -> Settings:
+        shutil.copytree(updated_site(count), tmp_path, dirs_exist_ok=True)
+        return Settings(f"sqlite:///{tmp_path / 'web.sqlite'}", str(tmp_path / "small.ledger"), data=tmp_path / "data")
+
+    return copy
 
 
 @pytest.fixture

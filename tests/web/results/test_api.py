@@ -7,7 +7,6 @@ import pytest
 from fullbench.web.campaigns import campaigns
 from fullbench.web.database import write_transaction
 from fullbench.web.results.catalogue import catalogue_updater
-from fullbench.web.site_settings import Settings
 from tests.support.campaign_tasks import add_tasks
 from tests.web.api.test_api import Script
 from tests.web.campaigns.conftest import pair
@@ -15,8 +14,8 @@ from tests.web.results import making
 
 
 @pytest.fixture
-def settings(database, tmp_path):
-    return Settings(database, str(making.fill(tmp_path / "l", count=3)), data=tmp_path / "data")
+def settings(copied_site):
+    return copied_site(3)
 
 
 @pytest.fixture

@@ -100,7 +100,7 @@ def test_a_catalogue_whose_filler_was_killed_holds_the_ledger_once(ledger, datab
 @pytest.mark.timeout(1800)
 def test_every_page_takes_little_of_the_server(ledger, database, tmp_path):
     path, _ = ledger
-    live = start_live(tmp_path, "--ledger", str(path), database=database)
+    live = start_live(tmp_path, "--ledger", str(path), database=database, forked=False)
     client = Client(live)
     try:
         while not ready(live):

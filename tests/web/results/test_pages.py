@@ -1,4 +1,4 @@
-"""The pages, asked for as a browser does, on both databases."""
+"""The pages, asked for as a browser does."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ from tests.web.results.making import HOSTILE
 
 
 @pytest.fixture
-def settings(database, tmp_path):
-    path = making.fill(tmp_path / "small.ledger", count=4)
-    return Settings(database, str(path), data=tmp_path / "data")
+def settings(database, copied_site, tmp_path):
+    if database.startswith("sqlite"):
+        return copied_site(4)
+    return Settings(database, str(making.fill(tmp_path / "small.ledger", count=4)), data=tmp_path / "data")
 
 
 @pytest.fixture
