@@ -10,7 +10,6 @@ import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from http.client import HTTPException
-from io import BytesIO
 from typing import Any
 
 from fullbench.core.item import Turn
@@ -23,6 +22,7 @@ from fullbench.models.model_prices import is_local
 from fullbench.models.net.error_meanings import printable_line
 from fullbench.models.net.http_client import connection_failure_reason, speaks_tls
 from fullbench.models.net.proxies import proxy_for
+from fullbench.picture_decoding import encode_png
 
 LEFT, RIGHT = "blue", "yellow"
 QUESTION = (
@@ -76,40 +76,22 @@ def try_model(model: Model) -> ModelCheck:
     start_time = time.monotonic()
     picture_reply = _call_model(model, Prompt((Turn("user", (_make_test_picture(), QUESTION)),)))
     seconds = time.monotonic() - start_time
-    listed_models = _fetch_listed_models(model)
+    check = ModelCheck(model.name, listed_models=_fetch_listed_models(model), price=model.price)
     if isinstance(picture_reply, str):
         # The text of a timeout in `request_transport`: a second call would take as long again.
         if "no whole answer within" in picture_reply:
-            return ModelCheck(model.name, picture_reply, listed_models=listed_models, price=model.price)
-        text_reply = _call_model(model, Prompt((Turn("user", ("Reply with the one word: here",)),)))
-        if isinstance(text_reply, str):
-            return ModelCheck(model.name, text_reply, listed_models=listed_models, price=model.price)
-        limits, logprobs = _read_limits_and_logprobs(model)
-        return ModelCheck(
-            model.name,
-            sees=False,
-            json=_follows_schema(model),
-            logprobs=logprobs,
-            served_model=text_reply.served,
-            listed_models=listed_models,
-            limits=limits,
-            price=model.price,
-            seconds=seconds,
-            reply_text=picture_reply,
-        )
+            return replace(check, error=picture_reply)
+        reply = _call_model(model, Prompt((Turn("user", ("Reply with the one word: here",)),)))
+        if isinstance(reply, str):
+            return replace(check, error=reply)
+        sees, reply_text = False, picture_reply
+    else:
+        reply, sees, reply_text = picture_reply, has_both_colours(picture_reply.text), picture_reply.text
     limits, logprobs = _read_limits_and_logprobs(model)
-    return ModelCheck(
-        model.name,
-        sees=has_both_colours(picture_reply.text),
-        json=_follows_schema(model),
-        logprobs=logprobs,
-        served_model=picture_reply.served,
-        listed_models=listed_models,
-        limits=limits,
-        price=model.price,
-        seconds=seconds,
-        reply_text=picture_reply.text,
-    )
+    return replace(
+        check, sees=sees, json=_follows_schema(model), logprobs=logprobs, served_model=reply.served, limits=limits,
+        seconds=seconds, reply_text=reply_text,
+    )  # fmt: skip
 
 
 def has_both_colours(text: str) -> bool:
@@ -127,9 +109,7 @@ def _make_test_picture() -> Picture:
 
     image = Image.new("RGB", (128, 64), LEFT)
     image.paste(RIGHT, (64, 0, 128, 64))
-    out = BytesIO()
-    image.save(out, "PNG")
-    return Picture.from_bytes(out.getvalue())
+    return Picture.from_bytes(encode_png(image))
 
 
 def _call_model(model: Model, prompt: Prompt) -> Reply | str:

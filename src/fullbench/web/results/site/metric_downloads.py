@@ -35,7 +35,7 @@ class DownloadCache:
 
         def make() -> str | bytes:
             table = metric_table(connection, study)
-            return as_csv(table) if form == "csv" else as_json(table, about)
+            return render_table(table, "csv") if form == "csv" else as_json(table, about)
 
         return self._file_cache.get((study, form, board_stamps, repr(about)), make)
 
@@ -67,10 +67,6 @@ def download_metadata(connection: Connection, study: str, imprint: Imprint, ledg
     edition = ledger_edition.edition_of(connection, study)
     source = {"ledger": ledger, "digest": edition.digest, "last_verdict": edition.date, "fullbench": __version__}
     return {**imprint_fields, "title": study_imprint.title or imprint.title, "study": study, **source}
-
-
-def as_csv(table: Table) -> str:
-    return render_table(table, "csv")
 
 
 def as_json(table: Table, about: Mapping[str, Any]) -> bytes:

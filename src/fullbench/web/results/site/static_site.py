@@ -29,6 +29,7 @@ from fullbench.picture_metadata import can_strip, strip_metadata
 from fullbench.reports.html_page import SHARED_FILES, shrink_picture
 from fullbench.reports.logos import Logo
 from fullbench.reports.site_info import Imprint
+from fullbench.reports.table_formats import render_table
 from fullbench.web.accounts.users import Pseudonyms
 from fullbench.web.campaigns.votes import hidden_results
 from fullbench.web.database import engine_for, read_transaction, upgrade_schema
@@ -284,7 +285,7 @@ class _SiteWriter:
             if values is not None:
                 self._page(task_page(task), "results/home.html", {**values, **ledger_state})
         metrics = metric_downloads.metric_table(self.connection, self.study)
-        self._file("results.csv", metric_downloads.as_csv(metrics))
+        self._file("results.csv", render_table(metrics, "csv"))
         metadata = metric_downloads.download_metadata(self.connection, self.study, self.imprint, self.ledger.identity)
         self._file("results.json", metric_downloads.as_json(metrics, metadata))
         for heading in board_store.board_headings(self.connection):
