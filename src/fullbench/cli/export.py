@@ -196,14 +196,12 @@ def _export_site(
     out: Path, store: LedgerOptions, *, title: str, cases: int, verdicts: int, language: str, charts: bool, url: str,
     database: str | None, names: Path | None,
 ) -> None:  # fmt: skip
-    from fullbench.errors import InputError, MissingExtra
+    from fullbench.errors import InputError, require_extra
     from fullbench.reports.site_info import Imprint
 
-    try:
+    with require_extra("writing the site", "web"):
         from fullbench.web.results.site.static_site import SiteOptions
         from fullbench.web.results.site.static_site import export_site as write
-    except ModuleNotFoundError as error:
-        raise MissingExtra("writing the site", "web") from error
     if language not in {"en", "zh"}:
         raise InputError(f"unknown language {language!r}; known: en, zh")
     if url and not url.startswith(("http://", "https://")):

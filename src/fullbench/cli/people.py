@@ -26,7 +26,7 @@ from fullbench.cli.options import (
 )
 from fullbench.core.column_labels import table_columns
 from fullbench.core.note import Note
-from fullbench.errors import InputError, MissingExtra
+from fullbench.errors import InputError, require_extra
 from fullbench.files.writers import Columns
 from fullbench.web.site_settings import TASK_LIMIT
 
@@ -70,11 +70,9 @@ class SiteOptions:
         Args:
             task_limit: Number of tasks that a study may have; None for FULLBENCH_TASK_LIMIT, or else the default.
         """
-        try:
+        with require_extra("studies for people", "web"):
             import fastapi  # noqa: F401
             import sqlalchemy  # noqa: F401
-        except ModuleNotFoundError as error:
-            raise MissingExtra("studies for people", "web") from error
         from fullbench.web.site_settings import Settings
 
         return Settings(

@@ -13,7 +13,7 @@ import typer
 from fullbench.cli.console import print_message
 from fullbench.cli.options import option
 from fullbench.cli.people import TaskLimitOption
-from fullbench.errors import InputError, MissingExtra
+from fullbench.errors import InputError, require_extra
 from fullbench.web.site_settings import TASK_LIMIT
 
 if TYPE_CHECKING:
@@ -77,13 +77,11 @@ def serve(
 
         fullbench serve --invite organiser
     """
-    try:
+    with require_extra("the web app", "web"):
         import fastapi  # noqa: F401
         import uvicorn  # noqa: F401
 
         from fullbench.web.site_settings import Settings
-    except ModuleNotFoundError as error:
-        raise MissingExtra("the web app", "web") from error
     https = url.startswith("https://")
     if url and not https and not url.startswith("http://"):
         raise InputError(f"{url!r} is no address of a site; write --url https://bench.example.org")

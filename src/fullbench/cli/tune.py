@@ -58,16 +58,14 @@ def tune(
         fullbench tune --generator diffusers:./stable-diffusion --prompts prompts.txt --judge openai:gpt-4o \\
             --compare imagereward --compare gemini:gemini-2.5-flash --people "before and after" --lora 16 --out tuned
     """
-    from fullbench.errors import InputError, MissingExtra
+    from fullbench.errors import InputError, require_extra
     from fullbench.studies import judge_and_model_specs
     from fullbench.studies.run import study_plan
     from fullbench.training.generator.feedback_loop import read_prompts, split_prompts, tune_generator
     from fullbench.training.generator.ledger_calls import TuningJob
 
-    try:
+    with require_extra("tuning a generator", "train"):
         from fullbench.training.generator.preference_tuning import TuningSettings
-    except ModuleNotFoundError as error:
-        raise MissingExtra("tuning a generator", "train") from error
     items, duplicate_count = read_prompts(prompts)
     if duplicate_count:
         print_message(f"{prompts}: {duplicate_count:,} prompts come more than once; each is drawn once.")

@@ -20,7 +20,7 @@ from fullbench.core.digests import digest
 from fullbench.core.judge import CallsNoModel, Kind
 from fullbench.core.picture import Picture
 from fullbench.core.verdict import Verdict
-from fullbench.errors import InputError, MissingExtra
+from fullbench.errors import InputError, require_extra
 
 if TYPE_CHECKING:
     import numpy as np
@@ -151,10 +151,8 @@ class TransformersClip:
 
     @cached_property
     def _model_and_processor(self) -> tuple[Any, Any]:
-        try:
+        with require_extra("a CLIP correlation", "clip"):
             from transformers import CLIPModel, CLIPProcessor
-        except ImportError as error:
-            raise MissingExtra("a CLIP correlation", "clip") from error
         try:
             model = CLIPModel.from_pretrained(self._folder, local_files_only=True).eval()
             model = _move_to_device(model, self._device)

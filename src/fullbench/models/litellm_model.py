@@ -17,7 +17,7 @@ import orjson
 
 from fullbench.core.item import Turn
 from fullbench.core.model import Prompt, Reply
-from fullbench.errors import InputError, MissingExtra, ModelError
+from fullbench.errors import InputError, ModelError, require_extra
 from fullbench.models import dotenv
 from fullbench.models.dialects import OpenAI
 from fullbench.models.dialects.anthropic import REPLY_TOKENS, thinking_room
@@ -66,10 +66,8 @@ def import_litellm() -> Any:
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     for name in _usable_file_variables(dotenv.current_variables()):
         os.environ.setdefault(name, dotenv.read_variable(name))
-    try:
+    with require_extra("asking through litellm", "litellm"):
         import litellm
-    except ImportError as error:
-        raise MissingExtra("asking through litellm", "litellm") from error
     litellm.telemetry = False
     litellm.suppress_debug_info = True
     return litellm

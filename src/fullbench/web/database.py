@@ -18,7 +18,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, OperationalError, SQLAlchemyError
 
-from fullbench.errors import InputError, MissingExtra
+from fullbench.errors import InputError, require_extra
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -54,12 +54,10 @@ def engine_for(url: str) -> Engine:
     if kind == "sqlite":
         return _sqlite_engine(url)
     if kind in {"postgresql", "postgres"}:
-        try:
+        with require_extra("a PostgreSQL database", "postgres"):
             return create_engine(
                 database_url.set(drivername="postgresql+psycopg"), pool_size=10, max_overflow=10, pool_pre_ping=True
             )
-        except ModuleNotFoundError as error:
-            raise MissingExtra("a PostgreSQL database", "postgres") from error
     raise InputError(f"the database {kind!r} is not known; write sqlite:///FILE or postgresql://USER@HOST/NAME")
 
 

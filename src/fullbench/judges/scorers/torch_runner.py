@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from fullbench.core.digests import digest
 from fullbench.core.picture import Picture
-from fullbench.errors import InputError, MissingExtra, Unscorable
+from fullbench.errors import InputError, Unscorable, require_extra
 from fullbench.judges.scorers.batch_preprocessing import (
     Recipe,
     can_decode_on_gpu,
@@ -300,10 +300,8 @@ class TorchScorer(ABC):
             if self._model is not None:
                 return
             device, precision = self._device_and_precision()
-            try:
+            with require_extra(f"the judge {self.name}", "local"):
                 import torch
-            except ImportError as error:
-                raise MissingExtra(f"the judge {self.name}", "local") from error
             self._torch_device, self._torch_dtype = torch.device(device), getattr(torch, precision)
             try:
                 model = self._open_model(device, self._torch_dtype)

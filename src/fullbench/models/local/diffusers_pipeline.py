@@ -26,7 +26,7 @@ from fullbench.core.call import Usage
 from fullbench.core.digests import digest
 from fullbench.core.model import Prompt, Reply
 from fullbench.core.picture import Picture
-from fullbench.errors import InputError, MissingExtra
+from fullbench.errors import InputError, MissingExtra, require_extra
 from fullbench.models.local.transformers_model import PRECISIONS, resolve_device_and_precision
 from fullbench.models.local.weights_digest import weights_fingerprint
 from fullbench.picture_decoding import apply_orientation, encode_png, flatten_to_rgb
@@ -200,11 +200,9 @@ class PipelineModel:
 
 def pipeline_from(source: str, precision: str, revision: str = "") -> Any:
     """Load a pipeline by folder or hub name."""
-    try:
+    with require_extra(f"the pipeline {source!r}", "diffusers"):
         import diffusers
         import torch
-    except ImportError as error:
-        raise MissingExtra(f"the pipeline {source!r}", "diffusers") from error
     diffusers.utils.logging.set_verbosity_error()
     diffusers.utils.logging.disable_progress_bar()
     if find_spec("transformers") is not None:  # it shows its own progress bars for the text encoders

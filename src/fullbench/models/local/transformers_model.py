@@ -20,7 +20,7 @@ from fullbench.core.call import Usage
 from fullbench.core.digests import digest
 from fullbench.core.item import Turn
 from fullbench.core.model import Prompt, Reply
-from fullbench.errors import InputError, MissingExtra
+from fullbench.errors import InputError, require_extra
 from fullbench.models.local.weights_digest import weights_fingerprint
 from fullbench.models.wire.reasoning_text import split_reasoning
 
@@ -156,10 +156,8 @@ class TransformersModel:
 
 def resolve_device_and_precision(device: str, precision: str, what: str) -> tuple[str, str]:
     """Return device and precision, with `auto` resolved for this machine."""
-    try:
+    with require_extra(what, "local"):
         import torch
-    except ImportError as error:
-        raise MissingExtra(what, "local") from error
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
     if precision == "auto":
@@ -169,11 +167,9 @@ def resolve_device_and_precision(device: str, precision: str, what: str) -> tupl
 
 def load_pretrained(source: str, kind: str, precision: str, **model_options: Any) -> tuple[Any, Any]:
     """Load a model of one of transformers' auto classes, and its tokenizer."""
-    try:
+    with require_extra(f"the model {source!r}", "local"):
         import torch
         import transformers
-    except ImportError as error:
-        raise MissingExtra(f"the model {source!r}", "local") from error
     if source.startswith(("/", ".", "~")) and not Path(source).is_dir():
         raise InputError("there is no such folder; a model is a folder or a hub name", path=source)
     try:

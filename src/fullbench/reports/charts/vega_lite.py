@@ -41,7 +41,7 @@ from typing import Any
 from fullbench.core.digests import digest
 from fullbench.core.note import Note
 from fullbench.core.table import Table
-from fullbench.errors import InputError, MissingExtra
+from fullbench.errors import InputError, require_extra
 from fullbench.reports.atomic_write import write_file
 from fullbench.reports.cell_text import format_rounded, plain_line
 from fullbench.reports.charts.chart_kinds import KINDS, LEADS, Spec
@@ -286,10 +286,8 @@ def write_charts(tables: Iterable[Table], folder: str | Path) -> list[Path]:
 
 
 def _load_converter() -> Any:
-    try:
+    with require_extra("drawing charts", "charts"):
         import vl_convert
-    except ImportError as error:
-        raise MissingExtra("drawing charts", "charts") from error
     return vl_convert
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from fullbench.core.picture import Picture
-from fullbench.errors import InputError, MissingExtra
+from fullbench.errors import InputError, require_extra
 from fullbench.models.local.diffusers_pipeline import PipelineModel
 from fullbench.training.generator.diffusers_families import TunablePipeline, family_of
 from fullbench.training.generator.picture_tensors import pixels_of
@@ -68,10 +68,8 @@ class PipelineTrainee:
     def tunable(self) -> TunablePipeline:
         network = self._copy_network()
         if self.lora:
-            try:
+            with require_extra("tuning with adapters", "train"):
                 from peft import LoraConfig
-            except ImportError as error:
-                raise MissingExtra("tuning with adapters", "train") from error
             # Adapters start at the same numbers in every process, so that a killed run resumes as it began.
             with torch.random.fork_rng():
                 torch.manual_seed(0)

@@ -17,7 +17,7 @@ from fullbench.core.judge import Judge
 from fullbench.core.model import Model, draws_pictures
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
-from fullbench.errors import InputError, MissingExtra
+from fullbench.errors import InputError, require_extra
 from fullbench.files.item_files import read_items
 from fullbench.ledger.ledger import Ledger
 from fullbench.models.local.diffusers_pipeline import PipelineModel
@@ -265,10 +265,8 @@ class Trainee(Protocol):
 
 def make_trainee(model: Model, lora: int) -> Trainee:
     """Prepare a contestant for tuning; `lora` is the rank of adapters, 0 for all weights."""
-    try:
+    with require_extra("tuning a generator", "train"):
         import torch  # noqa: F401
-    except ImportError as error:
-        raise MissingExtra("tuning a generator", "train") from error
     if isinstance(model, PipelineModel):
         from fullbench.training.generator.diffusers_tuning import PipelineTrainee
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fullbench.errors import InputError, MissingExtra
+from fullbench.errors import InputError, require_extra
 from fullbench.models.local.transformers_model import context_window, load_pretrained, padding_token, quiet_transformers
 from fullbench.training.critic.training_settings import Settings
 
@@ -36,10 +36,8 @@ class Trainee:
 
 def check_machine(settings: Settings) -> bool:
     """Return True for half-precision arithmetic; raise if bfloat16 is requested without a suitable GPU."""
-    try:
+    with require_extra("training a critic", "train"):
         import torch
-    except ImportError as error:
-        raise MissingExtra("training a critic", "train") from error
     has_bfloat16 = torch.cuda.is_available() and torch.cuda.is_bf16_supported()
     if settings.precision == "bfloat16" and not has_bfloat16:
         raise InputError("bfloat16 needs a GPU that has it, and none was found; say --precision float32")
@@ -78,10 +76,8 @@ def base_model(source: str, settings: Settings, device: str, *, chat_template: s
 
 
 def _add_adapters(model: Any, tokenizer: Any, settings: Settings) -> Trainee:
-    try:
+    with require_extra("training with adapters (--lora)", "train"):
         import peft
-    except ImportError as error:
-        raise MissingExtra("training with adapters (--lora)", "train") from error
     import torch
 
     torch.manual_seed(settings.seed)
