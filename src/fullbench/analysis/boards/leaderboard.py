@@ -87,7 +87,7 @@ def left_out_notes(
     if reference is not None and reference in matches.names:
         yield Note("leaderboard.reference", reference=reference)
     if faults:
-        yield Note("leaderboard.faults", n=faults, all=verdicts)
+        yield Note("leaderboard.unusable", n=faults, all=verdicts)
     if pending:
         yield waiting_note(pending, verdicts)
     if due:
@@ -201,7 +201,7 @@ class Board:
         has_matches, has_shares = any(line.matches for line in self.lines), any(line.mean_share for line in self.lines)
         elo_, reference = any(line.elo for line in self.lines), self.settings.reference
         columns = [*table_columns("rank", "contestant")]
-        columns += table_columns("rating", "duels won") if has_matches else ()
+        columns += table_columns("rating", "matches won") if has_matches else ()
         columns += table_columns("weighted win rate") if has_shares else ()
         columns += [mean_heading(ballot) for ballot in ballots]
         columns += table_columns("Elo", "Elo over orders", "matches") if elo_ else ()
@@ -218,7 +218,7 @@ class Board:
             row += [rank_text(line.rank_alone)]
             rows.append(row)
         has_ratings = any(line.rating for line in self.lines)
-        best = "rating" if has_ratings else "duels won" if has_matches else columns[2].key if ballots else None
+        best = "rating" if has_ratings else "matches won" if has_matches else columns[2].key if ballots else None
         hint = None if best is None else {"kind": "intervals", "label": "contestant", "value": best}
         key = self.key
         source = {

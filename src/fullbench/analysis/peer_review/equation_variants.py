@@ -54,7 +54,7 @@ def equation_variants_table(reviews: Reviews, *, truth: Truth, terms: RankingOpt
         )
     title = Note("peers.readings.title")
     notes = [Note("peers.readings.apart")]
-    columns = table_columns("reading", "used", "what it means", "apart from PRD", "order", "pearson", "spearman")
+    columns = table_columns("reading", "used", "what it means", "distance from PRD", "order", "pearson", "spearman")
     return Table("readings", title, columns, rows, notes, terms.settings)
 
 

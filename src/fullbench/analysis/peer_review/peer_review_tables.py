@@ -138,7 +138,7 @@ def _no_ranking_tables(record: Record) -> list[Table]:
     faulty = sum(verdict.marks is None for verdict in verdicts)
     if not verdicts or faulty < len(verdicts):
         return []
-    why = Note("peers.tables.all-faulty", n=len(verdicts))
+    why = Note("peers.tables.all-unusable", n=len(verdicts))
     return [_missing_table([["ranking", why]])]
 
 

@@ -63,8 +63,8 @@ def corrected_agreement_table(
                 )
     notes = [Note("corrected.agreement")]
     heads = table_columns(
-        "judge", *split, "ruling", "agreement on all pairs", "agreement on voted pairs", "voted", "pairs"
+        "judge", *split, "verdict", "agreement on all pairs", "agreement on voted pairs", "voted", "pairs"
     )
-    hint = {"kind": "intervals", "label": "judge", "within": [*split, "ruling"], "value": "agreement on all pairs"}
+    hint = {"kind": "intervals", "label": "judge", "within": [*split, "verdict"], "value": "agreement on all pairs"}
     title = Note("corrected.title.agreement")
     return Table("corrected agreement", title, heads, rows, notes, {}, hint)

@@ -160,7 +160,7 @@ def _agreement_table(record: Record, seed: int) -> Table:
         "rankings right",
         "swap flips",
         "verdicts",
-        "faults",
+        "unusable",
     )
     return Table(
         "agreement",
@@ -171,7 +171,7 @@ def _agreement_table(record: Record, seed: int) -> Table:
             Note("court.tables.scores-r-pearson-s-correlation"),
             Note("court.tables.pairs-share-ruled-as-the"),
             Note("court.tables.swap-flips-share-of-pairs"),
-            Note("court.tables.faults-are-left-out-of"),
+            Note("court.tables.unusable-are-left-out-of"),
         ],
         {"against": TRUTH},
         {"kind": "intervals", "label": "judge", "value": "pairs, no ties", "reference": 0.5},
@@ -228,13 +228,13 @@ def _unusable_table(record: Record, judges_by_name: dict[str, SimulatedJudge]) -
         planted_share = judges_by_name[judge].biases.unusable_share if judge in judges_by_name else None
         rows.append([judge, counts["verdicts"], *(counts[fault] for fault in FAULTS), unusable_share, planted_share])
     return Table(
-        "faults",
+        "unusable",
         Note("court.tables.title.verdicts-without-a-ruling"),
-        table_columns("judge", "verdicts", *FAULTS, "share of faults", "planted"),
+        table_columns("judge", "verdicts", *FAULTS, "share unusable", "planted"),
         rows,
-        [Note("court.tables.a-fault-is-never-a")],
+        [Note("court.tables.unusable-is-never-a-mark")],
         {},
-        {"kind": "bars", "label": "judge", "value": "share"},
+        {"kind": "bars", "label": "judge", "value": "share unusable"},
     )
 
 

@@ -23,7 +23,7 @@ from fullbench.web.api.token_authentication import Annotator, Organiser
 from fullbench.web.campaigns import campaigns, live_updates
 from fullbench.web.campaigns.campaigns import Campaign, CampaignPlan
 from fullbench.web.campaigns.create import creation_worker, omitted_data, task_creation, task_inputs
-from fullbench.web.campaigns.create.new_campaign_form import asks_option
+from fullbench.web.campaigns.create.new_campaign_form import texts_option
 from fullbench.web.campaigns.create.task_creation import Finishing
 from fullbench.web.campaigns.create.task_lists import build_tasks, refuse_too_many
 from fullbench.web.campaigns.create.task_plans import TaskPlan
@@ -101,7 +101,7 @@ class StudyWish(Shape):
     unverified: bool = False
     with_reference: bool = False
     own_pictures: bool = False
-    asks: Annotated[tuple[Literal["instruction", "caption", "reference"], ...], Field(max_length=3)] = ()
+    texts: Annotated[tuple[Literal["instruction", "caption", "reference"], ...], Field(max_length=3)] = ()
     items: Annotated[list[ItemWish], Field(min_length=1, max_length=10_000)]
     responses: Annotated[tuple[ResponseWish, ...], Field(max_length=50_000)] = ()
 
@@ -200,12 +200,12 @@ def make_study(request: Request, caller: Organiser, wish: StudyWish) -> StudySho
                 "unverified",
                 "with_reference",
                 "own_pictures",
-                "asks",
+                "texts",
                 *option_fields,
             }
         ),
         options={name: value for name, value in option_fields.items() if value}
-        | asks_option(wish.kind, wish.asks, own_pictures=wish.own_pictures),
+        | texts_option(wish.kind, wish.texts, own_pictures=wish.own_pictures),
     )
     campaign = Campaign.from_plan(plan)
     with read_transaction(engine) as connection:

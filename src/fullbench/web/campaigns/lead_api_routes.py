@@ -25,14 +25,14 @@ router = APIRouter(prefix="/api/v1", responses=RESPONSES, tags=["studies"])
 TaskId = Annotated[int, Field(ge=0, le=2**62)]
 
 
-class RulingWish(Shape):
-    """A ruling on a split: the fields of the form of that kind, places of responses being those of the task."""
+class AdjudicationWish(Shape):
+    """A decision on a split: the fields of the form of that kind, places of responses being those of the task."""
 
     fields: Annotated[dict[str, Text], Field(max_length=50)]
 
 
-class RulingKept(Shape):
-    """A ruling that is kept; the latest revision counts, all stay."""
+class AdjudicationKept(Shape):
+    """A decision that is kept; the latest revision counts, all stay."""
 
     task: int
     revision: int
@@ -62,7 +62,7 @@ class LinkWish(Shape):
     `any_browser` lets whoever gives an id go on with its work, so that to know somebody's id is to work in their place.
     """
 
-    places: Annotated[int, Field(ge=1, le=group_links.MOST_PLACES)] = 100
+    max_people: Annotated[int, Field(ge=1, le=group_links.MOST_PLACES)] = 100
     days: Annotated[int, Field(ge=1, le=group_links.MOST_DAYS)] = 30
     each: Annotated[int, Field(ge=0, le=1_000_000)] = 0
     code: Annotated[str, Field(max_length=300)] = ""
@@ -74,7 +74,7 @@ class LinkShown(Shape):
 
     until: float
     open: bool
-    places: int
+    max_people: int
     taken: int
     each: int
     code: str
@@ -92,7 +92,7 @@ class Arrival(Shape):
 
     external_id: str
     rater: str
-    standing: str
+    status: str
     done: int
     complete: bool
     at: float
@@ -109,18 +109,16 @@ def list_tasks(
     _caller: Organiser,
     connection: Database,
     study_id: Id,
-    standing: Annotated[str, Query(max_length=20)] = "",
+    status: Annotated[str, Query(max_length=20)] = "",
     start: Annotated[int, Query(ge=0, le=1_000_000)] = 0,
     limit: Limit = 50,
 ) -> Page[dict[str, Any]]:
     """Tasks with their votes and what leads ruled: all, or those where people stand in one way, such as `split`."""
     campaign = require_campaign(connection, study_id)
-    if standing and standing not in STANDINGS:
-        raise HTTPException(422, f"'standing' is one of {', '.join(STANDINGS)}; found {standing!r}")
+    if status and status not in STANDINGS:
+        raise HTTPException(422, f"'status' is one of {', '.join(STANDINGS)}; found {status!r}")
     people = rater_ids(connection)
-    every = [
-        task for task in adjudication.list_tasks(connection, campaign) if not standing or task.standing == standing
-    ]
+    every = [task for task in adjudication.list_tasks(connection, campaign) if not status or task.standing == status]
     rows = [_task_fields(campaign, task, people) for task in every[start : start + limit]]
     return Page(rows=rows, next=str(start + limit) if len(every) > start + limit else None)
 
@@ -138,25 +136,25 @@ def _task_fields(campaign: Campaign, task: Task, people: dict[str, str]) -> dict
     return {
         "task": task.id,
         "item": content.item.id,
-        "standing": task.standing,
+        "status": task.standing,
         "contestants": [response.contestant for response in content.responses],
         "votes": [vote_fields(vote) for vote in task.votes],
-        "rulings": [vote_fields(vote) for vote in task.adjudications],
+        "adjudications": [vote_fields(vote) for vote in task.adjudications],
     }
 
 
-@router.post("/studies/{study_id}/tasks/{task}/rulings", status_code=201)
-def rule(
-    request: Request, caller: Organiser, connection: Database, study_id: Id, task: TaskId, *, wish: RulingWish
-) -> RulingKept:
-    """Rule on a task where people are split; every vote stays, and the rule `adjudicated` of a figure counts this."""
+@router.post("/studies/{study_id}/tasks/{task}/adjudications", status_code=201)
+def adjudicate(
+    request: Request, caller: Organiser, connection: Database, study_id: Id, task: TaskId, *, wish: AdjudicationWish
+) -> AdjudicationKept:
+    """Adjudicate a task where people are split; every vote stays, and the rule `adjudicated` counts this."""
     campaign = require_campaign(connection, study_id)
     there = adjudication.task_of(connection, campaign, task)
     if there is None:
         raise HTTPException(404, "there is no such task")
     revision = adjudication.store_adjudication(connection, campaign, there, caller, wish.fields)
     audit_log.write_entry(connection, caller, "split ruled on", campaign.name, address=address_of(request), task=task)
-    return RulingKept(task=task, revision=revision)
+    return AdjudicationKept(task=task, revision=revision)
 
 
 @router.post("/studies/{study_id}/pilots", status_code=201)
@@ -191,7 +189,7 @@ def _link_fields(connection: Connection, campaign: Campaign) -> dict[str, Any]:
     return {
         "until": link.until,
         "open": link.is_open,
-        "places": link.places,
+        "max_people": link.max_people,
         "taken": group_links.count_arrivals(connection, campaign),
         "each": int(campaign.rules.options.get("each") or 0),
         "code": link.code,

@@ -129,7 +129,7 @@ class VerdictPage(Page[VerdictShown]):
     withheld: int
 
 
-class RulingShown(Shape):
+class CaseVerdictShown(Shape):
     case: str
     judge: str
     rater: str
@@ -157,7 +157,7 @@ class CaseShown(Shape):
     samples: Sequence[int] = Field(description="Which answer of each contestant is shown.")
     answers: Mapping[str, str]
     hidden: bool = False
-    rulings: Sequence[RulingShown]
+    verdicts: Sequence[CaseVerdictShown]
 
 
 @router.get("/boards")
@@ -292,7 +292,7 @@ def case(request: Request, caller: Viewer, connection: Database, case_key: Key, 
         contestants=case_details.contestants,
         samples=[] if case_details.case is None else case_details.case.samples or [0] * len(case_details.contestants),
         answers={} if case_details.case is None else _answer_texts(case_details.case),
-        rulings=[_verdict_to_schema(details) for details in all_details],
+        verdicts=[_verdict_to_schema(details) for details in all_details],
     )
 
 
@@ -300,7 +300,7 @@ def _answer_texts(case: Case) -> dict[str, str]:
     return {answer_name(response.contestant, response.sample): response.text for response in case.responses}
 
 
-def _verdict_to_schema(details: Any) -> RulingShown:
+def _verdict_to_schema(details: Any) -> CaseVerdictShown:
     verdict = details.verdict
     marks = verdict.marks or [None] * len(verdict.contestants)
     shown_marks = [
@@ -308,4 +308,4 @@ def _verdict_to_schema(details: Any) -> RulingShown:
         for (name, sample), mark in zip(verdict.shown_responses, marks, strict=True)
     ]
     about = {name: getattr(verdict, name) for name in ("case", "judge", "rater", "revision", "trial", "fault", "text")}
-    return RulingShown(**about, shown=shown_marks, marks=details.marks)
+    return CaseVerdictShown(**about, shown=shown_marks, marks=details.marks)
