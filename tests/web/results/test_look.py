@@ -221,7 +221,7 @@ def everybody(page, contestants, width) -> None:
     few = sum(count < least for count in behind)
     expect(sheet.locator("tbody tr.apart")).to_have_count(few)
     expect(sheet.locator("output")).to_contain_text(f"{few} with less than {least} stand apart" if few else "")
-    order = rows.evaluate_all("rows => rows.map(row => row.classList.contains('separate'))")
+    order = rows.evaluate_all("rows => rows.map(row => row.classList.contains('apart'))")
     assert order == sorted(order), "whoever has too little behind it stands below all others"
     with page.expect_download() as saving:
         sheet.get_by_role("button", name="Save as CSV").click()

@@ -30,7 +30,7 @@ const standing = (drawn) => {
   });
   return new XMLSerializer().serializeToString(copy);
 };
-const chartBeside = (button) => [...button.closest("metric").querySelectorAll("svg.marks")].find((one) => one.checkVisibility());
+const chartBeside = (button) => [...button.closest("figure").querySelectorAll("svg.marks")].find((one) => one.checkVisibility());
 // Twice as large, so that words stay sharp.
 const savePng = async (name, drawn) => {
   const { width, height } = drawn.viewBox.baseVal;
@@ -47,7 +47,7 @@ document.addEventListener("click", (event) => {
   if (png) savePng(png, chartBeside(button));
   else if (svg) save(svg, new Blob([standing(chartBeside(button))], { type: "image/svg+xml" }));
   else if (document.fullscreenElement) document.exitFullscreen();
-  else button.closest("metric").requestFullscreen();
+  else button.closest("figure").requestFullscreen();
 });
 // Not every browser has a full screen for parts of a page.
 if (!document.fullscreenEnabled) document.documentElement.classList.add("no-full-screen");

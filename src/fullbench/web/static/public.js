@@ -174,7 +174,7 @@ if (zooms.length && typeof HTMLDialogElement === "function") {
       image.src = one.href;
       image.alt = one.querySelector("img").alt;
       image.addEventListener("load", fit);
-      const figure = document.createElement("metric");
+      const figure = document.createElement("figure");
       figure.tabIndex = 0;
       figure.setAttribute("aria-label", image.alt);
       figure.append(image);

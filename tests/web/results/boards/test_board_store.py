@@ -213,7 +213,7 @@ def test_every_number_of_a_card_leads_to_its_verdicts(refreshed, ledger):
     with read_transaction(refreshed) as connection:
         for judge in making.JUDGES:
             card, _ = judge_cards.find_card(connection, "default", judge)
-            titles = {"Agreement", "Standing", "Biases", "Unusable verdicts and cost", "Orders"}
+            titles = {"Agreement", "Other judges", "Biases", "Unusable verdicts and cost", "Orders"}
             assert titles <= {title for title, _ in card.sections}
             for name, row, column, n, link in figures(card):
                 assert link is not None, (name, row, column)
