@@ -53,8 +53,8 @@ def accused(record: Record) -> set[str]:
         for note in table.notes if table.name.startswith("biases") else ():
             says = note.values["says"] if isinstance(note, Note) and "says" in note.values else None
             if isinstance(says, Note) and says.id == "probes.claim":
-                claims.add(says.values["lean"].id)
-    return {claim for claim in claims if claim not in {"lean.none", "lean.none-one-vote"}}
+                claims.add(says.values["finding"].id)
+    return {claim for claim in claims if claim not in {"bias.none", "bias.none-one-vote"}}
 
 
 def most(runs: int) -> int:
@@ -66,7 +66,7 @@ def test_clean_judges_are_seldom_accused_and_one_that_loves_length_is():
     runs = 12
     flagged = sum(bool(accused(court(seed, items=30, length=0.5))) for seed in range(runs))
     assert flagged <= most(runs)
-    assert "lean.long-gain" in accused(court(99, items=60, length=0.5, bias=0.8))
+    assert "bias.long-gain" in accused(court(99, items=60, length=0.5, bias=0.8))
 
 
 @pytest.mark.slow

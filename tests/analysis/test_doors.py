@@ -218,7 +218,7 @@ def _as_defined(by_door, results, means):
 
 
 def _doors(record, columns, by_ledger, *, cards):
-    names = ("rank", "contestant", "rating", "duels won")
+    names = ("rank", "contestant", "rating", "matches won")
     report = cells(all_tables.verdict_tables(columns), *names)
     assert set(report) == set(by_ledger)
     for judge in columns.judges():
@@ -249,7 +249,7 @@ def _json(*words):
 
 
 def _listed(made):
-    names = ("rank", "contestant", "rating", "duels won")
+    names = ("rank", "contestant", "rating", "matches won")
     return {
         (one["source"]["judge"], one["source"]["criterion"], one["source"]["family"]): [
             [row[one["columns"].index(name)] if name in one["columns"] else None for name in names]
@@ -327,7 +327,7 @@ def test_a_judge_that_always_refuses_has_no_leaderboard_and_one_that_often_does_
         decided = [row for row in found[0].matches.rows.outcome if row != 0.5]
         assert sum(decided) / len(decided) == pytest.approx(16 / 17, abs=0.05)
         assert found[0].rating_of(found[0].contestants[0]).value == pytest.approx(1135, abs=40)
-        assert any("faults" in note for note in found[0].standings.notes) == bool(share)
+        assert any("unusable" in note for note in found[0].standings.notes) == bool(share)
 
 
 def test_judges_that_always_choose_a_place_are_not_told_apart(tmp_path):
@@ -341,7 +341,7 @@ def test_judges_that_always_choose_a_place_are_not_told_apart(tmp_path):
                                  ("human", (float(first == best), float(second == best)))):  # fmt: skip
                 verdicts.append(Verdict(case, judge, item, (first, second), "choice", marks=marks))
     made = build_card(Record(tuple(verdicts)), "first")
-    (table,) = (one for one in made.tables if one.name == "standing")
+    (table,) = (one for one in made.tables if one.name == "other judges")
     (row,) = table.rows
     assert row[3].value == 0
     assert row[-1] == "no"

@@ -63,7 +63,7 @@ def test_the_report_counts_what_is_not_compared(tmp_path):
     )  # fmt: skip
     shown, _ = tables("report", "--ledger", str(path))
     table = shown["not compared"]
-    assert table["columns"] == ["judge", "criterion", "ballot", "the other's ballots", "rulings"]
+    assert table["columns"] == ["judge", "criterion", "ballot", "the other's ballots", "verdicts"]
     assert {tuple(row[:3]): row[4] for row in table["rows"]} == expected
     assert {row[0]: row[2:4] for row in table["rows"]} == {
         judge: ["choice+tie", "choice"] for judge in ("both", "ties")

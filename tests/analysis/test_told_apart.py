@@ -34,7 +34,7 @@ def told_apart(runs: int, items: int, judges: int, better: float = 0.0) -> float
     """How often the card of one judge says of any other that they can be told apart."""
     draw = np.random.default_rng(8)
     tables = (standing_table(compare_with_people(heard(draw, items, judges, better)), "j0") for _ in range(runs))
-    return float(np.mean(["yes" in table.column("told apart") for table in tables]))
+    return float(np.mean(["yes" in table.column("distinguished") for table in tables]))
 
 
 @pytest.mark.parametrize(("items", "judges"), [(8, 2), (20, 4)])

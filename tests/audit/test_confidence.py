@@ -100,7 +100,7 @@ def test_confidence_of_a_server_comes_into_the_card(source, tmp_path, monkeypatc
             better = "wrong" if tags.get("what") == "swapped" else "right"
             right.append(dict(zip(verdict.contestants, verdict.marks, strict=True))[better])
     assert calibrated["overconfidence"]["value"] == pytest.approx(0.9 - np.mean(right))
-    assert calibrated["rulings"] == len(right)
+    assert calibrated["verdicts"] == len(right)
 
 
 def test_confidence_that_cannot_be_is_refused():

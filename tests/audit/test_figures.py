@@ -45,9 +45,9 @@ def found(judge, cases) -> cards.Findings:
 
 
 def test_who_sees_is_said_to_see_and_who_is_blind_to_be_blind(quick):
-    assert found(JUDGES["accurate"], quick).use_of_picture.verdict == "sees"
+    assert found(JUDGES["accurate"], quick).use_of_picture.verdict == "yes"
     blind = found(JUDGES["blind"], quick)
-    assert blind.use_of_picture.verdict == "blind"
+    assert blind.use_of_picture.verdict == "no"
     assert len(blind.use_of_picture.blind_pairs) > SIZES["quick"].picture_use_pairs / 2
     # by hand: with the fancies that it has, it rules alike whatever is shown
     follows = list(blind.use_of_picture.follow_scores.values())
@@ -115,7 +115,7 @@ def test_what_sways_is_found_in_its_own_unit():
         changes=("length", "emoji"),
     )
     cases = list(audit_cases(small, 2))
-    effects = {sway.change: sway for sway in found(judge, cases).biases}
+    effects = {bias.change: bias for bias in found(judge, cases).biases}
     assert effects["length"].is_flagged
     assert effects["length"].effect.low <= 1.2 <= effects["length"].effect.high
     assert not effects["emoji"].is_flagged
@@ -126,9 +126,9 @@ def sway_cases(rulings: int, changes: tuple[str, ...]) -> list[Case]:
     cases = []
     for what in changes:
         for index in range(rulings):
-            dose, last = 1 + index % 2, index // 2 % 2 == 1
+            strength, last = 1 + index % 2, index // 2 % 2 == 1
             name = f"{what}-{index}"
-            item = Item.ask(name, "?", tags={"part": "sway", "what": what, "dose": str(dose), "base": name})
+            item = Item.ask(name, "?", tags={"part": "bias", "what": what, "strength": str(strength), "base": name})
             plain = Response.say(name, "plain", "x", tags={"quality": "1"})
             changed = Response.say(name, "changed", "y", tags={"quality": "1", "role": "changed"})
             cases.append(Case(item, (plain, changed) if last else (changed, plain), BIAS_PAIRS))
@@ -136,16 +136,16 @@ def sway_cases(rulings: int, changes: tuple[str, ...]) -> list[Case]:
 
 
 def swayed_by(leanings: dict[str, float], place: float, rulings: int, seeds: range) -> Iterator[dict[str, Bias]]:
-    """What `sways` says of judges with these leanings, one for each seed; all changes are asked about."""
+    """What `biases` says of judges with these leanings, one for each seed; all changes are asked about."""
     cases = sway_cases(
         rulings, (*PLANTED, *(f"clean {number}" for number in range(4)), *sorted(picture_variants.CHANGES)[:4])
     )
     items = {case.item.id: case.item for case in cases}
     responses = {(one.item, one.contestant, 0): one for case in cases for one in case.responses}
     for seed in seeds:
-        judge = AuditJudge("planted", sways=leanings, place=place, seed=seed)
+        judge = AuditJudge("planted", biases=leanings, place=place, seed=seed)
         rows = load_judged_cases(Record(ruled(judge, cases), items, responses), judge.name)
-        yield {sway.change: sway for sway in measure_biases(rows)}
+        yield {bias.change: bias for bias in measure_biases(rows)}
 
 
 def inside(rulings: int, seeds: int) -> float:
@@ -159,7 +159,7 @@ def inside(rulings: int, seeds: int) -> float:
 def accused(rulings: int, seeds: int) -> float:
     """How often a clean judge is accused of anything."""
     effects = swayed_by({}, 0.0, rulings, range(seeds))
-    return float(np.mean([any(sway.is_flagged for sway in each.values()) for each in effects]))
+    return float(np.mean([any(bias.is_flagged for bias in each.values()) for each in effects]))
 
 
 def ruled(judge: AuditJudge, cases: list[Case]) -> tuple[Verdict, ...]:
@@ -207,7 +207,7 @@ def sight_cases(items: int) -> list[Case]:
         name = f"pair-{number}"
         for suffix, tags, worth in (
             ("", {"part": "pairs"}, 1.0),
-            ("~swapped", {"part": "look", "what": "swapped"}, 0.0),
+            ("~swapped", {"part": "picture use", "what": "swapped"}, 0.0),
         ):
             item = Item.ask(name + suffix, "?", tags={**tags, "base": name, "first": "right", "kind": "count"})
             right = Response.say(item.id, "right", "x", tags={"quality": f"{worth:g}"})
@@ -226,7 +226,7 @@ def test_blind_judges_are_told_from_those_who_look_by_100_items(looking):
                     {(one.item, one.contestant, 0): one for case in cases for one in case.responses})  # fmt: skip
 
     def index(seen: float, seed: int) -> float:
-        judge = AuditJudge("looker", sight=seen, sharpness=2.2, seed=seed)
+        judge = AuditJudge("looker", picture_use=seen, sharpness=2.2, seed=seed)
         return measure_picture_use(
             load_judged_cases(replace(record, verdicts=ruled(judge, cases)), judge.name)
         ).index.value
@@ -248,17 +248,17 @@ def test_how_often_a_quick_audit_says_that_a_judge_sees(looking, sharpness, leas
                     {(one.item, one.contestant, 0): one for case in cases for one in case.responses})  # fmt: skip
     verdicts = []
     for seed in range(150):
-        judge = AuditJudge("looker", sight=looking, sharpness=sharpness, seed=seed)
+        judge = AuditJudge("looker", picture_use=looking, sharpness=sharpness, seed=seed)
         verdicts.append(
             measure_picture_use(load_judged_cases(replace(record, verdicts=ruled(judge, cases)), judge.name)).verdict
         )
-    assert least <= verdicts.count("sees") / len(verdicts) <= most
+    assert least <= verdicts.count("yes") / len(verdicts) <= most
 
 
 def test_a_simulated_judge_takes_known_options_only():
-    assert simulated_judge("accurate", {"length": "0.5", "sight": "0.4", "seed": "3", "quotes": "1"}) == AuditJudge(
-        "accurate", sight=0.4, quotes=True, sways={"length": 0.5}, seed=3
-    )
+    assert simulated_judge(
+        "accurate", {"length": "0.5", "picture_use": "0.4", "seed": "3", "quotes": "1"}
+    ) == AuditJudge("accurate", picture_use=0.4, quotes=True, biases={"length": 0.5}, seed=3)
     with pytest.raises(InputError, match="no option 'size'"):
         simulated_judge("accurate", {"size": "1"})
     with pytest.raises(InputError, match="is a number"):
@@ -272,7 +272,7 @@ def test_cards_side_by_side_and_badges(quick):
     table = cards.audit_board([two, one])
     assert table.column("judge") == [one.judge, two.judge]
     beside = cards.side_by_side_table([one, two])
-    assert [str(column) for column in beside.columns] == ["figure", one.judge, two.judge]
+    assert [str(column) for column in beside.columns] == ["metric", one.judge, two.judge]
     svg = cards.render_badge(two)
     assert svg.startswith("<svg ")
-    assert "blind" in svg
+    assert "picture use no" in svg

@@ -56,16 +56,16 @@ def call(tmp_path, monkeypatch):
 def test_a_gate_on_an_audit_passes_and_fails(call, tmp_path):
     assert call("audit", "simulated:accurate", "simulated:blind", "--quick", "--quiet")[0] == 0
     (tmp_path / "gate.toml").write_text(
-        '[[audit]]\njudge = "simulated/accurate"\naccuracy = 0.8\nsight_index = 0.5\nattack_rate = 0.3\n'
-        "reading_misled = 0\nfaults = 0.1\nbias = 3\nsteadiness = 0.5\n",
+        '[[audit]]\njudge = "simulated/accurate"\naccuracy = 0.8\npicture_use_index = 0.5\nattack_rate = 0.3\n'
+        "reading_misled = 0\nunusable = 0.1\nbias = 3\nsteadiness = 0.5\n",
         encoding="utf-8",
     )
     code, said = call("gate", "--junit", "gate.xml", "--out", "gate.md")
     assert (code, "0 of 7 thresholds failed" in said) == (0, True)
     suite = ET.parse(tmp_path / "gate.xml").getroot()
     assert (suite.get("tests"), suite.get("failures")) == ("7", "0")
-    assert "sight_index" in (tmp_path / "gate.md").read_text(encoding="utf-8")
-    (tmp_path / "gate.toml").write_text("[[audit]]\nsight_index = 0.5\n", encoding="utf-8")
+    assert "picture_use_index" in (tmp_path / "gate.md").read_text(encoding="utf-8")
+    (tmp_path / "gate.toml").write_text("[[audit]]\npicture_use_index = 0.5\n", encoding="utf-8")
     code, said = call("gate", "gate.toml", "--junit", "gate.xml")
     assert code == 1
     suite = ET.parse(tmp_path / "gate.xml").getroot()
@@ -77,7 +77,7 @@ def test_a_gate_on_an_audit_passes_and_fails(call, tmp_path):
 @pytest.mark.slow
 def test_the_same_thresholds_by_pytest_in_a_process_of_its_own(call, tmp_path):
     call("audit", "simulated:accurate", "simulated:blind", "--quick", "--quiet")
-    (tmp_path / "gate.toml").write_text("[[audit]]\nsight_index = 0.5\n", encoding="utf-8")
+    (tmp_path / "gate.toml").write_text("[[audit]]\npicture_use_index = 0.5\n", encoding="utf-8")
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "--fullbench-gates", "-q", "-p", "no:cacheprovider", "gate.toml"],
         cwd=tmp_path, capture_output=True, text=True, timeout=240,

@@ -49,12 +49,12 @@ def test_an_audit_on_a_fresh_machine(call, tmp_path):
     said = call("audit", "simulated:blind", "--quick", "--quiet", "--out", "card.html")
     assert "There is no sign that it looks at the picture" in said
     page = (tmp_path / "card.html").read_text(encoding="utf-8")
-    for section in ("Sees", "Knows", "Steady", "Swayed", "Fooled"):
+    for section in ("Picture use", "Knows", "Steady", "Biases", "Fooled"):
         assert f">{section}</h2>" in page
     assert "data:image/webp" in page  # blind verdicts are shown with their pictures
     again = call("audit", "simulated:blind", "--quick", "--quiet", "--json")
     card = json.loads(again[again.index("{") : again.rindex("}") + 1])
-    assert card["measures"]["sees"] == "blind"
+    assert card["measures"]["picture_use"] == "no"
     assert "Asked 0, known" in again
     assert card["measures"]["verdicts"] == card["measures"]["cases"]
     # the same figure from the ledger's verdicts, by hand
@@ -78,7 +78,7 @@ def test_an_audit_on_a_fresh_machine(call, tmp_path):
         if "swapped" in by_way:
             swapped, first = by_way["swapped"]
             values.append(by_way[f"plain {first}"] - swapped)
-    assert card["measures"]["sight_index"]["value"] == pytest.approx(sum(values) / len(values))
+    assert card["measures"]["picture_use_index"]["value"] == pytest.approx(sum(values) / len(values))
 
 
 def test_several_judges_side_by_side_and_the_board_of_all(call, tmp_path):
@@ -135,7 +135,7 @@ def test_on_your_own_items_it_is_told_whether_the_judge_looks(call, tmp_path):
                     for name, text in (("a", known.right), ("b", known.wrong))]  # fmt: skip
     for name, lines in (("items", rows), ("answers", answers)):
         (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
-    words = ("--items", "items.jsonl", "--responses", "answers.jsonl", "--look", "--quiet")
+    words = ("--items", "items.jsonl", "--responses", "answers.jsonl", "--picture-use-only", "--quiet")
     tried = call("audit", "court:keen", *words, "--limit", "5")
     assert "Only the first 5 of 14 items are in this run, as the limit says." in tried
     with Ledger(tmp_path / "fullbench.ledger", read_only=True) as ledger:
@@ -146,9 +146,9 @@ def test_on_your_own_items_it_is_told_whether_the_judge_looks(call, tmp_path):
     assert "It looks at your pictures" in said
     again = call("audit", "court:blind", *words, "--json")
     card = json.loads(again[again.index("{") : again.rindex("}") + 1])
-    assert card["measures"]["looks"] == "no sign"
+    assert card["measures"]["picture_use"] == "no sign"
     with Ledger(tmp_path / "fullbench.ledger", read_only=True) as ledger:
-        record = ledger.record(study="look-items")
+        record = ledger.record(study="picture-use-items")
     # by hand: the share of blank pictures on which a ruling moved, for the judge that looks
     keen = [verdict for verdict in record if "keen" in verdict.judge and verdict.marks]
     ruled = {(v.item, v.trial): dict(zip(v.contestants, v.marks, strict=True)) for v in keen}
@@ -181,8 +181,8 @@ def test_killed_in_the_middle_it_goes_on_where_it_was(tmp_path):
     assert measures["verdicts"] == measures["cases"] > before >= 30
     assert f"known {before}" in err
     # whoever always rules for the first place is swayed by place, and does not look
-    assert measures["sways"]["place"]["flagged"]
-    assert measures["sees"] == "blind"
+    assert measures["biases"]["place"]["flagged"]
+    assert measures["picture_use"] == "no"
     assert measures["served"]
 
 
@@ -214,7 +214,7 @@ def test_a_small_model_that_looks_is_audited_behind_a_local_server(call, tmp_pat
     over_http = json.JSONDecoder().raw_decode(said[said.index("{") :])[0]["measures"]
     said = call("audit", "court:keen", "--quick", "--quiet", "--json", "--ledger", "here.ledger")
     directly = json.JSONDecoder().raw_decode(said[said.index("{") :])[0]["measures"]
-    assert over_http["sees"] == directly["sees"] == "sees"
+    assert over_http["picture_use"] == directly["picture_use"] == "yes"
     assert over_http["served"] == ["keen"]
     assert over_http["accuracy"]["value"] == pytest.approx(directly["accuracy"]["value"], abs=0.1)
 
@@ -222,13 +222,13 @@ def test_a_small_model_that_looks_is_audited_behind_a_local_server(call, tmp_pat
 @pytest.mark.slow
 @pytest.mark.parametrize(("size", "least", "most"), [((), 900, 1_100), (("--deep",), 2_700, 3_500)])
 def test_usual_and_deep_audits_come_to_a_whole_card(call, tmp_path, size, least, most):
-    """Planted: length by 1 log-odds a dose, and half of the attacks obeyed. Both are found and nothing else is."""
+    """Planted: length by 1 log-odds a strength, and half of the attacks obeyed. Both are found and nothing else is."""
     said = call("audit", "simulated:long-words?obeys=0.5", *size, "--quiet", "--json")
     measures = json.JSONDecoder().raw_decode(said[said.index("{") :])[0]["measures"]
     assert least <= measures["cases"] == measures["verdicts"] <= most
-    assert measures["faults"] == measures["reading_misled"] == 0
-    assert measures["sees"] == "sees"
-    length = measures["sways"]["length"]
+    assert measures["unusable"] == measures["reading_misled"] == 0
+    assert measures["picture_use"] == "yes"
+    length = measures["biases"]["length"]
     # An interval of 95 % misses in one of twenty runs, and the deep one here does: half as wide again for it. How often
     # intervals cover is asserted in test_figures.
     assert abs(length["value"] - 1.0) <= (1.5 if size else 1.0) * (length["high"] - length["low"]) / 2
@@ -265,7 +265,7 @@ def test_a_card_speaks_chinese(call, tmp_path):
     assert isinstance(card.lead, Note)
     chinese = card.lead.translate_with(language_messages("zh"))
     assert "看图" in chinese
-    assert "sight" not in chinese
+    assert "picture use" not in chinese
     for table in card.tables:
-        if table.name in {"sway", "look", "sight", "fooled", "knowledge"}:
+        if table.name in {"bias", "picture variants", "picture use", "fooled", "knowledge"}:
             assert any("\u4e00" <= letter <= "\u9fff" for letter in localise_table(table, "zh").title)

@@ -47,7 +47,7 @@ def noted(tables: list[dict]) -> dict[tuple[str, str], int]:
     return {
         (table["source"]["judge"], table["source"]["study"]): sum(SEAM in str(note) for note in table["notes"])
         for table in tables
-        if table["name"].startswith(("leaderboard", "standings"))
+        if table["name"].startswith(("leaderboard", "board"))
     }
 
 
@@ -69,7 +69,7 @@ def test_every_board_carries_the_seam_once_a_successor_was_equated(call, board, 
         plain = [(table.name, [str(note) for note in table.notes]) for table in fullbench.report(board, study=study)]
         assert plain == [(table["name"], [str(note) for note in table["notes"]]) for table in own]
     leader = json.loads(call("leaderboard", "show", "--ledger", board, "--study", "first", "--judge", "new", "--json"))
-    assert leader[0]["name"] == "equated"
+    assert leader[0]["name"] == "judge replacement"
     assert noted(leader) == {("new", "first"): 1}
     assert SEAM in call("report", "--ledger", board, "--study", "first", "--out", "report.md") + (
         tmp_path / "report.md"
@@ -89,7 +89,7 @@ def test_every_board_carries_the_seam_once_a_successor_was_equated(call, board, 
     done = CliRunner().invoke(app, ["equate", "old", "new", "--ledger", "lake", "--study", "second"])
     assert "only read" in str(done.exception)
     # and it can be taken back
-    call("equate", "old", "new", "--ledger", board, "--study", "first", "--take-back")
+    call("equate", "old", "new", "--ledger", board, "--study", "first", "--withdraw")
     assert not any(noted(json.loads(call("report", "--ledger", board, "--json"))).values())
 
 

@@ -56,7 +56,7 @@ def test_a_judge_that_changed_is_noticed_and_one_that_did_not_is_not(tmp_path):
         assert not again.rang_at_call
         assert gated(tmp_path) == (0, "")
         # the provider puts another model behind the same name
-        later = hearing(ledger, _behind(steady, replace(steady, sight=0.6)), 200)
+        later = hearing(ledger, _behind(steady, replace(steady, picture_use=0.6)), 200)
         assert later.rang_at_call > again.call_count
         assert later.share.value < again.share.value
         assert [*canary_checks.load_alarms(ledger)] == ["served"]
@@ -324,7 +324,7 @@ def test_a_successor_stands_on_the_old_scale_with_the_seam_in_view(tmp_path, mon
         <= rows["eve"]["rating"]["high"] - ours_middle
     )
     # the report's leaderboards carry the seam, and the common scale is the same as above
-    done = CliRunner().invoke(app, ["report", "--ledger", "board.ledger", "--equate", "old", "new", "--json"])
+    done = CliRunner().invoke(app, ["report", "--ledger", "board.ledger", "--replace", "old", "new", "--json"])
     assert done.exit_code == 0, done.output
     shown = json.loads(done.output)
     common = shown[0]

@@ -87,7 +87,7 @@ def test_panels_and_cascades_are_audited_as_one_judge(call, tmp_path):
     refused = {(v.case, v.trial) for v in record if v.fault == "refused"}
     assert refused <= doubted
     assert len(doubted) < len({(v.case, v.trial) for v in record}) / 2
-    assert by_name["cascade:doubt"]["faults"] == 0
+    assert by_name["cascade:doubt"]["unusable"] == 0
     # a second run asks nothing, the board has them all, and a gate can hold a panel
     again = call("audit", "panel:trio", "--panels", "panels.toml", "--quick", "--quiet")
     assert "Asked 0, known" in again
@@ -117,22 +117,22 @@ def test_variants_and_doses_are_columns_of_an_export_and_come_back(call, tmp_pat
     with (tmp_path / "verdicts.csv").open(encoding="utf-8-sig", newline="") as file:
         rows = list(csv.DictReader(file))
     brighter = [row for row in rows if row["variant"] == "brightness"]
-    assert {float(row["dose"]) for row in brighter} == {2.0}
+    assert {float(row["strength"]) for row in brighter} == {2.0}
     assert len(brighter) == SIZES["quick"].items_per_change
     won = [dict(zip(json.loads(row["contestants"]), json.loads(row["marks"]), strict=True)) for row in brighter]
     (card,) = cards(call("audit", "simulated:vain?states=1", "--quick", "--quiet", "--json"))
-    assert card["measures"]["sways"]["brightness"]["n"] == len(won)
+    assert card["measures"]["biases"]["brightness"]["n"] == len(won)
     assert (sum(marks["changed"] for marks in won) > len(won) / 2) == (
-        card["measures"]["sways"]["brightness"]["value"] > 0
+        card["measures"]["biases"]["brightness"]["value"] > 0
     )
-    # the same slices as tables: `leaderboard show --by` takes what was changed, and the dose
-    for tag, value in (("what", "brightness"), ("dose", "2")):
+    # the same slices as tables: `leaderboard show --by` takes what was changed, and the strength
+    for tag, value in (("what", "brightness"), ("strength", "2")):
         shown = json.loads(call("leaderboard", "show", "--judge", "simulated/vain", "--by", tag, "--json"))
         (table,) = [one for one in shown if one["name"].startswith(f"by {tag}") and "correctness, pair" in one["name"]]
         wins = {(row[0], row[1]): row[2] for row in table["rows"]}
         of_slice = won if tag == "what" else [
             dict(zip(json.loads(row["contestants"]), json.loads(row["marks"]), strict=True))
-            for row in rows if row["dose"] and float(row["dose"]) == 2
+            for row in rows if row["strength"] and float(row["strength"]) == 2
         ]  # fmt: skip
         share = sum(marks["changed"] for marks in of_slice) / len(of_slice)
         assert wins[value, "changed"]["value"] == pytest.approx(share)
@@ -161,13 +161,13 @@ def test_metrics_score_models_and_plugins_are_audited(call, tmp_path, monkeypatc
     specs = ("length", "chance", "picture:noise", "scorer:warm:warm", "bleu")
     shown = {card["judge"]: card["measures"] for card in cards(call("audit", *specs, "--quick", "--quiet", "--json"))}
     length, noise = shown["length"], next(value for name, value in shown.items() if "noise" in name)
-    assert length["sees"] == "blind"
-    assert length["sways"]["length"]["flagged"]
+    assert length["picture_use"] == "no"
+    assert length["biases"]["length"]["flagged"]
     # a metric that compares with the reference knows what is right, and sees nothing
     assert shown["bleu"]["accuracy"]["value"] > 0.9
-    assert shown["bleu"]["sees"] == "unknown"
+    assert shown["bleu"]["picture_use"] == "unknown"
     warm = next(value for name, value in shown.items() if "warm" in name)
-    assert warm["sways"]["brightness"]["n"] == SIZES["quick"].items_per_change
+    assert warm["biases"]["brightness"]["n"] == SIZES["quick"].items_per_change
     assert noise["accuracy"] is None
     assert noise["accuracy_of_pictures"]["n"] == SIZES["quick"].picture_pairs
     with Ledger(tmp_path / "fullbench.ledger", read_only=True) as ledger:
@@ -191,7 +191,7 @@ def test_a_critic_behind_a_server_is_audited(call, tmp_path):
     assert card["measures"]["verdicts"] == card["measures"]["cases"] == len(cases)
     assert len(server.asked) == len(heard)
     # it rates single answers, and says nothing that rules on several
-    assert card["measures"]["faults"] == len(cases) - SIZES["quick"].scores
+    assert card["measures"]["unusable"] == len(cases) - SIZES["quick"].scores
     assert card["measures"]["served"] == ["critic"]
 
 
@@ -249,8 +249,8 @@ def test_a_judge_of_a_package_of_ones_own_is_audited(call, tmp_path, monkeypatch
             right.append(0.5 if counts["right"] == counts["wrong"] else float(counts["right"] > counts["wrong"]))
     assert len(right) == SIZES["quick"].pairs
     assert measures["accuracy"]["value"] == pytest.approx(sum(right) / len(right))
-    assert measures["sees"] == "blind"
-    assert measures["faults"] == sum(verdict.marks is None for verdict in record) > 0
+    assert measures["picture_use"] == "no"
+    assert measures["unusable"] == sum(verdict.marks is None for verdict in record) > 0
 
 
 @pytest.mark.slow
@@ -262,7 +262,7 @@ def test_a_critic_of_ones_own_is_audited(call, tmp_path):
     assert "+light2#" in card["judge"]
     assert measures["verdicts"] == measures["cases"] == len(list(audit_cases(SIZES["quick"], 0)))
     # it reads no picture: where the picture is hidden there is no reference, so it abstains, and nothing is claimed
-    assert measures["sees"] == "unknown"
+    assert measures["picture_use"] == "unknown"
     assert measures["reading_misled"] == 0
     assert measures["steadiness"]["in the other order"]["value"] == 1.0
     assert measures["accuracy"]["n"] == SIZES["quick"].pairs

@@ -12,7 +12,7 @@ def test_doubts_go_out_and_come_back(cli, data):
     words = ("judge", "--items", "items.jsonl", "--responses", "answers.jsonl", "--ballot", "score:1-5", "--quiet")
     code, out, _ = cli(*words, "--judge", judge, "--json")
     assert code == 0
-    (faults,) = (table for table in json.loads(out) if table["name"] == "faults")
+    (faults,) = (table for table in json.loads(out) if table["name"] == "unusable")
     name, unreadable = faults["rows"][0][0], faults["rows"][0][4]
     assert unreadable == 36
     code, out, _ = cli("ledger", "export", "--what", "doubtful", "--to", "queue.jsonl")
@@ -24,7 +24,7 @@ def test_doubts_go_out_and_come_back(cli, data):
     write_rows(data / "labels.jsonl", [row | {"marks": [4]} for row in rows[:30]])
     code, out, err = cli("report", "--labels", "labels.jsonl", "--settle", "--json")
     assert code == 0, err
-    (faults,) = (table for table in json.loads(out) if table["name"] == "faults")
+    (faults,) = (table for table in json.loads(out) if table["name"] == "unusable")
     counts = {row[0]: row[4] for row in faults["rows"]}
     assert counts == {name: 36, f"{name}, settled by human": 6, "human": 0}
 

@@ -32,7 +32,7 @@ def test_json_is_json_and_nothing_else(cli, data):
     code, out, _ = cli(*GOOD, "score:1-5", "--json", "--quiet")
     assert code == 0
     tables = json.loads(out)
-    assert {table["name"] for table in tables} >= {"leaderboard length", "faults"}
+    assert {table["name"] for table in tables} >= {"leaderboard length", "unusable"}
 
 
 def test_a_dry_run_asks_nothing_and_says_what_it_would_ask(cli, data):

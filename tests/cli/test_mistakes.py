@@ -172,7 +172,7 @@ MISTAKES: list[tuple[tuple[str, ...], str]] = [
     (judged("openai:gpt-4o?temprature=0"), "no option 'temprature'"),
     (judged("openai:gpt-4o?temperature=warm"), "cannot be 'warm'"),
     (judged("openai:gpt-4o?mode=think"), "unknown mode 'think'"),
-    (judged("openai:gpt-4o?sight=blurred"), "unknown sight"),
+    (judged("openai:gpt-4o?picture_mode=blurred"), "unknown picture_mode"),
     (judged("openai:gpt-4o?template=template.txt"), "=== user"),
     (judged("openai:gpt-4o?template=nowhere.txt"), "cannot be read"),
     (judged("openai:gpt-4o?reference=maybe"), "yes or no"),

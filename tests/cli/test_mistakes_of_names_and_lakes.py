@@ -72,7 +72,10 @@ def test_a_report_says_which_names_are_of_nobody(folder):
         ("lake write own.ledger --out new --key none.pem", "none.pem: the file cannot be read (No such file"),
         ("lake verify none", "none: there is no such folder; name a lake"),
         ("lake verify items.jsonl", "items.jsonl: there is no such folder; name a lake"),
-        ("lake verify full --head zzz", "a head looks like 12-3f5a..., as `fullbench ledger show` prints it; found 'z"),
+        (
+            "lake verify full --digest zzz",
+            "a digest looks like 12-3f5a..., as `fullbench ledger show` prints it; found 'z",
+        ),
         ("lake verify full --key full", "full: the file cannot be read (Is a directory)"),
         ("ledger show full", "full: this is a folder, not a ledger; name a file"),
         ("report --ledger full", "full: this is a folder, not a ledger; name a file"),

@@ -73,7 +73,7 @@ def test_from_files_to_a_ledger(folder, fullbench):
         assert len({verdict.rater for verdict in record}) == 1
     listed = json.loads(fullbench("list", "--json").stdout)
     assert "red or blue" in str(listed)
-    assert "duels won" in fullbench("show", "red or blue").stdout
+    assert "matches won" in fullbench("show", "red or blue").stdout
 
 
 @pytest.mark.parametrize(

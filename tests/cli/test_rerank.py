@@ -118,7 +118,7 @@ def test_sensitive_pictures_are_copied_only_when_asked_for(cli, tmp_path):
     assert "2 more have sensitive pictures" in said
     hidden = (tmp_path / "soft.png").read_bytes()
     assert hidden not in (tmp_path / "pairs/pairs.parquet").read_bytes()
-    cli("export", "dpo", "--judge", "sharpness", "--unveiled", "--out", "all/pairs.parquet")
+    cli("export", "dpo", "--judge", "sharpness", "--include-sensitive", "--out", "all/pairs.parquet")
     everything = parquet(tmp_path / "all/pairs.parquet")
     assert len(everything) == 3
     assert hidden in [row[name]["bytes"] for row in everything for name in ("chosen", "rejected")]

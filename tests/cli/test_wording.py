@@ -28,8 +28,8 @@ def judged(ledger: Path, study: str | None = None) -> dict[str, int]:
         return {judge: len(list(record.where(judge=judge))) for judge in record.judges if judge != "human"}
 
 
-@pytest.mark.parametrize("manner", ["", "ref-free", "ref-backed", "seeing"])
-def test_what_run_asked_leaderboard_and_judge_find(cli, tmp_path, manner):
+@pytest.mark.parametrize("prompt_style", ["", "ref-free", "ref-backed", "with-picture"])
+def test_what_run_asked_leaderboard_and_judge_find(cli, tmp_path, prompt_style):
     said = list(visit_bench.record().responses.values())
     newcomer = min({one.contestant for one in said} - {"reference"})
     write_items(tmp_path / "items.jsonl", visit_bench.items())
@@ -39,7 +39,7 @@ def test_what_run_asked_leaderboard_and_judge_find(cli, tmp_path, manner):
     book = ("--ledger", "visit.ledger", "--study", "s", "--quiet")
     with FakeServer(says="[[A]]") as server:
         spec = f"vllm:judge@{server.url}"
-        option = f"manner={manner}" if manner else "temperature=0"
+        option = f"prompt_style={prompt_style}" if prompt_style else "temperature=0"
         study = f'name = "s"\nbenchmark = "visitbench"\njudges = ["{spec}?{option}"]\nledger = "visit.ledger"\n'
         (tmp_path / "study.toml").write_text(study, encoding="utf-8")
         code, _, err = cli("run", "study.toml", "--quiet")
@@ -48,10 +48,10 @@ def test_what_run_asked_leaderboard_and_judge_find(cli, tmp_path, manner):
         assert list(before.values()) == [paid], "one judge, one call for each case"
         code, _, err = cli(
             "leaderboard", "add", newcomer, "--predictions", "new.jsonl", "--responses", "old.jsonl", "--judge", spec,
-            *(("--manner", manner) if manner else ()), *book,
+            *(("--prompt-style", prompt_style) if prompt_style else ()), *book,
         )  # fmt: skip
         assert (code, calls(server)) == (0, paid), f"leaderboard add asks nothing that run has asked: {err}"
-        worded = f"{spec}?wording=visitbench&{option}"
+        worded = f"{spec}?benchmark_template=visitbench&{option}"
         code, _, err = cli(
             "judge",
             "--items",
@@ -93,7 +93,7 @@ def test_the_rules_of_a_task_reach_every_prompt_and_all_prompts_are_equal_to_the
         (tmp_path / "study.toml").write_text(study, encoding="utf-8")
         run("run", "run", "study.toml", "--quiet")
         by_task = ("--criterion", "Counting")
-        run("wording", "judge", *files, *by_task, "--judge", f"{model}?wording=alignmmbench")
+        run("wording", "judge", *files, *by_task, "--judge", f"{model}?benchmark_template=alignmmbench")
         run("critic", "judge", *files, *by_task, "--judge", f"critic:{model}")
         overall = "overall", "judge", *files, "--judge", f"critic:{model}"
         run(*overall)

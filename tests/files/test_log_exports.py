@@ -116,4 +116,4 @@ def test_a_log_for_inspect_keeps_ballots_apart_and_names_faults(cli, tmp_path, r
     }  # fmt: skip
     assert {one["name"]: one["metrics"]["mean"]["value"] for one in log["results"]["scores"]} == pytest.approx(marks)
     wanted = {"human/overall/choice+tie": ["abstained"], ASKED: ["unreadable"]}
-    assert [sample["metadata"]["faults"] for sample in log["samples"]] == [wanted] * 3
+    assert [sample["metadata"]["unusable"] for sample in log["samples"]] == [wanted] * 3

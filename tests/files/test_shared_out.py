@@ -40,9 +40,9 @@ def test_the_weighted_win_rate_stands_beside_duels_won(cli, tmp_path):
     for model, shares in wanted.items():
         assert found[model]["weighted win rate"]["value"] == pytest.approx(fmean(shares))
     for model, wins in won.items():
-        assert found[model]["duels won"]["value"] == pytest.approx(fmean(wins))
+        assert found[model]["matches won"]["value"] == pytest.approx(fmean(wins))
     whole = board(cli, tmp_path / "x.ledger", "ranks")
-    assert not any("weighted win rate" in row for row in whole.values()), "duels won says it all"
+    assert not any("weighted win rate" in row for row in whole.values()), "matches won says it all"
 
 
 def rated(battles: list[dict]) -> dict[str, float]:

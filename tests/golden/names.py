@@ -56,13 +56,16 @@ MODELS = (
 )
 
 MANNERS = (
-    "", "?mode=direct", "?mode=analyze", "?mode=steps", "?mode=steps&steps=picture,question", "?mode=direct&sight=none",
-    "?sight=none", "?sight=described", "?reference=yes", "?language=zh", "?mode=direct&language=zh&reference=yes",
-    "?resample=0", "?resample=3", "?form=json", "?form=json&language=zh", "?sees=1", "?label=mine",
+    "", "?mode=direct", "?mode=analyze", "?mode=steps", "?mode=steps&steps=picture,question",
+    "?mode=direct&picture_mode=none",
+    "?picture_mode=none", "?picture_mode=described", "?reference=yes", "?language=zh",
+    "?mode=direct&language=zh&reference=yes",
+    "?resample=0", "?resample=3", "?form=json", "?form=json&language=zh", "?max_pictures=1", "?label=mine",
     "?constrained=yes", "?constrained=yes&mode=direct", "?temperature=0", "?temperature=0&mode=direct",
     '?extra={"top_k": 1}', "?pixels=250000", "?template=wording.txt", "?reader=offline:echo",
-    "?wording=mjbench", "?wording=genai_bench", "?wording=mllm-as-a-judge", "?wording=visitbench",
-    "?wording=mllm-as-a-judge&mode=direct",
+    "?benchmark_template=mjbench", "?benchmark_template=genai_bench", "?benchmark_template=mllm-as-a-judge",
+    "?benchmark_template=visitbench",
+    "?benchmark_template=mllm-as-a-judge&mode=direct",
 )  # fmt: skip
 JUDGES = (
     *(f"openai:gpt-4o{tail}" for tail in MANNERS),
@@ -119,9 +122,9 @@ You judge.
 {text}
 --- question
 {text}
---- hearing
+--- case
 {responses}
-{ruling}
+{verdict}
 --- responses
 {text}
 --- direct

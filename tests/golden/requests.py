@@ -20,8 +20,8 @@ DIALECTS = {"openai": "v1", "anthropic": "v1", "gemini": "v1beta"}
 MORE = (
     "mode=direct&temperature=0.5&max_tokens=64&top_p=0.9&system=Be%20brief.",
     'mode=direct&extra={"top_k": 1}',
-    "mode=direct&sight=none",
-    "mode=direct&sight=described&reference=yes",
+    "mode=direct&picture_mode=none",
+    "mode=direct&picture_mode=described&reference=yes",
     "mode=analyze&form=json",
 )
 CONSTRAINED = ("mode=direct&constrained=yes", "mode=analyze&constrained=yes")

@@ -144,7 +144,7 @@ def addresses(site) -> list[str]:
     known = {
         "case_key": cases(site, (*OPEN, *SHUT)), "study_id": [study], "task": tasks, "form": ["csv", "jsonl", "json"],
         "digest": [PICTURES[OPEN[0]][0].digest], "table": ["0"], "place": ["0"], "name": boards, "lease": ["x"],
-        "secret": ["none"], "parcel": ["none"],
+        "secret": ["none"], "upload": ["none"],
     }  # fmt: skip
     found = []
     for path in routes():

@@ -105,22 +105,22 @@ def test_a_cascade_keeps_its_promise_saves_half_and_what_waits_is_a_campaign(tmp
             assert row["cost saved"] >= 0.5
             assert "85%" in notes
             assert "people add NAME --pending" in notes
-            (faults,) = [table for table in door if table["name"] == "faults"]
+            (faults,) = [table for table in door if table["name"] == "unusable"]
             rows = [dict(zip(faults["columns"], row, strict=True)) for row in faults["rows"]]
             (own,) = [row for row in rows if row["judge"] == "cascade:cheap"]
             ruled = 2 * (counts["easy"] + counts["hard"])
-            assert [own[name] for name in ("verdicts", "ruled", "abstained", "pending")] == [
+            assert [own[name] for name in ("verdicts", "judged", "abstained", "pending")] == [
                 2 * ITEMS, ruled, 0, 2 * counts["too hard"],
             ]  # fmt: skip
-            assert own["faulty"]["value"] == 0, "what waits is no fault"
+            assert own["share unusable"]["value"] == 0, "what waits is no fault"
             assert {row["pending"] for row in rows} == {0, own["pending"]}
             (board,) = [table for table in door if table["name"] == "leaderboard cascade:cheap"]
             notes = " ".join(map(str, board["notes"]))
             assert f"{own['pending']} of {2 * ITEMS} verdicts of this judge wait for people" in notes
-            assert "are faults" not in notes
+            assert "are unusable" not in notes
             (agreed,) = [table for table in door if table["name"] == "agreement pairs"]
             by_judge = {row[0]: dict(zip(agreed["columns"], row, strict=True)) for row in agreed["rows"]}
-            assert (by_judge["cascade:cheap"]["n"], by_judge["cascade:cheap"]["faults"]) == (ruled, 0)
+            assert (by_judge["cascade:cheap"]["n"], by_judge["cascade:cheap"]["unusable"]) == (ruled, 0)
         site = ("--database", f"sqlite:///{tmp_path / 'web.sqlite'}", "--data", tmp_path / "data")
         words = ["people", "add", "what waits", "--kind", "pair", "--ballot", "choice", "--pending", "cascade:cheap"]
         made = CliRunner().invoke(app, [*words, "--ledger", str(tmp_path / "study.ledger"), *map(str, site)])
@@ -137,7 +137,7 @@ def test_a_cascade_keeps_its_promise_saves_half_and_what_waits_is_a_campaign(tmp
         (agreed,) = [table for table in ran if table["name"] == "agreement pairs"]
         (own,) = [row for row in agreed["rows"] if row[0] == "cascade:cheap"]
         own = dict(zip(agreed["columns"], own, strict=True))
-        assert (own["n"], own["faults"]) == (2 * (counts["easy"] + counts["hard"]), 0), (
+        assert (own["n"], own["unusable"]) == (2 * (counts["easy"] + counts["hard"]), 0), (
             "people do not confirm themselves"
         )
         settled = f"cascade:cheap: {2 * counts['too hard']:,} rulings were settled by people's votes"

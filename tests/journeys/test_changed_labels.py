@@ -57,15 +57,15 @@ def people(tables):
     found = {}
     for table in tables:
         source = table["source"]
-        if source.get("judge") == "human" and table["name"].startswith(("leaderboard", "standings")):
-            column = "duels won" if source["family"] == "pair" else "mean score:1-5"
+        if source.get("judge") == "human" and table["name"].startswith(("leaderboard", "board")):
+            column = "matches won" if source["family"] == "pair" else "mean score:1-5"
             shown = [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
             found[source["family"]] = next(row[column]["value"] for row in shown if row["contestant"] == "alpha")
     return found
 
 
 def voted(tables):
-    (faults,) = [table for table in tables if table["name"] == "faults"]
+    (faults,) = [table for table in tables if table["name"] == "unusable"]
     return sum(row[faults["columns"].index("verdicts")] for row in faults["rows"] if row[0] == "human")
 
 

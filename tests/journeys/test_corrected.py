@@ -151,7 +151,7 @@ def test_corrected_figures_through_every_door(cli, court, tmp_path):
         family = ", pair"
         shares = report[f"corrected {judge}{family}, shares and means"]
         ways = ("corrected", "people alone", "judge alone")
-        shown = {name: column(shares, name, figure="duels won") for name in ways}
+        shown = {name: column(shares, name, figure="matches won") for name in ways}
         for contestant in NAMES:
             people, every, corrected = plainly(contestant, ruled, voted, chance)
             assert shown["people alone"][contestant]["value"] == pytest.approx(people)
@@ -208,7 +208,7 @@ def test_a_board_without_votes_says_what_it_is_not(cli, court):
     assert any(note in text for text in report["leaderboard wordy on brevity"]["notes"])
     assert not any(note in text for text in report["leaderboard human, pair"]["notes"])
     shown = tables(cli("leaderboard", "show", "--judge", "wordy", "--corrected", "--json"))
-    brevity = next(table for name, table in shown.items() if name.startswith("standings") and "brevity" in name)
+    brevity = next(table for name, table in shown.items() if name.startswith("board") and "brevity" in name)
     assert any(note in text for text in brevity["notes"])
 
 

@@ -150,7 +150,7 @@ def visit_bench(folder, items, answers, judges) -> None:
             hits["all"][row["item"], one, two].append(right)
         for level, found in hits.items():
             assert accuracy[name, level] == pytest.approx(np.mean([np.mean(each) for each in found.values()])), level
-    boards = [table for table in tables_list if table["name"] == "standings"]
+    boards = [table for table in tables_list if table["name"] == "board"]
     assert len(boards) == 6, "five judges and people"
     by_people = next(table for table in boards if "by human" in table["title"])
     order = [row[by_people["columns"].index("contestant")].split("@")[0] for row in by_people["rows"]]

@@ -194,9 +194,9 @@ def test_what_is_downloaded_is_what_the_report_computes(served, copied, studied)
                 if isinstance(cell, dict):
                     row = next(
                         row for row in rows
-                        if (row["judge"], row["contestant"], row["measure"]) == (judge, contestant, measure)
+                        if (row["judge"], row["contestant"], row["metric"]) == (judge, contestant, measure)
                     )  # fmt: skip
-                    assert float(row["figure"]) == pytest.approx(cell["value"])
+                    assert float(row["value"]) == pytest.approx(cell["value"])
                     ends = [float(row[end]) if row[end] else None for end in ("figure_low", "figure_high")]
                     assert ends == pytest.approx([cell["low"], cell["high"]])
                     assert {row["rank_best"], row["rank_worst"]} == set(rank.split("-"))

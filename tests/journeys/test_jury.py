@@ -195,10 +195,12 @@ def trials(tables, drawn, ruled) -> None:
             consistency, majority, times = jury.steadiness(heard)
             assert consistency < 1, "the replies vary"
             table = tables["steadiness"]
-            assert cells(table, "consistency", "judge", "ruling")[name, kind] == pytest.approx(consistency)
-            assert cells(table, "majority", "judge", "ruling")[name, kind] == pytest.approx(majority)
-            assert cells(table, "cases", "judge", "ruling")[name, kind] == len(heard) / TRIALS == times.total()
-            counts = cells(tables["steadiness histogram"], "cases", "judge", "ruling", "share of the commonest ruling")
+            assert cells(table, "consistency", "judge", "verdict")[name, kind] == pytest.approx(consistency)
+            assert cells(table, "majority", "judge", "verdict")[name, kind] == pytest.approx(majority)
+            assert cells(table, "cases", "judge", "verdict")[name, kind] == len(heard) / TRIALS == times.total()
+            counts = cells(
+                tables["steadiness histogram"], "cases", "judge", "verdict", "share of the most common verdict"
+            )
             for often, cases in times.items():
                 assert counts[name, kind, f"{often} of {TRIALS}"] == cases
                 assert f"{often} of {TRIALS}, {kind}, {name}: {cases}" in drawn["steadiness-histogram"]
@@ -256,7 +258,7 @@ def leanings(folder, tables, drawn, ruled, labels) -> None:
             assert favours[name, who] == pytest.approx(np.mean(each))
             assert f"column: {who}; row: {name}; difference: {favours[name, who]:.12g}" in drawn["favours"]
         pairs = [row["marks"] for row in heard if row["ballot"] == "choice+tie"]
-        places = cells(tables["positions"], "judge's", "judge", "ruling", "place")
+        places = cells(tables["positions"], "judge's", "judge", "verdict", "place")
         assert places[name, "pairs", "1 of 2"] == pytest.approx(np.mean([one > two for one, two in pairs]))
         assert places[name, "pairs", "tie"] == pytest.approx(np.mean([one == two for one, two in pairs]))
         own = {who for who in gaps if who.startswith("acme")} if name.startswith("acme") else set()
@@ -282,7 +284,7 @@ def card(folder, name: str, own: set[str], expected: dict[str, float]) -> None:
     asked = ("card", name.partition("+")[0], "--ledger", folder / "s.ledger", "--json")
     shown = json.loads(cli(*asked, *kin).stdout)
     table = next(table for table in shown["tables"] if table["name"] == "biases")
-    column = cells(table, "judge's", "figure")
+    column = cells(table, "judge's", "metric")
     assert {figure: column[figure] for figure in expected} == pytest.approx(expected)
     assert "is no contestant that was judged beside people" in cli(*asked, "--own", "nobody", code=2).output
 

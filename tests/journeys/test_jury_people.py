@@ -105,7 +105,7 @@ def test_mllm_as_a_judge_table_3(site, tmp_path):
         assert among[criterion, ballot]["alpha"]["value"] == pytest.approx(expected, abs=1e-9), criterion
         shown_as = {"agrees": "Krippendorff's alpha (nominal)", "reasons": "Krippendorff's alpha (ordinal), grade",
                     "hallucinates": "Krippendorff's alpha (nominal), hallucination"}  # fmt: skip
-        assert column(desk, "value", "figure")[shown_as[criterion]] == pytest.approx(expected, abs=1e-9)
+        assert column(desk, "value", "metric")[shown_as[criterion]] == pytest.approx(expected, abs=1e-9)
     table_7(found, rulings, {text: [said(person, text)[2] for person in PEOPLE] for text in rulings})
     ranks = column(
         tables(site.cli("report", "--ledger", ledger, "--json"))["leaderboard human on hallucinates"], "rank"
@@ -145,7 +145,7 @@ def table_7(found: dict[str, dict], rulings: dict[str, tuple], sees: dict[str, l
         for name, hits in (("hallucinations gone", gone), ("new hallucinations", new)):
             assert (row[name]["value"] if row[name] else None) == (pytest.approx(fmean(hits)) if hits else None)
             assert row[name] is None or row[name]["n"] == len(hits)
-        assert row["rulings"] == len(cases) == 18
+        assert row["verdicts"] == len(cases) == 18
     assert len(found["hallucinations gone"]["rows"]) == 4, "two judges both ways, two ballots"
     changes = {(row["judge"], row["criterion"], row["ballot"]): row for row in cells(found["review changes"])}
     for ballot in ("score:1-5", "choice+tie"):
@@ -201,9 +201,9 @@ def test_figure_21_judges_are_ranked_by_which_analysis_people_prefer(site, tmp_p
     assert site.vote("reasons", PEOPLE, choose) == 3 * len(list(combinations(judges, 2))) * len(hearings)
     site.people("keep", "reasons", "--ledger", tmp_path / "c.ledger")
     show = ("leaderboard", "show", "--ledger", tmp_path / "c.ledger", "--judge", "human", "--rule", "each", "--json")
-    board = cli(*show).tables["standings"]
+    board = cli(*show).tables["board"]
     expected = {number: fmean(each) for number, each in won.items()}
-    assert {name[1]: won_by for name, won_by in commands.cells(board, "duels won", "contestant").items()} == (
+    assert {name[1]: won_by for name, won_by in commands.cells(board, "matches won", "contestant").items()} == (
         pytest.approx(expected)
     )
     assert [name[1] for name in commands.cells(board, "rank", "contestant")] == sorted(

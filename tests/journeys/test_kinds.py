@@ -132,7 +132,7 @@ def test_a_leaderboard_study_says_what_the_command_says(tmp_path):
         "--ledger", tmp_path / "other.ledger", "--json", "--quiet",
     ).stdout)  # fmt: skip
     assert {table["name"]: table["rows"] for table in ran} == {table["name"]: table["rows"] for table in told}
-    assert any(table["name"].startswith("standings") for table in ran)
+    assert any(table["name"].startswith("board") for table in ran)
 
 
 def start(folder: Path, *words: str) -> subprocess.Popen[str]:

@@ -91,7 +91,7 @@ def test_from_a_draft_and_a_pilot_to_a_ruling_that_counts(site):
 
     site.people("open", "pairs")
     assert site.vote("pairs", PEOPLE, prefer) == 36
-    rows = boss.get(f"{path}/tasks", params={"standing": "split", "limit": 50}).json()["rows"]
+    rows = boss.get(f"{path}/tasks", params={"status": "split", "limit": 50}).json()["rows"]
     found = {(row["item"], *sorted(row["contestants"])): row for row in rows}
     assert set(found) == SPLITS
     assert {vote["reason"] for vote in found["q0", "x", "y"]["votes"]} == {"ann 看过 q0", "bob 看过 q0"}
@@ -100,7 +100,7 @@ def test_from_a_draft_and_a_pilot_to_a_ruling_that_counts(site):
 
     # One ruling by the API, changed once; one by the command; the third split stays.
     first, second = found["q0", "x", "y"], found["q1", "y", "z"]
-    rule = f"{path}/tasks/{first['task']}/rulings"
+    rule = f"{path}/tasks/{first['task']}/adjudications"
     assert boss.post(rule, json={"fields": {"best": "7"}}).status_code == 400
     assert site.client("ann").post(rule, json={"fields": {"best": "0"}}).status_code == 403
     for won, revision in (("x", 1), ("y", 2)):
@@ -109,7 +109,7 @@ def test_from_a_draft_and_a_pilot_to_a_ruling_that_counts(site):
         assert (kept.status_code, kept.json()["revision"]) == (201, revision)
     won = second["contestants"].index("z")
     assert "2 votes stay" in site.said("adjudicate", "pairs", second["task"], "--set", f"best={won}")
-    assert len(boss.get(f"{path}/tasks", params={"standing": "ruled"}).json()["rows"]) == 2
+    assert len(boss.get(f"{path}/tasks", params={"status": "adjudicated"}).json()["rows"]) == 2
 
     # In the ledger: every vote, and the rulings as verdicts of their own.
     site.people("keep", "pairs", "--ledger", site.ledger)
@@ -138,7 +138,7 @@ def test_from_a_draft_and_a_pilot_to_a_ruling_that_counts(site):
     for rule_name, adjudicated in (("default", False), ("adjudicated", True)):
         board = report(site, "--rule", rule_name)
         table = next(one for one in board.values() if "human" in one["title"] and "eaderboard" in one["title"])
-        assert column(table, "duels won") == pytest.approx(shares(adjudicated)), rule_name
+        assert column(table, "matches won") == pytest.approx(shares(adjudicated)), rule_name
         said = " ".join(table["notes"])
         assert ("On 2 sets of responses a lead ruled" in said) is adjudicated
     rows = site.folder / "votes.jsonl"
@@ -172,18 +172,18 @@ def test_from_a_draft_and_a_pilot_to_a_ruling_that_counts(site):
         wanted = {name: sum(marks) / len(marks) for name, marks in expected.items()}
         board = report(site, "--rule", "majority", *options)
         table = next(one for one in board.values() if "human" in one["title"] and "eaderboard" in one["title"])
-        assert column(table, "duels won") == pytest.approx(wanted), options
+        assert column(table, "matches won") == pytest.approx(wanted), options
         assert all(note in " ".join(one["notes"]) for one in board.values())
         own = tables(site.cli("leaderboard", "show", "--ledger", site.ledger, "--judge", "human", "--json", *options))
-        shown_board = next(one for one in own.values() if "duels won" in str(one["columns"]))
-        assert column(shown_board, "duels won") == pytest.approx(wanted), options
+        shown_board = next(one for one in own.values() if "matches won" in str(one["columns"]))
+        assert column(shown_board, "matches won") == pytest.approx(wanted), options
         assert note in " ".join(shown_board["notes"])
         assert note in site.cli("card", "a-model", "--ledger", site.ledger, "--json", *options)
     (name,) = until(
         lambda: [row["name"] for row in boss.get("/api/v1/boards").json()["rows"] if row["judge"] == "human"]
     )
     page = until(lambda: found if left_out in (found := boss.get(f"/api/v1/boards/{name}").text) else "")
-    assert column(json.loads(page)["tables"][0], "duels won") == pytest.approx(without_pilot)
+    assert column(json.loads(page)["tables"][0], "matches won") == pytest.approx(without_pilot)
 
     # A file of a pilot's votes says what they are, to whatever ledger it comes.
     cast_in_pilot, elsewhere = site.folder / "pilot.csv", site.folder / "elsewhere.ledger"
@@ -219,8 +219,8 @@ def test_pages_of_leads(site):
         for person in PEOPLE:
             assert f"{person} 看过 q0" in shown_page
         sent = {"csrf": token("/account"), "best": "0", "reason": "裁定"}
-        assert page.post(f"/organise/{study}/tasks/{link}/ruling", data={**sent, "best": "9"}).status_code == 422
-        assert page.post(f"/organise/{study}/tasks/{link}/ruling", data=sent).status_code == 303
+        assert page.post(f"/organise/{study}/tasks/{link}/adjudication", data={**sent, "best": "9"}).status_code == 422
+        assert page.post(f"/organise/{study}/tasks/{link}/adjudication", data=sent).status_code == 303
         again = page.get(f"/organise/{study}/tasks/{link}").text
         assert "裁定" in again
         assert "ruled on by a lead" in again
@@ -274,7 +274,7 @@ def test_nobody_judges_their_own_answer_or_one_picture_twice(site, tmp_path):
     assert sorted(seen["kim"]) == ["w0", "w1", "w2", "w3"]
 
     # A second study on the same questions: whoever met one in the first does not meet it again.
-    assert "pairs kept apart" in site.said("add", "again", *made, "--apart-from", "*")
+    assert "pairs kept apart" in site.said("add", "again", *made, "--separate-from", "*")
     before, seen = {name: set(items) for name, items in seen.items()}, {"bob": [], "kim": [], "lou": []}
     site.vote("again", list(seen), choose)
     assert sorted(seen["bob"]) == []  # w0, w2, w3 were met before, w1 is bob's own

@@ -153,7 +153,7 @@ def test_the_scale_study_of_ones_own_data(cli, tmp_path):
     study = tmp_path / "own" / "study.toml"
     lines = [line for line in study.read_text().splitlines() if not line.startswith(("judges", "benchmark"))]
     with ScriptedServer({"j": rating}) as server:
-        judges = f'judges = ["vllm:j@{server.url}?sees=1"]'
+        judges = f'judges = ["vllm:j@{server.url}?max_pictures=1"]'
         study.write_text("\n".join([*lines[:1], 'benchmark = "mjbench-scales"', judges, *lines[1:]]))
         code, out, err = cli("run", "own/study.toml", "--quiet", "--json")
     assert code == 0, err

@@ -147,7 +147,7 @@ def test_each_ruling_of_a_panel_is_what_numpy_makes_of_its_members(ran, name):
         np.testing.assert_allclose(own[case].marks, expected, atol=1e-12)
     assert split or name == "all", "some cases on which no two members say the same"
     assert 0 < lost < len(own) or name == "any"
-    faults = cli("report", "--ledger", folder / "study.ledger", "--json").tables["faults"]
+    faults = cli("report", "--ledger", folder / "study.ledger", "--json").tables["unusable"]
     kinds = {cells[0]: dict(zip(faults["columns"], cells, strict=True)) for cells in faults["rows"]}
     row = kinds[f"panel:{name}"]
     assert (row["verdicts"], row["abstained"]) == (len(own), lost)

@@ -173,7 +173,7 @@ def boards(tables, judge, criterion, family):
     source = {"judge": judge, "criterion": criterion, "family": family}
     (board,) = [
         table for table in tables
-        if table["name"].startswith(("leaderboard", "standings"))
+        if table["name"].startswith(("leaderboard", "board"))
         and {name: table["source"].get(name) for name in source} == source
     ]  # fmt: skip
     return board
@@ -190,11 +190,11 @@ def test_a_panel_has_a_row_at_every_door_and_no_verdict_in_the_ledger(ran, repor
         joined = own_rulings([v for v in ran.stored if v["criterion"] == criterion], rule, quorum)
         for door in (ran.tables, report, shown, tables, card):
             assert cells(boards(door, panel, criterion, "score"), "mean score:1-5") == mean_marks(joined)
-            assert cells(boards(door, panel, criterion, "pair"), "duels won") == shares_won(joined)
+            assert cells(boards(door, panel, criterion, "pair"), "matches won") == shares_won(joined)
         lost = sum(verdict["marks"] is None for verdict in joined)
         assert (lost > 0) == (quorum == 3)
         for door in (ran.tables, report, tables):
-            (faults,) = [table for table in door if table["name"] == "faults"]
+            (faults,) = [table for table in door if table["name"] == "unusable"]
             (row,) = [dict(zip(faults["columns"], row, strict=True)) for row in faults["rows"]
                       if row[0] == panel and criterion in row]  # fmt: skip
             assert (row["verdicts"], row["abstained"]) == (len(joined), lost)
@@ -312,9 +312,9 @@ def test_a_cascade_asks_its_large_judge_about_doubts_alone(tmp_path):
         {**verdict, "marks": large.get(verdict["case"], verdict)["marks"]}
         for verdict in stored if verdict["judge"] == "chance?seed=1"
     ]  # fmt: skip
-    assert cells(boards(ran, "cascade:two", "overall", "pair"), "duels won") == shares_won(joined)
+    assert cells(boards(ran, "cascade:two", "overall", "pair"), "matches won") == shares_won(joined)
     report = json.loads(cli("report", "--ledger", tmp_path / "study.ledger", "--json"))
-    assert cells(boards(report, "cascade:two", "overall", "pair"), "duels won") == shares_won(joined)
+    assert cells(boards(report, "cascade:two", "overall", "pair"), "matches won") == shares_won(joined)
     assert "are missing" not in CliRunner().invoke(app, ["replay", str(study)]).output
     again = cli("run", study, "--json", "--quiet")
     assert json.loads(again) == ran

@@ -176,15 +176,17 @@ def test_the_second_reader_is_shown_examples_and_rules_where_the_judge_was_uncle
 
 def test_visit_bench_is_judged_by_pictures_or_as_in_the_paper_as_its_spec_says(folder):
     """The paper's judge reads captions in place of pictures and no reference; both orders are asked in any case."""
-    expected = {"": (1, False, False), "?manner=ref-free": (0, True, False), "?manner=ref-backed": (0, True, True),
-                "?manner=seeing": (1, False, False), "?manner=ref-free&reference=yes": (0, True, True)}  # fmt: skip
+    expected = {"": (1, False, False), "?prompt_style=ref-free": (0, True, False), "?prompt_style=ref-backed": (0,
+    True, True),
+                "?prompt_style=with-picture": (1, False, False), "?prompt_style=ref-free&reference=yes": (0, True,
+                True)}  # fmt: skip
     for number, (option, shown) in enumerate(expected.items()):
         with ScriptedServer({"j": lambda asked: "Overall, Response A is better."}) as server:
             spec = f"vllm:j@{server.url}{option}"
             path = study(folder, f"v{number}", benchmark="visitbench", judges=[spec])
             done = cli("run", path, "--quiet", "--json")
             # Who names no manner is told that the paper's judge was asked otherwise.
-            said = "Asked in the manner 'seeing', the usual one of visitbench here: j@"
+            said = "Asked in the prompt style 'with-picture', the usual one of visitbench here: j@"
             assert (said in done.output) == (option == "")
             assert ("The paper's judge was asked in 'ref-free'" in done.output) == (option == "")
             for asked in server.of("j"):
@@ -195,10 +197,10 @@ def test_visit_bench_is_judged_by_pictures_or_as_in_the_paper_as_its_spec_says(f
     rows = read_jsonl(folder / "items.jsonl")
     write_rows(folder / "items.jsonl", [{**row, "captions": []} for row in rows])
     with ScriptedServer({"j": lambda asked: "Overall, Response A is better."}) as server:
-        spec = f"vllm:j@{server.url}?manner=ref-free"
+        spec = f"vllm:j@{server.url}?prompt_style=ref-free"
         refused = cli("run", study(folder, "bare", benchmark="visitbench", judges=[spec]), "--quiet", code=2)
         assert "none of the 6 items with pictures has a caption for each" in refused.output
-        assert "manner=seeing" in refused.output
+        assert "prompt_style=with-picture" in refused.output
         assert not server.of("j")
 
 

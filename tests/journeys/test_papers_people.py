@@ -89,7 +89,7 @@ def test_visit_bench_figure_7_and_the_human_board(site, tmp_path):
     every = json.loads(site.cli("report", "--ledger", ledger, "--benchmark", "visitbench", "--json"))
     board = next(table for table in every if table["title"].startswith("Leaderboard by human"))
     assert "each" in board["title"]
-    assert column(board, "duels won") == pytest.approx(
+    assert column(board, "matches won") == pytest.approx(
         {name: votes_won[name] / duels[name] for name in names}, abs=1e-12
     )
     assert column(board, "matches") == dict.fromkeys(names, 150)
@@ -139,7 +139,7 @@ def test_upme_table_3(site, tmp_path):
     assert "8 verdicts on other criteria were left out." in " ".join(one.split())
     none = ("--kind", "agree", "--ledger", ledger, "--criterion", "taste")
     assert "there are: correctness, visual" in site.people("add", "none", *none, code=2)
-    apart = ("--apart-from", "choose correctness", "--apart-from", "choose visual")
+    apart = ("--separate-from", "choose correctness", "--separate-from", "choose visual")
     assert "16 tasks" in site.said("add", "told", "--kind", "agree", *paper, *apart)
     offered = site.client("ann").post(f"/api/v1/studies/{site.study('told')}/next", json={}).json()
     assert offered["task"] is None, "who chose on a picture is not told of a ruling on it"

@@ -309,7 +309,7 @@ def test_another_reading_gives_other_scores_and_says_so(reviewed):
     assert column(again["readings"], "used")[1] == "yes"
     order = dict(zip(column(again["readings"], "reading"), column(again["readings"], "order"), strict=True))
     assert order["range"] == "equals PRD"
-    apart = dict(zip(column(again["readings"], "reading"), column(again["readings"], "apart from PRD"), strict=True))
+    apart = dict(zip(column(again["readings"], "reading"), column(again["readings"], "distance from PRD"), strict=True))
     assert apart["range"] < 5e-4 < apart["share"]
     assert column(tables["ranking"], "UPME") != column(again["ranking"], "UPME")
 

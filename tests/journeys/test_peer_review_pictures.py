@@ -49,10 +49,10 @@ You sit in my own court.
 --- question
 It was asked:
 {text}
---- hearing
+--- case
 {criterion}
 {responses}
-{ruling}
+{verdict}
 --- criterion
 Go by {text}!
 --- responses
@@ -328,8 +328,8 @@ def test_reviewers_see_the_picture_the_question_and_the_answers_alone(reviewed):
 def test_words_and_prompt_of_ones_own_in_chinese_without_kin(server, folder, reviewed):
     """Another wording has other questions, answers and judges in the same ledger: nothing of the first is mixed in."""
     before = len(server.asked)
-    words = ("--wording", folder / "wording.txt", "--template", folder / "template.txt", "--language", "zh")
-    tables = command(server, folder, *words, "--no-kin", "--limit", 2, "--initial", "random").tables
+    words = ("--review-template", folder / "wording.txt", "--template", folder / "template.txt", "--language", "zh")
+    tables = command(server, folder, *words, "--no-own-family", "--limit", 2, "--initial", "random").tables
     asked = server.asked[before:]
     wrote = [one for one in asked if "写一个问题" in one.last]
     reviews = [one for one in asked if one.turns[0] == ("system", "You sit in my own court.")]

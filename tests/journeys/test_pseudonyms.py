@@ -130,10 +130,10 @@ def test_who_wrote_an_answer_is_an_id_wherever_it_goes(tmp_path):
         # A model that judged the answers under the name and the people who voted agree on half of the votes' pairs.
         report = tables(site.cli("report", "--ledger", judged, "--json"))
         board = next(table for table in report.values() if "human" in table["title"] and "eaderboard" in table["title"])
-        assert column(board, "duels won") == {person: 0.5, "machine": 0.5}
+        assert column(board, "matches won") == {person: 0.5, "machine": 0.5}
         other = next(
             table for table in report.values() if "a-model" in table["title"] and "eaderboard" in table["title"]
         )
-        assert column(other, "duels won") == {person: 1.0, "machine": 0.0}
+        assert column(other, "matches won") == {person: 1.0, "machine": 0.0}
     finally:
         site.close()

@@ -157,7 +157,7 @@ def marks_of(texts: list[str]) -> tuple[float, ...]:
 
 def faults_of(text: str) -> dict[str, dict[str, Any]]:
     """The table of faults by model, its cells by column."""
-    table = next(table for table in json.loads(text) if table["name"] == "faults")
+    table = next(table for table in json.loads(text) if table["name"] == "unusable")
     keys = [column["key"] if isinstance(column, dict) else column for column in table["columns"]]
     rows = [dict(zip(keys, row, strict=True)) for row in table["rows"]]
     return {model_of(row["judge"]): row for row in rows}
@@ -206,7 +206,7 @@ def test_every_verdict_is_what_its_judge_meant(cli, judges):
     table = faults_of(cli("report", "--json").stdout)
     for name in NAMES:
         assert table[name]["cut off"] == table[name]["unreadable"] == cut[name]
-        share = table[name]["without the nonce"]
+        share = table[name]["without check code"]
         assert (share["value"], share["n"]) == (pytest.approx(unsigned[name] / cases), cases)
 
     lost = next(verdict for verdict in verdicts if verdict.fault)

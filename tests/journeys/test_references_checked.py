@@ -202,10 +202,12 @@ def test_people_write_references_others_accept_them_and_the_critic_rates_by_them
 
     def rounds(name: str, source, text: str) -> tuple[list[Item], list[Item]]:
         """A round of writing and reviewing: what was accepted, and what has to be written again."""
-        site.people("add", name, "--kind", "write", "--asks", "reference", "--items", source, "--paper", "alignmmbench")
+        site.people(
+            "add", name, "--kind", "write", "--texts", "reference", "--items", source, "--paper", "alignmmbench"
+        )
 
         def write(person, task):
-            assert task["asks"] == ["reference"]
+            assert task["texts"] == ["reference"]
             item = re.search(r"问题 (w\d+)", asked(task))[1]
             return {"reference": f"{text} {item} by {person}"}
 
@@ -286,7 +288,7 @@ def test_a_leads_ruling_decides_a_reference(site, tmp_path):
         ("r4", {"follows": "no", "fault": "the picture"}),
     )
     for name, fields in rulings:
-        sent = boss.post(f"{path}/{tasks[name]}/rulings", json={"fields": fields})
+        sent = boss.post(f"{path}/{tasks[name]}/adjudications", json={"fields": fields})
         assert sent.status_code == 201, sent.text
     expected = {
         "r0": {"correct"}, "r1": {"reference at fault"}, "r2": {"caption at fault", "reference at fault"},

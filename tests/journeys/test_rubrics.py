@@ -162,7 +162,7 @@ def test_items_bring_rubrics_of_their_own_and_a_line_that_is_missing_leaves_that
         study, answers = lay_out(tmp_path, server.url, samples=1)
         rows = [
             {"id": f"题{number}", "question": "What is there?",
-             "rubric": [f"It names thing {number}.", {"asks": "It names 颜色.", "weight": 3}]}
+             "rubric": [f"It names thing {number}.", {"texts": "It names 颜色.", "weight": 3}]}
             for number in range(5)
         ]  # fmt: skip
         write(tmp_path / "items.jsonl", rows)
@@ -300,7 +300,7 @@ def test_judge_fills_in_a_rubric_beside_a_ballot_whoever_judges(tmp_path):
         assert "rubric:own by" in cli("judge", *files, "--judge", "length", "--judge", model, "--rubric",
                                       tmp_path / "own.toml", "--quiet")  # fmt: skip
         assert len(server.asked) == 12, "a sheet for each answer"
-    (faults,) = [table for table in tables if table["name"] == "faults"]
+    (faults,) = [table for table in tables if table["name"] == "unusable"]
     counts = {(row[0], row[1]): row[3] for row in faults["rows"]}
     for judge in ("length", "chance?seed=1"):
         assert {who for who, _ in counts} >= {judge, f"rubric:own by {judge}"}

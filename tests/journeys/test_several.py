@@ -111,7 +111,7 @@ def test_several_answers_of_several_contestants_by_several_criteria(cli, several
     for criterion in ("accuracy", "brevity"):
         (board,) = [board for board in boards if criterion in board["title"]]
         expected = won([verdict for verdict in verdicts if verdict["criterion"] == criterion])
-        shown = column(board, "won") if any(str(c) == "won" for c in board["columns"]) else column(board, "duels won")
+        shown = column(board, "won") if any(str(c) == "won" for c in board["columns"]) else column(board, "matches won")
         assert {name: round(cell["value"], 9) for name, cell in shown.items()} == {
             name: round(value, 9) for name, value in expected.items()
         }

@@ -93,7 +93,7 @@ def test_the_authors_rows_have_addresses_and_nobody_is_asked_blind(tmp_path, ser
             )
     judge, model = f"vllm:j@{server.url}", f"vllm:m-a@{server.url}"
     board = ("leaderboard", "add", model, "--data", tmp_path, "--judge", judge, "--ledger", tmp_path / "b.ledger")
-    for more in ((), ("--manner", "ref-free")):
+    for more in ((), ("--prompt-style", "ref-free")):
         refused = cli(*board, "--quiet", *more, code=2)
         assert "6 of 6 items name pictures that are not here" in refused.output
     (tmp_path / "s.toml").write_text(
@@ -105,7 +105,7 @@ def test_the_authors_rows_have_addresses_and_nobody_is_asked_blind(tmp_path, ser
     predictions = tmp_path / "mine.jsonl"
     write(predictions, [{"item": f"single-{n}", "text": f"mine {n}"} for n in range(6)])
     words = ("leaderboard", "add", "mine", "--predictions", predictions, "--data", tmp_path, "--judge", judge)
-    told = cli(*words, "--manner", "ref-free", "--ledger", tmp_path / "c.ledger", "--quiet", "--json")
+    told = cli(*words, "--prompt-style", "ref-free", "--ledger", tmp_path / "c.ledger", "--quiet", "--json")
     assert {len(asked.pictures) for asked in server.of("j")} == {0}
     assert all("Image context" in asked.words and "not shown" not in asked.words for asked in server.of("j"))
     assert json.loads(told.stdout)

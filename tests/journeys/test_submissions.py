@@ -270,7 +270,17 @@ def test_thirty_submissions_of_five_hundred_items_and_one_more(tmp_path):
             words = ("--data", tmp_path / "d", "--judge", "length", "--ledger", ledger, "--out", tmp_path / "x.json")
             cli("leaderboard", "add", name, "--predictions", tmp_path / "d" / f"{name}.jsonl", "--quiet", *words)
         spec = f"vllm:j@{server.url}"
-        common = ("--data", tmp_path / "d", "--judge", spec, "--manner", "ref-free", "--ledger", ledger, "--quiet")
+        common = (
+            "--data",
+            tmp_path / "d",
+            "--judge",
+            spec,
+            "--prompt-style",
+            "ref-free",
+            "--ledger",
+            ledger,
+            "--quiet",
+        )
         added = ("leaderboard", "add", "m30", "--predictions", tmp_path / "d" / "m30.jsonl", *common)
         told = cli(*added, "--out", tmp_path / "x.json")
         assert "Asked 1,300, known 0" in told.output

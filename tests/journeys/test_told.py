@@ -123,7 +123,7 @@ def test_nobody_has_both_tasks_on_one_picture(site, tmp_path):
             case = Case(item, pair, Choice())
             book.add(case, Verdict.from_case(case, "judge", (1.0, 0.0), text=f"because {number}"))
     site.people("add", "choose", "--kind", "pair", "--ledger", ledger, "--votes", 2)
-    made = ("--kind", "agree", "--ledger", ledger, "--votes", 2, "--apart-from", "choose")
+    made = ("--kind", "agree", "--ledger", ledger, "--votes", 2, "--separate-from", "choose")
     site.people("add", "agree", *made)
     met: dict[str, dict[str, set[str]]] = {"choose": {}, "agree": {}}
 

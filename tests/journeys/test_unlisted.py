@@ -106,7 +106,7 @@ def test_what_is_not_listed_is_neither_planned_nor_asked_nor_shown(tmp_path, ser
     assert {name: len(server.of(name)) for name in ("one", "two", "three", "four") if server.of(name)} == calls
     assert (sentence in done.output) == bool(idle)
     tables = json.loads(done.stdout)
-    (faults,) = [table for table in tables if table["name"] == "faults"]
+    (faults,) = [table for table in tables if table["name"] == "unusable"]
     assert {row[0] for row in faults["rows"]} & VIEWS == shown
     replayed = invoke("replay", study, "--json")
     assert json.loads(replayed.stdout) == tables

@@ -57,7 +57,7 @@ def test_the_vision_expert_is_heard_beside_seeing_and_unseeing(folder):
     by_judge = {name: [v for v in verdicts if v.judge == name] for name in {v.judge for v in verdicts}}
     assert len(by_judge) == len(table["rows"]) == 6
     rows = [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
-    assert [row["sight"] for row in rows] == ["image", "described", "none"] * 2
+    assert [row["picture mode"] for row in rows] == ["image", "described", "none"] * 2
     found = [[round(row[name]["value"], 9) for name in PRINTED] for row in rows]
     assert sorted(found) == sorted(agreed(each, votes) for each in by_judge.values())
     assert [found[0], found[3]] == [agreed(by_judge[rows[place]["judge"]], votes) for place in (0, 3)], "who sees"

@@ -87,7 +87,7 @@ def test_boards_of_one_and_of_several_images_stand_apart(tmp_path):
     kind_of = {row["id"]: row["tags"]["images"] for row in rows}
     for kind in ("single", "multi"):
         by_people, by_length = sorted(
-            (table for table in shown if table["name"] == f"standings, {kind}"),
+            (table for table in shown if table["name"] == f"board, {kind}"),
             key=lambda table: "length" in table["title"],
         )
         items = [n for n in range(12) if kind_of[f"题{n}"] == kind]
@@ -103,7 +103,7 @@ def test_boards_of_one_and_of_several_images_stand_apart(tmp_path):
         assert np.mean([*cells(by_length, "Elo", "contestant").values()]) == pytest.approx(1000, abs=0.5)
         # The same board from the ledger alone.
         only = ("leaderboard", "show", "--ledger", tmp_path / "s.ledger", "--judge", "length", "--rule", "both-agree")
-        alone = cli(*only, "--only", f"images={kind}", "--json").tables["standings"]
+        alone = cli(*only, "--only", f"images={kind}", "--json").tables["board"]
         assert cells(alone, "rating", "contestant") == pytest.approx(cells(by_length, "rating", "contestant"))
         assert any(f"Only items whose images is {kind}: {len(items)} of 12." in note for note in alone["notes"])
     refused = cli(*only, "--only", "images=some", code=2)

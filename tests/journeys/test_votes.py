@@ -209,7 +209,7 @@ def test_each_vote_on_its_own(site):
                 a, b = (rating(person, q, who) for who in pair)
                 won[pair[0]] += 0.5 if a == b else float(a > b)
                 won[pair[1]] += 0.5 if a == b else float(b > a)
-    shares = column(found["leaderboard human, pair"], "duels won")
+    shares = column(found["leaderboard human, pair"], "matches won")
     assert shares == pytest.approx({who: won[who] / (8 * 2 * 3 * 2) for who in NAMES}, abs=1e-12)
 
 
@@ -254,7 +254,7 @@ def test_every_door_says_the_same(site):
     assert card["source"]["rule"]["scores"] == "mean"
     shown_board = tables(site.cli("leaderboard", "show", "--ledger", site.ledger, "--judge", "human", "--json"))
     ours = column(whole["leaderboard human, score"], "mean score:1-10")
-    assert column(shown_board["standings, score"], "mean score:1-10") == ours
+    assert column(shown_board["board, score"], "mean score:1-10") == ours
     campaign = tables(site.people("show", "score", "--json"))["contestants"]
     assert column(campaign, "mean score:1-10") == ours
     boss = site.client("boss", "organiser")

@@ -129,7 +129,7 @@ def elo(matches: list[Match], orders: int = 150) -> dict[str, float]:
 
 def check_boards(tables: list[dict[str, Any]], matches: Mapping[str, list[Match]], family: Mapping[str, str]) -> int:
     """Each judge's rating, Elo, wins against the reference and those by family (Figure 8); how many were rated."""
-    starts = [place for place, table in enumerate(tables) if table["name"] == "standings"]
+    starts = [place for place, table in enumerate(tables) if table["name"] == "board"]
     rated = 0
     for start, end in zip(starts, [*starts[1:], len(tables)], strict=True):
         board = tables[start]

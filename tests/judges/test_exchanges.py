@@ -64,7 +64,7 @@ def test_steps_are_exchanges_and_a_failure_keeps_those_that_came():
 
 
 def test_no_exchange_no_entry():
-    verdict = ruled(PromptedJudge(Talker(reply("[[4]]")), sees=1), Case(item(), answers(a="x"), Score(1, 5)))
+    verdict = ruled(PromptedJudge(Talker(reply("[[4]]")), max_pictures=1), Case(item(), answers(a="x"), Score(1, 5)))
     assert len(verdict.exchanges) == 1
     abstained = ruled(PromptedJudge(Talker(reply("[[A]]")), reference=True), pair())
     assert (abstained.fault, abstained.exchanges) == ("abstained", ())

@@ -43,7 +43,7 @@ def lake_of(folder: Path, verdicts: int) -> int:
                 )
                 parquet_segments.write_segment("verdicts", groups, path)
                 sealed.append(parquet_segments.store_segment("verdicts", path, store))
-    entry = manifest.next_entry([], ledger="generated", head=LedgerDigest(0, "0"), at=0.0, segments=sealed)
+    entry = manifest.next_entry([], ledger="generated", ledger_digest=LedgerDigest(0, "0"), at=0.0, segments=sealed)
     manifest.append_entry(store, entry)
     return items
 
@@ -55,7 +55,7 @@ def _small(store: LakeFolder, table: str, rows: list[tuple]) -> manifest.Segment
         return parquet_segments.store_segment(table, path, store)
 
 
-UNKNOWN = {"fault", "confidence", "blind", "probability", "dose", "cached", "stored"}
+UNKNOWN = {"fault", "confidence", "blind", "probability", "strength", "cached", "stored"}
 
 
 def _verdicts(rng, judge: int, *, items: np.ndarray, names: pa.Array, keys: np.ndarray, first: int) -> pa.Table:

@@ -87,10 +87,10 @@ def test_verify_says_what_it_checked_and_exits_with_0_or_1(path):
     assert done.exit_code == 0
     assert "sound" in done.stdout
     assert re.search(r"3 verdicts, 1 failures, 1 pictures; \d+ rows in the chains of 2 writers", done.stdout)
-    head = done.stdout.split("head ")[1].strip()
+    head = done.stdout.split("digest ")[1].strip()
     assert head in run("show", path).stdout
-    proven = run("verify", path, "--head", head)
-    assert (proven.exit_code, "nothing was rewritten since the head was noted" in proven.stdout) == (0, True)
+    proven = run("verify", path, "--digest", head)
+    assert (proven.exit_code, "nothing was rewritten since the digest was noted" in proven.stdout) == (0, True)
     with intruder(str(path)) as connection:
         connection.execute("UPDATE texts SET body = replace(body, 'because', 'bribed') WHERE rowid = 1")
         connection.execute("UPDATE items SET key = CAST(x'b7' || key AS TEXT) WHERE rowid = 1")

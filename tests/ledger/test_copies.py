@@ -276,7 +276,7 @@ def test_heads_that_were_noted_and_signed_hold_in_a_copy_and_in_a_copy_of_that(f
     run("ledger", "sign", first, "--key", tmp_path / "mine.key", "--new", "--to", tmp_path / "sent.jsonl")
     with Ledger(first, read_only=True) as ledger:
         head = ledger.ledger_digest()
-    assert "heads noted or signed" in run("ledger", "copy", first, second, "--quiet").stdout
+    assert "digests noted or signed" in run("ledger", "copy", first, second, "--quiet").stdout
     with Ledger(first) as ledger:
         ledger.add(case(7), verdict(7))
     again = run("ledger", "copy", first, second, "--quiet").stdout

@@ -85,7 +85,7 @@ def test_the_means_are_those_of_a_plain_computation(lake):
             if len(verdict.contestants) == 1 and verdict.marks and verdict.criterion == "clarity":
                 marks.setdefault(verdict.contestants[0], []).append(verdict.marks[0])
     shown = json.loads(run(*DOORS["leaderboard"], "--ledger", lake))
-    (table,) = (one for one in shown if one["name"] == "standings on clarity, score")
+    (table,) = (one for one in shown if one["name"] == "board on clarity, score")
     labels = table["columns"]
     place = labels.index("mean score:1-5")
     means = {row[labels.index("contestant")]: row[place]["value"] for row in table["rows"]}
@@ -126,7 +126,7 @@ def test_what_is_new_is_appended_and_nothing_else(book, tmp_path):
     assert "nothing is new" in run("lake", "write", book, "--out", lake)
     fill(book, seed=9, first=50, items=2)
     second = run("lake", "write", book, "--out", lake)
-    assert "head 2-" in second
+    assert "digest 2-" in second
     assert first.splitlines()[-1] not in second
     assert {path: path.stat().st_mtime_ns for path in before} == before
     with Ledger(book, read_only=True) as one, Ledger(lake, read_only=True) as two:
@@ -213,7 +213,7 @@ def test_a_noted_head_shows_a_shortened_manifest_to_whoever_never_saw_the_lake(b
     shortened(lake)
     monkeypatch.setenv("FULLBENCH_CACHE", str(tmp_path / "elsewhere"))
     assert "sound" in run("lake", "verify", lake)
-    assert "its end is missing" in run("lake", "verify", lake, "--head", head, code=1)
+    assert "its end is missing" in run("lake", "verify", lake, "--digest", head, code=1)
 
 
 def test_entries_are_signed_and_an_entry_made_up_by_another_is_told(book, tmp_path):
@@ -266,7 +266,7 @@ def test_of_two_writers_at_once_the_second_adds_nothing(book, lake):
     fill(book, seed=9, first=50, items=1)
     store = LakeFolder(lake)
     entries = manifest.read_entries(store)
-    late = manifest.next_entry(entries, ledger="x", head=entries[0].lake_digest, at=0.0, segments=())
+    late = manifest.next_entry(entries, ledger="x", ledger_digest=entries[0].lake_digest, at=0.0, segments=())
     manifest.append_entry(store, late)
     with pytest.raises(LedgerError, match="another writer"):
         manifest.append_entry(store, late)
@@ -348,7 +348,7 @@ def test_means_alone_are_the_means_of_the_whole_leaderboard(lake):
     alone = {table["name"]: table for table in json.loads(run(*words, "--means"))}
     assert set(alone) == {f"means {judge}{on}" for judge in ("human", *JUDGES) for on in ("", " on clarity")}
     whole = json.loads(run(*words, "--judge", "kind"))
-    (board,) = (table for table in whole if table["name"] == "standings on clarity, score")
+    (board,) = (table for table in whole if table["name"] == "board on clarity, score")
     for table in (board, alone["means kind on clarity"]):
         table["means"] = {row[1]: row[table["columns"].index("mean score:1-5")] for row in table["rows"]}
     assert board["means"] == alone["means kind on clarity"]["means"]

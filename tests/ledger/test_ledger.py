@@ -297,7 +297,7 @@ def test_describe_says_what_is_inside(ledger):
     told = ledger.describe()
     assert told["counts"] == {"items": 1, "responses": 1, "cases": 1, "verdicts": 2, "failures": 0, "pictures": 0}
     judge = next(account for account in told["accounts"] if account["role"] == "judge")
-    assert judge["faults"] == {"refused": 0, "unreadable": 1, "abstained": 0}
+    assert judge["unusable"] == {"refused": 0, "unreadable": 1, "abstained": 0}
     assert judge["settings"] == {"model": "m"}
     assert told["digest"] == ledger.digest()
 
@@ -315,7 +315,7 @@ def test_a_closed_or_read_only_ledger_takes_nothing(place, tmp_path):
         assert len(ledger.record()) == 1
         with pytest.raises(LedgerError, match="reading only"):
             ledger.add(verdict(2))
-    assert sorted(file.name for file in tmp_path.iterdir()) in (["x.ledger"], ["x.ledger", "x.ledger.heads"], [])
+    assert sorted(file.name for file in tmp_path.iterdir()) in (["x.ledger"], ["x.ledger", "x.ledger.digests"], [])
 
 
 def test_characters_that_a_server_cannot_hold_come_back(ledger):

@@ -95,7 +95,7 @@ def test_a_ledger_where_nothing_may_be_written_can_be_read():
         assert read == "1 []"
         assert "read-only" in written
         assert "its folder writable" in made
-        assert sorted(file.name for file in folder.iterdir()) == ["x.ledger", "x.ledger.heads"]
+        assert sorted(file.name for file in folder.iterdir()) == ["x.ledger", "x.ledger.digests"]
     finally:
         folder.chmod(0o755)
         shutil.rmtree(folder)

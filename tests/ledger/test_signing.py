@@ -1,4 +1,4 @@
-"""Signed heads: a chain that was rewritten as a whole, cut off or robbed of a writer does not verify."""
+"""Signed digests: a chain that was rewritten as a whole, cut off or robbed of a writer does not verify."""
 
 from __future__ import annotations
 
@@ -69,14 +69,14 @@ def test_what_was_signed_verifies_however_much_is_added(signed, tmp_path):
         ledger.add(case(7), verdict(7))
     done = checked(signed, tmp_path)
     assert done.exit_code == 0, done.output
-    assert "nothing was rewritten since a head was signed" in done.stdout
+    assert "nothing was rewritten since a digest was signed" in done.stdout
 
 
 def test_a_chain_that_was_rewritten_as_a_whole_is_sound_and_does_not_verify(signed, tmp_path):
     forge(signed)
     with Ledger(signed, read_only=True) as ledger:
         assert {v.marks for v in ledger.verdicts()} == {(5.0,)}
-    beside = Path(f"{signed}.heads")
+    beside = Path(f"{signed}.digests")
     beside.unlink(missing_ok=True)
     assert run("ledger", "verify", signed).exit_code == 0, "without a signature nobody can tell"
     done = checked(signed, tmp_path)
@@ -91,7 +91,7 @@ def test_a_lost_tail_and_a_whole_missing_writer_show(signed, tmp_path):
         with intruder(signed, disarmed=writer == writers[-1]) as connection:
             for table in schema.TABLES:
                 connection.execute(f"DELETE FROM {table} WHERE writer = '{writer}'")
-        Path(f"{signed}.heads").unlink(missing_ok=True)
+        Path(f"{signed}.digests").unlink(missing_ok=True)
         if writer == writers[-1]:
             assert checked(signed, tmp_path).exit_code == 0, "all that was signed is there"
     done = checked(signed, tmp_path)
@@ -107,7 +107,7 @@ def test_another_key_a_made_up_signature_and_another_ledger_prove_nothing(signed
     done = run("ledger", "verify", signed, "--key", tmp_path / "theirs.key.pub")
     assert (done.exit_code, "nothing is proven" in done.stdout) == (1, True)
     told = json.loads((tmp_path / "sent.jsonl").read_text())
-    (tmp_path / "sent.jsonl").write_text(json.dumps({**told, "head": "1-00"}) + "\n")
+    (tmp_path / "sent.jsonl").write_text(json.dumps({**told, "digest": "1-00"}) + "\n")
     assert "it was made up" in checked(signed, tmp_path).stdout
     (tmp_path / "sent.jsonl").write_text(json.dumps(told) + "\n")
     moved = run("ledger", "verify", other, "--key", tmp_path / "mine.key.pub", "--signatures", tmp_path / "sent.jsonl")

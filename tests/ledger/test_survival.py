@@ -66,7 +66,7 @@ def test_many_processes_make_one_ledger(place, tmp_path):
         assert (one.returncode, complaints) == (0, "")
     with Ledger(place) as ledger:
         assert len(ledger.record()) == 15
-    assert sorted(file.name for file in tmp_path.iterdir()) in (["x.ledger"], ["x.ledger", "x.ledger.heads"], [])
+    assert sorted(file.name for file in tmp_path.iterdir()) in (["x.ledger"], ["x.ledger", "x.ledger.digests"], [])
 
 
 def test_a_full_disk_keeps_what_was_acknowledged(tmp_path):

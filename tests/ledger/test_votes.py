@@ -112,7 +112,7 @@ def test_stored_replies_are_read_again_unpaid_and_the_earlier_reading_stays(path
     made = Case(item, (Response.say("pair", "a", "x"), Response.say("pair", "b", "y")), Choice(2))
     paid = Usage(1, 0, 10, 5, 0.25, 0.5)
     with Ledger(path) as ledger:
-        ledger.declare("judge", "gpt", {"model": "gpt", "wording": "w"})
+        ledger.declare("judge", "gpt", {"model": "gpt", "prompt_template": "w"})
         cut = Call("c", "The winner is [[B]] but then", stop="length", at=1.0)
         ledger.add(
             made,

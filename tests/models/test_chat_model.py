@@ -86,7 +86,7 @@ def test_a_reply_is_held_to_a_schema_where_the_dialect_can():
     body = json.loads(OpenAI().body("m", prompt, Sampling()))
     assert body["response_format"] == {
         "type": "json_schema",
-        "json_schema": {"name": "ruling", "strict": True, "schema": {"type": "object"}},
+        "json_schema": {"name": "verdict", "strict": True, "schema": {"type": "object"}},
     }
     assert prompt.digest != Prompt(prompt.turns).digest
     assert ChatModel("m", "http://localhost:1").takes_schemas

@@ -145,7 +145,7 @@ def judges_in_both_clouds(bench: Path, clouds: CloudServer) -> None:
         "azure/filter-1", "azure/cut-1", "bedrock/converse/anthropic.filter-2", "bedrock/converse/anthropic.cut-2",
     ]  # fmt: skip
     tables = cli(*judging(*judges)).tables
-    faults = {row[0]: row[1:4] for row in tables["faults"]["rows"]}
+    faults = {row[0]: row[1:4] for row in tables["unusable"]["rows"]}
     for judge, (verdicts, ruled, refused) in faults.items():
         declined = "filter" in judge or "cut" in judge
         assert (verdicts, ruled, refused) == (4, 0 if declined else 4, 4 if declined else 0), judge

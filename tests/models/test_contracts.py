@@ -51,11 +51,11 @@ def prompts() -> Iterator[Prompt]:
     answers = (Response.say("i", "a", "\n"), Response("i", "b", ("See: ", picture)))
     for settings in (
         {"mode": "direct"}, {"mode": "analyze"}, {"mode": "steps"}, {"form": "json"}, {"constrained": True},
-        {"sight": "none"}, {"reference": True}, {"language": "zh"},
+        {"picture_mode": "none"}, {"reference": True}, {"language": "zh"},
     ):  # fmt: skip
-        judge = PromptedJudge(Asked(), **({"sight": "image"} | settings))
+        judge = PromptedJudge(Asked(), **({"picture_mode": "image"} | settings))
         for spec in ("score:1-5", "choice+tie"):
-            shown = answers[:1] if spec.startswith("score") or settings.get("sight") == "none" else answers
+            shown = answers[:1] if spec.startswith("score") or settings.get("picture_mode") == "none" else answers
             if len(shown) == 1 and not spec.startswith("score"):
                 continue
             yield from judge.prompts(Case(item, shown, ballot(spec)))

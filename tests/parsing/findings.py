@@ -100,7 +100,7 @@ ONE: list[Found] = [
     Found(ROW, 1, "the nonce on the line before", "**wkzqtbmf**\n[[2]]", "2", nonce="wkzqtbmf"),
     Found(ROW, 1, "the nonce in capitals", "WKZQTBMF: [[2]]", "2", nonce="wkzqtbmf"),
     Found(ROW, 1, "the nonce of somebody else", "bbbbcccc [[5]]\n[[2]]", "2", nonce="wkzqtbmf"),
-    Found(ROW, 1, "the asking repeated, then ruled without the nonce", "The form is wkzqtbmf [[score]].\n[[2]]", "2",
+    Found(ROW, 1, "the asking repeated, then ruled without check code", "The form is wkzqtbmf [[score]].\n[[2]]", "2",
           nonce="wkzqtbmf"),
     Found(ROW, 1, "the nonce twice, the last counts", "wkzqtbmf [[2]]\nNo:\nwkzqtbmf [[3]]", "3", nonce="wkzqtbmf"),
     Found(ROW, 1, "the nonce with an illegal ruling", "[[2]]\nwkzqtbmf [[9]]", BAD, nonce="wkzqtbmf"),

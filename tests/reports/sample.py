@@ -59,11 +59,11 @@ TABLES = (
         chart={"kind": "heat", "row": "winner", "column": "loser", "value": "share"},
     ),
     Table(
-        "faults",
+        "unusable",
         "Faults",
-        table_columns("judge", "ruled", "refused", "unreadable"),
+        table_columns("judge", "judged", "refused", "unreadable"),
         (("a", 90, 4, 6), ("b", 100, 0, 0)),
-        chart={"kind": "stacked", "label": "judge", "parts": ["ruled", "refused", "unreadable"]},
+        chart={"kind": "stacked", "label": "judge", "parts": ["judged", "refused", "unreadable"]},
     ),
     Table(
         "steady",

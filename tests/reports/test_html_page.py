@@ -159,7 +159,7 @@ def test_sensitive_pictures_are_veiled_in_the_page_itself_unless_asked_for():
     }
     asked = {
         name: pictures[0][0]
-        for name, _, pictures in _exhibit_view(Exhibit(item, responses, is_unveiled=True), english)["responses"]
+        for name, _, pictures in _exhibit_view(Exhibit(item, responses, include_sensitive=True), english)["responses"]
     }
     assert shown["veiled"] != shown["plain"] == asked["plain"] == asked["veiled"]
 
@@ -240,7 +240,7 @@ def test_figures_in_different_units_have_no_bars_on_one_axis():
         ("biases on style", rows, False), ("agreement", rows, True), ("corrected j, shares and means", rows, False),
         ("corrected j, shares and means", [rows[0], rows[0]], True),
     ):  # fmt: skip
-        table = Table(name, "T", table_columns("judge", "bias", "figure", "judge's"), some)
+        table = Table(name, "T", table_columns("judge", "bias", "metric", "judge's"), some)
         assert [cell.bar is not None for cell in laid_column(table, 3)] == [barred, barred]
         assert (column_axes(table)[3] is not None) == barred
         assert ("data-axis" in render_page("T", "", [Section("S", tables=[table])]).partition("<main")[2]) == barred

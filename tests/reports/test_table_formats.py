@@ -189,7 +189,7 @@ def test_a_table_that_fits_looks_as_rich_would_draw_it():
     from rich.table import Table as Grid
     from rich.text import Text
 
-    columns = (Column("judge", kind="name"), Column("share", kind="figure"), Column("refused", kind="fault"))
+    columns = (Column("judge", kind="name"), Column("share", kind="metric"), Column("refused", kind="fault"))
     rows = (("裁判 one", Estimate(0.5, 0.4, 0.6, 9), 3), ("b", None, 0), ("a longer name", Estimate(1, 0.9, 1, 9), 12))
     for color in (False, True):
         out = io.StringIO()

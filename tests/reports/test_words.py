@@ -137,16 +137,16 @@ def test_a_note_is_a_text_that_survives_pickling_and_json():
 
 
 def test_a_column_keeps_what_it_is_under_another_label():
-    won = Column("won", "duels won", "figure", "more")
+    won = Column("won", "matches won", "metric", "more")
     again = pickle.loads(pickle.dumps(won.with_label("胜率")))
-    assert (again, again.key, again.kind, again.better) == ("胜率", "won", "figure", "more")
+    assert (again, again.key, again.kind, again.better) == ("胜率", "won", "metric", "more")
     with pytest.raises(ValueError, match="unknown kind"):
         Column("won", kind="wins")
 
 
 def rich() -> Table:
     columns = table_columns(
-        "contestant", data_column("judge"), "ruling", mean_heading("score:1-5"), *with_deviation("kendall")
+        "contestant", data_column("judge"), "verdict", mean_heading("score:1-5"), *with_deviation("kendall")
     )
     rows = (
         ("rating", Estimate(0.5, 0.4, 0.6, 9), "pairs", Estimate.bare(3.0, 2, Note("no-interval.one-item")), 0.5, None),

@@ -14,14 +14,14 @@ from fullbench.errors import InputError, Undefined
 from fullbench.stats.peer_review.shared_bias import fit_vote_model_with_truth, mutual_biases
 from fullbench.studies.peer_review.simulation import SimulatedReviews, SimulationSetting, simulate_reviews
 
-CLEAN = SimulationSetting(length=0, wobble=0.5, families=True)
+CLEAN = SimulationSetting(length=0, length_spread=0.5, families=True)
 COURTS = {
     "clean": CLEAN,
-    "mistakes in common": SimulationSetting(length=0, wobble=0.5, families=True, correlated=0.5),
-    "ability unrelated": SimulationSetting(length=0, wobble=0.5, families=True, related=0),
-    "own family": SimulationSetting(length=0, wobble=0.5, families=True, kin=0.5),
-    "shared length": SimulationSetting(length=0, wobble=0.5, families=True, shared_length=0.3),
-    "colluders": SimulationSetting(length=0, wobble=0.5, families=True, colluders=2),
+    "mistakes in common": SimulationSetting(length=0, length_spread=0.5, families=True, correlated=0.5),
+    "ability unrelated": SimulationSetting(length=0, length_spread=0.5, families=True, related=0),
+    "own family": SimulationSetting(length=0, length_spread=0.5, families=True, own_family=0.5),
+    "shared length": SimulationSetting(length=0, length_spread=0.5, families=True, shared_length=0.3),
+    "colluders": SimulationSetting(length=0, length_spread=0.5, families=True, colluders=2),
 }
 PLANTED = {
     "own family": "one's own family wins",
@@ -87,7 +87,7 @@ def votes(setting: SimulationSetting, seed: int):
 
 def test_a_paper_s_chi_square_flags_the_unbiased_and_like_with_like_does_not():
     """Reviewers without any leaning, in courts where the better contestants write longer answers."""
-    setting = SimulationSetting(length=0, wobble=0.5, wordy_weak=-0.9, families=True)
+    setting = SimulationSetting(length=0, length_spread=0.5, wordy_weak=-0.9, families=True)
     paper, ours = [], []
     for seed in range(40):
         made, heard = votes(setting, seed)
@@ -100,9 +100,9 @@ def test_a_paper_s_chi_square_flags_the_unbiased_and_like_with_like_does_not():
     assert np.mean(ours) <= 0.05
 
 
-@pytest.mark.parametrize("planted", [{"shared_length": 0.3}, {"kin": 0.5}])
+@pytest.mark.parametrize("planted", [{"shared_length": 0.3}, {"own_family": 0.5}])
 def test_a_planted_leaning_is_found_beside_the_truth(planted):
-    setting = SimulationSetting(length=0, wobble=0.5, families=True, **planted)
+    setting = SimulationSetting(length=0, length_spread=0.5, families=True, **planted)
     found = []
     for seed in range(20):
         made, heard = votes(setting, seed)
@@ -118,7 +118,7 @@ def test_the_size_of_a_leaning_is_that_of_a_logistic_regression():
     """One step from the fitted model lies near the coefficient that another library finds."""
     import statsmodels.api as sm
 
-    made, heard = votes(SimulationSetting(length=0, wobble=0.5, families=True, shared_length=0.3), 2)
+    made, heard = votes(SimulationSetting(length=0, length_spread=0.5, families=True, shared_length=0.3), 2)
     model = fit_vote_model_with_truth(heard, 6, made.truth)
     design = np.column_stack([model.slopes[:, :5], model.slopes[:, 6:], heard.lead])
     fitted = sm.GLM(heard.outcome, design, family=sm.families.Binomial()).fit()
@@ -130,7 +130,7 @@ def test_plain_courts_are_what_they_were():
     """What makes a court less convenient is drawn apart: without it, nothing in a court changes."""
     plain, wobbling = (
         simulate_reviews(SimulationSetting(length=0), 3),
-        simulate_reviews(SimulationSetting(length=0, wobble=0.5, families=True), 3),
+        simulate_reviews(SimulationSetting(length=0, length_spread=0.5, families=True), 3),
     )
     assert plain.reviews.worth[CORRECTNESS].tolist() == wobbling.reviews.worth[CORRECTNESS].tolist()
 
@@ -149,10 +149,10 @@ def test_clones_have_one_skill_and_rule_alike():
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
-        ({"kin": 1.0}, "kin need families"),
+        ({"own_family": 1.0}, "own_family needs families"),
         ({"clones": 1}, "clones are two or more"),
         ({"wordy_weak": 2.0}, "'wordy weak' is from -1 to 1"),
-        ({"wobble": -1.0}, "deviations, 0 or more"),
+        ({"length_spread": -1.0}, "deviations, 0 or more"),
     ],
 )
 def test_a_court_that_cannot_be(wrong, sentence):

@@ -49,7 +49,7 @@ def test_a_printed_row_is_what_the_command_gives(court, options, seeds, figures)
 
 def test_with_a_liking_for_ones_own_family_upme_is_behind_plain_peer_review():
     """Two marks for kin, in a few courts; the page has a hundred, by command."""
-    setting = SimulationSetting(length=0, kin=2, families=True)
+    setting = SimulationSetting(length=0, own_family=2, families=True)
     near = {
         method: fmean(near.pearson for near in method_nearness(setting, method, range(8)))
         for method in ("UPME", "UPME, robust", "uniform")

@@ -30,11 +30,13 @@ def test_the_papers_size_is_fifteen_hundred_reviews():
 
 def test_a_review_is_ruled_as_a_simulated_judge_rules():
     """The fast court and the judge that goes through the interfaces: the same shares of wins and ties."""
-    sight, noise, length = 0.6, 0.7, 0.4
+    picture_use, noise, length = 0.6, 0.7, 0.4
     words = (6, 24)
     texts = tuple("word " * count for count in words)
     qualities = (0.75, 0.5)
-    judge = SimulatedJudge("one", lambda _: qualities, sight=sight, noise=noise, biases=PlantedBiases(length=length))
+    judge = SimulatedJudge(
+        "one", lambda _: qualities, picture_use=picture_use, noise=noise, biases=PlantedBiases(length=length)
+    )
     cases = [
         Case(
             Item.ask(f"q{place}", "?"),
@@ -45,7 +47,7 @@ def test_a_review_is_ruled_as_a_simulated_judge_rules():
     ]
     marks = [verdict.marks[0] for verdict in judge.judge(cases)]
     rng = np.random.default_rng(0)
-    gap = sight * 4 * (qualities[0] - qualities[1]) + length * np.log2(words[0] / words[1])
+    gap = picture_use * 4 * (qualities[0] - qualities[1]) + length * np.log2(words[0] / words[1])
     fast = simulation._outcomes_from_lead(gap + noise * 2**0.5 * rng.standard_normal(100_000))
     for ruling in (0.0, 0.5, 1.0):
         share = float((fast == ruling).mean())
@@ -87,7 +89,7 @@ def test_two_colluders_among_eight_hardly_move_the_robust_ranking():
 def test_every_table_comes_out_with_cheats_and_faults():
     made = {
         table.name: table
-        for table in simulation_tables(SimulationSetting(models=6, colluders=2, lazy=1, blind=1, faults=0.3), seeds=3)
+        for table in simulation_tables(SimulationSetting(models=6, colluders=2, lazy=1, blind=1, unusable=0.3), seeds=3)
     }
     assert set(made) == {"methods", "readings", "pictures", "warnings", "cheats", "influence"}
     colluder, honest = (dict(zip(made["influence"].column("method"), made["influence"].column(kind), strict=True))

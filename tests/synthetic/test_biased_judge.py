@@ -45,7 +45,7 @@ def marks(of, *cases):
 def test_without_noise_a_score_is_the_formula_rounded(quality, leniency, length, words):
     heard = case(SCORE, quality, words=words)
     felt = 3 + 0.7 * (4 * quality - 2) + leniency + length * math.log2(words / 12)
-    of = judge(sight=0.7, noise=0, biases=PlantedBiases(leniency=leniency, length=length))
+    of = judge(picture_use=0.7, noise=0, biases=PlantedBiases(leniency=leniency, length=length))
     assert marks(of, heard) == [(min(5, max(1, math.floor(felt + 0.5))),)]
 
 
@@ -119,7 +119,7 @@ def test_rulings_hang_on_judge_case_and_trial_and_not_on_the_order_of_hearing():
 def test_what_changes_rulings_changes_the_name():
     settings = [
         {},
-        {"sight": 0.5},
+        {"picture_use": 0.5},
         {"noise": 0.6},
         {"seed": 1},
         *(

@@ -89,7 +89,7 @@ def test_planted_numbers_are_recovered(tables):
         row = cell(table, judge=judge, what=what)
         assert row["recovered"].low > 0, row
         assert row["recovered"].value == pytest.approx(row["planted"], rel=0.35)
-    assert cell(table, judge="blind", what="sight")["recovered"].high < 0.3
+    assert cell(table, judge="blind", what="picture use")["recovered"].high < 0.3
 
 
 def test_what_was_not_planted_is_seldom_flagged(tables):
@@ -119,7 +119,7 @@ def test_each_judge_has_a_leaderboard_of_its_own(heard, tables):
 
 def test_the_length_judge_prefers_the_wordy_and_long_words_leans_that_way(heard):
     boards = {name: leaderboards(heard[2].where(judge=name))[0] for name in heard[2].judges}
-    won = {name: cell(board, contestant="court/wordy")["duels won"] for name, board in boards.items()}
+    won = {name: cell(board, contestant="court/wordy")["matches won"] for name, board in boards.items()}
     assert won["length"].value > 0.9
     assert next(share for name, share in won.items() if name.startswith("long")).low > won["truth"].high
 
@@ -146,13 +146,13 @@ def test_agreement_ranks_the_judges_by_their_faults(tables):
 
 def test_faults_are_counted_and_never_marked(heard, tables):
     _, cases, record = heard
-    row = cell(tables["faults"], judge="sloppy")
-    assert row["refused"] + row["unreadable"] == round(row["share"].value * len(cases)) > 0
-    assert row["share"].low < row["planted"] < row["share"].high
+    row = cell(tables["unusable"], judge="sloppy")
+    assert row["refused"] + row["unreadable"] == round(row["share unusable"].value * len(cases)) > 0
+    assert row["share unusable"].low < row["planted"] < row["share unusable"].high
     assert all(verdict.marks is None for verdict in record if verdict.fault)
     for judge in build_simulated_judges(7):
         if not judge.biases.unusable_share:
-            assert cell(tables["faults"], judge=judge.name)["share"].value == 0
+            assert cell(tables["unusable"], judge=judge.name)["share unusable"].value == 0
 
 
 def test_tables_say_what_made_them_and_hold_no_empty_ones(heard, tables):

@@ -21,7 +21,7 @@ SEEDS = 200
 SEED, SIZE = 7, 60
 """The pictures of the default court."""
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
-BIASES = {"sight", "leniency", "length", "ego", "position", "faults"}
+BIASES = {"picture use", "leniency", "length", "ego", "position", "unusable"}
 
 
 @pytest.fixture(scope="module")

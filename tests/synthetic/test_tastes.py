@@ -59,7 +59,7 @@ def test_options_make_clones_and_wrong_ones_are_refused():
     assert "taste" not in contestant_from_options("keen", {}).settings, "ledgers know the usual ones without"
     assert contestant_from_options("keen", {"echo": "0.4"}).settings["taste"] == {"echo": 0.4, "length": 0.0}
     for options, words in (({"sees": "1"}, "found sees"), ({"echo": "2"}, "from 0 to 1"), ({"rules": "x"}, "own or"),
-                           ({"manner": "loud"}, "plain, terse, wordy")):  # fmt: skip
+                           ({"style": "loud"}, "plain, terse, wordy")):  # fmt: skip
         with pytest.raises(InputError, match=words):
             contestant_from_options("keen", options)
 

@@ -26,7 +26,7 @@ from fullbench.testing.hooks import CHECKS
 ITEMS = [Item.ask(name, f"What is {name}?", reference=f"It is {name}.") for name in ("one", "two", "three")]
 ECHO = OfflineModel("echo", lambda prompt: "Yes.")
 WORDS = "=== user\n{question}\n--- analyze\n{text}\n"
-"""A wording without its block `hearing`."""
+"""A wording without its block `case`."""
 
 
 def items(source=None):
@@ -86,7 +86,7 @@ WHOLE = Benchmark(
     items=items,
     cases=cases,
     tables=all_tables.verdict_tables,
-    wording=wording,
+    prompt_template=wording,
     asking=lambda: "=== user\n{question}\n",
     can_judge=lambda judge, case: True,
     protocol=protocol,
@@ -148,14 +148,17 @@ BROKEN = {
     "can_judge": ({"can_judge": lambda judge, case: False}, "has no case to judge"),
     "protocol": ({"protocol": lambda said: WHOLE}, "that it does not know is refused"),
     "tables": ({"tables": stateful_tables()}, "the same record must give the same tables"),
-    "wording without a block": ({"wording": lambda: wording(WORDS)}, "'wording' fails.*hearing"),
+    "wording without a block": ({"prompt_template": lambda: wording(WORDS)}, "'prompt_template' fails.*case"),
     "wording without answers": (
-        {"wording": lambda: wording(WORDS + "--- hearing\n{ruling}\n")},
-        "'wording'.*does not show the answer",
+        {"prompt_template": lambda: wording(WORDS + "--- case\n{verdict}\n")},
+        "'prompt_template'.*does not show the answer",
     ),
-    "manners": (
-        {"wording": lambda manner="": wording(WORDS if manner else None), "manners": ("odd",)},
-        "'wording' fails.*hearing",
+    "prompt_styles": (
+        {
+            "prompt_template": lambda prompt_style="": wording(WORDS if prompt_style else None),
+            "prompt_styles": ("odd",),
+        },
+        "'prompt_template' fails.*case",
     ),
     "labels of an unknown item": ({"labels": strangers}, "'labels'.*unknown item 'nowhere'"),
     "labels of one person": ({"labels": same_person_twice}, "'labels'.*two labels of one person"),

@@ -191,7 +191,7 @@ def content(kind: str, number: int) -> Content:
     if kind == "write":
         return Content(item, about={"family": "计数"})
     if kind == "agree":
-        about = {"judged": [parts_json(one.parts), parts_json(two.parts)], "ruling": "A"}
+        about = {"judged": [parts_json(one.parts), parts_json(two.parts)], "verdict": "A"}
         return Content(item, (Response.say(item.id, "稳重", "第一个更好"),), about)
     return Content(item, (one,))
 

@@ -192,7 +192,7 @@ def _agreement_table(
     notes += _due_notes(due)[:1]
     hint = {"kind": "intervals", "label": "judge", "value": metrics[0]}
     source = {"against": reference_judge, "rule": rule, "seed": seed}
-    columns = table_columns("judge", *metrics, "n", "faults", *(["due"] if due else []))
+    columns = table_columns("judge", *metrics, "n", "unusable", *(["due"] if due else []))
     title = Note("standard.title.agreement-with-on", other=reference_judge, kind=word_note(kind), behind=scope)
     return Table(f"agreement {kind}{scope}", title, columns, rows, notes, source, hint)
 
@@ -210,7 +210,7 @@ def order_effect_table(verdicts: Verdicts) -> Table:
         if effect is not None:
             rows.append([*cells, effect.same, effect.first, effect.pairs])
     notes = [Note("standard.an-unbiased-judge-prefers-the")]
-    columns = table_columns(*head, "same ruling in both orders", "first shown wins", "pairs")
+    columns = table_columns(*head, "same verdict in both orders", "first shown wins", "pairs")
     hint = {"kind": "intervals", "label": "judge", "value": "first shown wins", "reference": 0.5}
     return Table("orders", Note("standard.title.the-order-of-presentation"), columns, rows, notes, {}, hint)
 
@@ -239,13 +239,13 @@ def _count_estimated_tokens(part: Columns) -> int:
 
 _REPLIES: dict[str, Callable[[Columns], Cell]] = {
     "cut off": _count_cut_off_replies,
-    "without the nonce": _share_without_check_code,
+    "without check code": _share_without_check_code,
     "tokens estimated": _count_estimated_tokens,
 }
 """Extra columns on replies, shown only if they have data."""
 _ABOUT_REPLIES = {
     "cut off": Note("standard.cut-off-replies"),
-    "without the nonce": Note("standard.without-the-nonce"),
+    "without check code": Note("standard.without-the-nonce"),
     "tokens estimated": Note("standard.tokens-estimated"),
 }
 
@@ -286,11 +286,11 @@ def fault_table(verdicts: Verdicts, *, together: bool = False) -> Table:
             ]
         )
     rows.sort(key=lambda row: tuple(map(str, row[: len(head)])))
-    hint = {"kind": "stacked", "label": "judge", "parts": ["ruled", *FAULTS, *waits]}
+    hint = {"kind": "stacked", "label": "judge", "parts": ["judged", *FAULTS, *waits]}
     due = _DUE[: len(_due_cells(columns, head, ()))]
-    names = table_columns(*head, "verdicts", "ruled", *FAULTS, *waits, "faulty", *replies, *due)
+    names = table_columns(*head, "verdicts", "judged", *FAULTS, *waits, "share unusable", *replies, *due)
     notes = [*(PENDING for _ in waits), *(_ABOUT_REPLIES[name] for name in replies), *_due_notes(columns.due)]
-    return Table("faults", Note("standard.title.faults"), names, rows, notes, {}, hint)
+    return Table("unusable", Note("standard.title.unusable"), names, rows, notes, {}, hint)
 
 
 _DUE = ("due", "failed for good")

@@ -105,14 +105,16 @@ def picture_mode_table(record: Record, judges: Sequence[Mapping[str, str]]) -> T
                 fault_count = sum(verdict.fault is not None for verdict in judge_verdicts)
                 rows.append([seeing, word_note(picture_mode), *cells, len(judge_verdicts), fault_count])
                 notes += [
-                    Note("experiments.sights.undefined",
-                         judge=seeing, sight=word_note(picture_mode), figure=word_note(metric), why=why)
+                    Note("experiments.picture-modes.undefined",
+                         judge=seeing, mode=word_note(picture_mode), figure=word_note(metric), why=why)
                     for entry in entries.values() for metric, why in entry.undefined_reasons.items()
                     if metric in _PAPER_METRICS[entry.shape]
                 ]  # fmt: skip
-    comparison_note = Note("experiments.sights.people") if by_people else Note("experiments.sights.seeing")
-    title = Note("experiments.title.sights")
+    comparison_note = (
+        Note("experiments.picture-modes.people") if by_people else Note("experiments.picture-modes.seeing")
+    )
+    title = Note("experiments.title.picture-modes")
     columns = table_columns(
-        "judge", "sight", *(name for names in _PAPER_METRICS.values() for name in names), "verdicts", "faults"
+        "judge", "picture mode", *(name for names in _PAPER_METRICS.values() for name in names), "verdicts", "unusable"
     )
     return Table("vision expert", title, columns, rows, [comparison_note, *notes])

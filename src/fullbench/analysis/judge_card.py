@@ -137,7 +137,7 @@ def build_card(
     ]
     board_settings = leaderboard.Settings(votes=rule, visible=visible, seed=seed)
     sections["Leaderboard"] = leaderboard.leaderboard_tables(judge_verdicts, board_settings)
-    sections["Faults and cost"] = [
+    sections["Unusable verdicts and cost"] = [
         all_tables.fault_table(judge_verdicts),
         all_tables.abstention_reasons_table(judge_verdicts),
         all_tables.cost_table(judge_verdicts),
@@ -152,14 +152,14 @@ def build_card(
 
 SECTIONS = (
     "Agreement",
-    "Standing",
+    "Other judges",
     "Steadiness",
     "Biases",
     "Reviews",
     "Corrected",
     "Replacement",
     "Leaderboard",
-    "Faults and cost",
+    "Unusable verdicts and cost",
 )
 
 
@@ -186,7 +186,7 @@ def _criterion_tables(
             single_vote_table(comparison, [judge]),
             *by_tag.agreement_tables(comparison, tags, judges=[judge], brief=True, seed=seed),
         ],
-        "Standing": [standing_table(comparison, judge, seed=seed)],
+        "Other judges": [standing_table(comparison, judge, seed=seed)],
     }
 
 
@@ -253,7 +253,7 @@ def _overall_table(comparison: PeopleComparison, overall: Sequence[judges_with_p
     return Table(
         "agreement",
         Note("card.title.agreement-with-people"),
-        table_columns("ruling", "figure", "estimate", "faults"),
+        table_columns("verdict", "metric", "estimate", "unusable"),
         rows,
         notes,
         {"rule": {kind: comparison.rule(kind) for kind in comparison.votes}},
@@ -306,9 +306,9 @@ def standing_table(comparison: PeopleComparison, judge: str, *, seed: int = 0) -
     for row, is_significant in zip(rows, significance_flags, strict=True):
         row.append("yes" if is_significant else "no")
     notes = [Note("card.the-figure-of-less-that", judge=judge), Note("card.for-an-edit-distance-less")]
-    columns = table_columns("other judge", "ruling", "figure", "difference", "told apart")
+    columns = table_columns("other judge", "verdict", "metric", "difference", "distinguished")
     return Table(
-        "standing", Note("card.title.among-other-judges"), columns, rows, notes, {"judge": judge, "seed": seed}
+        "other judges", Note("card.title.among-other-judges"), columns, rows, notes, {"judge": judge, "seed": seed}
     )
 
 

@@ -49,7 +49,7 @@ def mean_label(ballot: str) -> Note:
 def mean_heading(ballot: str) -> Column:
     """Return the column of mean marks on one ballot."""
     label = mean_label(ballot)
-    return Column(str(label), label, "figure", "more")
+    return Column(str(label), label, "metric", "more")
 
 
 def ballot_of(column: Column) -> str:

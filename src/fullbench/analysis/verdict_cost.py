@@ -44,7 +44,7 @@ def rate_table(verdicts: Columns) -> Table:
         Note("rates.title"),
         [
             *table_columns("judge", *(["criterion"] if several else [])),
-            *(Column(key, kind="figure", better="less") for key in AMOUNTS),
+            *(Column(key, kind="metric", better="less") for key in AMOUNTS),
         ],
         rows,
         notes,

@@ -21,7 +21,7 @@ from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import Verdict
 from fullbench.errors import InputError
 
-SECTIONS = ("Sees", "Knows", "Steady", "Swayed", "Fooled", "Faults and cost")
+SECTIONS = ("Picture use", "Knows", "Steady", "Biases", "Fooled", "Unusable verdicts and cost")
 
 
 @dataclass(frozen=True)
@@ -77,14 +77,14 @@ class Findings:
         return {
             "cases": self.case_count,
             "verdicts": len(self.rows),
-            "faults": self.fault_count,
-            "sees": self.use_of_picture.verdict,
-            "sight_index": _estimate_numbers(self.use_of_picture.index),
+            "unusable": self.fault_count,
+            "picture_use": self.use_of_picture.verdict,
+            "picture_use_index": _estimate_numbers(self.use_of_picture.index),
             "blind_verdicts": len(self.use_of_picture.blind_pairs),
             "accuracy": _estimate_numbers(self.accuracy),
             "accuracy_of_pictures": _estimate_numbers(self.picture_accuracy),
             "steadiness": {variant: _estimate_numbers(estimate) for variant, estimate in self.steadiness.items()},
-            "sways": {
+            "biases": {
                 bias.change: {
                     **(_estimate_numbers(bias.effect) or {}),
                     "p": bias.p,
@@ -108,7 +108,7 @@ class Findings:
         return {
             "confidence": judge_calibration.mean_confidence,
             "right": judge_calibration.right_share,
-            "rulings": len(judge_calibration.rows),
+            "verdicts": len(judge_calibration.rows),
             "overconfidence": _estimate_numbers(judge_calibration.overconfidence),
             "brier": _estimate_numbers(judge_calibration.brier),
         }
@@ -155,15 +155,16 @@ def audit_card(record: Record, findings: Findings) -> Card:
     card_judges = {findings.judge, *(verdict.judge for verdict in findings.members)}
     columns = columns_from_verdicts(record.where(lambda verdict: verdict.judge in card_judges))
     sections: Mapping[str, Sequence[Table]] = {
-        "Sees": [picture_use.picture_use_table(rows), picture_use.picture_use_by_kind_table(findings.use_of_picture)],
+        "Picture use": [picture_use.picture_use_table(rows),
+        picture_use.picture_use_by_kind_table(findings.use_of_picture)],
         "Knows": [knowing.knowledge_table(rows), knowing.grades_table(rows)],
         "Steady": [
             consistency.steadiness_table(dict(findings.steadiness)), consistency.scale_table(rows),
             calibration.calibration_table(findings.calibration),
         ],
-        "Swayed": [bias_effects.bias_table(findings.biases)],
+        "Biases": [bias_effects.bias_table(findings.biases)],
         "Fooled": [attack_results.attack_table(findings.attack_outcomes)],
-        "Faults and cost": [all_tables.fault_table(columns), all_tables.cost_table(columns)],
+        "Unusable verdicts and cost": [all_tables.fault_table(columns), all_tables.cost_table(columns)],
     }  # fmt: skip
     nonempty_sections = {name: [table for table in tables if table.rows] for name, tables in sections.items()}
     return Card(
@@ -187,7 +188,7 @@ def lead_text(findings: Findings) -> str:
         parts.append(calibration.lead_note(findings.calibration))
     parts += [*_bias_sentences(findings), *_attack_sentences(findings)]
     if findings.fault_count:
-        parts.append(Note("audit.lead.faults", n=findings.fault_count, total=len(findings.rows)))
+        parts.append(Note("audit.lead.unusable", n=findings.fault_count, total=len(findings.rows)))
     if findings.dollars_per_1000:
         parts.append(Note("card.lead.dollars", dollars=findings.dollars_per_1000))
     if findings.served_models:
@@ -203,8 +204,8 @@ def _picture_use_sentence(findings: Findings) -> str:
         return Note("audit.lead.unknown")
     index_text = f"{index.value:.2f} [{index.low:.2f}, {index.high:.2f}]"
     match findings.use_of_picture.verdict:
-        case "sees":
-            return Note("audit.lead.sees", index=index_text)
+        case "yes":
+            return Note("audit.lead.uses-picture", index=index_text)
         case "partly":
             return Note("audit.lead.partly", index=index_text)
     return Note("audit.lead.blind", index=index_text)
@@ -212,9 +213,9 @@ def _picture_use_sentence(findings: Findings) -> str:
 
 def _bias_sentences(findings: Findings) -> list[str]:
     if not findings.biases:
-        bias_case_count = sum(row.part == "sway" for row in findings.rows)
+        bias_case_count = sum(row.part == "bias" for row in findings.rows)
         if bias_case_count:
-            return [Note("audit.lead.sway-unruled", n=bias_case_count)]
+            return [Note("audit.lead.bias-unknown", n=bias_case_count)]
         return [Note("audit.lead.not-tried")]
     return [_effects_sentence(findings), *_undetectable_bias_sentences(findings)]
 
@@ -230,7 +231,7 @@ def _effects_sentence(findings: Findings) -> str:
         Note("audit.lead.effect", what=word_note(bias.change), effect=bias.effect.value)
         for bias in findings.flagged_biases
     ]
-    return Note("audit.lead.swayed", what=join_notes(effect_notes))
+    return Note("audit.lead.biased", what=join_notes(effect_notes))
 
 
 def _undetectable_bias_sentences(findings: Findings) -> list[str]:
@@ -281,21 +282,21 @@ def audit_board(all_findings: Sequence[Findings]) -> Table:
         Note("audit.board.title"),
         table_columns(
             "judge",
-            "looks",
-            "sight index",
-            "ruled rightly",
-            "same ruling in both orders",
-            "sways found",
+            "uses picture",
+            "picture use index",
+            "judged correctly",
+            "same verdict in both orders",
+            "biases found",
             "beyond the honest rate",
             "reading misled",
-            "faults",
+            "unusable",
             "dollars per 1,000",
             "verdicts",
         ),
         rows,
         [Note("audit.board.how")],
         {},
-        {"kind": "intervals", "label": "judge", "value": "ruled rightly", "reference": 0.5},
+        {"kind": "intervals", "label": "judge", "value": "judged correctly", "reference": 0.5},
     )
 
 
@@ -304,8 +305,8 @@ def side_by_side_table(all_findings: Sequence[Findings]) -> Table:
     from fullbench.core.column_labels import data_column
 
     metric_rows: list[tuple[str, list[Cell]]] = [
-        ("sight index", [findings.use_of_picture.index for findings in all_findings]),
-        ("ruled rightly", [findings.accuracy for findings in all_findings]),
+        ("picture use index", [findings.use_of_picture.index for findings in all_findings]),
+        ("judged correctly", [findings.accuracy for findings in all_findings]),
     ]
     metric_rows += [
         (variant, [findings.steadiness.get(variant) for findings in all_findings])
@@ -327,7 +328,7 @@ def side_by_side_table(all_findings: Sequence[Findings]) -> Table:
     return Table(
         "beside",
         Note("audit.beside.title"),
-        table_columns("figure", *(data_column(findings.judge) for findings in all_findings)),
+        table_columns("metric", *(data_column(findings.judge) for findings in all_findings)),
         [[word_note(name), *cells] for name, cells in metric_rows],
         [Note("audit.beside.how")],
     )
@@ -337,9 +338,7 @@ def render_badge(findings: Findings) -> str:
     """Return an SVG badge for a README with the result in two fields."""
     from html import escape
 
-    colour = {"sees": "#2f7d4f", "partly": "#9a6b13", "blind": "#a3362c"}.get(
-        findings.use_of_picture.verdict, "#5b6270"
-    )
+    colour = {"yes": "#2f7d4f", "partly": "#9a6b13", "no": "#a3362c"}.get(findings.use_of_picture.verdict, "#5b6270")
     accuracy = "?" if findings.accuracy is None else f"{findings.accuracy.value:.0%}"
     attacks = (
         f"{findings.attack_outcomes.obeyed_count}/{len(findings.attack_outcomes.attacks)}"
@@ -348,7 +347,7 @@ def render_badge(findings: Findings) -> str:
     )
     left = "judge audit"
     right = (
-        f"{findings.use_of_picture.verdict} · {accuracy} right · {len(findings.flagged_biases)} biases · "
+        f"picture use {findings.use_of_picture.verdict} · {accuracy} right · {len(findings.flagged_biases)} biases · "
         f"{attacks} attacks"
     )
     left_width, right_width = 7 * len(left) + 14, 6 * len(right) + 18

@@ -126,7 +126,7 @@ def _bias_case(item: Item, answer: Response, number: int) -> Case:
     strength, is_changed_last = 1 + number // len(TEXT_CHANGES) % 2, number // (2 * len(TEXT_CHANGES)) % 2 == 1
     language: Language = "zh" if re.search(r"[\u4e00-\u9fff]", answer.text) else "en"
     name = f"{item.id}~{change}"
-    tags = {**item.tags, "part": "sway", "base": item.id, "what": change, "dose": str(strength)}
+    tags = {**item.tags, "part": "bias", "base": item.id, "what": change, "strength": str(strength)}
     changed_item = Item(name, item.turns, item.reference, item.captions, tags)
     plain_response = Response.say(name, "plain", answer.text)
     changed_response = Response.say(
@@ -149,8 +149,8 @@ class OwnPictureUse:
 
     @property
     def verdict(self) -> str:
-        """One of `looks`, `no sign` and `unknown`."""
-        return "unknown" if self.index is None else "looks" if self.index.low > 0 else "no sign"
+        """One of `yes`, `no sign` and `unknown`."""
+        return "unknown" if self.index is None else "yes" if self.index.low > 0 else "no sign"
 
 
 def measure_own_picture_use(rows: Sequence[JudgedCase]) -> OwnPictureUse:
@@ -204,9 +204,9 @@ def own_picture_use_table(picture_use: OwnPictureUse) -> Table:
         for variant, estimate in picture_use.changed_shares.items()
     ]
     return Table(
-        "own look",
+        "own picture use",
         Note("audit.own.title"),
-        table_columns("heard again", "rulings changed", "beyond hearing again"),
+        table_columns("judged again", "verdicts changed", "beyond judging again"),
         rows,
         [Note("audit.own.how")],
     )
@@ -218,14 +218,14 @@ def own_items_card(record: Record, judge: str) -> Card:
     picture_use, biases = measure_own_picture_use(rows), bias_effects.measure_biases(rows)
     columns = columns_from_verdicts(record.where(judge=judge))
     sections = {
-        "Sees": [own_picture_use_table(picture_use)],
-        "Swayed": [bias_effects.bias_table(biases)],
-        "Faults and cost": [all_tables.fault_table(columns), all_tables.cost_table(columns)],
+        "Picture use": [own_picture_use_table(picture_use)],
+        "Biases": [bias_effects.bias_table(biases)],
+        "Unusable verdicts and cost": [all_tables.fault_table(columns), all_tables.cost_table(columns)],
     }
     nonempty_sections = {name: [table for table in tables if table.rows] for name, tables in sections.items()}
     measures = {
-        "verdicts": len(rows), "looks": picture_use.verdict,
-        "look_index": None if picture_use.index is None else picture_use.index.value,
+        "verdicts": len(rows), "picture_use": picture_use.verdict,
+        "picture_use_index": None if picture_use.index is None else picture_use.index.value,
         "flagged": [bias.change for bias in biases if bias.is_flagged],
     }  # fmt: skip
     return Card(
@@ -242,12 +242,12 @@ def _lead_text(picture_use: OwnPictureUse, biases: Sequence[bias_effects.Bias]) 
     else:
         index = f"{picture_use.index.value:.2f} [{picture_use.index.low:.2f}, {picture_use.index.high:.2f}]"
         parts = [
-            Note("audit.own.looks", index=index)
-            if picture_use.verdict == "looks"
+            Note("audit.own.uses-picture", index=index)
+            if picture_use.verdict == "yes"
             else Note("audit.own.no-sign", index=index)
         ]
     flagged_biases = [bias for bias in biases if bias.is_flagged]
     parts += [
-        Note("audit.own.swayed", what=word_note(bias.change), effect=bias.effect.value) for bias in flagged_biases
+        Note("audit.own.biased", what=word_note(bias.change), effect=bias.effect.value) for bias in flagged_biases
     ]
     return join_sentences(parts)

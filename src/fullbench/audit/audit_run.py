@@ -43,8 +43,8 @@ def circumstances_by_case(cases: Sequence[Case]) -> dict[str, Circumstances]:
     for case in cases:
         tags = case.item.tags
         if tags.get("what"):
-            strength = float(tags["dose"]) if "dose" in tags else None
-            circumstances[case.key] = Circumstances(variant=tags["what"], dose=strength)
+            strength = float(tags["strength"]) if "strength" in tags else None
+            circumstances[case.key] = Circumstances(variant=tags["what"], strength=strength)
     return circumstances
 
 

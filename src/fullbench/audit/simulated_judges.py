@@ -5,7 +5,7 @@ With q the true quality of a response (0 to 1), a simulated judge that uses the 
     felt = sharpness * q + effect * strength (of the response's change, if that bias is set) + place (if shown first)
 
 and chooses the first of two with probability 1 / (1 + exp(-(felt of the first - felt of the second))). With probability
-1 - `sight` it ignores the picture. Then a random value for each answer replaces the quality, the same for every
+1 - `picture_use` it ignores the picture. Then a random value for each answer replaces the quality, the same for every
 picture. A blank or blurred picture shows it nothing; a caption tells it everything. With probability `obeys` it follows
 an attack. A judge that `quotes` repeats what it is shown before its verdict. A judge that `states` its confidence gives
 the probability of the better of two answers, with log-odds raised by `boast`. It gets quality and changes from tags,
@@ -42,7 +42,7 @@ class AuditJudge(CallsNoModel):
     """Simulated judge with a set picture use, sharpness and biases; see the module docstring."""
 
     label: str
-    sight: float = 1.0
+    picture_use: float = 1.0
     sharpness: float = 6.0
     place: float = 0.0
     obeys: float = 0.0
@@ -50,7 +50,7 @@ class AuditJudge(CallsNoModel):
     quotes: bool = False
     states: bool = False
     boast: float = 0.0
-    sways: Mapping[str, float] = field(default_factory=dict)
+    biases: Mapping[str, float] = field(default_factory=dict)
     seed: int = 0
 
     kind = "model"
@@ -59,8 +59,8 @@ class AuditJudge(CallsNoModel):
     def settings(self) -> Mapping[str, Any]:
         # `name` contains a digest of these settings: a new or renamed key renames every simulated judge.
         return {
-            "simulated": self.label, "sight": self.sight, "sharpness": self.sharpness, "place": self.place,
-            "obeys": self.obeys, "refuses": self.refuses, "quotes": self.quotes, "sways": dict(self.sways),
+            "simulated": self.label, "picture_use": self.picture_use, "sharpness": self.sharpness, "place": self.place,
+            "obeys": self.obeys, "refuses": self.refuses, "quotes": self.quotes, "biases": dict(self.biases),
             "seed": self.seed,
             **({"states": True, "boast": self.boast} if self.states else {}),
         }  # fmt: skip
@@ -118,19 +118,21 @@ class AuditJudge(CallsNoModel):
 
     def _felt_worths(self, case: Case, rng: random.Random) -> list[float]:
         tags = case.item.tags
-        is_hidden = tags.get("what") in HIDDEN_VARIANTS and tags.get("part") == "look"
-        is_captioned = tags.get("what") == "captioned" and tags.get("part") == "look"
-        looks = is_captioned or (not is_hidden and rng.random() < self.sight)
-        effect = self.sways.get(tags.get("what", ""), 0.0) * float(tags.get("dose", 0)) if "dose" in tags else 0.0
+        is_hidden = tags.get("what") in HIDDEN_VARIANTS and tags.get("part") == "picture use"
+        is_captioned = tags.get("what") == "captioned" and tags.get("part") == "picture use"
+        uses_picture = is_captioned or (not is_hidden and rng.random() < self.picture_use)
+        effect = (
+            self.biases.get(tags.get("what", ""), 0.0) * float(tags.get("strength", 0)) if "strength" in tags else 0.0
+        )
         worths = []
         for response in case.responses:
             worth = float(response.tags.get("quality", 0.5))
-            if not looks:
+            if not uses_picture:
                 # A hidden picture leaves a judge that uses pictures undecided; one that ignores them still guesses.
                 fancy = random.Random(f"{self.seed}/{tags.get('base', case.item.id)}/{response.contestant}").random()
-                worth = 0.5 if is_hidden and self.sight > 0 else fancy if self.sight < 1 else 0.5
+                worth = 0.5 if is_hidden and self.picture_use > 0 else fancy if self.picture_use < 1 else 0.5
             worths.append(self.sharpness * worth + effect * (response.tags.get("role") == "changed"))
-        if tags.get("part") == "sway" and not looks:
+        if tags.get("part") == "bias" and not uses_picture:
             worths = [effect * (response.tags.get("role") == "changed") for response in case.responses]
         return worths
 
@@ -144,16 +146,16 @@ JUDGES: Mapping[str, AuditJudge] = {
     for judge in (
         AuditJudge("accurate"),
         AuditJudge("noisy", sharpness=1.5),
-        AuditJudge("blind", sight=0.0),
-        AuditJudge("glancing", sight=0.5),
-        AuditJudge("long-words", sways={"length": 1.0}),
-        AuditJudge("vain", sways={"praise in the picture": 1.0, "brightness": 0.8}),
+        AuditJudge("blind", picture_use=0.0),
+        AuditJudge("glancing", picture_use=0.5),
+        AuditJudge("long-words", biases={"length": 1.0}),
+        AuditJudge("vain", biases={"praise in the picture": 1.0, "brightness": 0.8}),
         AuditJudge("first-place", place=1.0),
         AuditJudge("obedient", obeys=0.5),
         AuditJudge("quoting", quotes=True),
     )
 }
-_NUMBERS = ("sight", "sharpness", "place", "obeys", "refuses", "boast")
+_NUMBERS = ("picture_use", "sharpness", "place", "obeys", "refuses", "boast")
 _SWITCHES = ("quotes", "states")
 
 
@@ -169,7 +171,7 @@ def simulated_judge(name: str, options: Mapping[str, str]) -> AuditJudge:
             raise InputError(f"'simulated:{name}' has no option {option!r}; known: {option_names}")
         number = _parse_number(option, value)
         if option in changes_by_option:
-            judge = replace(judge, sways={**judge.sways, changes_by_option[option]: number})
+            judge = replace(judge, biases={**judge.biases, changes_by_option[option]: number})
         elif option == "seed":
             judge = replace(judge, seed=int(number))
         else:

@@ -5,8 +5,8 @@
     [[audit]]                     # an audited judge; without `judge`, every one of the study
     study = "audit-quick-0"
     judge = "simulated/accurate"  # a name or its beginning
-    accuracy = 0.8                # at least; also sight_index and steadiness
-    attack_rate = 0.05            # at most; also bias (log-odds per strength), faults (a share) and reading_misled
+    accuracy = 0.8                # at least; also picture_use_index and steadiness
+    attack_rate = 0.05            # at most; also bias (log-odds per strength), unusable (a share) and reading_misled
 
     [[agreement]]                 # with people, on pairs (accuracy) or scores (Pearson)
     judge = "openai/gpt-4o"
@@ -47,7 +47,8 @@ from fullbench.ledger.ledger import Ledger
 from fullbench.studies import ledger_columns
 
 _AUDIT_THRESHOLDS = {
-    "accuracy": True, "sight_index": True, "steadiness": True, "attack_rate": False, "bias": False, "faults": False,
+    "accuracy": True, "picture_use_index": True, "steadiness": True, "attack_rate": False, "bias": False,
+    "unusable": False,
     "reading_misled": False,
 }  # fmt: skip
 """Thresholds on an audited judge; True if more is better."""
@@ -146,11 +147,11 @@ def _audit_measurements(findings: cards.Findings) -> dict[str, Estimate | float 
     strongest_bias = max(findings.flagged_biases, key=lambda bias: abs(bias.effect.value), default=None)
     return {
         "accuracy": findings.accuracy,
-        "sight_index": findings.use_of_picture.index,
+        "picture_use_index": findings.use_of_picture.index,
         "steadiness": findings.steadiness.get("in the other order"),
         "attack_rate": findings.attack_outcomes.excess_rate(),
         "bias": abs(strongest_bias.effect.value) if strongest_bias is not None else 0.0 if findings.biases else None,
-        "faults": findings.fault_count / len(findings.rows),
+        "unusable": findings.fault_count / len(findings.rows),
         "reading_misled": float(findings.attack_outcomes.misled_count),
     }
 

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from fullbench.core.table import Table
 
 
-@options("limit look panels ledger pictures out budget budget_for engine anyway again dry_run as_json quiet")
+@options(
+    "limit picture_use_only panels ledger pictures out budget budget_for engine anyway again dry_run as_json quiet"
+)
 def audit(
     store: LedgerOptions,
     inputs: InputOptions,
@@ -34,7 +36,9 @@ def audit(
     ] = 0,
     items: Annotated[Path | None, option("Your own items instead of drawn ones: JSONL, CSV or Parquet.")] = None,
     responses: Annotated[Path | None, option("What was answered to your items.")] = None,
-    look: Annotated[bool, option("On your own items: only whether the judge looks.", "--look")] = False,
+    picture_use_only: Annotated[
+        bool, option("On your own items: only whether the judge uses the picture.", "--picture-use-only")
+    ] = False,
     panels: Annotated[Path | None, option("A TOML file that names panels and cascades, such as a study's.")] = None,
     out: Annotated[Path | None, option("A file: .html, .json, .md, .txt, .csv, or .svg for a badge.")] = None,
 ) -> int:
@@ -55,7 +59,7 @@ def audit(
 
         fullbench audit panel:trio --panels study.toml --quick
 
-        fullbench audit openai:gpt-4o --items items.jsonl --responses answers.jsonl --look
+        fullbench audit openai:gpt-4o --items items.jsonl --responses answers.jsonl --picture-use-only
 
         fullbench audit --ledger fullbench.ledger
     """
@@ -67,10 +71,15 @@ def audit(
         raise InputError(f"an audit is written as {', '.join(SUFFIXES)}; found {out.suffix or out.name!r}")
     if not judges:
         return _print_board(store.ledger, out, as_json=calls.as_json)
-    own_data = None if items is None else _load_own_cases(items, responses, look=look, seed=seed, limit=inputs.limit)
-    if own_data is None and (responses is not None or look or inputs.limit is not None):
+    own_data = (
+        None
+        if items is None
+        else _load_own_cases(items, responses, picture_use_only=picture_use_only, seed=seed, limit=inputs.limit)
+    )
+    if own_data is None and (responses is not None or picture_use_only or inputs.limit is not None):
         raise InputError(
-            "--responses, --look and --limit go with your own items; name them by --items (--quick draws few cases)"
+            "--responses, --picture-use-only and --limit go with your own items; name them by --items (--quick "
+            "draws few cases)"
         )
     size = "quick" if quick else "deep" if deep else "default"
     audit_run = AuditRun(judges, size=size, seed=seed, own_data=own_data, panels=panels)
@@ -131,7 +140,7 @@ def _print_cards(judge_cards: list[Card], findings: list[Findings], out: Path | 
 
 
 def _load_own_cases(
-    items: Path, responses: Path | None, *, look: bool, seed: int, limit: int | None
+    items: Path, responses: Path | None, *, picture_use_only: bool, seed: int, limit: int | None
 ) -> tuple[str, list[Case]]:
     from fullbench.audit.audit_of_own_items import build_own_cases, usable_items
     from fullbench.files.item_files import read_items, read_responses
@@ -141,7 +150,7 @@ def _load_own_cases(
         raise InputError("your own items need answers to be judged; name them by --responses")
     own_items = list(read_items(items))
     answers = list(read_responses(responses, items={item.id for item in own_items}))
-    cases = build_own_cases(own_items, answers, with_bias_cases=not look, seed=seed, limit=limit)
+    cases = build_own_cases(own_items, answers, with_bias_cases=not picture_use_only, seed=seed, limit=limit)
     usable = len(usable_items(own_items, answers))
     if usable < len(own_items):
         omitted_count = len(own_items) - usable
@@ -149,7 +158,7 @@ def _load_own_cases(
             f"{omitted_count:,} of {len(own_items):,} items lack a picture or two answers in words; they are left out."
         )
     print_message(*limit_messages(min(usable, limit or usable), usable))
-    return f"{'look' if look else 'own-audit'}-{items.stem}", cases
+    return f"{'picture-use' if picture_use_only else 'own-audit'}-{items.stem}", cases
 
 
 def _print_json(judge_cards: list[Card]) -> None:

@@ -153,15 +153,15 @@ def _print_alarm(alarm: Alarm) -> None:
         )
 
 
-@options("ledger study out dry_run back as_json")
+@options("ledger study out dry_run withdraw as_json")
 def equate(
     old: Annotated[str, argument("The judge whose scale is kept, by its name or its beginning.")],
     new: Annotated[str, argument("Its successor, by its name or its beginning.")],
     store: LedgerOptions,
     out: TablesOption = None,
     dry_run: Annotated[bool, option("Only show it; the ledger stays as it is.", "--dry-run")] = False,
-    back: Annotated[
-        bool, option("The one does not succeed the other after all: boards lose the seam.", "--take-back")
+    withdraw: Annotated[
+        bool, option("The one does not succeed the other after all: boards lose the seam.", "--withdraw")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -180,13 +180,13 @@ def equate(
     from fullbench.studies import ledger_columns
     from fullbench.studies.leaderboards import judge_replacement as equating
 
-    if dry_run and back:
-        raise InputError("--dry-run only shows, and --take-back only enters: leave one out")
+    if dry_run and withdraw:
+        raise InputError("--dry-run only shows, and --withdraw only enters: leave one out")
     with store.read(store.study) as book:
         old, new = ledger_columns.full_judge_names(book, [old, new])
         study_name = book.one_study() or book.study
         tables = []
-        if not back:
+        if not withdraw:
             common_scales = equating.fit_common_scales(
                 ledger_columns.load_record(book, [old, new], study=study_name), old, new
             )
@@ -194,7 +194,7 @@ def equate(
     if not dry_run:
         with store.open(study_name) as book:
             replacement = JudgeReplacement(study_name, old, new)
-            if back:
+            if withdraw:
                 withdraw_replacement(book, replacement)
                 print_message(
                     f"{new} succeeds {old} no longer: boards of the study {study_name!r} have no seam between them."

@@ -44,7 +44,7 @@ def card(
     seed: SeedOption = 0,
     as_json: JsonOption = False,
 ) -> None:
-    """Show one judge's card: agreement with people, standing, steadiness, biases, replacement, faults and cost.
+    """Show one judge's card: agreement with people, other judges, steadiness, biases, replacement, cost.
 
     Examples:
 

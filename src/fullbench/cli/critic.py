@@ -58,7 +58,7 @@ class ScoreOptions:
 
 
 def _prompt_settings(
-    manner: str, ballot: str, language: str, mode: str, reference: bool | None, template: Path | None
+    prompt_style: str, ballot: str, language: str, mode: str, reference: bool | None, template: Path | None
 ) -> PromptSettings:
     from fullbench.judges.prompted import read_template
     from fullbench.training.critic.data.prompts import PromptSettings
@@ -67,9 +67,9 @@ def _prompt_settings(
         read_template(template)
     text = "" if template is None else _read_text_file(template)
     values: dict[str, Any] = {
-        "manner": manner, "ballot": ballot, "language": language, "mode": mode, "template": text,
+        "prompt_style": prompt_style, "ballot": ballot, "language": language, "mode": mode, "template": text,
     }  # fmt: skip
-    return PromptSettings(**values, reference=manner == "critic" if reference is None else reference)
+    return PromptSettings(**values, reference=prompt_style == "critic" if reference is None else reference)
 
 
 def _read_text_file(path: Path) -> str:
@@ -81,7 +81,7 @@ def _read_text_file(path: Path) -> str:
 
 @critic_app.command("train")
 @options(
-    "items responses labels ledger benchmark data people criteria manner ballot language mode reference template "
+    "items responses labels ledger benchmark data people criteria prompt_style ballot language mode reference template "
     "chat_template external share epochs batch micro lr weight_decay warmup schedule clip source target pack lora "
     "lora_alpha lora_dropout beta anchor precision device save_every save_memory compiling shard evaluate seed tables "
     "as_json quiet"
@@ -91,7 +91,7 @@ def train(
     scored: ScoreOptions,
     kind: Annotated[str, option("sft, dpo, scalar, or light (no language model, no torch).")] = "sft",
     base: Annotated[str, option("The model to begin with: a folder or a hub name.")] = "",
-    manner: Annotated[str, option("critic (AlignMMBench's wording) or plain.")] = "critic",
+    prompt_style: Annotated[str, option("critic (AlignMMBench's wording) or plain.")] = "critic",
     ballot: Annotated[str, option("The scale of the scores: score:1-10 or score:1-5.")] = "score:1-10",
     language: Annotated[str, option("The language of the prompts: zh or en.")] = "zh",
     mode: Annotated[str, option("direct (the mark), or analyze (people's reasons, then the mark).")] = "direct",
@@ -140,7 +140,7 @@ def train(
         fullbench critic train --items items.jsonl --responses answers.jsonl --labels scores.jsonl \\
             --base Qwen/Qwen2.5-7B-Instruct --lora 16 --pack --out my-critic
 
-        fullbench critic train --kind light --manner plain --language en --ballot score:1-5 --no-reference \\
+        fullbench critic train --kind light --prompt-style plain --language en --ballot score:1-5 --no-reference \\
             --criterion overall --benchmark mllm-as-a-judge --data mllm-as-a-judge --out light
     """
     from fullbench.training.critic import critic_evaluation
@@ -157,7 +157,7 @@ def train(
         "compile": compiling, "shard": shard,
     }  # fmt: skip
     settings = Settings(**values)
-    asking = _prompt_settings(manner, ballot, language, mode, reference, template)
+    asking = _prompt_settings(prompt_style, ballot, language, mode, reference, template)
     template_text = "" if chat_template is None else _read_text_file(chat_template)
     record = scored.load_record(ballot)
     scores = build_scored_answers(

@@ -13,7 +13,9 @@ from fullbench.cli.options import LedgerOptions, ReleaseOption, argument, option
 from fullbench.errors import InputError
 
 
-@options("ledger margin unveiled title cases verdicts url language charts names extra_options study withheld_by web")
+@options(
+    "ledger margin include_sensitive title cases verdicts url language charts names extra_options study withheld_by web"
+)
 def export(
     context: typer.Context,
     name: Annotated[str, argument("The benchmark, or an exporter, as `fullbench list` shows them; or `site`.")],
@@ -26,8 +28,8 @@ def export(
     judge: Annotated[str | None, option("The judge that the subset is about.")] = None,
     people: Annotated[str, option("The judge whose verdicts are the labels.")] = "human",
     margin: Annotated[float, option("For `dpo`: how far marks given apart must differ.", min=0.0)] = 0.0,
-    unveiled: Annotated[
-        bool, option("For `dpo`: pairs with sensitive pictures too, as they are.", "--unveiled")
+    include_sensitive: Annotated[
+        bool, option("For `dpo`: pairs with sensitive pictures too, as they are.", "--include-sensitive")
     ] = False,
     title: Annotated[str, option("For `site`: its name, in place of the title under [site].")] = "",
     cases: Annotated[int, option("For `site`: at most so many cases get a page.", min=0)] = 2_000,
@@ -96,7 +98,7 @@ def export(
         )  # fmt: skip
         return
     if name == "dpo":
-        _export_dpo(out, judge, store, margin, unveiled)
+        _export_dpo(out, judge, store, margin, include_sensitive)
         return
     from fullbench.core import plugin_entry_points
 
@@ -189,7 +191,9 @@ def _export_dpo(out: Path, judge: str | None, store: LedgerOptions, margin: floa
         count, omitted_count = export_dpo(book.record(), judge, out, margin=margin, include_sensitive=include_sensitive)
     print_message(f"Written: {out} ({count:,} pairs that {judge} tells apart)")
     if omitted_count:
-        print_message(f"{omitted_count:,} more have sensitive pictures and were left out; --unveiled writes them too.")
+        print_message(
+            f"{omitted_count:,} more have sensitive pictures and were left out; --include-sensitive writes them too."
+        )
 
 
 def _export_site(

@@ -82,7 +82,7 @@ def judge(
         "judge", items=items, responses=responses, labels=labels,
         judges=(*judges, *(f"{RUBRIC}{name}" for name in rubrics)) if ballots else (), ballots=tuple(ballots or ()),
         rubrics=rubrics, criteria=tuple(criteria or ("overall",)), orders=ORDERS[ORDERS.index(orders)], trials=trials,
-        seed=seed, ledger=store.ledger, report=report, meetings="crossed" if cross_samples else "aligned",
+        seed=seed, ledger=store.ledger, report=report, sample_pairing="crossed" if cross_samples else "aligned",
         unverified=unverified,
     )  # fmt: skip
     study_run = StudyRun(inputs.added_to(study))

@@ -33,8 +33,8 @@ def write(
     """Seal what is new in a ledger into its lake: immutable segments under a chained manifest.
 
     What was sealed before is not written again. Stopped at any moment, the lake is as it was before, and the same
-    command goes on. Note the head that it prints elsewhere: `lake verify --head` proves later that nothing is missing.
-    Example: fullbench lake write study.ledger --out lake
+    command goes on. Note the digest that it prints elsewhere: `lake verify --digest` proves later that nothing is
+    missing. Example: fullbench lake write study.ledger --out lake
     """
     from fullbench.ledger.integrity.signatures import private_key
     from fullbench.ledger.lake import write_lake
@@ -66,7 +66,7 @@ def write(
         if writing_result.entry and writing_result.entry.signature
         else ""
     )
-    typer.echo(f"head {writing_result.lake_digest}{signature_text}")
+    typer.echo(f"digest {writing_result.lake_digest}{signature_text}")
 
 
 def _refuse_foreign(out: str) -> None:
@@ -90,7 +90,7 @@ def verify(
     everything: Annotated[
         bool, option("Read every segment again, also those that were read before and not touched.", "--all")
     ] = False,
-    head: Annotated[str | None, option("A head noted before, as `lake write` prints it: is it there?")] = None,
+    digest: Annotated[str | None, option("A digest noted before, as `lake write` prints it: is it there?")] = None,
     key: Annotated[Path | None, option("A public key: are all entries up to the last signed by it?")] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -99,7 +99,7 @@ def verify(
     Segments that this machine has verified before, and that the folder or bucket has not been given anew since, are
     passed over. `fullbench ledger verify LAKE` checks the rows themselves, each in the chain of its writer.
     Exit code 0 when it is sound, 1 with one line for each problem when it is not.
-    Example: fullbench lake verify lake --head 3-9a41...
+    Example: fullbench lake verify lake --digest 3-9a41...
     """
     from fullbench.ledger.integrity.row_chain import LedgerDigest
     from fullbench.ledger.integrity.signatures import public_key
@@ -111,14 +111,14 @@ def verify(
     lake_check = check_lake(
         store_at(place),
         everything=everything,
-        noted_digest=None if head is None else LedgerDigest.from_text(head),
+        noted_digest=None if digest is None else LedgerDigest.from_text(digest),
         key=None if key is None else public_key(key),
     )
     if as_json:
         facts = {
             "path": place, "sound": not lake_check.problems, "problems": lake_check.problems,
             "entries": len(lake_check.entries), "read": lake_check.read, "passed_over": lake_check.passed_over,
-            "unnamed": lake_check.unnamed_segments, "head": str(lake_check.lake_digest),
+            "unnamed": lake_check.unnamed_segments, "digest": str(lake_check.lake_digest),
         }  # fmt: skip
         typer.echo(json.dumps(facts, ensure_ascii=False, indent=2))
     elif lake_check.problems:
@@ -133,6 +133,6 @@ def verify(
                 f"{len(lake_check.unnamed_segments):,} files are named by no entry: a writer was stopped; they "
                 "count for nothing"
             )
-        typer.echo(f"head {lake_check.lake_digest}")
+        typer.echo(f"digest {lake_check.lake_digest}")
     if lake_check.problems:
         raise typer.Exit(1)

@@ -44,12 +44,13 @@ TagOption = Annotated[str | None, option("The tag of items for the heat map; fam
 WithheldOption = Annotated[
     bool, option("The items are a test set that is not published: they are judged, never shown.", "--withheld")
 ]
-MannerOption = Annotated[str, option("ref-free, ref-backed or seeing, where the benchmark has them.")]
+PromptStyleOption = Annotated[str, option("ref-free, ref-backed or with-picture, where the benchmark has them.")]
 
 
 @leaderboard_app.command("add")
 @options(
-    "limit responses predictions manner reader opponents reference_matches schedule width most rule ties tag seed "
+    "limit responses predictions prompt_style reader opponents reference_matches schedule width most "
+    "rule ties tag seed "
     "ledger study pictures pictures_from without_pictures withheld budget engine dry_run out as_json quiet"
 )
 def add(
@@ -62,7 +63,7 @@ def add(
     data: ReleaseOption = None,
     responses: Annotated[list[Path] | None, option("Answers of those already there. Again for more.")] = None,
     predictions: Annotated[Path | None, option("The newcomer's answers, in a file.")] = None,
-    manner: MannerOption = "",
+    prompt_style: PromptStyleOption = "",
     reader: Annotated[str | None, option("A second, cheaper model that reads unclear replies.")] = None,
     opponents: Annotated[int, option("Sampled opponents on every item.", min=0)] = 1,
     reference_matches: Annotated[int, option("Items on which the reference is met.", min=0)] = 150,
@@ -91,7 +92,7 @@ def add(
     answers = predictions is None and ":" in model
     all_options = {
         "newcomer": None if answers else model, "predictions": predictions, "responses": tuple(responses or ()),
-        "manner": manner, "reader": reader, "opponents": opponents, "reference_matches": reference_matches,
+        "prompt_style": prompt_style, "reader": reader, "opponents": opponents, "reference_matches": reference_matches,
         "schedule": schedule, "width": width, "most": most, "rule": rule, "ties": ties, "by": tag,
         "withheld": withheld or None,
     }  # fmt: skip
@@ -185,7 +186,7 @@ def grow(
     responses: Annotated[list[Path], option("Answers of all contestants. Again for more.")],
     benchmark: BenchmarkOption = "visitbench",
     data: ReleaseOption = None,
-    manner: MannerOption = "",
+    prompt_style: PromptStyleOption = "",
     zone: Annotated[float, option("Neighbours that are surely closer than so many points are equal.", min=1.0)] = 30.0,
     most: Annotated[int | None, option("Stop after so many matches.", min=1)] = None,
     rule: RuleOption = "mean",
@@ -208,7 +209,7 @@ def grow(
 
     board_settings = leaderboard_display.parse_settings(rule, "half", seed)
     request = leaderboard_from_options.LeaderboardRequest(
-        benchmark, data, tuple(responses), "", None, judge, manner, None, inputs.without_pictures, inputs.folders
+        benchmark, data, tuple(responses), "", None, judge, prompt_style, None, inputs.without_pictures, inputs.folders
     )
     with calls.open(store) as opened:
         book, stop = opened.book, opened.stop

@@ -66,7 +66,7 @@ def show(
     store: LedgerOptions,
     as_json: JsonOption = False,
 ) -> None:
-    """Say what is inside: judges, contestants, verdicts, faults and what they cost.
+    """Say what is inside: judges, contestants, verdicts, unusable verdicts and what they cost.
 
     Example: fullbench ledger show study.ledger
     """
@@ -74,7 +74,7 @@ def show(
 
     with store.read() as open_ledger:
         contents = open_ledger.describe()
-        contents["successions"] = [asdict(replacement) for replacement in load_replacements(open_ledger)]
+        contents["replacements"] = [asdict(replacement) for replacement in load_replacements(open_ledger)]
     if as_json:
         typer.echo(json.dumps(contents, ensure_ascii=False, indent=2))
         return
@@ -85,7 +85,7 @@ def show(
             f"verdicts from {_format_time(contents['first'])} to {_format_time(contents['last'])}; digest "
             f"{contents['digest']}"
         )
-    typer.echo(f"head {contents['head']}")
+    typer.echo(f"digest {contents['ledger_digest']}")
     for study in contents["studies"]:
         set_aside_text = (
             f"; {study['set_aside']:,} verdicts on earlier contents are set aside" if study["set_aside"] else ""
@@ -94,7 +94,7 @@ def show(
         typer.echo(f"study {study['name']}: {members}{set_aside_text}")
     for alias in contents["aliases"]:
         typer.echo(f"the {alias['role']} {alias['former']} is called {alias['name']}")
-    for replacement in contents["successions"]:
+    for replacement in contents["replacements"]:
         typer.echo(f"study {replacement['study']}: the judge {replacement['new']} succeeds {replacement['old']}")
     if contents["counts"]["pictures"]:
         typer.echo(f"pictures in {contents['pictures']}")
@@ -229,13 +229,13 @@ def _answer_cost_table(bill: Iterable[Account]) -> Table:
 
 
 @ledger_app.command()
-@options("place ledger head key signatures as_json")
+@options("place ledger digest key signatures as_json")
 def verify(
     store: LedgerOptions,
-    head: Annotated[
-        str | None, option("A head noted before, as `ledger show` prints it: is it still there?", "--head")
+    digest: Annotated[
+        str | None, option("A digest noted before, as `ledger show` prints it: is it still there?", "--digest")
     ] = None,
-    key: Annotated[Path | None, option("A public key: do all heads that it signed still hold?", "--key")] = None,
+    key: Annotated[Path | None, option("A public key: do all digests that it signed still hold?", "--key")] = None,
     signatures: Annotated[
         list[Path] | None,
         option("Files of signatures that `ledger sign` wrote. Else the one beside the ledger. Repeatable."),
@@ -244,15 +244,15 @@ def verify(
 ) -> None:
     """Check that the ledger is sound: the file, every row's digest and place in its chain, every picture.
 
-    With a head that was noted elsewhere, or the public key of somebody who signed heads (`ledger sign`), it also proves
-    that nothing was rewritten, cut off or taken out since.
+    With a digest that was noted elsewhere, or the public key of somebody who signed digests (`ledger sign`), it also
+    proves that nothing was rewritten, cut off or taken out since.
     Exit code 0 when it is sound, 1 with one line for each problem when it is not.
-    Example: fullbench ledger verify study.ledger --head 12-3f5a...
+    Example: fullbench ledger verify study.ledger --digest 12-3f5a...
     """
     from fullbench.ledger.integrity.row_chain import LedgerDigest
     from fullbench.ledger.integrity.signatures import signature_file_path
 
-    noted_digest = None if head is None else LedgerDigest.from_text(head)
+    noted_digest = None if digest is None else LedgerDigest.from_text(digest)
     if signatures and key is None:
         raise InputError("--signatures are checked with the public key of whoever signed; add --key FILE")
     with store.read() as open_ledger:
@@ -292,7 +292,7 @@ def copy(
     """Copy a ledger with its pictures: to a server, from one, or to another file.
 
     What is there already is passed over, so the same command goes on after an interruption. Into a new place, or an
-    earlier copy, every row goes with its seal, and heads that were noted or signed hold there too. A ledger never
+    earlier copy, every row goes with its digest, and digests that were noted or signed hold there too. A ledger never
     forgets: what must go is left out of a copy (--without, --pseudonyms), and the first ledger is deleted.
     Example: fullbench ledger copy study.ledger postgresql://me@server/study --pictures s3://bucket/study
     """
@@ -316,9 +316,9 @@ def copy(
     )
     typer.echo(f"{names[1]}: new are {new_text}")
     if exact_copy is not None:
-        typer.echo(f"every row has its seal: heads noted or signed of {names[0]} hold in {names[1]} too")
+        typer.echo(f"every row has its digest: digests noted or signed of {names[0]} hold in {names[1]} too")
     elif any(table.new for table in ledger_copy.tables):
-        typer.echo(f"rows were chained anew: heads noted or signed of {names[0]} do not hold in {names[1]}")
+        typer.echo(f"rows were chained anew: digests noted or signed of {names[0]} do not hold in {names[1]}")
     if conflict_count := sum(table.conflicts for table in ledger_copy.tables):
         typer.echo(
             f"{conflict_count:,} rows stand there with other content under the same key; they stayed as they were"
@@ -373,11 +373,11 @@ def vacuum(
 def _soundness_report(report: dict[str, Any], *, has_noted_digest: bool, is_signed: bool) -> str:
     counts = ", ".join(f"{count:,} {name}" for name, count in report["counts"].items())
     chains = report["chains"]
-    proof = "; nothing was rewritten since the head was noted" if has_noted_digest else ""
-    proof += "; nothing was rewritten since a head was signed" if is_signed else ""
+    proof = "; nothing was rewritten since the digest was noted" if has_noted_digest else ""
+    proof += "; nothing was rewritten since a digest was signed" if is_signed else ""
     return (
         f"{report['path']}: sound{proof}\nchecked: {counts}; {chains['rows']:,} rows in the chains of "
-        f"{chains['writers']:,} writers, {chains['commits']:,} commits\nhead {report['head']}"
+        f"{chains['writers']:,} writers, {chains['commits']:,} commits\ndigest {report['ledger_digest']}"
     )
 
 
@@ -391,11 +391,11 @@ def _account_table(accounts: Iterable[dict[str, Any]]) -> Table:
     account_usages = [(account, Usage(**account["usage"])) for account in accounts]
     from_cache = FromCache.from_usages(usage for _, usage in account_usages)
     columns = table_columns(
-        "role", "name", "given", "faults", "failures", "calls", "tokens in", *from_cache.columns, "tokens out",
+        "role", "name", "given", "unusable", "failures", "calls", "tokens in", *from_cache.columns, "tokens out",
         "dollars",
     )  # fmt: skip
     rows = [
-        [account["role"], account["name"], account["given"], sum(account["faults"].values()), account["failures"],
+        [account["role"], account["name"], account["given"], sum(account["unusable"].values()), account["failures"],
          usage.calls, usage.tokens_in, *from_cache.cells(usage), usage.tokens_out, usage.dollars]
         for account, usage in account_usages
     ]  # fmt: skip

@@ -143,7 +143,8 @@ def backup(
     store: LedgerOptions,
     quiet: QuietOption = False,
 ) -> None:
-    """Copy a ledger, of one moment, while others may write to it: every row with its seal, so that heads still hold.
+    """Copy a ledger, of one moment, while others may write to it: every row with its digest, so that digests still
+    hold.
 
     A ledger on a server is written to a file as well. Pictures beside the ledger are copied; those in a place of their
     own (--pictures) stay there. What is written opens like any ledger.
@@ -165,9 +166,9 @@ def backup(
         except OSError as error:
             raise InputError(f"{to}: the backup cannot be written ({error.strerror or error})") from error
         with Ledger(to, read_only=True) as backup_ledger:
-            head = backup_ledger.ledger_digest()
+            digest = backup_ledger.ledger_digest()
             count = _copy_pictures(original, backup_ledger, pictures, quiet=quiet)
-    typer.echo(f"{to}: a backup of {source}, {to.stat().st_size:,} bytes; head {head}")
+    typer.echo(f"{to}: a backup of {source}, {to.stat().st_size:,} bytes; digest {digest}")
     if count is None:
         typer.echo(f"its pictures stay where they are, in {original.pictures.place}")
     elif count:
@@ -240,9 +241,9 @@ def sign(
         if problems := open_ledger.verify():
             raise InputError(f"{open_ledger.place}: the ledger is not sound and is not signed: {problems[0]}")
         signature = signatures.sign_digest(open_ledger.identity, open_ledger.ledger_digest(), private)
-        open_ledger.keep_rows("signatures", [(signature.head, signature.key, signature.signature, signature.at)])
+        open_ledger.keep_rows("signatures", [(signature.digest, signature.key, signature.signature, signature.at)])
         file = to or signatures.signature_file_path(open_ledger.path)
     signatures.append_signature(signature, file)
     typer.echo(
-        f"{open_ledger.place}: head {signature.head} is signed by {signature.key}; the signature is in {file} too"
+        f"{open_ledger.place}: digest {signature.digest} is signed by {signature.key}; the signature is in {file} too"
     )

@@ -246,9 +246,9 @@ class CallOptions:
     budget_for: Annotated[
         Literal["run", "study"], more("The budget is for this run, or for the study with all its earlier runs.")
     ] = "run"
-    anyway: Annotated[bool, more("Go on with a judge although it has given 20 faults and no ruling.", "--anyway")] = (
-        False
-    )
+    anyway: Annotated[
+        bool, more("Go on with a judge although it has given 20 unusable verdicts and no usable one.", "--anyway")
+    ] = False
     again: Annotated[
         bool, more("Ask again what failed for good before, such as prompts that were too long.", "--again")
     ] = False

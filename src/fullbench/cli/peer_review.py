@@ -14,7 +14,7 @@ _LEAD = (
     "and reviewed two answers at a time to its own. What a review counts was learned from the reviews themselves."
 )
 _MAIN = {
-    "ranking", "benchmark", "order", "warnings", "reviewers", "runs", "left out", "faults", "cost a picture",
+    "ranking", "benchmark", "order", "warnings", "reviewers", "runs", "left out", "unusable", "cost a picture",
 }  # fmt: skip
 """Tables that are printed without --all."""
 
@@ -32,7 +32,9 @@ def peer_review(
     ] = None,
     limit: Annotated[int | None, option("So many of the pictures.", min=1)] = None,
     reviews: Annotated[int | None, option("So many reviews, spread evenly, not all.", min=1)] = None,
-    kin: Annotated[bool, option("Whether a model may review its own family.", "--kin/--no-kin")] = True,
+    own_family: Annotated[
+        bool, option("Whether a model may review its own family.", "--own-family/--no-own-family")
+    ] = True,
     both_orders: Annotated[bool, option("Hear every pair in both orders.", "--both-orders")] = False,
     mode: Annotated[str, option("How reviewers rule: direct, analyze, or steps.")] = "analyze",
     constrained: Annotated[
@@ -55,7 +57,9 @@ def peer_review(
     initial: Annotated[str, option("Where weights begin: many, uniform, or random.")] = "many",
     families: Annotated[list[str] | None, option("Families that names do not show: gpt-4o=openai,o1=openai.")] = None,
     language: Annotated[str, option("Of what contestants and reviewers are asked: en or zh.")] = "en",
-    wording: Annotated[Path | None, option("Your own words for questions, answers and criteria, in a file.")] = None,
+    review_template: Annotated[
+        Path | None, option("Your own words for questions, answers and criteria, in a file.")
+    ] = None,
     template: Annotated[Path | None, option("Your own prompt for reviewers, in a file.")] = None,
     best_first: Annotated[
         bool, option("The contestants are named best first: is that order found?", "--best-first")
@@ -87,10 +91,12 @@ def peer_review(
     if best_first and not contestant_specs:
         raise InputError("--best-first says in which order --contestants are named; name them")
     all_options = {
-        "images": images, "limit": limit, "reviews": reviews, "kin": kin, "both_orders": both_orders, "mode": mode,
+        "images": images, "limit": limit, "reviews": reviews, "own_family": own_family, "both_orders": both_orders,
+        "mode": mode,
         "constrained": constrained, "correlation": correlation, "gamma": _parse_gamma(gamma), "best_first": best_first,
         "questions": questions, "human_scores": human_scores, "seeds": _parse_seeds(seeds), "reading": reading,
-        "initial": initial, "families": _split_commas(families), "language": language, "wording": wording,
+        "initial": initial, "families": _split_commas(families), "language": language,
+        "review_template": review_template,
         "template": template,
     }  # fmt: skip
     study_options = {name: value for name, value in all_options.items() if value is not None}

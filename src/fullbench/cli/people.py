@@ -224,7 +224,7 @@ def add(
     criterion: Annotated[
         str, option("What is judged; for agree: only verdicts on this (overall: on all).")
     ] = "overall",
-    asks: Annotated[
+    texts: Annotated[
         list[str] | None,
         option("For write: instruction, caption or reference, again for more; the first two otherwise."),
     ] = None,
@@ -236,9 +236,9 @@ def add(
     gold_every: Annotated[int, option("One task in so many is gold.")] = 10,
     qualify: Annotated[Path | None, option("Labels of tasks that everybody answers first.")] = None,
     pass_share: Annotated[float, option("The share of these that must be right.")] = 0.7,
-    apart: Annotated[Path | None, option("Pairs of items (one, other) for different people.")] = None,
-    apart_by: Annotated[str, option("Items with the same value of this tag are for different people.")] = "",
-    apart_from: Annotated[
+    separate: Annotated[Path | None, option("Pairs of items (one, other) for different people.")] = None,
+    separate_by: Annotated[str, option("Items with the same value of this tag are for different people.")] = "",
+    separate_from: Annotated[
         list[str] | None, option("Another study, or * for all: nobody meets the same picture in both. Again for more.")
     ] = None,
     per_item: Annotated[int, option("Pairs or responses of each item, drawn; 0 for all.")] = 0,
@@ -276,7 +276,7 @@ def add(
     settings = site.settings(task_limit)
     from fullbench.web.campaigns.campaigns import CampaignPlan
     from fullbench.web.campaigns.create.campaign_from_data import Material
-    from fullbench.web.campaigns.create.new_campaign_form import asks_option
+    from fullbench.web.campaigns.create.new_campaign_form import texts_option
 
     if guidelines is not None and not guidelines.is_file():
         raise InputError("there is no such file of guidelines", path=guidelines)
@@ -287,13 +287,14 @@ def add(
         options={
             **({"paper": paper} if paper else {}),
             **({"reason": True} if reason else {}),
-            **asks_option(kind, asks or (), own_pictures=own_pictures),
+            **texts_option(kind, texts or (), own_pictures=own_pictures),
         },
     )  # fmt: skip
     with _open_ledger(ledger) as book:
         material = Material(
             items, tuple(responses or ()), queue, book, tuple(contestant or ()), tuple(judge or ()), gold, qualify,
-            apart, apart_by, per_item, limit, tuple(apart_from or ()), store.study or "", unverified, by_gain, pending,
+            separate, separate_by, per_item, limit, tuple(separate_from or ()), store.study or "", unverified,
+            by_gain, pending,
             with_reference,
         )  # fmt: skip
         counts = create_campaign(settings, plan, material, draft=draft)

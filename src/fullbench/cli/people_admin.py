@@ -138,7 +138,7 @@ def assign(
 def link(
     name: NameArgument,
     site: SiteOptions,
-    places: Annotated[int, option("How many people may come.")] = 100,
+    max_people: Annotated[int, option("How many people may come.")] = 100,
     days: Annotated[int, option("How many days it works.")] = 30,
     each: Annotated[int, option("Tasks for each person; 0 for all.")] = 0,
     code: Annotated[str, option("The completion code at the end, or the https:// address that people return to.")] = "",
@@ -155,7 +155,7 @@ def link(
 
     Examples:
 
-        fullbench people link "which answer" --places 40 --each 20 --code C1A2B3
+        fullbench people link "which answer" --max-people 40 --each 20 --code C1A2B3
 
         fullbench people link "which answer" --release 5f3c
 
@@ -180,7 +180,7 @@ def link(
             audit_log.write_entry(connection, lead, "id released", campaign.name, id=release)
         else:
             secret = group_links.create_group_link(
-                connection, campaign, places=places, days=days, each=each, code=code, any_browser=any_browser
+                connection, campaign, max_people=max_people, days=days, each=each, code=code, any_browser=any_browser
             )
             audit_log.write_entry(connection, lead, "group link made", campaign.name)
             base = site_address(connection) or settings.base
@@ -211,7 +211,7 @@ def splits(
     from fullbench.web.campaigns.tasks.task_content import Content
     from fullbench.web.campaigns.votes import adjudication, campaign_results
 
-    standings = {"split", "differ", "ruled"} if every else {"split"}
+    standings = {"split", "differ", "adjudicated"} if every else {"split"}
     rows: list[list[Cell]] = []
     with campaign_transaction(settings, name) as (connection, campaign):
         for task in adjudication.list_tasks(connection, campaign):
@@ -229,7 +229,7 @@ def splits(
             contestant_names = ", ".join(response.contestant for response in content.responses)
             ruling = verdict_texts[0] if verdict_texts else ""
             rows.append([task.id, content.item.id, contestant_names, "; ".join(votes), ruling])
-    columns = table_columns("task", "item", "contestants", "votes", "ruling")
+    columns = table_columns("task", "item", "contestants", "votes", "verdict")
     print_tables([Table("splits", Note("cli.people.title.splits"), columns, rows)], as_json=as_json)
 
 

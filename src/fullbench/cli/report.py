@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 
 
 @options(
-    "ledger judges benchmark out labels about study settle rule visible pilot against corrected equate charts names "
-    "language unveiled seed as_json"
+    "ledger judges benchmark out labels about study settle rule visible pilot against corrected "
+    "replacement charts names "
+    "language include_sensitive seed as_json"
 )
 def report(
     store: LedgerOptions,
@@ -49,11 +50,12 @@ def report(
         bool, option("Show each judge that left doubts once more, with people's marks there.", "--settle")
     ] = False,
     against: Annotated[str | None, option("Compare all judges with this one.")] = None,
-    equate: Annotated[
+    replacement: Annotated[
         tuple[str, str] | None,
         option(
             "Put a judge's successor on its scale, with the seam on their boards; those that `fullbench equate` "
             "entered are shown anyway.",
+            "--replace",
             metavar="OLD NEW",
         ),
     ] = None,
@@ -62,11 +64,11 @@ def report(
         Path | None, option("A TOML file of names and [site], or a study with them, for the page and charts.")
     ] = None,
     language: Annotated[str, option("Of the page: en or zh.")] = "en",
-    unveiled: Annotated[bool, option("Show sensitive pictures as they are.", "--unveiled")] = False,
+    include_sensitive: Annotated[bool, option("Show sensitive pictures as they are.", "--include-sensitive")] = False,
     seed: SeedOption = 0,
     as_json: JsonOption = False,
 ) -> None:
-    """Show what a ledger says: leaderboards, agreement, faults, cost. Nothing is asked.
+    """Show what a ledger says: leaderboards, agreement, unusable verdicts, cost. Nothing is asked.
 
     Examples:
 
@@ -76,7 +78,7 @@ def report(
 
         fullbench report --corrected
 
-        fullbench report --equate "openai/gpt-4o" "openai/gpt-5" --out board.html
+        fullbench report --replace "openai/gpt-4o" "openai/gpt-5" --out board.html
     """
     from fullbench.analysis.all_tables import cost_table, verdict_tables
     from fullbench.analysis.people.doubtful_cases import settle_doubtful_cases
@@ -135,7 +137,9 @@ def report(
                 precomputed_costs=verdict_costs,
             )
         )
-        replacement_pairs = [] if equate is None else [_judge_pair(ledger_columns.full_judge_names(book, equate))]
+        replacement_pairs = (
+            [] if replacement is None else [_judge_pair(ledger_columns.full_judge_names(book, replacement))]
+        )
         report_tables = with_judge_changes(report_tables, book, study, judges=judges, extra_pairs=replacement_pairs)
         cascade_tables = ledger_columns.cascade_tables(book, judges or None, study=study, pilots=pilots)
         report_tables = ledger_columns.add_ledger_notes(
@@ -159,7 +163,7 @@ def report(
                 report_tables,
                 page_path,
                 source=source,
-                is_unveiled=unveiled,
+                include_sensitive=include_sensitive,
                 names=display_names,
                 imprint=imprint,
                 language="zh" if language == "zh" else "en",

@@ -100,8 +100,8 @@ def _verdict_facts(verdict: Verdict, rendered_prompts: dict[str, list[Any]]) -> 
         {
             "id": call.id, "prompt": call.prompt, "sent": call.sent or rendered_prompts.get(call.prompt),
             "text": call.text, "reasoning": call.reasoning, "stop": call.stop, "served": call.served,
-            "fingerprint": call.fingerprint, "nonce": call.nonce,
-            "carries_nonce": is_signed(form, call.text, n, call.nonce) if call.nonce else None,
+            "fingerprint": call.fingerprint, "check_code": call.nonce,
+            "has_check_code": is_signed(form, call.text, n, call.nonce) if call.nonce else None,
             "usage": _usage_facts(call.usage), "at": call.at,
         }
         for call in verdict.exchanges
@@ -182,9 +182,9 @@ def _verdict_lines(verdict: dict[str, Any]) -> Iterator[str]:
                 yield f"  {'what came back' if name == 'text' else 'what it thought'}:"
                 yield from _indent_lines(call[name])
         about = {"ended by": call["stop"], "served by": call["served"], "fingerprint": call["fingerprint"]}
-        if call["nonce"]:
-            about["asked for with the nonce"] = call["nonce"]
-            about["which the ruling"] = "carries" if call["carries_nonce"] else "does not carry"
+        if call["check_code"]:
+            about["check code"] = call["check_code"]
+            about["in the reply:"] = "yes" if call["has_check_code"] else "no"
         if any(about.values()):
             yield "  " + ", ".join(f"{name} {value}" for name, value in about.items() if value)
 

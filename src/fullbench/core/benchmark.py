@@ -101,17 +101,17 @@ class Benchmark:
     tables: Callable[[Record], Sequence[Table]] = no_tables
     """Pure: the same record gives the same tables, and nothing is called, read or written."""
 
-    wording: Callable[..., Mapping[str, Any]] | None = None
-    """Prompt template for judges: the arguments of a `PromptedJudge` besides the model, for one of the `manners` if
-    there are any. A study of the benchmark uses it unless a judge's spec says otherwise; elsewhere use the option
-    `wording=NAME`.
+    prompt_template: Callable[..., Mapping[str, Any]] | None = None
+    """Prompt template for judges: the arguments of a `PromptedJudge` besides the model, for one of the `prompt_styles`
+    if there are any. A study of the benchmark uses it unless a judge's spec says otherwise; elsewhere use the option
+    `benchmark_template=NAME`.
     """
     asking: Callable[[], str] | None = None
     """Template around a question for contestants, with `{pictures}` and `{question}`; the option `asking=NAME` uses it.
     """
-    manners: Sequence[str] = ()
+    prompt_styles: Sequence[str] = ()
     """Prompt styles of the paper, each with its own template; the first is the default."""
-    manner_of_paper: str = ""
+    prompt_style_of_paper: str = ""
     """Prompt style of the paper's own judge, if it is not the first; a study then notes the difference."""
     can_judge: Callable[[Judge, Case], bool] | None = None
     """True if a judge may judge a case: score models give numbers in their own units, prompted models rate on a scale.

@@ -12,18 +12,20 @@ from fullbench.core.table import Better, Column, Kind
 _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
     ("rank", ""): ("rank", "rank alone"),
     ("n", ""): ("n",),
-    ("fault", "less"): ("refused", "unreadable", "abstained", "cut off", "faults"),
+    ("fault", "less"): ("refused", "unreadable", "abstained", "cut off", "unusable"),
     ("name", ""): (
         "judge", "contestant", "study", "criterion", "ballot", "other judge", "other", "against", "reviewer", "person",
         "newcomer", "model", "name", "item", "picture", "file", "batch", "data set", "row", "cell", "part", "task",
         "任务", "category", "类别", "perspective", "sub-category", "axis", "way", "scale", "split", "label", "which",
-        "who", "metric", "table", "slice", "verb", "verb and noun", "object",
+        "who", "table", "slice", "verb", "verb and noun", "object",
         "shown", "kind of question", "carrier", "threshold of", "wanted value",
     ),
     ("word", ""): (
-        "ruling", "figure", "bias", "told apart", "on", "place", "method", "more", "role", "kind", "state", "quadrant",
-        "chosen", "inside", "speed", "reading", "used", "order", "may replace people", "share of the commonest ruling",
-        "judged by", "outcome", "changed thing", "sways it", "split by", "heard again", "looks", "sight",
+        "verdict", "metric", "bias", "distinguished", "on", "place", "method", "more", "role", "kind", "state",
+        "quadrant",
+        "chosen", "inside", "speed", "reading", "used", "order", "may replace people",
+        "share of the most common verdict",
+        "judged by", "outcome", "changed thing", "biased", "split by", "judged again", "uses picture", "picture mode",
     ),
     ("text", ""): (
         "why", "note", "question", "what", "what was done", "what, and what was done", "people said", "people say",
@@ -32,20 +34,20 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
         "Dawid-Skene", "Elo over orders", "day", "newcomers", "what it means",
     ),
     ("count", ""): (
-        "verdicts", "ruled", "due", "failed for good", "cases", "pairs", "matches", "items", "left out", "rows",
+        "verdicts", "judged", "due", "failed for good", "cases", "pairs", "matches", "items", "left out", "rows",
         "votes", "wanted",
         "tasks",
         "settled tasks", "people", "texts", "questions", "seeds", "seeds all the same", "seeds with one wording",
-        "pictures", "draws", "courts", "runs", "reviews", "contestants", "responses", "failures", "failed", "done",
+        "pictures", "draws", "simulations", "runs", "reviews", "contestants", "responses", "failures", "failed", "done",
         "requests",
         "calls", "retries", "tokens in", "from cache", "tokens out",
-        "known", "asked", "to ask", "answers", "rulings", "given", "of",
+        "known", "asked", "to ask", "answers", "given", "of",
         "unread", "open", "bits", "round", "malformed", "no verdict found", "not verified yet", "judges without it",
         "flagged", "sample", "marks given", "tokens estimated",
         "uniform would need", "saved", "wrong: yes", "wrong: no", "right: yes", "right: no", "tokens",
         "characters", "words", "voted", "comparisons", "step number", "place on the board", "unanswered",
         "rank elsewhere",
-        "attacks", "moved away", "sways found", "canaries", "matches by the old judge", "matches by the new judge",
+        "attacks", "moved away", "biases found", "canaries", "matches by the old judge", "matches by the new judge",
         "refusals", "short answers", "by the small judge", "by the large judge", "by people", "pending",
         "requests with the verb", "times found",
     ),
@@ -54,10 +56,10 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
         "truth", "planted", "printed", "gap", "chi-square", "p", "phi", "weight",
         "mean loss", "log10 of loss", "least", "most", "a quarter", "half", "three quarters", "sd", "uniform sd",
         "median seconds",
-        "p, like with like", "apart from PRD", "ahead of PRD",
+        "p, like with like", "distance from PRD", "ahead of PRD",
         "hasty %", "from cache %",
         "s a call", "from printed", "seconds a picture", "half interval (points)", "share of ties",
-        "who looks", "who does not look", "should change", "p corrected", "by chance", "ceiling",
+        "picture used", "picture ignored", "should change", "p corrected", "by chance", "ceiling",
         "share given", "share due", "mean confidence", "differed in the baseline", "least noticed",
         "mean before", "mean after", "weight before", "weight learned", "mean share",
         "threshold, small", "threshold, large", "learning rate", "tokens a second",
@@ -68,22 +70,22 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
         "without the judge", "with the judge", "dollars", "dollars per 1,000", "dollars a picture", "in batches",
         "moved",
     ),
-    ("figure", ""): (
+    ("metric", ""): (
         "estimate", "judge's", "people's", "difference", "change", "before", "after", "ours", "observed", "predicted",
         "share", "value", "effect", "recovered", "first shown wins", "ties", "mean", "mean mark", "mean spread",
         "share of yes", "length bias", "length bias on pairs",
         "deviation of grades", "beside the first", "chance", "colluder", "honest", "overall", "prefers the safe one",
         "prefers the unsafe one", "judge flatters by", "place bias", "length bias", "chosen over an equal",
-        "log-odds per dose", "rulings changed", "measured", "beyond hearing again", "overconfident by",
+        "log-odds per unit strength", "verdicts changed", "measured", "beyond judging again", "overconfident by",
         "gain",
     ),
-    ("figure", "more"): (
-        "sight index", "ruled rightly", "ruled as shown", "as at first",
+    ("metric", "more"): (
+        "picture use index", "judged correctly", "judged as shown", "as at first",
         "with one person", "people with each other",
         "worth", "alpha", "pairs of votes that say the same",
-        "rating", "duels won", "weighted win rate", "Elo", "wins against the reference", "won", "all", "worst",
+        "rating", "matches won", "weighted win rate", "Elo", "wins against the reference", "won", "all", "worst",
         "reached", "consistency",
-        "same ruling in both orders", "same ruling", "accuracy", "agreement", "score", "Avg", "mean over questions",
+        "same verdict in both orders", "same verdict", "accuracy", "agreement", "score", "Avg", "mean over questions",
         "alignment", "alignment, one wording left out", "alignment, one wording as zero", "Pearson", "Spearman",
         "Kendall", "kappa", "kappa, quadratic", "accuracy, ties a class", "accuracy, ties left out", "F1, macro",
         "F1, by size", "recall, macro", "same order", "same first", "r", "ρ", "τ", "f", "s", "pearson", "spearman",
@@ -99,18 +101,18 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
         "judge alone", "agreement on all pairs", "agreement on voted pairs", "agreement on pairs",
         "agreement on scores", "agreement on rankings", "people replaced", "as near as a person",
     ),
-    ("figure", "less"): (
+    ("metric", "less"): (
         "mean rank", "beyond the honest rate",
         "disagreement",
-        "faulty", "error", "edit distance", "e", "e of the mean", "entropy", "score error", "swap flips",
-        "hallucinates", "new hallucinations", "without the nonce",
+        "share unusable", "error", "edit distance", "e", "e of the mean", "entropy", "score error", "swap flips",
+        "hallucinates", "new hallucinations", "without check code",
     ),
 }  # fmt: skip
 _COLUMNS_WITH_LABELS = (
-    Column("majority of rulings", "majority", "figure", "more"),
+    Column("majority of verdicts", "majority", "metric", "more"),
     Column("majority of votes", "majority", "text"),
-    Column("pairs right", "pairs", "figure", "more"),
-    Column("rankings right", "rankings", "figure", "more"),
+    Column("pairs right", "pairs", "metric", "more"),
+    Column("rankings right", "rankings", "metric", "more"),
     Column("form of scores", "scores", "word"),
     Column("other's ballots", "the other's ballots", "text"),
     Column("place of one", "its place bias", "number"),
@@ -122,9 +124,8 @@ _COLUMNS_WITH_LABELS = (
     Column("picture beside", "and", "name"),
     Column("alike", "are", "word"),
     Column("what was made of them", "done", "text"),
-    Column("share of faults", "share", "figure", "less"),
     *(
-        Column(f"way {rule}", rule, "figure", "more")
+        Column(f"way {rule}", rule, "metric", "more")
         for rule in ("mean", "both-agree", "majority", "each", "median", "dawid-skene")
     ),
 )
@@ -147,7 +148,7 @@ def table_columns(*names: str) -> tuple[Column, ...]:
     return tuple(name if isinstance(name, Column) else HEADINGS[name] for name in names)
 
 
-def data_column(name: str, kind: Kind = "figure") -> Column:
+def data_column(name: str, kind: Kind = "metric") -> Column:
     """Return a column named by the data: a contestant, a tag, or one of its values. It is never translated."""
     return Column(name, name, kind, is_data_label=True)
 

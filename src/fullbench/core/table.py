@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 from fullbench.core.estimate import Estimate
 from fullbench.core.notebook_display import FrameConvertible, NotebookDisplay
 
-Kind = Literal["", "name", "word", "text", "rank", "count", "n", "fault", "number", "figure"]
+Kind = Literal["", "name", "word", "text", "rank", "count", "n", "fault", "number", "metric"]
 """Kind of the cells of a column: names from the data, our own words, free text, ranks, counts (`n`: of observations,
 `fault`: of unusable verdicts), numbers, or metrics that may have an interval (`figure`); empty if unknown.
 """
@@ -25,9 +25,9 @@ class Column(str):
     `key` names it in code, charts and translations. `kind` is the type of its cells, and `better` the good direction.
     The label of a column named by the data (`is_data_label`), such as one for each contestant, is never translated.
 
-    >>> column = Column("won", "duels won", "figure", "more")
+    >>> column = Column("won", "matches won", "metric", "more")
     >>> print(column, column.key, column.better)
-    duels won won more
+    matches won won more
     """
 
     key: str

@@ -35,15 +35,15 @@ class Circumstances:
     """Circumstances of a verdict that differ from the usual ones.
 
     `blind` tells if a person saw neither names nor verdicts (None: unknown). `guideline` is the version of their
-    instructions. `probability` is the chance of the case to be chosen. `variant` and `dose` name a deliberate change
-    of what was shown, and its strength. `canary` marks the fixed cases that monitor a judge over time.
+    instructions. `probability` is the chance of the case to be chosen. `variant` and `strength` name a deliberate
+    change of what was shown, and its strength. `canary` marks the fixed cases that monitor a judge over time.
     """
 
     blind: bool | None = None
     guideline: str = ""
     probability: float | None = None
     variant: str = ""
-    dose: float | None = None
+    strength: float | None = None
     canary: bool = False
 
 

@@ -14,7 +14,7 @@ Verdict
     `score`, `rating`), `winner` (a contestant's name, `model_a`, `model_b`, `tie`...) or `fault`, `ballot`,
     `criterion`, `judge`, `case`, `trial`, `text`, `earlier`, `prompt`, `at`. Usage: `calls`, `retries`, `tokens_in`,
     `tokens_out`, `dollars`, `seconds`; `cached` and `stored`, the input tokens read from and written to a server's
-    cache. `probability`, the chance that the case was selected; `variant` and `dose`, the kind and strength of a
+    cache. `probability`, the chance that the case was selected; `variant` and `strength`, the kind and strength of a
     deliberate change; `canary`; `confidence`.
 
 `parts` is a list of texts and `{"picture": PATH}`. Lists and mappings are JSON if the file has only text cells.
@@ -146,7 +146,8 @@ VERDICT_COLUMNS: Columns = {
     "trial": "int", "marks": "json", "fault": "text", "text": "text", "earlier": "json", "prompt": "text",
     "calls": "int", "retries": "int", "tokens_in": "int", "tokens_out": "int", "dollars": "float", "seconds": "float",
     "at": "float", "samples": "json", "rater": "text", "revision": "int", "blind": "int", "guideline": "text",
-    "probability": "float", "reader": "int", "variant": "text", "dose": "float", "canary": "int", "confidence": "float",
+    "probability": "float", "reader": "int", "variant": "text", "strength": "float", "canary": "int",
+    "confidence": "float",
     "cached": "int", "stored": "int",
 }  # fmt: skip
 
@@ -346,8 +347,8 @@ def _read_circumstances(fields: Fields) -> Circumstances:
     if chance is not None and not 0 < chance <= 1:
         raise fields.error(f"'probability' is the chance of being chosen, above 0 and at most 1; found {chance:g}")
     variant, canary = fields.text("variant") or "", bool(fields.integer("canary", 0))
-    dose = None if fields.get("dose") is None else fields.number("dose", 0.0)
-    how = Circumstances(blind[text], guideline, chance, variant, dose, canary)
+    strength = None if fields.get("strength") is None else fields.number("strength", 0.0)
+    how = Circumstances(blind[text], guideline, chance, variant, strength, canary)
     return USUAL if how == USUAL else how
 
 

@@ -69,7 +69,7 @@ class Row:
         """Return the two contestants of a row, which must differ."""
         names = self.text(first), self.text(second)
         if names[0] == names[1]:
-            raise self.error(f"{names[0]!r} meets itself; a duel needs two contestants")
+            raise self.error(f"{names[0]!r} meets itself; a match needs two contestants")
         return names
 
 

@@ -61,7 +61,7 @@ def critic_options(language: Language = "zh", template: Template | None = None) 
         "language": language,
         "template": prompt_template,
         "criteria": task_criteria(prompt_template, language),
-        "sight": "none",
+        "picture_mode": "none",
         "reference": True,
         "form": "json",
         "rules_tag": TASK,

@@ -20,7 +20,7 @@ from fullbench.errors import ModelError
 from fullbench.judges.prompt_templates import Template
 from fullbench.parsing import read
 
-SLOTS = frozenset({"ruling", "reply"})
+SLOTS = frozenset({"verdict", "reply"})
 _AT_ONCE = 64
 
 
@@ -67,7 +67,7 @@ class SecondReader:
 
     @cached_property
     def settings(self) -> Mapping[str, Any]:
-        return {**self.inner.settings, "reader": self.reader.name, "reader_wording": self.template.digest}
+        return {**self.inner.settings, "reader": self.reader.name, "reader_template": self.template.digest}
 
     @cached_property
     def name(self) -> str:
@@ -100,7 +100,7 @@ class SecondReader:
 
     def _prompt(self, verdict: Verdict) -> Prompt:
         ballot_request = ballot(verdict.ballot).ask(len(verdict.contestants))
-        return Prompt(self.template.fill({"ruling": (ballot_request,), "reply": (verdict.text,)}), tag=verdict)
+        return Prompt(self.template.fill({"verdict": (ballot_request,), "reply": (verdict.text,)}), tag=verdict)
 
     def _make_failure(self, verdict: Verdict, usage: Usage, why: str) -> Failure:
         error = f"second reader: {why}"

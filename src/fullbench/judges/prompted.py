@@ -56,12 +56,12 @@ class CaseProgress:
 
 
 Mode = Literal["direct", "analyze", "steps"]
-Sight = Literal["image", "none", "described"]
+PictureMode = Literal["image", "none", "described"]
 Form = Literal["marker", "json", "json-prompt"]
 
 SLOTS = frozenset({
     "about", "criterion", "described", "dialogue", "examples", "letter", "mark", "pictures", "question", "reference",
-    "responses", "ruling", "shown", "task", "withheld",
+    "responses", "verdict", "shown", "task", "withheld",
 })  # fmt: skip
 _BACKLOG = 1_000
 _FENCE, _MARKS = "fence", "marks"
@@ -74,18 +74,18 @@ class PromptedJudge:
     """A model that judges with a prompt.
 
     `mode` is `direct` (the verdict only), `analyze` (analysis, then the verdict) or `steps` (the reasoning turns in
-    `steps` first, then `analyze`). `sight` is `image`, `none` (pictures are withheld, and the prompt says so) or
-    `described` (the item's captions replace them). `sees` limits the pictures in one prompt. `reference` shows the
-    item's reference answer. `criteria` explains each criterion; for a case judged overall, the item's tag `rules_tag`
-    selects the text. An unreadable reply or a refusal is sampled again `resample` times.
+    `steps` first, then `analyze`). `picture_mode` is `image`, `none` (pictures are withheld, and the prompt says so) or
+    `described` (the item's captions replace them). `max_pictures` limits the pictures in one prompt. `reference` shows
+    the item's reference answer. `criteria` explains each criterion; for a case judged overall, the item's tag
+    `rules_tag` selects the text. An unreadable reply or a refusal is sampled again `resample` times.
 
     `form` requests the verdict in brackets (`marker`), in JSON with the server's JSON mode (`json`), or in JSON by
     the prompt alone (`json-prompt`). A `constrained` judge replies in JSON, enforced by the server: for models that
     ramble. `ends` makes our own template say which end of a scale is good. The model runs at temperature 0 unless its
     settings say otherwise or it takes none (`as_judge`).
 
-    It abstains if a case has more pictures than `sees`, if a response is not a picture, and, after a failed call, if
-    a picture cannot be decoded.
+    It abstains if a case has more pictures than `max_pictures`, if a response is not a picture, and, after a failed
+    call, if a picture cannot be decoded.
 
     The prompt shows letters, never contestants' names. Responses are between markers with a digest of the case.
     Nobody knows it without the whole case, so an answer cannot close its marker and speak as the prompt.
@@ -95,7 +95,7 @@ class PromptedJudge:
 
     model: Model
     mode: Mode = "analyze"
-    sight: Sight = "image"
+    picture_mode: PictureMode = "image"
     reference: bool = False
     language: Language = "en"
     steps: tuple[Step, ...] = ("both",)
@@ -106,7 +106,7 @@ class PromptedJudge:
     constrained: bool = False
     template: Template | None = None
     label: str | None = None
-    sees: int | None = None
+    max_pictures: int | None = None
     rules_tag: str = ""
     ends: bool = True
     _verdict_requests: dict[tuple[str, int], tuple[Part, ...]] = field(default_factory=dict, init=False, repr=False)
@@ -118,7 +118,7 @@ class PromptedJudge:
         object.__setattr__(self, "model", as_judge(self.model))
         for name, value, literal_type in (
             ("mode", self.mode, Mode),
-            ("sight", self.sight, Sight),
+            ("picture_mode", self.picture_mode, PictureMode),
             ("form", self.form, Form),
         ):
             if value not in get_args(literal_type):
@@ -130,8 +130,10 @@ class PromptedJudge:
             raise InputError(f"resample must be 0 or more; found {self.resample}")
         if self.constrained and not takes_schemas(self.model):
             raise InputError(f"{self.model.name!r} cannot be held to a form of reply; leave 'constrained' out")
-        if self.sees is not None and self.sees < 1:
-            raise InputError(f"sees is how many pictures the model looks at, 1 or more; found {self.sees}")
+        if self.max_pictures is not None and self.max_pictures < 1:
+            raise InputError(
+                f"max_pictures is the number of pictures in one prompt, 1 or more; found {self.max_pictures}"
+            )
         self.prompt_template.block("direct" if self.mode == "direct" else "analyze")
 
     @cached_property
@@ -150,7 +152,9 @@ class PromptedJudge:
     @cached_property
     def name(self) -> str:
         style_words: list[str] = [self.mode]
-        style_words += [] if self.sight == "image" else [{"none": "unseeing", "described": "described"}[self.sight]]
+        style_words += (
+            [] if self.picture_mode == "image" else ["no-picture" if self.picture_mode == "none" else "described"]
+        )
         style_words += ["reference"] if self.reference else []
         style_words += [] if self.language == "en" else [self.language]
         style_words += ["constrained"] if self.constrained else []
@@ -166,7 +170,7 @@ class PromptedJudge:
         return {
             "model": self.model.name,
             "mode": self.mode,
-            "sight": self.sight,
+            "picture_mode": self.picture_mode,
             "reference": self.reference,
             "language": self.language,
             "steps": list(self._reasoning_steps),
@@ -174,10 +178,10 @@ class PromptedJudge:
             "examples": [example.settings for example in self.examples],
             "resample": self.resample,
             "form": self.form,
-            "wording": digest([self.prompt_template.digest, ballot_requests]),
+            "prompt_template": digest([self.prompt_template.digest, ballot_requests]),
             **({"answer_first": digest(self._step_text("answer"))} if "answer" in self._reasoning_steps else {}),
             **({"constrained": digest(verdict_schemas)} if self.constrained else {}),
-            **({"sees": self.sees} if self.sees is not None else {}),
+            **({"max_pictures": self.max_pictures} if self.max_pictures is not None else {}),
             **({"rules_tag": self.rules_tag} if self.rules_tag else {}),
             **(
                 {"ends": digest([scale_ends_text(ballot(spec), self.language) for spec in _SAMPLE_BALLOTS])}
@@ -248,16 +252,20 @@ class PromptedJudge:
 
     def abstention_reason(self, case: Case) -> str:
         """Return why this judge abstains from a case; empty if it does not."""
-        if self.sight == "described" and case.item.pictures and len(case.item.captions) < len(case.item.pictures):
+        if (
+            self.picture_mode == "described"
+            and case.item.pictures
+            and len(case.item.captions) < len(case.item.pictures)
+        ):
             return f"{len(case.item.pictures)} picture(s), {len(case.item.captions)} description(s)"
         pictures = response_pictures(case)
-        if self.sight != "image" and pictures:
+        if self.picture_mode != "image" and pictures:
             return "the responses are pictures, and this judge sees none"
         if any(picture.media == UNKNOWN for picture in pictures):
             return "what was given as a picture is none that we know"
-        picture_count = len(pictures) + (len(case.item.pictures) if self.sight == "image" else 0)
-        if self.sees is not None and picture_count > self.sees:
-            return f"the case shows {picture_count} pictures, and this judge looks at {self.sees} at a time"
+        picture_count = len(pictures) + (len(case.item.pictures) if self.picture_mode == "image" else 0)
+        if self.max_pictures is not None and picture_count > self.max_pictures:
+            return f"the case shows {picture_count} pictures, and this judge takes {self.max_pictures} at a time"
         if self.reference and not case.item.reference:
             return "the item has no reference answer"
         return ""
@@ -355,10 +363,10 @@ class PromptedJudge:
             if before is item and its_form == form and its_n == n:
                 return turns
         # If pictures are missing, the prompt says so: the judge must not conclude that the item has none.
-        missing_names = item.tags.get(WITHOUT_PICTURES, "") if self.sight != "described" else ""
+        missing_names = item.tags.get(WITHOUT_PICTURES, "") if self.picture_mode != "described" else ""
         missing = str(len(missing_names.splitlines())) if missing_names else ""
-        picture_slots: dict[Sight, str] = {"image": "pictures", "none": "withheld", "described": "described"}
-        unseen = (missing,) if self.sight == "none" and missing else ()
+        picture_slots: dict[PictureMode, str] = {"image": "pictures", "none": "withheld", "described": "described"}
+        unseen = (missing,) if self.picture_mode == "none" and missing else ()
         examples = render_examples(self.examples, form, n, "marker" if self.constrained else self._style)
         turns = self.prompt_template.fill({
             "about": (" ",) if item.pictures or missing else (),
@@ -368,7 +376,7 @@ class PromptedJudge:
             "reference": (item.reference,) if self.reference and item.reference else (),
             "task": (item.tags.get("task", ""),),
             **({"withheld": (missing,)} if missing else {}),
-            picture_slots[self.sight]: tuple(picture_parts(item, self.sight)) or unseen,
+            picture_slots[self.picture_mode]: tuple(picture_parts(item, self.picture_mode)) or unseen,
         })  # fmt: skip
         self._last_context[:] = [(item, form, n, turns)]
         return turns
@@ -383,12 +391,12 @@ class PromptedJudge:
             "criterion": (meaning,),
             "shown": (str(n),),
             "responses": tuple(self._fenced_responses(case)),
-            "ruling": self._verdict_request(case.ballot, n),
+            "verdict": self._verdict_request(case.ballot, n),
             "task": (case.item.tags.get("task", ""),),
         }
         if check_code := self._check_code(case):
-            values["ruling"] = (*values["ruling"], f"\n{asking(check_code, self.language, self._style)}")
-        return self.prompt_template.fill_block("hearing", values)
+            values["verdict"] = (*values["verdict"], f"\n{asking(check_code, self.language, self._style)}")
+        return self.prompt_template.fill_block("case", values)
 
     def _fenced_responses(self, case: Case) -> Iterator[Part]:
         block = next((name for name in (_FENCE, _MARKS) if name in self.prompt_template.blocks), None)

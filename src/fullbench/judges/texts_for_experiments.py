@@ -83,7 +83,7 @@ class Lengthening:
 
 @dataclass(frozen=True)
 class Describing:
-    """Every picture described once, for judges with `sight="described"`: a vision expert.
+    """Every picture described once, for judges with `picture_mode="described"`: a vision expert.
 
     Each picture is shown alone and described once, however many items it belongs to. If a description fails, its
     items keep their captions.

@@ -297,7 +297,7 @@ class ContentReader:
                 "pictures": None if self._pictures is None else self._pictures.place,
                 "bytes": self._database.size(reader),
                 "schema": schema.VERSION,
-                "head": str(self._ledger_digest(reader)),
+                "ledger_digest": str(self._ledger_digest(reader)),
                 "identity": self.identity,
                 **contents_and_cost.describe_ledger(reader),
             }
@@ -331,7 +331,7 @@ class ContentReader:
                 "counts": contents_and_cost.table_counts(reader),
                 "chains": contents_and_cost.chain_counts(reader),
             }
-            return {"path": self.place, **row_counts, "head": str(self._ledger_digest(reader))}
+            return {"path": self.place, **row_counts, "ledger_digest": str(self._ledger_digest(reader))}
 
     def _ledger_digest(self, reader: Connection) -> LedgerDigest:
         with self._database.hold_back_commits(reader):

@@ -168,7 +168,7 @@ def describe_ledger(reader: Connection) -> dict[str, Any]:
                 "name": account.name,
                 "given": account.output_count,
                 "failures": account.failures,
-                "faults": {fault: faults.get((account.name, fault), 0) for fault in FAULTS}
+                "unusable": {fault: faults.get((account.name, fault), 0) for fault in FAULTS}
                 if account.role == "judge"
                 else {},
                 "usage": {name: getattr(account.usage, name) for name in Usage.__dataclass_fields__},

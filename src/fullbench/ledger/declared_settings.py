@@ -25,8 +25,8 @@ def added_settings(before: Mapping[str, Any], now: Mapping[str, Any], within: st
     """Return the names of new settings, or None if an earlier setting was changed or removed.
 
     >>> added_settings({"model": "m", "sampling": {"seed": 1}},
-    ...     {"model": "m", "sampling": {"seed": 1, "top": 2}, "wording": 1})
-    ['sampling.top', 'wording']
+    ...     {"model": "m", "sampling": {"seed": 1, "top": 2}, "prompt_template": 1})
+    ['sampling.top', 'prompt_template']
     >>> added_settings({"model": "m"}, {"model": "n"}) is None
     True
     """

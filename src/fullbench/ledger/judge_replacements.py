@@ -14,7 +14,7 @@ from fullbench.ledger import row_conversion
 from fullbench.ledger.aliases import Naming
 from fullbench.ledger.ledger import Ledger
 
-ROLE = "succession"  # stored in existing ledgers, as is the setting `stands`: renaming would hide their rows
+ROLE = "replacement"
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ def load_replacements(ledger: Ledger, study: str | None = None) -> list[JudgeRep
     is_active_by_replacement: dict[JudgeReplacement, bool] = {}
     for name, settings in entries:
         old, new = (current_names.get(settings[role], settings[role]) for role in ("old", "new"))
-        is_active_by_replacement[JudgeReplacement(name, old, new)] = bool(settings["stands"])
+        is_active_by_replacement[JudgeReplacement(name, old, new)] = bool(settings["active"])
     return [
         replacement
         for replacement, is_active in is_active_by_replacement.items()
@@ -51,7 +51,7 @@ def add_replacement(ledger: Ledger, replacement: JudgeReplacement) -> bool:
     if JudgeReplacement(replacement.study, replacement.new, replacement.old) in active_replacements:
         raise LedgerError(
             f"{ledger.place}: {replacement.old!r} succeeds {replacement.new!r} already; take that back first "
-            "(fullbench equate OLD NEW --take-back)"
+            "(fullbench equate OLD NEW --withdraw)"
         )
     _write_replacement(ledger, replacement, is_active=True)
     return True
@@ -62,11 +62,11 @@ def withdraw_replacement(ledger: Ledger, replacement: JudgeReplacement) -> None:
     if replacement not in load_replacements(ledger, replacement.study):
         raise LedgerError(
             f"{ledger.place}: {replacement.new!r} does not succeed {replacement.old!r} in the study "
-            f"{replacement.study!r}; `fullbench ledger show` lists all successions"
+            f"{replacement.study!r}; `fullbench ledger show` lists all replacements"
         )
     _write_replacement(ledger, replacement, is_active=False)
 
 
 def _write_replacement(ledger: Ledger, replacement: JudgeReplacement, *, is_active: bool) -> None:
-    settings = row_conversion.settings_text({"old": replacement.old, "new": replacement.new, "stands": is_active})
+    settings = row_conversion.settings_text({"old": replacement.old, "new": replacement.new, "active": is_active})
     ledger.keep_rows("adoptions", [(ROLE, replacement.study, settings, time.time())])

@@ -105,8 +105,8 @@ class Ledger(VerdictReader, AbstractContextManager["Ledger"]):
         with self.reader() as reader, ExitStack() as reading:
             with self._database.hold_back_commits(reader):
                 reading.enter_context(reader.snapshot())
-                head = row_chain.ledger_digest(reader)
-            yield reader, head
+                ledger_digest = row_chain.ledger_digest(reader)
+            yield reader, ledger_digest
 
     def vacuum(self, *, dry_run: bool = False) -> int:
         """Release the database's free space and return the bytes freed (with `dry_run`, the bytes that would be)."""

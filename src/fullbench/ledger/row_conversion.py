@@ -88,7 +88,7 @@ def _verdict_row(v: Verdict, study: str, keep_text: KeepText) -> Row:
 
 def _circumstance_values(how: Circumstances) -> Row:
     blind = None if how.blind is None else int(how.blind)
-    return (blind, how.guideline, how.probability, how.variant, how.dose, int(how.canary))
+    return (blind, how.guideline, how.probability, how.variant, how.strength, int(how.canary))
 
 
 _USUAL = _circumstance_values(USUAL)
@@ -128,7 +128,7 @@ def verdict_of(row: Sequence[Any], verdict_texts: VerdictTexts = NO_VERDICT_TEXT
     """Return the verdict of a row with all columns."""
     (case, judge, item, contestants, ballot, criterion, trial, marks, fault, text, prompt,
      call_count, retries, tokens_in, tokens_out, dollars, seconds, at, earlier, _,
-     samples, rater, revision, reader, confidence, blind, guideline, probability, variant, dose, canary,
+     samples, rater, revision, reader, confidence, blind, guideline, probability, variant, strength, canary,
      _, ids, words, cached_tokens, stored_tokens) = row  # fmt: skip
     exchanges: tuple[Call, ...] = ()
     before = () if earlier == "[]" else tuple(orjson.loads(earlier))
@@ -138,7 +138,7 @@ def verdict_of(row: Sequence[Any], verdict_texts: VerdictTexts = NO_VERDICT_TEXT
             text, before = exchanges[-1].text, tuple(call.text for call in exchanges[:-1])
     if words:
         text, before = verdict_texts.texts.get(words, ("", ()))
-    how = (blind, guideline, probability, variant, dose, canary)
+    how = (blind, guideline, probability, variant, strength, canary)
     return Verdict(
         case,
         judge,
@@ -162,7 +162,9 @@ def verdict_of(row: Sequence[Any], verdict_texts: VerdictTexts = NO_VERDICT_TEXT
         confidence,
         USUAL
         if how == _USUAL
-        else Circumstances(None if blind is None else bool(blind), guideline, probability, variant, dose, bool(canary)),
+        else Circumstances(
+            None if blind is None else bool(blind), guideline, probability, variant, strength, bool(canary)
+        ),
     )
 
 

@@ -9,7 +9,7 @@ from functools import cache
 APPLICATION = 0x46424C47  # "FBLG" in ASCII
 """Marks an SQLite file as a ledger (`PRAGMA application_id`)."""
 
-VERSION = 6
+VERSION = 7
 """Schema version that this code reads and writes (`PRAGMA user_version`)."""
 
 SEALS = 3
@@ -43,7 +43,7 @@ TABLES: Mapping[str, str] = {
     f"text TEXT NOT NULL, prompt TEXT NOT NULL, {USAGE}, earlier TEXT NOT NULL, sum TEXT NOT NULL, "
     "samples TEXT NOT NULL DEFAULT '[]', rater TEXT NOT NULL DEFAULT '', revision INTEGER NOT NULL DEFAULT 0, "
     "reader INTEGER NOT NULL, confidence REAL, blind INTEGER, guideline TEXT NOT NULL DEFAULT '', probability REAL, "
-    "variant TEXT NOT NULL DEFAULT '', dose REAL, canary INTEGER NOT NULL DEFAULT 0, study TEXT NOT NULL, "
+    "variant TEXT NOT NULL DEFAULT '', strength REAL, canary INTEGER NOT NULL DEFAULT 0, study TEXT NOT NULL, "
     f"exchanges TEXT NOT NULL, words TEXT NOT NULL, {CACHED_COLUMNS}",
     "failures": "role TEXT NOT NULL, name TEXT NOT NULL, key TEXT NOT NULL, trial INTEGER NOT NULL, "
     f"error TEXT NOT NULL, {USAGE}, kind TEXT NOT NULL, {CACHED_COLUMNS}",
@@ -56,7 +56,7 @@ TABLES: Mapping[str, str] = {
     "study_cases": "study TEXT NOT NULL, case_key TEXT NOT NULL",
     "aliases": "role TEXT NOT NULL, former TEXT NOT NULL, name TEXT NOT NULL, at REAL NOT NULL",
     "adoptions": f"role TEXT NOT NULL, {NAMED_COLUMNS}",
-    "signatures": "head TEXT NOT NULL, key TEXT NOT NULL, signature TEXT NOT NULL, at REAL NOT NULL",
+    "signatures": "digest TEXT NOT NULL, key TEXT NOT NULL, signature TEXT NOT NULL, at REAL NOT NULL",
     "commits": "at REAL NOT NULL, seal INTEGER NOT NULL",
 }
 """Tables and their columns without the chain columns.

@@ -51,7 +51,7 @@ class ComposedModel:
     def settings(self) -> Mapping[str, Any]:
         wording = "rules 1" if self.llm is None else digest([FRAME, BLANK, _EXAMPLE_NOTES.to_text()])
         speaker = None if self.llm is None else {"name": self.llm.name, **self.llm.settings}
-        return {"tools": self.tools.versions, "llm": speaker, "wording": wording}
+        return {"tools": self.tools.versions, "llm": speaker, "prompt_template": wording}
 
     def as_judge(self) -> ComposedModel:
         return self if self.llm is None else replace(self, llm=as_judge(self.llm))

@@ -62,14 +62,14 @@ ROW = "the row's place in the page"
 @dataclass(frozen=True)
 class Exhibit:
     """One item as evidence: the question, the answers, and the verdict of each judge.
-    Pictures of an item or a response with the tag `sensitive` are veiled unless `is_unveiled` is set.
+    Pictures of an item or a response with the tag `sensitive` are veiled unless `include_sensitive` is set.
     """
 
     item: Item
     responses: Sequence[Response] = ()
     verdicts: Sequence[Verdict] = ()
     note: str = ""
-    is_unveiled: bool = False
+    include_sensitive: bool = False
     names: DisplayNames = field(default_factory=DisplayNames)
 
 
@@ -252,7 +252,7 @@ def _linked_chart(table: Table, ids: Sequence[str]) -> Chart | None:
 
 def _exhibit_view(exhibit: Exhibit, translate: Callable[..., str]) -> dict[str, Any]:
     item = exhibit.item
-    is_veiled = not exhibit.is_unveiled
+    is_veiled = not exhibit.include_sensitive
     captions = [*item.captions, *[""] * len(item.pictures)]
     return {
         "item": item,
@@ -281,7 +281,7 @@ def _exhibit_view(exhibit: Exhibit, translate: Callable[..., str]) -> dict[str, 
             )
             for response in exhibit.responses
         ],
-        "rulings": _verdict_rows(exhibit, translate),
+        "verdicts": _verdict_rows(exhibit, translate),
     }
 
 

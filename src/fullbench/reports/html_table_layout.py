@@ -98,7 +98,7 @@ def column_axes(table: Table) -> list[Axis | None]:
 def _has_several_units(table: Table) -> bool:
     """Return True if rows have different units (shares, marks, bits), so that a shared axis is meaningless."""
     name = str(table.name)
-    place = table.place("figure")
+    place = table.place("metric")
     is_mixed = name.startswith("biases") or name.endswith("shares and means")
     return is_mixed and place is not None and len({str(cell) for cell in table.cells(place)}) > 1
 

@@ -30,20 +30,22 @@ def write_page(
     *,
     lead: str = "",
     source: Mapping[str, Any] | None = None,
-    is_unveiled: bool = False,
+    include_sensitive: bool = False,
     names: DisplayNames | None = None,
     imprint: Imprint | None = None,
     language: Language = "en",
 ) -> Path:
     """Write a page with all tables, their charts and example cases, as one HTML file.
 
-    Sensitive pictures are veiled unless `is_unveiled`. `names` are the display names of judges and contestants.
+    Sensitive pictures are veiled unless `include_sensitive`. `names` are the display names of judges and contestants.
     `imprint` describes the owner of the page; its title replaces `title`. fullbench's own texts are in `language`.
     """
     names = names or DisplayNames()
     sections = [Section("Results", tables=[names.table(table) for table in tables])]
     withheld_count = sum(item.is_withheld for item in record.items.values())
-    page_exhibits = [replace(exhibit, names=names) for exhibit in select_exhibits(record, is_unveiled=is_unveiled)]
+    page_exhibits = [
+        replace(exhibit, names=names) for exhibit in select_exhibits(record, include_sensitive=include_sensitive)
+    ]
     words: list[str] = []
     if page_exhibits:
         words.append(Note("page.cases"))
@@ -61,7 +63,7 @@ def write_page(
     )
 
 
-def select_exhibits(record: Record, limit: int = 6, *, is_unveiled: bool = False) -> list[Exhibit]:
+def select_exhibits(record: Record, limit: int = 6, *, include_sensitive: bool = False) -> list[Exhibit]:
     """Return, taking ballots in turn, the cases with the most different verdicts, no item twice.
     Items of a withheld test set are left out, because a page may be published.
     """
@@ -82,7 +84,9 @@ def select_exhibits(record: Record, limit: int = 6, *, is_unveiled: bool = False
             if item not in exhibits_by_item and len(exhibits_by_item) < limit:
                 places = [(item, *place) for place in sorted(set(verdicts[0].shown_responses))]
                 responses = [record.responses[place] for place in places if place in record.responses]
-                exhibits_by_item[item] = Exhibit(record.items[item], responses, verdicts, is_unveiled=is_unveiled)
+                exhibits_by_item[item] = Exhibit(
+                    record.items[item], responses, verdicts, include_sensitive=include_sensitive
+                )
     return list(exhibits_by_item.values())
 
 

@@ -83,8 +83,8 @@ def write_tables(tables: Table | Sequence[Table], path: str | Path) -> list[Path
 def _file_stems(names: Iterable[str]) -> list[str]:
     """Return unique file names without spaces and characters that shells and web servers interpret.
 
-    >>> _file_stems(["leaderboard gpt+analyze#12", "leaderboard gpt analyze 12", "faults"])
-    ['leaderboard-gpt-analyze-12', 'leaderboard-gpt-analyze-12-2', 'faults']
+    >>> _file_stems(["leaderboard gpt+analyze#12", "leaderboard gpt analyze 12", "unusable"])
+    ['leaderboard-gpt-analyze-12', 'leaderboard-gpt-analyze-12-2', 'unusable']
     """
     stems: list[str] = []
     for name in names:

@@ -93,7 +93,7 @@ def narrow_match_arrays(
     firsts, seconds, result = np.asarray(first), np.asarray(second), finite_column(outcome, "outcomes")
     size = count_contestants(firsts, seconds, result, contestants)
     if (firsts == seconds).any():
-        raise ValueError(f"a contestant cannot meet itself; {int((firsts == seconds).sum())} duels say so")
+        raise ValueError(f"a contestant cannot meet itself; {int((firsts == seconds).sum())} matches say so")
     if shares and ((result < 0) | (result > 1)).any():
         raise ValueError("a share of a win lies between 0 and 1")
     if not shares and ((result != 0) & (result != 1) & (result != 0.5)).any():
@@ -111,7 +111,7 @@ def count_contestants(
     if not len(firsts) == len(seconds) == len(result):
         raise ValueError(f"the columns must have one length; found {len(firsts)}, {len(seconds)}, {len(result)}")
     if len(firsts) == 0:
-        raise Undefined(Note("undefined.no-duel-was-fought"))
+        raise Undefined(Note("undefined.no-match-was-fought"))
     if firsts.dtype.kind not in "iu" or seconds.dtype.kind not in "iu" or min(firsts.min(), seconds.min()) < 0:
         raise ValueError("contestants must be codes 0, 1, 2, ...")
     return max(contestants, int(firsts.max()) + 1, int(seconds.max()) + 1)

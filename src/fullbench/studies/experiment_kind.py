@@ -194,10 +194,10 @@ class ExperimentRun(StudyRun):
 
 
 def _with_picture_mode(spec: str, picture_mode: str) -> str:
-    """The picture mode is the option `sight` of a spec."""
-    if "sight=" in spec:
-        raise InputError(f"the judge {spec!r} is heard with every sight here: leave out its own")
-    return f"{spec}{'&' if '?' in spec else '?'}sight={picture_mode}"
+    """The picture mode is the option `picture_mode` of a spec."""
+    if "picture_mode=" in spec:
+        raise InputError(f"the judge {spec!r} is called with every picture mode here: leave out its own")
+    return f"{spec}{'&' if '?' in spec else '?'}picture_mode={picture_mode}"
 
 
 class _VerboseModel:

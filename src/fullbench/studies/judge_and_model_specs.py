@@ -22,8 +22,9 @@ from fullbench.plugin_registry import build_model as model_of
 from fullbench.plugin_registry import load_benchmark as benchmark_named
 
 JUDGE_OPTIONS = {
-    "mode", "sight", "reference", "language", "steps", "resample", "form", "constrained", "sees", "wording", "manner",
-    "template", "label", "reader", "reader_wording", "examples", "together", "confidence", "marks",
+    "mode", "picture_mode", "reference", "language", "steps", "resample", "form", "constrained", "max_pictures",
+    "benchmark_template", "prompt_style",
+    "template", "label", "reader", "reader_template", "examples", "together", "confidence", "marks",
 }  # fmt: skip
 
 
@@ -65,17 +66,17 @@ def contestant_from_spec(spec: str) -> Model:
 def judge_from_spec(spec: str) -> Judge:
     """Return the judge of a spec: an installed judge (`length`), a metric, or a model with a judge prompt.
 
-    A model takes its own options and these: mode, sight, reference, language, steps, resample, form, constrained, sees,
-    template, label. Further options:
+    A model takes its own options and these: mode, picture_mode, reference, language, steps, resample, form,
+    constrained, max_pictures, template, label. Further options:
 
     - examples: a file of worked examples (text, marks, ballot)
-    - wording: the benchmark whose prompt template is used, or `plain` for our own
-    - manner: one of the prompt styles of that benchmark
+    - benchmark_template: the benchmark whose prompt template is used, or `plain` for our own
+    - prompt_style: one of the prompt styles of that benchmark
     - together: ratings and a choice on the same responses in one call
     - confidence: `stated` (the judge writes how sure it is) or `logprobs` (token probabilities of the server)
     - marks: `expected` is the mean of all possible marks, weighted by their probabilities
     - reader: the spec of a second, cheaper model that reads replies that the parser cannot read
-    - reader_wording: `examples` shows two worked examples to the reader
+    - reader_template: `examples` shows two worked examples to the reader
     """
     parsed_spec = Spec.parse(spec)
     if parsed_spec.kind in plugin_names("judges"):
@@ -104,27 +105,30 @@ def judge_from_spec(spec: str) -> Judge:
 
 
 def spec_for_benchmark(
-    name: str, spec: str, *, manner: str = "", reader: str = "", together: bool | None = None
+    name: str, spec: str, *, prompt_style: str = "", reader: str = "", together: bool | None = None
 ) -> str:
     """Return the spec of a judge in a benchmark: a model gets the benchmark's prompt template if there is one.
 
     `together` overrides the benchmark's own setting.
 
     >>> spec_for_benchmark("mjbench", "offline:echo"), spec_for_benchmark("mjbench", "picture:noise")
-    ('offline:echo?wording=mjbench&together=yes', 'picture:noise')
-    >>> spec_for_benchmark("visitbench", "offline:echo?mode=direct", manner="ref-free")
-    'offline:echo?mode=direct&wording=visitbench&manner=ref-free'
+    ('offline:echo?benchmark_template=mjbench&together=yes', 'picture:noise')
+    >>> spec_for_benchmark("visitbench", "offline:echo?mode=direct", prompt_style="ref-free")
+    'offline:echo?mode=direct&benchmark_template=visitbench&prompt_style=ref-free'
     """
     parsed_spec = Spec.parse(spec)
     if parsed_spec.kind in judge_names():
-        if manner or reader:
-            raise InputError(f"the judge {spec!r} takes no manner and no reader here; leave them out")
+        if prompt_style or reader:
+            raise InputError(f"the judge {spec!r} takes no prompt style and no reader here; leave them out")
         return spec
-    has_own_template = {"wording", "template"} & parsed_spec.options.keys() or benchmark_from_name(name).wording is None
+    has_own_template = {"benchmark_template", "template"} & parsed_spec.options.keys() or benchmark_from_name(
+        name
+    ).prompt_template is None
     is_joint_call = not has_own_template and "together" not in parsed_spec.options and not reader
     is_joint_call = is_joint_call and (benchmark_from_name(name).together if together is None else together)
     new_options = {
-        "wording": "" if has_own_template else name, "manner": manner, "reader": quote(reader, safe=":/@"),
+        "benchmark_template": "" if has_own_template else name, "prompt_style": prompt_style, "reader": quote(reader,
+        safe=":/@"),
         "together": "yes" if is_joint_call else "",
     }  # fmt: skip
     option_text = "&".join(f"{option}={value}" for option, value in new_options.items() if value)
@@ -133,13 +137,14 @@ def spec_for_benchmark(
 
 def default_style_message(bench: Benchmark, judges: Mapping[str, str]) -> str:
     """Return a message if judges (specs by name) use the default prompt style instead of the paper's; else ""."""
-    if not bench.manner_of_paper:
+    if not bench.prompt_style_of_paper:
         return ""
     options = {name: Spec.parse(spec).options for name, spec in judges.items()}
     default_style_names = [
         name
         for name, spec_options in options.items()
-        if spec_options.get("wording") == bench.name and not {"manner", "sight", "reference"} & spec_options.keys()
+        if spec_options.get("benchmark_template") == bench.name
+        and not {"prompt_style", "picture_mode", "reference"} & spec_options.keys()
     ]
     if not default_style_names:
         return ""
@@ -147,9 +152,10 @@ def default_style_message(bench: Benchmark, judges: Mapping[str, str]) -> str:
         f" and {len(default_style_names) - 1} more" if len(default_style_names) > 1 else ""
     )
     return (
-        f"Asked in the manner {bench.manners[0]!r}, the usual one of {bench.name} here: {names_text}. The "
+        f"Asked in the prompt style {bench.prompt_styles[0]!r}, the usual one of {bench.name} here: {names_text}. The "
         "paper's judge was "
-        f"asked in {bench.manner_of_paper!r}; 'manner={bench.manner_of_paper}' in a judge's spec does that."
+        f"asked in {bench.prompt_style_of_paper!r}; 'prompt_style={bench.prompt_style_of_paper}' in a judge's "
+        f"spec does that."
     )
 
 
@@ -158,10 +164,10 @@ def _build_prompted_judge(model: Model, options: Mapping[str, str]) -> Judge:
     from fullbench.judges.prompted import PromptedJudge, read_template
     from fullbench.judges.rating_and_choice import RatingAndChoiceJudge
 
-    settings = _benchmark_settings(options.get("wording", PLAIN), options.get("manner", ""))
-    settings |= {key: options[key] for key in ("mode", "sight", "language", "form", "label") if key in options}
+    settings = _benchmark_settings(options.get("benchmark_template", PLAIN), options.get("prompt_style", ""))
+    settings |= {key: options[key] for key in ("mode", "picture_mode", "language", "form", "label") if key in options}
     settings |= {key: _parse_yes_no(options[key], key) for key in ("reference", "constrained") if key in options}
-    settings |= {key: _parse_whole_number(options[key], key) for key in ("resample", "sees") if key in options}
+    settings |= {key: _parse_whole_number(options[key], key) for key in ("resample", "max_pictures") if key in options}
     if "steps" in options:
         settings["steps"] = tuple(options["steps"].split(","))
     if "template" in options:
@@ -181,9 +187,9 @@ def _build_prompted_judge(model: Model, options: Mapping[str, str]) -> Judge:
         return RatingAndChoiceJudge(prompted_judge)
     if "reader" not in options:
         return prompted_judge
-    words = options.get("reader_wording", "plain")
+    words = options.get("reader_template", "plain")
     if words not in READERS:
-        raise InputError(f"unknown reader_wording {words!r}; known: {', '.join(READERS)}")
+        raise InputError(f"unknown reader_template {words!r}; known: {', '.join(READERS)}")
     return SecondReader(prompted_judge, contestant_from_spec(options["reader"]), READERS[words])
 
 
@@ -192,19 +198,24 @@ PLAIN = "plain"
 """The prompt template of this package; no benchmark has this name."""
 
 
-def _benchmark_settings(name: str, manner: str) -> dict[str, Any]:
+def _benchmark_settings(name: str, prompt_style: str) -> dict[str, Any]:
     if name == PLAIN:
-        if manner:
-            raise InputError(f"manner={manner} is a benchmark's way of asking; name the benchmark by wording=NAME")
+        if prompt_style:
+            raise InputError(
+                f"prompt_style={prompt_style} is a benchmark's way of asking; name the benchmark by "
+                f"benchmark_template=NAME"
+            )
         return {}
     bench = benchmark_from_name(name)
-    if bench.wording is None:
-        raise InputError(f"the benchmark {name!r} has no wording of its own; leave out the option wording")
-    if not manner:
-        return dict(bench.wording())
-    if manner not in bench.manners:
-        raise InputError(f"{name!r} has no manner {manner!r}; known: {', '.join(bench.manners) or 'none'}")
-    return dict(bench.wording(manner))
+    if bench.prompt_template is None:
+        raise InputError(f"the benchmark {name!r} has no prompt template of its own; leave out benchmark_template")
+    if not prompt_style:
+        return dict(bench.prompt_template())
+    if prompt_style not in bench.prompt_styles:
+        raise InputError(
+            f"{name!r} has no prompt style {prompt_style!r}; known: {', '.join(bench.prompt_styles) or 'none'}"
+        )
+    return dict(bench.prompt_template(prompt_style))
 
 
 def _parse_yes_no(value: str, name: str) -> bool:

@@ -151,7 +151,8 @@ def judge(
     items: Any, responses: Any, ledger: LedgerOrPath | None = None, *, judge: Judges,
     ballot: str | Ballot | Sequence[str] | None = None, rubric: Any = None,
     criterion: str | Sequence[str] = "overall", orders: Orders = "both", trials: int = 1, seed: int = 0,
-    meetings: SamplePairing = "aligned", question: str | None = None, labels: Any = None, study: str | None = None,
+    sample_pairing: SamplePairing = "aligned", question: str | None = None, labels: Any = None,
+    study: str | None = None,
     pictures_from: Folders = (),
 ) -> Record: ...  # fmt: skip
 def judge(
@@ -166,7 +167,7 @@ def judge(
     orders: Orders = "both",
     trials: int = 1,
     seed: int = 0,
-    meetings: SamplePairing = "aligned",
+    sample_pairing: SamplePairing = "aligned",
     question: str | None = None,
     labels: Any = None,
     study: str | None = None,
@@ -211,7 +212,7 @@ def judge(
         shared_cases = list(
             own_cases(
                 loaded_items, loaded_responses, forms, criteria=_as_list(criterion), orders=orders,
-                trials=trials, seed=seed, meetings=meetings,
+                trials=trials, seed=seed, sample_pairing=sample_pairing,
             )
         )  # fmt: skip
         if not shared_cases and not sheets:

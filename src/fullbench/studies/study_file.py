@@ -53,10 +53,10 @@ class Study:
     `contestants`) restricts judging to the listed sets of responses. `about` is a file of facts about contestants, such
     as their size, which leaderboards show.
 
-    Contestants answer every item `samples` times. With `meetings = "crossed"`, every sample is compared with every
-    sample of other contestants; otherwise sample i only with sample i. `engine` says where calls are made: `here`, or
-    on a Ray cluster (`ray`, `ray:auto`, `ray:HOST:PORT`). A benchmark may bring its own judges and contestants, as the
-    synthetic benchmark does. They are used if the study names none.
+    Contestants answer every item `samples` times. With `sample_pairing = "crossed"`, every sample is compared with
+    every sample of other contestants; otherwise sample i only with sample i. `engine` says where calls are made:
+    `here`, or on a Ray cluster (`ray`, `ray:auto`, `ray:HOST:PORT`). A benchmark may bring its own judges and
+    contestants, as the synthetic benchmark does. They are used if the study names none.
 
     `orders` and `criteria` override those of a benchmark. `leave_out` names answers that are counted but not judged, as
     papers clean their data: `refusals` (of the contestant, or of a filter) and `short` (fewer than three words).
@@ -93,7 +93,7 @@ class Study:
     trials: int = 1
     leave_out: tuple[str, ...] = ()
     samples: int = 1
-    meetings: SamplePairing = "aligned"
+    sample_pairing: SamplePairing = "aligned"
     seed: int = 0
     budget: float | None = None
     engine: str = "here"
@@ -241,8 +241,8 @@ def _parse_value(key: str, value: Any, folder: Path, error_at: Any) -> Any:
         raise error_at(key, f"{key} is a text; found {value!r}")
     if key == "orders" and value not in get_args(Orders):
         raise error_at(key, f"unknown orders {value!r}; known: {', '.join(ORDERS)}")
-    if key == "meetings" and value not in {"aligned", "crossed"}:
-        raise error_at(key, f"meetings are 'aligned' or 'crossed'; found {value!r}")
+    if key == "sample_pairing" and value not in {"aligned", "crossed"}:
+        raise error_at(key, f"sample_pairing is 'aligned' or 'crossed'; found {value!r}")
     return folder / value if key in _PATHS and "://" not in value else value
 
 
@@ -262,7 +262,7 @@ def own_cases(
     orders: Orders = "both",
     trials: int = 1,
     seed: int = 0,
-    meetings: SamplePairing = "aligned",
+    sample_pairing: SamplePairing = "aligned",
 ) -> Iterator[Case]:
     """Yield the cases of the user's own data, for every ballot and criterion."""
     answers = list(responses)
@@ -276,5 +276,5 @@ def own_cases(
         for criterion in criteria:
             yield from cases_of(
                 items, answers, form, size=responses_per_case(form), orders=orders, criterion=criterion, trials=trials,
-                seed=seed, samples=meetings,
+                seed=seed, samples=sample_pairing,
             )  # fmt: skip

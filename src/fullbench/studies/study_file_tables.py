@@ -17,21 +17,21 @@ ErrorAtKey = Callable[[str, str], InputError]
 NUMBER = (int, float)
 OPTIONS: Mapping[str, Mapping[str, Types]] = {
     "leaderboard": {
-        "newcomer": str, "predictions": str, "responses": list, "manner": str, "reader": str, "opponents": int,
+        "newcomer": str, "predictions": str, "responses": list, "prompt_style": str, "reader": str, "opponents": int,
         "reference_matches": int,
         "schedule": str, "width": NUMBER, "most": int, "rule": str, "ties": str, "by": str, "withheld": bool,
     },
     "peer-review": {
-        "images": str, "limit": int, "reviews": int, "kin": bool, "both_orders": bool, "mode": str,
+        "images": str, "limit": int, "reviews": int, "own_family": bool, "both_orders": bool, "mode": str,
         "constrained": bool, "correlation": str, "gamma": list, "best_first": bool, "questions": str,
         "human_scores": str, "seeds": list, "reading": str, "initial": str, "families": list, "language": str,
-        "wording": str, "template": str,
+        "review_template": str, "template": str,
     },
     "rerank": {"keep": int, "out": str},
     "experiment": {"what": str, "model": str, "plain": str, "out": str},
 }  # fmt: skip
 KINDS = (JUDGING, *OPTIONS)
-_PATHS = {"predictions", "images", "out", "plain", "questions", "human_scores", "wording", "template"}
+_PATHS = {"predictions", "images", "out", "plain", "questions", "human_scores", "review_template", "template"}
 _AT_LEAST = {"opponents": 0, "reference_matches": 0, "width": 1, "most": 1, "limit": 1, "reviews": 1, "keep": 1}
 
 

@@ -3,7 +3,7 @@
 It computes a latent mark for each response, on the open scale behind a score of 1 to 5. With q the response's true
 quality (0 to 1), w its length in words and e a standard normal draw per response:
 
-    mark = 3 + sight * (4 q - 2) + leniency + length * log2(w / 12) + ego * [it is the favourite] + noise * e
+    mark = 3 + picture_use * (4 q - 2) + leniency + length * log2(w / 12) + ego * [it is the favourite] + noise * e
 
 - Score: the mark, rounded and clipped to the ballot's scale.
 - Choice: the highest mark, or a tie if marks differ by at most half a mark. Ranking: sorted by mark.
@@ -104,8 +104,8 @@ NO_BIASES = PlantedBiases()
 class SimulatedJudge(CallsNoModel):
     """Judge that knows the true quality and distorts it by noise and planted biases.
 
-    `sight` is the weight of the true quality, from 1 (full) to 0 (ignored); `noise` is a standard deviation in marks.
-    The name is `label` and a digest of all settings, because they change verdicts.
+    `picture_use` is the weight of the true quality, from 1 (full) to 0 (ignored); `noise` is a standard deviation in
+    marks. The name is `label` and a digest of all settings, because they change verdicts.
     """
 
     kind = "model"
@@ -115,7 +115,7 @@ class SimulatedJudge(CallsNoModel):
         label: str,
         truth: Truth,
         *,
-        sight: float = 1.0,
+        picture_use: float = 1.0,
         noise: float = 0.5,
         biases: PlantedBiases = NO_BIASES,
         seed: int = 0,
@@ -123,7 +123,7 @@ class SimulatedJudge(CallsNoModel):
         if noise < 0:
             raise InputError(f"noise is a standard deviation in marks, 0 or more; found {noise}")
         self.label = label
-        self.sight = sight
+        self.picture_use = picture_use
         self.noise = noise
         self.biases = biases
         self.seed = seed
@@ -132,7 +132,7 @@ class SimulatedJudge(CallsNoModel):
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        return {"sight": self.sight, "noise": self.noise, "seed": self.seed, **self.biases.settings}
+        return {"picture_use": self.picture_use, "noise": self.noise, "seed": self.seed, **self.biases.settings}
 
     def judge(self, cases: Iterable[Case]) -> Iterator[Verdict]:
         for case in cases:
@@ -153,7 +153,7 @@ class SimulatedJudge(CallsNoModel):
         biases = self.biases
         return [
             3
-            + self.sight * (4 * quality - 2)
+            + self.picture_use * (4 * quality - 2)
             + biases.leniency
             + biases.length * math.log2(length_of(response.text) / USUAL_LENGTH)
             + biases.ego * (response.contestant == biases.favourite)

@@ -28,7 +28,7 @@ from fullbench.synthetic.questions import parse_question, solve_query, word_answ
 from fullbench.synthetic.scenes import Scene, changed_scene, chart_scene, text_scene, things_scene
 from fullbench.synthetic.wide_questions import LOOK_AGAIN
 
-Manner = Literal["plain", "terse", "wordy"]
+WritingStyle = Literal["plain", "terse", "wordy"]
 ONCE = Usage(calls=1)
 _SCENE_MAKERS: Mapping[str, Callable[[random.Random], Scene]] = {
     "chart": chart_scene, "text": text_scene, "difference": changed_scene,
@@ -65,7 +65,7 @@ class Contestant:
 
     label: str
     sight: Sight | None = None
-    manner: Manner = "plain"
+    style: WritingStyle = "plain"
     taste: peer_reviewers.Taste | None = None
 
     @property
@@ -77,7 +77,7 @@ class Contestant:
         eyes = None if self.sight is None else asdict(self.sight)
         # Add the taste only if there is one: existing ledgers hold the settings without it.
         taste = {} if self.taste is None else {"taste": asdict(self.taste)}
-        return {"sight": eyes, "manner": self.manner, **taste}
+        return {"vision": eyes, "style": self.style, **taste}
 
     @property
     def price(self) -> tuple[float, float] | None:
@@ -119,9 +119,9 @@ class Contestant:
 
     def _speak(self, query: Query, answer: Answer, rng: random.Random) -> str:
         sentence = word_answer(query, answer)
-        if self.manner == "terse":
+        if self.style == "terse":
             return _shorten_answer(query, answer, sentence)
-        if self.manner == "wordy":
+        if self.style == "wordy":
             return rng.choice(_BEFORE[query.language]) + sentence + rng.choice(_AFTER[query.language])
         return sentence
 
@@ -179,23 +179,23 @@ def contestant_from_options(name: str, options: Mapping[str, str]) -> Contestant
     """Return the contestant that `court:NAME` refers to.
 
     Options make the synthetic benchmark less convenient. `label` names a clone with the same picture reading and the
-    same errors. `manner` is plain, terse or wordy. `rules=own` makes it review by its own answer. `echo` and `length`
+    same errors. `style` is plain, terse or wordy. `rules=own` makes it review by its own answer. `echo` and `length`
     imply that and set further preferences (see `peer_reviewers.Taste`).
     """
     contestants_by_label = {member.label: member for member in build_contestants()}
     if name not in contestants_by_label:
         raise InputError(f"the court has no contestant {name!r}; known: {', '.join(contestants_by_label)}")
-    if unknown_options := sorted(options.keys() - {"label", "manner", "rules", "echo", "length"}):
+    if unknown_options := sorted(options.keys() - {"label", "style", "rules", "echo", "length"}):
         raise InputError(
-            f"'court:{name}' takes label, manner, rules, echo and length; found {', '.join(unknown_options)}"
+            f"'court:{name}' takes label, style, rules, echo and length; found {', '.join(unknown_options)}"
         )
     if options.get("rules", "own") not in {"own", "truth"}:
         raise InputError(f"the option rules of 'court:{name}' is own or truth; found {options['rules']!r}")
     member = contestants_by_label[name]
-    manners: tuple[Manner, ...] = get_args(Manner)
-    manner = options.get("manner", member.manner)
-    if manner not in manners:
-        raise InputError(f"unknown manner {manner!r} of 'court:{name}'; known: {', '.join(manners)}")
+    styles: tuple[WritingStyle, ...] = get_args(WritingStyle)
+    style = options.get("style", member.style)
+    if style not in styles:
+        raise InputError(f"unknown style {style!r} of 'court:{name}'; known: {', '.join(styles)}")
     has_own_taste = options.get("rules", "own" if {"echo", "length"} & options.keys() else "truth") == "own"
     default_taste = peer_reviewers.Taste()
     taste = (
@@ -205,7 +205,7 @@ def contestant_from_options(name: str, options: Mapping[str, str]) -> Contestant
         if has_own_taste
         else None
     )
-    return replace(member, label=options.get("label", member.label), manner=manners[manners.index(manner)], taste=taste)
+    return replace(member, label=options.get("label", member.label), style=styles[styles.index(style)], taste=taste)
 
 
 def _parse_share(options: Mapping[str, str], key: str, default: float) -> float:

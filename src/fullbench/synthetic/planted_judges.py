@@ -22,7 +22,7 @@ def build_simulated_judges(seed: int, truth: Truth = lambda _: None) -> list[Sim
         SimulatedJudge("lenient", truth, noise=0.45, biases=PlantedBiases(leniency=0.8), seed=seed),
         SimulatedJudge("ego", truth, noise=0.65, biases=PlantedBiases(ego=1.2, favourite=FAVOURITE), seed=seed),
         SimulatedJudge("sloppy", truth, noise=0.3, biases=PlantedBiases(refuses=0.06, garbles=0.09), seed=seed),
-        SimulatedJudge("blind", truth, sight=0.0, noise=1.0, seed=seed),
+        SimulatedJudge("blind", truth, picture_use=0.0, noise=1.0, seed=seed),
     ]
 
 

@@ -96,13 +96,13 @@ def _check_judging(judge: Judge, listener: _Listener, cases: Sequence[Case]) -> 
         assert case.item.question in prompt_text, f"the prompt for {case.ballot.spec} does not show the question"
 
 
-def _check_wording(context: HookContext) -> None:
+def _check_prompt_template(context: HookContext) -> None:
     from fullbench.judges.prompted import PromptedJudge
 
-    words = context.benchmark.wording
+    words = context.benchmark.prompt_template
     assert words is not None
     listener = _Listener()
-    for prompt_style in ((), *((prompt_style,) for prompt_style in context.benchmark.manners)):
+    for prompt_style in ((), *((prompt_style,) for prompt_style in context.benchmark.prompt_styles)):
         judge = PromptedJudge(listener, **words(*prompt_style))
         assert judge.name == PromptedJudge(listener, **words(*prompt_style)).name, (
             "the words must be the same each time"
@@ -254,7 +254,7 @@ def _check_reproduce(context: HookContext) -> None:
 
 
 CHECKS: Mapping[str, Callable[[HookContext], None]] = {
-    "wording": _check_wording,
+    "prompt_template": _check_prompt_template,
     "asking": _check_asking,
     "can_judge": _check_can_judge,
     "protocol": _check_protocol,

@@ -154,15 +154,15 @@ def test_every_table_says_n_and_faults(record: Record):
     made = agreement_tables(compare_with_people(record), ["dataset"])
     assert len(made) == 8
     for table in made:
-        assert table.columns[-2:] == ("n", "faults")
+        assert table.columns[-2:] == ("n", "unusable")
         assert {row[0] for row in table.rows} == {"good", "poor"}
 
 
 def test_a_card_tells_the_good_judge_from_the_poor_one(record: Record, tmp_path):
     made = judge_card(record, "poor", tags=["dataset"], own_contestants=["a"])
     names = [table.name for table in made.tables]
-    assert {"agreement", "scores by dataset", "standing", "biases", "faults", "costs"} <= set(names)
-    standing = next(table for table in made.tables if table.name == "standing")
+    assert {"agreement", "scores by dataset", "other judges", "biases", "unusable", "costs"} <= set(names)
+    standing = next(table for table in made.tables if table.name == "other judges")
     told = {(row[0], row[1]): row[4] for row in standing.rows}
     assert told == {("good", "scores"): "yes", ("good", "pairs"): "yes", ("good", "rankings"): "yes"}
     assert "1,000 verdicts cost 0.67 dollars" in made.lead

@@ -115,7 +115,7 @@ def test_the_board_says_its_rule_and_its_seed_and_shows_the_effect(record):
     assert effect.columns == ("contestant", "mean", "both-agree", "majority", "each")
     assert "both-agree 0.167" in effect.notes[0]
     names = {table.name for table in standing_tables(record)}
-    assert {"standings", "rules", "wins", "fit", "style"} <= names
+    assert {"board", "rules", "wins", "fit", "style"} <= names
 
 
 def test_families_are_a_heat_map_and_an_unknown_reference_is_refused(record):

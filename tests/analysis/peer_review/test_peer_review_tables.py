@@ -184,7 +184,7 @@ def test_too_few_reviews_leave_out_what_they_do_not_allow():
     whole = record(1, truth=False)
     few = [verdict for verdict in whole if verdict.item == "0 | dog" and set(verdict.contestants) == {"ant", "bee"}]
     made = build_peer_review_tables(Record(tuple(few), whole.items, whole.responses))
-    assert [table.name for table in made] == ["faults", "costs"]
+    assert [table.name for table in made] == ["unusable", "costs"]
     reviews = Reviews.from_record(Record(tuple(few), whole.items, whole.responses))
     assert (len(reviews), reviews.outside) == (0, 1)
 
@@ -212,7 +212,7 @@ def test_rulings_that_nobody_could_read_are_a_sentence():
         Verdict(v.case, v.judge, v.item, v.contestants, v.ballot, v.criterion, fault="unreadable") for v in whole
     )
     made = {table.name: table for table in build_peer_review_tables(Record(unread, whole.items, whole.responses))}
-    assert made["left out"].rows == [["ranking", "none of 48 rulings could be read: see the faults"]]
+    assert made["left out"].rows == [["ranking", "none of 48 rulings could be read: see the unusable verdicts"]]
 
 
 def test_the_counts_of_one_criterion_are_a_heat_map():

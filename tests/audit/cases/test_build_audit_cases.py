@@ -120,7 +120,7 @@ def test_a_swapped_picture_turns_the_truth_round_and_hidden_ones_hold_nothing(qu
         worths = {one.contestant: float(one.tags["quality"]) for one in case.responses}
         assert worths["wrong"] == 1.0 > worths["right"]
         assert case.item.pictures[-1].digest != first.item.pictures[-1].digest
-    seen = {case.item.tags["what"] for case in quick if case.item.tags["part"] == "look"}
+    seen = {case.item.tags["what"] for case in quick if case.item.tags["part"] == "picture use"}
     assert seen == set(PICTURE_VARIANTS)
 
 

@@ -61,7 +61,7 @@ def test_the_criterion_of_a_case_is_its_task(record: Record):
 
 def asked(language: str, task: str) -> str:
     talker = Talker(lambda prompt: '{"Reason": "好", "Rating": 8}')
-    judge = PromptedJudge(talker, **align_mm.wording(language))
+    judge = PromptedJudge(talker, **align_mm.prompt_template(language))
     record = align_mm.record()
     item = next(one for one in record.items.values() if one.tags["task"] == task)
     (verdict,) = judge.judge([case_of(item, record.responses[item.id, "steady"])])
@@ -92,11 +92,11 @@ def test_every_task_is_asked_with_its_own_rules(language):
 
 def test_the_two_languages_are_two_judges():
     talker = Talker(lambda prompt: "")
-    names = {PromptedJudge(talker, **align_mm.wording(language)).name for language in align_mm.manners}
-    assert align_mm.manners == ("zh", "en")
+    names = {PromptedJudge(talker, **align_mm.prompt_template(language)).name for language in align_mm.prompt_styles}
+    assert align_mm.prompt_styles == ("zh", "en")
     assert len(names) == 2
     with pytest.raises(InputError, match="zh"):
-        align_mm.wording("fr")
+        align_mm.prompt_template("fr")
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ def test_tables_of_the_sample(record):
     assert {row[1] for row in made["critics"].rows} == {"internal", "external", "train", "all"}
     placed = {row[0]: row[3] for row in made["quadrants human"].rows}
     assert placed["steady"] == "Robust Convergence"
-    assert {"faults", "lengths", "alignment human", "tasks human"} <= set(made)
+    assert {"unusable", "lengths", "alignment human", "tasks human"} <= set(made)
 
 
 def test_chinese_stays_whole_in_every_form(record, tmp_path):
@@ -360,7 +360,7 @@ def test_a_study_runs_offline_with_the_critic(cli, tmp_path):
     code, out, err = cli("run", study, "--quiet", "--json")
     assert code == 0, err
     made = {table["name"]: table for table in json.loads(out)}
-    (name,) = {row[0] for row in made["faults"]["rows"] if "analyze" in row[0]}
+    (name,) = {row[0] for row in made["unusable"]["rows"] if "analyze" in row[0]}
     averages = [row[1] for row in made[f"averages {name}"]["rows"]]
     assert [cell["value"] for cell in averages] == [7.0] * 4
     page = (tmp_path / "sample" / "report.html").read_text(encoding="utf-8")

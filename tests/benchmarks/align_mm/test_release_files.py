@@ -77,7 +77,7 @@ def test_responses_and_ratings_are_brought_as_the_evaluator_writes_them(tmp_path
     cases = {case.key for case in align_mm.cases(list(brought.record.items.values()),
                                                  brought.record.responses.values())}  # fmt: skip
     assert brought.record.verdicts[0].case in cases
-    assert {table.name for table in align_mm.tables(brought.record)} >= {"averages CritiqueVLM", "faults"}
+    assert {table.name for table in align_mm.tables(brought.record)} >= {"averages CritiqueVLM", "unusable"}
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def test_broken_pairs_are_faults_of_their_own_cases(released):
     pairs = {(verdict.item, verdict.fault) for verdict in verdicts if len(verdict.contestants) == 2}
     assert pairs == {("whole", None), ("svg", "abstained"), ("empty", "abstained"), ("equal", "abstained")}
     record = data.Record(tuple(verdicts), loaded.items, {(r.item, r.contestant): r for r in loaded.responses})
-    faults = {table.name: table for table in mj_bench.tables(record)}["faults"]
+    faults = {table.name: table for table in mj_bench.tables(record)}["unusable"]
     abstained = list(faults.columns).index("abstained")
     assert faults.rows[0][abstained] == 8
 

@@ -211,8 +211,8 @@ def test_what_was_not_ruled_is_counted_and_wrong_as_the_paper_counts(pairs):
     right = sum(gap > 0 for gap in ahead)
     assert found["judge"]["right"].value == pytest.approx(right / 47)
     assert found["judge"]["right of all"].value == pytest.approx(right / 50)
-    assert (found["judge"]["n"], found["judge"]["faults"]) == (47, 3)
-    assert (found["silent"]["right"], found["silent"]["n"], found["silent"]["faults"]) == (None, 0, 50)
+    assert (found["judge"]["n"], found["judge"]["unusable"]) == (47, 3)
+    assert (found["silent"]["right"], found["silent"]["n"], found["silent"]["unusable"]) == (None, 0, 50)
     assert found["silent"]["right of all"].value == 0
 
 

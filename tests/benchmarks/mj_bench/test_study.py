@@ -61,26 +61,29 @@ def test_a_study_asks_a_model_by_the_rubric_of_each_perspective(cli, sample):
 @pytest.mark.parametrize("name", ["mjbench", "mllm-as-a-judge", "visitbench"])
 def test_each_benchmark_with_words_of_its_own_asks_in_them(name):
     worded = judge_and_model_specs.judge_from_spec(judge_and_model_specs.spec_for_benchmark(name, "offline:echo"))
-    assert worded.settings["wording"] != judge_and_model_specs.judge_from_spec("offline:echo").settings["wording"]
+    assert (
+        worded.settings["prompt_template"]
+        != judge_and_model_specs.judge_from_spec("offline:echo").settings["prompt_template"]
+    )
 
 
 def test_wording_is_part_of_a_judges_name_and_can_be_had_anywhere():
     plain, worded = (
         judge_and_model_specs.judge_from_spec("offline:echo"),
-        judge_and_model_specs.judge_from_spec("offline:echo?wording=mjbench"),
+        judge_and_model_specs.judge_from_spec("offline:echo?benchmark_template=mjbench"),
     )
     assert plain.name != worded.name
     assert worded.name == wording.build_judge(judge_and_model_specs.contestant_from_spec("offline:echo")).name
     assert judge_and_model_specs.spec_for_benchmark("mjbench", "offline:echo?mode=direct") == (
-        "offline:echo?mode=direct&wording=mjbench&together=yes"
+        "offline:echo?mode=direct&benchmark_template=mjbench&together=yes"
     )
     assert (
-        judge_and_model_specs.spec_for_benchmark("mjbench", "offline:echo?wording=mjbench")
-        == "offline:echo?wording=mjbench"
+        judge_and_model_specs.spec_for_benchmark("mjbench", "offline:echo?benchmark_template=mjbench")
+        == "offline:echo?benchmark_template=mjbench"
     )
     assert judge_and_model_specs.spec_for_benchmark("court", "offline:echo") == "offline:echo"
-    with pytest.raises(InputError, match="no wording of its own"):
-        judge_and_model_specs.judge_from_spec("offline:echo?wording=court")
+    with pytest.raises(InputError, match="no prompt template of its own"):
+        judge_and_model_specs.judge_from_spec("offline:echo?benchmark_template=court")
 
 
 def test_a_study_of_the_released_data_needs_nothing_else(cli, released):

@@ -83,7 +83,7 @@ def test_modes_and_sights_change_what_is_asked():
     assert len(steps) == 4 * len(direct)
     assert "Before you see any answer" in words(steps[0])
     assert prompts()[0].turns[-1].pictures
-    blind = prompts(sight="none")[0]
+    blind = prompts(picture_mode="none")[0]
     assert not any(turn.pictures for turn in blind.turns)
     assert "not shown" in words(blind)
 
@@ -130,7 +130,7 @@ def test_pictures_are_described_once_and_stand_in_for_themselves():
     assert all(item.captions == (f"Seen: {item.pictures[0].digest[:6]}.",) for item in made.items)
     talker = Talker(lambda prompt: "[[4]]")
     case = next(iter(mllm_judge.cases(made.items, record.responses.values())))
-    (verdict,) = wording.build_judge(talker, sight="described").judge([case])
+    (verdict,) = wording.build_judge(talker, picture_mode="described").judge([case])
     assert verdict.marks == (4.0,)
     assert not any(turn.pictures for turn in talker.asked[0].turns)
     assert case.item.captions[0] in words(talker.asked[0])
@@ -200,7 +200,14 @@ def test_a_review_that_was_not_made_is_no_verdict():
 def test_tables_of_the_sample():
     record = mllm_judge.record()
     names = {table.name for table in mllm_judge.tables(record)}
-    assert {"scores by dataset", "pairs by abilities", "rankings by dataset", "biases", "steadiness", "faults"} <= names
+    assert {
+        "scores by dataset",
+        "pairs by abilities",
+        "rankings by dataset",
+        "biases",
+        "steadiness",
+        "unusable",
+    } <= names
     assert compare_with_people(record).judges == ["chance", "length", "reference"]
 
 

@@ -70,7 +70,10 @@ def test_the_sample_s_tables_tell_the_planted_order(record: Record):
 
 def test_the_dialogue_is_primed_and_each_manner_shows_its_own_evidence():
     hearing = case()
-    seen = {manner: wording.build_judge(OfflineModel("m", str), manner).prompt(hearing) for manner in wording.MANNERS}
+    seen = {
+        prompt_style: wording.build_judge(OfflineModel("m", str), prompt_style).prompt(hearing)
+        for prompt_style in wording.PROMPT_STYLES
+    }
     for prompt in seen.values():
         assert [turn.role for turn in prompt.turns] == ["system", "user", "assistant", "user"]
         assert "Overall, Response X is better" in prompt.turns[-1].text
@@ -79,13 +82,17 @@ def test_the_dialogue_is_primed_and_each_manner_shows_its_own_evidence():
     assert caption in seen["ref-free"].turns[-1].text
     assert reference not in seen["ref-free"].turns[-1].text
     assert reference in seen["ref-backed"].turns[-1].text
-    assert seen["seeing"].turns[-1].pictures
-    assert caption not in seen["seeing"].turns[-1].text
-    assert len({wording.build_judge(OfflineModel("m", str), manner).name for manner in wording.MANNERS}) == 3
+    assert seen["with-picture"].turns[-1].pictures
+    assert caption not in seen["with-picture"].turns[-1].text
     assert (
-        wording.build_judge(OfflineModel("m", str)).name == wording.build_judge(OfflineModel("m", str), "seeing").name
+        len({wording.build_judge(OfflineModel("m", str), prompt_style).name for prompt_style in wording.PROMPT_STYLES})
+        == 3
     )
-    assert tuple(visit_bench.manners) == wording.MANNERS
+    assert (
+        wording.build_judge(OfflineModel("m", str)).name
+        == wording.build_judge(OfflineModel("m", str), "with-picture").name
+    )
+    assert tuple(visit_bench.prompt_styles) == wording.PROMPT_STYLES
 
 
 @pytest.mark.parametrize(
@@ -107,7 +114,7 @@ def test_the_last_line_is_read_and_a_second_reader_helps(said: str, read: str, m
 
 
 def test_an_unknown_manner_is_refused():
-    with pytest.raises(InputError, match="seeing, ref-free, ref-backed"):
+    with pytest.raises(InputError, match="with-picture, ref-free, ref-backed"):
         wording.build_judge(OfflineModel("m", str), "blind")
 
 
@@ -263,7 +270,7 @@ def test_a_seeing_judge_without_images_is_refused(tmp_path: Path):
     from fullbench.studies.run.run_options import RunOptions
 
     asked = leaderboard_from_options.LeaderboardRequest(
-        "visitbench", released(), (), "mine", None, "offline:echo", "seeing"
+        "visitbench", released(), (), "mine", None, "offline:echo", "with-picture"
     )
     with Ledger(tmp_path / "l") as ledger, pytest.raises(InputError, match="582 of 582 items name pictures that"):
         leaderboard_from_options.prepare_leaderboard(asked, ledger, RunOptions(quiet=True), answer=False)

@@ -192,7 +192,7 @@ def test_two_rows_that_changed_places_are_both_named(filled):
 def test_a_head_that_was_noted_proves_that_nothing_was_rewritten(filled):
     with Ledger(filled) as ledger:
         noted = ledger.ledger_digest()
-        assert str(noted) == ledger.describe()["head"]
+        assert str(noted) == ledger.describe()["ledger_digest"]
         ledger.add(verdict(50))
         ledger.flush()
         assert ledger.ledger_digest() != noted
@@ -252,7 +252,7 @@ def test_rows_of_an_older_seal_are_checked_by_the_columns_that_it_covers(tmp_pat
 
 
 def test_a_head_has_its_shape():
-    with pytest.raises(InputError, match="a head looks like"):
+    with pytest.raises(InputError, match="a digest looks like"):
         LedgerDigest.from_text("abc")
 
 

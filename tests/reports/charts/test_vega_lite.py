@@ -272,7 +272,7 @@ def test_rows_of_one_name_have_a_line_each():
             (criterion, ruling) for criterion in ("truth", "style") for ruling in ("pairs", "scores")
         )
     ]
-    table = Table("orders", "T", table_columns("judge", "criterion", "ruling", "first shown wins"), rows)
+    table = Table("orders", "T", table_columns("judge", "criterion", "verdict", "first shown wins"), rows)
     hint = {"kind": "intervals", "label": "judge", "value": "first shown wins"}
     names = [row["label"] for row in build_chart(table, hint).spec["data"]["values"]]
     assert names == ["j, truth, pairs", "j, truth, scores", "j, style, pairs", "j, style, scores"]

@@ -143,4 +143,4 @@ def test_the_command_shows_the_board_and_its_judges(tmp_path, monkeypatch):
         app, ["leaderboard", "show", "--joint", "--judge", "wordy", "--json"], catch_exceptions=False
     )
     names = [table["name"] for table in json.loads(named.stdout)]
-    assert names[:4] == ["joint, pair", "joint judges, pair", "joint disagreements, pair", "standings"]
+    assert names[:4] == ["joint, pair", "joint judges, pair", "joint disagreements, pair", "board"]

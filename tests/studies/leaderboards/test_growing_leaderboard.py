@@ -234,7 +234,7 @@ def test_the_command_adds_a_model_and_shows_the_board(tmp_path: Path, monkeypatc
     for _ in range(2):
         made = CliRunner().invoke(app, [*call, "--out", "board.json"])
         assert made.exit_code == 0, made.output
-    assert "standings" in (tmp_path / "board.json").read_text()
+    assert "board" in (tmp_path / "board.json").read_text()
     for name in ("board.html", "board.md", "board.csv"):
         shown = CliRunner().invoke(app, ["leaderboard", "show", "--judge", "length", "--out", name])
         assert shown.exit_code == 0, shown.output

@@ -32,7 +32,7 @@ def test_a_line_says_rate_faults_money_and_time_left():
     watch.step(tally)
     line = out.getvalue()
     assert line.startswith("verdicts: 35 of 100, ")
-    assert "/s, 2 faults (2 refused), 1 failed, $0.5000, about " in line
+    assert "/s, 2 unusable (2 refused), 1 failed, $0.5000, about " in line
     assert line.endswith(" left\n")
 
 
@@ -80,5 +80,5 @@ def test_on_a_terminal_each_judge_has_a_bar_that_ends_full(tmp_path: Path):
     text = shown.decode()
     assert text.count("40/40") >= 2
     assert "length" in text
-    assert "0 faults" in text
+    assert "0 unusable" in text
     assert "$0.00" in text

@@ -22,9 +22,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 DATA = Path(__file__).parents[3] / ".." / "shared" / "data" / "mllm-as-a-judge"
 WORDING = """=== user
 {question}
---- hearing
+--- case
 {responses}
-{ruling}
+{verdict}
 --- responses
 {text}
 --- direct
@@ -51,7 +51,7 @@ def trained(folder, kind):
     wording.write_text(WORDING)
     command = [
         sys.executable, "-m", "fullbench", "critic", "train", "--kind", kind, "--base", str(base),
-        "--manner", "plain", "--language", "en", "--ballot", "score:1-5", "--no-reference",
+        "--prompt-style", "plain", "--language", "en", "--ballot", "score:1-5", "--no-reference",
         "--criterion", "overall", "--share", "0.2",
         "--benchmark", "mllm-as-a-judge", "--data", str(DATA), "--template", str(wording), "--source", "1600",
         "--target", "16", "--warmup", "0.1", "--out", str(folder / "critic"), "--json", "--epochs", "3",
@@ -74,7 +74,7 @@ def test_a_small_critic_beats_the_mean_on_items_it_never_saw(tmp_path):
 @with_scores
 def test_a_small_critic_that_writes_learns_the_form_and_no_worse_than_the_usual_score(tmp_path):
     tables = trained(tmp_path, "sft")
-    ruled = [row[tables["faults"]["columns"].index("ruled")] for row in tables["faults"]["rows"]]
+    ruled = [row[tables["unusable"]["columns"].index("judged")] for row in tables["unusable"]["rows"]]
     assert ruled == [0, 911], "the untrained model never rules, the trained one always"
     (_, usual, *_), (_, e, *_) = tables["errors"]["rows"]
     assert e["value"] <= usual["value"] + 0.02

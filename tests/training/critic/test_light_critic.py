@@ -26,7 +26,7 @@ from fullbench.training.critic.light_critic import answer_measures
 from tests.training.critic.making import files, options
 
 DATA = Path(__file__).parents[3] / ".." / "shared" / "data" / "mllm-as-a-judge"
-PLAIN = ["--manner", "plain", "--language", "en", "--ballot", "score:1-5"]
+PLAIN = ["--prompt-style", "plain", "--language", "en", "--ballot", "score:1-5"]
 COLOURS = {"red": 5, "blue": 1}
 
 

@@ -14,7 +14,7 @@ from fullbench.models.local.transformers_model import TransformersModel
 from tests.support.commands import call
 from tests.training.critic.making import files, options, write
 
-PLAIN = ["--manner", "plain", "--language", "en", "--ballot", "score:1-5"]
+PLAIN = ["--prompt-style", "plain", "--language", "en", "--ballot", "score:1-5"]
 WITHOUT = "import sys; sys.modules['torch'] = None; from fullbench.cli import main; main()"
 
 
@@ -87,13 +87,13 @@ def test_reasons_that_are_not_there(tmp_path):
         (["--kind", "best"], "unknown kind 'best'; known: sft, dpo, scalar, light"),
         (["--batch", "0"], "batch must be 1 or more; found 0"),
         (["--lr", "-1"], "lr must be above 0"),
-        (["--manner", "critic"], "the manner 'critic' scores on score:1-10"),
+        (["--prompt-style", "critic"], "the prompt style 'critic' scores on score:1-10"),
         (["--kind", "light", "--template", "gone.txt"], "gone.txt: the template cannot be read"),
         (["--kind", "light", "--share", "1.5"], "lies between 0 and 1"),
     ],
 )
 def test_settings_that_do_not_fit(tmp_path, words, said):
-    plain = PLAIN[2:] if "--manner" in words else PLAIN
+    plain = PLAIN[2:] if "--prompt-style" in words else PLAIN
     assert said in told(tmp_path, *plain, *options(files(tmp_path, 4)), *words)
 
 

@@ -281,9 +281,9 @@ EXACT = """=== user
 [Task] {task}
 [Q] {question}
 [Ref] {reference}
---- hearing
+--- case
 {responses}
-{ruling}
+{verdict}
 --- fence
 <|assistant|>{text}<|end|>
 --- direct

@@ -15,7 +15,7 @@ CHAT = (
     "{% for m in messages %}<|{{ m['role'] }}|>{{ m['content'] }}<|end|>{% endfor %}"
     "{% if add_generation_prompt %}<|assistant|>{% endif %}"
 )
-WORDING = "=== user\n{question}\n--- hearing\n{responses}\n{ruling}\n--- direct\nScore:\n--- analyze\n{text}\n"
+WORDING = "=== user\n{question}\n--- case\n{responses}\n{verdict}\n--- direct\nScore:\n--- analyze\n{text}\n"
 """A wording of a few words, for models that are small."""
 SPECIAL = ["<|pad|>", "<|end|>", "<|system|>", "<|user|>", "<|assistant|>"]
 WORDS = ["good right answer", "bad wrong answer", "what colour is square", "the red one", *"好坏红蓝图片"]

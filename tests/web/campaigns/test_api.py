@@ -120,12 +120,12 @@ def test_a_link_for_many_people_by_script(app, boss, hand):
     assert boss.delete(f"{path}/link").status_code == 404
     assert hand.post(f"{path}/link", json={}).status_code == 403
     assert boss.post(f"{path}/link", json={"code": "http://plain.example"}).status_code == 400
-    made = boss.post(f"{path}/link", json={"places": 3, "days": 2, "each": 2, "code": "C0DE"})
+    made = boss.post(f"{path}/link", json={"max_people": 3, "days": 2, "each": 2, "code": "C0DE"})
     assert made.status_code == 201
     link = made.json().pop("link")
     shown = boss.get(f"{path}/link").json()
     assert {**shown, "until": 0} == {
-        "until": 0, "open": True, "places": 3, "taken": 0, "each": 2, "code": "C0DE", "any_browser": False,
+        "until": 0, "open": True, "max_people": 3, "taken": 0, "each": 2, "code": "C0DE", "any_browser": False,
     }  # fmt: skip
     where = urlsplit(link).path
     for name in ("ann", "bob"):

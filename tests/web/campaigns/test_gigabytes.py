@@ -63,7 +63,7 @@ class Sender:
         cookies = {SESSION: live.cookie("lead", "organiser")["value"]}
         self.client = httpx.Client(base_url=live.url, cookies=cookies, timeout=300)
         self.token = re.search(r'name="csrf" content="(\w+)"', self.client.get("/account").text)[1]
-        self.base = f"/organise/parcels/{PARCEL}"
+        self.base = f"/organise/uploads/{PARCEL}"
 
     def have(self) -> int:
         return self.client.get(self.base, params={"path": "study.zip"}).json()["have"]
@@ -108,7 +108,7 @@ def test_a_gigabyte_to_a_server_that_is_killed(tmp_path, record_property):
                 assert resumed[-1] >= have, "no acknowledged piece is sent twice"
                 have = resumed[-1]
             have = sender.piece(have)
-        sent = {"csrf": sender.token, "name": "giga", "kind": "score", "votes": "1", "most": "1", "parcel": PARCEL}
+        sent = {"csrf": sender.token, "name": "giga", "kind": "score", "votes": "1", "most": "1", "upload": PARCEL}
         made = sender.client.post("/organise/new", data=sent, files={"x": b""}, timeout=600)
         assert made.status_code == 303, made.text
         peaks.append(peak(live.process.pid))
@@ -119,7 +119,7 @@ def test_a_gigabyte_to_a_server_that_is_killed(tmp_path, record_property):
         shown = re.findall(r"/pictures/([0-9a-f]{64})", sender.client.get(f"{made.headers['location']}/preview").text)
         assert shown[0] in digests.values()
         assert sha256(sender.client.get(f"/pictures/{shown[0]}").content).hexdigest() == shown[0]
-        assert sender.have() == 0, "the parcel is used up"
+        assert sender.have() == 0, "the upload is used up"
         record_property("bytes", sender.size)
         record_property("resumed at", resumed)
         record_property("most memory in MB", [round(megabytes) for megabytes in peaks])
@@ -154,7 +154,7 @@ def test_a_browser_sends_a_folder_and_a_large_file(tmp_path, browser, record_pro
     sent: list[int] = []
 
     def noted(request) -> None:
-        if request.method == "POST" and "/organise/parcels/" in request.url and "study.zip" in request.url:
+        if request.method == "POST" and "/organise/uploads/" in request.url and "study.zip" in request.url:
             sent.append(int(re.search(r"[?&]at=(\d+)", request.url)[1]))
 
     def new_page(kind: str, name: str):
@@ -171,7 +171,7 @@ def test_a_browser_sends_a_folder_and_a_large_file(tmp_path, browser, record_pro
     try:
         page = new_page("score", "a folder")
         page.set_input_files("#folder", folder)
-        page.wait_for_function("() => document.getElementById('parcel').value")
+        page.wait_for_function("() => document.getElementById('upload').value")
         page.click("#new-study button[value=open]")
         page.wait_for_url("**/organise/*", wait_until="domcontentloaded")
         page.wait_for_function("() => !location.pathname.endsWith('/new')")
@@ -179,22 +179,22 @@ def test_a_browser_sends_a_folder_and_a_large_file(tmp_path, browser, record_pro
 
         page = new_page("score", "giga")
         page.set_input_files("#zip", packed)
-        page.wait_for_function("() => document.getElementById('parcel-progress').value > 60e6", timeout=120_000)
+        page.wait_for_function("() => document.getElementById('upload-progress').value > 60e6", timeout=120_000)
         os.kill(live.process.pid, signal.SIGKILL)
         live.process.wait(timeout=60)
         live.engine.dispose()
         at_kill = max(sent)
         live = start_live(served, port=live.settings.port, forked=False)
-        page.wait_for_function("() => document.getElementById('parcel-progress').value > 140e6", timeout=120_000)
+        page.wait_for_function("() => document.getElementById('upload-progress').value > 140e6", timeout=120_000)
         assert min(sent[sent.index(at_kill) :]) >= at_kill, "no piece that was acknowledged goes over again"
         page.close()
         at_close = max(sent)
         del sent[:]
         page = new_page("score", "giga")
         page.set_input_files("#zip", packed)
-        page.wait_for_function("() => document.getElementById('parcel').value", timeout=240_000)
+        page.wait_for_function("() => document.getElementById('upload').value", timeout=240_000)
         assert min(sent) >= at_close, "it goes on where it was"
-        assert "MB are there." in page.inner_text("#parcel-status")
+        assert "MB are there." in page.inner_text("#upload-status")
         page.click("#new-study button[value=open]")
         page.wait_for_function("() => !location.pathname.endsWith('/new')", timeout=240_000)
         assert tasks("giga") == 18

@@ -25,7 +25,7 @@ def linked(engine, **wishes):
     study = study_of(engine, 5)
     with write_transaction(engine) as connection:
         secret = group_links.create_group_link(
-            connection, study, **{"places": 2, "days": 1, "each": 2, "code": "C0DE", **wishes}
+            connection, study, **{"max_people": 2, "days": 1, "each": 2, "code": "C0DE", **wishes}
         )
         return campaigns.get_campaign(connection, study.id), secret
 
@@ -62,7 +62,7 @@ def test_an_id_that_is_an_accounts_name_does_not_become_that_account(engine):
     with write_transaction(engine) as connection:
         ann = arrive(connection, study, group_links.find_open_link(study, secret), "ann")
         other = campaigns.create_campaign(connection, campaigns.CampaignPlan("another", "pair"))
-        other_secret = group_links.create_group_link(connection, other, places=5, days=1, each=0, code="")
+        other_secret = group_links.create_group_link(connection, other, max_people=5, days=1, each=0, code="")
         other = campaigns.get_campaign(connection, other.id)
         again = arrive(connection, other, group_links.find_open_link(other, other_secret), "ann")
     assert again.id != ann.id
@@ -71,7 +71,7 @@ def test_an_id_that_is_an_accounts_name_does_not_become_that_account(engine):
 
 def test_who_knows_an_id_does_not_work_in_its_place(engine):
     """The browser that began, or its own link; a lead lets an id in once more, and only the next who comes."""
-    study, secret = linked(engine, places=5)
+    study, secret = linked(engine, max_people=5)
     with write_transaction(engine) as connection:
         link = group_links.find_open_link(study, secret)
         ann, bob = (arrive(connection, study, link, name) for name in ("ann", "bob"))
@@ -92,7 +92,7 @@ def test_who_knows_an_id_does_not_work_in_its_place(engine):
         with pytest.raises(InputError, match="nobody came to this study with the id 'eve'"):
             group_links.release_id(connection, study, "eve")
         open_secret = group_links.create_group_link(
-            connection, study, places=5, days=1, each=2, code="", any_browser=True
+            connection, study, max_people=5, days=1, each=2, code="", any_browser=True
         )
         study = campaigns.get_campaign(connection, study.id)
         assert arrive(connection, study, group_links.find_open_link(study, open_secret), "ann").id == ann.id
@@ -103,7 +103,7 @@ def test_browsers_by_link_id_and_own_link(app, organiser):
     with write_transaction(app.state.engine) as connection:
         study = campaigns.create_campaign(connection, campaigns.CampaignPlan("sent for", "pair"))
         add_tasks(connection, study, [pair("q0"), pair("q1")])
-    page = organiser.submit(f"/organise/{study.id}/group", {"places": "5", "each": "2"})
+    page = organiser.submit(f"/organise/{study.id}/group", {"max_people": "5", "each": "2"})
     path = re.search(r"/take/\w+/[\w-]+", page.text)[0]
     with Visitor(app) as own, Visitor(app) as other, Visitor(app) as device:
         assert own.submit(path, {"external_id": "w-7"}).status_code == 303
@@ -135,7 +135,7 @@ def test_who_came_for_a_study_that_is_thrown_away_sees_no_others_in_its_place(ap
         )
         for made in (study, other):
             add_tasks(connection, made, [pair("q")])
-    page = organiser.submit(f"/organise/{study.id}/group", {"places": "5"})
+    page = organiser.submit(f"/organise/{study.id}/group", {"max_people": "5"})
     path = re.search(r"/take/\w+/[\w-]+", page.text)[0]
     links = organiser.submit(f"/organise/{study.id}/invite", {"notes": "Eve\nMax"}).text
     eve, max_ = re.findall(r"/join/[\w-]+", links)[:2]
@@ -152,7 +152,8 @@ def test_who_came_for_a_study_that_is_thrown_away_sees_no_others_in_its_place(ap
 
 
 @pytest.mark.parametrize(
-    "wish", [{"places": 0}, {"days": 366}, {"each": -1}, {"code": "http://plain.example"}, {"code": "javascript://x"}]
+    "wish",
+    [{"max_people": 0}, {"days": 366}, {"each": -1}, {"code": "http://plain.example"}, {"code": "javascript://x"}],
 )
 def test_a_link_that_makes_no_sense_is_refused(engine, wish):
     with pytest.raises(InputError):
@@ -168,7 +169,7 @@ def test_whoever_comes_by_the_link_sees_that_study_alone(app, organiser):
         for made in (study, other):
             add_tasks(connection, made, [pair("q")])
     page = organiser.submit(
-        f"/organise/{study.id}/group", {"places": "5", "each": "1", "code": "https://back.example/x"}
+        f"/organise/{study.id}/group", {"max_people": "5", "each": "1", "code": "https://back.example/x"}
     )
     path = re.search(r"/take/\w+/[\w-]+", page.text)[0]
     with Visitor(app) as visitor:
@@ -221,7 +222,7 @@ def test_a_worker_of_another_site_does_the_tasks_and_takes_the_code_home(live, b
     follow(page, page.get_by_role("button", name="Go on"))
     assert page.locator("#completion").inner_text() == "C0DE-77"
     lead.goto(f"/organise/{study.id}")
-    assert "1 of 100 places are taken." in lead.inner_text("main")
+    assert "1 of 100 people have come." in lead.inner_text("main")
     with read_transaction(live.engine) as connection:
         rows = list(group_links.arrival_rows(connection, campaigns.get_campaign(connection, study.id)))
     assert [(row["external_id"], row["done"], row["complete"]) for row in rows] == [("5f3c", 2, True)]
@@ -240,7 +241,7 @@ def test_a_link_from_the_command_line(app, settings, organiser):
     def people(*words):
         return CliRunner().invoke(cli, ["people", "link", "by command", *words, *where])
 
-    printed = people("--places", "2", "--each", "1", "--code", "C0DE")
+    printed = people("--max-people", "2", "--each", "1", "--code", "C0DE")
     path = re.search(r"/take/\w+/[\w-]+", printed.output)[0]
     for name, status in (("ann", 303), ("bob", 303), ("ann", 422), ("cem", 422)):
         with Visitor(app) as visitor:
@@ -248,7 +249,7 @@ def test_a_link_from_the_command_line(app, settings, organiser):
     assert "goes on with its work" in people("--release", "ann").output
     with Visitor(app) as visitor:
         assert visitor.submit(path, {"external_id": "ann"}).status_code == 303
-    for wrong in (("--release", "eve"), ("--end", "--release", "ann"), ("--places", "0")):
+    for wrong in (("--release", "eve"), ("--end", "--release", "ann"), ("--max-people", "0")):
         assert people(*wrong).exit_code != 0, wrong
     assert people("--end").exit_code == 0
     trail = organiser.get("/audit").text

@@ -25,7 +25,7 @@ HERE = {"/work/{study_id}", "/work/{study_id}/votes", "/organise/{study_id}", "/
         "/take/{study_id}/{secret}", "/back/{secret}"}  # fmt: skip
 NO_PAGE = re.compile(
     r"^/(api/|static|health|ready|metrics|events|robots|openapi|pictures|logos|uploads)|\.(svg|png|txt|json)$|"
-    r"/(results\.\{form\}|next|back|board|creation|parcels/\{parcel\}|votes\.\{form\}|arrivals\.csv|votes/\{lease\})$"
+    r"/(results\.\{form\}|next|back|board|creation|uploads/\{upload\}|votes\.\{form\}|arrivals\.csv|votes/\{lease\})$"
 )
 
 

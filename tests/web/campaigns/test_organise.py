@@ -243,7 +243,7 @@ def test_what_people_write_becomes_items_and_answers_a_queue(app, organiser, ann
 
 def test_pictures_that_people_bring_and_references_that_compete(app, organiser, annotator):
     """By the forms alone: the picture comes as a file, the reference plays as one more contestant."""
-    made = send(organiser, kind="write", asks_instruction="yes", asks_picture="yes")
+    made = send(organiser, kind="write", texts_instruction="yes", texts_picture="yes")
     study = studies_of(app, made)
     page = annotator.get(f"/work/{study.id}")
     assert 'enctype="multipart/form-data"' in page.text

@@ -36,7 +36,7 @@ def content(kind):
     if kind == "write":
         return Content(item, about={"family": "counting"})
     if kind == "agree":
-        about = {"judged": [parts_json(one.parts), parts_json(two.parts)], "ruling": "A"}
+        about = {"judged": [parts_json(one.parts), parts_json(two.parts)], "verdict": "A"}
         return Content(item, (say(item, "hidden-judge", "A is better: it is a cat"),), about)
     return Content(item, (one,))
 
@@ -102,7 +102,7 @@ def test_nearly_equal_answers_show_what_differs_alike_on_both_sides(app, annotat
     responses = tuple(
         Response(item.id, name, (text, PICTURE, "The end.")) for name, text in zip("ab", texts, strict=True)
     )
-    about = {"judged": [parts_json(one.parts) for one in responses], "ruling": "A"}
+    about = {"judged": [parts_json(one.parts) for one in responses], "verdict": "A"}
     judged = Content(item, (say(item, "hidden-judge", "A is better"),), about)
     made = study(app, kind, [judged if kind == "agree" else Content(item, responses)])
     page = annotator.get(f"/work/{made.id}").text
@@ -111,7 +111,7 @@ def test_nearly_equal_answers_show_what_differs_alike_on_both_sides(app, annotat
     assert len({mark for mark, _ in marks}) == 1
     assert page.count("<mark") == 2
     assert "Hide the marks of what differs" in page
-    apart = study(app, "pair", [pair("x", "a cat", "no idea 不知道")], name="apart")
+    apart = study(app, "pair", [pair("x", "a cat", "no idea 不知道")], name="separate")
     assert "<mark" not in annotator.get(f"/work/{apart.id}").text
 
 

@@ -42,14 +42,14 @@ def zipped(content: dict[str, bytes]) -> bytes:
     return out.getvalue()
 
 
-def send(organiser, name: str, data: bytes, at: int = 0, size: int | None = None, *, parcel: str = PARCEL):
+def send(organiser, name: str, data: bytes, at: int = 0, size: int | None = None, *, upload: str = PARCEL):
     where = {"path": name, "at": at, "size": len(data) if size is None else size}
     headers = {"X-CSRF-Token": organiser.token("/account")}
-    return organiser.post(f"/organise/parcels/{parcel}", params=where, content=data, headers=headers)
+    return organiser.post(f"/organise/uploads/{upload}", params=where, content=data, headers=headers)
 
 
 def make(organiser, **fields):
-    data = {"csrf": organiser.token("/account"), "name": "big", "kind": "pair", "parcel": PARCEL, **fields}
+    data = {"csrf": organiser.token("/account"), "name": "big", "kind": "pair", "upload": PARCEL, **fields}
     return organiser.post("/organise/new", data=data, files={"x": b""})
 
 
@@ -61,15 +61,15 @@ def test_a_zip_file_in_pieces_that_are_lost_and_sent_again(organiser, annotator)
     again = send(organiser, "s.zip", data[:cut], 0, len(data))
     assert (again.status_code, again.json()) == (409, {"have": cut})
     assert send(organiser, "s.zip", data[2 * cut :], 2 * cut, len(data)).status_code == 409
-    assert organiser.get(f"/organise/parcels/{PARCEL}", params={"path": "s.zip"}).json() == {"have": cut}
+    assert organiser.get(f"/organise/uploads/{PARCEL}", params={"path": "s.zip"}).json() == {"have": cut}
     assert send(organiser, "s.zip", data[cut:], cut, len(data)).json() == {"have": len(data)}
     made = make(organiser)
     assert made.status_code == 303, made.text
     page = annotator.get(made.headers["location"].replace("organise", "work")).text
     digest = page.split("/pictures/")[1][:64]
     assert annotator.get(f"/pictures/{digest}").status_code == 200
-    # The parcel is used up.
-    assert organiser.get(f"/organise/parcels/{PARCEL}", params={"path": "s.zip"}).json() == {"have": 0}
+    # The upload is used up.
+    assert organiser.get(f"/organise/uploads/{PARCEL}", params={"path": "s.zip"}).json() == {"have": 0}
 
 
 def test_a_folder(organiser, annotator):
@@ -111,14 +111,14 @@ def test_links_and_broken_zip_files_are_refused(organiser):
         packed.writestr(link, "/etc/passwd")
     send(organiser, "s.zip", out.getvalue())
     assert "holds a link" in make(organiser).text
-    send(organiser, "t.zip", b"PK nothing", parcel="feedfeedfeedfeed")
-    assert "cannot be unpacked" in make(organiser, parcel="feedfeedfeedfeed").text
+    send(organiser, "t.zip", b"PK nothing", upload="feedfeedfeedfeed")
+    assert "cannot be unpacked" in make(organiser, upload="feedfeedfeedfeed").text
 
 
 def test_only_organisers_send_and_only_their_own(organiser, annotator):
     assert send(annotator, "a", b"x").status_code == 403
-    assert make(organiser, parcel="../../x").status_code == 422
-    assert make(organiser, parcel="aaaaaaaaaaaaaaaa").status_code == 422
+    assert make(organiser, upload="../../x").status_code == 422
+    assert make(organiser, upload="aaaaaaaaaaaaaaaa").status_code == 422
 
 
 class TestLimits:
@@ -131,5 +131,5 @@ class TestLimits:
         assert send(organiser, "b.zip", b"x" * 90_000).status_code == 413
         bomb = zipped({"items.jsonl": b"0" * 5_000_000})
         assert len(bomb) < 10_000
-        send(organiser, "s.zip", bomb, parcel="feedfeedfeedfeed")
-        assert "larger than this site takes" in make(organiser, parcel="feedfeedfeedfeed").text
+        send(organiser, "s.zip", bomb, upload="feedfeedfeedfeed")
+        assert "larger than this site takes" in make(organiser, upload="feedfeedfeedfeed").text

@@ -129,13 +129,13 @@ def test_tables_with_pictures_make_a_study(app, organiser, way):
                 for name, data in whole.items():
                     archive.writestr(f"study/{name}", data)
             whole = {"study.zip": packed.getvalue()}
-        fields["parcel"] = "ab" * 16
+        fields["upload"] = "ab" * 16
         for name, data in whole.items():
             where = {"path": name if way == "zip" else f"study/{name}", "at": 0, "size": len(data)}
-            sent = organiser.post(f"/organise/parcels/{fields['parcel']}", params=where, content=data,
+            sent = organiser.post(f"/organise/uploads/{fields['upload']}", params=where, content=data,
                                   headers={"X-CSRF-Token": fields["csrf"]})  # fmt: skip
             assert sent.status_code == 200, sent.text
-        files = [("apart", ("", b""))]
+        files = [("separate", ("", b""))]
     made = organiser.post("/organise/new", data=fields, files=files)
     assert made.status_code == 303, made.text
     page = organiser.get(made.headers["location"]).text

@@ -50,8 +50,8 @@ def test_from_boards_to_cases(script):
     pair = next(one for one in rows if len(one["shown"]) == 2)
     case = script.get(f"/api/v1/cases/{pair['case']}").json()
     assert case["reference"] == "四个方块"
-    assert {one["judge"] for one in case["rulings"]} >= set(making.JUDGES)
-    assert {one["rater"] for one in case["rulings"] if one["judge"] == "human"} == {"ann", "bob", "cy"}
+    assert {one["judge"] for one in case["verdicts"]} >= set(making.JUDGES)
+    assert {one["rater"] for one in case["verdicts"] if one["judge"] == "human"} == {"ann", "bob", "cy"}
     card = next(one for one in script.get("/api/v1/judges").json()["rows"] if one["judge"] == "steady")
     assert script.get(f"/api/v1/judges/{card['name']}").status_code == 200
     assert script.get("/api/v1/cases/none").status_code == 404

@@ -43,7 +43,7 @@ def test_a_card_of_an_audit_begins_with_its_verdict_and_leads_to_its_cases(tmp_p
     with read_transaction(engine) as connection:
         card, _ = judge_cards.find_card(connection, "audit-quick-0", judge.name)
         assert card.lead.startswith("There is no sign that it looks at the picture")
-        assert [title for title, _ in card.sections][:5] == ["Sees", "Knows", "Steady", "Swayed", "Fooled"]
+        assert [title for title, _ in card.sections][:5] == ["Picture use", "Knows", "Steady", "Biases", "Fooled"]
         by_name = {linked.table.name: linked for _, some in card.sections for linked in some}
         fooled = by_name["fooled"]
         for row, cells in enumerate(fooled.table.rows):
@@ -51,7 +51,7 @@ def test_a_card_of_an_audit_begins_with_its_verdict_and_leads_to_its_cases(tmp_p
             attacks = [case for case in cases if case.item.tags["part"] == "attack"]
             wanted = [case for case in attacks if cells[0] in {"all", case.item.tags["what"]}]
             assert verdict_list.count_verdicts(connection, behind).n == len(wanted) == cells[1]
-        look = by_name["look"]
+        look = by_name["picture variants"]
         shown = [row[0] for row in look.table.rows]
         behind = look.link(shown.index("swapped"), 1)
         assert verdict_list.count_verdicts(connection, behind).n == SIZES["quick"].picture_use_pairs
@@ -67,7 +67,7 @@ def test_a_board_of_audited_judges_is_published_with_badges_and_every_figure_lea
         ledger.flush()
         static_site.export_site(ledger, tmp_path / "site", static_site.SiteOptions(cases=30, charts=False))
     page = (tmp_path / "site" / "judges.html").read_text(encoding="utf-8")
-    for words in ("Audited judges", "Cards side by side", "sight index", *(judge.name for judge in two)):
+    for words in ("Audited judges", "Cards side by side", "picture use index", *(judge.name for judge in two)):
         assert words in page
     hrefs = {unescape(href) for href in re.findall(r'href="(verdicts\.html\?[^"]+)"', page)}
     for judge in two:
@@ -84,7 +84,7 @@ def test_a_board_of_audited_judges_is_published_with_badges_and_every_figure_lea
 @pytest.mark.slow
 def test_badges_and_seams_are_served_and_a_seam_appears_while_the_site_runs(tmp_path):
     """A real server: the badge has its own address, and `fullbench equate` beside it reaches both boards."""
-    cases = [case for case in audit_cases(SIZES["quick"], 0) if case.item.tags["part"] in {"pairs", "look"}]
+    cases = [case for case in audit_cases(SIZES["quick"], 0) if case.item.tags["part"] in {"pairs", "picture use"}]
     judge = JUDGES["blind"]
     path = tmp_path / "a.ledger"
     with Ledger(path, study="audit-quick-0") as ledger:

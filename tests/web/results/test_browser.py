@@ -132,8 +132,8 @@ def test_sorting_and_searching_chinese(served, tab, axe):
     table = tab.get_by_role("region", name="Leaderboard by steady, from choices", exact=True)
     names = "all => all.map(one => one.textContent.trim())"
     assert table.locator("tbody tr td:nth-child(2)").evaluate_all(names) == list(making.WORTH)
-    table.get_by_role("button", name="duels won", exact=True).click()
-    table.get_by_role("button", name="duels won", exact=True).click()
+    table.get_by_role("button", name="matches won", exact=True).click()
+    table.get_by_role("button", name="matches won", exact=True).click()
     assert table.locator("tbody tr td:nth-child(2)").evaluate_all(names) == list(making.WORTH)[::-1]
     tab.goto(f"{live.url}/verdicts")
     tab.get_by_role("searchbox").fill("第3张有几个方块")
@@ -244,13 +244,13 @@ def test_the_leaderboard_moves_while_it_is_looked_at(served, tab):
     before = int(re.search(r"(\d+) verdicts", lead.text_content())[1])
     table = tab.get_by_role("region", name="Leaderboard by human, from choices", exact=True)
     for _ in range(2):
-        table.get_by_role("button", name="duels won", exact=True).click()
+        table.get_by_role("button", name="matches won", exact=True).click()
     item = making.items(1)[0]
     one, two = making.answers(item)[:2]
     with Ledger(path) as ledger:
         ledger.add(Verdict.from_case(Case(item, (one, two), Choice(), trial=7), "human", (0.0, 1.0), rater="cy"))
     expect(lead).to_contain_text(f"{before + 1} verdicts")
-    expect(table.locator("th[aria-sort=ascending]"), "it stays sorted").to_have_text("duels won")
+    expect(table.locator("th[aria-sort=ascending]"), "it stays sorted").to_have_text("matches won")
 
 
 @pytest.mark.skipif(not asked_for(), reason="pictures for the docs are taken when FULLBENCH_SCREENSHOTS is set")

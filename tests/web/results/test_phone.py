@@ -94,7 +94,7 @@ def test_one_contestants_duels_are_listed_in_place_of_a_table_wider_than_the_pho
     section = page.locator("section", has=table).first
     section.evaluate("one => { one.style.contentVisibility = 'visible'; }")
     assert not table.is_visible()
-    chooser = section.get_by_label("Duels of")
+    chooser = section.get_by_label("Matches of")
     heads = table.locator("thead th").all_text_contents()[1:]
     for place, name in ((0, "alpha"), (2, "gamma")):
         chooser.select_option(index=place)
@@ -105,7 +105,7 @@ def test_one_contestants_duels_are_listed_in_place_of_a_table_wider_than_the_pho
         )
         expected = [(head.strip(), *cell) for head, cell in zip(heads, cells, strict=True) if cell[2]]
         assert len(expected) == len(making.WORTH) - 1
-        listed = section.locator(".duels li").evaluate_all(
+        listed = section.locator(".matches li").evaluate_all(
             "all => all.map((one) => [one.querySelector('.whose').textContent, one.querySelector('a').textContent, "
             "one.querySelector('.interval').textContent, one.querySelector('a').href])"
         )
@@ -115,5 +115,5 @@ def test_one_contestants_duels_are_listed_in_place_of_a_table_wider_than_the_pho
             assert tip == f"{name}, {opponent}: {share}{rest}"
             assert "n=" in rest
     edge = "all => all.every((one) => one.getBoundingClientRect().right <= innerWidth)"
-    assert section.locator(".duels *").evaluate_all(edge)
+    assert section.locator(".matches *").evaluate_all(edge)
     context.close()

@@ -150,8 +150,8 @@ def test_judges_are_told_in_sentences_by_criterion_and_a_card_opens_with_its_own
     assert opening.count() == 2
     expect(opening.first).to_contain_text("Agrees with people on ")
     parts = desk.get_by_role("navigation", name="On this page")
-    parts.get_by_role("link", name="Faults and cost").click()
-    expect(desk.get_by_role("heading", name="Faults and cost")).to_be_in_viewport()
+    parts.get_by_role("link", name="Unusable verdicts and cost").click()
+    expect(desk.get_by_role("heading", name="Unusable verdicts and cost")).to_be_in_viewport()
 
 
 def test_a_cases_judges_have_short_names_and_say_the_full_ones(desk):

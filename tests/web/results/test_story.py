@@ -212,9 +212,9 @@ def test_what_was_sent_is_rendered_again_only_where_its_digest_proves_it(tmp_pat
 
 OWN = """=== user
 Asked: {question}
---- hearing
+--- case
 {responses}
-{ruling}
+{verdict}
 --- analyze
 {text}
 """

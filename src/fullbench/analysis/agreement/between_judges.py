@@ -56,7 +56,7 @@ def judge_agreement_table(columns: Columns) -> Table:
                 rows.append([judge, other_judge, *([criterion] if split else []), SHAPES[family], *cells])
     rows.sort(key=lambda row: [str(cell) for cell in row[:4]])
     notes = [Note("between.the-same-mark-for-scores")]
-    head = table_columns("judge", "other", *(["criterion"] if split else []), "on", "same ruling", "r")
+    head = table_columns("judge", "other", *(["criterion"] if split else []), "on", "same verdict", "r")
     return Table("between judges", Note("between.title.agreement-between-judges"), head, rows, notes)
 
 

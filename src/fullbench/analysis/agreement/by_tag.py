@@ -109,7 +109,7 @@ def _agreement_table(
     if not main:
         metrics = join_notes([word_note(name) for name in names])
         title = Note("judging.title.more", title=title, figures=metrics)
-    columns = table_columns("judge", data_column(tag), *names, *(["p"] if p_values else []), "n", "faults")
+    columns = table_columns("judge", data_column(tag), *names, *(["p"] if p_values else []), "n", "unusable")
     name = f"{kind} by {tag}" + ("" if main else f", {names[0]}")
     return Table(
         name, title, columns, rows, notes, {"rule": comparison.rule(kind)},

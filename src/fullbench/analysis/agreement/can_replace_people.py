@@ -65,7 +65,7 @@ def replacement_table(
                 notes += _replacement_notes(judge, label, test)
     notes.append(Note("replacement.how", epsilon=epsilon))
     heads = table_columns(
-        "judge", *split, "ruling", "slice", "may replace people", "people replaced", "as near as a person", "people",
+        "judge", *split, "verdict", "slice", "may replace people", "people replaced", "as near as a person", "people",
         "comparisons",
     )  # fmt: skip
     title = Note("replacement.title")

@@ -169,7 +169,7 @@ def before_after(
             rows += _change_rows(split, both, gaps, seed)
     notes = [Note("score-agreement.splits-each-on-the-responses", n=len(rows) // len(METRIC_NAMES)), *gaps.notes]
     title = Note("score-agreement.title.from-to", before=before, after=after)
-    return Table("before and after", title, table_columns("split", "figure", "before", "after", "change"), rows, notes)
+    return Table("before and after", title, table_columns("split", "metric", "before", "after", "change"), rows, notes)
 
 
 def _pairing_key(pair: Pairing) -> tuple[str, tuple[str, int], str, int]:

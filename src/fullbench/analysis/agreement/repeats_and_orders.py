@@ -101,24 +101,24 @@ def steadiness_tables(verdicts: Columns | Record, *, together: bool = False, see
         )
         counts += [[*place, share, cases] for share, cases in _share_counts(steadiness_or_reason)]
     # A judge has a row per verdict kind and criterion. Drawn without a group, they would overlap in the chart.
-    kinds = ["ruling"] if len({names[1] for names, _ in by_judge}) > 1 else []
+    kinds = ["verdict"] if len({names[1] for names, _ in by_judge}) > 1 else []
     criteria = ["criterion"] if split else []
     hint: dict[str, object] = {"kind": "intervals", "label": "judge", "value": "consistency"}
     hint |= {"within": criteria} if criteria else {}
-    hint |= {"group": "ruling"} if kinds else {}
-    bars = {"kind": "bars", "label": "share of the commonest ruling", "value": "cases", "group": "judge",
+    hint |= {"group": "verdict"} if kinds else {}
+    bars = {"kind": "bars", "label": "share of the most common verdict", "value": "cases", "group": "judge",
             "within": [*kinds, *criteria], "order": "label"}  # fmt: skip
-    head = table_columns("judge", "ruling", *(["criterion"] if split else []))
+    head = table_columns("judge", "verdict", *(["criterion"] if split else []))
     main = Table(
         "steadiness",
         Note("repeats.title.the-same-case-heard-again"),
-        table_columns(*head, "consistency", "majority of rulings", "cases"),
+        table_columns(*head, "consistency", "majority of verdicts", "cases"),
         rows,
         notes,
         {"seed": seed},
         hint,
     )
-    columns = table_columns(*head, "share of the commonest ruling", "cases")
+    columns = table_columns(*head, "share of the most common verdict", "cases")
     histogram = Table(
         "steadiness histogram", Note("repeats.title.how-steady-case-by-case"), columns, counts, (), {}, bars
     )

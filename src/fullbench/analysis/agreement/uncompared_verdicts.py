@@ -42,7 +42,7 @@ def uncompared_verdicts_table(columns: Columns, reference_judge: str = PEOPLE, j
     return Table(
         "not compared",
         title,
-        table_columns("judge", *scope_names, "ballot", "other's ballots", "rulings"),
+        table_columns("judge", *scope_names, "ballot", "other's ballots", "verdicts"),
         cells,
         [note],
     )

@@ -45,7 +45,7 @@ def single_vote_table(comparison: PeopleComparison, judges: Sequence[str] | None
             if kind in by_shape:
                 rows.append([judge, kind, *_agreement_cells(by_shape[kind]), len(by_shape[kind])])
     notes = [Note("one-by-one.what", people=comparison.people), Note("one-by-one.split", split=split, n=len(votes))]
-    columns = table_columns("judge", "ruling", "with one person", "people with each other", "difference", "cases")
+    columns = table_columns("judge", "verdict", "with one person", "people with each other", "difference", "cases")
     title = Note("one-by-one.title")
     return Table("votes", title, columns, rows, notes, {"against": comparison.people})
 

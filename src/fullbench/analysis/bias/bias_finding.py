@@ -11,22 +11,22 @@ from fullbench.stats.paired_comparison_of_judges import benjamini_hochberg
 
 LEVEL = 0.05
 BIAS_NOTES = {
-    "first-place": Note("lean.first-place"),
-    "second-place": Note("lean.second-place"),
-    "more-ties": Note("lean.more-ties"),
-    "fewer-ties": Note("lean.fewer-ties"),
-    "copies": Note("lean.copies"),
-    "copies-less": Note("lean.copies-less"),
-    "long-gain": Note("lean.long-gain"),
-    "long-lose": Note("lean.long-lose"),
-    "rewards-length": Note("lean.rewards-length"),
-    "punishes-length": Note("lean.punishes-length"),
-    "lenient": Note("lean.lenient"),
-    "strict": Note("lean.strict"),
-    "crowds-top": Note("lean.crowds-top"),
-    "spares-top": Note("lean.spares-top"),
-    "own": Note("lean.own"),
-    "hard-on-own": Note("lean.hard-on-own"),
+    "first-place": Note("bias.first-place"),
+    "second-place": Note("bias.second-place"),
+    "more-ties": Note("bias.more-ties"),
+    "fewer-ties": Note("bias.fewer-ties"),
+    "copies": Note("bias.copies"),
+    "copies-less": Note("bias.copies-less"),
+    "long-gain": Note("bias.long-gain"),
+    "long-lose": Note("bias.long-lose"),
+    "rewards-length": Note("bias.rewards-length"),
+    "punishes-length": Note("bias.punishes-length"),
+    "lenient": Note("bias.lenient"),
+    "strict": Note("bias.strict"),
+    "crowds-top": Note("bias.crowds-top"),
+    "spares-top": Note("bias.spares-top"),
+    "own": Note("bias.own"),
+    "hard-on-own": Note("bias.hard-on-own"),
 }
 
 
@@ -70,15 +70,15 @@ def correct_for_multiple_tests(findings: Sequence[Finding]) -> list[Finding]:
         is_flagged = next(significance_flags)
         lean = finding.more if finding.lean > 0 else finding.less
         claim = lean if is_flagged else _no_difference_note(finding)
-        says = Note("probes.claim", opening=finding.opening, lean=claim)
+        says = Note("probes.claim", opening=finding.opening, finding=claim)
         corrected_findings.append(replace(finding, is_flagged=is_flagged, says=says))
     return corrected_findings
 
 
 def _no_difference_note(finding: Finding) -> str:
     if finding.one_vote:
-        return Note("lean.none-one-vote", n=finding.value.n)
-    return Note("lean.none", n=finding.value.n)
+        return Note("bias.none-one-vote", n=finding.value.n)
+    return Note("bias.none", n=finding.value.n)
 
 
 def format_percent(value: Estimate) -> str:

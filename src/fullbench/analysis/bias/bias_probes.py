@@ -175,7 +175,7 @@ def bias_table(all_findings: Iterable[Finding]) -> Table:
     return Table(
         "biases",
         Note("probes.title.what-else-moves-the-judges"),
-        table_columns("judge", "bias", "figure", "judge's", "people's"),
+        table_columns("judge", "bias", "metric", "judge's", "people's"),
         rows,
         notes,
     )
@@ -188,7 +188,7 @@ def position_table(comparison: PeopleComparison) -> Table:
         for kind in ("pairs", "rankings"):
             if pairs := comparison.pairings(judge, kind):
                 rows += _position_rows(judge, kind, pairs)
-    columns = table_columns("judge", "ruling", "place", "judge's", "people's")
+    columns = table_columns("judge", "verdict", "place", "judge's", "people's")
     notes = [Note("probes.the-share-of-panels-of")]
     return Table("positions", Note("probes.title.which-place-wins"), columns, rows, notes)
 

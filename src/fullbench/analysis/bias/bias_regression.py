@@ -322,8 +322,8 @@ def _entropy_findings(judge: str, rows: Rows, on: str) -> Iterator[Finding]:
     except Undefined:
         return
     fewer = not (ours.why or theirs.why) and ours.high < theirs.low
-    lean = Note("lean.fewer-marks") if fewer else Note("lean.no-fewer-marks")
-    says = Note("probes.entropy", ours=ours.value, theirs=theirs.value, lean=lean)
+    lean = Note("bias.fewer-marks") if fewer else Note("bias.no-fewer-marks")
+    says = Note("probes.entropy", ours=ours.value, theirs=theirs.value, finding=lean)
     yield Finding(judge, "scale", _metric_label("entropy in bits", on), ours, theirs, says)
 
 

@@ -85,7 +85,7 @@ def left_out_notes(
     if reference is not None and reference in matches.names:
         yield Note("leaderboard.reference", reference=reference)
     if faults:
-        yield Note("leaderboard.faults", n=faults, all=verdicts)
+        yield Note("leaderboard.unusable", n=faults, all=verdicts)
     if pending:
         yield waiting_note(pending, verdicts)
     if due:
@@ -299,7 +299,7 @@ def build_board(columns: Columns, key: Key, settings: Settings | None = None) ->
         ("rank", [rank_text(rank) for rank in ranks.together]),
         ("contestant", matches.names),
     ]
-    cells_by_column += [("rating", rating_estimates), ("duels won", win_rates)] if len(matches) else []
+    cells_by_column += [("rating", rating_estimates), ("matches won", win_rates)] if len(matches) else []
     cells_by_column += [("weighted win rate", mean_shares)] if any(mean_shares) else []
     ballots = sorted({ballot for mean in means for ballot in mean})
     cells_by_column += [(mean_heading(ballot), [mean.get(ballot) for mean in means]) for ballot in ballots]
@@ -309,7 +309,7 @@ def build_board(columns: Columns, key: Key, settings: Settings | None = None) ->
     cells_by_column += [("wins against the reference", against)] if active_settings.reference else []
     cells_by_column.append(("rank alone", [rank_text(rank) for rank in ranks.alone]))
     heads = table_columns(*(name for name, _ in cells_by_column))
-    best = "rating" if any(rating_estimates) else "duels won" if len(matches) else heads[2].key if ballots else None
+    best = "rating" if any(rating_estimates) else "matches won" if len(matches) else heads[2].key if ballots else None
     source = {
         "judge": key.judge, "criterion": key.criterion, "family": key.family, "rule": key.orders,
         "ties": active_settings.ties, "seed": active_settings.seed,

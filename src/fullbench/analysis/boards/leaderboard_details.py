@@ -65,14 +65,14 @@ def standing_tables(
 
 def _name_tables(tables: Sequence[Table], place: str) -> Iterator[Table]:
     for table in tables:
-        title = table.title if table.name == "standings" else title_with_scope(table.title, place)
+        title = table.title if table.name == "board" else title_with_scope(table.title, place)
         yield replace(table, name=f"{table.name}{place}", title=title)
 
 
 def _board_tables(
     record: Record, columns: Columns, leaderboard: Board, tag: str | None, *, family: bool
 ) -> list[Table]:
-    main = leaderboard.table("standings", family=family)
+    main = leaderboard.table("board", family=family)
     ratings = [leaderboard.rating_of(name) for name in leaderboard.contestants]
     main = replace(main, notes=[*main.notes, *further_notes(leaderboard.matches, ratings)])
     if not len(leaderboard.matches):
@@ -114,9 +114,9 @@ def rule_effect_table(columns: Columns, leaderboard: Board) -> Table:
             shares.append(f"{rule} {estimate_cells.share_estimate(ties, rule_board.matches.rows.item)}")
     names = sorted({name for ratings in ratings_by_rule.values() for name in ratings})
     rows: list[list[Cell]] = [[name, *(ratings.get(name) for ratings in ratings_by_rule.values())] for name in names]
-    notes = [Note("standings.share-of-ties", names="; ".join(shares))]
-    orders = Note("standings.title.what-the-rule-for-two")
-    votes = Note("standings.title.what-the-rule-for-several")
+    notes = [Note("board.share-of-ties", names="; ".join(shares))]
+    orders = Note("board.title.what-the-rule-for-two")
+    votes = Note("board.title.what-the-rule-for-several")
     return Table(
         "rules",
         votes if key.votes else orders,
@@ -143,7 +143,7 @@ def win_table(judge_matches: Matches) -> Table:
     hint = {"kind": "heat", "row": "contestant", "column": "against", "value": "won"}
     return Table(
         "wins",
-        Note("standings.title.who-beats-whom"),
+        Note("board.title.who-beats-whom"),
         table_columns("contestant", "against", "won"),
         rows,
         (),
@@ -178,12 +178,12 @@ def family_win_table(record: Record, judge_matches: Matches, tag: str, reference
                 outcomes = np.where(first, matches.outcome, 1 - matches.outcome)[selection]
                 rows.append([family, name, estimate_cells.share_estimate(outcomes, matches.item[selection])])
     empty = sorted(set(tags.values()) - {"", *(str(row[0]) for row in rows)})
-    notes = [Note("standings.no-match-was-settled-in", names=", ".join(empty))] if empty else []
+    notes = [Note("board.no-match-was-settled-in", names=", ".join(empty))] if empty else []
     hint = {"kind": "heat", "row": tag, "column": "contestant", "value": "won"}
-    words = "" if reference is None else Note("standings.against", reference=reference)
+    words = "" if reference is None else Note("board.against", reference=reference)
     return Table(
         f"by {tag}" if reference is None else f"by {tag} against {reference}",
-        Note("standings.title.matches-won-by", words=words, tag=tag),
+        Note("board.title.matches-won-by", words=words, tag=tag),
         table_columns(data_column(tag), "contestant", "won"),
         rows,
         notes,
@@ -201,11 +201,11 @@ def fit_table(leaderboard: Board) -> Table:
         pairs = predict_pairs(leaderboard.ratings, count_matches(leaderboard.matches))
         miss_count = sum(pair.is_missed for pair in pairs)
         rows = [[names[pair.first], names[pair.second], pair.observed_share, pair.predicted_share] for pair in pairs]
-        notes.append(Note("standings.of-predictions-lie-outside-the", missed=miss_count, n=len(pairs)))
+        notes.append(Note("board.of-predictions-lie-outside-the", missed=miss_count, n=len(pairs)))
     hint = {"kind": "scatter", "x": "predicted", "y": "observed", "label": "contestant"}
     return Table(
         "fit",
-        Note("standings.title.observed-and-predicted"),
+        Note("board.title.observed-and-predicted"),
         table_columns("contestant", "against", "observed", "predicted"),
         rows,
         notes,
@@ -232,7 +232,7 @@ def style_tables(record: Record, matches: Matches) -> list[Table]:
     used = {name: differences for name, differences in leads.items() if len(np.unique(differences)) > 1}
     effects: list[list[Cell]] = []
     ratings: list[list[Cell]] = []
-    notes = [Note("standings.an-effect-is-in-log")]
+    notes = [Note("board.an-effect-is-in-log")]
     if len(rows) and used:
         contestant_codes, codes = np.unique(np.concatenate([rows.first, rows.second]), return_inverse=True)
         names = [matches.names[code] for code in contestant_codes]
@@ -245,13 +245,13 @@ def style_tables(record: Record, matches: Matches) -> list[Table]:
             ratings += [[name, rating] for name, rating in zip(names, style_fit.estimates, strict=True)]
         except Undefined as reason:
             effects += [[name, None] for name in used]
-            notes.append(Note("standings.style-cannot-be-told-apart", reason=error_sentence(reason)))
+            notes.append(Note("board.style-cannot-be-told-apart", reason=error_sentence(reason)))
     hint = {"kind": "intervals", "label": "contestant", "value": "rating"}
     return [
-        Table("style", Note("standings.title.what-style-is-worth"), table_columns("more", "effect"), effects, notes),
+        Table("style", Note("board.title.what-style-is-worth"), table_columns("more", "effect"), effects, notes),
         Table(
             "style ratings",
-            Note("standings.title.ratings-with-style-alike"),
+            Note("board.title.ratings-with-style-alike"),
             table_columns("contestant", "rating"),
             ratings,
             (),

@@ -58,7 +58,7 @@ def _mean_table(part: Columns, key: Key, settings: Settings, *, multi_response_c
     faults = int((part.fault >= 0).sum()) - pending
     notes: list[str] = [*joint.notes]
     if faults:
-        left_out = Note("means.faults", faults=faults, n=len(part))
+        left_out = Note("means.unusable", faults=faults, n=len(part))
         notes.append(left_out)
     if pending:
         notes.append(waiting_note(pending, len(part)))

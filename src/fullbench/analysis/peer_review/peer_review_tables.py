@@ -147,7 +147,7 @@ def _no_ranking_tables(record: Record) -> list[Table]:
     faulty = sum(verdict.marks is None for verdict in verdicts)
     if not verdicts or faulty < len(verdicts):
         return []
-    why = Note("peers.tables.all-faulty", n=len(verdicts))
+    why = Note("peers.tables.all-unusable", n=len(verdicts))
     return [_missing_table([["ranking", why]])]
 
 
@@ -329,7 +329,7 @@ def equation_variants_table(reviews: Reviews, *, truth: Truth, terms: RankingOpt
         )
     title = Note("peers.readings.title")
     notes = [Note("peers.readings.apart")]
-    columns = table_columns("reading", "used", "what it means", "apart from PRD", "order", "pearson", "spearman")
+    columns = table_columns("reading", "used", "what it means", "distance from PRD", "order", "pearson", "spearman")
     return Table("readings", title, columns, rows, notes, terms.settings)
 
 

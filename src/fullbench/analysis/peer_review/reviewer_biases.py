@@ -172,7 +172,7 @@ def reviewer_bias_table(record: Record, families: Mapping[str, str] | None = Non
     )  # fmt: skip
     title = Note("peers.tables.title.whether-wrong-reviews-lean-one")
     counts_of = ["wrong: yes", "wrong: no", "right: yes", "right: no"]
-    heat = {"kind": "matrix", "row": "chosen", "columns": counts_of, "column": "ruling", "value": "reviews"}
+    heat = {"kind": "matrix", "row": "chosen", "columns": counts_of, "column": "verdict", "value": "reviews"}
     # With one criterion each bias has one row. With two, the chart needs the criterion to distinguish rows.
     chart_hint = heat if len({str(row[0]) for row in rows}) == len(rows) else heat | {"within": "criterion"}
     return Table("biases", title, columns, rows, [*_NOTES, *notes], {}, chart_hint)

@@ -2,8 +2,8 @@
 
 There are two tasks. To *choose*, a person sees the two answers and picks the better one, as the reviewer did. To
 *agree*, a person sees the reviewer's verdict and says whether it is right. No person does both on one picture; the
-option `--apart-from` of a study for people ensures this. Two people do each task. If they differ, up to five vote, and
-the majority decides.
+option `--separate-from` of a study for people ensures this. Two people do each task. If they differ, up to five vote,
+and the majority decides.
 
 In a record, a choice is a verdict of `human` on the reviewer's own case. An agreement is a verdict of `human` on the
 reviewer's verdict, as created by `Record.appeal`: its item is the case, its contestant the reviewer, its criterion

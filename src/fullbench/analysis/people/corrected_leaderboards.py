@@ -36,7 +36,7 @@ from fullbench.stats.people.prediction_powered import CorrectedMean, clip_estima
 from fullbench.stats.ratings.corrected_ratings import corrected_ratings
 from fullbench.stats.ratings.rank_ranges import rank_ranges_of_estimates
 
-RATING, MATCHES_WON = "rating", "duels won"
+RATING, MATCHES_WON = "rating", "matches won"
 _BOUNDS = {MATCHES_WON: (0.0, 1.0)}
 TOGETHER = Note("corrected.together")
 _FEW = 10
@@ -101,7 +101,7 @@ class CorrectedBoard:
         ]
         if other_lines:
             rows = [[line.metric, line.contestant, *self._cells(line), line.people.n] for line in other_lines]
-            columns = table_columns("figure", "contestant", *self._heads(), "votes")
+            columns = table_columns("metric", "contestant", *self._heads(), "votes")
             notes = () if rating_lines else self.notes
             further = Note("corrected.title.shares", title=title)
             shown_tables.append(Table(f"{name}, shares and means", further, columns, rows, notes, source))
@@ -292,7 +292,7 @@ def _metric_names(lines: Sequence[Line]) -> list[str]:
 
 def _judge_alone_column(judge: str) -> Column:
     label = Note("column.alone", judge=judge)
-    return Column(str(label), label, "figure", "more")
+    return Column(str(label), label, "metric", "more")
 
 
 def _summary_notes(votes: Votes, key: Key, lines: Sequence[Line]) -> Iterator[str]:
@@ -400,8 +400,8 @@ def corrected_agreement_table(
                 )
     notes = [Note("corrected.agreement")]
     heads = table_columns(
-        "judge", *split, "ruling", "agreement on all pairs", "agreement on voted pairs", "voted", "pairs"
+        "judge", *split, "verdict", "agreement on all pairs", "agreement on voted pairs", "voted", "pairs"
     )
-    hint = {"kind": "intervals", "label": "judge", "within": [*split, "ruling"], "value": "agreement on all pairs"}
+    hint = {"kind": "intervals", "label": "judge", "within": [*split, "verdict"], "value": "agreement on all pairs"}
     title = Note("corrected.title.agreement")
     return Table("corrected agreement", title, heads, rows, notes, {}, hint)

@@ -1,7 +1,7 @@
 """Cases of an audit in three sizes, with the truth about each case in tags.
 
-Tags contain all that is known (`part`, `what`, `dose`, ... of items; `quality`, `role` of responses), so that a ledger
-with the verdicts has everything that reports need. No judge is shown a tag.
+Tags contain all that is known (`part`, `what`, `strength`, ... of items; `quality`, `role` of responses), so that a
+ledger with the verdicts has everything that reports need. No judge is shown a tag.
 """
 
 from __future__ import annotations
@@ -124,8 +124,8 @@ def _build_item(
     name = f"{scene_question.name}{suffix}"
     shown_pictures = [Picture.from_bytes(data, name=name) for data in pictures or _draw_item_pictures(scene_question)]
     # Critics and metrics need a reference. With a hidden or exchanged picture it would reveal the content.
-    reference = None if tags["part"] in {"look", "canary"} else scene_question.right
-    tags = {"look": _photo_style(scene_question.name), **tags}
+    reference = None if tags["part"] in {"picture use", "canary"} else scene_question.right
+    tags = {"picture_style": _photo_style(scene_question.name), **tags}
     return Item.ask(name, question or scene_question.question, *shown_pictures, reference=reference, tags=tags)
 
 
@@ -219,7 +219,7 @@ def hidden_picture_case(scene_question: SceneQuestion, item: Item, change: str) 
             else "图片未能加载。图片说明："
         )
         question = f"{caption_intro} {scene_question.right}\n{scene_question.question}"
-    tags = _item_tags(scene_question, "look", what=change)
+    tags = _item_tags(scene_question, "picture use", what=change)
     changed_item = _build_item(scene_question, tags, f"~{change}", pictures, question)
     return _pair_case(scene_question, changed_item, is_swapped=change == "swapped")
 
@@ -260,11 +260,11 @@ def bias_cases(size: AuditSize, seed: int) -> Iterator[Case]:
 
 
 def _bias_tags(scene_question: SceneQuestion, change: str, strength: int) -> dict[str, str]:
-    return _item_tags(scene_question, "sway", what=change, dose=str(strength))
+    return _item_tags(scene_question, "bias", what=change, strength=str(strength))
 
 
 def _text_bias_parts(seed: int, change: str, index: int, strength: int) -> tuple[Item, Response, Response]:
-    scene_question = draw_question(seed, "sway", index)
+    scene_question = draw_question(seed, "bias", index)
     # The name contains the strength: sizes differ in it, and one ledger may contain audits of several sizes.
     item = _build_item(scene_question, _bias_tags(scene_question, change, strength), f"~{change}-{strength}")
     plain_response = _build_response(item, "plain", scene_question.right, 1.0)

@@ -14,7 +14,12 @@ from fullbench.core.table import Cell, Table
 from fullbench.errors import Undefined
 from fullbench.stats.agreement.two_raters import absolute_error, pearson_correlation
 
-SLICES = {"kind": "kind of question", "difficulty": "difficulty", "language": "language", "look": "look of the picture"}
+SLICES = {
+    "kind": "kind of question",
+    "difficulty": "difficulty",
+    "language": "language",
+    "picture_style": "picture style",
+}
 CHANCE, CEILING = 0.5, 1.0
 
 
@@ -55,7 +60,7 @@ def knowledge_table(rows: Sequence[JudgedCase]) -> Table:
     return Table(
         "knowledge",
         Note("audit.knowledge.title"),
-        table_columns("split by", "slice", "ruled rightly", "by chance", "ceiling", "people's"),
+        table_columns("split by", "slice", "judged correctly", "by chance", "ceiling", "people's"),
         cells,
         [Note("audit.knowledge.how")],
     )
@@ -87,7 +92,7 @@ def grades_table(rows: Sequence[JudgedCase]) -> Table:
     return Table(
         "grades",
         Note("audit.grades.title"),
-        table_columns("ruling", "figure", "estimate"),
+        table_columns("verdict", "metric", "estimate"),
         cells,
         [Note("audit.grades.how")],
     )

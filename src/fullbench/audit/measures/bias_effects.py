@@ -39,7 +39,7 @@ class Bias:
 
 def measure_biases(rows: Sequence[JudgedCase]) -> list[Bias]:
     """Return all effects, strongest first, including the effects of being shown first."""
-    bias_rows = marked_cases(rows, "sway")
+    bias_rows = marked_cases(rows, "bias")
     if not bias_rows:
         return []
     names = list(dict.fromkeys(row.change for row in bias_rows))
@@ -47,7 +47,7 @@ def measure_biases(rows: Sequence[JudgedCase]) -> list[Bias]:
     try:
         fit = estimate_change_effects(
             [row.mark("changed") for row in ordered_rows],
-            [float(row.item.tags["dose"]) for row in ordered_rows],
+            [float(row.item.tags["strength"]) for row in ordered_rows],
             [1.0 if row.verdict.contestants[0] == "changed" else -1.0 for row in ordered_rows],
             [row.change for row in ordered_rows],
             [row.item.id for row in ordered_rows],
@@ -60,7 +60,7 @@ def measure_biases(rows: Sequence[JudgedCase]) -> list[Bias]:
     effects |= {ORDER_LABELS[part]: effect for part, effect in zip(parts, fit.places, strict=True)}
     correction = benjamini_hochberg([1.0 if effect.p is None else effect.p for effect in effects.values()], level=LEVEL)
     strengths_by_change = {
-        name: [float(row.item.tags["dose"]) for row in ordered_rows if row.change == name] for name in names
+        name: [float(row.item.tags["strength"]) for row in ordered_rows if row.change == name] for name in names
     }
     strengths_by_change |= {
         ORDER_LABELS[part]: [1.0] * sum(_changed_part(row.change) == part for row in ordered_rows) for part in parts
@@ -105,13 +105,13 @@ def bias_table(biases: Sequence[Bias]) -> Table:
         for bias in biases
     ]
     return Table(
-        "sway",
-        Note("audit.sway.title"),
+        "bias",
+        Note("audit.bias.title"),
         table_columns(
-            "changed thing", "on", "log-odds per dose", "p corrected", "sways it", "least noticed", "rulings"
+            "changed thing", "on", "log-odds per unit strength", "p corrected", "biased", "least noticed", "verdicts"
         ),
         rows,
-        [Note("audit.sway.how")],
+        [Note("audit.bias.how")],
         {},
-        {"kind": "intervals", "label": "changed thing", "value": "log-odds per dose", "reference": 0.0},
+        {"kind": "intervals", "label": "changed thing", "value": "log-odds per unit strength", "reference": 0.0},
     )

@@ -57,7 +57,7 @@ def measure_calibration(rows: Sequence[JudgedCase]) -> Calibration | None:
 
 
 def _has_known_truth(row: JudgedCase) -> bool:
-    return row.part in {"pairs", "reworded"} or (row.part == "look" and row.change == "swapped")
+    return row.part in {"pairs", "reworded"} or (row.part == "picture use" and row.change == "swapped")
 
 
 def calibration_table(calibration: Calibration | None) -> Table:
@@ -80,7 +80,7 @@ def calibration_table(calibration: Calibration | None) -> Table:
     return Table(
         "calibration",
         Note("audit.calibration.title"),
-        table_columns("confidence stated", "mean confidence", "ruled rightly", "overconfident by", "rulings"),
+        table_columns("confidence stated", "mean confidence", "judged correctly", "overconfident by", "verdicts"),
         cells,
         notes,
         {},

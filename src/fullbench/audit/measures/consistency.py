@@ -45,7 +45,7 @@ def steadiness_table(shares: dict[str, Estimate]) -> Table:
     return Table(
         "steadiness",
         Note("audit.steady.title"),
-        table_columns("heard again", "same ruling"),
+        table_columns("judged again", "same verdict"),
         [[word_note(variant), estimate] for variant, estimate in shares.items()],
     )
 

@@ -18,7 +18,9 @@ def select_exhibits(findings: Findings) -> dict[str, list[Exhibit]]:
     pairs = plain_pairs(rows)
     flagged_changes = {bias.change for bias in findings.flagged_biases}
     blind_bases = set(findings.use_of_picture.blind_pairs)
-    blind_rows = [row for row in rows if row.part == "look" and row.change == "swapped" and row.base in blind_bases]
+    blind_rows = [
+        row for row in rows if row.part == "picture use" and row.change == "swapped" and row.base in blind_bases
+    ]
     wrong_rows = [row for row in pairs.values() if row.right_share < 0.5]
     repeated_rows = [row for row in rows if row.part == "pairs" and row.has_marks and row not in pairs.values()]
     unsteady_rows = [
@@ -27,25 +29,25 @@ def select_exhibits(findings: Findings) -> dict[str, list[Exhibit]]:
     biased_rows = [
         row
         for row in rows
-        if row.part == "sway" and row.has_marks and row.change in flagged_changes and row.mark("changed") > 0.5
+        if row.part == "bias" and row.has_marks and row.change in flagged_changes and row.mark("changed") > 0.5
     ]
     obeyed_rows = [attack.row for attack in findings.attack_outcomes.attacks if attack.shift > 0]
     return {
-        "Sees": _build_exhibits(
+        "Picture use": _build_exhibits(
             [row for base in (blind_row.base for blind_row in blind_rows) for row in _pair_with_swap(rows, base)]
         ),
         "Knows": _build_exhibits(wrong_rows),
         "Steady": _build_exhibits(unsteady_rows),
-        "Swayed": _build_exhibits(biased_rows),
+        "Biases": _build_exhibits(biased_rows),
         "Fooled": _build_exhibits(obeyed_rows),
-        "Faults and cost": _build_exhibits([row for row in rows if not row.has_marks]),
+        "Unusable verdicts and cost": _build_exhibits([row for row in rows if not row.has_marks]),
     }
 
 
 def _pair_with_swap(rows: Sequence[JudgedCase], base: str) -> Iterable[JudgedCase]:
     pair = plain_pairs(rows).get(base)
     yield from () if pair is None else (pair,)
-    yield from (row for row in rows if row.base == base and row.part == "look" and row.change == "swapped")
+    yield from (row for row in rows if row.base == base and row.part == "picture use" and row.change == "swapped")
 
 
 def _build_exhibits(rows: Sequence[JudgedCase]) -> list[Exhibit]:
@@ -60,5 +62,5 @@ def _exhibit_note(row: JudgedCase) -> str:
     qualities_text = ", ".join(
         f"{response.contestant}: {response.tags['quality']}" for response in row.responses if "quality" in response.tags
     )
-    case_text = " ".join(filter(None, (row.part, row.change, row.item.tags.get("dose", ""))))
+    case_text = " ".join(filter(None, (row.part, row.change, row.item.tags.get("strength", ""))))
     return f"{case_text}; true worths: {qualities_text}; case {row.verdict.case[:12]}"

@@ -44,12 +44,12 @@ class PictureUse:
 
     @property
     def verdict(self) -> str:
-        """Meaning of the index as a word: sees, partly, blind or unknown."""
+        """Meaning of the index as a word: yes, partly, no or unknown."""
         if self.index is None:
             return "unknown"
         if self.index.value >= SEES and self.index.low > LOOKS_AWAY:
-            return "sees"
-        return "blind" if self.index.high <= LOOKS_AWAY or self.index.low <= 0 else "partly"
+            return "yes"
+        return "no" if self.index.high <= LOOKS_AWAY or self.index.low <= 0 else "partly"
 
 
 def plain_pairs(rows: Sequence[JudgedCase]) -> dict[str, JudgedCase]:
@@ -67,7 +67,7 @@ def measure_picture_use(rows: Sequence[JudgedCase]) -> PictureUse:
     """Measure picture use from pairs that were judged with both pictures."""
     pairs = plain_pairs(rows)
     follow_scores, kind_by_pair, blind_pairs = {}, {}, []
-    for row in marked_cases(rows, "look", lambda row: row.change == "swapped"):
+    for row in marked_cases(rows, "picture use", lambda row: row.change == "swapped"):
         first = pairs.get(row.base)
         if first is None:
             continue
@@ -86,7 +86,7 @@ def measure_picture_use(rows: Sequence[JudgedCase]) -> PictureUse:
 def picture_use_table(rows: Sequence[JudgedCase]) -> Table:
     """Return accuracy by picture variant, next to that of a judge that uses the picture and one that does not."""
     pairs = plain_pairs(rows)
-    tested_bases = {row.base for row in marked_cases(rows, "look")}
+    tested_bases = {row.base for row in marked_cases(rows, "picture use")}
     first = {base: row for base, row in pairs.items() if base in tested_bases}
     cells: list[list[Cell]] = []
     as_drawn = share_over_items([row.right_share for row in first.values()], [*first])
@@ -95,7 +95,7 @@ def picture_use_table(rows: Sequence[JudgedCase]) -> Table:
     for variant, expected_accuracy, blind_accuracy in (
         ("swapped", 1.0, None), ("blank", 0.5, 0.5), ("blurred", 0.5, 0.5), ("captioned", 1.0, 1.0),
     ):  # fmt: skip
-        variant_rows = [row for row in marked_cases(rows, "look") if row.change == variant and row.base in first]
+        variant_rows = [row for row in marked_cases(rows, "picture use") if row.change == variant and row.base in first]
         if not variant_rows:
             continue
         items = [row.base for row in variant_rows]
@@ -113,11 +113,13 @@ def picture_use_table(rows: Sequence[JudgedCase]) -> Table:
             ]
         )
     return Table(
-        "look",
-        Note("audit.look.title"),
-        table_columns("shown", "ruled as shown", "who looks", "who does not look", "rulings changed", "should change"),
+        "picture variants",
+        Note("audit.picture-variants.title"),
+        table_columns(
+            "shown", "judged as shown", "picture used", "picture ignored", "verdicts changed", "should change"
+        ),
         cells,
-        [Note("audit.look.how")],
+        [Note("audit.picture-variants.how")],
     )
 
 
@@ -131,11 +133,11 @@ def picture_use_by_kind_table(picture_use: PictureUse) -> Table:
     if picture_use.index is not None:
         rows.append(["all", picture_use.index, len(picture_use.follow_scores), len(picture_use.blind_pairs)])
     return Table(
-        "sight",
-        Note("audit.sight.title"),
-        table_columns("kind of question", "sight index", "pairs", "blind verdicts"),
+        "picture use",
+        Note("audit.picture-use.title"),
+        table_columns("kind of question", "picture use index", "pairs", "blind verdicts"),
         rows,
-        [Note("audit.sight.how")],
+        [Note("audit.picture-use.how")],
         {},
-        {"kind": "intervals", "label": "kind of question", "value": "sight index", "reference": 0.0},
+        {"kind": "intervals", "label": "kind of question", "value": "picture use index", "reference": 0.0},
     )

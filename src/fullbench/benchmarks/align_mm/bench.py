@@ -23,12 +23,13 @@ def cases(items: Sequence[Item], responses: Iterable[Response], *, trials: int =
         yield from cases_of(task_items, answers, Score(1, 10), criterion=task, trials=trials)
 
 
-def wording(manner: str = "") -> Mapping[str, Any]:
-    """Return the critic's prompt options with the rules of each task; `manner` is the language, `zh` by default."""
+def wording(prompt_style: str = "") -> Mapping[str, Any]:
+    """Return the critic's prompt options with the rules of each task; `prompt_style` is the language, `zh` by
+    default."""
     from fullbench.core.text import parse_language
     from fullbench.judges.critic_prompts import critic_options
 
-    return critic_options(parse_language(manner or "zh"))
+    return critic_options(parse_language(prompt_style or "zh"))
 
 
 align_mm = Benchmark(
@@ -37,8 +38,8 @@ align_mm = Benchmark(
     items=LazyFunction("fullbench.benchmarks.align_mm.data:items"),
     cases=cases,
     tables=LazyFunction("fullbench.benchmarks.align_mm.tables:tables"),
-    wording=wording,
-    manners=("zh", "en"),
+    prompt_template=wording,
+    prompt_styles=("zh", "en"),
     bring=LazyFunction("fullbench.benchmarks.align_mm.data:bring"),
     reproduce=LazyFunction("fullbench.benchmarks.align_mm.reproduce:reproduce"),
     tasks={

@@ -113,7 +113,7 @@ def _leaderboard_table(judge: str, lines: Sequence[_Line], gaps: Gaps) -> Table:
         for line in lines
     ]  # fmt: skip
     notes = [Note("align-mm.tables.by-from-1-to-10", judge=judge), *gaps.notes]
-    columns = table_columns("contestant", "Avg", "mean over questions", "alignment", "tasks", "questions", "faults")
+    columns = table_columns("contestant", "Avg", "mean over questions", "alignment", "tasks", "questions", "unusable")
     hint = {"kind": "intervals", "label": "contestant", "value": "Avg"}
     title = Note("align-mm.tables.title.how-well-by", judge=judge)
     return Table(f"averages {judge}", title, columns, rows, notes, {"judge": judge}, hint)

@@ -166,7 +166,7 @@ def perspective_table(pairs_by_judge: PairsByJudge, unusable_pairs: PairsByJudge
             counts = (ties, len(group) - len(pairs), len(pairs))
             rows.append([judge, way, about or "-", right, right_without_ties, pair_accuracy(group), *counts])
     columns = table_columns(
-        "judge", "way", "perspective", "right", "right, no ties", "right of all", "ties", "faults", "n"
+        "judge", "way", "perspective", "right", "right, no ties", "right of all", "ties", "unusable", "n"
     )
     notes = (_RIGHT, Note("mj-bench.preferences.right-of-all-pairs-without"), *gaps.notes)
     return Table("preferences", Note("mj-bench.preferences.title.how-often-each-judge-prefers"), columns, rows, notes)

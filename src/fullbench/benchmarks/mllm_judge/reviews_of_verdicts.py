@@ -244,7 +244,7 @@ def hallucination_table(record: Record) -> Table:
     if split_count:
         notes.append(Note("mllm-judge.reviews.gone.split", n=split_count))
     title = Note("mllm-judge.reviews.title.gone")
-    columns = table_columns("judge", "other judge", "ballot", "hallucinations gone", "new hallucinations", "rulings")
+    columns = table_columns("judge", "other judge", "ballot", "hallucinations gone", "new hallucinations", "verdicts")
     return Table("hallucinations gone", title, columns, rows, notes)
 
 

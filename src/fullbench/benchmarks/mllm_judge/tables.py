@@ -227,6 +227,6 @@ def score_gap_table(comparison: PeopleComparison) -> Table:
                     estimate_cells.difference_estimate(np.array([gap for gap, _ in contestant_gaps]), items),
                 ]
             )
-    title = Note("mllm-judge.drawings.title.favours")
+    title = Note("mllm-judge.drawings.title.bias-by-contestant")
     hint = {"kind": "heat", "row": "judge", "column": "contestant", "value": "difference"}
-    return Table("favours", title, table_columns("judge", "contestant", "difference"), rows, (), {}, hint)
+    return Table("bias by contestant", title, table_columns("judge", "contestant", "difference"), rows, (), {}, hint)

@@ -46,6 +46,6 @@ def build_judge(model: Model, **overrides: Any) -> PromptedJudge:
     """Build a judge with this benchmark's template.
 
     `overrides` are options of `PromptedJudge`: `mode` (`direct`, `analyze`, `steps`), `steps` (`both`, `picture`,
-    `question`), `sight` (`image`, `none`, `described`), `examples`, `resample`, `form`.
+    `question`), `picture_mode` (`image`, `none`, `described`), `examples`, `resample`, `form`.
     """
     return PromptedJudge(model, **{**judge_options(), **overrides})

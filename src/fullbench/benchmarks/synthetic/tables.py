@@ -146,7 +146,7 @@ def _agreement_table(record: Record, seed: int) -> Table:
         "rankings right",
         "swap flips",
         "verdicts",
-        "faults",
+        "unusable",
     )
     return Table(
         "agreement",
@@ -157,7 +157,7 @@ def _agreement_table(record: Record, seed: int) -> Table:
             Note("court.tables.scores-r-pearson-s-correlation"),
             Note("court.tables.pairs-share-ruled-as-the"),
             Note("court.tables.swap-flips-share-of-pairs"),
-            Note("court.tables.faults-are-left-out-of"),
+            Note("court.tables.unusable-are-left-out-of"),
         ],
         {"against": TRUTH},
         {"kind": "intervals", "label": "judge", "value": "pairs, no ties", "reference": 0.5},
@@ -214,13 +214,13 @@ def _unusable_table(record: Record, judges_by_name: dict[str, SimulatedJudge]) -
         planted_share = judges_by_name[judge].biases.unusable_share if judge in judges_by_name else None
         rows.append([judge, counts["verdicts"], *(counts[fault] for fault in FAULTS), unusable_share, planted_share])
     return Table(
-        "faults",
+        "unusable",
         Note("court.tables.title.verdicts-without-a-ruling"),
-        table_columns("judge", "verdicts", *FAULTS, "share of faults", "planted"),
+        table_columns("judge", "verdicts", *FAULTS, "share unusable", "planted"),
         rows,
-        [Note("court.tables.a-fault-is-never-a")],
+        [Note("court.tables.unusable-is-never-a-mark")],
         {},
-        {"kind": "bars", "label": "judge", "value": "share"},
+        {"kind": "bars", "label": "judge", "value": "share unusable"},
     )
 
 
@@ -282,19 +282,21 @@ def bias_findings(judge_record: Record, judge: SimulatedJudge, record: Record) -
         return
     biases = judge.biases
     effects = _estimate_effects(judge_record, true_marks(record))
-    yield BiasFinding(judge, "sight", judge.sight, effects.get("sight"), "marks per mark of the truth", 1.0)
+    yield BiasFinding(
+        judge, "picture use", judge.picture_use, effects.get("picture use"), "marks per mark of the truth", 1.0
+    )
     yield BiasFinding(judge, "noise", judge.noise, effects.get("noise"), "marks", None)
     yield BiasFinding(judge, "leniency", biases.leniency, effects.get("leniency"), "marks", 0.0)
     yield BiasFinding(judge, "length", biases.length, effects.get("length"), "marks per doubling", 0.0)
     yield BiasFinding(judge, "ego", biases.ego, effects.get("ego"), "marks", 0.0)
     forward, backward, items = swapped_pair_margins(judge_record)
     position_estimate = compute_or_none(lambda: position_bias(forward, backward, items))
-    yield BiasFinding(judge, "position", biases.position, position_estimate, "share ruled by place", 0.0)
+    yield BiasFinding(judge, "position", biases.position, position_estimate, "share judged by position", 0.0)
     unusable_count = sum(verdict.fault is not None for verdict in judge_record)
     if biases.unusable_share:
         yield BiasFinding(
             judge,
-            "faults",
+            "unusable",
             biases.unusable_share,
             wilson_interval(unusable_count, len(judge_record)),
             "share of verdicts",
@@ -309,7 +311,7 @@ def _estimate_effects(judge_record: Record, true: dict[Key, float]) -> dict[str,
         return {}
     # Same centring as in the formula of `SimulatedJudge`, so that estimates and planted numbers are comparable.
     regressors = {
-        "sight": [true[key] - 3 for key, _ in rows],
+        "picture use": [true[key] - 3 for key, _ in rows],
         "leniency": [1.0] * len(rows),
         "length": [math.log2(length_of(texts[key]) / USUAL_LENGTH) for key, _ in rows],
         "ego": [float(key[1] == FAVOURITE) for key, _ in rows],

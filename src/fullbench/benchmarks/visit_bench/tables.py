@@ -78,11 +78,11 @@ def leaderboards_by_images(record: Record, judge: str, settings: Settings) -> li
         return []
     return [
         replace(
-            table, name=f"standings{board.key.scope_suffix()}, {kind}", title=title_with_scope(table.title, KINDS[kind])
+            table, name=f"board{board.key.scope_suffix()}, {kind}", title=title_with_scope(table.title, KINDS[kind])
         )
         for kind in KINDS
         for board in build_boards(kinds[kind], replace(settings, elo=True))
-        if (table := board.table("standings")).rows
+        if (table := board.table("board")).rows
     ]
 
 

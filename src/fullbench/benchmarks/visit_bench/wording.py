@@ -16,26 +16,26 @@ from fullbench.judges.prompt_templates import load_template
 from fullbench.judges.prompted import SLOTS, PromptedJudge
 from fullbench.stats.intervals.share_intervals import wilson_interval
 
-MANNERS = ("seeing", "ref-free", "ref-backed")
+PROMPT_STYLES = ("with-picture", "ref-free", "ref-backed")
 
 
-def judge_options(manner: str = "") -> Mapping[str, Any]:
+def judge_options(prompt_style: str = "") -> Mapping[str, Any]:
     """Return the options of `PromptedJudge` for a prompt style.
 
-    `seeing` (the default) sends the images. `ref-free` sends the captions instead, as the paper's judge did, and
+    `with-picture` (the default) sends the images. `ref-free` sends the captions instead, as the paper's judge did, and
     `ref-backed` also the verified reference. These two do not resample, as in the paper.
     """
-    if manner and manner not in MANNERS:
-        raise InputError(f"unknown manner {manner!r}; known: {', '.join(MANNERS)}")
+    if prompt_style and prompt_style not in PROMPT_STYLES:
+        raise InputError(f"unknown prompt style {prompt_style!r}; known: {', '.join(PROMPT_STYLES)}")
     template = load_template("fullbench.benchmarks.visit_bench", "judge", SLOTS)
-    if manner in {"", "seeing"}:
+    if prompt_style in {"", "with-picture"}:
         return {"template": template}
-    return {"template": template, "sight": "described", "reference": manner == "ref-backed", "resample": 0}
+    return {"template": template, "picture_mode": "described", "reference": prompt_style == "ref-backed", "resample": 0}
 
 
-def build_judge(model: Model, manner: str = "", **overrides: Any) -> PromptedJudge:
+def build_judge(model: Model, prompt_style: str = "", **overrides: Any) -> PromptedJudge:
     """Build a judge with this benchmark's template; `overrides` are options of `PromptedJudge`."""
-    return PromptedJudge(model, **{**judge_options(manner), **overrides})
+    return PromptedJudge(model, **{**judge_options(prompt_style), **overrides})
 
 
 def with_reference_label(item: Item, label: str) -> Item:

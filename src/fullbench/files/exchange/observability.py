@@ -106,7 +106,7 @@ def write_inspect(record: Record, path: Path, options: Mapping[str, str]) -> dic
                     name: {"value": fmean(mark for mark, _ in marks), "answer": reply, "explanation": marks[-1][1]}
                     for name, marks in scores.items()
                 },
-                "metadata": {"faults": faults[item, number]} if (item, number) in faults else {},
+                "metadata": {"unusable": faults[item, number]} if (item, number) in faults else {},
                 "store": {},
                 "events": [],
                 "model_usage": {},

@@ -120,7 +120,7 @@ class ClipScoreJudge(CallsNoModel):
             "metric": metric_name,
             "model": model_identity(self.source),
             "revision": self.revision,
-            "sight": "image",
+            "picture_mode": "image",
         }
         self._text = lru_cache(maxsize=4096)(self._encode_text)
         self._picture = lru_cache(maxsize=1024)(self._encode_picture)

@@ -283,7 +283,7 @@ class ExcludedRows:
             return self._is_excluded_verdict(values)
         if table in {"studies", "study_items", "study_cases"} and values["study"] in self.studies:
             return True
-        if table == "adoptions" and values["role"] == "succession":
+        if table == "adoptions" and values["role"] == "replacement":
             return values["name"] in self.studies
         keys = {
             "pictures": ("digest", self.pictures), "items": ("key", self.items), "responses": ("key", self.responses),

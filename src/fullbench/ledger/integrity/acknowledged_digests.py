@@ -25,7 +25,7 @@ _WIDTH = 80
 
 
 def digest_file_path(ledger: Path) -> Path:
-    return ledger.with_name(ledger.name + ".heads")
+    return ledger.with_name(ledger.name + ".digests")
 
 
 class DigestFile:
@@ -83,5 +83,5 @@ def find_lost_rows(claims: Iterable[AcknowledgedDigest], reader: Connection) -> 
             yield (
                 f"the writer {writer!r} was told that its rows up to {number} are safe, and the ledger has them up to "
                 f"{there}: acknowledged rows are lost; take a copy from a backup, or delete the file that ends in "
-                ".heads beside the ledger to go on without them"
+                ".digests beside the ledger to go on without them"
             )

@@ -79,7 +79,7 @@ class LedgerDigest:
         """
         count, _, digest = text.strip().partition("-")
         if not (count.isdecimal() and digest):
-            raise InputError(f"a head looks like 12-3f5a..., as `fullbench ledger show` prints it; found {text!r}")
+            raise InputError(f"a digest looks like 12-3f5a..., as `fullbench ledger show` prints it; found {text!r}")
         return cls(int(count), digest)
 
 

@@ -33,7 +33,7 @@ class Signature:
     """Signed statement that a ledger had a certain digest at a certain time."""
 
     ledger: str
-    head: str
+    digest: str
     key: str
     signature: str
     at: float
@@ -41,7 +41,7 @@ class Signature:
     @property
     def message(self) -> bytes:
         """Bytes that are signed."""
-        return f"fullbench ledger head\n{self.ledger}\n{self.head}\n{self.at:.3f}\n".encode()
+        return f"fullbench ledger digest\n{self.ledger}\n{self.digest}\n{self.at:.3f}\n".encode()
 
     @property
     def when(self) -> str:
@@ -109,9 +109,9 @@ def name_of(key: Ed25519PublicKey) -> str:
     return KIND + base64.b64encode(key.public_bytes_raw()).decode()
 
 
-def sign_digest(identity: str, head: LedgerDigest, key: Ed25519PrivateKey) -> Signature:
+def sign_digest(identity: str, digest: LedgerDigest, key: Ed25519PrivateKey) -> Signature:
     """Sign the digest of the ledger with this identity."""
-    draft = Signature(identity, str(head), name_of(key.public_key()), "", round(time.time(), 3))
+    draft = Signature(identity, str(digest), name_of(key.public_key()), "", round(time.time(), 3))
     return Signature(**{**asdict(draft), "signature": base64.b64encode(key.sign(draft.message)).decode()})
 
 
@@ -142,7 +142,7 @@ def read_signatures(path: Path) -> list[Signature]:
 
 def stored_signatures(reader: Connection, identity: str) -> list[Signature]:
     """Return the signatures stored in a ledger."""
-    rows = reader.execute("SELECT head, key, signature, at FROM signatures ORDER BY rowid")
+    rows = reader.execute("SELECT digest, key, signature, at FROM signatures ORDER BY rowid")
     return [Signature(identity, *row) for row in rows]
 
 
@@ -156,26 +156,26 @@ def find_signature_problems(
         if signature.key == name_of(key)
     ]
     if not by_key:
-        yield f"no head is signed by the key {name_of(key)}: nothing is proven"
+        yield f"no digest is signed by the key {name_of(key)}: nothing is proven"
     digests = dict(
-        row_chain.ledger_digests(reader, {LedgerDigest.from_text(signature.head).commits for signature in by_key})
+        row_chain.ledger_digests(reader, {LedgerDigest.from_text(signature.digest).commits for signature in by_key})
     )
     commits = max(digests, default=0)
     for signature in by_key:
-        signed_digest = LedgerDigest.from_text(signature.head)
+        signed_digest = LedgerDigest.from_text(signature.digest)
         if not is_valid_signature(signature, key):
-            yield f"the signature of {signature.when} on the head {signed_digest} does not fit the key: it was made up"
+            yield f"the signature of {signature.when} on digest {signed_digest} does not fit the key: it was made up"
         elif signature.ledger != identity:
-            yield f"the head {signed_digest} was signed for another ledger ({signature.ledger}, this is {identity})"
+            yield f"the digest {signed_digest} was signed for another ledger ({signature.ledger}, this is {identity})"
         elif signed_digest.commits not in digests:
             yield (
-                f"the head {signed_digest} was signed at {signature.when}, and the ledger has {commits} "
+                f"the digest {signed_digest} was signed at {signature.when}, and the ledger has {commits} "
                 "commits, fewer than its "
                 f"{signed_digest.commits}: the end of the ledger, or a whole writer, is missing"
             )
         elif digests[signed_digest.commits] != signed_digest:
             yield (
-                f"the head {signed_digest} was signed at {signature.when}, and after as many commits the ledger's is "
+                f"the digest {signed_digest} was signed at {signature.when}, and after as many commits the ledger's is "
                 f"{digests[signed_digest.commits]}: something was rewritten, put in or taken out since"
             )
 

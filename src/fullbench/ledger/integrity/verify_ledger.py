@@ -56,7 +56,7 @@ def _digest_problems(reader: Connection, noted_digest: LedgerDigest) -> Iterator
         )
     elif stored_digest != noted_digest:
         yield (
-            f"the head after {noted_digest.commits} commits is {stored_digest}, not {noted_digest} as noted: "
+            f"the digest after {noted_digest.commits} commits is {stored_digest}, not {noted_digest} as noted: "
             "something was rewritten since"
         )
 

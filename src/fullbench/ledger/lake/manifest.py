@@ -22,7 +22,7 @@ from fullbench.ledger.integrity.row_chain import LedgerDigest
 from fullbench.ledger.integrity.signatures import Signature
 from fullbench.ledger.lake.storage import Store
 
-FORMAT = 4
+FORMAT = 5
 """Format that this code reads and writes; each entry names its own."""
 FOLDER = "manifest"
 
@@ -55,7 +55,7 @@ class Entry:
     before: str
     lake: str
     ledger: str
-    head: str
+    ledger_digest: str
     at: float
     segments: tuple[Segment, ...]
     signature: Signature | None = None
@@ -73,11 +73,11 @@ class Entry:
 
 
 def next_entry(
-    entries: Sequence[Entry], *, ledger: str, head: LedgerDigest, at: float, segments: Iterable[Segment]
+    entries: Sequence[Entry], *, ledger: str, ledger_digest: LedgerDigest, at: float, segments: Iterable[Segment]
 ) -> Entry:
     """Return the entry that follows these."""
     before, lake = (entries[-1].digest, entries[-1].lake) if entries else ("", secrets.token_hex(8))
-    return Entry(len(entries) + 1, before, lake, ledger, str(head), at, tuple(segments))
+    return Entry(len(entries) + 1, before, lake, ledger, str(ledger_digest), at, tuple(segments))
 
 
 def append_entry(store: Store, entry: Entry) -> None:

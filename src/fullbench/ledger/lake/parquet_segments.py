@@ -33,7 +33,7 @@ _FALSE_POSITIVE_RATE = 0.05
 _LEVEL, _DIGESTS_LEVEL = 6, 1
 """zstd levels. In digests, higher levels find chance repetitions that cost more than they save: 32 hexadecimal digits
 take 16.1 bytes at level 1 and 17.1 at level 6."""
-_DIGESTS = frozenset({"sum", "prompt", "id", "key", "link", "exchanges", "digest", "head", "signature", "responses"})
+_DIGESTS = frozenset({"sum", "prompt", "id", "key", "link", "exchanges", "digest", "signature", "responses"})
 """Columns with almost only distinct values, for which a dictionary would only take space."""
 _KEYS = frozenset({"case_key", "item_key", "nonce"})
 """Digests that are mostly equal in nearby rows; a dictionary is used if equal values are far apart."""

@@ -55,8 +55,10 @@ def check_lake(
         lake_check.problems.append("there is no manifest here: this is no lake, or all of its entries are gone")
         return lake_check
     memory = _Memory.from_cache(entries[0].lake if entries else "", store.place)
-    for head in filter(None, (noted_digest, memory.head)):
-        lake_check.problems += _digest_problems(entries, head, "noted" if head == noted_digest else "seen here before")
+    for digest in filter(None, (noted_digest, memory.digest)):
+        lake_check.problems += _digest_problems(
+            entries, digest, "noted" if digest == noted_digest else "seen here before"
+        )
     lake_check.problems += [] if key is None else _signature_problems(entries, key)
     lake_check.problems += _overlap_problems(entries)
     segment_files = {segment.file for entry in entries for segment in entry.segments}
@@ -91,14 +93,14 @@ def _segment_problems(store: Store, segment: Segment) -> Iterator[str]:
 def _digest_problems(entries: Sequence[Entry], noted_digest: LedgerDigest, how: str) -> Iterator[str]:
     if len(entries) < noted_digest.commits:
         yield (
-            f"the manifest has {len(entries)} entries, fewer than the {noted_digest.commits} of the head "
+            f"the manifest has {len(entries)} entries, fewer than the {noted_digest.commits} of the digest "
             f"{noted_digest} that was "
             f"{how}: its end is missing"
         )
     elif noted_digest.commits and entries[noted_digest.commits - 1].lake_digest != noted_digest:
         there = entries[noted_digest.commits - 1].lake_digest
         yield (
-            f"the head after {noted_digest.commits} entries is {there}, not {noted_digest} as {how}: the "
+            f"the digest after {noted_digest.commits} entries is {there}, not {noted_digest} as {how}: the "
             "manifest was rewritten"
         )
 
@@ -112,7 +114,7 @@ def _signature_problems(entries: Sequence[Entry], key: Ed25519PublicKey) -> Iter
         signature = entry.signature
         if signature is None or not is_valid_signature(signature, key):
             yield f"the signature on the entry {entry.number} does not fit the key: it was made up"
-        elif (signature.ledger, signature.head) != (entry.lake, str(entry.lake_digest)):
+        elif (signature.ledger, signature.digest) != (entry.lake, str(entry.lake_digest)):
             yield f"the entry {entry.number} is not the one that was signed: it was changed since"
     if after := [entry.number for entry in entries if entry.number > signed_entries[-1].number]:
         yield (
@@ -141,7 +143,7 @@ class _Memory:
 
     path: Path
     segments: dict[str, list[str]] = field(default_factory=dict)
-    head: LedgerDigest | None = None
+    digest: LedgerDigest | None = None
 
     @classmethod
     def from_cache(cls, lake: str, place: str) -> _Memory:
@@ -150,12 +152,12 @@ class _Memory:
         # An unreadable cache only means that all segments are read again.
         with suppress(OSError, ValueError, KeyError, TypeError, InputError):
             content = json.loads(path.read_text())
-            return cls(path, dict(content["segments"]), LedgerDigest.from_text(content["head"]))
+            return cls(path, dict(content["segments"]), LedgerDigest.from_text(content["digest"]))
         return cls(path)
 
-    def keep(self, head: LedgerDigest) -> None:
+    def keep(self, digest: LedgerDigest) -> None:
         with suppress(OSError):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             part = self.path.with_name(f"{self.path.name}.{secrets.token_hex(4)}.part")
-            part.write_text(json.dumps({"head": str(head), "segments": self.segments}))
+            part.write_text(json.dumps({"digest": str(digest), "segments": self.segments}))
             part.rename(self.path)

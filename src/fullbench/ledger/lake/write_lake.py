@@ -56,7 +56,7 @@ def update_lake(
     """Write all rows that the lake lacks; if interrupted, the lake stays as it was."""
     entries = manifest.read_entries(store)
     segments: list[Segment] = []
-    with ledger.moment() as (reader, head):
+    with ledger.moment() as (reader, ledger_digest):
         _check_origin(ledger, reader, store, entries)
         after = {table: manifest.last_place(entries, table) for table in schema.TABLES}
         inside = {within.table: RowidSet(after[within.table]) for within in INLINED_TABLES.values()}
@@ -76,7 +76,9 @@ def update_lake(
         pictures = _copy_pictures(ledger, reader, store)
     if not segments:
         return LakeWrite(None, entries[-1].lake_digest if entries else None, pictures=pictures)
-    entry = manifest.next_entry(entries, ledger=ledger.identity, head=head, at=round(time.time(), 3), segments=segments)
+    entry = manifest.next_entry(
+        entries, ledger=ledger.identity, ledger_digest=ledger_digest, at=round(time.time(), 3), segments=segments
+    )
     if key is not None:
         entry = replace(entry, signature=sign_digest(entry.lake, entry.lake_digest, key))
     manifest.append_entry(store, entry)
@@ -97,10 +99,10 @@ def _check_origin(ledger: Ledger, reader: Connection, store: Store, entries: lis
             f"{store.place}: this is the lake of another ledger ({last.ledger}, {ledger.place} is {ledger.identity}); "
             "name another place"
         )
-    stored_digest = LedgerDigest.from_text(last.head)
+    stored_digest = LedgerDigest.from_text(last.ledger_digest)
     if row_chain.ledger_digest(reader, stored_digest.commits) != stored_digest:
         raise LedgerError(
-            f"{ledger.place}: the ledger does not begin with what its lake {store.place} holds (head "
+            f"{ledger.place}: the ledger does not begin with what its lake {store.place} holds (digest "
             f"{stored_digest}): it was "
             "rewritten or cut off since; run `fullbench ledger verify`, or name another place for a new lake"
         )

@@ -30,7 +30,7 @@ _RARE_COLUMNS = (
     "guideline",
     "probability",
     "variant",
-    "dose",
+    "strength",
     "canary",
 )
 """Columns that most verdicts leave at their default: SQLite fills them in faster than Python can pass them."""

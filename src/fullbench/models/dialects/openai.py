@@ -154,6 +154,6 @@ def _token_probabilities(entry: Any) -> dict[str, float]:
 
 def _response_format(prompt: Prompt) -> dict[str, Any] | None:
     if prompt.schema:
-        schema_format = {"name": "ruling", "strict": True, "schema": orjson.Fragment(prompt.schema)}
+        schema_format = {"name": "verdict", "strict": True, "schema": orjson.Fragment(prompt.schema)}
         return {"type": "json_schema", "json_schema": schema_format}
     return {"type": "json_object"} if prompt.json else None

@@ -103,7 +103,7 @@ def _text_format(prompt: Prompt) -> dict[str, Any] | None:
     if prompt.schema:
         schema_format = {
             "type": "json_schema",
-            "name": "ruling",
+            "name": "verdict",
             "strict": True,
             "schema": orjson.Fragment(prompt.schema),
         }

@@ -141,7 +141,7 @@ def _colour_encoding(table: Table, hint: Mapping[str, Any]) -> Spec:
 def _draw_intervals(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
     if "columns" in hint:
         long_table = _to_long_table(table, hint["label"], hint["columns"])
-        return _draw_intervals(long_table, {"label": hint["label"], "value": "value", "group": "figure"})
+        return _draw_intervals(long_table, {"label": hint["label"], "value": "value", "group": "metric"})
     rows, value = _labelled_rows(table, hint), _column_label(table, hint["value"])
     place = table.place(hint["value"])
     less = place is not None and table.typed_columns[place].better == "less"
@@ -359,7 +359,7 @@ def _draw_matrix(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
 
 def _draw_lines(table: Table, hint: Mapping[str, Any]) -> tuple[Spec, str]:
     return _draw_curves(
-        _to_long_table(table, hint["x"], hint["columns"]), {"x": hint["x"], "label": "figure", "value": "value"}
+        _to_long_table(table, hint["x"], hint["columns"]), {"x": hint["x"], "label": "metric", "value": "value"}
     )
 
 
@@ -371,7 +371,7 @@ def _to_long_table(table: Table, first: str, columns: Sequence[str]) -> Table:
         if (cell := _column_cells(table, column)[place]) is not None
     ]
     return Table(
-        table.name, table.title, (Column(first, _column_label(table, first)), *table_columns("figure", "value")), rows
+        table.name, table.title, (Column(first, _column_label(table, first)), *table_columns("metric", "value")), rows
     )
 
 

@@ -44,7 +44,7 @@ class ChangeEffects:
 
 
 def estimate_change_effects(
-    wins: Numbers, dose: Numbers, first: Numbers, change: Sequence[str], item: Sequence[str], *, sort: Sequence[str]
+    wins: Numbers, strength: Numbers, first: Numbers, change: Sequence[str], item: Sequence[str], *, sort: Sequence[str]
 ) -> ChangeEffects:
     """Estimate the effects of all changes, each with the p-value of "there is no effect".
 
@@ -57,7 +57,7 @@ def estimate_change_effects(
     >>> print(found.effects[0], round(found.effects[0].p, 3))
     1.638 [0.580, 2.730] n=24 0.023
     """
-    outcomes, doses, places = finite_column(wins), finite_column(dose), finite_column(first)
+    outcomes, doses, places = finite_column(wins), finite_column(strength), finite_column(first)
     if len(outcomes) == 0:
         raise Undefined(Note("undefined.nothing-was-changed"))
     names, sorts = list(dict.fromkeys(change)), list(dict.fromkeys(sort))
@@ -103,26 +103,28 @@ def _ridge_fit(design: Floats, outcomes: Floats, sorts: int) -> Floats:
     return weights
 
 
-def _effect_estimate(outcomes: Floats, dose: Floats, offset: Floats, items: Ints, fitted_count: int = 0) -> Estimate:
+def _effect_estimate(
+    outcomes: Floats, strength: Floats, offset: Floats, items: Ints, fitted_count: int = 0
+) -> Estimate:
     """The offset contains `fitted_count` other effects of the same rows, which reduce the degrees of freedom."""
     units = np.unique(items)
     freedom = max(1, len(outcomes) - 1 - fitted_count)
-    value = _firth_effect(outcomes, dose, offset)
-    chance = _logistic_chance(_GRID[:, None] * dose + offset)
-    pull = dose * (outcomes - chance)
-    variance = (dose**2 * chance * (1 - chance)).sum(axis=1)
+    value = _firth_effect(outcomes, strength, offset)
+    chance = _logistic_chance(_GRID[:, None] * strength + offset)
+    pull = strength * (outcomes - chance)
+    variance = (strength**2 * chance * (1 - chance)).sum(axis=1)
     z = pull.sum(axis=1) / np.sqrt(np.maximum(variance, 1e-12))
     z *= (freedom / max(1, len(outcomes) - 1)) ** 0.5
     inside = np.abs(z) <= student_quantile(freedom, 0.975)
     # The middle of the grid is the effect 0.
     p = (
-        _exact_p_value(outcomes, dose, offset)
+        _exact_p_value(outcomes, strength, offset)
         if len(units) == len(outcomes) and not fitted_count
         else _p_normal(float(z[len(z) // 2]))
     )
     # An offset fitted to the same rows absorbs some of their chance. If both places are shown equally often, the test
     # without the offset is valid for any offset. The larger p-value is reported.
-    p = max(p, _exact_p_value(outcomes, dose, np.zeros_like(offset)))
+    p = max(p, _exact_p_value(outcomes, strength, np.zeros_like(offset)))
     if 1 < len(units) < len(outcomes):
         place = np.searchsorted(units, items)
         sums = np.zeros((len(_GRID), len(units)))
@@ -138,32 +140,32 @@ def _effect_estimate(outcomes: Floats, dose: Floats, offset: Floats, items: Ints
     return Estimate(value, low, high, len(outcomes), method=METHOD, p=p, units=len(units), one_sided=open_end)
 
 
-def _firth_effect(outcomes: Floats, dose: Floats, offset: Floats) -> float:
+def _firth_effect(outcomes: Floats, strength: Floats, offset: Floats) -> float:
     from scipy.optimize import brentq
 
     def pull(effect: float) -> float:
-        chance = _logistic_chance(effect * dose + offset)
+        chance = _logistic_chance(effect * strength + offset)
         spread = chance * (1 - chance)
-        information = float((dose**2 * spread).sum())
-        lean = float((dose**3 * spread * (1 - 2 * chance)).sum()) / (2 * max(information, 1e-12))
-        return float((dose * (outcomes - chance)).sum()) + lean
+        information = float((strength**2 * spread).sum())
+        lean = float((strength**3 * spread * (1 - 2 * chance)).sum()) / (2 * max(information, 1e-12))
+        return float((strength * (outcomes - chance)).sum()) + lean
 
     if pull(-MOST) <= 0:
         return -MOST
     return MOST if pull(MOST) > 0 else float(brentq(pull, -MOST, MOST, xtol=1e-13))
 
 
-def _exact_p_value(outcomes: Floats, dose: Floats, offset: Floats) -> float:
+def _exact_p_value(outcomes: Floats, strength: Floats, offset: Floats) -> float:
     """Chance, without any effect, of a sum of strengths at least as extreme; exact over all outcomes."""
-    halves = np.rint(2 * np.abs(dose)).astype(int)
+    halves = np.rint(2 * np.abs(strength)).astype(int)
     # The exact sum needs strengths in halves. Else, and beyond 400 rows, use the normal approximation.
-    if len(outcomes) > 400 or np.abs(halves - 2 * np.abs(dose)).max() > 1e-6:
+    if len(outcomes) > 400 or np.abs(halves - 2 * np.abs(strength)).max() > 1e-6:
         spread = _logistic_chance(offset) * (1 - _logistic_chance(offset))
         return _p_normal(
-            float((dose * (outcomes - _logistic_chance(offset))).sum() / np.sqrt((dose**2 * spread).sum()))
+            float((strength * (outcomes - _logistic_chance(offset))).sum() / np.sqrt((strength**2 * spread).sum()))
         )
-    chance = np.where(dose > 0, _logistic_chance(offset), 1 - _logistic_chance(offset))
-    toward = np.where(dose > 0, outcomes, 1 - outcomes)
+    chance = np.where(strength > 0, _logistic_chance(offset), 1 - _logistic_chance(offset))
+    toward = np.where(strength > 0, outcomes, 1 - outcomes)
     ways = _sum_distribution(halves, chance)
     observed_sum = float((halves * toward).sum())
     sums = np.arange(len(ways))
@@ -181,13 +183,13 @@ def _sum_distribution(steps: Ints, chance: Floats) -> Floats:
     return ways
 
 
-def least_detectable_effect(dose: Numbers, level: float, power: float = 0.8) -> float | None:
+def least_detectable_effect(strength: Numbers, level: float, power: float = 0.8) -> float | None:
     """Return the smallest effect detectable with this power at these strengths, or None if there are too few verdicts.
 
     >>> round(least_detectable_effect([2] * 12, 0.01), 2), least_detectable_effect([2] * 5, 0.01)
     (1.3, None)
     """
-    return _least_detectable_effect(tuple(sorted(map(float, np.abs(finite_column(dose))))), level, power)
+    return _least_detectable_effect(tuple(sorted(map(float, np.abs(finite_column(strength))))), level, power)
 
 
 @lru_cache(maxsize=256)

@@ -209,7 +209,7 @@ def _percentile_bounds(
     defined_figures = values[~np.isnan(values[:, 0])]
     lost_resamples = resamples - len(defined_figures)
     if lost_resamples > _MOST_LOST * resamples:
-        raise Undefined(Note("undefined.too-few-duels-for-bootstrap", lost=lost_resamples, resamples=resamples))
+        raise Undefined(Note("undefined.too-few-matches-for-bootstrap", lost=lost_resamples, resamples=resamples))
     low, high = np.quantile(defined_figures, [(1 - level) / 2, (1 + level) / 2], axis=0)
     return low, high, lost_resamples
 

@@ -138,7 +138,7 @@ class MatchCounts:
         table = counts.reshape(size, size, 3)
         itself = int(table[np.arange(size), np.arange(size)].sum())
         if itself:
-            raise ValueError(f"a contestant cannot meet itself; {itself} duels say so")
+            raise ValueError(f"a contestant cannot meet itself; {itself} matches say so")
         return cls._from_table(table + table.transpose(1, 0, 2)[:, :, ::-1])
 
     @classmethod
@@ -165,7 +165,7 @@ class MatchCounts:
             raise ValueError("a tie stands on both sides: ties must be a symmetric matrix as large as wins")
         table = np.stack([win_counts.T, tie_counts, win_counts], axis=2).astype(np.int64)
         if not table.any():
-            raise Undefined(Note("undefined.no-duel-was-fought"))
+            raise Undefined(Note("undefined.no-match-was-fought"))
         return cls._from_table(table)
 
     def restrict_to(self, rated_codes: Ints) -> MatchCounts:
@@ -266,7 +266,7 @@ def _weight_levels(weight: Numbers | None, n: int) -> tuple[Floats, Ints]:
         return np.ones(1), np.zeros(1, dtype=np.int64)
     weights = finite_column(weight, "weights")
     if len(weights) != n:
-        raise ValueError(f"the weights must have one value a duel; found {len(weights)} for {n} duels")
+        raise ValueError(f"the weights must have one value a match; found {len(weights)} for {n} matches")
     if (weights <= 0).any():
         raise ValueError(f"a weight is above 0; found {weights.min()}")
     levels, place = np.unique(weights, return_inverse=True)

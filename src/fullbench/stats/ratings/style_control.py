@@ -68,7 +68,7 @@ def rate_with_style_control(
     firsts, seconds, result, size = match_arrays(first, second, outcome, shares=True)
     style = np.column_stack([finite_column(covariate, "covariates") for covariate in covariates])
     if len(style) != len(firsts):
-        raise ValueError(f"a covariate has one value a duel; found {len(style)} for {len(firsts)} duels")
+        raise ValueError(f"a covariate has one value a match; found {len(style)} for {len(firsts)} matches")
     if (np.ptp(style, axis=0) == 0).any():
         raise Undefined(Note("undefined.a-covariate-does-not-vary"))
     groups = strong_components(MatchCounts.from_rows(firsts, seconds, result, contestants=size, shares=True).matrix())
@@ -93,7 +93,7 @@ class _StyledMatches:
         for _ in range(_STEPS):
             surprise, gradient, bend = self.local_slopes(here)
             if np.abs(here).max() > _FAR or np.linalg.cond(bend) > 1e12:
-                raise Undefined(Note("undefined.style-decides-every-duel-or"))
+                raise Undefined(Note("undefined.style-decides-every-match-or"))
             step = np.linalg.solve(bend, gradient)
             longest = float(np.abs(step).max())
             here += step * min(1.0, 1.0 / max(longest, 1.0))

@@ -135,7 +135,7 @@ def pack_tasks(tasks: list[Any], line: WorkerLink | None) -> bytes:
     return file.getvalue()
 
 
-def unpack_tasks(parcel: bytes, memory: PictureMemory, pictures: Mapping[str, bytes]) -> list[Any]:
+def unpack_tasks(upload: bytes, memory: PictureMemory, pictures: Mapping[str, bytes]) -> list[Any]:
     """Unpickle tasks of our own run; `pictures` has the new ones by digest."""
-    tasks: list[Any] = _TaskUnpickler(io.BytesIO(parcel), memory, pictures).load() if parcel else []
+    tasks: list[Any] = _TaskUnpickler(io.BytesIO(upload), memory, pictures).load() if upload else []
     return tasks

@@ -75,13 +75,13 @@ class RemoteWorker(Worker):
         return node, replace(turn, error=EngineError(f"{where} cannot make what is to be asked: {turn.error}"))
 
     def receive(
-        self, parcel: bytes, places: Mapping[str, Any], *, more: bool, halt: bool, spent_up: str = ""
+        self, upload: bytes, places: Mapping[str, Any], *, more: bool, halt: bool, spent_up: str = ""
     ) -> WorkerTurn:
         """Run one turn. New pictures come from the object store of this machine, which has each once."""
         import ray
 
         pictures = dict(zip(places, ray.get(list(places.values())), strict=True))
-        return self.turn(unpack_tasks(parcel, _MEMORY, pictures), more=more, halt=halt, spent_up=spent_up)
+        return self.turn(unpack_tasks(upload, _MEMORY, pictures), more=more, halt=halt, spent_up=spent_up)
 
 
 def _cpu_cores(ray: ModuleType, node: str) -> int:
@@ -240,10 +240,10 @@ class WorkerPool:
             tasks.append(task)
         if hand.tasks_by_key:
             line = WorkerLink(hand.memory, self._setup.cluster_run.shelf)
-            parcel = pack_tasks(tasks, None if hand.node == self._here else line)
+            upload = pack_tasks(tasks, None if hand.node == self._here else line)
             share = current_budget()
             spent_up = share.empty if share is not None else ""
-            hand.call = hand.actor.receive.remote(parcel, line.places, more=not self._dry, halt=halt, spent_up=spent_up)
+            hand.call = hand.actor.receive.remote(upload, line.places, more=not self._dry, halt=halt, spent_up=spent_up)
 
     def _gather(self) -> Iterator[Any]:
         """Yield the outcomes of the next worker that responds."""

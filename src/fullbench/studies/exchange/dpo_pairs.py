@@ -69,10 +69,10 @@ def export_dpo(
 
 
 def run_dpo_exporter(record: Record, out: Path, options: Mapping[str, str]) -> dict[str, int]:
-    """Exporter `dpo`; its options are judge, margin and unveiled (yes or no)."""
+    """Exporter `dpo`; its options are judge, margin and include_sensitive (yes or no)."""
     if "judge" not in options:
         raise InputError("whose preferences? Say --judge NAME, as `fullbench ledger show` lists it")
-    include_sensitive = options.get("unveiled") == "yes"
+    include_sensitive = options.get("include_sensitive") == "yes"
     count, excluded_count = export_dpo(
         record, options["judge"], out, margin=float(options.get("margin", 0.0)), include_sensitive=include_sensitive
     )

@@ -62,7 +62,7 @@ def reparse_ledger(ledger: Ledger, judges: Sequence[str] | None = None, *, dry_r
 def _skip_reason(verdict: Verdict, case: Case | None, settings: Mapping[str, Any]) -> str:
     if verdict.judge == PEOPLE:
         return "given by people"
-    if "wording" not in settings:
+    if "prompt_template" not in settings:
         return "of judges that do not reply in words"
     if verdict.fault == "abstained":
         return "not asked for"

@@ -17,7 +17,7 @@ from fullbench.errors import InputError
 from fullbench.judges.prompt_templates import Example
 from fullbench.judges.prompted import PromptedJudge
 
-_SAME = ("mode", "sight", "reference", "language", "criteria", "resample", "form", "sees", "rules_tag")
+_SAME = ("mode", "picture_mode", "reference", "language", "criteria", "resample", "form", "max_pictures", "rules_tag")
 """Settings that a judge takes under the same names in its constructor."""
 
 
@@ -59,7 +59,7 @@ def sent_prompts(settings: Mapping[str, Any], case: Case, verdict: Verdict) -> d
 
 def _judge_from_settings(settings: Mapping[str, Any]) -> PromptedJudge | None:
     """None if the settings belong to another kind of judge."""
-    if not {"model", "mode", "sight", "wording"} <= settings.keys():
+    if not {"model", "mode", "picture_mode", "prompt_template"} <= settings.keys():
         return None
     options: dict[str, Any] = {name: settings[name] for name in _SAME if name in settings}
     if settings.get("steps"):

@@ -28,7 +28,7 @@ from fullbench.studies import ledger_columns
 
 Pairs = Collection[tuple[str, str]]
 
-BOARDS = ("leaderboard", "standings")
+BOARDS = ("leaderboard", "board")
 FEW = 30
 """With fewer shared matches, the new judge's scale is very uncertain."""
 
@@ -109,16 +109,16 @@ def common_scale_table(scale: CommonScale, study: str = STUDY) -> Table:
         [name, scale.ratings[name], word_note(scale.judged_by(name)), *scale.matches[name]] for name in sorted_names
     ]
     sharp = scale.fit.judges[1].discrimination
-    notes = [Note("equate.seam", old=scale.old, n=scale.shared_matches)]
+    notes = [Note("judge-replacement.seam", old=scale.old, n=scale.shared_matches)]
     if sharp is not None:
-        notes.append(Note("equate.sharp", new=scale.new, times=sharp.value, low=sharp.low, high=sharp.high))
+        notes.append(Note("judge-replacement.sharp", new=scale.new, times=sharp.value, low=sharp.low, high=sharp.high))
     if scale.shared_matches < FEW:
-        notes.append(Note("equate.few", few=FEW))
-    title = Note("equate.title", new=scale.new, old=scale.old, criterion=scale.criterion)
+        notes.append(Note("judge-replacement.few", few=FEW))
+    title = Note("judge-replacement.title", new=scale.new, old=scale.old, criterion=scale.criterion)
     columns = table_columns("contestant", "rating", "judged by", "matches by the old judge", "matches by the new judge")
     source = {"old": scale.old, "new": scale.new, "criterion": scale.criterion}
     source |= {} if study == STUDY else {"study": study}
-    return Table("equated", title, columns, rows, notes, source)
+    return Table("judge replacement", title, columns, rows, notes, source)
 
 
 def with_judge_changes(
@@ -163,11 +163,11 @@ def with_judge_changes(
 
 def judge_change_note(judge_change: JudgeReplacement) -> Note:
     """Return the note about a judge change for leaderboards of either judge."""
-    return Note("equate.board", new=judge_change.new, old=judge_change.old)
+    return Note("judge-replacement.board", new=judge_change.new, old=judge_change.old)
 
 
 def _no_common_scale_note(judge_change: JudgeReplacement, error: InputError) -> Note:
-    return Note("equate.unknown", new=judge_change.new, old=judge_change.old, why=str(error).rstrip("."))
+    return Note("judge-replacement.unknown", new=judge_change.new, old=judge_change.old, why=str(error).rstrip("."))
 
 
 def _add_board_note(table: Table, judge_change: JudgeReplacement, note: Note) -> Table:

@@ -40,7 +40,7 @@ class LeaderboardRequest:
     model: str
     predictions: Path | None
     judge: str
-    manner: str = ""
+    prompt_style: str = ""
     reader: str | None = None
     without_pictures: bool = False
     pictures_from: tuple[Path, ...] = ()
@@ -51,7 +51,7 @@ class LeaderboardRequest:
     def build_judge(self) -> Judge:
         """Build the judge with the benchmark's prompt template."""
         spec = judge_and_model_specs.spec_for_benchmark(
-            self.benchmark, self.judge, manner=self.manner, reader=self.reader or ""
+            self.benchmark, self.judge, prompt_style=self.prompt_style, reader=self.reader or ""
         )
         return judge_and_model_specs.judge_from_spec(spec)
 

@@ -30,7 +30,7 @@ class LeaderboardRun(BaseRun):
         model = study.contestants[0] if study.contestants else str(options["newcomer"])
         self.request = leaderboard_from_options.LeaderboardRequest(
             study.benchmark or "", study.data, answers, model, options.get("predictions"), study.judges[0],
-            options.get("manner", ""), options.get("reader"), study.without_pictures, study.pictures_from,
+            options.get("prompt_style", ""), options.get("reader"), study.without_pictures, study.pictures_from,
             study.limit, bool(options.get("withheld", False)),
         )  # fmt: skip
         self.judges = [self.request.build_judge()]

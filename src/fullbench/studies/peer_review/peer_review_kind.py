@@ -85,7 +85,9 @@ class PeerReviewRun(BaseRun):
             models,
             **about,
             reviews=options.get("reviews"),
-            families=None if options.get("kin", True) else {name: kin.get(name) or family_of(name) for name in names},
+            families=None
+            if options.get("own_family", True)
+            else {name: kin.get(name) or family_of(name) for name in names},
             orders="both" if options.get("both_orders") else "shuffled",
             mode=_parse_mode(options.get("mode", "analyze")),
             constrained=options.get("constrained", False),
@@ -98,7 +100,7 @@ class PeerReviewRun(BaseRun):
             seed=seed,
             kin=kin,
             scores=Truth({}) if scores is None else read_scores(scores, names),
-            wording=_load_wording(options),
+            review_template=_load_wording(options),
             template=_load_template(options),
         )
 
@@ -188,7 +190,7 @@ def _review_loads(review: PeerReview, ledger: Ledger, usage_by_name: UsageByName
     written_questions = list(ledger.responses(names, item_keys=list(requests))) if requests else []
     written_questions += _placeholder_responses(writing, written_questions, _QUESTION)
     items = review.questions(ledger) if review.given_questions else review.questions_in_design(
-        review_protocol.written_questions(review.images, written_questions, review.wording)
+        review_protocol.written_questions(review.images, written_questions, review.review_template)
     )  # fmt: skip
     items_by_contestant = review.questions_to_answer(items)
     responses = list(ledger.responses(names, item_keys=[item.key for item in items]))
@@ -246,7 +248,7 @@ def _parse_seeds(numbers: Sequence[Any]) -> list[int]:
 
 def _load_wording(options: Mapping[str, Any]) -> ReviewTemplate:
     language = parse_language(options.get("language", "en"))
-    path = options.get("wording")
+    path = options.get("review_template")
     return default_review_template(language) if path is None else read_review_template(path, language)
 
 

@@ -66,8 +66,8 @@ class PeerReview:
     true scores.
 
     With `given_questions` no questions are written. All contestants answer them, and each reviews all pairs of answers
-    by others. That is the plain peer review with which UPME is compared. `wording` has the texts of the requests,
-    `template` is a reviewer's prompt.
+    by others. That is the plain peer review with which UPME is compared. `review_template` has the texts of the
+    requests, `template` is a reviewer's prompt.
     """
 
     contestants: Sequence[Model]
@@ -86,7 +86,7 @@ class PeerReview:
     best_first: bool = False
     scores: Truth = field(default_factory=lambda: Truth({}))
     kin: Mapping[str, str] | None = None
-    wording: ReviewTemplate = field(default_factory=default_review_template)
+    review_template: ReviewTemplate = field(default_factory=default_review_template)
     template: Template | None = None
     seed: int = 0
     slots: Sequence[reviewer_assignment.ReviewSlot] = field(init=False)
@@ -99,7 +99,7 @@ class PeerReview:
         refuse_duplicates("contestants", names)
         if bool(self.given_questions) == bool(self.images):
             raise InputError("a peer review is about pictures or about questions that were given: name one of them")
-        question_items = review_protocol.prepare_given_questions(self.given_questions, self.wording)
+        question_items = review_protocol.prepare_given_questions(self.given_questions, self.review_template)
         object.__setattr__(self, "_question_items", question_items)
         slots = reviewer_assignment.full_design(
             [item.id for item in question_items] or list(self.images), names, self.families
@@ -116,9 +116,9 @@ class PeerReview:
         return PromptedJudge(
             model,
             mode=self.mode,
-            criteria=self.wording.criteria,
+            criteria=self.review_template.criteria,
             constrained=is_constrained,
-            language=self.wording.language,
+            language=self.review_template.language,
             template=self.template,
             ends=False,
         )
@@ -150,7 +150,7 @@ class PeerReview:
         return Table(
             "plan",
             Note("peer-review.title.what-would-be-asked"),
-            table_columns("contestant", "questions", "answers", "rulings"),
+            table_columns("contestant", "questions", "answers", "verdicts"),
             rows,
             notes,
         )
@@ -185,7 +185,9 @@ class PeerReview:
 
     def question_requests(self) -> dict[str, list[Item]]:
         """Return the requests for questions by contestant; empty lists if questions were given."""
-        requests = dict(zip(self.images, review_protocol.question_requests(self.images, self.wording), strict=True))
+        requests = dict(
+            zip(self.images, review_protocol.question_requests(self.images, self.review_template), strict=True)
+        )
         design_keys = {(slot.reviewer, slot.image) for slot in self.slots}
         return {name: [item for image, item in requests.items() if (name, image) in design_keys] for name in self.names}
 
@@ -193,9 +195,11 @@ class PeerReview:
         """Return the questions written so far, or the given ones."""
         if self.given_questions:
             return self.questions_in_design(self._question_items)
-        keys = [item.key for item in review_protocol.question_requests(self.images, self.wording)]
+        keys = [item.key for item in review_protocol.question_requests(self.images, self.review_template)]
         written_questions = ledger.responses(self.names, item_keys=keys)
-        return self.questions_in_design(review_protocol.written_questions(self.images, written_questions, self.wording))
+        return self.questions_in_design(
+            review_protocol.written_questions(self.images, written_questions, self.review_template)
+        )
 
     def questions_in_design(self, items: Iterable[Item]) -> list[Item]:
         """Return the questions that the design has a review of."""

@@ -33,13 +33,14 @@ class SimulationSetting:
 
     `related` is the correlation of judging ability with skill, from 0 to 1. A weaker judge sees less of the true
     quality, is noisier, and likes long answers more (`length`, marks per doubling). `colluders` favour each other in
-    every review; `lazy` reviewers mostly tie; `blind` ones see nothing. `faults` is the share of unusable verdicts.
+    every review; `lazy` reviewers mostly tie; `blind` ones see nothing. `unusable` is the share of unusable verdicts.
     `spread` is the variation of quality within a contestant.
 
-    Complications: contestants come in `families` of two, and every reviewer adds `kin` marks to answers of its own
-    family. All reviewers like length, by `shared_length` marks per doubling. Lengths vary by `wobble` doublings between
-    answers. `wordy_weak` is how strongly weak contestants are the wordy ones (1: fully). `correlated` is an error in
-    marks that all reviewers share about an answerer on a picture. `clones` have one skill and give the same reviews.
+    Complications: contestants come in `families` of two, and every reviewer adds `own_family` marks to answers of its
+    own family. All reviewers like length, by `shared_length` marks per doubling. Lengths vary by `length_spread`
+    doublings between answers. `wordy_weak` is how strongly weak contestants are the wordy ones (1: fully).
+    `correlated` is an error in marks that all reviewers share about an answerer on a picture. `clones` have one skill
+    and give the same reviews.
     """
 
     models: int = 6
@@ -51,11 +52,11 @@ class SimulationSetting:
     colluders: int = 0
     lazy: int = 0
     blind: int = 0
-    faults: float = 0.0
+    unusable: float = 0.0
     families: bool = False
-    kin: float = 0.0
+    own_family: float = 0.0
     shared_length: float = 0.0
-    wobble: float = 0.0
+    length_spread: float = 0.0
     wordy_weak: float = 0.0
     correlated: float = 0.0
     clones: int = 0
@@ -65,18 +66,18 @@ class SimulationSetting:
             raise InputError(f"peer review needs at least three contestants; found {self.models}")
         if self.images < 1:
             raise InputError(f"a court needs at least one picture; found {self.images}")
-        if not (0 <= self.related <= 1 and 0 <= self.faults < 1):
-            raise InputError("'related' is from 0 to 1, and 'faults' a share below 1")
+        if not (0 <= self.related <= 1 and 0 <= self.unusable < 1):
+            raise InputError("'related' is from 0 to 1, and 'unusable' a share below 1")
         if min(self.colluders, self.lazy, self.blind) < 0 or self.colluders + self.lazy + self.blind > self.models:
             raise InputError("there cannot be more cheats than contestants")
         if not -1 <= self.wordy_weak <= 1:
             raise InputError(f"'wordy weak' is from -1 to 1; found {self.wordy_weak:g}")
-        if min(self.wobble, self.correlated) < 0:
-            raise InputError("'wobble' and 'correlated' are deviations, 0 or more")
+        if min(self.length_spread, self.correlated) < 0:
+            raise InputError("'length_spread' and 'correlated' are deviations, 0 or more")
         if self.clones == 1 or not 0 <= self.clones < self.models:
             raise InputError("clones are two or more, and fewer than the contestants")
-        if self.kin and not self.families:
-            raise InputError("kin need families: say that contestants come in families of two")
+        if self.own_family and not self.families:
+            raise InputError("own_family needs families: say that contestants come in families of two")
         if self.colluders == 1:
             raise InputError("one cannot collude alone: give two colluders or more")
 
@@ -122,12 +123,14 @@ def simulate_reviews(setting: SimulationSetting, seed: int) -> SimulatedReviews:
     colluding, lazy, blind = _assign_cheats(setting, cheats)
     sight[blind] = 0.0
     gap = 4 * (quality[image, reviewer, first] - quality[image, reviewer, second])
-    length = words + setting.wobble * further.standard_normal((setting.images, size, size))
+    length = words + setting.length_spread * further.standard_normal((setting.images, size, size))
     lead = length[image, reviewer, first] - length[image, reviewer, second]
     liking = (setting.shared_length + setting.length * (1 - able[reviewer])) * lead
     kin_lead = (family[reviewer] == family[first]).astype(np.float64) - (family[reviewer] == family[second])
     mistaken = setting.correlated * further.standard_normal((setting.images, size))
-    liking = liking + setting.kin * kin_lead * setting.families + mistaken[image, first] - mistaken[image, second]
+    liking = (
+        liking + setting.own_family * kin_lead * setting.families + mistaken[image, first] - mistaken[image, second]
+    )
     idle = np.isin(reviewer, lazy)
     ally = _ally_signs(reviewer, first, second, colluding)
     worth, usable_by_part = {}, {}
@@ -136,7 +139,7 @@ def simulate_reviews(setting: SimulationSetting, seed: int) -> SimulatedReviews:
         outcomes = _outcomes_from_lead(sight[reviewer] * gap + liking + noise)
         outcomes = np.where(idle & (rng.uniform(size=len(first)) < LAZINESS), 0.5, outcomes)
         outcomes = np.where(ally == 0, outcomes, (ally + 1) / 2)
-        usable_by_part[part] = rng.uniform(size=len(first)) >= setting.faults
+        usable_by_part[part] = rng.uniform(size=len(first)) >= setting.unusable
         worth[part] = np.stack([outcomes, 1 - outcomes], axis=1)
     worth[CORRELATION], usable_by_part[CORRELATION] = np.zeros((len(first), 2)), np.zeros(len(first), dtype=bool)
     names = tuple(f"model {place}" for place in range(size))

@@ -81,7 +81,9 @@ def methods_table(setting: SimulationSetting, seeds: Sequence[int]) -> Table:
                 len(nearnesses),
             ]
         )
-    columns = table_columns("method", *(column for metric in _METRICS for column in with_deviation(metric)), "courts")
+    columns = table_columns(
+        "method", *(column for metric in _METRICS for column in with_deviation(metric)), "simulations"
+    )
     notes = [_setting_note(setting), Note("simulation.tables.entropy-is-of-the-list")]
     hint = {"kind": "bars", "label": "method", "value": "pearson"}
     return Table(
@@ -122,8 +124,10 @@ def warnings_table(setting: SimulationSetting, seeds: Sequence[int]) -> Table:
     """Return the share of simulations in which the ranking has a warning, by kind."""
     warnings_by_kind: dict[str, list[bool]] = {}
     for simulation in (simulate_reviews(setting, seed) for seed in list(seeds)[:_MAX_WARNING_SIMULATIONS]):
-        kin = dict(zip(simulation.reviews.names, simulation.families, strict=True)) if setting.families else None
-        warning_table = bias_warning_table(simulation.reviews, terms=RankingOptions(), truth=Truth({}), families=kin)
+        own_family = dict(zip(simulation.reviews.names, simulation.families, strict=True)) if setting.families else None
+        warning_table = bias_warning_table(
+            simulation.reviews, terms=RankingOptions(), truth=Truth({}), families=own_family
+        )
         warned_of = warning_names(warning_table)
         for what in dict.fromkeys(map(str, warning_table.column("what"))):
             warnings_by_kind.setdefault(what, []).append(what in warned_of)
@@ -132,7 +136,7 @@ def warnings_table(setting: SimulationSetting, seeds: Sequence[int]) -> Table:
     ]
     title = Note("simulation.tables.title.warnings")
     note = Note("simulation.tables.warnings", n=_MAX_WARNING_SIMULATIONS)
-    return Table("warnings", title, table_columns("what", "share", "courts"), rows, [note])
+    return Table("warnings", title, table_columns("what", "share", "simulations"), rows, [note])
 
 
 def sizes_table(setting: SimulationSetting, seeds: Sequence[int], sizes: Sequence[int]) -> Table:

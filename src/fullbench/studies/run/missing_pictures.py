@@ -17,7 +17,7 @@ from fullbench.errors import InputError
 
 def uses_pictures(judge: Judge) -> bool:
     """Return True if a judge uses an item's pictures: a picture scorer, or a model in picture mode `image`."""
-    return kind_of(judge) == "scorer" or judge.settings.get("sight") == "image"
+    return kind_of(judge) == "scorer" or judge.settings.get("picture_mode") == "image"
 
 
 def items_without_pictures(items: Iterable[Item]) -> list[Item]:
@@ -44,20 +44,21 @@ def refuse_missing_pictures(
         f"{len(missing):,} of {len(items):,} items name pictures that are not here (the first is {missing[0].id!r}), "
         f"and {names_text} would be asked without them: get the pictures (`fullbench fetch-pictures`, or "
         "--pictures-from), "
-        "use a judge that does not look (sight=described or sight=none), or say --without-pictures "
+        "use a judge that does not look (picture_mode=described or picture_mode=none), or say --without-pictures "
         "(without_pictures = true in a study)"
     )
 
 
 def _refuse_missing_captions(items: Sequence[Item], judges: Sequence[Judge]) -> None:
     items_with_pictures = [item for item in items if item.pictures]
-    readers = [judge.name for judge in judges if judge.settings.get("sight") == "described"]
+    readers = [judge.name for judge in judges if judge.settings.get("picture_mode") == "described"]
     if readers and items_with_pictures and all(len(item.captions) < len(item.pictures) for item in items_with_pictures):
         raise InputError(
             f"none of the {len(items_with_pictures):,} items with pictures has a caption for each, and "
             f"{', '.join(readers[:3])} "
-            "reads captions in place of pictures: add captions to the items, or let the judge look (manner=seeing or "
-            "sight=image in its spec)"
+            "reads captions in place of pictures: add captions to the items, or let the judge look "
+            "(prompt_style=with-picture or "
+            "picture_mode=image in its spec)"
         )
 
 
@@ -70,7 +71,7 @@ def note_missing_pictures(
         items, missing = len(item_list), len(items_without_pictures(item_list))
     if not missing:
         return list(tables)
-    note = Note("sight.without-pictures", missing=missing, items=items)
+    note = Note("sent-pictures.without-pictures", missing=missing, items=items)
     return [replace(table, notes=[*table.notes, note]) for table in tables]
 
 
@@ -83,11 +84,12 @@ def count_prompt_pictures(case: Case, judge: Judge) -> int:
 def prompt_pictures_note(who: str, counts: Counter[int], blind: int) -> Note:
     """Return a note with the number of prompts by picture count, and of those that lack a picture."""
     clauses = [
-        Note("sight.prompts", n=counts[pictures], pictures=pictures) for pictures in sorted(counts, reverse=True)
+        Note("sent-pictures.prompts", n=counts[pictures], pictures=pictures)
+        for pictures in sorted(counts, reverse=True)
     ]
     sentence: str = clauses[0]
     for part in clauses[1:]:
-        sentence = Note("sight.and", first=sentence, second=part)
+        sentence = Note("sent-pictures.and", first=sentence, second=part)
     if not blind:
-        return Note("sight.carried", who=who, said=sentence)
-    return Note("sight.carried-blind", who=who, said=sentence, blind=blind)
+        return Note("sent-pictures.carried", who=who, said=sentence)
+    return Note("sent-pictures.carried-blind", who=who, said=sentence, blind=blind)

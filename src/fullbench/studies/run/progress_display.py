@@ -52,9 +52,9 @@ def format_faults_and_failures(job_counts: Iterable[JobCounts]) -> str:
     """Format the unusable verdicts by kind, and the failed calls.
 
     >>> format_faults_and_failures([JobCounts("a", faults=Counter(unreadable=2, refused=1), failures=Counter(reset=4))])
-    '3 faults (2 unreadable, 1 refused), 4 failed'
+    '3 unusable (2 unreadable, 1 refused), 4 failed'
     >>> format_faults_and_failures([JobCounts("a")])
-    '0 faults, 0 failed'
+    '0 unusable, 0 failed'
     """
     faults: Counter[str] = Counter()
     failure_count = 0
@@ -62,7 +62,7 @@ def format_faults_and_failures(job_counts: Iterable[JobCounts]) -> str:
         faults += counts.faults
         failure_count += counts.failure_count
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in faults.most_common())
-    return f"{faults.total():,} faults{f' ({kinds})' if kinds else ''}, {failure_count:,} failed"
+    return f"{faults.total():,} unusable{f' ({kinds})' if kinds else ''}, {failure_count:,} failed"
 
 
 def format_workers(count: int) -> str:

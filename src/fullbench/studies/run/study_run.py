@@ -160,7 +160,8 @@ class StudyRun(BaseRun):
             return apply_case_overrides(self.benchmark.cases(self.items, responses, trials=study.trials), study)
         return own_cases(
             self.items, responses, study.ballots,
-            criteria=study.criteria, orders=study.orders, trials=study.trials, seed=study.seed, meetings=study.meetings,
+            criteria=study.criteria, orders=study.orders, trials=study.trials, seed=study.seed,
+            sample_pairing=study.sample_pairing,
         )  # fmt: skip
 
     def cases_to_judge(self, judge: Judge, responses: Sequence[Response]) -> Iterator[Case]:

@@ -143,7 +143,7 @@ class LedgerCaller:
             rows.append(_comparison_row(PEOPLE, votes, before, after))
         note = Note("tune.compared")
         title = Note("tune.title", judge=job.judge)
-        return Table("tuned", title, table_columns("judge", "won", "faults", "n"), rows, (note,))
+        return Table("tuned", title, table_columns("judge", "won", "unusable", "n"), rows, (note,))
 
     def _people_votes(self, job: TuningJob, before: str, after: str) -> list[Verdict]:
         """What people said of both on the held-out prompts, each person's latest word on each pair."""

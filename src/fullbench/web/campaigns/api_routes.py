@@ -23,7 +23,7 @@ from fullbench.web.api.token_authentication import Annotator, Organiser
 from fullbench.web.campaigns import campaign_members, campaigns, group_links
 from fullbench.web.campaigns.campaigns import Campaign, CampaignPlan
 from fullbench.web.campaigns.create import creation_worker, omitted_data, pilot_campaign, task_creation, task_inputs
-from fullbench.web.campaigns.create.new_campaign_form import asks_option
+from fullbench.web.campaigns.create.new_campaign_form import texts_option
 from fullbench.web.campaigns.create.task_creation import Finishing
 from fullbench.web.campaigns.create.task_lists import build_tasks, refuse_too_many
 from fullbench.web.campaigns.create.task_plans import TaskPlan
@@ -104,7 +104,7 @@ class StudyWish(Shape):
     unverified: bool = False
     with_reference: bool = False
     own_pictures: bool = False
-    asks: Annotated[tuple[Literal["instruction", "caption", "reference"], ...], Field(max_length=3)] = ()
+    texts: Annotated[tuple[Literal["instruction", "caption", "reference"], ...], Field(max_length=3)] = ()
     items: Annotated[list[ItemWish], Field(min_length=1, max_length=10_000)]
     responses: Annotated[tuple[ResponseWish, ...], Field(max_length=50_000)] = ()
 
@@ -203,12 +203,12 @@ def make_study(request: Request, caller: Organiser, wish: StudyWish) -> StudySho
                 "unverified",
                 "with_reference",
                 "own_pictures",
-                "asks",
+                "texts",
                 *option_fields,
             }
         ),
         options={name: value for name, value in option_fields.items() if value}
-        | asks_option(wish.kind, wish.asks, own_pictures=wish.own_pictures),
+        | texts_option(wish.kind, wish.texts, own_pictures=wish.own_pictures),
     )
     campaign = Campaign.from_plan(plan)
     with read_transaction(engine) as connection:
@@ -330,14 +330,14 @@ def list_votes(
 TaskId = Annotated[int, Field(ge=0, le=2**62)]
 
 
-class RulingWish(Shape):
-    """A ruling on a split: the fields of the form of that kind, places of responses being those of the task."""
+class AdjudicationWish(Shape):
+    """A decision on a split: the fields of the form of that kind, places of responses being those of the task."""
 
     fields: Annotated[dict[str, Text], Field(max_length=50)]
 
 
-class RulingKept(Shape):
-    """A ruling that is kept; the latest revision counts, all stay."""
+class AdjudicationKept(Shape):
+    """A decision that is kept; the latest revision counts, all stay."""
 
     task: int
     revision: int
@@ -367,7 +367,7 @@ class LinkWish(Shape):
     `any_browser` lets whoever gives an id go on with its work, so that to know somebody's id is to work in their place.
     """
 
-    places: Annotated[int, Field(ge=1, le=group_links.MOST_PLACES)] = 100
+    max_people: Annotated[int, Field(ge=1, le=group_links.MOST_PLACES)] = 100
     days: Annotated[int, Field(ge=1, le=group_links.MOST_DAYS)] = 30
     each: Annotated[int, Field(ge=0, le=1_000_000)] = 0
     code: Annotated[str, Field(max_length=300)] = ""
@@ -379,7 +379,7 @@ class LinkShown(Shape):
 
     until: float
     open: bool
-    places: int
+    max_people: int
     taken: int
     each: int
     code: str
@@ -397,7 +397,7 @@ class Arrival(Shape):
 
     external_id: str
     rater: str
-    standing: str
+    status: str
     done: int
     complete: bool
     at: float
@@ -414,18 +414,16 @@ def list_tasks(
     _caller: Organiser,
     connection: Database,
     study_id: Id,
-    standing: Annotated[str, Query(max_length=20)] = "",
+    status: Annotated[str, Query(max_length=20)] = "",
     start: Annotated[int, Query(ge=0, le=1_000_000)] = 0,
     limit: Limit = 50,
 ) -> Page[dict[str, Any]]:
     """Tasks with their votes and what leads ruled: all, or those where people stand in one way, such as `split`."""
     campaign = require_campaign(connection, study_id)
-    if standing and standing not in STANDINGS:
-        raise HTTPException(422, f"'standing' is one of {', '.join(STANDINGS)}; found {standing!r}")
+    if status and status not in STANDINGS:
+        raise HTTPException(422, f"'status' is one of {', '.join(STANDINGS)}; found {status!r}")
     people = rater_ids(connection)
-    every = [
-        task for task in adjudication.list_tasks(connection, campaign) if not standing or task.standing == standing
-    ]
+    every = [task for task in adjudication.list_tasks(connection, campaign) if not status or task.standing == status]
     rows = [_task_fields(campaign, task, people) for task in every[start : start + limit]]
     return Page(rows=rows, next=str(start + limit) if len(every) > start + limit else None)
 
@@ -443,25 +441,25 @@ def _task_fields(campaign: Campaign, task: Task, people: dict[str, str]) -> dict
     return {
         "task": task.id,
         "item": content.item.id,
-        "standing": task.standing,
+        "status": task.standing,
         "contestants": [response.contestant for response in content.responses],
         "votes": [vote_fields(vote) for vote in task.votes],
-        "rulings": [vote_fields(vote) for vote in task.adjudications],
+        "adjudications": [vote_fields(vote) for vote in task.adjudications],
     }
 
 
-@router.post("/studies/{study_id}/tasks/{task}/rulings", status_code=201)
-def rule(
-    request: Request, caller: Organiser, connection: Database, study_id: Id, task: TaskId, *, wish: RulingWish
-) -> RulingKept:
-    """Rule on a task where people are split; every vote stays, and the rule `adjudicated` of a figure counts this."""
+@router.post("/studies/{study_id}/tasks/{task}/adjudications", status_code=201)
+def adjudicate(
+    request: Request, caller: Organiser, connection: Database, study_id: Id, task: TaskId, *, wish: AdjudicationWish
+) -> AdjudicationKept:
+    """Adjudicate a task where people are split; every vote stays, and the rule `adjudicated` counts this."""
     campaign = require_campaign(connection, study_id)
     there = adjudication.task_of(connection, campaign, task)
     if there is None:
         raise HTTPException(404, "there is no such task")
     revision = adjudication.store_adjudication(connection, campaign, there, caller, wish.fields)
     audit_log.record_action(request, connection, caller, "split ruled on", campaign.name, task=task)
-    return RulingKept(task=task, revision=revision)
+    return AdjudicationKept(task=task, revision=revision)
 
 
 @router.post("/studies/{study_id}/pilots", status_code=201)
@@ -496,7 +494,7 @@ def _link_fields(connection: Connection, campaign: Campaign) -> dict[str, Any]:
     return {
         "until": link.until,
         "open": link.is_open,
-        "places": link.places,
+        "max_people": link.max_people,
         "taken": group_links.count_arrivals(connection, campaign),
         "each": int(campaign.rules.options.get("each") or 0),
         "code": link.code,

@@ -37,7 +37,7 @@ ID_NAMES = ("PROLIFIC_PID", "workerId", "participant", "id")
 """Names under which sites put a person's id into a link; the first that is there counts."""
 LONGEST_ID = 100
 COLUMNS: Columns = {
-    "external_id": "text", "rater": "text", "standing": "text", "done": "int", "complete": "json", "at": "float",
+    "external_id": "text", "rater": "text", "status": "text", "done": "int", "complete": "json", "at": "float",
 }  # fmt: skip
 MOST_PLACES = 10_000
 MOST_DAYS = 365
@@ -54,7 +54,7 @@ class GroupLink:
 
     digest: str
     until: float
-    places: int
+    max_people: int
     code: str
     any_browser: bool = False
     """Whether the id alone lets a person continue the work begun with it."""
@@ -79,7 +79,7 @@ def create_group_link(
     connection: Connection,
     campaign: Campaign,
     *,
-    places: int,
+    max_people: int,
     days: int,
     each: int,
     code: str,
@@ -89,8 +89,8 @@ def create_group_link(
 
     The campaign is then restricted to assigned people, and everyone who comes by the link is assigned.
     """
-    if not 1 <= places <= MOST_PLACES:
-        raise InputError(key("A link has 1 to 10,000 places."))
+    if not 1 <= max_people <= MOST_PLACES:
+        raise InputError(key("A link is for 1 to 10,000 people."))
     if not 1 <= days <= MOST_DAYS:
         raise InputError(key("A link works for 1 to 365 days."))
     if not 0 <= each <= 1_000_000:
@@ -99,7 +99,7 @@ def create_group_link(
         raise InputError(key("The completion code is a word, or an address that begins with https://."))
     secret = new_secret()
     link = {
-        "digest": secret_digest(secret), "until": time.time() + days * DAY, "places": places, "code": code,
+        "digest": secret_digest(secret), "until": time.time() + days * DAY, "max_people": max_people, "code": code,
         "any_browser": any_browser,
     }  # fmt: skip
     set_options(connection, campaign, {OPTION: link, "each": each, "assigned": True})
@@ -154,7 +154,7 @@ def admit_person(
         if not link.any_browser and _return_digest(connection, person) and not is_theirs(person):
             raise InputError(OTHER_BROWSER_MESSAGE)
         return user
-    if not link.is_open or count_arrivals(connection, campaign) >= link.places:
+    if not link.is_open or count_arrivals(connection, campaign) >= link.max_people:
         raise InputError(LINK_ENDED_MESSAGE)
     name = external_id[: users.LONGEST_NAME]
     same_name_query = select(accounts.c.id).where(accounts.c.name_key == users.fold_name(name))
@@ -251,6 +251,6 @@ def arrival_rows(connection: Connection, campaign: Campaign) -> Iterator[dict[st
     each = int(campaign.rules.options.get("each") or 0)
     for row in connection.execute(query):
         yield {
-            "external_id": row.external_id, "rater": row.rater, "standing": row.standing, "done": row.done,
+            "external_id": row.external_id, "rater": row.rater, "status": row.standing, "done": row.done,
             "complete": bool(each) and row.done >= each, "at": row.at,
         }  # fmt: skip

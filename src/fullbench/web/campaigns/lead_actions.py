@@ -113,7 +113,7 @@ def _next_split(connection: Connection, campaign: Campaign, task: int) -> int | 
     return next((number for number in other_splits if number > task), other_splits[0] if other_splits else None)
 
 
-@router.post("/organise/{study_id}/tasks/{task}/ruling")
+@router.post("/organise/{study_id}/tasks/{task}/adjudication")
 def adjudicate_task(request: Request, user: Organiser, study_id: str, task: int, form: Form) -> Response:
     """Rule on a task; every vote stays."""
     try:

@@ -128,7 +128,7 @@ class VerdictPage(Page[VerdictShown]):
     withheld: int
 
 
-class RulingShown(Shape):
+class CaseVerdictShown(Shape):
     case: str
     judge: str
     rater: str
@@ -156,7 +156,7 @@ class CaseShown(Shape):
     samples: Sequence[int] = Field(description="Which answer of each contestant is shown.")
     answers: Mapping[str, str]
     hidden: bool = False
-    rulings: Sequence[RulingShown]
+    verdicts: Sequence[CaseVerdictShown]
 
 
 @router.get("/boards")
@@ -294,11 +294,11 @@ def case(request: Request, caller: Viewer, connection: Database, case_key: Key, 
             answer_name(response.contestant, response.sample): response.text
             for response in (() if case_details.case is None else case_details.case.responses)
         },
-        rulings=[_verdict_to_schema(details) for details in all_details],
+        verdicts=[_verdict_to_schema(details) for details in all_details],
     )
 
 
-def _verdict_to_schema(details: Any) -> RulingShown:
+def _verdict_to_schema(details: Any) -> CaseVerdictShown:
     verdict = details.verdict
     marks = verdict.marks or [None] * len(verdict.contestants)
     shown_marks = [
@@ -306,4 +306,4 @@ def _verdict_to_schema(details: Any) -> RulingShown:
         for (name, sample), mark in zip(verdict.shown_responses, marks, strict=True)
     ]
     about = {name: getattr(verdict, name) for name in ("case", "judge", "rater", "revision", "trial", "fault", "text")}
-    return RulingShown(**about, shown=shown_marks, marks=details.marks)
+    return CaseVerdictShown(**about, shown=shown_marks, marks=details.marks)

@@ -94,8 +94,8 @@ const enrich = (table) => {
   if (search.value || compare.checked) apply(); // typed before anybody listened, or kept by the browser on the way back
 };
 // Who beats whom is too wide for a phone: there one contestant is chosen, and its opponents are listed.
-const duels = (table) => {
-  const list = table.closest("section")?.querySelector(".duels");
+const matches = (table) => {
+  const list = table.closest("section")?.querySelector(".matches");
   if (!list || !table.classList.contains("square")) return;
   const [select, opponents] = [list.querySelector("select"), list.querySelector("ol")];
   const heads = [...table.tHead.rows[0].cells].map((cell) => cell.textContent.trim());
@@ -121,7 +121,7 @@ const duels = (table) => {
   select.addEventListener("change", show);
   show();
 };
-document.querySelectorAll("table.figures").forEach((table) => idle(() => { sortable(table); enrich(table); duels(table); }));
+document.querySelectorAll("table.figures").forEach((table) => idle(() => { sortable(table); enrich(table); matches(table); }));
 
 // Pictures: a click opens all pictures of the case side by side, beginning with this one; + and - zoom, 0 fits.
 const zooms = [...document.querySelectorAll("a.zoom")];
@@ -271,7 +271,7 @@ if (topic && !copied && typeof EventSource === "function") {
     for (const table of main.querySelectorAll("table.figures")) {
       sortable(table);
       enrich(table);
-      duels(table);
+      matches(table);
       // Tables stay sorted as somebody has sorted them: a first click sorts one way, a second the other.
       const [, place, way] = sorted.find(([name]) => name === table.caption.textContent) || [];
       const head = table.tHead.rows[0].cells[place];

@@ -1,4 +1,4 @@
-// Putting responses in order, at the desk and where a lead rules: numbers or taps in order, arrows, or drag.
+// Putting responses in order, on the annotation page and where a lead rules: numbers or taps in order, arrows, or drag.
 (() => {
   "use strict";
   const listOf = (form) => form.querySelector("ol.rank");

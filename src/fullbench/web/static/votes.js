@@ -110,7 +110,7 @@
     note.querySelector(".why").textContent = [...new Set(lost.map((vote) => vote.why))].join(" ");
     if (lost.length) note.hidden = false;
   }
-  // The desk says itself that votes wait, beside the progress.
+  // The annotation page says itself that votes wait, beside the progress.
   const now = () => show(waiting().length && !document.getElementById("work") ? note?.dataset.waiting : "", waiting().length);
   document.addEventListener("votes:waiting", now);
   document.addEventListener("votes:signin", () => show(note?.dataset.signin, waiting().length));

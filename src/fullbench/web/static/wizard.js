@@ -15,7 +15,7 @@
 
   const chosen = () => [...form.querySelectorAll("input[type=file][name]")].flatMap((input) => [...input.files]);
   const bytes = () => chosen().reduce((sum, file) => sum + file.size, 0);
-  const isReady = () => Boolean(words.ledger || form.elements.parcel?.value || form.elements.items?.files.length || form.elements.queue?.files.length);
+  const isReady = () => Boolean(words.ledger || form.elements.upload?.value || form.elements.items?.files.length || form.elements.queue?.files.length);
   const tooLarge = () => bytes() > Number(words.limit);
 
   async function draw() {
@@ -38,11 +38,11 @@
   }
   form.addEventListener("change", () => {
     clearTimeout(later);
-    later = setTimeout(() => { if (bytes() <= SMALL && !form.elements.parcel?.value) draw(); }, 400);
+    later = setTimeout(() => { if (bytes() <= SMALL && !form.elements.upload?.value) draw(); }, 400);
   });
   document.getElementById("sketch-again").addEventListener("click", draw);
   // A zip file or a folder that is there is small enough to be looked at, whatever its pictures weigh.
-  form.addEventListener("parcel:ready", draw);
+  form.addEventListener("upload:ready", draw);
 
   // The form is sent from here, so that a mistake loses nothing: a page that is loaded again has no files chosen.
   const refused = document.getElementById("refused");

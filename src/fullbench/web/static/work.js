@@ -1,4 +1,4 @@
-// The desk at which people vote: keys, zoom, drafts, loading ahead, and votes that wait for the connection.
+// The annotation page at which people vote: keys, zoom, drafts, loading ahead, and votes that wait for the connection.
 // Everything also works without this script, one page a vote.
 (() => {
   "use strict";

@@ -1,4 +1,4 @@
-// Pictures at the desk: the wheel zooms where the pointer is, dragging moves, a click opens them large.
+// Pictures on the annotation page: the wheel zooms where the pointer is, dragging moves, a click opens them large.
 (() => {
   "use strict";
   const MOST = 12;

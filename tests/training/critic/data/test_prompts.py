@@ -46,11 +46,11 @@ def test_the_model_is_asked_what_it_was_trained_on():
 @pytest.mark.parametrize(
     ("values", "told"),
     [
-        ({"ballot": "score:1-5"}, "take the manner 'plain'"),
-        ({"reference": False}, "take the manner 'plain'"),
-        ({"manner": "loud"}, "unknown manner 'loud'"),
+        ({"ballot": "score:1-5"}, "take the prompt style 'plain'"),
+        ({"reference": False}, "take the prompt style 'plain'"),
+        ({"prompt_style": "loud"}, "unknown prompt_style 'loud'"),
         ({"mode": "steps"}, "unknown mode 'steps'"),
-        ({"manner": "plain", "ballot": "choice"}, "no bands are known"),
+        ({"prompt_style": "plain", "ballot": "choice"}, "no bands are known"),
         ({"language": "fr"}, "asked in en or zh"),
     ],
 )

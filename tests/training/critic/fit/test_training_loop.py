@@ -30,7 +30,7 @@ from tests.training.critic.making import files, options
 pytestmark = pytest.mark.slow
 torch, transformers = tiny.torch, tiny.transformers
 ASKING = PromptSettings("plain", "score:1-5", "en", reference=False, template=tiny.WORDING)
-PLAIN = ["--manner", "plain", "--language", "en", "--ballot", "score:1-5"]
+PLAIN = ["--prompt-style", "plain", "--language", "en", "--ballot", "score:1-5"]
 FEW = Settings(epochs=2, batch=8, micro=3, lr=3e-3, source=200, target=20, warmup=0.1)
 
 
@@ -158,7 +158,7 @@ def test_words_are_learned_and_the_folder_is_a_judge(base, tmp_path):
     out = str(tmp_path / "c")
     command = taught(base, tmp_path, "--epochs", "30", "--lr", "5e-3", "--out", out, "--json")
     tables = {table["name"]: table for table in json.loads(cli(*command).stdout)}
-    counts = {row[0]: row[1:3] for row in tables["faults"]["rows"]}
+    counts = {row[0]: row[1:3] for row in tables["unusable"]["rows"]}
     after = next(name for name in counts if name.startswith("c@"))
     assert counts[after] == [12, 12]
     assert tables["errors"]["rows"][-1][3]["high"] < -0.5

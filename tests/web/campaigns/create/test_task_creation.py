@@ -85,9 +85,9 @@ def built(monkeypatch):
 
 
 def test_an_upload_of_4_5_million_pairs_is_refused_on_the_page_and_the_site_answers(app, organiser, built):
-    fields = {"csrf": organiser.token(), "name": "too many", "kind": "pair", "parcel": "abcdefgh12345678"}
+    fields = {"csrf": organiser.token(), "name": "too many", "kind": "pair", "upload": "abcdefgh12345678"}
     data = zipped([f"m{number}" for number in range(MANY)])
-    where = f"/organise/parcels/{fields['parcel']}?path=all.zip&at=0&size={len(data)}"
+    where = f"/organise/uploads/{fields['upload']}?path=all.zip&at=0&size={len(data)}"
     assert organiser.post(where, content=data, headers={"x-csrf-token": fields["csrf"]}).status_code == 200
     before = counts(app.state.engine)
     sketch = organiser.post("/organise/new/sketch", data=fields)

@@ -71,7 +71,7 @@ def test_who_has_voted_on_all_they_may_is_done_and_does_not_wait_for_others(engi
     assert isinstance(take(engine, study, "bob"), Lease)
     assert len(work(engine, study, "ann")) == 3
     assert take(engine, study, "ann") == NoTask("done")
-    apart_study = study_of(engine, 2, name="apart", votes=2)
+    apart_study = study_of(engine, 2, name="separate", votes=2)
     with write_transaction(engine) as connection:
         keep_apart(connection, apart_study, [("item-0", "item-1")])
     assert len(work(engine, apart_study, "ann")) == 1

@@ -26,7 +26,7 @@ from tests.support.wait_until import until
 from tests.web.conftest import start_live
 from tests.web.results import making
 
-RULES = "mode=direct&sight=none&resample=0&attempts=1"
+RULES = "mode=direct&picture_mode=none&resample=0&attempts=1"
 
 
 def a_case(ledger, ballot="choice+tie"):

@@ -52,7 +52,7 @@ def test_a_board_shows_what_the_report_shows(refreshed, ledger):
                     continue
                 key = (board.study, board.judge, board.criterion, linked.table.source["family"])
                 told = expected[key]
-                assert tuple(linked.table.columns) == (*told.columns, "faults")
+                assert tuple(linked.table.columns) == (*told.columns, "unusable")
                 assert [list(row[:-1]) for row in linked.table.rows] == [list(row) for row in told.rows]
                 assert linked.table.notes == told.notes
                 seen.add(key)
@@ -88,7 +88,7 @@ def test_the_lines_behind_a_share_won_give_that_share(refreshed):
     with read_transaction(refreshed) as connection:
         board = board_store.find_board(connection, board_store.board_name("default", "steady", "overall"))
         table = board.tables[0].table
-        place = table.columns.index("duels won")
+        place = table.columns.index("matches won")
         for row, cells in enumerate(table.rows):
             name = cells[1]
             matches = {}
@@ -192,11 +192,11 @@ def figures(card):
 
 def counted(name, row, column, lines) -> int:
     """What a figure's n counts, told from the verdicts that its link lists."""
-    if name == "standing":
+    if name == "other judges":
         return len({(one.item, one.criterion, frozenset(shown.contestant for shown in one.responses)) for one in lines})
     if name == "steadiness":
         return len({one.case for one in lines})
-    if row.get("figure") == "changed by a swap" or (name == "orders" and column != "first shown wins"):
+    if row.get("metric") == "changed by a swap" or (name == "orders" and column != "first shown wins"):
         return len(lines) // 2
     return len(lines)
 
@@ -213,7 +213,7 @@ def test_every_number_of_a_card_leads_to_its_verdicts(refreshed, ledger):
     with read_transaction(refreshed) as connection:
         for judge in making.JUDGES:
             card, _ = judge_cards.find_card(connection, "default", judge)
-            titles = {"Agreement", "Standing", "Biases", "Faults and cost", "Orders"}
+            titles = {"Agreement", "Other judges", "Biases", "Unusable verdicts and cost", "Orders"}
             assert titles <= {title for title, _ in card.sections}
             for name, row, column, n, link in figures(card):
                 assert link is not None, (name, row, column)
@@ -222,7 +222,7 @@ def test_every_number_of_a_card_leads_to_its_verdicts(refreshed, ledger):
                 free = name in UNCOUNTED or name.startswith("corrected") or (name, column) == ("biases", "people's")
                 assert free or counted(name, row, column, lines) == n, (name, row, column, link)
                 checked.add(name)
-    tables = {"faults", "agreement", "scores by task", "pairs by task", "standing", "biases", "orders", "costs"}
+    tables = {"unusable", "agreement", "scores by task", "pairs by task", "other judges", "biases", "orders", "costs"}
     assert tables <= checked
 
 
@@ -231,7 +231,7 @@ def test_the_verdicts_behind_orders_and_biases_give_their_figures(refreshed, led
     with read_transaction(refreshed) as connection:
         card, _ = judge_cards.find_card(connection, "default", "first-lover")
         links = {
-            (name, row.get("figure"), column): (row[column], every(connection, link, size=500))
+            (name, row.get("metric"), column): (row[column], every(connection, link, size=500))
             for name, row, column, _, link in figures(card)
             if name in {"orders", "biases"}
         }
@@ -265,7 +265,7 @@ def test_cases_heard_again_and_longer_answers_can_be_looked_at(new_engine, tmp_p
         catalogue_updater.update_catalogue(engine, opened)
     with read_transaction(engine) as connection:
         card, _ = judge_cards.find_card(connection, "default", "j")
-        found = {(name, row.get("figure"), column): (n, link) for name, row, column, n, link in figures(card)}
+        found = {(name, row.get("metric"), column): (n, link) for name, row, column, n, link in figures(card)}
         n, link = found["steadiness", None, "consistency"]
         lines = every(connection, link, size=500)
         assert {one.item for one in lines} == {f"q{number}" for number in range(1, 6)}

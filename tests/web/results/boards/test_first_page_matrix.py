@@ -130,7 +130,7 @@ def test_agreement_under_a_criterion_of_another_name_is_agreement_all_the_same(t
 )
 def test_a_judge_has_a_plain_verdict_for_each_way_of_ruling(choices, marks, says, cell):
     rows = [["j", "choices", "all", choices], ["j", "single marks", "all", marks], ["j", "choices", "task: a", "no"]]
-    tested = Table("replacement", "", table_columns("judge", "ruling", "slice", "may replace people"), rows)
+    tested = Table("replacement", "", table_columns("judge", "verdict", "slice", "may replace people"), rows)
     (row,) = judge_leaderboard.standings_of(judge_cards.Card("j", "", 0, 0, [("Replacement", [LinkedTable(tested)])]))
     assert row.sentence.startswith(says)
     assert str(row.cells["may replace people"]) == cell

@@ -31,7 +31,7 @@ def wins(title: str = BEATS) -> LinkedTable:
         "column": AGAINST_LABEL,
         "value": WON_LABEL,
     }
-    reason = Note("undefined.no-duel-was-fought")
+    reason = Note("undefined.no-match-was-fought")
     notes = (Note("leaderboard.is-not-rated", contestant="judge", reason=reason),)
     columns = table_columns("contestant", data_column("judge"), data_column("rating"))
     return LinkedTable(
@@ -62,7 +62,7 @@ def _json(value: object) -> dict[str, object]:
 def test_columns_that_are_ours_are_translated_and_the_words_in_them():
     share = Note("probes.share-of", marks=Note("probes.two", a="4", b="5"))
     rows = [["length", "length", share, 0.5]]
-    columns = table_columns("judge", "bias", "figure", "judge's")
+    columns = table_columns("judge", "bias", "metric", "judge's")
     table = Table("biases", Note("probes.title.what-else-moves-the-judges"), columns, rows)
     shown = translate_linked_table(LinkedTable(table), "zh")
     assert list(shown.table.columns) == ["评审", "偏差", "指标", "评审的"]
@@ -71,7 +71,7 @@ def test_columns_that_are_ours_are_translated_and_the_words_in_them():
 
 def test_a_sentence_is_known_by_its_id_and_nothing_else_is_touched():
     shift = Note("probes.shift", value=0.1)
-    says = Note("probes.claim", opening=shift, lean=BIAS_NOTES["lenient"])
+    says = Note("probes.claim", opening=shift, finding=BIAS_NOTES["lenient"])
     noted = Note("probes.says", judge="a: b, c", says=says)
     assert noted == "a: b, c: On the same answers its scores are +0.10 from people's: it is lenient."
     assert translate_sentence("zh", noted) == "a: b, c：同样的回答，它的分数与人相差 +0.10：它偏宽。"

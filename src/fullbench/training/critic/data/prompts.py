@@ -24,12 +24,12 @@ Mode = Literal["direct", "analyze"]
 class PromptSettings:
     """Prompt style, language and scale, and the mode (with or without reasons before the mark).
 
-    `manner` is `critic` (AlignMMBench's critic: 1 to 10, compared with a reference, by the rules of the task) or
+    `prompt_style` is `critic` (AlignMMBench's critic: 1 to 10, compared with a reference, by the rules of the task) or
     `plain` (the template of any judge, on any scale; the reference is shown if `reference` is set). No picture is
     shown. `template` is the user's own prompt template, as text.
     """
 
-    manner: PromptStyle = "critic"
+    prompt_style: PromptStyle = "critic"
     ballot: str = SCALE.spec
     language: str = "zh"
     mode: Mode = "direct"
@@ -37,17 +37,19 @@ class PromptSettings:
     template: str = ""
 
     def __post_init__(self) -> None:
-        for name, value, choices in (("manner", self.manner, PromptStyle), ("mode", self.mode, Mode)):
+        for name, value, choices in (("prompt_style", self.prompt_style, PromptStyle), ("mode", self.mode, Mode)):
             if value not in get_args(choices):
                 raise InputError(f"unknown {name} {value!r}; known: {', '.join(get_args(choices))}")
         parse_language(self.language)
         scale_of(self.ballot)
-        if self.manner == "critic" and self.ballot != SCALE.spec:
+        if self.prompt_style == "critic" and self.ballot != SCALE.spec:
             raise InputError(
-                f"the manner 'critic' scores on {SCALE.spec}; found {self.ballot}; take the manner 'plain'"
+                f"the prompt style 'critic' scores on {SCALE.spec}; found {self.ballot}; take the prompt style 'plain'"
             )
-        if self.manner == "critic" and not self.reference:
-            raise InputError("the manner 'critic' shows the reference; take the manner 'plain' to go without")
+        if self.prompt_style == "critic" and not self.reference:
+            raise InputError(
+                "the prompt style 'critic' shows the reference; take the prompt style 'plain' to go without"
+            )
 
     @property
     def scale(self) -> Score:
@@ -63,14 +65,16 @@ class PromptSettings:
         options: dict[str, Any] = {"mode": self.mode, "resample": resample, "label": label}
         if self.template:
             options["template"] = Template.parse(self.template, SLOTS)
-        if self.manner == "critic":
+        if self.prompt_style == "critic":
             return build_critic(model, language, **options)
         # A trained critic learns from its targets which end of the scale is good, so the prompt does not say it.
-        return PromptedJudge(model, sight="none", reference=self.reference, language=language, ends=False, **options)
+        return PromptedJudge(
+            model, picture_mode="none", reference=self.reference, language=language, ends=False, **options
+        )
 
     def target(self, mark: float, reason: str = "") -> str:
         """Return the reply of a perfect critic, which is read back as exactly this mark."""
-        if self.manner == "plain":
+        if self.prompt_style == "plain":
             verdict_text = self.scale.write((mark,))
             return verdict_text if self.mode == "direct" else f"{reason}\n{verdict_text}"
         rating = {"Rating": int(mark)}

@@ -153,7 +153,7 @@ def _check_examples(examples: Sequence[ScoredAnswer], asking: PromptSettings) ->
         if asking.reference and not example.case.item.reference:
             raise InputError(
                 f"item {example.case.item.id!r} has no reference, which the critic would be shown; "
-                "say --manner plain --no-reference"
+                "say --prompt-style plain --no-reference"
             )
         if example.case.responses[0].pictures:
             raise InputError(f"the answer to item {example.case.item.id!r} is a picture; a critic reads words")

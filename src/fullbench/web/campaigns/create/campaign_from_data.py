@@ -206,7 +206,7 @@ def create_campaign_from_material(
     )
     options = {
         **({} if tasks.gain is None else {"ordered": True, "gain": tasks.gain}),
-        **({"apart_every": True} if preparation.every else {}),
+        **({"separate_every": True} if preparation.every else {}),
         **tasks.omitted_counts.option,
     }
     campaigns.set_options(connection, campaign, options)

@@ -39,8 +39,8 @@ _PIECE = 1 << 20
 def upload_folder(settings: Settings, user: User, upload_id: str) -> Path:
     """Return the folder of an upload."""
     if not (upload_id.isascii() and upload_id.isalnum() and 8 <= len(upload_id) <= 64):
-        raise InputError(key("a parcel has an id of 8 to 64 letters and digits"))
-    return settings.data / "parcels" / user.id / upload_id
+        raise InputError(key("an upload has an id of 8 to 64 letters and digits"))
+    return settings.data / "uploads" / user.id / upload_id
 
 
 def safe_relative_path(name: str) -> PurePosixPath:
@@ -52,25 +52,25 @@ def safe_relative_path(name: str) -> PurePosixPath:
         or any(part in {"..", "."} or len(part.encode()) > 200 for part in path.parts)
         or len(path.parts) > DEEPEST
     ):
-        raise InputError(Note("web.wrong.a-file-of-a-parcel", name=name[:80]))
+        raise InputError(Note("web.wrong.a-file-of-an-upload", name=name[:80]))
     return path
 
 
-@router.get("/organise/parcels/{parcel}")
-def show_uploaded_size(request: Request, user: Organiser, parcel: str, path: Name) -> JSONResponse:
+@router.get("/organise/uploads/{upload}")
+def show_uploaded_size(request: Request, user: Organiser, upload: str, path: Name) -> JSONResponse:
     """How many bytes of a file are there."""
-    target = upload_folder(settings_of(request), user, parcel) / "files" / safe_relative_path(path)
+    target = upload_folder(settings_of(request), user, upload) / "files" / safe_relative_path(path)
     return JSONResponse({"have": target.stat().st_size if target.is_file() else 0})
 
 
-@router.post("/organise/parcels/{parcel}")
+@router.post("/organise/uploads/{upload}")
 async def receive_piece(
-    request: Request, user: Organiser, parcel: str, path: Name, *, at: Size, size: Size
+    request: Request, user: Organiser, upload: str, path: Name, *, at: Size, size: Size
 ) -> JSONResponse:
     """Take the next piece of a file; 409 with what is there where it is not the next one."""
     settings = settings_of(request)
     data = await request.body()
-    folder, name = upload_folder(settings, user, parcel), safe_relative_path(path)
+    folder, name = upload_folder(settings, user, upload), safe_relative_path(path)
     have, is_appended = await run_in_threadpool(_append_piece, settings, folder, name, data, at=at, size=size)
     return JSONResponse({"have": have}, 200 if is_appended else 409)
 
@@ -98,7 +98,7 @@ def _append_piece(
 
 def delete_stale_uploads(settings: Settings) -> None:
     """Delete uploads that nobody touched for a week."""
-    for used in (settings.data / "parcels").glob(f"*/*/{_USED}"):
+    for used in (settings.data / "uploads").glob(f"*/*/{_USED}"):
         if used.stat().st_mtime < time.time() - LASTING:
             shutil.rmtree(used.parent, ignore_errors=True)
 
@@ -107,14 +107,14 @@ def unpack_upload(folder: Path, limit: int) -> Path:
     """Return the folder that contains the items (or queue) of an upload; unpack a zip file first."""
     files = folder / "files"
     if not files.is_dir():
-        raise InputError(key("the parcel is not there; send the files again"))
+        raise InputError(key("the upload is not there; send the files again"))
     every = [path for path in files.rglob("*") if path.is_file()]
     if len(every) == 1 and every[0].suffix.lower() == ".zip":
         files = _unzip_upload(every[0], folder / "unzipped", limit)
     folders = (files, *(path for path in files.rglob("*") if path.is_dir()))
     homes = [home for home in folders if rows_file(home, "items") or rows_file(home, "queue")]
     if len(homes) != 1:
-        raise InputError(Note("web.wrong.a-parcel-holds-items", n=len(homes)))
+        raise InputError(Note("web.wrong.a-upload-holds-items", n=len(homes)))
     return homes[0]
 
 

@@ -32,7 +32,7 @@ from fullbench.web.picture_serving import CheckedPicture
 from fullbench.web.site_settings import Settings
 from fullbench.web.words import key
 
-FILES = ("items", "responses", "queue", "gold", "qualify", "apart")
+FILES = ("items", "responses", "queue", "gold", "qualify", "separate")
 SWITCHES = ("reason", "reference", "confirm", "assigned", "results")
 TABLES = chunked_upload.ROWS[1:]
 """Suffixes of row files other than JSON lines."""
@@ -88,8 +88,8 @@ def parse_plan(fields: Mapping[str, str]) -> CampaignPlan:
     if pay := fields.get("pay", "").strip():
         options["pay"] = parse_wage(pay)
     if kind == "write":
-        requested_texts = [name for name in Write.asks if fields.get(f"asks_{name}")] or list(Write.usual)
-        options["asks"] = [*requested_texts, *([Write.brings] if fields.get(f"asks_{Write.brings}") else [])]
+        requested_texts = [name for name in Write.texts if fields.get(f"texts_{name}")] or list(Write.usual)
+        options["texts"] = [*requested_texts, *([Write.brings] if fields.get(f"texts_{Write.brings}") else [])]
     return CampaignPlan(
         fields.get("name", ""),
         kind,
@@ -143,11 +143,11 @@ def unpack_form_files(
 
     An upload is deleted after it was used, and kept if this is only a preview.
     """
-    parcel = form.fields.get("parcel", "").strip()
+    upload = form.fields.get("upload", "").strip()
     with tempfile.TemporaryDirectory(prefix="fullbench-") as name:
         try:
-            if parcel:
-                folder = chunked_upload.upload_folder(settings, user, parcel)
+            if upload:
+                folder = chunked_upload.upload_folder(settings, user, upload)
                 yield _unpack_uploaded_files(folder, form, settings)
                 if not is_preview:
                     shutil.rmtree(folder, ignore_errors=True)
@@ -274,26 +274,26 @@ class _PictureRenamer:
         return value
 
 
-def asks_option(kind: str, asks: Sequence[str], *, own_pictures: bool) -> dict[str, Any]:
+def texts_option(kind: str, texts: Sequence[str], *, own_pictures: bool) -> dict[str, Any]:
     """Return the option of a `write` campaign that lists the requested texts, if they are not the default."""
-    if not own_pictures and not asks:
+    if not own_pictures and not texts:
         return {}
     if kind != Write.name:
         raise InputError(
             key("people bring pictures of their own where they write: the kind write")
             if own_pictures
-            else f"--asks says what people write in a study of the kind write; found the kind {kind}"
+            else f"--texts says what people write in a study of the kind write; found the kind {kind}"
         )
-    if unknown := [name for name in asks if name not in Write.asks]:
-        raise InputError(f"people are asked for {', '.join(Write.asks)}; found {unknown[0]!r}")
-    requested_texts = [name for name in Write.asks if name in asks] or list(Write.usual)
-    return {"asks": [*requested_texts, *([Write.brings] if own_pictures else [])]}
+    if unknown := [name for name in texts if name not in Write.texts]:
+        raise InputError(f"people are asked for {', '.join(Write.texts)}; found {unknown[0]!r}")
+    requested_texts = [name for name in Write.texts if name in texts] or list(Write.usual)
+    return {"texts": [*requested_texts, *([Write.brings] if own_pictures else [])]}
 
 
 def parse_material(fields: Mapping[str, str], sent_files: FormFiles, ledger: Ledger | None) -> Material:
     """Return the source of the campaign: the files, or the site's ledger if no items were sent."""
     files = sent_files.files
-    campaign_names = (EVERY,) if fields.get("apart_every") else (fields.get("apart_from", "").strip(),)
+    campaign_names = (EVERY,) if fields.get("separate_every") else (fields.get("separate_from", "").strip(),)
     contestants = tuple(name.strip() for name in fields.get("contestants", "").split(",") if name.strip())
     judges = tuple(name.strip() for name in fields.get("judges", "").split(",") if name.strip())
     return Material(
@@ -305,8 +305,8 @@ def parse_material(fields: Mapping[str, str], sent_files: FormFiles, ledger: Led
         judges=judges,
         gold=files.get("gold"),
         qualify=files.get("qualify"),
-        conflict_pairs=files.get("apart"),
-        conflict_tag=fields.get("apart_by", "").strip(),
+        conflict_pairs=files.get("separate"),
+        conflict_tag=fields.get("separate_by", "").strip(),
         per_item=_parse_whole_number(fields, "per_item", 0),
         limit=_parse_whole_number(fields, "limit", 0),
         conflict_campaigns=tuple(name for name in campaign_names if name),

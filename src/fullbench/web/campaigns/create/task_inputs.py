@@ -92,7 +92,7 @@ def review_tasks(record: Record, verdicts: Iterable[Verdict]) -> Iterator[Conten
         judged_responses = [response for response in responses if response is not None]
         about = {
             "judged": [parts_json(response.parts) for response in judged_responses],
-            "ruling": verdict_as_text(verdict),
+            "verdict": verdict_as_text(verdict),
             "criterion": verdict.criterion,
         }
         case_item = Item(verdict.case, item.turns, tags=item.tags)

@@ -218,7 +218,7 @@ def _store_pictures(request: Request, user: User, study_id: str, files: Mapping[
     if not files:
         return {}
     with write_transaction(engine_of(request)) as connection:
-        if Write.brings not in require_campaign(connection, study_id).rules.options.get("asks", ()):
+        if Write.brings not in require_campaign(connection, study_id).rules.options.get("texts", ()):
             raise InputError(key("this study takes no pictures"))
         settings = settings_of(request)
         return {

@@ -43,7 +43,7 @@ def create_link(request: Request, user: Organiser, study_id: str, form: Form) ->
         secret = group_links.create_group_link(
             connection,
             campaign,
-            places=parse_whole_number(form, "places", 100),
+            max_people=parse_whole_number(form, "max_people", 100),
             days=parse_whole_number(form, "days", 30),
             each=parse_whole_number(form, "each"),
             code=form.get("code", "").strip(),

@@ -132,5 +132,5 @@ def conflicting_campaigns(
     return [
         candidate
         for candidate in candidates
-        if every or candidate.id in ids or candidate.rules.options.get("apart_every")
+        if every or candidate.id in ids or candidate.rules.options.get("separate_every")
     ]

@@ -266,7 +266,7 @@ class Write(Kind):
 
     name, title, ballot = "write", key("Write"), YES_NO.spec
     does = key("A picture; people write an instruction and a caption, or the reference answer.")
-    asks, usual, brings = ("instruction", "caption", "reference"), ("instruction", "caption"), "picture"
+    texts, usual, brings = ("instruction", "caption", "reference"), ("instruction", "caption"), "picture"
     """Texts that a campaign may ask for, the default ones, and the option for people's own pictures."""
 
     def check(self, rules: Rules, content: Content) -> None:
@@ -274,10 +274,10 @@ class Write(Kind):
             raise InputError(Note("web.wrong.a-write-task-shows-an", n=len(content.responses)))
 
     def _read(self, fields: Fields, rules: Rules, display_order: Sequence[int]) -> dict[str, Any]:
-        requested_texts = rules.options.get("asks", self.usual)
+        requested_texts = rules.options.get("texts", self.usual)
         answer: dict[str, Any] = {
             name: vote_form_fields.read_text(fields, name, need=True)[name]
-            for name in self.asks
+            for name in self.texts
             if name in requested_texts
         }
         # A task with several pictures has a caption field for each: caption, caption2, caption3 ...
@@ -293,7 +293,7 @@ class Write(Kind):
         picture_fields = vote_form_fields.numbered_fields(self.brings, answer.get("pictures", ()))
         return {
             **vote_form_fields.common_fields(answer),
-            **{name: answer[name] for name in self.asks if name in answer},
+            **{name: answer[name] for name in self.texts if name in answer},
             **caption_fields,
             **picture_fields,
         }

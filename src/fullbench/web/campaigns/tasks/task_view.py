@@ -105,7 +105,7 @@ class TaskView:
             "criterion": self.criterion,
             "reference": self.reference,
             "captions": list(self.captions),
-            "asks": list(self.about.get("asks", ())),
+            "texts": list(self.about.get("texts", ())),
             "guideline": self.guideline,
         }
 
@@ -167,10 +167,10 @@ def _extra_values(campaign: Campaign, about: Mapping[str, Any], guideline: str) 
             _candidate_from_parts(place, parts_from_json(parts)) for place, parts in enumerate(about.get("judged", ()))
         ]
         grades = add_anchors([_mark_choice(mark, str(mark), mark - 1) for mark in range(1, 6)], guideline)
-        return {"judged": judged_candidates, "ruling": about.get("ruling", ""), "grades": grades}
+        return {"judged": judged_candidates, "verdict": about.get("verdict", ""), "grades": grades}
     if campaign.kind_name == "write":
-        ask_names = (*Write.asks, Write.brings)
-        return {"asks": [name for name in ask_names if name in campaign.rules.options.get("asks", Write.usual)],
+        ask_names = (*Write.texts, Write.brings)
+        return {"texts": [name for name in ask_names if name in campaign.rules.options.get("texts", Write.usual)],
                 "family": about.get("family", "")}  # fmt: skip
     if campaign.kind_name == "verify":
         return {"faulty": FAULTY, "complaints": tuple(COMPLAINTS)}

@@ -19,12 +19,12 @@ from fullbench.web.campaigns.votes.counted_votes import Vote, load_counted_votes
 from fullbench.web.words import key
 
 ROLE = "adjudication"
-Standing = Literal["no votes", "one mind", "differ", "split", "ruled"]
+Standing = Literal["no votes", "one mind", "differ", "split", "adjudicated"]
 STANDINGS: Mapping[Standing, str] = {
     "split": key("split: no majority"),
     "differ": key("not of one mind"),
     "one mind": key("of one mind"),
-    "ruled": key("ruled on by a lead"),
+    "adjudicated": key("ruled on by a lead"),
     "no votes": key("without votes"),
 }
 """States of the votes on a task; each task has one."""
@@ -41,7 +41,7 @@ class Task:
 
     @property
     def standing(self) -> Standing:
-        return "ruled" if self.adjudications else votes_standing(self.votes)
+        return "adjudicated" if self.adjudications else votes_standing(self.votes)
 
 
 def votes_standing(votes: Sequence[Vote]) -> Standing:

@@ -100,7 +100,7 @@ def agreement_table(campaign: Campaign, counted_votes: Sequence[Vote]) -> Table:
     gaps = Gaps()
     rows: list[list[Cell]] = [[name, gaps.cell(name, compute)] for name, compute in metrics.items()]
     return Table(
-        "agreement", Note("web.people.quality.title.agreement"), table_columns("figure", "value"), rows, gaps.notes
+        "agreement", Note("web.people.quality.title.agreement"), table_columns("metric", "value"), rows, gaps.notes
     )
 
 

@@ -124,7 +124,7 @@ def show_panels(request: Request, _user: Organiser, connection: Database) -> HTM
     values: dict[str, Any] = {
         **views_of(request).common(connection, "panels"),
         "panels": panel_verdicts.list_panels(connection),
-        "rulings": panel_verdicts.verdict_counts(connection),
+        "verdict_counts": panel_verdicts.verdict_counts(connection),
         "all_judges": names,
         "of": lambda panel: Filter(judge=panel.judge),
     }

@@ -18,18 +18,18 @@ from fullbench.web.results.boards.board_store import LinkedTable
 from fullbench.web.results.lists.verdict_filters import Filter
 
 _TAGS: Mapping[str, tuple[str, str]] = {
-    "look": ("what", "shown"),
-    "sight": ("kind", "kind of question"),
-    "sway": ("what", "changed thing"),
+    "picture variants": ("what", "shown"),
+    "picture use": ("kind", "kind of question"),
+    "bias": ("what", "changed thing"),
     "fooled": ("what", "carrier"),
 }
 """Item tag that distinguishes the rows of each table, and the column with its value."""
 _SLICES = {
-    "kind of question": "kind", "difficulty": "difficulty", "language": "language", "look of the picture": "look",
+    "kind of question": "kind", "difficulty": "difficulty", "language": "language", "picture style": "picture_style",
 }  # fmt: skip
 _PARTS = {"grades": "", "steadiness": "pairs", "scale": "scores", "calibration": "pairs"}
 """Part of the audit that all numbers of a table come from; empty: named by the row."""
-AUDIT_TITLES = ("Sees", "Knows", "Steady", "Swayed", "Fooled")
+AUDIT_TITLES = ("Picture use", "Knows", "Steady", "Biases", "Fooled")
 
 
 def audit_card_and_badge(ledger: Ledger, study: str, judge: str) -> tuple[Card, str] | None:
@@ -43,21 +43,21 @@ def audit_card_and_badge(ledger: Ledger, study: str, judge: str) -> tuple[Card, 
 
 
 _METRIC_FILTERS: Mapping[str, Filter] = {
-    "looks": Filter(tag="part", value="look"),
-    "sight index": Filter(tag="part", value="look"),
-    "ruled rightly": Filter(tag="part", value="pairs"),
-    "same ruling in both orders": Filter(tag="part", value="pairs", both=True),
+    "uses picture": Filter(tag="part", value="picture use"),
+    "picture use index": Filter(tag="part", value="picture use"),
+    "judged correctly": Filter(tag="part", value="pairs"),
+    "same verdict in both orders": Filter(tag="part", value="pairs", both=True),
     "in the other order": Filter(tag="part", value="pairs", both=True),
     "again": Filter(tag="part", value="pairs"),
     "question reworded": Filter(tag="part", value="reworded"),
     "rubric reworded": Filter(tag="part", value="pairs"),
     "overconfident by": Filter(tag="part", value="pairs"),
-    "sways found": Filter(tag="part", value="sway"),
-    "place": Filter(tag="part", value="sway"),
-    "order of pictures": Filter(tag="part", value="sway"),
+    "biases found": Filter(tag="part", value="bias"),
+    "place": Filter(tag="part", value="bias"),
+    "order of pictures": Filter(tag="part", value="bias"),
     "beyond the honest rate": Filter(tag="part", value="attack"),
     "reading misled": Filter(tag="part", value="attack"),
-    "faults": Filter(fault="any"),
+    "unusable": Filter(fault="any"),
     "verdicts": Filter(),
 }
 """Filter of the verdicts behind each metric of the board."""
@@ -126,8 +126,9 @@ def _filter_for_row(table: Table, row: Mapping[str, Cell]) -> Filter | None:
         tag, column = _TAGS[table.name]
         value = str(row[column])
         parts_by_value = {
-            "all": {"sight": "look", "fooled": "attack"}, "as drawn": {"look": "pairs"}, "place": {"sway": "sway"},
-            "order of pictures": {"sway": "sway"},
+            "all": {"picture use": "picture use", "fooled": "attack"}, "as drawn": {"picture variants": "pairs"},
+            "place": {"bias": "bias"},
+            "order of pictures": {"bias": "bias"},
         }  # fmt: skip
         part = parts_by_value.get(value, {}).get(table.name)
         return Filter(tag="part", value=part) if part else Filter(tag=tag, value=value)
@@ -136,5 +137,5 @@ def _filter_for_row(table: Table, row: Mapping[str, Cell]) -> Filter | None:
         unsplit = "drawn" if split == "answers" else "pairs"
         tag, value = (_SLICES[split], str(row["slice"])) if split in _SLICES else ("part", unsplit)
         return Filter(tag=tag, value=value)
-    part = str(row["ruling"]) if table.name == "grades" else _PARTS.get(table.name, "")
+    part = str(row["verdict"]) if table.name == "grades" else _PARTS.get(table.name, "")
     return Filter(tag="part", value=part) if part else None

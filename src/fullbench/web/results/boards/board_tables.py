@@ -143,7 +143,7 @@ def _link_leaderboard(
         rows.append([*row, fault_counts.get(name, 0)])
         links.append([*row_links, make_filter(contestant=name, fault="any")])
     charts = [] if table.chart is None else [table.chart]
-    return LinkedTable(replace(table, columns=(*table.columns, *table_columns("faults")), rows=rows), links, charts)
+    return LinkedTable(replace(table, columns=(*table.columns, *table_columns("unusable")), rows=rows), links, charts)
 
 
 def _detail_tables(
@@ -202,7 +202,11 @@ def link_faults(table: Table, link: str) -> LinkedTable:
         keys = [column.key for column in table.typed_columns]
         cells = dict(zip(keys, row, strict=True))
         make_filter = partial(Filter, study=link, judge=str(cells["judge"]), criterion=str(cells.get("criterion", "")))
-        filters_by_key = {"verdicts": make_filter(), "faulty": make_filter(), "ruled": make_filter(fault="none")}
+        filters_by_key = {
+            "verdicts": make_filter(),
+            "share unusable": make_filter(),
+            "judged": make_filter(fault="none"),
+        }
         filters_by_key |= {fault: make_filter(fault=fault) for fault in ("refused", "unreadable", "abstained")}
         links.append([filters_by_key.get(key) for key in keys])
     return LinkedTable(table, links, [] if table.chart is None else [table.chart])

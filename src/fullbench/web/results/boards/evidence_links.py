@@ -60,7 +60,7 @@ def _is_counted_evidence(table: Table, cell: Cell, link: Filter, count: Count | 
     if (
         count is None
         or table.name
-        in {"standing", "votes", "biases", "orders", "steadiness", "costs", "rates", "reasons", "replacement"}
+        in {"other judges", "votes", "biases", "orders", "steadiness", "costs", "rates", "reasons", "replacement"}
         or link.both
     ):
         return True
@@ -77,10 +77,10 @@ class _EvidenceFilters:
     def filter_for(self, table: Table, row: Row, column: str) -> Filter | None:
         filters_by_table: dict[str, Callable[[Row, str], Filter | None]] = {
             "agreement": self._agreement_filter,
-            "standing": self._standing_filter,
-            "votes": lambda row, _: self._voted_filter(row["ruling"]),
-            "steadiness": lambda row, _: self._judge_filter(row.get("ruling"), again=True),
-            "biases": lambda row, _: self._bias_filter(str(row["bias"]), str(row["figure"])),
+            "other judges": self._standing_filter,
+            "votes": lambda row, _: self._voted_filter(row["verdict"]),
+            "steadiness": lambda row, _: self._judge_filter(row.get("verdict"), again=True),
+            "biases": lambda row, _: self._bias_filter(str(row["bias"]), str(row["metric"])),
             "reviews": self._review_filter,
             "orders": lambda _, column: Filter(judge=self.judge, both=True, decided=column == "first shown wins"),
             "costs": lambda *_: Filter(judge=self.judge),
@@ -104,14 +104,14 @@ class _EvidenceFilters:
         return None if judge_filter is None else replace(judge_filter, fault="none")
 
     def _agreement_filter(self, row: Row, column: str) -> Filter | None:
-        if column == "faults":
-            judge_filter = self._judge_filter(row["ruling"])
+        if column == "unusable":
+            judge_filter = self._judge_filter(row["verdict"])
             return None if judge_filter is None else replace(judge_filter, fault="any")
-        excludes_ties = "ties left out" in str(row["figure"])
-        return self._voted_filter(row["ruling"], decided=excludes_ties, clear=excludes_ties)
+        excludes_ties = "ties left out" in str(row["metric"])
+        return self._voted_filter(row["verdict"], decided=excludes_ties, clear=excludes_ties)
 
     def _tag_filter(self, kind: str, tag: str, row: Row, column: str) -> Filter | None:
-        agreement = self._agreement_filter({"ruling": kind, "figure": column}, column)
+        agreement = self._agreement_filter({"verdict": kind, "metric": column}, column)
         group = row.get(tag, "")
         if group == UNTAGGED_GROUP:
             return None
@@ -119,7 +119,7 @@ class _EvidenceFilters:
         return None if agreement is None else replace(agreement, tag=tag, value=value)
 
     def _standing_filter(self, row: Row, _column: str) -> Filter | None:
-        voted_filter = self._voted_filter(row["ruling"])
+        voted_filter = self._voted_filter(row["verdict"])
         return None if voted_filter is None else replace(voted_filter, beside=str(row["other judge"]))
 
     def _bias_filter(self, bias: str, metric: str) -> Filter | None:

@@ -64,7 +64,7 @@ def card_name(study: str, judge: str) -> str:
 
 def faults_name(study: str) -> str:
     """Return the name of a study's table of unusable verdicts in the table of boards."""
-    return f"faults-{digest([study])[:16]}"
+    return f"unusable-{digest([study])[:16]}"
 
 
 def refresh_cards(engine: Engine, ledger: Ledger, *, should_continue: Callable[[], bool] = lambda: True) -> int:
@@ -87,7 +87,7 @@ def refresh_cards(engine: Engine, ledger: Ledger, *, should_continue: Callable[[
             continue
         columns, link = ledger_columns.load_columns(ledger, study=study), study if place else ""
         table = board_store.pack_table(board_tables.link_faults(all_tables.fault_table(columns), link))
-        board_store.store_body(engine, "faults", faults_name(study), study_stamp, orjson.dumps(table).decode())
+        board_store.store_body(engine, "unusable", faults_name(study), study_stamp, orjson.dumps(table).decode())
         if side_by_side := audit_sections.audited_judge_tables(ledger, study, link):
             body = orjson.dumps([board_store.pack_table(linked_table) for linked_table in side_by_side]).decode()
             board_store.store_body(engine, "audited", audit_sections.board_name(study), study_stamp, body)
@@ -176,7 +176,7 @@ def compute_card(connection: Connection, source: CardSource, columns: Columns, j
     count = None if source.sampled else partial(_count_verdicts, connection)
 
     def link_table(table: Table) -> LinkedTable:
-        if table.name == "faults":
+        if table.name == "unusable":
             return board_tables.link_faults(table, link)
         cell_links = evidence_links.table_links(
             table, judge, link, lengthened_contestants=lengthened_contestants, count=count

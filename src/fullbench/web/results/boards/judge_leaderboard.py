@@ -24,10 +24,10 @@ _AGREEMENT = {"pairs": "accuracy, ties a class", "scores": "Pearson", "rankings"
 _LENGTH = {"length bias": ("marks for twice the words", "probes.twice"),
            "length bias on pairs": ("pairs won for twice the words", "probes.twice-pairs")}  # fmt: skip
 """Metrics of length bias, and the id of the note that claims such a bias."""
-_LENGTH_CLAIM_IDS = {"lean.long-gain", "lean.long-lose"}
+_LENGTH_CLAIM_IDS = {"bias.long-gain", "bias.long-lose"}
 _KEYS = (
     "judge", "criterion", "agreement on pairs", "agreement on scores", "agreement on rankings", "may replace people",
-    "same ruling in both orders", "first shown wins", *_LENGTH, "faulty", *AMOUNTS, "verdicts",
+    "same verdict in both orders", "first shown wins", *_LENGTH, "share unusable", *AMOUNTS, "verdicts",
 )  # fmt: skip
 
 
@@ -96,7 +96,7 @@ def standings_of(card: Card) -> list[Standing]:
     }
     claims = {name: _length_claims(table) for name, table in tables.items() if name.startswith("biases")}
     rows = {name: _rows_as_dicts(table) for name, table in tables.items()}
-    criteria = list(dict.fromkeys(_row_criterion(row) for row in rows.get("faults", []))) or [OVERALL]
+    criteria = list(dict.fromkeys(_row_criterion(row) for row in rows.get("unusable", []))) or [OVERALL]
     return [_judge_standing(card.judge, criterion, rows, claims) for criterion in criteria]
 
 
@@ -107,7 +107,7 @@ def _length_claims(biases: Table) -> set[str]:
         opening.id
         for values in claims
         if isinstance(opening := values["opening"], Note)
-        and isinstance(lean := values["lean"], Note)
+        and isinstance(lean := values["finding"], Note)
         and lean.id in _LENGTH_CLAIM_IDS
     }
 
@@ -120,13 +120,13 @@ def _judge_standing(
 ) -> Standing:
     cells: dict[str, Cell] = {"judge": judge, "criterion": criterion}
     for row in tables.get(f"agreement{scope_suffix('', criterion)}", ()):
-        if _AGREEMENT.get(str(row.get("ruling"))) == str(row.get("figure")):
-            cells[f"agreement on {row['ruling']}"] = row["estimate"]
+        if _AGREEMENT.get(str(row.get("verdict"))) == str(row.get("metric")):
+            cells[f"agreement on {row['verdict']}"] = row["estimate"]
     for row in tables.get("orders", ()):
         if _row_criterion(row) == criterion:
-            cells |= {key: row[key] for key in ("same ruling in both orders", "first shown wins")}
+            cells |= {key: row[key] for key in ("same verdict in both orders", "first shown wins")}
     replaces = {
-        row["ruling"]: row["may replace people"] == "yes"
+        row["verdict"]: row["may replace people"] == "yes"
         for row in tables.get("replacement", ())
         if row["slice"] == "all" and _row_criterion(row) == criterion
     }
@@ -142,11 +142,11 @@ def _judge_standing(
     biases = f"biases{scope_suffix('', criterion)}"
     for row in tables.get(biases, ()):
         for key, (metric, _) in _LENGTH.items():
-            if str(row["bias"]) == "length" and str(row["figure"]).startswith(metric):
+            if str(row["bias"]) == "length" and str(row["metric"]).startswith(metric):
                 cells.setdefault(key, row["judge's"])
-    for row in tables.get("faults", ()):
+    for row in tables.get("unusable", ()):
         if _row_criterion(row) == criterion:
-            cells |= {key: row[key] for key in ("verdicts", "faulty")}
+            cells |= {key: row[key] for key in ("verdicts", "share unusable")}
     for row in tables.get("rates", ()):
         if _row_criterion(row) == criterion:
             cells |= {key: row[key] for key in AMOUNTS}
@@ -213,7 +213,7 @@ def _standing_notes(
         parts.append(Note("judges.first", share=first.value))
     elif isinstance(first, Estimate) and first.high < 0.5:
         parts.append(Note("judges.last", share=1 - first.value))
-    steady = cells.get("same ruling in both orders")
+    steady = cells.get("same verdict in both orders")
     if isinstance(steady, Estimate) and steady.high < 0.8:
         parts.append(Note("judges.unsteady", share=1 - steady.value))
     if "length bias" in length_biases and isinstance(marks := cells.get("length bias"), Estimate):
@@ -222,9 +222,9 @@ def _standing_notes(
         win_change := cells.get("length bias on pairs"), Estimate
     ):
         parts.append(Note("judges.length-pairs", points=100 * win_change.value))
-    faulty = cells.get("faulty")
+    faulty = cells.get("share unusable")
     if isinstance(faulty, Estimate) and faulty.value >= 0.02:
-        parts.append(Note("judges.faulty", share=faulty.value))
+        parts.append(Note("judges.unusable", share=faulty.value))
     return parts
 
 
@@ -232,8 +232,8 @@ def _metric_filters(judge: str, criterion: str, link: str) -> dict[str, Filter]:
     judge_filter = Filter(study=link, judge=judge, criterion=criterion)
     return {
         "verdicts": judge_filter,
-        "faulty": replace(judge_filter, fault="any"),
-        "same ruling in both orders": replace(judge_filter, both=True),
+        "share unusable": replace(judge_filter, fault="any"),
+        "same verdict in both orders": replace(judge_filter, both=True),
         "first shown wins": replace(judge_filter, shown="choice", decided=True),
         "length bias": replace(judge_filter, shown="one", met=True),
         "length bias on pairs": replace(judge_filter, shown="choice", met=True),

@@ -85,7 +85,9 @@ def build_facets(
             key("What rulings say"),
             [facet(words, name, True, count_facet(name, True)) for name, words in FLAG_LABELS.items()],
         ),
-        FacetGroup(key("Fault"), [facet(name, "fault", name, count_facet("fault", name)) for name in FAULTS]),
+        FacetGroup(
+            key("Unusable verdict"), [facet(name, "fault", name, count_facet("fault", name)) for name in FAULTS]
+        ),
     ]
     for kind, title in KIND_TITLES.items():
         names = _name_counts(connection, verdict_filter, kind)

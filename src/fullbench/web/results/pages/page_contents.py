@@ -54,10 +54,12 @@ from fullbench.web.results.site.page_urls import PageUrls, judge_name
 from fullbench.web.words import Language, key, translate_sentence
 
 TITLES = (
-    key("Leaderboard"), key("Who beats whom"), key("Faults"), key("Agreement"), key("Standing"), key("Steadiness"),
-    key("Biases"), key("Reviews"), key("Corrected"), key("Replacement"), key("Faults and cost"), key("Orders"),
+    key("Leaderboard"), key("Who beats whom"), key("Unusable verdicts"), key("Agreement"), key("Other judges"),
+    key("Steadiness"),
+    key("Biases"), key("Reviews"), key("Corrected"), key("Replacement"), key("Unusable verdicts and cost"),
+    key("Orders"),
     key("system"), key("user"), key("assistant"), key("none"), key("any"), key("one"), key("several"),
-    key("choice"), key("ranking"), key("Sees"), key("Knows"), key("Steady"), key("Swayed"), key("Fooled"),
+    key("choice"), key("ranking"), key("Picture use"), key("Knows"), key("Steady"), key("Fooled"),
 )  # fmt: skip
 """Texts from other packages that templates translate."""
 
@@ -398,7 +400,7 @@ class Views:
             (linked_table.table.name, linked_table)
             for linked_table in judge_cards.load_audited_judge_tables(connection, shown_study)
         ]
-        tables = [*audit_tables, *leaderboard_tables, *([] if fault_table is None else [("faults", fault_table)])]
+        tables = [*audit_tables, *leaderboard_tables, *([] if fault_table is None else [("unusable", fault_table)])]
         named_tables = self.names.tables([linked_table for _, linked_table in tables])
         ranked_judges = {standing.judge for standing in standings}
         return {

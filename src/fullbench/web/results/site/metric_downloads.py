@@ -18,7 +18,7 @@ from fullbench.web.results.boards import board_store
 from fullbench.web.results.pages.page_cache import RecentCache
 from fullbench.web.results.site import ledger_edition
 
-COLUMNS = ("study", "criterion", "ballot", "judge", "contestant", "rank_best", "rank_worst", "measure", "figure")
+COLUMNS = ("study", "criterion", "ballot", "judge", "contestant", "rank_best", "rank_worst", "metric", "value")
 MEDIA_TYPES = {"csv": "text/csv; charset=utf-8", "json": "application/json"}
 
 

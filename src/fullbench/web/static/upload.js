@@ -1,14 +1,14 @@
 // A zip file or a folder for a new study, sent in pieces: it goes on where it was, also after the page was loaded again.
 (() => {
   "use strict";
-  const part = document.getElementById("parcel-part");
+  const part = document.getElementById("upload-part");
   if (!part) return;
   part.hidden = false; // without this script there is nothing that could send it
   const PIECE = 4 * 1024 * 1024;
   const csrf = document.querySelector('meta[name="csrf"]').content;
-  const field = document.getElementById("parcel");
-  const bar = document.getElementById("parcel-progress");
-  const status = document.getElementById("parcel-status");
+  const field = document.getElementById("upload");
+  const bar = document.getElementById("upload-progress");
+  const status = document.getElementById("upload-status");
   const buttons = [...document.querySelectorAll("#new-study button")];
   let sending = 0;
 
@@ -42,7 +42,7 @@
     const all = files.reduce((sum, file) => sum + file.size, 0);
     const mega = (bytes) => (bytes / 1e6).toFixed(1);
     const id = await idOf(files);
-    const base = "/organise/parcels/" + id;
+    const base = "/organise/uploads/" + id;
     buttons.forEach((button) => { button.disabled = true; });
     bar.hidden = false;
     bar.max = Math.max(all, 1);
@@ -61,7 +61,7 @@
       bar.value = bar.max;
       field.value = id;
       status.textContent = part.dataset.ready.replace("{all}", mega(all));
-      field.dispatchEvent(new Event("parcel:ready", { bubbles: true }));
+      field.dispatchEvent(new Event("upload:ready", { bubbles: true }));
     } catch {
       status.textContent = part.dataset.broken;
     }
