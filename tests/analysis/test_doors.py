@@ -172,7 +172,7 @@ def _line(columns, row):
         for column, cell in zip(columns, row, strict=True)
         if ballot_of(column) and cell is not None
     }
-    return by_key["contestant"], by_key["rank"], by_key.get("rating"), by_key.get("duels won"), means
+    return by_key["contestant"], by_key["rank"], by_key.get("rating"), by_key.get("matches won"), means
 
 
 def cells(made, *columns):
