@@ -13,7 +13,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 
 from fullbench.ledger.database_interface import Position
@@ -21,7 +21,7 @@ from fullbench.ledger.sqlite import incomplete_copy_marks, open_file
 from fullbench.ledger.sqlite.connection import SqliteConnection
 
 PAUSE = 50
-"""Seconds of pause per second of a check of all pages, so that checks use 2 % of a core."""
+"""Seconds of pause per CPU second of a check of all pages, so that checks use 2 % of a core."""
 
 TICK = 0.01
 """Maximum seconds between two ticks of a file system's clock. A file that changed twice within a tick keeps the same
@@ -136,11 +136,13 @@ class LiveFiles:
         self._page_check.start()
 
     def _read_pages(self) -> None:
-        start_time = time.monotonic()
-        with suppress(sqlite3.DatabaseError):  # other errors also occur in the next commit
+        start_time = time.thread_time()
+        try:
             self._damage = self._damage or self._read_all_pages()
-        now = time.monotonic()
-        self._next_page_check = now + PAUSE * (now - start_time)
+        except sqlite3.DatabaseError:  # such as a lock: nothing is known about the pages yet
+            self._is_suspect = True
+        # CPU time: on a busy machine the check takes long, and damage would stay unnoticed for 50 times as long.
+        self._next_page_check = time.monotonic() + PAUSE * (time.thread_time() - start_time)
 
     def _read_all_pages(self) -> str | None:
         try:
