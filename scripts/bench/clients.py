@@ -152,7 +152,7 @@ def hearing(url: str, width: int) -> Callable[[int], None]:
     import tempfile
 
     from fullbench import Case, Item, Picture, Response, Score
-    from fullbench.judges.prompted import PromptedJudge
+    from fullbench.judges.prompted_judge import PromptedJudge
     from fullbench.ledger.ledger import Ledger
     from fullbench.models.chat_model import ChatModel
     from fullbench.models.model_settings import Limits, Sampling

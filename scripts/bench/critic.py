@@ -17,7 +17,7 @@ from typing import Any
 
 from fullbench.training.critic.data.encoding import Example, Piece, micro_batches, step_indices
 from fullbench.training.critic.data.tensors import collate_batch
-from fullbench.training.critic.fit.distributed import Processes
+from fullbench.training.critic.fit.distributed_training import Processes
 from fullbench.training.critic.fit.objectives import TokenObjective
 from fullbench.training.critic.fit.training_loop import Loop
 from fullbench.training.critic.training_settings import Settings

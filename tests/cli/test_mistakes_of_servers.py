@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from fullbench.models import check_model
+from fullbench.models import model_test_calls
 from fullbench.models.net.rate_limits import START
 from tests.support.tls_proxy import certificate
 
@@ -178,13 +178,13 @@ def test_what_keeps_a_server_from_listing_its_models_is_said(cli, desk, odd):
 def test_a_server_that_hangs_is_checked_soon(cli, desk, odd, monkeypatch):
     """It hangs until the test ends: two attempts, and one look at its models, none longer than the timeout."""
     waits: list[float] = []
-    send = check_model._fetch_json
+    send = model_test_calls._fetch_json
 
-    def note_wait(*words, wait: float = check_model._WAIT):
+    def note_wait(*words, wait: float = model_test_calls._WAIT):
         waits.append(wait)
         return send(*words, wait=wait)
 
-    monkeypatch.setattr(check_model, "_fetch_json", note_wait)
+    monkeypatch.setattr(model_test_calls, "_fetch_json", note_wait)
     code, out, err = cli("check", f"openai:m@{address(odd)}/hang/v1?timeout=0.3")
     assert code == 1
     assert "no answer after 2 attempts; the last one: no whole answer within 0.3 s" in err
@@ -300,7 +300,7 @@ def test_what_comes_back_is_said_at_the_end(cli, desk, odd, come):
 
 
 def test_a_server_that_is_busy_is_told_of_and_check_does_not_wait_for_it_for_ever(cli, desk, odd, monkeypatch):
-    monkeypatch.setattr("fullbench.models.check_model.LONGEST", 7.0)
+    monkeypatch.setattr("fullbench.models.model_test_calls.LONGEST", 7.0)
     code, _, err = cli("check", f"openai:m@{address(odd)}/busy/v1")
     assert code == 1
     assert "has too much to do (429" in err

@@ -30,7 +30,7 @@ from fullbench.files.item_files import (
     write_rows,
     write_verdicts,
 )
-from fullbench.files.readers import LIMIT
+from fullbench.files.row_readers import LIMIT
 
 SUFFIXES = (".jsonl", ".jsonl.gz", ".json", ".csv", ".csv.gz", ".tsv", ".parquet")
 

@@ -15,7 +15,7 @@ import pytest
 from scipy.stats import pearsonr
 
 from fullbench import Ledger
-from tests.files.test_picture_urls import Site
+from tests.files.test_picture_download import Site
 from tests.support.commands import cells, cli, read_jsonl, write_rows
 from tests.support.data_builders import png
 from tests.support.scripted_server import ScriptedServer

@@ -6,7 +6,7 @@ import pytest
 
 from fullbench import Case, Choice, Failure, Prompt, Ranking, Reply, Score, Usage, Verdict
 from fullbench.judges.fallback_reader import SecondReader
-from fullbench.judges.prompted import PromptedJudge
+from fullbench.judges.prompted_judge import PromptedJudge
 from tests.support.data_builders import Talker, answers, item
 
 

@@ -7,7 +7,7 @@ import pytest
 from fullbench import Case, Choice
 from fullbench.core.judge import kind_of, models_of, prompts_of, with_models
 from fullbench.judges.fallback_reader import SecondReader
-from fullbench.judges.prompted import PromptedJudge
+from fullbench.judges.prompted_judge import PromptedJudge
 from fullbench.models.local.offline_models import OfflineModel
 from fullbench.studies.engines import wants_gpu
 from fullbench.studies.judge_and_model_specs import judge_from_spec

@@ -14,7 +14,7 @@ from fullbench import Case, Item, Response, ballot
 from fullbench.core.item import Turn
 from fullbench.core.model import Prompt, Reply
 from fullbench.core.picture import Picture
-from fullbench.judges.prompted import PromptedJudge
+from fullbench.judges.prompted_judge import PromptedJudge
 from fullbench.models import model_specs
 from fullbench.models.chat_model import ChatModel
 from fullbench.models.dialects import Anthropic, Dialect, Gemini, OpenAI, Responses

@@ -9,7 +9,7 @@ from fullbench.core.ballot import Choice
 from fullbench.core.case import Case
 from fullbench.core.item import Item
 from fullbench.core.response import Response
-from fullbench.judges.prompted import PromptedJudge
+from fullbench.judges.prompted_judge import PromptedJudge
 from fullbench.models.local.offline_models import OfflineModel, echo_prompt
 from fullbench.models.prompt_fences import parse_judging_request
 

@@ -11,7 +11,7 @@ import pytest
 from fullbench import Case, Choice, Failure, Item, Score, Usage, Verdict
 from fullbench.core.case import cases as cases_of
 from fullbench.errors import LedgerError, ModelError
-from fullbench.judges.prompted import PromptedJudge
+from fullbench.judges.prompted_judge import PromptedJudge
 from fullbench.ledger.ledger import Ledger
 from fullbench.studies.engines import LOOKUP, Budget, JobCounts, Stop
 from fullbench.studies.engines.run_jobs import SLOW_LOOKUP

@@ -18,10 +18,10 @@ from fullbench.core.verdict import PEOPLE
 from fullbench.errors import InputError
 from fullbench.judges.baselines import LengthJudge
 from fullbench.judges.prompt_templates import Template
-from fullbench.judges.prompted import SLOTS
+from fullbench.judges.prompted_judge import SLOTS
 from fullbench.models.local.offline_models import OfflineModel
 from fullbench.testing import check_benchmark
-from fullbench.testing.hooks import CHECKS
+from fullbench.testing.benchmark_hook_checks import CHECKS
 
 ITEMS = [Item.ask(name, f"What is {name}?", reference=f"It is {name}.") for name in ("one", "two", "three")]
 ECHO = OfflineModel("echo", lambda prompt: "Yes.")
@@ -57,7 +57,7 @@ def bring(source=None):
 
 
 def wording(text=None):
-    from fullbench.judges.prompted import default_template
+    from fullbench.judges.prompted_judge import default_template
 
     return {"template": default_template("en") if text is None else Template.parse(text, SLOTS)}
 

@@ -32,7 +32,7 @@ def answer(
     """
     from fullbench.files.item_files import read_items, write_responses
     from fullbench.files.picture_folders import other_files_note, same_stem_note
-    from fullbench.files.writers import check_target
+    from fullbench.files.row_writers import check_target
     from fullbench.studies import judge_and_model_specs
     from fullbench.studies.run import study_plan
     from fullbench.studies.run.missing_pictures import refuse_missing_pictures

@@ -13,7 +13,7 @@ from fullbench.errors import InputError
 if TYPE_CHECKING:
     from fullbench.core.model import Model
     from fullbench.core.table import Table
-    from fullbench.models.check_model import ModelCheck
+    from fullbench.models.model_test_calls import ModelCheck
 
 
 def check(
@@ -33,7 +33,7 @@ def check(
 
         fullbench check study.toml
     """
-    from fullbench.models.check_model import try_model
+    from fullbench.models.model_test_calls import try_model
 
     models = _find_models(target, safe=safe)
     if not models:
@@ -51,7 +51,7 @@ _ADDRESS = re.compile(r"https?:|(?:localhost|\d+(?:\.\d+){3})(?:[:/]|$)|[\w-]+(?
 
 
 def _find_models(target: str, *, safe: bool) -> list[Model]:
-    from fullbench.models.check_model import fetch_served_models
+    from fullbench.models.model_test_calls import fetch_served_models
     from fullbench.models.wire.server_urls import fault_of
     from fullbench.studies import judge_and_model_specs
     from fullbench.studies.run import study_plan

@@ -105,7 +105,7 @@ def grid(
 
         fullbench compose grid "a {age} {gender} nurse" --axis age=young,old --axis gender=woman,man --out nurses.csv
     """
-    from fullbench.files.writers import write_rows
+    from fullbench.files.row_writers import write_rows
     from fullbench.synthetic.perturb.demographic_grids import build_grid as combined
 
     axes: dict[str, list[str]] = {}
@@ -154,8 +154,8 @@ def sanitise(
 
         fullbench compose sanitise unsafe.csv --model openai:gpt-4o --out pairs.csv
     """
-    from fullbench.files.readers import read_rows
-    from fullbench.files.writers import write_rows
+    from fullbench.files.row_readers import read_rows
+    from fullbench.files.row_writers import write_rows
     from fullbench.studies import judge_and_model_specs
     from fullbench.studies.authoring.safe_prompts import sanitise_prompts as rewritten
     from fullbench.studies.run import study_plan

@@ -60,7 +60,7 @@ class ScoreOptions:
 def _prompt_settings(
     prompt_style: str, ballot: str, language: str, mode: str, reference: bool | None, template: Path | None
 ) -> PromptSettings:
-    from fullbench.judges.prompted import read_template
+    from fullbench.judges.prompted_judge import read_template
     from fullbench.training.critic.data.prompts import PromptSettings
 
     if template is not None:

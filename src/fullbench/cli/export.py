@@ -210,7 +210,7 @@ def _export_site(
         raise InputError(f"unknown language {language!r}; known: en, zh")
     if url and not url.startswith(("http://", "https://")):
         raise InputError(f"{url!r} is no address of a site; write --url https://lab.example.org/study")
-    from fullbench.web.campaigns.votes.hidden_results import load_open_campaign_items
+    from fullbench.web.campaigns.votes.results_hidden_from_annotators import load_open_campaign_items
     from fullbench.web.results.catalogue.rater_pseudonyms import accounts_in
     from fullbench.web.results.pages.shown_names import names_for_ledger
 

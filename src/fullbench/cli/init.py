@@ -101,7 +101,7 @@ def init(
     )  # fmt: skip
     _check_study_text(text, file, judges, contestants or [])
     missing = [name for name in (items, responses) if name and not (file.parent / name).exists()]
-    from fullbench.files.writers import replace_atomically
+    from fullbench.files.row_writers import replace_atomically
 
     with replace_atomically(file) as part:
         part.write_text(text, encoding="utf-8")

@@ -31,7 +31,7 @@ from fullbench.core.column_labels import table_columns
 from fullbench.core.note import Note
 from fullbench.core.table import Table
 from fullbench.errors import InputError
-from fullbench.files.writers import Columns
+from fullbench.files.row_writers import Columns
 
 if TYPE_CHECKING:
     from fullbench.ledger.contents_and_cost import Account

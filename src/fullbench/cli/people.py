@@ -27,7 +27,7 @@ from fullbench.cli.options import (
 from fullbench.core.column_labels import table_columns
 from fullbench.core.note import Note
 from fullbench.errors import InputError, require_extra
-from fullbench.files.writers import Columns
+from fullbench.files.row_writers import Columns
 from fullbench.web.site_settings import TASK_LIMIT
 
 if TYPE_CHECKING:

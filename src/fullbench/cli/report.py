@@ -146,7 +146,7 @@ def report(
             book, [*report_tables, *cascade_tables], columns, study=study, pilots=pilots
         )
         if about is not None:
-            from fullbench.analysis.boards.contestant_facts import add_contestant_facts
+            from fullbench.analysis.boards.user_facts_about_contestants import add_contestant_facts
             from fullbench.studies.run.contestant_facts import read_contestant_facts
 
             report_tables = add_contestant_facts(report_tables, read_contestant_facts(about))

@@ -33,7 +33,7 @@ def reproduce(
     """
     import json
 
-    from fullbench.files.writers import replace_atomically
+    from fullbench.files.row_writers import replace_atomically
     from fullbench.plugin_registry import load_benchmark as benchmark_named
 
     benchmark = benchmark_named(name)

@@ -20,8 +20,8 @@ from urllib.parse import unquote, urlsplit
 
 from fullbench.core.picture import media_type
 from fullbench.errors import InputError
-from fullbench.files.readers import pyarrow_for
-from fullbench.files.writers import replace_atomically
+from fullbench.files.row_readers import pyarrow_for
+from fullbench.files.row_writers import replace_atomically
 
 Step = Callable[[str, int, int], None]
 LIST = "pictures.jsonl"
@@ -91,7 +91,7 @@ class Fetcher:
 
     def bring(self, names: Iterable[str], *, web: bool, step: Step | None = None) -> FetchResult:
         """Fetch missing pictures; failures are reported and tried again by the next call."""
-        from fullbench.files.picture_urls import FetchError  # imported late: few runs use the web
+        from fullbench.files.picture_download import FetchError  # imported late: few runs use the web
 
         result = FetchResult()
         missing = [name for name in dict.fromkeys(names) if not self._has(name)]
@@ -129,7 +129,7 @@ class Fetcher:
         return {row["file"]: row["digest"] for row in rows}
 
     def _find(self, name: str, zip_entries: dict[str, _ZipEntry], *, web: bool) -> tuple[str, bytes]:
-        from fullbench.files.picture_urls import FetchError, fetch_picture
+        from fullbench.files.picture_download import FetchError, fetch_picture
 
         if (unpack := zip_entries.get(base_name(name))) is not None:
             return unpack()

@@ -1,6 +1,6 @@
 """Reading and writing of items, responses and verdicts in files.
 
-One row each, in any format of `files.readers`. These names are written; some common others are read as well.
+One row each, in any format of `files.row_readers`. These names are written; some common others are read as well.
 
 Item
     `id`; `question` (or `instruction`, `prompt`) and `pictures` (or `picture`, `images`, `image`: a path or a list of
@@ -43,10 +43,10 @@ from fullbench.errors import DataWarning, InputError
 from fullbench.files.annotation_tools import read_labels
 from fullbench.files.picture_access_policy import is_missing_picture, read_picture
 from fullbench.files.picture_folders import items_in
-from fullbench.files.readers import read_rows
 from fullbench.files.row_fields import Fields
+from fullbench.files.row_readers import read_rows
+from fullbench.files.row_writers import Columns, replace_atomically, write_rows
 from fullbench.files.similar_names import closest_name, warn_of_twins
-from fullbench.files.writers import Columns, replace_atomically, write_rows
 
 __all__ = [
     "read_items",

@@ -113,7 +113,7 @@ def _from_the_web(address: str, path: Path | None, line: int | None) -> Path:
             path=path,
             line=line,
         )
-    from fullbench.files.picture_urls import FetchError, fetch_picture  # imported late: few runs use the web
+    from fullbench.files.picture_download import FetchError, fetch_picture  # imported late: few runs use the web
 
     try:
         return fetch_picture(address, cache_folder() / "web")

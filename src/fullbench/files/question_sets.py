@@ -30,7 +30,7 @@ from fullbench.core.picture import Picture
 from fullbench.errors import InputError
 from fullbench.files.item_files import read_items
 from fullbench.files.picture_access_policy import read_picture
-from fullbench.files.readers import read_rows
+from fullbench.files.row_readers import read_rows
 
 _OPTION = re.compile(r"(?:^|[\s(（,;:])([A-Z])\s*[:：.)）]\s*\S")
 _BASE64 = ("iVBORw0KGgo", "/9j/", "R0lGOD", "UklGR")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from fullbench.errors import InputError
-from fullbench.files.readers import read_rows
+from fullbench.files.row_readers import read_rows
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 from fullbench.core.verdict import Fault
 from fullbench.errors import InputError
-from fullbench.files.readers import parse_json
+from fullbench.files.row_readers import parse_json
 
 PAIR_COLUMNS = ("model_a", "model_b")
 SIDES = {"model_a": 0, "model_b": 1, "a": 0, "b": 1}

@@ -12,7 +12,7 @@ from fullbench.core.model import Model
 from fullbench.core.text import parse_language
 from fullbench.errors import InputError
 from fullbench.judges.prompt_templates import Template
-from fullbench.judges.prompted import SLOTS, PromptedJudge, read_template
+from fullbench.judges.prompted_judge import SLOTS, PromptedJudge, read_template
 from fullbench.plugin_registry import inner_model
 
 RULES: Mapping[str, str] = {

@@ -13,7 +13,7 @@ from fullbench.core.digests import digest
 from fullbench.core.model import Prompt
 from fullbench.core.verdict import Failure, Fault, Verdict
 from fullbench.errors import InputError
-from fullbench.judges.prompted import JointJudge
+from fullbench.judges.prompted_judge import JointJudge
 from fullbench.parsing import form_of
 from fullbench.parsing.ballot_forms import Form
 from fullbench.parsing.rating_lines import RatedForm, parts

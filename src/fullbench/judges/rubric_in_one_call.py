@@ -15,7 +15,7 @@ from fullbench.core.model import Prompt
 from fullbench.core.rubric import Criterion, criterion_code
 from fullbench.core.verdict import Failure, Fault, Verdict
 from fullbench.errors import InputError
-from fullbench.judges.prompted import JointJudge
+from fullbench.judges.prompted_judge import JointJudge
 from fullbench.parsing import form_of
 from fullbench.parsing.ballot_forms import Form
 from fullbench.parsing.rubric_points import Point, PointsForm, point_in

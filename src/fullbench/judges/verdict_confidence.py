@@ -17,7 +17,7 @@ from fullbench.core.item import Part
 from fullbench.core.model import Prompt, Reply
 from fullbench.core.verdict import Failure, Verdict
 from fullbench.errors import InputError
-from fullbench.judges.prompted import PromptedJudge
+from fullbench.judges.prompted_judge import PromptedJudge
 from fullbench.models.chat_model import ChatModel
 from fullbench.models.dialects import OpenAI
 from fullbench.parsing.confidence import expected_mark, stated_confidence, token_confidence

@@ -19,9 +19,9 @@ from fullbench.core.call import Usage
 from fullbench.core.record import digest_of_parts, verdict_digest
 from fullbench.core.verdict import PEOPLE, PILOT, Verdict
 from fullbench.ledger import read_queries, study_members
-from fullbench.ledger.aliases import PERSON, Naming
 from fullbench.ledger.contents_and_cost import USAGE_SUMS
 from fullbench.ledger.database_interface import ByColumns, Connection
+from fullbench.ledger.name_aliases import PERSON, Naming
 from fullbench.ledger.row_conversion import Row
 
 ExtraVerdicts = Iterable[Verdict] | Mapping[str, Iterable[Verdict]]

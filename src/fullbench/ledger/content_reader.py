@@ -19,11 +19,11 @@ from fullbench.core.response import Response
 from fullbench.core.verdict import Failure
 from fullbench.errors import LedgerError
 from fullbench.ledger import contents_and_cost, row_conversion, schema, study_members
-from fullbench.ledger.aliases import Naming
 from fullbench.ledger.contents_and_cost import Account
 from fullbench.ledger.database_interface import Connection, Database
 from fullbench.ledger.integrity import row_chain
 from fullbench.ledger.integrity.row_chain import LedgerDigest
+from fullbench.ledger.name_aliases import Naming
 from fullbench.ledger.pictures.picture_folder import Pictures, no_picture_place_error
 from fullbench.ledger.read_connections import Readers
 from fullbench.ledger.read_queries import (

@@ -11,8 +11,8 @@ import orjson
 from fullbench.core.call import Usage
 from fullbench.core.verdict import FAULTS
 from fullbench.ledger import row_conversion, schema, study_members
-from fullbench.ledger.aliases import Naming, normalize_voter
 from fullbench.ledger.database_interface import Connection
+from fullbench.ledger.name_aliases import Naming, normalize_voter
 
 Role = Literal["judge", "contestant"]
 COUNTED_TABLES = ("items", "responses", "cases", "verdicts", "failures", "pictures")

@@ -7,9 +7,9 @@ from typing import Any
 
 from fullbench.errors import LedgerError
 from fullbench.ledger import row_conversion
-from fullbench.ledger.aliases import Naming
 from fullbench.ledger.contents_and_cost import Role
 from fullbench.ledger.database_interface import Connection
+from fullbench.ledger.name_aliases import Naming
 
 
 def settings_of(reader: Connection, role: Role, name: str) -> str | None:

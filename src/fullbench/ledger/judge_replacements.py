@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from fullbench.errors import LedgerError
 from fullbench.ledger import row_conversion
-from fullbench.ledger.aliases import Naming
 from fullbench.ledger.ledger import Ledger
+from fullbench.ledger.name_aliases import Naming
 
 ROLE = "replacement"
 

@@ -10,8 +10,8 @@ import orjson
 
 from fullbench.core.verdict import PEOPLE
 from fullbench.ledger import row_conversion, schema, study_members
-from fullbench.ledger.aliases import Naming, normalize_voter
 from fullbench.ledger.database_interface import Connection
+from fullbench.ledger.name_aliases import Naming, normalize_voter
 from fullbench.ledger.row_conversion import Row
 
 Names = str | Sequence[str] | None

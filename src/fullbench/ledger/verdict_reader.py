@@ -11,9 +11,9 @@ from fullbench.core.record import Record
 from fullbench.core.response import Response
 from fullbench.core.verdict import PILOT, Verdict
 from fullbench.ledger import contents_and_cost, declared_settings, row_conversion, study_members
-from fullbench.ledger.aliases import Naming, normalize_voter
 from fullbench.ledger.content_reader import ContentReader
 from fullbench.ledger.database_interface import Connection
+from fullbench.ledger.name_aliases import Naming, normalize_voter
 from fullbench.ledger.read_queries import (
     CHUNK,
     Names,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from fullbench.errors import InputError
-from fullbench.files.writers import replace_atomically
+from fullbench.files.row_writers import replace_atomically
 
 
 def check_page(path: Path) -> None:

@@ -15,7 +15,7 @@ from fullbench.core.note import Note
 from fullbench.core.table import Cell, Column, Table
 from fullbench.errors import InputError
 from fullbench.files.toml_files import read_toml
-from fullbench.reports.logos import Logo
+from fullbench.reports.contestant_logos import Logo
 
 NAME_COLUMNS = frozenset(
     {"judge", "contestant", "other judge", "other", "against", "reviewer", "newcomer", "model", "who"}

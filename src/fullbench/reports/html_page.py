@@ -30,6 +30,7 @@ from fullbench.reports.cell_text import table_notes
 from fullbench.reports.charts import vega_lite
 from fullbench.reports.charts.vega_lite import Chart
 from fullbench.reports.citation import bibtex_entry
+from fullbench.reports.contestant_logos import Logo
 from fullbench.reports.display_names import DisplayNames
 from fullbench.reports.html_table_layout import (
     LONG,
@@ -41,7 +42,6 @@ from fullbench.reports.html_table_layout import (
     laid_column,
     with_origins,
 )
-from fullbench.reports.logos import Logo
 from fullbench.reports.site_info import Imprint
 from fullbench.reports.translated_tables import localise_table
 from fullbench.reports.words import Language, language_messages

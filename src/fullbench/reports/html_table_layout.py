@@ -13,8 +13,8 @@ from pathlib import Path
 from fullbench.core.estimate import Estimate
 from fullbench.core.table import Cell, Table, sort_value
 from fullbench.reports.cell_text import column_decimals, format_cell, is_fault, is_numeric_column
+from fullbench.reports.contestant_logos import Logo
 from fullbench.reports.display_names import DisplayName
-from fullbench.reports.logos import Logo
 
 TEMPLATES = Path(__file__).parent / "templates"
 LONG = 24

@@ -17,7 +17,7 @@ from fullbench.core.table import Cell, Table
 from fullbench.errors import InputError
 from fullbench.files.item_files import read_items, read_responses
 from fullbench.files.picture_access_policy import allow_picture_folders, without_pictures
-from fullbench.files.writers import write_rows
+from fullbench.files.row_writers import write_rows
 from fullbench.ledger.ledger import Ledger
 from fullbench.studies import best_of_n as ranking
 from fullbench.studies import judge_and_model_specs

@@ -13,8 +13,8 @@ from fullbench.core.judge import Judge, explain_missing_parts
 from fullbench.core.model import Model
 from fullbench.core.plugin_entry_points import suggest_spec
 from fullbench.errors import InputError
-from fullbench.files.readers import read_rows
 from fullbench.files.row_fields import Fields
+from fullbench.files.row_readers import read_rows
 from fullbench.judges.image_text_correlation import Correlation, build_clip_correlation
 from fullbench.judges.prompt_templates import Example
 from fullbench.plugin_registry import Spec, judge_names, load_plugin, plugin_names
@@ -161,7 +161,7 @@ def default_style_message(bench: Benchmark, judges: Mapping[str, str]) -> str:
 
 def _build_prompted_judge(model: Model, options: Mapping[str, str]) -> Judge:
     from fullbench.judges.fallback_reader import SecondReader
-    from fullbench.judges.prompted import PromptedJudge, read_template
+    from fullbench.judges.prompted_judge import PromptedJudge, read_template
     from fullbench.judges.rating_and_choice import RatingAndChoiceJudge
 
     settings = _benchmark_settings(options.get("benchmark_template", PLAIN), options.get("prompt_style", ""))

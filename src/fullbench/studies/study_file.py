@@ -20,7 +20,7 @@ from fullbench.errors import InputError
 from fullbench.files.toml_files import read_toml
 from fullbench.reports.display_names import DisplayNames
 from fullbench.reports.site_info import Imprint
-from fullbench.studies.run.excluded_answers import EXCLUSION_KINDS
+from fullbench.studies.run.excluded_responses import EXCLUSION_KINDS
 from fullbench.studies.study_file_tables import (
     JUDGING,
     KINDS,

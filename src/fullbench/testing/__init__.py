@@ -12,7 +12,7 @@ from fullbench.core.case import Case
 from fullbench.core.item import Item
 from fullbench.core.response import Response
 from fullbench.errors import UserError
-from fullbench.testing.hooks import CHECKS, CountingJudge, HookContext
+from fullbench.testing.benchmark_hook_checks import CHECKS, CountingJudge, HookContext
 
 
 def check_benchmark(

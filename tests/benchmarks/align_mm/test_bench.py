@@ -15,14 +15,14 @@ from fullbench.analysis.agreement.critic_with_people import SCALES, before_after
 from fullbench.analysis.critic_train_test_split import split_responses
 from fullbench.benchmarks.align_mm import sample
 from fullbench.benchmarks.align_mm.bench import align_mm
-from fullbench.benchmarks.align_mm.quadrants import build_quadrant_table
+from fullbench.benchmarks.align_mm.quality_and_consistency_quadrants import build_quadrant_table
+from fullbench.benchmarks.align_mm.question_and_response_lengths import length_histograms, length_table
 from fullbench.benchmarks.align_mm.release_files import case_of
 from fullbench.benchmarks.align_mm.tables import marks_by_contestant
 from fullbench.benchmarks.align_mm.task_names import CATEGORIES, TASKS
-from fullbench.benchmarks.align_mm.text_lengths import length_histograms, length_table
 from fullbench.errors import InputError
 from fullbench.judges import critic_prompts as asking
-from fullbench.judges.prompted import PromptedJudge
+from fullbench.judges.prompted_judge import PromptedJudge
 from fullbench.models.model_without_images import ModelWithoutImages
 from fullbench.reports.charts.vega_lite import build_chart, render_svg
 from fullbench.reports.table_formats import render_table

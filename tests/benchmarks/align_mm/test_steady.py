@@ -9,7 +9,7 @@ from statistics import fmean, pstdev
 import pytest
 
 from fullbench import Case, Item, Response, Score, Verdict
-from fullbench.benchmarks.align_mm.quadrants import INFINITE, build_quadrant_table
+from fullbench.benchmarks.align_mm.quality_and_consistency_quadrants import INFINITE, build_quadrant_table
 from fullbench.benchmarks.align_mm.tables import tables
 from fullbench.core.record import Record
 

@@ -10,7 +10,7 @@ from fullbench.benchmarks.mj_bench import data
 from fullbench.benchmarks.mj_bench.bench import mj_bench
 from fullbench.benchmarks.mj_bench.judging_protocol import can_judge
 from fullbench.errors import InputError
-from fullbench.files.writers import write_rows
+from fullbench.files.row_writers import write_rows
 from fullbench.judges.scorers.image_statistics import measure_scorer
 from fullbench.judges.scorers.scorer_judge import ScorerJudge
 from fullbench.studies.exchange.export_record import export_study

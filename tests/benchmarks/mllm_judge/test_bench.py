@@ -18,7 +18,7 @@ from fullbench.benchmarks.mllm_judge.release.release_row import Review
 from fullbench.benchmarks.mllm_judge.tables import family_members
 from fullbench.core.model import Reply
 from fullbench.core.record import Record
-from fullbench.judges.prompted import Example
+from fullbench.judges.prompted_judge import Example
 from fullbench.judges.texts_for_experiments import describe_pictures, lengthen_answers
 from fullbench.testing import check_benchmark
 from tests.support.data_builders import Talker, png, words

@@ -15,7 +15,7 @@ from fullbench.benchmarks.align_mm import release_files, reproduce
 from fullbench.benchmarks.align_mm.bench import align_mm
 from fullbench.benchmarks.align_mm.task_names import CATEGORIES, TASKS
 from fullbench.core.reproduction import Reproduced, Reproduction
-from fullbench.files.readers import read_rows
+from fullbench.files.row_readers import read_rows
 
 DATA = Path(__file__).parents[3] / ".." / "shared" / "data" / "alignmmbench"
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason=f"the released data are not at {DATA}")

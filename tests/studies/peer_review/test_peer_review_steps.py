@@ -22,7 +22,7 @@ from fullbench.core.rubric import CORRECTNESS, VISUAL
 from fullbench.errors import InputError
 from fullbench.files.picture_folders import Pictures
 from fullbench.judges.peer_review.review_protocol import BALLOT, CRITERIA
-from fullbench.judges.prompted import PromptedJudge
+from fullbench.judges.prompted_judge import PromptedJudge
 from fullbench.ledger.ledger import Ledger
 from fullbench.models.local.offline_models import OfflineModel
 from fullbench.studies.exchange.rerender_prompts import sent_prompts

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from fullbench import Case, Choice, Item, Real, Response, Score
 from fullbench.cli.all_commands import app
 from fullbench.errors import InputError
-from fullbench.files.writers import write_rows
+from fullbench.files.row_writers import write_rows
 from fullbench.studies.judge_and_model_specs import judge_from_spec as judge_of
 from fullbench.studies.run.progress_display import LineWatch
 from fullbench.training.critic import light_critic

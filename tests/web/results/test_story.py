@@ -16,7 +16,7 @@ from fullbench.core.item import Item
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
 from fullbench.judges.prompt_templates import Template
-from fullbench.judges.prompted import SLOTS, PromptedJudge
+from fullbench.judges.prompted_judge import SLOTS, PromptedJudge
 from fullbench.ledger.ledger import Ledger
 from fullbench.web.app import create_app
 from fullbench.web.results.catalogue import catalogue_updater

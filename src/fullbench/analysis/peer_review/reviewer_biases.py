@@ -21,7 +21,7 @@ from fullbench.stats.bias.two_by_two_tables import Association, chi_square_assoc
 
 if TYPE_CHECKING:
     from fullbench.stats.array_checks import Floats
-    from fullbench.stats.peer_review.shared_bias import BiasEstimate
+    from fullbench.stats.peer_review.reviewer_bias_tests import BiasEstimate
     from fullbench.stats.ratings.joint_rating_model import Votes
 
 TraitCheck = Callable[[Verdict, int], bool | None]
@@ -104,7 +104,7 @@ def estimate_bias(reviews: Reviews, record: Record, criterion: str, kind: str, f
     """Estimate the bias to `longer answer` or `own family` at equal truth, contestants and picture."""
     import numpy as np
 
-    from fullbench.stats.peer_review.shared_bias import fit_vote_model_with_truth
+    from fullbench.stats.peer_review.reviewer_bias_tests import fit_vote_model_with_truth
 
     truth = true_outcomes(record, criterion)
     votes, rows = reviews.joint_votes(criterion)

@@ -22,7 +22,7 @@ from fullbench.core.table import Cell, Table
 from fullbench.errors import Undefined
 from fullbench.stats.array_checks import Floats
 from fullbench.stats.peer_review.peer_rankings import Peers
-from fullbench.stats.peer_review.shared_bias import MutualBias, VoteModel, fit_vote_model, mutual_biases
+from fullbench.stats.peer_review.reviewer_bias_tests import MutualBias, VoteModel, fit_vote_model, mutual_biases
 from fullbench.stats.ratings.joint_rating_model import Votes
 
 ALPHA = 0.02

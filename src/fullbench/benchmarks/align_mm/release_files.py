@@ -21,8 +21,8 @@ from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import Fault, Verdict
 from fullbench.errors import InputError
 from fullbench.files.picture_access_policy import read_picture
-from fullbench.files.readers import read_rows
 from fullbench.files.row_fields import Fields
+from fullbench.files.row_readers import read_rows
 
 BALLOT = Score(1, 10)
 CRITIC = "CritiqueVLM"

@@ -15,7 +15,7 @@ from fullbench.core.picture import Picture
 from fullbench.core.record import Record
 from fullbench.core.response import Response
 from fullbench.core.verdict import PEOPLE, Verdict
-from fullbench.files.readers import read_rows
+from fullbench.files.row_readers import read_rows
 from fullbench.judges.baselines import ChanceJudge, LengthJudge, ReferenceJudge
 
 _FOLDER = Path(__file__).parent / "sample"

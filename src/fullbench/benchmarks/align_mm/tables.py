@@ -14,10 +14,10 @@ from fullbench.analysis.agreement import critic_with_people as agreement
 from fullbench.analysis.agreement import repeats_and_orders
 from fullbench.analysis.critic_train_test_split import seed_of
 from fullbench.analysis.estimate_cells import Gaps
-from fullbench.benchmarks.align_mm.quadrants import INFINITE, build_quadrant_table
+from fullbench.benchmarks.align_mm.quality_and_consistency_quadrants import INFINITE, build_quadrant_table
+from fullbench.benchmarks.align_mm.question_and_response_lengths import length_histograms, length_table
 from fullbench.benchmarks.align_mm.release_files import BALLOT
 from fullbench.benchmarks.align_mm.task_names import CATEGORIES, TASKS, Category
-from fullbench.benchmarks.align_mm.text_lengths import length_histograms, length_table
 from fullbench.core.column_labels import data_column, table_columns
 from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note

@@ -7,7 +7,7 @@ from typing import Any
 
 from fullbench.core.model import Model
 from fullbench.judges.prompt_templates import load_template
-from fullbench.judges.prompted import SLOTS, PromptedJudge
+from fullbench.judges.prompted_judge import SLOTS, PromptedJudge
 
 CRITERIA = {
     "alignment": "how far the picture shows what the prompt asks for: the things named, their attributes and number, "

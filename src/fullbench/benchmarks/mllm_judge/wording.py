@@ -8,7 +8,7 @@ from typing import Any
 
 from fullbench.core.model import Model
 from fullbench.judges.prompt_templates import load_template
-from fullbench.judges.prompted import SLOTS, PromptedJudge
+from fullbench.judges.prompted_judge import SLOTS, PromptedJudge
 
 TRIALS = 6
 """Trials per case in the paper's consistency study."""

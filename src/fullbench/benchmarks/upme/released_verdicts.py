@@ -18,7 +18,7 @@ from fullbench.errors import InputError
 from fullbench.files.release_rows import released_rows
 from fullbench.judges.peer_review import review_protocol
 from fullbench.judges.peer_review.review_protocol import BALLOT
-from fullbench.judges.prompted import PromptedJudge
+from fullbench.judges.prompted_judge import PromptedJudge
 
 
 def bring(release_name: str, source: Path | None = None) -> LoadedData:

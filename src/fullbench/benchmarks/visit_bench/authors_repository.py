@@ -37,8 +37,8 @@ from fullbench.core.response import Response
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.errors import InputError
-from fullbench.files.readers import read_rows
 from fullbench.files.row_fields import Fields
+from fullbench.files.row_readers import read_rows
 
 PREDICTIONS = "full_model_predictions"
 VOTE_FILES = ("visit_bench_human_preferences.csv", "visit_bench_human_preferences.csv.gz")

@@ -13,8 +13,8 @@ from fullbench.errors import InputError
 from fullbench.files.fetch_pictures import copy_of
 from fullbench.files.item_files import read_responses
 from fullbench.files.picture_access_policy import read_picture
-from fullbench.files.readers import read_rows
 from fullbench.files.row_fields import Fields
+from fullbench.files.row_readers import read_rows
 
 SAMPLE = Path(__file__).parent / "sample"
 REFERENCE = "reference"

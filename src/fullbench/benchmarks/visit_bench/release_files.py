@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Literal
 
 from fullbench.errors import InputError
-from fullbench.files.readers import read_rows
 from fullbench.files.row_fields import Fields
+from fullbench.files.row_readers import read_rows
 
 EXISTING_SINGLE = (
     "aokvqa", "aokvqg", "clevr", "gd_vcr", "gqa", "harmful_memes", "kilogram", "newyork", "okvqa", "scienceqa",

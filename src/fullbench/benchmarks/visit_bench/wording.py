@@ -13,7 +13,7 @@ from fullbench.core.note import Note
 from fullbench.core.table import Cell, Table
 from fullbench.errors import InputError
 from fullbench.judges.prompt_templates import load_template
-from fullbench.judges.prompted import SLOTS, PromptedJudge
+from fullbench.judges.prompted_judge import SLOTS, PromptedJudge
 from fullbench.stats.intervals.share_intervals import wilson_interval
 
 PROMPT_STYLES = ("with-picture", "ref-free", "ref-backed")

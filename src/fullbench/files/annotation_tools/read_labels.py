@@ -17,7 +17,7 @@ from typing import Any, Literal
 from fullbench.core.ballot import LETTERS, Ballot, Choice, Likert, Ranking, ballot
 from fullbench.core.verdict import PEOPLE
 from fullbench.errors import InputError
-from fullbench.files.readers import parse_json, read_rows
+from fullbench.files.row_readers import parse_json, read_rows
 
 Tool = Literal["label-studio", "argilla"]
 TOOLS: tuple[Tool, ...] = ("label-studio", "argilla")

@@ -24,8 +24,8 @@ from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.errors import InputError
 from fullbench.files.annotation_tools.read_labels import Tool
 from fullbench.files.picture_access_policy import data_uri, read_picture
-from fullbench.files.readers import suffix_of
-from fullbench.files.writers import write_rows
+from fullbench.files.row_readers import suffix_of
+from fullbench.files.row_writers import write_rows
 
 _PLACE = re.compile(r"\n?\[picture (\d+)\]\n?")
 

@@ -32,9 +32,9 @@ from fullbench.files.exchange.importer_base import (
 )
 from fullbench.files.exchange.metric_scales import number_of
 from fullbench.files.picture_access_policy import data_uri
-from fullbench.files.readers import parse_json
 from fullbench.files.row_fields import SIDES, TIES
-from fullbench.files.writers import write_rows
+from fullbench.files.row_readers import parse_json
+from fullbench.files.row_writers import write_rows
 
 _BOTH_BAD = {"tie (bothbad)", "both_bad", "bothbad"}
 _NO_REPLY = "$ERROR$"

@@ -18,8 +18,8 @@ from fullbench.files.exchange.importer_base import RecordBuilder, files_in, pict
 from fullbench.files.item_files import write_items, write_responses, write_verdicts
 from fullbench.files.own_layout import ITEMS, RESPONSES, own_record
 from fullbench.files.picture_folders import check_new
-from fullbench.files.readers import read_rows
-from fullbench.files.writers import replace_atomically
+from fullbench.files.row_readers import read_rows
+from fullbench.files.row_writers import replace_atomically
 
 FILES = ("*.parquet", "*.jsonl", "*.csv")
 OPTIONS = ("id", "question", "image", "reference", "winner")

@@ -21,7 +21,7 @@ from fullbench.core.table import Table
 from fullbench.core.verdict import Fault, Verdict
 from fullbench.errors import InputError
 from fullbench.files.picture_access_policy import find_picture, read_picture
-from fullbench.files.readers import parse_json, read_rows
+from fullbench.files.row_readers import parse_json, read_rows
 
 ROLES: Mapping[str, Role] = {"system": "system", "user": "user", "human": "user", "assistant": "assistant",
                              "gpt": "assistant", "model": "assistant"}  # fmt: skip

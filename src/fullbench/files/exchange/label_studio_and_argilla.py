@@ -16,7 +16,7 @@ from fullbench.errors import InputError
 from fullbench.files.annotation_tools import read_labels, write_labels
 from fullbench.files.annotation_tools.write_labels import parts_of_response, turns_of
 from fullbench.files.exchange.importer_base import RecordBuilder, files_in
-from fullbench.files.readers import read_rows
+from fullbench.files.row_readers import read_rows
 
 
 def import_labels(path: Path, options: Mapping[str, str]) -> LoadedData:

@@ -23,7 +23,7 @@ from fullbench.core.verdict import Verdict
 from fullbench.errors import InputError
 from fullbench.files.picture_access_policy import data_uri
 from fullbench.files.picture_folders import check_new
-from fullbench.files.writers import replace_atomically, write_rows
+from fullbench.files.row_writers import replace_atomically, write_rows
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from fullbench.files.exchange.importer_base import (
     words_of,
 )
 from fullbench.files.exchange.metric_scales import Measures, number_of
-from fullbench.files.readers import read_rows
+from fullbench.files.row_readers import read_rows
 
 _MARK_COLUMNS = ("hit", "score", "match", "eval_score")
 _NO_ANSWER = "Failed to obtain answer"

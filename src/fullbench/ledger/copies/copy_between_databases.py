@@ -10,9 +10,9 @@ import orjson
 
 from fullbench.errors import LedgerError
 from fullbench.ledger import row_conversion, schema
-from fullbench.ledger.aliases import normalize_voter
 from fullbench.ledger.copies.pseudonyms import Pseudonyms
 from fullbench.ledger.database_interface import Connection, chunks, lookup
+from fullbench.ledger.name_aliases import normalize_voter
 from fullbench.ledger.row_conversion import Row
 from fullbench.ledger.writing.duplicate_keys import existing_rows, key_of
 

@@ -15,8 +15,8 @@ import orjson
 from fullbench.core.item import AUTHOR
 from fullbench.core.verdict import ADJUDICATION, PILOT
 from fullbench.ledger import read_queries, row_conversion, schema
-from fullbench.ledger.aliases import PERSON, normalize_voter
 from fullbench.ledger.database_interface import Connection
+from fullbench.ledger.name_aliases import PERSON, normalize_voter
 from fullbench.ledger.row_conversion import Row
 
 _ID = re.compile(r"[0-9a-f]{16}|\d*")

@@ -15,9 +15,9 @@ from fullbench.core.response import Response
 from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.errors import LedgerError
 from fullbench.ledger import row_conversion, study_members
-from fullbench.ledger.aliases import Naming, normalize_voter
 from fullbench.ledger.contents_and_cost import Role
 from fullbench.ledger.database_interface import KEYS_PER_QUERY, Database, chunks
+from fullbench.ledger.name_aliases import Naming, normalize_voter
 from fullbench.ledger.pictures.picture_folder import Pictures
 from fullbench.ledger.writing.group_commit_writer import Writer
 

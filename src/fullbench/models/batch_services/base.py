@@ -15,7 +15,7 @@ import orjson
 from yarl import URL
 
 from fullbench.errors import ModelError
-from fullbench.files.writers import replace_atomically
+from fullbench.files.row_writers import replace_atomically
 from fullbench.models.chat_model import ChatModel
 from fullbench.models.model_prices import is_local
 from fullbench.models.net import error_meanings

@@ -13,7 +13,7 @@ import numpy as np
 from fullbench.core.item import SENSITIVE
 from fullbench.core.picture import Picture
 from fullbench.errors import InputError
-from fullbench.files.writers import replace_atomically, write_rows
+from fullbench.files.row_writers import replace_atomically, write_rows
 from fullbench.judges.scorers.decoded_pictures import decode_picture
 from fullbench.picture_decoding import encode_png, veil_picture
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from fullbench.core.picture import Picture
 from fullbench.errors import InputError, Unscorable
 from fullbench.files.picture_access_policy import read_picture
-from fullbench.files.readers import read_rows
+from fullbench.files.row_readers import read_rows
 from fullbench.judges.scorers.decoded_pictures import decode_picture
 from fullbench.picture_decoding import encode_png
 from fullbench.plugin_registry import load_function

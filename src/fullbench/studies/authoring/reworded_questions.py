@@ -25,9 +25,9 @@ from fullbench.core.response import Response
 from fullbench.core.table import Cell, Table
 from fullbench.core.text import language_of
 from fullbench.errors import InputError
-from fullbench.files.readers import read_rows
 from fullbench.files.row_fields import Fields
-from fullbench.files.writers import Columns
+from fullbench.files.row_readers import read_rows
+from fullbench.files.row_writers import Columns
 from fullbench.judges.prompt_templates import Template
 from fullbench.studies.engines import JobCounts
 from fullbench.studies.run.call_context import CallContext

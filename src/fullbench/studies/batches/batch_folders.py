@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Literal
 
 from fullbench.errors import InputError
-from fullbench.files.writers import replace_atomically
+from fullbench.files.row_writers import replace_atomically
 
 Stage = Literal["written", "creating", "submitted", "ended"]
 REQUESTS, NAMES, STATE, OUTPUT, ERRORS = "requests.jsonl", "names.txt", "state.json", "output.jsonl", "errors.jsonl"

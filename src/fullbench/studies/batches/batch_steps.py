@@ -14,7 +14,7 @@ from fullbench.core.judge import Judge, models_of, with_models
 from fullbench.core.model import Model, Prompt, Reply
 from fullbench.core.verdict import Failure, Verdict
 from fullbench.errors import InputError
-from fullbench.files.writers import replace_atomically
+from fullbench.files.row_writers import replace_atomically
 from fullbench.ledger.contents_and_cost import Role
 from fullbench.ledger.ledger import Ledger
 from fullbench.models.chat_model import ChatModel

@@ -21,7 +21,7 @@ from fullbench.core.picture import Picture
 from fullbench.core.record import Record
 from fullbench.core.response import Response
 from fullbench.errors import InputError
-from fullbench.files.writers import Columns, replace_atomically, write_rows
+from fullbench.files.row_writers import Columns, replace_atomically, write_rows
 
 
 def preference_pairs(record: Record, judge: str, *, margin: float = 0.0) -> Iterator[tuple[Item, Response, Response]]:

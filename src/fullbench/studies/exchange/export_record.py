@@ -10,7 +10,7 @@ from fullbench.core.record import Record
 from fullbench.core.verdict import Verdict
 from fullbench.errors import InputError
 from fullbench.files.item_files import write_items, write_responses, write_verdicts
-from fullbench.files.writers import replace_atomically
+from fullbench.files.row_writers import replace_atomically
 from fullbench.studies.run.cases_per_judge import write_response_sets
 
 _STUDY = """\

@@ -15,7 +15,7 @@ from fullbench.core.model import Prompt, Reply
 from fullbench.core.verdict import Verdict
 from fullbench.errors import InputError
 from fullbench.judges.prompt_templates import Example
-from fullbench.judges.prompted import PromptedJudge
+from fullbench.judges.prompted_judge import PromptedJudge
 
 _SAME = ("mode", "picture_mode", "reference", "language", "criteria", "resample", "form", "max_pictures", "rules_tag")
 """Settings that a judge takes under the same names in its constructor."""

@@ -21,14 +21,14 @@ from fullbench.core.verdict import PEOPLE
 from fullbench.errors import InputError
 from fullbench.files.picture_folders import Pictures
 from fullbench.files.question_sets import read_questions
-from fullbench.files.readers import read_rows
 from fullbench.files.release_rows import Row
+from fullbench.files.row_readers import read_rows
 from fullbench.judges.peer_review import review_protocol
 from fullbench.judges.peer_review.multiple_choice_answers import KeyedTruth
 from fullbench.judges.peer_review.review_prompts import ReviewTemplate, default_review_template, read_review_template
 from fullbench.judges.peer_review.review_protocol import KEY
 from fullbench.judges.prompt_templates import Template
-from fullbench.judges.prompted import Mode, read_template
+from fullbench.judges.prompted_judge import Mode, read_template
 from fullbench.ledger.ledger import Ledger
 from fullbench.stats.peer_review.equation_variants import USUAL as USUAL_READING
 from fullbench.stats.peer_review.equation_variants import initial_named, reading_named

@@ -31,7 +31,7 @@ from fullbench.errors import InputError
 from fullbench.judges.peer_review import multiple_choice_answers, review_protocol, reviewer_assignment
 from fullbench.judges.peer_review.review_prompts import ReviewTemplate, default_review_template
 from fullbench.judges.prompt_templates import Template
-from fullbench.judges.prompted import Mode, PromptedJudge
+from fullbench.judges.prompted_judge import Mode, PromptedJudge
 from fullbench.ledger.ledger import Ledger
 from fullbench.stats.peer_review.equation_variants import USUAL as USUAL_READING
 from fullbench.stats.peer_review.peer_rankings import Initial

@@ -17,7 +17,7 @@ from fullbench.core.response import Response
 from fullbench.core.rubric import Criterion, parse_criteria
 from fullbench.core.text import language_of
 from fullbench.errors import InputError
-from fullbench.files.writers import replace_atomically
+from fullbench.files.row_writers import replace_atomically
 from fullbench.studies.authoring.reworded_questions import study_template
 from fullbench.studies.engines import JobCounts
 from fullbench.studies.rubrics.rubrics_in_studies import CONFIRMED_KEY, read_rubric_file, words_digest

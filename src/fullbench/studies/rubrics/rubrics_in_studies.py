@@ -116,7 +116,7 @@ def _load_criteria(
 
 
 def _rubric_judge(spec: str, criteria: Sequence[Criterion], calls: str) -> Judge:
-    from fullbench.judges.prompted import PromptedJudge
+    from fullbench.judges.prompted_judge import PromptedJudge
     from fullbench.judges.rubric_in_one_call import SheetJudge
 
     judge = judge_and_model_specs.judge_from_spec(spec)

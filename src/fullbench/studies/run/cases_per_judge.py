@@ -13,9 +13,9 @@ from fullbench.core.record import Record
 from fullbench.core.response import Response
 from fullbench.errors import InputError
 from fullbench.files.item_files import samples_of
-from fullbench.files.readers import read_rows
 from fullbench.files.row_fields import Fields
-from fullbench.files.writers import write_rows
+from fullbench.files.row_readers import read_rows
+from fullbench.files.row_writers import write_rows
 from fullbench.studies.engines import JobCounts, Stop
 
 MOST_TRIALS = 1_000_000

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fullbench.analysis.boards.contestant_facts import RANK
+from fullbench.analysis.boards.user_facts_about_contestants import RANK
 from fullbench.core.table import Cell
 from fullbench.errors import InputError
-from fullbench.files.readers import read_rows
+from fullbench.files.row_readers import read_rows
 
 _NAME = "contestant"
 

@@ -22,8 +22,8 @@ from fullbench.errors import InputError
 from fullbench.files.item_files import read_items, read_responses, read_verdicts
 from fullbench.files.picture_access_policy import allow_picture_folders, without_pictures
 from fullbench.files.picture_folders import other_files_note, same_stem_note
-from fullbench.ledger.aliases import normalize_voter
 from fullbench.ledger.ledger import Ledger
+from fullbench.ledger.name_aliases import normalize_voter
 from fullbench.plugin_registry import load_benchmark as benchmark_named
 from fullbench.studies.study_file import Study
 

@@ -8,7 +8,7 @@ from importlib.metadata import version
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from fullbench.analysis.boards.contestant_facts import add_contestant_facts
+from fullbench.analysis.boards.user_facts_about_contestants import add_contestant_facts
 from fullbench.analysis.views.panel_verdicts import add_view_verdicts
 from fullbench.core.ballot import ballot
 from fullbench.core.benchmark import Benchmark
@@ -42,7 +42,7 @@ from fullbench.studies.run.cases_per_judge import (
 )
 from fullbench.studies.run.contestant_facts import read_contestant_facts
 from fullbench.studies.run.cost_forecast import TOKENS_OUT
-from fullbench.studies.run.excluded_answers import apply_case_overrides, exclude_answers
+from fullbench.studies.run.excluded_responses import apply_case_overrides, exclude_answers
 from fullbench.studies.run.missing_pictures import note_missing_pictures
 from fullbench.studies.run.run_options import RunOptions
 from fullbench.studies.run.study_inputs import changed_label_messages, enter_labels, load_study_inputs

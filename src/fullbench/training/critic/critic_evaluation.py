@@ -19,7 +19,7 @@ from fullbench.core.record import Record
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import Failure, Verdict
 from fullbench.errors import InputError
-from fullbench.files.readers import read_rows
+from fullbench.files.row_readers import read_rows
 from fullbench.stats.agreement.two_raters import absolute_error
 from fullbench.stats.intervals import weighted_statistics
 from fullbench.stats.paired_comparison_of_judges import paired_difference

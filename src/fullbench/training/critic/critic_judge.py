@@ -17,7 +17,7 @@ from fullbench.core.judge import CallsNoModel, Kind
 from fullbench.core.model import Model, Prompt
 from fullbench.core.verdict import Failure, Verdict
 from fullbench.judges.baselines import marks_from
-from fullbench.judges.prompted import PromptedJudge
+from fullbench.judges.prompted_judge import PromptedJudge
 from fullbench.models.local.transformers_model import (
     TransformersModel,
     load_pretrained,

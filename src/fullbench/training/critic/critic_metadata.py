@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from fullbench.errors import InputError
-from fullbench.files.writers import replace_atomically
+from fullbench.files.row_writers import replace_atomically
 from fullbench.training.critic.data.prompts import PromptSettings
 from fullbench.training.critic.training_settings import Kind
 

@@ -28,7 +28,7 @@ from fullbench.core.judge import CallsNoModel, Kind
 from fullbench.core.text import length_of, words_of
 from fullbench.core.verdict import Verdict
 from fullbench.errors import InputError
-from fullbench.files.writers import replace_atomically
+from fullbench.files.row_writers import replace_atomically
 from fullbench.training.critic.critic_judge import abstention_reason, single_answer_cases, verdict_from_scores
 from fullbench.training.critic.critic_metadata import Critic
 from fullbench.training.critic.data.scored_answers import ScoredAnswer

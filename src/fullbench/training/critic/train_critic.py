@@ -14,7 +14,7 @@ from fullbench.core.digests import digest
 from fullbench.core.judge import Judge
 from fullbench.core.table import Table
 from fullbench.errors import InputError
-from fullbench.files.writers import write_rows
+from fullbench.files.row_writers import write_rows
 from fullbench.models.local.transformers_model import TransformersModel, padding_token
 from fullbench.training.critic.critic_judge import CutJudge
 from fullbench.training.critic.critic_metadata import Critic
@@ -22,7 +22,7 @@ from fullbench.training.critic.data.encoding import Encoder, Example, count_step
 from fullbench.training.critic.data.prompts import PromptSettings
 from fullbench.training.critic.data.scored_answers import ScoredAnswer
 from fullbench.training.critic.fit.checkpoints import RunFolder
-from fullbench.training.critic.fit.distributed import Processes, gather_weights, shard_model
+from fullbench.training.critic.fit.distributed_training import Processes, gather_weights, shard_model
 from fullbench.training.critic.fit.objectives import Objective, PreferenceObjective, ScoreObjective, TokenObjective
 from fullbench.training.critic.fit.training_loop import Loop, Watch, never_stop
 from fullbench.training.critic.preference_accuracy import Preferences, verdict_likelihoods

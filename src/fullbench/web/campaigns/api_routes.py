@@ -22,7 +22,13 @@ from fullbench.web.api.schemas import RESPONSES, Id, Limit, Page, Shape
 from fullbench.web.api.token_authentication import Annotator, Organiser
 from fullbench.web.campaigns import campaign_members, campaigns, group_links
 from fullbench.web.campaigns.campaigns import Campaign, CampaignPlan
-from fullbench.web.campaigns.create import creation_worker, omitted_data, pilot_campaign, task_creation, task_inputs
+from fullbench.web.campaigns.create import (
+    creation_worker,
+    omitted_data_counts,
+    pilot_campaign,
+    task_creation,
+    task_inputs,
+)
 from fullbench.web.campaigns.create.new_campaign_form import texts_option
 from fullbench.web.campaigns.create.task_creation import Finishing
 from fullbench.web.campaigns.create.task_lists import build_tasks, refuse_too_many
@@ -162,7 +168,7 @@ def describe_campaign(connection: Connection, campaign: Campaign) -> StudyShown:
     creation_progress = task_creation.progress_of(connection, campaign.id)
     notes = [
         *([] if creation_progress is None else [creation_progress.note]),
-        *omitted_data.omitted_counts_of(campaign).notes(),
+        *omitted_data_counts.omitted_counts_of(campaign).notes(),
     ]
     return StudyShown(
         id=campaign.id,
@@ -217,7 +223,7 @@ def make_study(request: Request, caller: Organiser, wish: StudyWish) -> StudySho
         answers = [_response_from_wish(request, connection, caller, sent_response) for sent_response in wish.responses]
     if len({item.id for item in items}) < len(items):
         raise InputError("two items have the same id; ids must differ")
-    items, answers, left_out = omitted_data.select_items_to_judge(
+    items, answers, left_out = omitted_data_counts.select_items_to_judge(
         wish.kind, items, answers, include_unverified=wish.unverified
     )
     if wish.with_reference:

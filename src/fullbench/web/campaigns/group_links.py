@@ -19,7 +19,7 @@ from sqlalchemy import Connection, delete, func, select
 
 from fullbench.core.note import Note
 from fullbench.errors import InputError
-from fullbench.files.writers import Columns
+from fullbench.files.row_writers import Columns
 from fullbench.web.accounts import sessions, users
 from fullbench.web.accounts.account_tables import users as accounts
 from fullbench.web.accounts.random_ids_and_digests import new_id, new_secret, secret_digest

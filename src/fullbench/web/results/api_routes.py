@@ -14,7 +14,7 @@ from fullbench.core.table import Table
 from fullbench.reports.table_formats import render_table
 from fullbench.web.api.schemas import RESPONSES, Limit, Page, Shape
 from fullbench.web.api.token_authentication import Viewer
-from fullbench.web.campaigns.votes import hidden_results
+from fullbench.web.campaigns.votes import results_hidden_from_annotators
 from fullbench.web.page_access import Database
 from fullbench.web.results import hidden_cases
 from fullbench.web.results.boards import board_store, judge_cards
@@ -30,7 +30,7 @@ from fullbench.web.results.site.page_urls import judge_name
 
 
 def _refuse_hidden_results(caller: Viewer, connection: Database) -> None:
-    if hidden_results.takes_part(connection, caller):
+    if results_hidden_from_annotators.takes_part(connection, caller):
         raise HTTPException(403, hidden_cases.NO_RESULTS)
 
 

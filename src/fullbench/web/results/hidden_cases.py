@@ -19,7 +19,7 @@ from fullbench.core import item
 from fullbench.core.digests import digest
 from fullbench.web.accounts.users import User
 from fullbench.web.campaigns.campaign_tables import campaign_items, studies
-from fullbench.web.campaigns.votes import hidden_results
+from fullbench.web.campaigns.votes import results_hidden_from_annotators
 from fullbench.web.page_access import Database, Reader
 from fullbench.web.results.catalogue import catalogue_tables
 from fullbench.web.results.catalogue.row_helpers import catalogue_version
@@ -34,15 +34,19 @@ def withheld_items(connection: Connection, user: User | None) -> Select[Any] | N
     """Select the catalogue items whose cases this user must not see. None if there are none."""
     t = catalogue_tables.tags.c
     unpublished_items = select(t.item_id).where(t.name == item.WITHHELD, t.value == "yes")
-    if hidden_results.is_lead(user) or not any(
+    if results_hidden_from_annotators.is_lead(user) or not any(
         connection.execute(query.limit(1)).first() is not None
-        for query in (hidden_results.open_campaign_items(), unpublished_items)
+        for query in (results_hidden_from_annotators.open_campaign_items(), unpublished_items)
     ):
         return None
     i, c = catalogue_tables.items.c, catalogue_tables.cases.c
-    reviewed_items = select(c.item_id).where(c.key.in_(hidden_results.open_campaign_items()))
+    reviewed_items = select(c.item_id).where(c.key.in_(results_hidden_from_annotators.open_campaign_items()))
     return select(i.id).where(
-        or_(i.name.in_(hidden_results.open_campaign_items()), i.id.in_(reviewed_items), i.id.in_(unpublished_items))
+        or_(
+            i.name.in_(results_hidden_from_annotators.open_campaign_items()),
+            i.id.in_(reviewed_items),
+            i.id.in_(unpublished_items),
+        )
     )
 
 
@@ -88,7 +92,7 @@ def hidden_case_keys(connection: Connection, user: User | None, case_keys: Seque
 
 def refuse_hidden_results(request: Request, user: Reader, connection: Database) -> None:
     """Refuse pages of results to people who judge in a blind campaign. A dependency of routes."""
-    if hidden_results.takes_part(connection, user):
+    if results_hidden_from_annotators.takes_part(connection, user):
         if request.url.path == "/":
             raise HTTPException(303, headers={"Location": "/work"})
         raise HTTPException(403, NO_RESULTS)

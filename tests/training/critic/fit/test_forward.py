@@ -93,7 +93,7 @@ def test_compiled_layers_give_the_losses_of_plain_ones():
     settings = Settings(epochs=2, batch=12, micro=2, lr=1e-3, source=200, target=56, pack=True, compile="always")
 
     def losses(compiled: bool) -> list[float]:
-        from fullbench.training.critic.fit.distributed import Processes
+        from fullbench.training.critic.fit.distributed_training import Processes
 
         loop = Loop(
             model("Qwen2").to("cuda:0"), TokenObjective(), examples(36), settings, processes=Processes(device="cuda:0")

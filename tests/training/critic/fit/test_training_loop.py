@@ -300,7 +300,7 @@ def test_a_sharded_run_that_was_stopped_goes_on_with_the_losses_it_would_have_ha
 
 
 def test_one_process_has_nothing_to_shard(base):
-    from fullbench.training.critic.fit.distributed import Processes, shard_model
+    from fullbench.training.critic.fit.distributed_training import Processes, shard_model
 
     with pytest.raises(InputError, match="accelerate launch"):
         shard_model(loaded(base)[0], Processes())

@@ -14,7 +14,7 @@ from fullbench.core.text import parse_language
 from fullbench.errors import InputError
 from fullbench.judges.critic_prompts import build_critic
 from fullbench.judges.prompt_templates import Template
-from fullbench.judges.prompted import SLOTS, PromptedJudge
+from fullbench.judges.prompted_judge import SLOTS, PromptedJudge
 
 PromptStyle = Literal["critic", "plain"]
 Mode = Literal["direct", "analyze"]

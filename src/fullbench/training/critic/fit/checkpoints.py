@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fullbench.errors import InputError
-from fullbench.files.writers import replace_atomically, write_rows
+from fullbench.files.row_writers import replace_atomically, write_rows
 
 LossRow = Mapping[str, float]
 

@@ -13,7 +13,7 @@ from typing import Any
 from weakref import WeakKeyDictionary, WeakSet
 
 from fullbench.training.critic.data.tensors import Batch
-from fullbench.training.critic.fit.distributed import is_sharded
+from fullbench.training.critic.fit.distributed_training import is_sharded
 
 CHUNK = 1024
 """Positions whose logits are held at once: 0.6 GB in single precision for 150,000 words."""

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from fullbench.training.critic.data.encoding import Example, count_steps, micro_batches, row_width, step_indices
 from fullbench.training.critic.data.tensors import collate_batch
 from fullbench.training.critic.fit.checkpoints import LossRow, RunFolder
-from fullbench.training.critic.fit.distributed import Processes, gather_state, is_sharded, restore_state
+from fullbench.training.critic.fit.distributed_training import Processes, gather_state, is_sharded, restore_state
 from fullbench.training.critic.fit.forward import BLOCK, compile_layers
 from fullbench.training.critic.fit.objectives import Objective
 from fullbench.training.critic.training_settings import Settings

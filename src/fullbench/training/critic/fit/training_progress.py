@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING
 from fullbench.core.column_labels import table_columns
 from fullbench.core.note import Note
 from fullbench.core.table import Cell, Table
-from fullbench.files.readers import read_rows
+from fullbench.files.row_readers import read_rows
 from fullbench.studies.run.progress_display import format_duration, progress_bars
 from fullbench.training.critic.fit.training_loop import Watch
 

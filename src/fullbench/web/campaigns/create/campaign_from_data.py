@@ -23,8 +23,8 @@ from fullbench.web import open_ledgers, picture_serving
 from fullbench.web.accounts.users import User
 from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.campaigns import Campaign, CampaignPlan
-from fullbench.web.campaigns.create import omitted_data, task_creation, task_inputs
-from fullbench.web.campaigns.create.omitted_data import OmittedCounts
+from fullbench.web.campaigns.create import omitted_data_counts, task_creation, task_inputs
+from fullbench.web.campaigns.create.omitted_data_counts import OmittedCounts
 from fullbench.web.campaigns.create.task_creation import Finishing
 from fullbench.web.campaigns.create.task_lists import (
     CountedTasks,
@@ -251,7 +251,7 @@ def _tasks_of_material(campaign: Campaign, material: Material) -> tuple[Tasks, O
         items_by_id = {} if material.items is None else {item.id: item for item in read_items(material.items)}
         return list(task_inputs.rewrite_tasks(material.queue, items_by_id)), OmittedCounts()
     every = _load_items(material)
-    items, answers, left_out = omitted_data.select_items_to_judge(
+    items, answers, left_out = omitted_data_counts.select_items_to_judge(
         kind.name, every, _load_responses(material, every), include_unverified=material.include_unverified
     )
     if material.with_reference:

@@ -11,7 +11,7 @@ from fullbench.errors import InputError
 from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.campaign_tables import slots, tasks
 from fullbench.web.campaigns.campaigns import Campaign, CampaignPlan
-from fullbench.web.campaigns.create import omitted_data, task_creation
+from fullbench.web.campaigns.create import omitted_data_counts, task_creation
 from fullbench.web.campaigns.create.task_creation import Finishing
 from fullbench.web.campaigns.create.task_lists import refuse_too_many
 from fullbench.web.campaigns.create.task_plans import TaskPlan
@@ -48,7 +48,7 @@ def create_pilot(connection: Connection, campaign: Campaign, count: int, task_li
         "ordered",
         "authored",
         "gain",
-        omitted_data.OPTION,
+        omitted_data_counts.OPTION,
     }
     options = {name: value for name, value in campaign.rules.options.items() if name not in left_out}
     plan = CampaignPlan(

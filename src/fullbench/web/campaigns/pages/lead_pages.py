@@ -28,7 +28,7 @@ from fullbench.web.campaigns.create import (
     creation_worker,
     effort_estimate,
     new_campaign_form,
-    omitted_data,
+    omitted_data_counts,
     pilot_campaign,
     task_creation,
 )
@@ -218,7 +218,7 @@ def campaign_page(
         editable=campaign.guidelines
         or f"{campaign.guideline_text('en')}\n\n<!-- zh -->\n\n{campaign.guideline_text('zh')}\n",
         gain=_gain_sentence(campaign),
-        omitted=omitted_data.omitted_counts_of(campaign).notes(),
+        omitted=omitted_data_counts.omitted_counts_of(campaign).notes(),
         ledger_studies=_ledger_study_names(request),
         group=group_links.GroupLink.from_campaign(campaign),
         arrived=arrival_count,

@@ -7,7 +7,7 @@ from typing import Protocol
 from urllib.parse import quote, urlencode
 
 from fullbench.core.digests import digest
-from fullbench.reports.logos import Logo
+from fullbench.reports.contestant_logos import Logo
 from fullbench.web.results.lists.verdict_filters import Filter
 from fullbench.web.words import Language
 

@@ -26,12 +26,12 @@ from fullbench.core.picture import Picture
 from fullbench.errors import InputError
 from fullbench.ledger.ledger import Ledger
 from fullbench.picture_metadata import can_strip, strip_metadata
+from fullbench.reports.contestant_logos import Logo
 from fullbench.reports.html_page import SHARED_FILES, shrink_picture
-from fullbench.reports.logos import Logo
 from fullbench.reports.site_info import Imprint
 from fullbench.reports.table_formats import render_table
 from fullbench.web.accounts.users import Pseudonyms
-from fullbench.web.campaigns.votes import hidden_results
+from fullbench.web.campaigns.votes import results_hidden_from_annotators
 from fullbench.web.database import engine_for, read_transaction, upgrade_schema
 from fullbench.web.open_ledgers import ledger_study_name
 from fullbench.web.page_rendering import static_file, template_environment
@@ -179,7 +179,7 @@ def export_site(ledger: Ledger, out: Path, options: SiteOptions | None = None) -
             upgrade_schema(engine)
             rater_pseudonyms.copy_pseudonyms(engine, options.accounts)
             catalogue_updater.update_catalogue(engine, ledger, study=study)
-            hidden_results.mark_judged_elsewhere(engine, options.judged_keys)
+            results_hidden_from_annotators.mark_judged_elsewhere(engine, options.judged_keys)
             ledger_edition.store_edition(engine, ledger)
             with read_transaction(engine) as connection:
                 exported_site = _SiteWriter(connection, ledger, folder, options, study).write(out)

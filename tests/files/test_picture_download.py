@@ -19,7 +19,7 @@ import pytest
 from fullbench import Ledger
 from fullbench.core import picture as pictures
 from fullbench.errors import InputError
-from fullbench.files import picture_urls
+from fullbench.files import picture_download
 from fullbench.files.item_files import read_items, read_responses
 from fullbench.files.picture_access_policy import allow_picture_folders
 from fullbench.studies.study_file import Study
@@ -146,7 +146,7 @@ WRONG = {
 @pytest.mark.parametrize("path", WRONG)
 def test_what_is_no_picture_is_told_with_the_line(tmp_path, site, monkeypatch, path):
     monkeypatch.setenv("FULLBENCH_FETCH_PRIVATE", "127.0.0.1")
-    monkeypatch.setattr(picture_urls, "PAUSE", 0.01)
+    monkeypatch.setattr(picture_download, "PAUSE", 0.01)
     with pytest.raises(InputError, match=WRONG[path]) as caught:
         read(tmp_path, site.url + path)
     assert "items.jsonl:1: " in str(caught.value)
@@ -154,18 +154,18 @@ def test_what_is_no_picture_is_told_with_the_line(tmp_path, site, monkeypatch, p
 
 def test_what_never_ends_is_cut_off_by_size_and_by_time(tmp_path, site, monkeypatch):
     monkeypatch.setenv("FULLBENCH_FETCH_PRIVATE", "127.0.0.1")
-    monkeypatch.setattr(picture_urls, "LARGEST", 10**6)
+    monkeypatch.setattr(picture_download, "LARGEST", 10**6)
     with pytest.raises(InputError, match=r"it has more than 0 MiB"):
         read(tmp_path, f"{site.url}/endless.png")
-    monkeypatch.setattr(picture_urls, "LARGEST", 10**12)
-    monkeypatch.setattr(picture_urls, "WHOLE_SECONDS", 0.2)
+    monkeypatch.setattr(picture_download, "LARGEST", 10**12)
+    monkeypatch.setattr(picture_download, "WHOLE_SECONDS", 0.2)
     with pytest.raises(InputError, match=r"it did not come within 0\.2 s"):
         read(tmp_path, f"{site.url}/endless.png")
 
 
 def test_a_server_that_is_tired_is_asked_again_and_what_was_fetched_is_not(tmp_path, site, cache, monkeypatch):
     monkeypatch.setenv("FULLBENCH_FETCH_PRIVATE", "127.0.0.1")
-    monkeypatch.setattr(picture_urls, "PAUSE", 0.01)
+    monkeypatch.setattr(picture_download, "PAUSE", 0.01)
     for _ in range(2):
         assert read(tmp_path, f"{site.url}/tired.png") == drawn(len("/tired.png"))
     assert site.asked["/tired.png"] == 3

@@ -15,10 +15,10 @@ from fullbench.core.rubric import CORRECTNESS, VISUAL
 from fullbench.errors import InputError
 from fullbench.judges.peer_review.review_prompts import default_review_template
 from fullbench.judges.peer_review.review_protocol import BALLOT, CRITERIA
-from fullbench.judges.prompted import PromptedJudge
-from fullbench.models.composed_model import ComposedModel, build_composed_model
+from fullbench.judges.prompted_judge import PromptedJudge
 from fullbench.models.local import rule_based
 from fullbench.models.local.offline_models import OfflineModel, echo_prompt
+from fullbench.models.picture_tools_with_text_model import ComposedModel, build_composed_model
 from fullbench.models.tools.picture_notes import Notes, Thing
 from fullbench.models.tools.toolbox import Toolbox
 from fullbench.studies import judge_and_model_specs

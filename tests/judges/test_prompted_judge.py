@@ -25,7 +25,7 @@ from fullbench.core.ballot import ballot
 from fullbench.core.judge import Judge
 from fullbench.errors import InputError
 from fullbench.judges.fallback_reader import SecondReader
-from fullbench.judges.prompted import Example, PromptedJudge, read_template
+from fullbench.judges.prompted_judge import Example, PromptedJudge, read_template
 from tests.support.data_builders import Talker, answers, item, png, words
 
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from urllib.parse import SplitResult, quote, urljoin, urlsplit
 
 from fullbench.core.picture import LARGEST
-from fullbench.files.writers import replace_atomically
+from fullbench.files.row_writers import replace_atomically
 
 SCHEMES = {"http": 80, "https": 443}
 REDIRECTS = 5

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from fullbench.errors import InputError
-from fullbench.files.readers import pyarrow_for, suffix_of
+from fullbench.files.row_readers import pyarrow_for, suffix_of
 from fullbench.text_safety import escape_formula
 
 Kind = Literal["text", "int", "float", "json", "bytes", "picture"]

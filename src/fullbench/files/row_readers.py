@@ -1,7 +1,7 @@
 """Readers of rows from JSON Lines, JSON arrays, CSV, TSV (each also gzipped) and Parquet.
 
-Reading streams, and errors name the line. A CSV cell is text; an empty one means no value. `files.writers` explains how
-an empty text differs from no value.
+Reading streams, and errors name the line. A CSV cell is text; an empty one means no value. `files.row_writers` explains
+how an empty text differs from no value.
 """
 
 from __future__ import annotations
@@ -314,7 +314,7 @@ def _read_csv(path: Path, delimiter: str) -> Iterator[tuple[int, dict[str, Any]]
 
 
 def _is_ours(header: str, delimiter: str) -> bool:
-    """True if `files.writers` wrote the file with apostrophes before formulas: only the last name is quoted."""
+    """True if `files.row_writers` wrote the file with apostrophes before formulas: only the last name is quoted."""
     names = header.rstrip("\r\n").rsplit(delimiter, 1)
     return names[-1].startswith('"') and names[-1].endswith('"') and (len(names) == 1 or '"' not in names[0])
 
@@ -330,7 +330,7 @@ def _check_header(path: Path, cells: list[str]) -> list[str]:
 def _cell_value(cell: str) -> str | None:
     if not cell:
         return None
-    # `files.writers` adds two quotes to texts that consist only of quotes, also to the empty one.
+    # `files.row_writers` adds two quotes to texts that consist only of quotes, also to the empty one.
     return cell[2:] if len(cell) > 1 and not cell.strip('"') else cell
 
 

@@ -97,7 +97,7 @@ def _check_judging(judge: Judge, listener: _Listener, cases: Sequence[Case]) -> 
 
 
 def _check_prompt_template(context: HookContext) -> None:
-    from fullbench.judges.prompted import PromptedJudge
+    from fullbench.judges.prompted_judge import PromptedJudge
 
     words = context.benchmark.prompt_template
     assert words is not None
