@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
-from importlib import resources
 from typing import Any
 
 from fullbench.core.ballot import Language
 from fullbench.core.model import Model
 from fullbench.core.text import parse_language
 from fullbench.errors import InputError
-from fullbench.judges.prompt_templates import Template
+from fullbench.judges.prompt_templates import Template, load_template
 from fullbench.judges.prompted_judge import SLOTS, PromptedJudge, read_template
 from fullbench.plugin_registry import inner_model
 
@@ -37,11 +35,9 @@ _NO_TASK_RULES = {
 }
 
 
-@cache
 def load_critic_template(language: Language) -> Template:
     """Return the critic's prompt template, which requests the rating before the reason, as the paper does."""
-    file = resources.files("fullbench.judges") / "prompts" / f"critic_{language}.txt"
-    return Template.parse(file.read_text(encoding="utf-8"), SLOTS, path=file.name)
+    return load_template("fullbench.judges", f"critic_{language}", SLOTS)
 
 
 def task_criteria(template: Template, language: Language) -> Mapping[str, str]:

@@ -6,7 +6,6 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from importlib import resources
 from typing import Any
 
 from fullbench.core.ballot import ballot
@@ -17,7 +16,7 @@ from fullbench.core.judge import Judge, Kind, kind_of, models_of, prompts_of, wi
 from fullbench.core.model import Model, Prompt, Reply, as_judge
 from fullbench.core.verdict import Failure, Verdict
 from fullbench.errors import ModelError
-from fullbench.judges.prompt_templates import Template
+from fullbench.judges.prompt_templates import Template, load_template
 from fullbench.parsing import read
 
 SLOTS = frozenset({"verdict", "reply"})
@@ -62,8 +61,7 @@ class SecondReader:
 
     @cached_property
     def template(self) -> Template:
-        file = resources.files("fullbench.judges") / "prompts" / f"{self.template_name}.txt"
-        return Template.parse(file.read_text(encoding="utf-8"), SLOTS, path=file.name)
+        return load_template("fullbench.judges", self.template_name, SLOTS)
 
     @cached_property
     def settings(self) -> Mapping[str, Any]:

@@ -23,7 +23,7 @@ from fullbench.core.model import DECLINED_STOPS, Model, Prompt, Reply, as_judge,
 from fullbench.core.picture import UNKNOWN
 from fullbench.core.verdict import Failure, Fault, Verdict
 from fullbench.errors import InputError, ModelError
-from fullbench.judges.prompt_templates import Example, Template, merge_text_parts, render_examples
+from fullbench.judges.prompt_templates import Example, Template, load_template, merge_text_parts, render_examples
 from fullbench.judges.quoted_prompt_texts import (
     dialogue_lines,
     picture_parts,
@@ -471,8 +471,7 @@ class JointJudge(ABC):
 
 def default_template(language: Language) -> Template:
     """Return the template that ships with the package."""
-    file = resources.files("fullbench.judges") / "prompts" / f"{language}.txt"
-    return Template.parse(file.read_text(encoding="utf-8"), SLOTS, path=f"{language}.txt")
+    return load_template("fullbench.judges", language, SLOTS)
 
 
 def read_template(path: str | Path) -> Template:

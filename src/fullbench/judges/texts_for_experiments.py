@@ -8,23 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
-from importlib import resources
 from typing import Protocol
 
 from fullbench.core.item import Item
 from fullbench.core.model import Model, Prompt, Reply
 from fullbench.core.response import LENGTHENS, Response
-from fullbench.judges.prompt_templates import Template
+from fullbench.judges.prompt_templates import Template, load_template
 
 _SLOTS = frozenset({"question", "answer", "pictures", "described"})
 
 
-@cache
 def load_experiment_template(name: str) -> Template:
     """Load one of the templates `lengthen`, `describe`, `compose`."""
-    file = resources.files("fullbench.judges") / "prompts" / f"{name}.txt"
-    return Template.parse(file.read_text(encoding="utf-8"), _SLOTS, path=f"{name}.txt")
+    return load_template("fullbench.judges", name, _SLOTS)
 
 
 @dataclass

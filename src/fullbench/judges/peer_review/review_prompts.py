@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from pathlib import Path
 
 from fullbench.core.ballot import Language
 from fullbench.core.rubric import CORRECTNESS, VISUAL
-from fullbench.judges.prompt_templates import Template
+from fullbench.judges.prompt_templates import Template, load_template
 
 _BLOCKS = ("answer", "choose", CORRECTNESS, VISUAL)
 
@@ -55,8 +54,7 @@ class ReviewTemplate:
 @cache
 def default_review_template(language: Language = "en") -> ReviewTemplate:
     """Return the template that ships with the package."""
-    file = resources.files("fullbench.judges.peer_review") / "prompts" / f"{language}.txt"
-    template = Template.parse(file.read_text(encoding="utf-8"), (), path=f"{language}.txt")
+    template = load_template("fullbench.judges.peer_review", language, frozenset())
     return ReviewTemplate(template, language, "" if language == "en" else language)
 
 

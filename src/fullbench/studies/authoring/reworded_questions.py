@@ -10,8 +10,6 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
-from importlib import resources
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
@@ -28,7 +26,7 @@ from fullbench.errors import InputError
 from fullbench.files.row_fields import Fields
 from fullbench.files.row_readers import read_rows
 from fullbench.files.row_writers import Columns
-from fullbench.judges.prompt_templates import Template
+from fullbench.judges.prompt_templates import Template, load_template
 from fullbench.studies.engines import JobCounts
 from fullbench.studies.run.call_context import CallContext
 
@@ -51,11 +49,9 @@ _BULLET = re.compile(r"^\s*(?:[-*•]\s+|[（(]?\d{1,2}\s*[.、)）:：]\s*)?")
 _QUOTES = "\"'“”‘’「」"
 
 
-@cache
 def study_template(what: str, language: Language, *slots: str) -> Template:
     """Return a prompt of `studies/prompts`, which has these slots."""
-    file = resources.files("fullbench.studies") / "prompts" / f"{what}_{language}.txt"
-    return Template.parse(file.read_text(encoding="utf-8"), set(slots), path=file.name)
+    return load_template("fullbench.studies", f"{what}_{language}", frozenset(slots))
 
 
 # Rewording
