@@ -12,7 +12,7 @@ from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
 from struct import unpack_from
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -166,8 +166,8 @@ def is_black(picture: Picture) -> bool:
 _BRIGHTEST_BLACK = 8
 
 
-def encode_png(image: Image) -> bytes:
-    """Encode a picture as PNG; the same picture always gives the same bytes."""
+def encode_image(image: Image, form: str = "PNG", **options: Any) -> bytes:
+    """Encode a picture; the same picture always gives the same bytes."""
     out = BytesIO()
-    image.save(out, "PNG")
+    image.save(out, form, **options)
     return out.getvalue()

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from fullbench.benchmarks.mj_bench.release.judge_and_category_names import LIKERT, LIKERT_10
-from fullbench.picture_decoding import encode_png
+from fullbench.picture_decoding import encode_image
 from fullbench.studies.exchange.export_record import export_study
 from fullbench.synthetic.perturb.demographic_grids import build_grid
 from fullbench.synthetic.perturb.perturbed_pairs import build_pair, build_record
@@ -30,7 +30,7 @@ AXES = {"age": ["young", "old"], "gender": ["woman", "man"], "race": ["asian", "
 
 
 def shade(value: int) -> bytes:
-    return encode_png(Image.new("RGB", (24, 24), (value, value, value)))
+    return encode_image(Image.new("RGB", (24, 24), (value, value, value)))
 
 
 def built(folder: Path) -> tuple[dict[str, list[tuple[int, int]]], dict[str, list[tuple[dict[str, str], int]]]]:

@@ -13,7 +13,7 @@ from scipy import ndimage
 from fullbench.core.picture import Picture
 from fullbench.errors import InputError
 from fullbench.models.local.offline_models import OfflineModel
-from fullbench.picture_decoding import encode_png, veil_picture
+from fullbench.picture_decoding import encode_image, veil_picture
 from fullbench.studies.authoring.near_duplicates import (
     CreatedPicture,
     near_duplicates,
@@ -137,10 +137,10 @@ def test_scaled_compressed_and_brightened_pictures_are_near_duplicates():
     jpeg = BytesIO()
     image.resize((90, 90)).save(jpeg, "JPEG", quality=60)
     pictures = {
-        "original": Picture.from_bytes(encode_png(image)),
+        "original": Picture.from_bytes(encode_image(image)),
         "small": Picture.from_bytes(jpeg.getvalue()),
-        "bright": Picture.from_bytes(encode_png(ImageEnhance.Brightness(image).enhance(1.1))),
-        "other": Picture.from_bytes(encode_png(texture(5, side=128))),
+        "bright": Picture.from_bytes(encode_image(ImageEnhance.Brightness(image).enhance(1.1))),
+        "other": Picture.from_bytes(encode_image(texture(5, side=128))),
     }
     found = {frozenset(pair[:2]) for pair in near_duplicates(pictures)}
     assert {frozenset({"original", "small"}), frozenset({"original", "bright"})} <= found
@@ -150,7 +150,7 @@ def test_scaled_compressed_and_brightened_pictures_are_near_duplicates():
 
 
 def test_a_manifest_accounts_for_every_picture_and_sensitive_ones_are_veiled(tmp_path):
-    plain, raw = encode_png(texture(1)), encode_png(texture(2))
+    plain, raw = encode_image(texture(1)), encode_image(texture(2))
     made = [
         CreatedPicture("plain", plain, "p.png", "as it came"),
         CreatedPicture("raw", raw, "r.png", "inpainted", sensitive=True),
@@ -183,13 +183,13 @@ def test_a_veiled_picture_shows_no_shapes():
 
 
 def test_what_was_made_becomes_a_record_with_labels_groups_and_veils():
-    good, bad = encode_png(texture(1)), encode_png(texture(2))
+    good, bad = encode_image(texture(1)), encode_image(texture(2))
     shown = build_grid("{age} {race}", {"age": ["old", ""], "race": ["asian"]})
     made = build_record(
         [
             build_pair("p", "a street", good, bad, perspective="safety", subset="nsfw", sensitive=True),
             build_people_item(
-                "nurse", "a nurse", [(one, encode_png(texture(3 + place))) for place, one in enumerate(shown)]
+                "nurse", "a nurse", [(one, encode_image(texture(3 + place))) for place, one in enumerate(shown)]
             ),
         ]
     )

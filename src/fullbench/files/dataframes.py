@@ -31,7 +31,7 @@ from fullbench.files.item_files import (
 )
 from fullbench.files.row_fields import Fields
 from fullbench.files.similar_names import warn_of_twins
-from fullbench.picture_decoding import encode_png
+from fullbench.picture_decoding import encode_image
 
 LIBRARIES = ("polars", "pandas")
 _IMPORTED_HERE: set[str] = set()
@@ -126,7 +126,7 @@ def _plain_value(value: Any) -> Any:
     if isinstance(value, Path):
         return str(value)
     if callable(getattr(value, "save", None)) and hasattr(value, "tobytes"):  # a Pillow image
-        return encode_png(value)
+        return encode_image(value)
     if isinstance(value, list | tuple):
         return [_plain_value(entry) for entry in value]
     if callable(getattr(value, "item", None)) and getattr(value, "shape", None) == ():

@@ -28,7 +28,7 @@ from fullbench.models.model_specs import (  # fmt: skip
     sampling_from,
     split_model_and_url,
 )
-from fullbench.picture_decoding import encode_png
+from fullbench.picture_decoding import encode_image
 from fullbench.plugin_registry import load_function as function_named
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ class CallableGenerator:
             if drawing is None:
                 yield Reply(prompt, usage=Usage(calls=1), stop="refused", tags=tags)
             else:
-                data = drawing if isinstance(drawing, bytes) else encode_png(drawing)
+                data = drawing if isinstance(drawing, bytes) else encode_image(drawing)
                 picture = Picture.from_any_bytes(data, data)
                 yield Reply(prompt, usage=Usage(calls=1), stop="stop", pictures=(picture,), tags=tags)
 

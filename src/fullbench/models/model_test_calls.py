@@ -22,7 +22,7 @@ from fullbench.models.model_prices import is_local
 from fullbench.models.net.error_meanings import printable_line
 from fullbench.models.net.http_client import connection_failure_reason, speaks_tls
 from fullbench.models.net.proxies import proxy_for
-from fullbench.picture_decoding import encode_png
+from fullbench.picture_decoding import encode_image
 
 LEFT, RIGHT = "blue", "yellow"
 QUESTION = (
@@ -109,7 +109,7 @@ def _make_test_picture() -> Picture:
 
     image = Image.new("RGB", (128, 64), LEFT)
     image.paste(RIGHT, (64, 0, 128, 64))
-    return Picture.from_bytes(encode_png(image))
+    return Picture.from_bytes(encode_image(image))
 
 
 def _call_model(model: Model, prompt: Prompt) -> Reply | str:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from fullbench.core.picture import Picture
 from fullbench.errors import InputError
-from fullbench.picture_decoding import apply_orientation, to_eight_bits
+from fullbench.picture_decoding import apply_orientation, encode_image, to_eight_bits
 
 SIDE = 64
 """Side of logos in pixels; sharp on any screen at a third of this size."""
@@ -71,7 +71,5 @@ class Logo:
         small.thumbnail((SIDE, SIDE), Image.Resampling.LANCZOS)
         square = Image.new("RGBA", (SIDE, SIDE))
         square.paste(small, ((SIDE - small.width) // 2, (SIDE - small.height) // 2))
-        out = io.BytesIO()
-        square.save(out, "WEBP", lossless=True)
-        webp_bytes = out.getvalue()
+        webp_bytes = encode_image(square, "WEBP", lossless=True)
         return cls(hashlib.sha256(webp_bytes).hexdigest()[:16], webp_bytes)

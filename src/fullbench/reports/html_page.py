@@ -24,7 +24,7 @@ from fullbench.core.response import Response
 from fullbench.core.table import Column, Table
 from fullbench.core.verdict import Verdict
 from fullbench.errors import MissingExtra
-from fullbench.picture_decoding import apply_orientation, has_transparency, to_eight_bits
+from fullbench.picture_decoding import apply_orientation, encode_image, has_transparency, to_eight_bits
 from fullbench.picture_decoding import veil_picture as under_a_veil
 from fullbench.reports.cell_text import table_notes
 from fullbench.reports.charts import vega_lite
@@ -199,9 +199,8 @@ def shrink_picture(picture: Picture, *, size: int, is_veiled: bool = False) -> b
                 small = under_a_veil(small)
     except (OSError, SyntaxError, ValueError, EOFError, Image.DecompressionBombError):
         return None
-    out = io.BytesIO()
-    small.save(out, "WEBP", quality=80, exif=b"", xmp=b"", icc_profile=_rgb_profile(upright_image.info))
-    return out.getvalue()
+    profile = _rgb_profile(upright_image.info)
+    return encode_image(small, "WEBP", quality=80, exif=b"", xmp=b"", icc_profile=profile)
 
 
 def _rgb_profile(info: Mapping[Any, Any]) -> bytes:

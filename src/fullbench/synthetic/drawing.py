@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import colorsys
-import io
 import math
 import random
 from typing import TYPE_CHECKING
 
+from fullbench.picture_decoding import encode_image
 from fullbench.synthetic.scenes import HEIGHT, TOP, WIDTH, Bar, Scene, Thing
 from fullbench.synthetic.vocabulary import Colour, Shape
 
@@ -136,6 +136,4 @@ def _encode_png(sheet: Image.Image, rng: random.Random) -> bytes:
 
     grain = np.frombuffer(rng.randbytes(WIDTH * HEIGHT), dtype=np.uint8).reshape(HEIGHT, WIDTH, 1)
     noisy = np.clip(np.asarray(sheet, dtype=np.int16) + (grain % 3).astype(np.int16) * 3 - 3, 0, 255)
-    out = io.BytesIO()
-    Image.fromarray(noisy.astype(np.uint8)).save(out, "PNG", compress_level=3)
-    return out.getvalue()
+    return encode_image(Image.fromarray(noisy.astype(np.uint8)), compress_level=3)

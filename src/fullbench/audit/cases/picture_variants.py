@@ -10,6 +10,8 @@ import random
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from fullbench.picture_decoding import encode_image
+
 if TYPE_CHECKING:
     from PIL.Image import Image
 
@@ -25,9 +27,7 @@ def _open_picture(data: bytes) -> Image:
 
 
 def _encode_picture(picture: Image, form: str = "PNG", **options: int) -> bytes:
-    out = io.BytesIO()
-    picture.save(out, form, **options or {"compress_level": 1})
-    return out.getvalue()
+    return encode_image(picture, form, **options or {"compress_level": 1})
 
 
 def add_noise(data: bytes, rng: random.Random) -> bytes:

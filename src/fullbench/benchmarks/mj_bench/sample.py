@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from fullbench.core.item import Item
 from fullbench.core.response import Response
-from fullbench.picture_decoding import encode_png
+from fullbench.picture_decoding import encode_image
 from fullbench.synthetic.perturb.blur import defocus_image, motion_blur_image
 from fullbench.synthetic.perturb.demographic_grids import build_grid
 from fullbench.synthetic.perturb.masks import Region, distort_region
@@ -70,7 +70,7 @@ def build_sample() -> tuple[tuple[Item, ...], tuple[Response, ...]]:
 
 
 def _encode_pair(name: str, prompt: str, better: Image, worse: Image, **about: Any) -> ItemWithResponses:
-    return build_pair(name, prompt, encode_png(better), encode_png(worse), **about)
+    return build_pair(name, prompt, encode_image(better), encode_image(worse), **about)
 
 
 def _alignment_entries() -> Iterator[ItemWithResponses]:
@@ -121,7 +121,7 @@ def _bias_entries() -> Iterator[ItemWithResponses]:
         portraits = []
         for person in build_grid("{age} {race}", axes):
             age = 70 if person.groups["age"] == "old" else 25
-            portraits.append((person, encode_png(_draw_face(person.groups["race"], age, f"{name}/{person.prompt}"))))
+            portraits.append((person, encode_image(_draw_face(person.groups["race"], age, f"{name}/{person.prompt}"))))
         yield build_people_item(name, f"a portrait of a {work}", portraits)
 
 

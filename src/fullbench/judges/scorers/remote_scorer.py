@@ -25,7 +25,7 @@ from fullbench.core.picture import Picture
 from fullbench.errors import InputError, ModelError
 from fullbench.judges.scorers.decoded_pictures import UnscorableAmong
 from fullbench.judges.scorers.scorer_judge import Span
-from fullbench.picture_decoding import encode_png
+from fullbench.picture_decoding import encode_image
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -80,7 +80,7 @@ class RemoteScorer:
         return picture.data()
 
     def prepare(self, image: Image) -> bytes:
-        return encode_png(image)
+        return encode_image(image)
 
     def score(self, prompts: Sequence[str], prepared_pictures: Sequence[bytes]) -> list[float]:
         pictures = [base64.b64encode(data).decode() for data in prepared_pictures]

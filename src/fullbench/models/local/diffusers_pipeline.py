@@ -29,7 +29,7 @@ from fullbench.core.picture import Picture
 from fullbench.errors import InputError, MissingExtra, require_extra
 from fullbench.models.local.transformers_model import PRECISIONS, resolve_device_and_precision
 from fullbench.models.local.weights_digest import weights_fingerprint
-from fullbench.picture_decoding import apply_orientation, encode_png, flatten_to_rgb
+from fullbench.picture_decoding import apply_orientation, encode_image, flatten_to_rgb
 
 OPTIONS: Mapping[str, Callable[[str], Any]] = {
     "device": str, "precision": str, "batch": int, "steps": int, "guidance": float, "seed": int, "size": str,
@@ -241,7 +241,7 @@ _DrawnReply = tuple[Reply, Any]
 
 
 def _with_files(drawn_replies: Sequence[_DrawnReply], encoding: ThreadPoolExecutor) -> Iterator[Reply]:
-    files = encoding.map(lambda row: None if row[1] is None else encode_png(row[1]), drawn_replies)
+    files = encoding.map(lambda row: None if row[1] is None else encode_image(row[1]), drawn_replies)
     for (reply, _), data in zip(drawn_replies, files, strict=True):
         yield reply if data is None else replace(reply, pictures=(Picture.from_bytes(data, name="what was drawn"),))
 

@@ -24,6 +24,7 @@ from fullbench.core.picture import Picture, media_type
 from fullbench.errors import InputError
 from fullbench.picture_decoding import (
     apply_orientation,
+    encode_image,
     flatten_to_rgb,
     has_exif_rotation,
     has_transparency,
@@ -231,14 +232,12 @@ def to_rgb_or_grey(image: Image) -> Image:
 def _compress_image(image: Image, media: str, limit: Limit) -> tuple[str, bytes]:
     """Return a PNG if the picture was lossless and that fits, else the best JPEG that fits."""
     if media != "image/jpeg":
-        out = BytesIO()
-        image.save(out, "PNG")
-        if out.tell() <= limit.size:
-            return "image/png", out.getvalue()
+        data = encode_image(image)
+        if len(data) <= limit.size:
+            return "image/png", data
     while True:
         for quality in (92, 85, 75):
-            out = BytesIO()
-            image.save(out, "JPEG", quality=quality)
-            if out.tell() <= limit.size or max(image.size) <= 64:
-                return "image/jpeg", out.getvalue()
+            data = encode_image(image, "JPEG", quality=quality)
+            if len(data) <= limit.size or max(image.size) <= 64:
+                return "image/jpeg", data
         image = image.resize((max(1, image.width * 3 // 4), max(1, image.height * 3 // 4)))

@@ -15,7 +15,7 @@ from fullbench.core.picture import Picture
 from fullbench.errors import InputError
 from fullbench.files.row_writers import replace_atomically, write_rows
 from fullbench.judges.scorers.decoded_pictures import decode_picture
-from fullbench.picture_decoding import encode_png, veil_picture
+from fullbench.picture_decoding import encode_image, veil_picture
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -93,7 +93,7 @@ def _write_each_picture(
             raise InputError(f"a picture's name is its own and holds no slash; found {picture.name!r}")
         names.add(picture.name)
         visible_bytes = (
-            encode_png(veil_picture(decode_picture(Picture.from_bytes(picture.data, name=picture.name))))
+            encode_image(veil_picture(decode_picture(Picture.from_bytes(picture.data, name=picture.name))))
             if picture.sensitive
             else picture.data
         )

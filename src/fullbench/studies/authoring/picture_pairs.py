@@ -12,7 +12,7 @@ from fullbench.errors import InputError, Unscorable
 from fullbench.files.picture_access_policy import read_picture
 from fullbench.files.row_readers import read_rows
 from fullbench.judges.scorers.decoded_pictures import decode_picture
-from fullbench.picture_decoding import encode_png
+from fullbench.picture_decoding import encode_image
 from fullbench.plugin_registry import load_function
 from fullbench.studies.authoring.near_duplicates import CreatedPicture, write_pictures
 from fullbench.studies.exchange.export_record import export_study
@@ -98,10 +98,10 @@ def build_worsened_pairs(
         except Unscorable as reason:
             built_pairs.left_out.append(f"{path}: {reason}")
             continue
-        name, good = _picture_name(path), encode_png(image)
+        name, good = _picture_name(path), encode_image(image)
         built_pairs.created_pictures.append(CreatedPicture(name, good, how="as it was given"))
         for change in changes:
-            worse = encode_png(change.make(image))
+            worse = encode_image(change.make(image))
             if worse == good:
                 built_pairs.left_out.append(f"{path}: {change.how} changes nothing")
                 continue

@@ -6,7 +6,7 @@ from io import BytesIO
 from typing import Any
 
 from fullbench.core.picture import Picture
-from fullbench.picture_decoding import encode_png, flatten_to_rgb
+from fullbench.picture_decoding import encode_image, flatten_to_rgb
 
 
 def png_of(pixels: Any) -> bytes:
@@ -14,7 +14,7 @@ def png_of(pixels: Any) -> bytes:
     from PIL import Image
 
     planes = ((pixels.float().cpu() + 1) * 127.5).round().clamp(0, 255).byte()
-    return encode_png(Image.fromarray(planes.permute(1, 2, 0).numpy()))
+    return encode_image(Image.fromarray(planes.permute(1, 2, 0).numpy()))
 
 
 def pixels_of(picture: Picture) -> Any:

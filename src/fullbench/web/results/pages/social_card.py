@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from fullbench.picture_decoding import encode_image
 from fullbench.web.results.boards.first_page_matrix import Matrix
 
 SIZE = (1200, 630)  # the usual size of Open Graph previews
@@ -70,9 +70,7 @@ def draw_preview(card: Preview) -> bytes:
         pen.text((SIZE[0] - EDGE - metric_width, below + 3), metric, fill=MUTED, font=_load_font(28))
         below += 56
     pen.text((EDGE, SIZE[1] - 66), _shorten_text(card.counts, 26, width), fill=MUTED, font=_load_font(26))
-    out = io.BytesIO()
-    image.quantize(64).save(out, "PNG", optimize=True)
-    return out.getvalue()
+    return encode_image(image.quantize(64), optimize=True)
 
 
 def fit_sentences(sentences: Sequence[str], width: float, size: int = 30) -> list[str]:
