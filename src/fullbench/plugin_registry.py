@@ -16,21 +16,8 @@ from urllib.parse import parse_qsl
 
 from fullbench.core.benchmark import Benchmark, LazyFunction
 from fullbench.core.model import Model
-from fullbench.core.plugin_entry_points import PLUGIN_TYPES, Kind, load_plugin, plugin_names
+from fullbench.core.plugin_entry_points import load_plugin, plugin_names
 from fullbench.errors import InputError
-
-__all__ = [
-    "PLUGIN_TYPES",
-    "Kind",
-    "Spec",
-    "build_model",
-    "inner_model",
-    "judge_names",
-    "load_benchmark",
-    "load_function",
-    "load_plugin",
-    "plugin_names",
-]
 
 
 @dataclass(frozen=True)

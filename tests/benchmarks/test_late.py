@@ -43,7 +43,8 @@ def test_what_a_path_names_is_there_and_lies_where_a_benchmark_may_look():
 def test_listing_the_benchmarks_imports_nothing_of_what_their_tables_need():
     code = """
 import sys
-from fullbench.plugin_registry import load_benchmark, plugin_names
+from fullbench.core.plugin_entry_points import plugin_names
+from fullbench.plugin_registry import load_benchmark
 assert len([load_benchmark(name) for name in plugin_names("benchmarks")]) > 20
 print(sorted({"numpy", "scipy", "polars", "PIL", "fullbench.analysis"} & set(sys.modules)))
 """

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pytest
 
 from fullbench.cli import main
-from fullbench.files.item_files import read_rows
+from fullbench.files.row_readers import read_rows
 from fullbench.ledger.ledger import Ledger
 from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.votes import task_queue, vote_storage

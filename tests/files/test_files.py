@@ -23,14 +23,13 @@ from fullbench.errors import InputError
 from fullbench.files.item_files import (
     read_items,
     read_responses,
-    read_rows,
     read_verdicts,
     write_items,
     write_responses,
-    write_rows,
     write_verdicts,
 )
-from fullbench.files.row_readers import LIMIT
+from fullbench.files.row_readers import LIMIT, read_rows
+from fullbench.files.row_writers import write_rows
 
 SUFFIXES = (".jsonl", ".jsonl.gz", ".json", ".csv", ".csv.gz", ".tsv", ".parquet")
 

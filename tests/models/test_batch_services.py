@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from fullbench.errors import ModelError
-from fullbench.models.batch_services import BatchOrder, BatchServer, UnknownOutcome, batch_server
+from fullbench.models.batch_services import batch_server
+from fullbench.models.batch_services.base import BatchOrder, BatchServer, UnknownOutcome
 from fullbench.models.chat_model import ChatModel
 from fullbench.models.dialects import Anthropic, Dialect, Gemini, OpenAI
 from fullbench.models.model_settings import Limits

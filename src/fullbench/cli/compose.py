@@ -115,7 +115,8 @@ def rewrite(
         fullbench compose rewrite --items seeds.jsonl --model openai:gpt-4o --out rewordings.csv
     """
     from fullbench.core.text import parse_language
-    from fullbench.files.item_files import read_items, write_rows
+    from fullbench.files.item_files import read_items
+    from fullbench.files.row_writers import write_rows
     from fullbench.studies import judge_and_model_specs
     from fullbench.studies.authoring.compose_benchmark import reword_items
     from fullbench.studies.authoring.reworded_questions import REWRITE_COLUMNS
@@ -170,7 +171,8 @@ def references(
 
         fullbench compose references --items seeds.jsonl --model openai:gpt-4o --out references.csv
     """
-    from fullbench.files.item_files import read_items, write_rows
+    from fullbench.files.item_files import read_items
+    from fullbench.files.row_writers import write_rows
     from fullbench.studies import judge_and_model_specs
     from fullbench.studies.authoring.reworded_questions import REFERENCE_COLUMNS, write_references
     from fullbench.studies.authoring.reworded_questions import reference_queue as queue

@@ -127,7 +127,8 @@ def export(
     from fullbench.analysis.judge_texts_as_responses import analyses_as_responses, cases_as_items
     from fullbench.analysis.people.doubtful_cases import doubtful_case_rows
     from fullbench.files.annotation_tools import read_labels, write_labels
-    from fullbench.files.item_files import write_items, write_responses, write_rows, write_verdicts
+    from fullbench.files.item_files import write_items, write_responses, write_verdicts
+    from fullbench.files.row_writers import write_rows
     from fullbench.studies.ledger_columns import full_judge_names
 
     if judge and what in {ExportKind.responses, ExportKind.items}:

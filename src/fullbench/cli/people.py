@@ -378,7 +378,8 @@ def export(
     """Write every single vote of a study to a file; or the items that people wrote, a queue with their answers, or who
     came by the study's link."""
     settings = site.settings()
-    from fullbench.files.item_files import write_items, write_rows
+    from fullbench.files.item_files import write_items
+    from fullbench.files.row_writers import write_rows
     from fullbench.web.campaigns import group_links
     from fullbench.web.campaigns.votes import vote_export
 
@@ -484,7 +485,7 @@ def next_pairs(
     """
     from fullbench.analysis.people.next_pairs_to_vote_on import build_queue
     from fullbench.core.verdict import PEOPLE
-    from fullbench.files.item_files import write_rows
+    from fullbench.files.row_writers import write_rows
 
     with store.read() as book:
         study = book.one_study(store.study)

@@ -48,18 +48,6 @@ from fullbench.files.row_readers import read_rows
 from fullbench.files.row_writers import Columns, replace_atomically, write_rows
 from fullbench.files.similar_names import closest_name, warn_of_twins
 
-__all__ = [
-    "read_items",
-    "read_responses",
-    "read_rows",
-    "read_verdicts",
-    "write_items",
-    "write_responses",
-    "write_rows",
-    "write_verdicts",
-]
-
-
 _Kind = TypeVar("_Kind")
 
 

@@ -11,13 +11,13 @@ from fullbench.core.ballot import ballot as ballot_of
 from fullbench.core.benchmark import Benchmark
 from fullbench.core.judge import Judge, explain_missing_parts
 from fullbench.core.model import Model
-from fullbench.core.plugin_entry_points import suggest_spec
+from fullbench.core.plugin_entry_points import load_plugin, plugin_names, suggest_spec
 from fullbench.errors import InputError
 from fullbench.files.row_fields import Fields
 from fullbench.files.row_readers import read_rows
 from fullbench.judges.image_text_correlation import Correlation, build_clip_correlation
 from fullbench.judges.prompt_templates import Example
-from fullbench.plugin_registry import Spec, judge_names, load_plugin, plugin_names
+from fullbench.plugin_registry import Spec, judge_names
 from fullbench.plugin_registry import build_model as model_of
 from fullbench.plugin_registry import load_benchmark as benchmark_named
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from fullbench import plugin_registry
 from fullbench.analysis.boards.leaderboard import Settings, build_boards
 from fullbench.analysis.boards.matches_from_verdicts import RULES, build_matches
+from fullbench.core import plugin_entry_points
 from fullbench.core.reproduction import Reproduced
 from fullbench.errors import InputError
 from fullbench.studies.run.study_inputs import load_benchmark_release
@@ -33,7 +33,7 @@ def folder(name: str) -> Path:
 
 @cache
 def made(name: str) -> dict[str, Reproduced]:
-    benchmark = plugin_registry.load_plugin("benchmarks", name)
+    benchmark = plugin_entry_points.load_plugin("benchmarks", name)
     assert benchmark.reproduce is not None
     assert benchmark.name == name
     found = benchmark.reproduce(folder(name)).cells
@@ -120,7 +120,7 @@ def test_the_defects_that_the_documents_name():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_folder_without_the_files_is_refused(name: str, tmp_path: Path):
-    benchmark = plugin_registry.load_plugin("benchmarks", name)
+    benchmark = plugin_entry_points.load_plugin("benchmarks", name)
     with pytest.raises(InputError, match=r"missing|no instances"):
         benchmark.reproduce(tmp_path)
     with pytest.raises(InputError, match="no such folder"):
@@ -157,7 +157,7 @@ def test_a_folder_without_the_files_is_refused(name: str, tmp_path: Path):
 def test_bad_input_is_refused_with_file_and_line(name, file, text, complaint, tmp_path: Path):
     (tmp_path / f"{file}.gz").write_bytes(gzip.compress(text.encode()))
     with pytest.raises(InputError, match=complaint):
-        plugin_registry.load_plugin("benchmarks", name).reproduce(tmp_path)
+        plugin_entry_points.load_plugin("benchmarks", name).reproduce(tmp_path)
 
 
 def test_released_verdicts_are_a_record_on_which_rules_and_ratings_work():
@@ -178,20 +178,20 @@ def test_released_verdicts_are_a_record_on_which_rules_and_ratings_work():
 
 
 def test_the_other_released_verdicts_are_records_too():
-    votes = plugin_registry.load_plugin("benchmarks", "pandalm").record(folder("pandalm"))
+    votes = plugin_entry_points.load_plugin("benchmarks", "pandalm").record(folder("pandalm"))
     assert len(votes) == 999 * 5
     assert votes.faults()["gpt-3.5-turbo"]["unreadable"] == 25
-    bench = plugin_registry.load_plugin("benchmarks", "wildvision_bench").record(folder("wildvision_bench"))
+    bench = plugin_entry_points.load_plugin("benchmarks", "wildvision_bench").record(folder("wildvision_bench"))
     assert len(bench) == 21 * 500
     won = [v.marks for v in bench.where(contestant="gpt-4o", fault=None)]
     assert sum(marks == (0.0, 1.0) for marks in won) == 255 + 148
-    alpaca = plugin_registry.load_plugin("benchmarks", "alpaca_eval").record(folder("alpaca_eval"))
+    alpaca = plugin_entry_points.load_plugin("benchmarks", "alpaca_eval").record(folder("alpaca_eval"))
     assert len(alpaca.judges) == 4
     assert {v.ballot for v in alpaca} == {"real:0-1"}
 
 
 def test_what_has_no_single_verdicts_or_no_sample_says_so():
     with pytest.raises(InputError, match="released as counts"):
-        plugin_registry.load_plugin("benchmarks", "wildvision_arena").record(Path())
+        plugin_entry_points.load_plugin("benchmarks", "wildvision_arena").record(Path())
     with pytest.raises(InputError, match="ships no sample"):
-        plugin_registry.load_plugin("benchmarks", "pandalm").record()
+        plugin_entry_points.load_plugin("benchmarks", "pandalm").record()

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from fullbench import plugin_registry
 from fullbench.cli.all_commands import app
+from fullbench.core import plugin_entry_points
 from fullbench.errors import InputError
 
 SHARED = Path(__file__).parents[3] / ".." / "shared" / "data"
@@ -33,7 +33,7 @@ def made():
     for name in NAMES:
         if not (SHARED / name).is_dir():
             pytest.skip(f"the released data are not at {SHARED / name}")
-        benchmark = plugin_registry.load_plugin("benchmarks", name)
+        benchmark = plugin_entry_points.load_plugin("benchmarks", name)
         assert benchmark.reproduce is not None
         cells = benchmark.reproduce(SHARED / name).cells
         assert len({cell.id for cell in cells}) == len(cells)
@@ -110,21 +110,21 @@ def test_eight_printed_pairs_cannot_come_from_four_runs(made):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_folder_without_the_files_says_which_one_is_missing(tmp_path, name):
     with pytest.raises(InputError, match=r"\.gz: the file is missing|cannot be read"):
-        plugin_registry.load_plugin("benchmarks", name).reproduce(tmp_path)
+        plugin_entry_points.load_plugin("benchmarks", name).reproduce(tmp_path)
 
 
 def test_a_bad_row_is_named_by_file_and_line(tmp_path):
     (tmp_path / "reviews.csv.gz").write_bytes(b"")
     with pytest.raises(InputError, match=r"reviews\.csv\.gz"):
-        plugin_registry.load_plugin("benchmarks", "prd_peer_review").reproduce(tmp_path)
+        plugin_entry_points.load_plugin("benchmarks", "prd_peer_review").reproduce(tmp_path)
     with gzip.open(tmp_path / "reviews.csv.gz", "wt") as out:
         out.write("question_id,model_a,model_b,reviewer,score\n1,gpt-4,bard,claude,1\n2,gpt-4,bard,claude,7\n")
     with pytest.raises(InputError, match=r"reviews\.csv\.gz:3: 'score' must be one of 1, 2, 3; found '7'"):
-        plugin_registry.load_plugin("benchmarks", "prd_peer_review").reproduce(tmp_path)
+        plugin_entry_points.load_plugin("benchmarks", "prd_peer_review").reproduce(tmp_path)
 
 
 def test_released_reviews_are_a_record_like_any_other(made):
-    brought = plugin_registry.load_plugin("benchmarks", "prd_peer_review").bring(SHARED / "prd_peer_review").record
+    brought = plugin_entry_points.load_plugin("benchmarks", "prd_peer_review").bring(SHARED / "prd_peer_review").record
     assert len(brought) == 8000 + 1760
     assert set(brought.judges) == {*MODELS, "human"}
     met = [pairing for pairing in brought.against("human", "mean") if pairing.verdict.judge == "gpt-4"]
@@ -135,13 +135,13 @@ def test_released_reviews_are_a_record_like_any_other(made):
     accuracy = made["prd_peer_review"]["agreement/gpt-4/accuracy"]
     assert len(met) == accuracy.n
     assert same / len(met) == pytest.approx(accuracy.value)
-    games = plugin_registry.load_plugin("benchmarks", "pico_peer_review").bring(SHARED / "pico_peer_review").record
+    games = plugin_entry_points.load_plugin("benchmarks", "pico_peer_review").bring(SHARED / "pico_peer_review").record
     assert len(games) == 2 * 3291
     assert games.faults()["gpt-3.5-turbo"]["unreadable"] == 2
 
 
 def test_the_sample_brings_reviews_and_nothing_was_released_of_upme_itself(tmp_path):
-    upme = plugin_registry.load_plugin("benchmarks", "upme")
+    upme = plugin_entry_points.load_plugin("benchmarks", "upme")
     record = upme.bring().record
     assert len(record) == 24 * 10 * 3
     ranking = next(table for table in upme.tables(record) if table.name == "ranking")

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from fullbench import plugin_registry
+from fullbench.core import plugin_entry_points
 from fullbench.testing import check_benchmark
 
 
 @pytest.mark.parametrize("name", ["upme", "upme_tables", "prd_peer_review", "pico_peer_review"])
 def test_it_is_a_benchmark_like_any_other(tmp_path, name):
-    check_benchmark(plugin_registry.load_plugin("benchmarks", name), tmp_path)
+    check_benchmark(plugin_entry_points.load_plugin("benchmarks", name), tmp_path)
 
 
 def test_sample_questions_bear_their_picture_and_author():
-    items = plugin_registry.load_plugin("benchmarks", "upme").items()
+    items = plugin_entry_points.load_plugin("benchmarks", "upme").items()
     assert len(items) == 24
     assert {item.tags["reviewer"] for item in items} == {
         "court/blind", "court/blurred", "court/colourblind", "court/hasty", "court/keen", "court/wordy",

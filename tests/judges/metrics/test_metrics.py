@@ -17,6 +17,7 @@ from sacrebleu.metrics import BLEU
 from fullbench.core.ballot import Choice, Likert, Score
 from fullbench.core.case import Case
 from fullbench.core.item import Item
+from fullbench.core.plugin_entry_points import plugin_names
 from fullbench.core.response import Response
 from fullbench.core.text import words_of
 from fullbench.errors import InputError
@@ -33,7 +34,6 @@ from fullbench.judges.metrics.metric_judges import (
 )
 from fullbench.judges.metrics.ngram_overlap import bleu4_score, meteor_of, rouge_l
 from fullbench.judges.metrics.porter_stemmer import porter_stem
-from fullbench.plugin_registry import plugin_names
 from fullbench.studies import judge_and_model_specs
 from fullbench.studies.judge_and_model_specs import judge_from_spec
 

@@ -13,7 +13,8 @@ from PIL import Image, ImageDraw
 
 from fullbench import Item, Ledger, Picture, Response, Turn
 from fullbench.errors import InputError
-from fullbench.files.item_files import read_items, write_items, write_rows
+from fullbench.files.item_files import read_items, write_items
+from fullbench.files.row_writers import write_rows
 from fullbench.studies.authoring import reworded_questions as building
 from fullbench.studies.authoring.compose_benchmark import (
     ALIKE,

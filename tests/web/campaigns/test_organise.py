@@ -10,7 +10,7 @@ from sqlalchemy import select
 
 from fullbench import Item, Picture, Response, Score, Verdict
 from fullbench.core.case import Case
-from fullbench.files.item_files import read_rows
+from fullbench.files.row_readers import read_rows
 from fullbench.ledger.ledger import Ledger
 from fullbench.web.accounts.account_tables import users
 from fullbench.web.app import create_app

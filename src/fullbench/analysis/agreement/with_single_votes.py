@@ -35,7 +35,7 @@ def single_vote_table(comparison: PeopleComparison, judges: Sequence[str] | None
     for judge in comparison.judges if judges is None else judges:
         by_shape: dict[str, list[tuple[float, float, str]]] = {}
         for verdict in comparison.record.where(judge=judge, fault=None):
-            set_votes = votes.get(_response_set_key(verdict))
+            set_votes = votes.get(response_set_key(verdict))
             if set_votes is not None:
                 same = sum(vote == _verdict_outcome(verdict) for vote in set_votes) / len(set_votes)
                 by_shape.setdefault(verdict_shape(verdict), []).append(
@@ -50,7 +50,8 @@ def single_vote_table(comparison: PeopleComparison, judges: Sequence[str] | None
     return Table("votes", title, columns, rows, notes, {"against": comparison.people})
 
 
-def _response_set_key(verdict: Verdict) -> ResponseSetKey:
+def response_set_key(verdict: Verdict) -> ResponseSetKey:
+    """Return item, ballot and responses shown, in any order."""
     return verdict.item, verdict.ballot, frozenset(verdict.shown_responses)
 
 
@@ -70,7 +71,7 @@ def _votes_by_response_set(comparison: PeopleComparison) -> dict[ResponseSetKey,
     votes: dict[ResponseSetKey, list[object]] = {}
     for verdict in comparison.record.where(judge=comparison.people, fault=None):
         if comparison.counts_vote(verdict):
-            votes.setdefault(_response_set_key(verdict), []).append(_verdict_outcome(verdict))
+            votes.setdefault(response_set_key(verdict), []).append(_verdict_outcome(verdict))
     return {place: set_votes for place, set_votes in votes.items() if len(set_votes) > 1}
 
 

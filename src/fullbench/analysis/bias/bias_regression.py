@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from fullbench.analysis import estimate_cells
 from fullbench.analysis.agreement.judges_with_people import PeopleComparison
+from fullbench.analysis.agreement.with_single_votes import ResponseSetKey, response_set_key
 from fullbench.analysis.bias.bias_finding import BIAS_NOTES, Finding, format_percent
 from fullbench.core.estimate import Estimate
 from fullbench.core.note import Note, error_sentence, word_note
@@ -28,9 +29,6 @@ from fullbench.stats.intervals.bootstrap import bootstrap
 from fullbench.stats.intervals.cluster_intervals import Scale
 
 # A judge's marks and people's votes on the same responses or pairs, as columns for the fit.
-
-ResponseSetKey = tuple[str, str, frozenset[tuple[str, int]]]
-"""Item, ballot and the responses shown."""
 
 
 @dataclass(frozen=True)
@@ -70,10 +68,6 @@ def _label_codes(labels: Sequence[str]) -> Ints:
     return np.unique(np.array(labels, dtype=str), return_inverse=True)[1].astype(np.int64)
 
 
-def _response_set_key(verdict: Verdict) -> ResponseSetKey:
-    return verdict.item, verdict.ballot, frozenset(verdict.shown_responses)
-
-
 def _votes_by_response_set(comparison: PeopleComparison, size: int) -> dict[ResponseSetKey, list[Verdict]]:
     votes: dict[ResponseSetKey, list[Verdict]] = {}
     for verdict in comparison.record:
@@ -81,7 +75,7 @@ def _votes_by_response_set(comparison: PeopleComparison, size: int) -> dict[Resp
             verdict.judge == comparison.people and verdict.marks is not None and len(verdict.shown_responses) == size
         )
         if is_vote and comparison.counts_vote(verdict):
-            votes.setdefault(_response_set_key(verdict), []).append(verdict)
+            votes.setdefault(response_set_key(verdict), []).append(verdict)
     return votes
 
 
@@ -91,7 +85,7 @@ def _collect_rows(
     """Keep only verdicts that people voted on too. For pairs, the lead of the first one shown is compared."""
     response, vote, rater = [], [], []
     for number, verdict in enumerate(verdicts):
-        for people_verdict in votes[_response_set_key(verdict)]:
+        for people_verdict in votes[response_set_key(verdict)]:
             response.append(number)
             vote.append(_vote_on(people_verdict, verdict))
             # Votes without a rater are distinguished by their trial number.
@@ -116,8 +110,8 @@ def score_rows(comparison: PeopleComparison, judge: str) -> Iterator[tuple[str, 
     votes = _votes_by_response_set(comparison, 1)
     verdicts_by_ballot: dict[str, dict[ResponseSetKey, list[Verdict]]] = {}
     for verdict in comparison.record:
-        if verdict.judge == judge and verdict.marks is not None and _response_set_key(verdict) in votes:
-            verdicts_by_ballot.setdefault(verdict.ballot, {}).setdefault(_response_set_key(verdict), []).append(verdict)
+        if verdict.judge == judge and verdict.marks is not None and response_set_key(verdict) in votes:
+            verdicts_by_ballot.setdefault(verdict.ballot, {}).setdefault(response_set_key(verdict), []).append(verdict)
     for ballot, places in sorted(verdicts_by_ballot.items()):
         verdicts = [[(verdict.marks or (0.0,))[0] for verdict in set_verdicts] for set_verdicts in places.values()]
         yield ballot, _collect_rows([set_verdicts[0] for set_verdicts in places.values()], verdicts, votes)
@@ -132,7 +126,7 @@ def pair_rows(comparison: PeopleComparison, judge: str) -> Rows | None:
         if verdict.judge == judge
         and verdict.marks is not None
         and len(verdict.shown_responses) == 2
-        and _response_set_key(verdict) in votes
+        and response_set_key(verdict) in votes
     ]
     verdicts = [
         [float(np.sign(verdict.marks[0] - verdict.marks[1]))] for verdict in judge_verdicts if verdict.marks is not None

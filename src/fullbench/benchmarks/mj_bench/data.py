@@ -30,9 +30,10 @@ from fullbench.core.response import Response
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import Verdict
 from fullbench.errors import InputError
-from fullbench.files.item_files import read_items, read_rows
+from fullbench.files.item_files import read_items
 from fullbench.files.own_layout import own_record
 from fullbench.files.picture_access_policy import find_picture, read_picture
+from fullbench.files.row_readers import read_rows
 from fullbench.judges.scorers.image_statistics import MEASURES, measure_scorer
 from fullbench.judges.scorers.scorer_judge import ScorerJudge
 from fullbench.synthetic.perturb.perturbed_pairs import (

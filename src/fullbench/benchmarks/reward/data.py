@@ -22,8 +22,8 @@ from fullbench.core.response import Response
 from fullbench.core.table import Cell, Table
 from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.errors import InputError
-from fullbench.files.item_files import read_rows
 from fullbench.files.picture_access_policy import find_picture, read_picture
+from fullbench.files.row_readers import read_rows
 
 SIDES = ("first", "second")
 """Contestants: author of the answer stored first, and of the second."""

@@ -3,27 +3,10 @@
 from __future__ import annotations
 
 from fullbench.models.batch_services.anthropic import AnthropicBatches
-from fullbench.models.batch_services.base import (
-    ENDED_STATUSES,
-    BatchOrder,
-    BatchServer,
-    BatchStatus,
-    CreatedBatch,
-    UnknownOutcome,
-)
+from fullbench.models.batch_services.base import BatchServer
 from fullbench.models.batch_services.gemini import GeminiBatches
 from fullbench.models.batch_services.openai import OpenAIBatches
 from fullbench.models.chat_model import ChatModel
-
-__all__ = [
-    "ENDED_STATUSES",
-    "BatchOrder",
-    "BatchServer",
-    "BatchStatus",
-    "CreatedBatch",
-    "UnknownOutcome",
-    "batch_server",
-]
 
 _SERVICES: dict[str, type[BatchServer]] = {
     "openai": OpenAIBatches,

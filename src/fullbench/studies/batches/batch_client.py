@@ -14,7 +14,7 @@ from fullbench.models.wire.batch_lines import parse_batch_line
 from fullbench.studies.batches.batch_folders import ERRORS, OUTPUT, REQUESTS, BatchFolder, BatchStore
 
 if TYPE_CHECKING:
-    from fullbench.models.batch_services import BatchOrder, BatchServer, CreatedBatch
+    from fullbench.models.batch_services.base import BatchOrder, BatchServer, CreatedBatch
 
 CREATE_TRIES = 4
 
@@ -27,7 +27,8 @@ class BatchClient:
 
     def send(self, folder: BatchFolder, again: bool) -> BatchFolder:
         """Create a batch once: if an earlier attempt may have succeeded, search for its batch first."""
-        from fullbench.models.batch_services import UnknownOutcome, batch_server
+        from fullbench.models.batch_services import batch_server
+        from fullbench.models.batch_services.base import UnknownOutcome
 
         server = batch_server(self.model_of(folder))
         doubt = "a run was cut off while it created it" if folder.state.stage == "creating" and not again else ""
@@ -48,7 +49,7 @@ class BatchClient:
         raise ModelError(f"the batch {folder.path.name} was not created ({doubt}); the same command goes on from here")
 
     def _order(self, folder: BatchFolder) -> BatchOrder:
-        from fullbench.models.batch_services import BatchOrder
+        from fullbench.models.batch_services.base import BatchOrder
 
         state = folder.state
         known_batches = {
@@ -62,7 +63,7 @@ class BatchClient:
         )  # fmt: skip
 
     def _find_created_batch(self, server: BatchServer, folder: BatchFolder, why: str) -> CreatedBatch | None:
-        from fullbench.models.batch_services import UnknownOutcome
+        from fullbench.models.batch_services.base import UnknownOutcome
 
         try:
             return server.find(self._order(folder))
@@ -73,7 +74,8 @@ class BatchClient:
             ) from doubt
 
     def update_status(self, folder: BatchFolder) -> BatchFolder:
-        from fullbench.models.batch_services import ENDED_STATUSES, batch_server
+        from fullbench.models.batch_services import batch_server
+        from fullbench.models.batch_services.base import ENDED_STATUSES
 
         server = batch_server(self.model_of(folder))
         standing = server.fetch_status(folder.state.batch)

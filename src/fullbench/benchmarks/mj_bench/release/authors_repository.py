@@ -22,8 +22,8 @@ from fullbench.benchmarks.mj_bench.release.release_files import (
     score_of,
 )
 from fullbench.errors import InputError
-from fullbench.files.item_files import read_rows
 from fullbench.files.release_rows import Row
+from fullbench.files.row_readers import read_rows
 
 RESULTS = ("personal", "result")
 _QUALITY = {"blur": "motion_blur", "human": "", "mpii": "", "object_indoor": "object"}

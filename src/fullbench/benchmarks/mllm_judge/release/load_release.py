@@ -13,7 +13,7 @@ from fullbench.benchmarks.mllm_judge.release.file_layouts import Line, Oddities,
 from fullbench.benchmarks.mllm_judge.release.release_row import Row, Task
 from fullbench.core.verdict import PEOPLE
 from fullbench.errors import InputError
-from fullbench.files.item_files import read_rows
+from fullbench.files.row_readers import read_rows
 
 MARKERS = (1, 3, 4, 5)
 SCORES = "arxiv_data/score/score_arxiv_done_v2"

@@ -18,8 +18,8 @@ from fullbench.core.picture import Picture
 from fullbench.core.record import Record
 from fullbench.core.response import Response
 from fullbench.core.verdict import PEOPLE, Verdict
-from fullbench.files.item_files import read_rows
 from fullbench.files.picture_access_policy import read_picture
+from fullbench.files.row_readers import read_rows
 
 UNKNOWN = "unknown"
 """Contestant of a score whose answer was not released."""

@@ -19,7 +19,7 @@ from starlette.datastructures import UploadFile
 
 from fullbench.core.note import Note, word_note
 from fullbench.errors import InputError
-from fullbench.files.item_files import read_rows
+from fullbench.files.row_readers import read_rows
 from fullbench.ledger.ledger import Ledger
 from fullbench.web import picture_serving
 from fullbench.web.accounts.users import User

@@ -21,8 +21,8 @@ from fullbench.core.response import Response
 from fullbench.core.rubric import is_review
 from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.errors import InputError
-from fullbench.files.item_files import read_rows
 from fullbench.files.row_fields import Fields
+from fullbench.files.row_readers import read_rows
 from fullbench.web.campaigns.tasks.task_content import Content, parts_json
 from fullbench.web.campaigns.tasks.task_kind_base import Kind, Rules
 from fullbench.web.words import key

@@ -12,7 +12,7 @@ from starlette.background import BackgroundTask
 
 from fullbench.core.note import error_sentence
 from fullbench.errors import InputError
-from fullbench.files.item_files import write_rows
+from fullbench.files.row_writers import write_rows
 from fullbench.web import page_access
 from fullbench.web.accounts import audit_log
 from fullbench.web.accounts.sign_in_pages import sign_in_and_redirect

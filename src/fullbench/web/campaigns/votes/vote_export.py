@@ -21,8 +21,7 @@ from fullbench.core.note import Note
 from fullbench.core.picture import Picture
 from fullbench.core.verdict import ADJUDICATION, PEOPLE, PILOT, Verdict
 from fullbench.errors import InputError
-from fullbench.files.item_files import write_rows
-from fullbench.files.row_writers import Columns
+from fullbench.files.row_writers import Columns, write_rows
 from fullbench.ledger.ledger import Ledger
 from fullbench.ledger.row_conversion import FindPicture
 from fullbench.studies.run.study_inputs import VERIFIED_TAG
