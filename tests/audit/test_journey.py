@@ -125,7 +125,7 @@ def start(folder: Path, server: FakeServer) -> subprocess.Popen[str]:
 
 
 def test_on_your_own_items_it_is_told_whether_the_judge_looks(call, tmp_path):
-    """Six items with pictures; court:keen reads the pixels, court:blind never does."""
+    """Six items with pictures; synthetic:keen reads the pixels, synthetic:blind never does."""
     rows, answers = [], []
     for number in range(14):
         known = draw_question(9, "mine", number)
@@ -136,15 +136,15 @@ def test_on_your_own_items_it_is_told_whether_the_judge_looks(call, tmp_path):
     for name, lines in (("items", rows), ("answers", answers)):
         (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
     words = ("--items", "items.jsonl", "--responses", "answers.jsonl", "--picture-use-only", "--quiet")
-    tried = call("audit", "court:keen", *words, "--limit", "5")
+    tried = call("audit", "synthetic:keen", *words, "--limit", "5")
     assert "Only the first 5 of 14 items are in this run, as the limit says." in tried
     with Ledger(tmp_path / "fullbench.ledger", read_only=True) as ledger:
         first = list(ledger.verdicts())
     assert {verdict.item.partition("~")[0] for verdict in first} == {f"i{number}" for number in range(5)}
-    said = call("audit", "court:keen", *words)
+    said = call("audit", "synthetic:keen", *words)
     assert f"known {len(first)}" in said, "the same command goes on, and nothing is asked twice"
     assert "It looks at your pictures" in said
-    again = call("audit", "court:blind", *words, "--json")
+    again = call("audit", "synthetic:blind", *words, "--json")
     card = json.loads(again[again.index("{") : again.rindex("}") + 1])
     assert card["measures"]["picture_use"] == "no sign"
     with Ledger(tmp_path / "fullbench.ledger", read_only=True) as ledger:
@@ -187,7 +187,7 @@ def test_killed_in_the_middle_it_goes_on_where_it_was(tmp_path):
 
 
 def served(_words: str, _pictures: list[bytes], body: dict[str, Any]) -> str:
-    """The model `court:keen`, which reads pixels, as a server is asked: by messages with pictures in base64."""
+    """The model `synthetic:keen`, which reads pixels, as a server is asked: by messages with pictures in base64."""
     turns = []
     for message in body["messages"]:
         parts = message["content"] if isinstance(message["content"], list) else [{"text": message["content"]}]
@@ -201,7 +201,7 @@ def served(_words: str, _pictures: list[bytes], body: dict[str, Any]) -> str:
                 ),
             )
         )  # fmt: skip
-    (reply,) = judge_and_model_specs.contestant_from_spec("court:keen").answer([Prompt(tuple(turns))])
+    (reply,) = judge_and_model_specs.contestant_from_spec("synthetic:keen").answer([Prompt(tuple(turns))])
     return reply.text
 
 
@@ -212,7 +212,7 @@ def test_a_small_model_that_looks_is_audited_behind_a_local_server(call, tmp_pat
     with TinyServer(served, models=("keen",)) as server:
         said = call("audit", f"vllm:keen@{server.url}", "--quick", "--quiet", "--json", "--anyway")
     over_http = json.JSONDecoder().raw_decode(said[said.index("{") :])[0]["measures"]
-    said = call("audit", "court:keen", "--quick", "--quiet", "--json", "--ledger", "here.ledger")
+    said = call("audit", "synthetic:keen", "--quick", "--quiet", "--json", "--ledger", "here.ledger")
     directly = json.JSONDecoder().raw_decode(said[said.index("{") :])[0]["measures"]
     assert over_http["picture_use"] == directly["picture_use"] == "yes"
     assert over_http["served"] == ["keen"]

@@ -91,7 +91,7 @@ def test_what_is_installed(cli):
     found = json.loads(out)
     assert {"chance", "length"} <= set(found["judges"])
     assert {"anthropic", "gemini", "openai"} <= set(found["models"])
-    assert "court" in found["benchmarks"]
+    assert "synthetic" in found["benchmarks"]
 
 
 BAD = {

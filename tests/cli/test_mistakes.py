@@ -62,7 +62,7 @@ BAD: dict[str, str | bytes] = {
     "s-syntax.toml": 'name = "s\n',
     "s-key.toml": 'name = "s"\nitmes = "i.jsonl"\n',
     "s-noname.toml": 'items = "i.jsonl"\n',
-    "s-both.toml": 'name = "s"\nitems = "i.jsonl"\nbenchmark = "court"\njudges = ["length"]\n',
+    "s-both.toml": 'name = "s"\nitems = "i.jsonl"\nbenchmark = "synthetic"\njudges = ["length"]\n',
     "s-noballot.toml": 'name = "s"\nitems = "i.jsonl"\nresponses = "r.jsonl"\njudges = ["length"]\n',
     "s-noanswer.toml": 'name = "s"\nitems = "i.jsonl"\nballots = ["choice"]\njudges = ["length"]\n',
     "s-nojudge.toml": 'name = "s"\nitems = "i.jsonl"\nresponses = "r.jsonl"\nballots = ["choice"]\n',
@@ -73,7 +73,7 @@ BAD: dict[str, str | bytes] = {
         'name = "s"\nitems = "i.jsonl"\nresponses = "r.jsonl"\nballots = ["choice"]\njudges = ["panel:us"]\n'
     ),
     "s-latin.toml": 'name = "caf\xe9"\n'.encode("latin-1"),
-    "s-question.toml": 'name = "s"\nbenchmark = "court"\nquestion = "?"\njudges = ["length"]\n',
+    "s-question.toml": 'name = "s"\nbenchmark = "synthetic"\nquestion = "?"\njudges = ["length"]\n',
     "torn.ledger": b"SQLite format 3\0" + bytes(200),
     "text.ledger": "hello",
     "template.txt": "no turns at all",

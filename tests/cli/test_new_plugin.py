@@ -46,14 +46,14 @@ def test_our_own_benchmark_keeps_the_same_promises(tmp_path):
 
 
 def test_a_benchmark_that_breaks_its_promise_is_caught(tmp_path: Path):
-    court = build_synthetic_benchmark(size=4)
+    benchmark = build_synthetic_benchmark(size=4)
     calls = []
 
     def fewer_each_time(items, responses, *, trials=1):
-        found = list(court.cases(items, responses, trials=trials))
+        found = list(benchmark.cases(items, responses, trials=trials))
         calls.append(trials)
         return iter(found[: len(found) - len(calls)])
 
-    forgetful = replace(court, cases=fewer_each_time)
+    forgetful = replace(benchmark, cases=fewer_each_time)
     with pytest.raises(AssertionError, match="the same ones in the same order"):
         check_benchmark(forgetful, tmp_path)

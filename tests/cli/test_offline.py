@@ -51,7 +51,7 @@ def test_nothing_but_pixels_is_needed_for_colours(tmp_path):
     (tmp_path / "drawn").mkdir()
     for name in ("light", "house", "fruit"):
         (tmp_path / "drawn" / f"{name}.png").write_bytes(drawn("mllm_judge", name).data())
-    pool = "composed:colours,composed:none,court:blind"
+    pool = "composed:colours,composed:none,synthetic:blind"
     scores = ranking(run_in(tmp_path, "peer-review", "--images", "drawn", "--contestants", pool, "--quiet", "--json"))
     assert max(scores, key=lambda name: scores[name]["value"]) == "rules+colours"
 

@@ -16,7 +16,14 @@ def test_pictures_of_ones_own_and_three_models_by_name(tmp_path):
     for known in build_items(3, 3):
         (tmp_path / "photos" / f"{known.item.id}.png").write_bytes(known.item.pictures[0].data())
     (tmp_path / "photos" / "bad.jpg").write_text("not one")
-    words = ["peer-review", "--images", "photos", "--contestants", "court:keen,court:hasty,court:blind", "--json"]
+    words = [
+        "peer-review",
+        "--images",
+        "photos",
+        "--contestants",
+        "synthetic:keen,synthetic:hasty,synthetic:blind",
+        "--json",
+    ]
     planned = run_in(tmp_path, *words, "--dry-run")
     assert planned.returncode == 0, planned.stderr
     assert not (tmp_path / "fullbench.ledger").exists()
@@ -31,8 +38,11 @@ def test_pictures_of_ones_own_and_three_models_by_name(tmp_path):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--contestants", "court:keen,court:hasty"], "at least three contestants"),
-        (["--contestants", "court:keen,court:nobody,court:hasty"], "the court has no contestant 'nobody'"),
+        (["--contestants", "synthetic:keen,synthetic:hasty"], "at least three contestants"),
+        (
+            ["--contestants", "synthetic:keen,synthetic:nobody,synthetic:hasty"],
+            "the synthetic benchmark has no contestant 'nobody'",
+        ),
         (["--gamma", "1,2"], "--gamma takes three numbers"),
         (["--gamma", "a,b,c"], "--gamma takes three numbers"),
         (["--images", "nowhere"], "no folder of pictures"),
@@ -63,14 +73,21 @@ def test_simulate_shows_what_is_found(tmp_path):
 @pytest.mark.parametrize(
     ("words", "sentence"), [(["--sizes", "5,x"], "--sizes takes whole numbers"), (["--models", "2"], "at least three")]
 )
-def test_a_court_that_cannot_be(tmp_path, words, sentence):
+def test_a_simulation_that_cannot_be(tmp_path, words, sentence):
     done = run_in(tmp_path, "simulate", *words)
     assert done.returncode == 2
     assert sentence in done.stderr
 
 
 def test_the_main_tables_come_first_and_all_on_request(tmp_path):
-    words = ["peer-review", "--limit", "2", "--contestants", "court:keen,court:hasty,court:blind", "--quiet"]
+    words = [
+        "peer-review",
+        "--limit",
+        "2",
+        "--contestants",
+        "synthetic:keen,synthetic:hasty,synthetic:blind",
+        "--quiet",
+    ]
     short, whole = run_in(tmp_path, *words), run_in(tmp_path, *words, "--all")
     assert short.stdout.startswith("Ranking without labels")
     assert "Loss by round" not in short.stdout

@@ -36,7 +36,7 @@ def _goldens() -> dict[str, Golden]:
         "list.json": Golden(surface.listed),
         "openapi.json": Golden(surface.web_api),
         "demo.json": Golden(samples.demo),
-        "court-wide-own-judges.json": Golden(partial(samples.own_bench, benchmark="court-wide"), slow=True),
+        "synthetic-wide-own-judges.json": Golden(partial(samples.own_bench, benchmark="synthetic-wide"), slow=True),
     }
     for name in samples.STUDIES:
         found[f"sample-{name}.json"] = Golden(partial(samples.sample, benchmark=name))

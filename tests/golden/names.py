@@ -51,8 +51,8 @@ MODELS = (
     "composed:none?llm=openai:gpt-4o&temperature=0",
     "blind:openai:gpt-4o",
     "blind:openai:gpt-4o?temperature=0",
-    "blind:court:keen",
-    *(f"court:{label}" for label in ("keen", "wordy", "hasty", "blurred", "colourblind", "blind")),
+    "blind:synthetic:keen",
+    *(f"synthetic:{label}" for label in ("keen", "wordy", "hasty", "blurred", "colourblind", "blind")),
 )
 
 MANNERS = (
@@ -81,7 +81,7 @@ JUDGES = (
     "offline:canned?text=[[4]]&mode=direct",
     "composed:colours?mode=direct",
     "blind:openai:gpt-4o?mode=direct",
-    "court:keen?mode=direct",
+    "synthetic:keen?mode=direct",
     "critic:openai:gpt-4o",
     "critic:openai:gpt-4o?language=en",
     "critic:openai:gpt-4o?language=en&mode=direct&resample=0&temperature=0&label=mine",

@@ -19,7 +19,7 @@ LOOKING = (*ASKED, "picture:sharpness", "picture:noise")
 
 STUDIES: Mapping[str, tuple[str, ...]] = {
     "alignmmbench": (*ASKED, 'critic:offline:canned?text={"Rating": 7}'),
-    "court-wide": ("length",),
+    "synthetic-wide": ("length",),
     "genai_bench": LOOKING,
     "mjbench": LOOKING,
     "mjbench-scales": LOOKING,
@@ -30,7 +30,7 @@ STUDIES: Mapping[str, tuple[str, ...]] = {
     "upme_tables": ASKED,
     "visitbench": ASKED,
 }
-"""Which judges hear the sample of each benchmark. The court itself is what the demo runs;
+"""Which judges hear the sample of each benchmark. The synthetic benchmark itself is what the demo runs;
 its wide form is heard by its own judges among the slow files."""
 
 
@@ -56,9 +56,10 @@ def own_bench(folder: Path, benchmark: str) -> str:
 
 
 def demo(folder: Path) -> str:
-    """The tables of `fullbench demo`, which are those of the court: `replay` gives them as JSON from its ledger."""
+    """The tables of `fullbench demo`, which are those of the synthetic benchmark: `replay` gives them as JSON from its
+    ledger."""
     fullbench("demo", "--out", str(folder / "demo"), "--quiet")
-    replayed = fullbench("replay", str(study(folder, "court", (), "demo/demo.ledger", "demo")), "--json")
+    replayed = fullbench("replay", str(study(folder, "synthetic", (), "demo/demo.ledger", "demo")), "--json")
     return _frozen(json.loads(replayed), folder / "demo" / "demo.ledger")
 
 

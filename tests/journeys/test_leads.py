@@ -47,7 +47,7 @@ def prefer_last(_person: str, task: dict) -> dict[str, str]:
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("leads")
-    with Ledger(folder / "court.ledger") as ledger:
+    with Ledger(folder / "synthetic.ledger") as ledger:
         for name in ITEMS:
             item = Item.ask(name, f"What is {name}? 是什么？")
             answers = [Response.say(name, who, text(name, who)) for who in NAMES]
@@ -55,7 +55,7 @@ def site(tmp_path_factory):
                 for judge, turned in (("a-model", False), ("b-model", name == "q2")):
                     case = Case(item, (one, two), Choice(tie=True))
                     ledger.add(case, Verdict.from_case(case, judge, (0.0, 1.0) if turned else (1.0, 0.0)))
-    served = Site(folder, folder / "court.ledger")
+    served = Site(folder, folder / "synthetic.ledger")
     yield served
     served.close()
 

@@ -167,7 +167,8 @@ def test_a_peer_review_takes_peoples_votes_for_the_truth(site, tmp_path):
     photos.mkdir()
     for known in build_items(5, 2):
         (photos / f"{known.item.id}.png").write_bytes(known.item.pictures[0].data())
-    words = ["peer-review", "--images", photos, "--contestants", "court:keen,court:wordy,court:hasty,court:blind",
+    words = ["peer-review", "--images", photos, "--contestants",
+             "synthetic:keen,synthetic:wordy,synthetic:hasty,synthetic:blind",
              "--ledger", ledger, "--quiet", "--json"]  # fmt: skip
     before = tables(site.cli(*words))
     assert any("No truth is known here" in note for note in before["warnings"]["notes"])

@@ -26,7 +26,7 @@ def test_the_cosine_of_every_answer_is_a_fifth_of_its_score(tmp_path, device):
     pictures = {known.item.id: known.item.pictures[0] for known in build_items(3, 3)}
     for name, picture in pictures.items():
         (tmp_path / "photos" / f"{name}.png").write_bytes(picture.data())
-    words = ("--images", tmp_path / "photos", "--contestants", ",".join(f"court:{name}" for name in NAMES))
+    words = ("--images", tmp_path / "photos", "--contestants", ",".join(f"synthetic:{name}" for name in NAMES))
     with_clip = ("--correlation", f"clip:{tmp_path / 'clip'}?device={device}", "--ledger", tmp_path / "a.ledger")
     tables = cli("peer-review", *words, *with_clip, "--quiet", "--json").tables
     with Ledger(tmp_path / "a.ledger", read_only=True) as book:

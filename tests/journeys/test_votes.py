@@ -60,7 +60,7 @@ def rating(person: str, item: str, contestant: str) -> int:
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("votes")
-    with Ledger(folder / "court.ledger") as ledger:
+    with Ledger(folder / "synthetic.ledger") as ledger:
         for name in ITEMS:
             item = Item.ask(name, f"What is {name}? 是什么？")
             answers = [Response.say(name, who, text(name, who)) for who in NAMES]
@@ -80,7 +80,7 @@ def site(tmp_path_factory):
             ledger.add(
                 case, Verdict.from_case(case, JUDGE, [float(drawn("r", name, who).randint(1, 10)) for who in NAMES])
             )
-    served = Site(folder, folder / "court.ledger")
+    served = Site(folder, folder / "synthetic.ledger")
     kinds = {"score": "score:1-10", "pair": "choice+tie", "rank": "ranking", "rate": "score:1-10"}
     for kind, ballot in kinds.items():
         served.people("add", kind, "--kind", kind, "--ballot", ballot, "--ledger", served.ledger, "--votes", 3)

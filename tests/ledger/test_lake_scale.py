@@ -9,20 +9,20 @@ import sys
 
 import pytest
 
-from tests.ledger import court_lake
+from tests.ledger import synthetic_lake
 from tests.ledger.generated import CONTESTANTS, JUDGES, lake_of
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("contestants", [1, 4])
 def test_a_verdict_takes_at_most_120_bytes_beside_its_texts_and_40_in_narrow_columns(tmp_path, contestants):
-    lake, verdicts = court_lake.lake_of(tmp_path, 3_000 // contestants, contestants=contestants)
-    sizes = court_lake.column_bytes(lake)
+    lake, verdicts = synthetic_lake.lake_of(tmp_path, 3_000 // contestants, contestants=contestants)
+    sizes = synthetic_lake.column_bytes(lake)
     assert sum(sizes.values()) == sum(path.stat().st_size for path in (lake / "segments").rglob("*.parquet"))
-    texts = sum(sizes[name] for name in court_lake.TEXTS)
+    texts = sum(sizes[name] for name in synthetic_lake.TEXTS)
     assert texts > 10 * verdicts  # they are there, and no two alike
     assert (sum(sizes.values()) - texts) / verdicts < 120
-    assert sum(sizes[name] for name in court_lake.NARROW) / verdicts < 40
+    assert sum(sizes[name] for name in synthetic_lake.NARROW) / verdicts < 40
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Courts in which a leaning was planted, and courts without any: who is warned, and who is flagged."""
+"""Simulations in which a leaning was planted, and simulations without any: who is warned, and who is flagged."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fullbench.stats.peer_review.reviewer_bias_tests import fit_vote_model_with_
 from fullbench.studies.peer_review.simulation import SimulatedReviews, SimulationSetting, simulate_reviews
 
 CLEAN = SimulationSetting(length=0, length_spread=0.5, families=True)
-COURTS = {
+SIMULATIONS = {
     "clean": CLEAN,
     "mistakes in common": SimulationSetting(length=0, length_spread=0.5, families=True, correlated=0.5),
     "ability unrelated": SimulationSetting(length=0, length_spread=0.5, families=True, related=0),
@@ -36,14 +36,14 @@ def warned_in(made: SimulatedReviews) -> list[str]:
 
 
 def fired(name: str, seeds: range) -> float:
-    """In what share of courts there is the planted warning; in a clean one, any."""
-    found = [warned_in(simulate_reviews(COURTS[name], seed)) for seed in seeds]
+    """In what share of simulations there is the planted warning; in a clean one, any."""
+    found = [warned_in(simulate_reviews(SIMULATIONS[name], seed)) for seed in seeds]
     return float(np.mean([PLANTED[name] in what if name in PLANTED else bool(what) for what in found]))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", list(COURTS))
-def test_a_planted_leaning_is_warned_of_and_a_clean_court_is_not(name):
+@pytest.mark.parametrize("name", list(SIMULATIONS))
+def test_a_planted_leaning_is_warned_of_and_a_clean_simulation_is_not(name):
     share = fired(name, range(100))
     assert share >= 0.9 if name in PLANTED else share <= 0.05
 
@@ -55,8 +55,8 @@ def test_the_same_in_a_few_courts(name):
 
 
 def accused(seed: int) -> tuple[set[frozenset[int]], frozenset[int]]:
-    """Who is said to favour each other in a court with two colluders, and who these are."""
-    made = simulate_reviews(COURTS["colluders"], seed)
+    """Who is said to favour each other in a simulation with two colluders, and who these are."""
+    made = simulate_reviews(SIMULATIONS["colluders"], seed)
     try:
         pairs = mutual_biases(made.reviews.joint_votes()[0], len(made.reviews.names), alpha=ALPHA_EACH_OTHER)
     except Undefined:  # the table says "not known"
@@ -68,16 +68,16 @@ def accused(seed: int) -> tuple[set[frozenset[int]], frozenset[int]]:
 
 @pytest.mark.parametrize("seed", [1, 3])
 def test_two_colluders_bring_nobody_else_under_suspicion(seed):
-    """Their rulings for each other distort what is expected of the others: both courts accused two innocents' pairs."""
+    """Their rulings for each other distort what is expected of the others: both accused two innocents' pairs."""
     named, colluders = accused(seed)
     assert named == {colluders}
 
 
 @pytest.mark.slow
 def test_innocents_are_seldom_accused_beside_colluders():
-    courts = [accused(seed) for seed in range(60)]
-    assert np.mean([colluders in named for named, colluders in courts]) >= 0.9
-    assert np.mean([bool(named - {colluders}) for named, colluders in courts]) <= 0.1
+    simulations = [accused(seed) for seed in range(60)]
+    assert np.mean([colluders in named for named, colluders in simulations]) >= 0.9
+    assert np.mean([bool(named - {colluders}) for named, colluders in simulations]) <= 0.1
 
 
 def votes(setting: SimulationSetting, seed: int):
@@ -86,7 +86,7 @@ def votes(setting: SimulationSetting, seed: int):
 
 
 def test_a_paper_s_chi_square_flags_the_unbiased_and_like_with_like_does_not():
-    """Reviewers without any leaning, in courts where the better contestants write longer answers."""
+    """Reviewers without any leaning, in simulations where the better contestants write longer answers."""
     setting = SimulationSetting(length=0, length_spread=0.5, wordy_weak=-0.9, families=True)
     paper, ours = [], []
     for seed in range(40):
@@ -127,7 +127,7 @@ def test_the_size_of_a_leaning_is_that_of_a_logistic_regression():
 
 
 def test_plain_courts_are_what_they_were():
-    """What makes a court less convenient is drawn apart: without it, nothing in a court changes."""
+    """What makes a simulation less convenient is drawn apart: without it, nothing in a simulation changes."""
     plain, wobbling = (
         simulate_reviews(SimulationSetting(length=0), 3),
         simulate_reviews(SimulationSetting(length=0, length_spread=0.5, families=True), 3),
@@ -155,6 +155,6 @@ def test_clones_have_one_skill_and_rule_alike():
         ({"length_spread": -1.0}, "deviations, 0 or more"),
     ],
 )
-def test_a_court_that_cannot_be(wrong, sentence):
+def test_a_simulation_that_cannot_be(wrong, sentence):
     with pytest.raises(InputError, match=sentence):
         SimulationSetting(**wrong)

@@ -59,7 +59,7 @@ def test_what_is_planned_before_anybody_answered_is_what_is_then_asked(folder):
 
 
 def test_a_benchmark_that_draws_its_own_cases_is_foreseen_as_well(folder):
-    study = conductor(folder, benchmark="court", items=None, ballots=None, judges=["length"])
+    study = conductor(folder, benchmark="synthetic", items=None, ballots=None, judges=["length"])
     before = column(planned(study), "to ask")
     with Ledger(study.study.ledger) as ledger:
         collect_answers(study.contestants, study.items, ledger)

@@ -1,4 +1,4 @@
-"""The simulated courts that the page of UPME shows: where it wins, and where it loses, computed again by command."""
+"""The simulations that the page of UPME shows: where it wins, and where it loses, computed again by command."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROW = re.compile(r"^\| ([^|]+) \| (?:`([^`]*)`)? ?\|((?: \*{0,2}-?\d\.\d{3}\*{0,
 def rows() -> list[tuple[str, str, int, tuple[float, ...]]]:
     """Court, options, seeds and the printed figures of every row that names its options."""
     text = PAGE.read_text(encoding="utf-8")
-    second = text.index("Less convenient courts")
+    second = text.index("Less convenient simulations")
     found = []
     for match in ROW.finditer(text):
         figures = tuple(map(float, re.findall(r"-?\d\.\d{3}", match[3])))
@@ -36,19 +36,19 @@ def simulated(options: str, seeds: int) -> dict[str, float]:
     return {row[0]: row[place] for row in done.tables["methods"]["rows"]}
 
 
-def test_the_page_names_every_court_that_it_shows():
+def test_the_page_names_every_simulation_that_it_shows():
     assert len(rows()) == 14
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("court", "options", "seeds", "figures"), rows(), ids=lambda value: str(value)[:40])
-def test_a_printed_row_is_what_the_command_gives(court, options, seeds, figures):
+@pytest.mark.parametrize(("synthetic", "options", "seeds", "figures"), rows(), ids=lambda value: str(value)[:40])
+def test_a_printed_row_is_what_the_command_gives(simulation, options, seeds, figures):
     found = simulated(options, seeds)
-    assert [round(found[method], 3) for method in METHODS] == pytest.approx(figures, abs=5e-4), court
+    assert [round(found[method], 3) for method in METHODS] == pytest.approx(figures, abs=5e-4), simulation
 
 
 def test_with_a_liking_for_ones_own_family_upme_is_behind_plain_peer_review():
-    """Two marks for kin, in a few courts; the page has a hundred, by command."""
+    """Two marks for kin, in a few simulations; the page has a hundred, by command."""
     setting = SimulationSetting(length=0, own_family=2, families=True)
     near = {
         method: fmean(near.pearson for near in method_nearness(setting, method, range(8)))

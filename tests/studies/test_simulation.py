@@ -1,4 +1,4 @@
-"""Simulated courts: the same court as the one with simulated judges, and what each method finds in it."""
+"""Simulated simulations: the same simulation as the one with simulated judges, and what each method finds in it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_the_papers_size_is_fifteen_hundred_reviews():
 
 
 def test_a_review_is_ruled_as_a_simulated_judge_rules():
-    """The fast court and the judge that goes through the interfaces: the same shares of wins and ties."""
+    """The fast simulation and the judge that goes through the interfaces: the same shares of wins and ties."""
     picture_use, noise, length = 0.6, 0.7, 0.4
     words = (6, 24)
     texts = tuple("word " * count for count in words)
@@ -98,7 +98,7 @@ def test_every_table_comes_out_with_cheats_and_faults():
     assert made["pictures"].column("reviews") == [300, 600, 1500, 3000, 6000]
 
 
-def test_a_court_is_the_same_again_and_its_people_are_the_same_for_any_size():
+def test_a_simulation_is_the_same_again_and_its_people_are_the_same_for_any_size():
     one, two = simulate_reviews(SimulationSetting(), 3), simulate_reviews(SimulationSetting(), 3)
     assert (one.reviews.votes == two.reviews.votes).all()
     assert (one.skill == simulate_reviews(SimulationSetting(images=5), 3).skill).all()
@@ -115,6 +115,6 @@ def test_a_court_is_the_same_again_and_its_people_are_the_same_for_any_size():
         ({"blind": 4, "lazy": 4}, "more cheats"),
     ],
 )
-def test_a_court_that_cannot_be_says_so(wrong, sentence):
+def test_a_simulation_that_cannot_be_says_so(wrong, sentence):
     with pytest.raises(InputError, match=sentence):
         SimulationSetting(**wrong)

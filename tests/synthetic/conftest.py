@@ -1,4 +1,4 @@
-"""The whole court, heard once for all tests that look at what came of it."""
+"""The whole synthetic benchmark, heard once for all tests that look at what came of it."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ def answered(known):
 
 @pytest.fixture(scope="session")
 def heard(answered):
-    """The default court: its items, cases and record."""
-    court = build_synthetic_benchmark()
-    items = court.items()
+    """The default synthetic: its items, cases and record."""
+    benchmark = build_synthetic_benchmark()
+    items = benchmark.items()
     responses = [
         Response.say(item.id, model.name, answered[model.label][item.id])
-        for model in court.contestants()
+        for model in benchmark.contestants()
         for item in items
     ]
-    cases = list(court.cases(items, responses))
-    verdicts = [verdict for judge in court.judges() for verdict in judge.judge(cases)]
+    cases = list(benchmark.cases(items, responses))
+    verdicts = [verdict for judge in benchmark.judges() for verdict in judge.judge(cases)]
     by_name = {(response.item, response.contestant): response for response in responses}
-    return court, cases, Record(tuple(verdicts), {item.id: item for item in items}, by_name)
+    return benchmark, cases, Record(tuple(verdicts), {item.id: item for item in items}, by_name)

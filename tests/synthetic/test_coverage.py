@@ -1,4 +1,4 @@
-"""Two hundred courts: how often an interval holds what was planted, and how often a bias is seen that is not there."""
+"""Two hundred simulations: how often an interval holds what was planted, and how often a bias is wrongly seen."""
 
 from __future__ import annotations
 
@@ -19,36 +19,36 @@ from tests.synthetic.conftest import answers
 
 SEEDS = 200
 SEED, SIZE = 7, 60
-"""The pictures of the default court."""
+"""The pictures of the default synthetic benchmark."""
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 BIASES = {"picture use", "leniency", "length", "ego", "position", "unusable"}
 
 
 @pytest.fixture(scope="module")
 def found():
-    """Every planted number of every judge in every court: the pictures stay, the judges are drawn anew."""
-    court = build_synthetic_benchmark(SEED, SIZE)
-    items = court.items()
+    """Every planted number of every judge in every synthetic: the pictures stay, the judges are drawn anew."""
+    benchmark = build_synthetic_benchmark(SEED, SIZE)
+    items = benchmark.items()
     truth = TruthJudge(build_items(SEED, SIZE))
     said = [
         Response.say(item, model.name, text)
-        for model in court.contestants()
+        for model in benchmark.contestants()
         for item, text in answers(model, items).items()
     ]
-    cases = [case for case in court.cases(items, said) if case.ballot.spec != "ranking"]
+    cases = [case for case in benchmark.cases(items, said) if case.ballot.spec != "ranking"]
     true = tuple(truth.judge(case for case in cases if case.ballot.spec == SCORES))
     by_id, by_name = {item.id: item for item in items}, {(one.item, one.contestant): one for one in said}
-    courts = defaultdict(list)
+    simulations = defaultdict(list)
     for seed in range(SEEDS):
         for judge in build_simulated_judges(seed, truth.qualities):
             own = Record(tuple(judge.judge(cases)), by_id, by_name)
-            courts[seed] += bias_findings(own, judge, Record((*own.verdicts, *true), by_id, by_name))
-    return courts
+            simulations[seed] += bias_findings(own, judge, Record((*own.verdicts, *true), by_id, by_name))
+    return simulations
 
 
 def test_every_planted_bias_lies_in_its_interval_as_often_as_it_should(found):
     held = defaultdict(Counter)
-    for one in (one for court in found.values() for one in court):
+    for one in (one for benchmark in found.values() for one in benchmark):
         if one.what in BIASES and one.planted != one.neutral:
             held[one.judge.label, one.what][interval_coverage(one)] += 1
     assert {what for _, what in held} == BIASES
@@ -58,8 +58,8 @@ def test_every_planted_bias_lies_in_its_interval_as_often_as_it_should(found):
 
 def test_what_is_not_there_is_seldom_seen_once_many_tests_are_allowed_for(found):
     seen = absent = 0
-    for court in found.values():
-        tested = [one for one in court if one.neutral is not None and one.recovered is not None]
+    for benchmark in found.values():
+        tested = [one for one in benchmark if one.neutral is not None and one.recovered is not None]
         passed = holm_correction([p_value(one) for one in tested]).is_significant
         seen += sum(hit for one, hit in zip(tested, passed, strict=True) if one.planted == one.neutral)
         absent += sum(one.planted == one.neutral for one in tested)

@@ -1,4 +1,4 @@
-"""Reviewers of the court with a measure of their own: what they prefer, and what a peer review among them comes to."""
+"""Synthetic reviewers with a measure of their own: what they prefer, and what a peer review among them comes to."""
 
 from __future__ import annotations
 
@@ -33,11 +33,13 @@ def hearing() -> tuple[ReviewRequest, Scene, int]:
 def test_a_reviewer_of_its_own_measures_otherwise_than_the_truth_does():
     asked, scene, there = hearing()
     own, near = f"There are {there}.", f"There are {there + 1}."
-    assert measure_quality(asked.query, scene, near) == 0.5, "the court gives half for a count that is off by one"
+    assert measure_quality(asked.query, scene, near) == 0.5, (
+        "the synthetic benchmark gives half for a count that is off by one"
+    )
     facts_alone = Reviewer(scene, own, Taste(echo=0.0))
     assert answer_worth(asked, facts_alone, own) == 1
     assert answer_worth(asked, facts_alone, near) == answer_worth(asked, facts_alone, FAR) == 0
-    assert answer_worth(asked, Reviewer(scene), near) == 0.5, "without a taste it is the court's measure"
+    assert answer_worth(asked, Reviewer(scene), near) == 0.5, "without a taste it is the synthetic benchmark's measure"
 
 
 def test_it_likes_words_like_its_own_and_length_as_far_as_it_was_told():
@@ -55,7 +57,7 @@ def test_it_likes_words_like_its_own_and_length_as_far_as_it_was_told():
 
 def test_options_make_clones_and_wrong_ones_are_refused():
     clone = contestant_from_options("colourblind", {"label": "twin", "rules": "own"})
-    assert (clone.name, clone.sight) == ("court/twin", contestant_from_options("colourblind", {}).sight)
+    assert (clone.name, clone.sight) == ("synthetic/twin", contestant_from_options("colourblind", {}).sight)
     assert "taste" not in contestant_from_options("keen", {}).settings, "ledgers know the usual ones without"
     assert contestant_from_options("keen", {"echo": "0.4"}).settings["taste"] == {"echo": 0.4, "length": 0.0}
     for options, words in (({"sees": "1"}, "found sees"), ({"echo": "2"}, "from 0 to 1"), ({"rules": "x"}, "own or"),
@@ -70,7 +72,9 @@ def test_whoever_names_nobody_gets_reviewers_with_measures_of_their_own(tmp_path
     usual = json.loads(cli(*words).stdout)
 
     def named(options: str) -> str:
-        return ",".join(f"court:{member.label}?{options.format(label=member.label)}" for member in build_contestants())
+        return ",".join(
+            f"synthetic:{member.label}?{options.format(label=member.label)}" for member in build_contestants()
+        )
 
     own = cli(*words, "--contestants", named("rules=own&label={label}-own"))
     assert "Asked 0, known" in own.stderr
@@ -83,11 +87,11 @@ def test_whoever_names_nobody_gets_reviewers_with_measures_of_their_own(tmp_path
 def test_a_peer_review_among_them_says_how_near_each_method_came(tmp_path):
     """On the command line, with a clone; what is printed as nearness is numpy's correlation of what is printed."""
     names = ("keen?rules=own", "wordy?echo=0.5", "colourblind?rules=own", "colourblind?rules=own&label=twin")
-    told = cli("peer-review", "--contestants", ",".join(f"court:{name}" for name in names), "--limit", 2, "--quiet",
+    told = cli("peer-review", "--contestants", ",".join(f"synthetic:{name}" for name in names), "--limit", 2, "--quiet",
                "--json", "--all", "--ledger", tmp_path / "c.ledger")  # fmt: skip
     tables = {table["name"]: table for table in json.loads(told.stdout)}
     ranking = tables["ranking"]
-    assert {"court/keen", "court/twin"} <= set(cells(ranking, "contestant", "contestant"))
+    assert {"synthetic/keen", "synthetic/twin"} <= set(cells(ranking, "contestant", "contestant"))
     truth = cells(ranking, "truth", "contestant")
     for method, pearson in cells(tables["nearness"], "pearson", "method").items():
         if method in ranking["columns"]:

@@ -1,4 +1,5 @@
-"""The wide court: letters, pairs of pictures, sums and dialogues, in both languages, and eyes that really read them."""
+"""The wide version: letters, pairs of pictures, sums and dialogues, in both languages, and eyes that really read
+them."""
 
 from __future__ import annotations
 

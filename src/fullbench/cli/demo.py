@@ -40,7 +40,7 @@ def demo(
         raise InputError("this is a file, and a folder is written; name a new one", path=out)
     start_time = time.monotonic()
     out.mkdir(parents=True, exist_ok=True)
-    study = Study("demo", benchmark="court", ledger=out / "demo.ledger", report=out / "index.html")
+    study = Study("demo", benchmark="synthetic", ledger=out / "demo.ledger", report=out / "index.html")
     print_message(
         "Drawing pictures whose truth is known, asking contestants that read the pixels, hearing judges, some bent."
     )
@@ -56,7 +56,7 @@ def demo(
         code = report_outcome(study_result.job_counts, what="answers or verdicts")
         if not code and study.report is not None:
             write_page(
-                "The court",
+                "Synthetic benchmark",
                 study_result.record,
                 study_result.tables,
                 study.report,

@@ -23,7 +23,9 @@ _MAIN = {
 def peer_review(
     store: LedgerOptions,
     calls: CallOptions,
-    images: Annotated[Path | None, option("A folder of pictures. Without it: the court's own.")] = None,
+    images: Annotated[
+        Path | None, option("A folder of pictures. Without it: those of the synthetic benchmark.")
+    ] = None,
     contestants: Annotated[
         list[str] | None,
         option(

@@ -30,7 +30,7 @@ def simulate(
     out: TablesOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make courts whose truth is known and see which method finds it, from how many pictures, cheats included.
+    """Simulate peer reviews whose truth is known: which method finds it, from how many pictures, cheats included?
 
     Nothing is asked of any model. Look here before you pay for a peer review.
 

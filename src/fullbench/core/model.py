@@ -144,8 +144,8 @@ def takes_schemas(model: Model) -> bool:
 def family_of(name: str) -> str:
     """Return the family in a model's name: its first word, without the provider and the server's address.
 
-    >>> family_of("gpt-4o-mini"), family_of("openai/gpt-4o"), family_of("Claude-3.5-sonnet"), family_of("court/keen")
-    ('gpt', 'gpt', 'claude', 'keen')
+    >>> [family_of(name) for name in ("gpt-4o-mini", "openai/gpt-4o", "Claude-3.5-sonnet", "synthetic/keen")]
+    ['gpt', 'gpt', 'claude', 'keen']
     >>> family_of("Qwen/Qwen2-VL@127.0.0.1:8000/v1")
     'qwen'
     """

@@ -70,7 +70,7 @@ class Contestant:
 
     @property
     def name(self) -> str:
-        return f"court/{self.label}"
+        return f"synthetic/{self.label}"
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -176,7 +176,7 @@ def build_reviewers() -> list[Contestant]:
 
 
 def contestant_from_options(name: str, options: Mapping[str, str]) -> Contestant:
-    """Return the contestant that `court:NAME` refers to.
+    """Return the contestant that `synthetic:NAME` refers to.
 
     Options make the synthetic benchmark less convenient. `label` names a clone with the same picture reading and the
     same errors. `style` is plain, terse or wordy. `rules=own` makes it review by its own answer. `echo` and `length`
@@ -184,18 +184,20 @@ def contestant_from_options(name: str, options: Mapping[str, str]) -> Contestant
     """
     contestants_by_label = {member.label: member for member in build_contestants()}
     if name not in contestants_by_label:
-        raise InputError(f"the court has no contestant {name!r}; known: {', '.join(contestants_by_label)}")
+        raise InputError(
+            f"the synthetic benchmark has no contestant {name!r}; known: {', '.join(contestants_by_label)}"
+        )
     if unknown_options := sorted(options.keys() - {"label", "style", "rules", "echo", "length"}):
         raise InputError(
-            f"'court:{name}' takes label, style, rules, echo and length; found {', '.join(unknown_options)}"
+            f"'synthetic:{name}' takes label, style, rules, echo and length; found {', '.join(unknown_options)}"
         )
     if options.get("rules", "own") not in {"own", "truth"}:
-        raise InputError(f"the option rules of 'court:{name}' is own or truth; found {options['rules']!r}")
+        raise InputError(f"the option rules of 'synthetic:{name}' is own or truth; found {options['rules']!r}")
     member = contestants_by_label[name]
     styles: tuple[WritingStyle, ...] = get_args(WritingStyle)
     style = options.get("style", member.style)
     if style not in styles:
-        raise InputError(f"unknown style {style!r} of 'court:{name}'; known: {', '.join(styles)}")
+        raise InputError(f"unknown style {style!r} of 'synthetic:{name}'; known: {', '.join(styles)}")
     has_own_taste = options.get("rules", "own" if {"echo", "length"} & options.keys() else "truth") == "own"
     default_taste = peer_reviewers.Taste()
     taste = (

@@ -8,7 +8,7 @@ from fullbench.synthetic.biased_judge import PlantedBiases, SimulatedJudge, Trut
 from fullbench.synthetic.sample_items import build_items
 from fullbench.synthetic.truth import TruthJudge
 
-FAVOURITE = "court/blurred"
+FAVOURITE = "synthetic/blurred"
 """Contestant that the judge with an ego bias prefers; all judges are tested for a bias towards it."""
 
 

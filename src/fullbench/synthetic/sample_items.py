@@ -47,7 +47,7 @@ def build_items(seed: int, size: int, *, wide: bool = False) -> tuple[SyntheticI
 def _build_item(seed: int, index: int, tasks: Sequence[str]) -> SyntheticItem:
     task = tasks[index % len(tasks)]
     language = LANGUAGES[index // len(tasks) % len(LANGUAGES)]
-    name = f"court-{seed}-{index:03d}" if tasks is TASKS else f"court-wide-{seed}-{index:03d}"
+    name = f"synthetic-{seed}-{index:03d}" if tasks is TASKS else f"synthetic-wide-{seed}-{index:03d}"
     rng = random.Random(name)
     # Look the task up in the typed tuple, so that type checkers see a `Task` instead of a string.
     question_task = (

@@ -1,4 +1,4 @@
-"""The court as an instrument: what is asked, and that the truth in its tags is what the pictures show."""
+"""The synthetic benchmark as an instrument: what is asked, and that the truth in its tags is what the pictures show."""
 
 from __future__ import annotations
 

@@ -81,9 +81,9 @@ def test_wording_is_part_of_a_judges_name_and_can_be_had_anywhere():
         judge_and_model_specs.spec_for_benchmark("mjbench", "offline:echo?benchmark_template=mjbench")
         == "offline:echo?benchmark_template=mjbench"
     )
-    assert judge_and_model_specs.spec_for_benchmark("court", "offline:echo") == "offline:echo"
+    assert judge_and_model_specs.spec_for_benchmark("synthetic", "offline:echo") == "offline:echo"
     with pytest.raises(InputError, match="no prompt template of its own"):
-        judge_and_model_specs.judge_from_spec("offline:echo?benchmark_template=court")
+        judge_and_model_specs.judge_from_spec("offline:echo?benchmark_template=synthetic")
 
 
 def test_a_study_of_the_released_data_needs_nothing_else(cli, released):

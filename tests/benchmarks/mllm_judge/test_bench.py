@@ -245,5 +245,5 @@ def test_an_exported_sample_runs_again(tmp_path: Path, monkeypatch: pytest.Monke
     assert run("card", "length", "--benchmark", "mllm-as-a-judge", "--out", "card.html")[0] == 0
     assert "Judge card: length" in Path("card.html").read_text()
     assert run("card", "chance", "--ledger", "sample/study.ledger", "--labels", "sample/labels.jsonl")[0] == 0
-    assert run("reproduce", "court", "--data", ".")[0] == 2
-    assert run("card", "x", "--benchmark", "court")[0] == 2
+    assert run("reproduce", "synthetic", "--data", ".")[0] == 2
+    assert run("card", "x", "--benchmark", "synthetic")[0] == 2

@@ -145,7 +145,7 @@ def test_the_sample_brings_reviews_and_nothing_was_released_of_upme_itself(tmp_p
     record = upme.bring().record
     assert len(record) == 24 * 10 * 3
     ranking = next(table for table in upme.tables(record) if table.name == "ranking")
-    assert ranking.column("contestant")[-1] == "court/blind"
+    assert ranking.column("contestant")[-1] == "synthetic/blind"
     with pytest.raises(InputError, match="released no reviews"):
         upme.bring(tmp_path)
 

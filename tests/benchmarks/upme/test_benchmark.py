@@ -17,7 +17,8 @@ def test_sample_questions_bear_their_picture_and_author():
     items = plugin_entry_points.load_plugin("benchmarks", "upme").items()
     assert len(items) == 24
     assert {item.tags["reviewer"] for item in items} == {
-        "court/blind", "court/blurred", "court/colourblind", "court/hasty", "court/keen", "court/wordy",
+        "synthetic/blind", "synthetic/blurred", "synthetic/colourblind", "synthetic/hasty", "synthetic/keen",
+        "synthetic/wordy",
     }  # fmt: skip
     assert len({item.tags["image"] for item in items}) == 4
     assert all(len(item.pictures) == 1 and item.question.endswith("?") for item in items)

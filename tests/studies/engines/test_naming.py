@@ -16,7 +16,7 @@ from tests.support.ray_cluster import environment, installed
 def test_this_machine_is_the_engine_unless_another_is_named(tmp_path):
     with engine_from_spec("here") as found:
         assert found is HERE
-    (tmp_path / "s.toml").write_text('name = "s"\nbenchmark = "court"\nengine = "ray:auto?max=4"\n')
+    (tmp_path / "s.toml").write_text('name = "s"\nbenchmark = "synthetic"\nengine = "ray:auto?max=4"\n')
     assert Study.read(tmp_path / "s.toml").engine == "ray:auto?max=4"
 
 
@@ -50,7 +50,7 @@ def test_an_address_where_nobody_is_gives_one_sentence(address):
 @pytest.mark.skipif(not installed(), reason="no Ray: scripts/localray.sh could not install it")
 def test_a_ray_that_does_not_start_here_gives_one_sentence(tmp_path):
     """A folder for its sockets whose name is too long for any; before, this was called a fault inside fullbench."""
-    (tmp_path / "s.toml").write_text('name = "s"\nbenchmark = "court"\nengine = "ray"\n')
+    (tmp_path / "s.toml").write_text('name = "s"\nbenchmark = "synthetic"\nengine = "ray"\n')
     command = [sys.executable, "-c", "from fullbench.cli import main; main()", "run", str(tmp_path / "s.toml")]
     env = {**os.environ, **environment(), "RAY_TMPDIR": str(tmp_path / ("long" * 30))}
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=env)
@@ -61,7 +61,7 @@ def test_a_ray_that_does_not_start_here_gives_one_sentence(tmp_path):
 
 def test_without_ray_the_extra_is_named(tmp_path):
     """In a process where Ray cannot be imported, on the command line: one sentence, exit 2, nothing written."""
-    (tmp_path / "s.toml").write_text('name = "s"\nbenchmark = "court"\nengine = "ray"\n')
+    (tmp_path / "s.toml").write_text('name = "s"\nbenchmark = "synthetic"\nengine = "ray"\n')
     script = "import sys; sys.modules['ray'] = None; from fullbench.cli import main; main()"
     command = [sys.executable, "-c", script, "run", str(tmp_path / "s.toml")]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)

@@ -67,7 +67,7 @@ def test_nobody_answers_or_reviews_itself(done):
 def test_the_calls_are_those_of_the_design(done):
     reviewing, first, again, responses = done
     planned = {row[0]: row[1:] for row in reviewing.plan().rows}
-    assert planned["court/keen"] == [6, 30, 120]
+    assert planned["synthetic/keen"] == [6, 30, 120]
     assert len(responses) == 6 * 6 + 6 * 30
     assert sum(tally.started_count for tally in first.job_counts) == 36 + 180 + 720 + 180 + 360
     assert sum(tally.started_count for tally in again.job_counts) == 0
@@ -87,10 +87,10 @@ def test_the_ranking_is_near_the_truth_and_says_what_it_rests_on(done):
     near = dict(zip(by_name["nearness"].column("method"), by_name["nearness"].column("pearson"), strict=True))
     assert near["UPME"] > 0.9
     assert near["UPME"] > near["uniform"]
-    assert by_name["ranking"].column("contestant")[-1] == "court/blind"
+    assert by_name["ranking"].column("contestant")[-1] == "synthetic/blind"
     assert any("correlation: not known for" in note for note in by_name["ranking"].notes)
     weights = dict(zip(by_name["reviewers"].column("reviewer"), by_name["reviewers"].column("weight"), strict=True))
-    assert min(weights, key=weights.get) == "court/blind"
+    assert min(weights, key=weights.get) == "synthetic/blind"
 
 
 def test_a_part_of_the_design_asks_only_for_what_it_needs(tmp_path):
@@ -132,22 +132,22 @@ def test_one_whose_calls_all_fail_is_left_out_and_counted(tmp_path):
     with Ledger(tmp_path / "a.ledger") as ledger:
         found = PeerReview([*build_contestants()[:3], Failing()], some(3)).execute(ledger, quiet=True)
     ranking = next(table for table in found.tables if table.name == "ranking")
-    assert set(ranking.column("contestant")) == {"court/keen", "court/wordy", "court/hasty"}
+    assert set(ranking.column("contestant")) == {"synthetic/keen", "synthetic/wordy", "synthetic/hasty"}
     assert sum(tally.failure_count for tally in found.job_counts if tally.name == "failing") == 3 + 9
 
 
 def test_too_few_to_review_each_other():
     with pytest.raises(InputError, match="at least three contestants, one to ask and two to answer; found 2"):
         PeerReview(build_contestants()[:2], some(1))
-    with pytest.raises(InputError, match="two of the contestants are the same: court/keen"):
+    with pytest.raises(InputError, match="two of the contestants are the same: synthetic/keen"):
         PeerReview([build_contestants()[0]] * 3, some(1))
 
 
 def test_a_pool_of_one_family():
-    kin = {model.name: "court" for model in build_contestants()}
+    kin = {model.name: "synthetic" for model in build_contestants()}
     with pytest.raises(InputError, match="nobody may review anybody"):
         PeerReview(build_contestants(), some(1), families=kin)
-    kin["court/blind"] = kin["court/blurred"] = "other"
+    kin["synthetic/blind"] = kin["synthetic/blurred"] = "other"
     slots = PeerReview(build_contestants(), some(1), families=kin).slots
     assert all(kin[slot.reviewer] not in {kin[slot.first], kin[slot.second]} for slot in slots)
 

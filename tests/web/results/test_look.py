@@ -89,9 +89,9 @@ def test_from_a_rank_to_the_pixels_in_two_clicks(browser, served):
     assert cell.locator("b").inner_text(), "a rank"
     follow(page, cell)
     follow(page, page.locator(".case-link").first)
-    picture = page.locator(".courtroom .pictures img").first
+    picture = page.locator(".case-page .pictures img").first
     expect(picture).to_be_visible()
-    page.wait_for_function("() => document.querySelector('.courtroom .pictures img').naturalWidth > 0")
+    page.wait_for_function("() => document.querySelector('.case-page .pictures img').naturalWidth > 0")
     assert picture.bounding_box()["width"] > 300
     context.close()
 

@@ -19,7 +19,9 @@ from fullbench.errors import InputError
 RANKING_SIZE = 4
 
 
-def build_synthetic_benchmark(seed: int = 7, size: int = 60, *, wide: bool = False, name: str = "court") -> Benchmark:
+def build_synthetic_benchmark(
+    seed: int = 7, size: int = 60, *, wide: bool = False, name: str = "synthetic"
+) -> Benchmark:
     """Build a benchmark with known truth, contestants that read pixels and judges with known faults.
 
     `seed` determines pictures, questions and the draws of every judge; `size` is the number of items. With `wide`,
@@ -31,7 +33,7 @@ def build_synthetic_benchmark(seed: int = 7, size: int = 60, *, wide: bool = Fal
         from fullbench.synthetic.sample_items import build_items
 
         if source is not None:
-            raise InputError("the court makes its own pictures; leave the source out", path=source)
+            raise InputError("the synthetic benchmark makes its own pictures; leave the source out", path=source)
         return [entry.item for entry in build_items(seed, size, wide=wide)]
 
     return Benchmark(
@@ -72,4 +74,4 @@ def _ranking_cases(seed: int, items: Sequence[Item], responses: Sequence[Respons
 
 
 synthetic_benchmark = build_synthetic_benchmark()
-wide_synthetic_benchmark = build_synthetic_benchmark(size=66, wide=True, name="court-wide")
+wide_synthetic_benchmark = build_synthetic_benchmark(size=66, wide=True, name="synthetic-wide")

@@ -35,7 +35,7 @@ SCALE, SHARE = (1, 5), (0, 1)
 
 def tables(record: Record, seed: int) -> list[Table]:
     """Return all tables for a record of the synthetic benchmark."""
-    source = {"benchmark": "court", "seed": seed, "judges": record.judges, "contestants": record.contestants}
+    source = {"benchmark": "synthetic", "seed": seed, "judges": record.judges, "contestants": record.contestants}
     judges_by_name = {judge.name: judge for judge in build_simulated_judges(seed)}
     findings = [
         finding
@@ -74,13 +74,13 @@ def _means_table(record: Record) -> Table:
     cells_by_judge = {judge: [means[judge].get(name) for name in ranked_names] for judge in judges}
     return Table(
         "means",
-        Note("court.tables.title.mean-mark-that-each-judge"),
+        Note("synthetic.tables.title.mean-mark-that-each-judge"),
         table_columns("judge", *map(data_column, ranked_names), "n"),
         [
             [judge, *(cell and cell.value for cell in cells), sum(cell.n for cell in cells if cell)]
             for judge, cells in cells_by_judge.items()
         ],
-        [Note("court.tables.scores-of-1-to-5")],
+        [Note("synthetic.tables.scores-of-1-to-5")],
         {"ballot": SCORES},
     )
 
@@ -110,10 +110,10 @@ def _task_table(record: Record) -> Table:
     ranked_names = _rank_contestants(score_record.contestants, _means_by_contestant(single_scores(score_record), SCALE))
     return Table(
         "tasks",
-        Note("court.tables.title.mean-mark-of-each-contestant"),
+        Note("synthetic.tables.title.mean-mark-of-each-contestant"),
         table_columns("contestant", *map(data_column, tasks)),
         [[name, *(means.get(name) for means in tasks.values())] for name in ranked_names] if tasks else [],
-        [Note("court.tables.scores-of-1-to-5-2")],
+        [Note("synthetic.tables.scores-of-1-to-5-2")],
         {"judge": TRUTH, "ballot": SCORES},
     )
 
@@ -150,14 +150,14 @@ def _agreement_table(record: Record, seed: int) -> Table:
     )
     return Table(
         "agreement",
-        Note("court.tables.title.each-judge-against-the-truth"),
+        Note("synthetic.tables.title.each-judge-against-the-truth"),
         columns,
         sorted(rows, key=lambda row: _cell_value(row[2])) if true else [],
         [
-            Note("court.tables.scores-r-pearson-s-correlation"),
-            Note("court.tables.pairs-share-ruled-as-the"),
-            Note("court.tables.swap-flips-share-of-pairs"),
-            Note("court.tables.unusable-are-left-out-of"),
+            Note("synthetic.tables.scores-r-pearson-s-correlation"),
+            Note("synthetic.tables.pairs-share-ruled-as-the"),
+            Note("synthetic.tables.swap-flips-share-of-pairs"),
+            Note("synthetic.tables.unusable-are-left-out-of"),
         ],
         {"against": TRUTH},
         {"kind": "intervals", "label": "judge", "value": "pairs, no ties", "reference": 0.5},
@@ -175,13 +175,17 @@ def _planted_table(findings: Sequence[BiasFinding]) -> Table:
     coverages = [interval_coverage(finding) for finding in planted_findings]
     return Table(
         "planted",
-        Note("court.tables.title.what-was-planted-in-each"),
+        Note("synthetic.tables.title.what-was-planted-in-each"),
         table_columns("judge", "what", "planted", "recovered", "inside", "unit"),
         [
             [finding.judge.name, finding.bias_name, finding.planted_value, finding.estimate, coverage, finding.unit]
             for finding, coverage in zip(planted_findings, coverages, strict=True)
         ],
-        [Note("court.tables.of-planted-numbers-lie-inside", within=coverages.count("yes"), n=len(planted_findings))],
+        [
+            Note(
+                "synthetic.tables.of-planted-numbers-lie-inside", within=coverages.count("yes"), n=len(planted_findings)
+            )
+        ],
         {"favour looked for in": FAVOURITE},
         {"kind": "scatter", "x": "planted", "y": "recovered", "label": "what"},
     )
@@ -196,10 +200,10 @@ def _unplanted_table(findings: Sequence[BiasFinding]) -> Table:
         rows.append([bias_name, len(kind_findings), len(flagged_judges), ", ".join(flagged_judges) or None])
     return Table(
         "unplanted",
-        Note("court.tables.title.biases-that-were-not-planted"),
+        Note("synthetic.tables.title.biases-that-were-not-planted"),
         table_columns("what", "judges without it", "flagged", "which"),
         rows,
-        [Note("court.tables.flagged-the-95-interval-leaves")],
+        [Note("synthetic.tables.flagged-the-95-interval-leaves")],
     )
 
 
@@ -215,10 +219,10 @@ def _unusable_table(record: Record, judges_by_name: dict[str, SimulatedJudge]) -
         rows.append([judge, counts["verdicts"], *(counts[fault] for fault in FAULTS), unusable_share, planted_share])
     return Table(
         "unusable",
-        Note("court.tables.title.verdicts-without-a-ruling"),
+        Note("synthetic.tables.title.verdicts-without-a-ruling"),
         table_columns("judge", "verdicts", *FAULTS, "share unusable", "planted"),
         rows,
-        [Note("court.tables.unusable-is-never-a-mark")],
+        [Note("synthetic.tables.unusable-is-never-a-mark")],
         {},
         {"kind": "bars", "label": "judge", "value": "share unusable"},
     )

@@ -34,7 +34,7 @@ def bring(release_name: str, source: Path | None = None) -> LoadedData:
 
 def reviewed_sample() -> Record:
     """Return the sample's questions, answered and reviewed by synthetic contestants, and the true correctness."""
-    from fullbench.synthetic.sample_items import build_items as court
+    from fullbench.synthetic.sample_items import build_items as build_synthetic
     from fullbench.synthetic.truth import PictureTruth
 
     items = sample_questions()
@@ -51,7 +51,7 @@ def reviewed_sample() -> Record:
     correctness_cases = [
         case for case in review_protocol.review_cases(items, responses) if case.criterion == CORRECTNESS
     ]
-    verdicts += PictureTruth(court(SEED, IMAGES)).judge(correctness_cases)
+    verdicts += PictureTruth(build_synthetic(SEED, IMAGES)).judge(correctness_cases)
     responses_by_key = {(response.item, response.contestant): response for response in responses}
     return Record(tuple(verdicts), {item.id: item for item in items}, responses_by_key)
 

@@ -18,16 +18,16 @@ IMAGES = 4
 
 def sample_pictures(seed: int = SEED, images: int = IMAGES) -> dict[str, Picture]:
     """Return synthetic pictures with known truth, by name."""
-    from fullbench.synthetic.sample_items import build_items as court
+    from fullbench.synthetic.sample_items import build_items as build_synthetic
 
-    return {entry.item.id: entry.item.pictures[0] for entry in court(seed, images)}
+    return {entry.item.id: entry.item.pictures[0] for entry in build_synthetic(seed, images)}
 
 
 def sample_contestants() -> list[Model]:
     """Return models that read pixels: they write questions, answer them and judge answers."""
-    from fullbench.synthetic.contestants import build_contestants as court
+    from fullbench.synthetic.contestants import build_contestants as build_synthetic
 
-    return list(court())
+    return list(build_synthetic())
 
 
 def items(source: Path | None = None) -> Iterable[Item]:

@@ -281,7 +281,7 @@ def is_name_of(short: str, name: str) -> bool:
     """Return True if `short` names a contestant: its full name, or the part before its server or settings.
 
     >>> (is_name_of("gpt-4o", "gpt-4o@127.0.0.1:8000/v1"), is_name_of("gpt-4o", "gpt-4o-mini"),
-    ...  is_name_of("keen", "court/keen"))
+    ...  is_name_of("keen", "synthetic/keen"))
     (True, False, True)
     """
     model = name.partition("@")[0]

@@ -65,7 +65,7 @@ class SimulationSetting:
         if self.models < 3:
             raise InputError(f"peer review needs at least three contestants; found {self.models}")
         if self.images < 1:
-            raise InputError(f"a court needs at least one picture; found {self.images}")
+            raise InputError(f"a simulation needs at least one picture; found {self.images}")
         if not (0 <= self.related <= 1 and 0 <= self.unusable < 1):
             raise InputError("'related' is from 0 to 1, and 'unusable' a share below 1")
         if min(self.colluders, self.lazy, self.blind) < 0 or self.colluders + self.lazy + self.blind > self.models:

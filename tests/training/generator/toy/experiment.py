@@ -5,7 +5,7 @@
 A generator of sheets is trained from nothing on some prompts. On prompts that are new to it, it draws eight pictures
 for each of many places; every judge names the best and the worst of each eight; a copy of the generator learns to
 prefer the one to the other.
-Then each copy draws held-out prompts from the same seeds as the base did, and the court's exact eyes count what is
+Then each copy draws held-out prompts from the same seeds as the base did, and the synthetic exact eyes count what is
 right. `results.json` is rewritten after every judge, so that a run which is cut short has shown what it came to.
 """
 

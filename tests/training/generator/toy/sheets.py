@@ -1,7 +1,7 @@
-"""Small sheets of the court: prompts that say what is on them, and pictures of them drawn by the batch.
+"""Small sheets of the synthetic benchmark: prompts that say what is on them, and pictures of them drawn by the batch.
 
 A sheet has one to three things of four shapes and six colours in 48 x 48 pixels, so that a network of a few million
-weights can learn to draw them in minutes, and the court's own eyes can say of any picture whether it is right. Stars
+weights can learn to draw them in minutes, and the synthetic eyes can say of any picture whether it is right. Stars
 are left out: at this size the eyes take one in twenty for a diamond.
 """
 

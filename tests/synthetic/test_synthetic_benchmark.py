@@ -1,4 +1,4 @@
-"""The court as a benchmark: reproducible cases, and tables that recover what was planted."""
+"""The synthetic benchmark as a benchmark: reproducible cases, and tables that recover what was planted."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_it_is_a_benchmark_like_any_other():
         synthetic_benchmark.items(Path("somewhere"))
 
 
-def test_naming_the_court_loads_nothing_heavy():
+def test_naming_the_benchmark_loads_nothing_heavy():
     program = "import sys; from fullbench.benchmarks.synthetic.bench import synthetic_benchmark; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, text=True).stdout.split()
     assert "fullbench.benchmarks.synthetic.bench" in loaded
@@ -103,8 +103,8 @@ def test_the_leaderboard_is_the_designed_one(tables):
     boards = [table for name, table in tables.items() if name.startswith("leaderboard")]
     assert [table.name.partition("@")[0] for table in boards] == ["leaderboard truth", "leaderboard accurate"]
     for table in boards:
-        assert set(table.column("contestant")[:2]) == {"court/keen", "court/wordy"}
-        assert table.column("contestant")[-1] == "court/blind"
+        assert set(table.column("contestant")[:2]) == {"synthetic/keen", "synthetic/wordy"}
+        assert table.column("contestant")[-1] == "synthetic/blind"
         assert all(estimate.low < estimate.value < estimate.high for estimate in table.column("rating"))
 
 
@@ -112,14 +112,14 @@ def test_each_judge_has_a_leaderboard_of_its_own(heard, tables):
     table = tables["means"]
     assert table.column("judge")[0] == "truth"
     assert set(table.column("judge")) == set(heard[2].judges)
-    assert set(table.columns[1:3]) == {"court/keen", "court/wordy"}
+    assert set(table.columns[1:3]) == {"synthetic/keen", "synthetic/wordy"}
     ego, accurate = (cell(table, judge=label)[FAVOURITE] for label in ("ego", "accurate"))
     assert ego > accurate + 0.3
 
 
 def test_the_length_judge_prefers_the_wordy_and_long_words_leans_that_way(heard):
     boards = {name: leaderboards(heard[2].where(judge=name))[0] for name in heard[2].judges}
-    won = {name: cell(board, contestant="court/wordy")["matches won"] for name, board in boards.items()}
+    won = {name: cell(board, contestant="synthetic/wordy")["matches won"] for name, board in boards.items()}
     assert won["length"].value > 0.9
     assert next(share for name, share in won.items() if name.startswith("long")).low > won["truth"].high
 

@@ -35,7 +35,7 @@ def everything():
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory, everything):
-    where = tmp_path_factory.mktemp("court") / "court.ledger"
+    where = tmp_path_factory.mktemp("synthetic") / "synthetic.ledger"
     with Ledger(where) as ledger:
         for case, verdicts in everything:
             ledger.add(case, *verdicts)

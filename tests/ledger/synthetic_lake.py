@@ -1,6 +1,6 @@
-"""A ledger of exchanges about the court's scenes, sealed into a lake, and the bytes that each column of it takes.
+"""A ledger of exchanges about synthetic scenes, sealed into a lake, and the bytes that each column of it takes.
 
-`python -m tests.ledger.court_lake [ITEMS]` prints them. Three judges rule on every answer, each in a call of its own
+`python -m tests.ledger.synthetic_lake [ITEMS]` prints them. Three judges rule on every answer, each in its own call
 with a random id, the digest of its prompt, and the nonce of its case; their replies are put together from sentences
 about scenes, no two alike.
 """
