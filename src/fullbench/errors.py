@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +84,12 @@ def require_extra(what: str, extra: str) -> Iterator[None]:
         yield
     except ImportError as error:
         raise MissingExtra(what, extra) from error
+
+
+def require_packages(what: str, extra: str, *packages: str) -> None:
+    """Raise `MissingExtra` if one of the packages is not installed."""
+    if any(find_spec(package) is None for package in packages):
+        raise MissingExtra(what, extra)
 
 
 class LedgerError(UserError):

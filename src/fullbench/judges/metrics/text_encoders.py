@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -14,7 +13,7 @@ from fullbench.core.case import Case
 from fullbench.core.digests import digest
 from fullbench.core.judge import CallsNoModel, Kind
 from fullbench.core.verdict import Verdict
-from fullbench.errors import InputError, MissingExtra
+from fullbench.errors import InputError, require_packages
 from fullbench.judges.baselines import marks_from, pictures_only_reason
 
 if TYPE_CHECKING:
@@ -32,11 +31,6 @@ LAYERS = {
     "microsoft/deberta-xlarge-mnli": 40,
 }  # fmt: skip
 """The layer that BERTScore's authors found best for each encoder; others use their last layer."""
-
-
-def _require_transformers(what: str) -> None:
-    if find_spec("transformers") is None or find_spec("torch") is None:
-        raise MissingExtra(what, "local")
 
 
 def model_identity(source: str) -> str:
@@ -70,7 +64,7 @@ class HubEncoder:
 
     @cached_property
     def _encoder_parts(self) -> tuple[Any, Any, int]:
-        _require_transformers(f"the encoder {self.source}")
+        require_packages(f"the encoder {self.source}", "local", "transformers", "torch")
         import torch
         from transformers import AutoModel, AutoTokenizer
 
@@ -132,7 +126,7 @@ class ClipScoreJudge(CallsNoModel):
 
     @cached_property
     def _model_and_processor(self) -> tuple[Any, Any]:
-        _require_transformers(f"the judge {self.name}")
+        require_packages(f"the judge {self.name}", "local", "transformers", "torch")
         import torch
         from transformers import AutoProcessor, CLIPModel
 

@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fullbench.errors import InputError, MissingExtra
+from fullbench.errors import InputError, require_packages
 from fullbench.judges.scorers.safe_weights import HUB, fetch_weights, load_tensors
 from fullbench.judges.scorers.torch_runner import TorchScorer, source_identity
 
@@ -60,8 +60,7 @@ class HpsV3Scorer(TorchScorer):
         return {"base": source_identity(self.base), "instruction": digest(self._instruction_text), "pixels": PIXELS}
 
     def _open_model(self, device: str, dtype: Any) -> Any:
-        if find_spec("transformers") is None:
-            raise MissingExtra(f"the judge {self.name}", "local")
+        require_packages(f"the judge {self.name}", "local", "transformers")
         from transformers import AutoConfig, AutoImageProcessor, AutoTokenizer, Qwen2VLForConditionalGeneration
 
         # The whole processor needs torchvision for videos; tokenizer and image processor do not.

