@@ -151,7 +151,7 @@ def test_corrected_figures_through_every_door(cli, court, tmp_path):
         family = ", pair"
         shares = report[f"corrected {judge}{family}, shares and means"]
         ways = ("corrected", "people alone", "judge alone")
-        shown = {name: column(shares, name, figure="matches won") for name in ways}
+        shown = {name: column(shares, name, metric="matches won") for name in ways}
         for contestant in NAMES:
             people, every, corrected = plainly(contestant, ruled, voted, chance)
             assert shown["people alone"][contestant]["value"] == pytest.approx(people)
@@ -182,7 +182,7 @@ def test_corrected_figures_through_every_door(cli, court, tmp_path):
         "fair alone",
         "wordy alone",
     ]
-    marks = column(report["corrected fair, score, shares and means"], "judge flatters by", figure="mean score:1-5")
+    marks = column(report["corrected fair, score, shares and means"], "judge flatters by", metric="mean score:1-5")
     assert all(0.3 < marks[name]["value"] <= 1.1 for name in NAMES)
     # Every door shows the same figures.
     name = "corrected wordy, pair"

@@ -197,7 +197,7 @@ def test_what_is_downloaded_is_what_the_report_computes(served, copied, studied)
                         if (row["judge"], row["contestant"], row["metric"]) == (judge, contestant, measure)
                     )  # fmt: skip
                     assert float(row["value"]) == pytest.approx(cell["value"])
-                    ends = [float(row[end]) if row[end] else None for end in ("figure_low", "figure_high")]
+                    ends = [float(row[end]) if row[end] else None for end in ("value_low", "value_high")]
                     assert ends == pytest.approx([cell["low"], cell["high"]])
                     assert {row["rank_best"], row["rank_worst"]} == set(rank.split("-"))
                     compared += 1

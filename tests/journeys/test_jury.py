@@ -136,7 +136,14 @@ def journey(folder, items: int, contestants: tuple[str, ...], kins: dict[str, fl
         with Image.open(folder / "charts" / f"{name}.png") as image:
             assert image.width > 300, name
     page = (folder / "page.html").read_text(encoding="utf-8").replace("\u2212", "-")
-    for name in ("radar-scores", "steadiness", "score-density", "scores-by-length", "favours", "answer-lengths"):
+    for name in (
+        "radar-scores",
+        "steadiness",
+        "score-density",
+        "scores-by-length",
+        "bias-by-contestant",
+        "answer-lengths",
+    ):
         missing = [text for text in drawn[name] if text not in page]
         assert not missing, f"{name} is on the page too"
 
@@ -253,10 +260,10 @@ def leanings(folder, tables, drawn, ruled, labels) -> None:
         for row in heard:
             if row["ballot"] == "score:1-5":
                 gaps[row["contestants"][0]].append(row["marks"][0] - truth[jury.place_of(row)][0])
-        favours = cells(tables["favours"], "difference", "judge", "contestant")
+        favours = cells(tables["bias by contestant"], "difference", "judge", "contestant")
         for who, each in gaps.items():
             assert favours[name, who] == pytest.approx(np.mean(each))
-            assert f"column: {who}; row: {name}; difference: {favours[name, who]:.12g}" in drawn["favours"]
+            assert f"column: {who}; row: {name}; difference: {favours[name, who]:.12g}" in drawn["bias-by-contestant"]
         pairs = [row["marks"] for row in heard if row["ballot"] == "choice+tie"]
         places = cells(tables["positions"], "judge's", "judge", "verdict", "place")
         assert places[name, "pairs", "1 of 2"] == pytest.approx(np.mean([one > two for one, two in pairs]))

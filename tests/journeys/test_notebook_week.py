@@ -157,8 +157,8 @@ def test_no_warning_where_nothing_is_wrong():
 def test_a_rubric_in_a_notebook_has_its_criteria_and_its_total(tmp_path):
     """By a model in one call, from a list, a file and the items' own column; by one that asks nobody, in one each."""
     criteria = [
-        {"name": "long", "texts": "It is long.", "weight": 3},
-        {"name": "kind", "texts": "好。", "ballot": "score:1-5"},
+        {"name": "long", "asks": "It is long.", "weight": 3},
+        {"name": "kind", "asks": "好。", "ballot": "score:1-5"},
     ]
 
     def fills(asked):

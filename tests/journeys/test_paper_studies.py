@@ -164,7 +164,7 @@ def test_the_second_reader_is_shown_examples_and_rules_where_the_judge_was_uncle
         "r": lambda asked: "Final Answer: B",
     }
     with ScriptedServer(models) as server:
-        spec = f"vllm:j@{server.url}?resample=0&reader=vllm:r@{server.url}&reader_wording=examples"
+        spec = f"vllm:j@{server.url}?resample=0&reader=vllm:r@{server.url}&reader_template=examples"
         cli("run", study(folder, "r", benchmark="visitbench", judges=[spec]), "--quiet", "--json")
         asked = server.of("r")
         assert asked

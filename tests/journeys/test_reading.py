@@ -212,11 +212,11 @@ def test_every_verdict_is_what_its_judge_meant(cli, judges):
     lost = next(verdict for verdict in verdicts if verdict.fault)
     text = cli("show", lost.case).stdout
     assert "unreadable (cut off by the limit on its length: raise the judge's max_tokens)" in text
-    assert f"asked for with the nonce {lost.exchanges[-1].nonce}, which the ruling does not carry" in text
+    assert f"check code {lost.exchanges[-1].nonce}, in the reply: no" in text
     spec = f"openai:signing@http://127.0.0.1:{judges.server_port}/v1?resample=0&reference=yes"
     sent = json.loads(cli("show", lost.case, "--judge", spec, "--json").stdout)
     rendered = next(verdict for verdict in sent["verdicts"] if model_of(verdict["judge"]) == "signing")["exchanges"][-1]
-    assert rendered["nonce"] in rendered["sent"][-1]["parts"][-1]
+    assert rendered["check_code"] in rendered["sent"][-1]["parts"][-1]
 
     before = len(judges.asked)
     assert judge(cli, judges).exit_code == 0

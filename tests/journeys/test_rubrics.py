@@ -162,7 +162,7 @@ def test_items_bring_rubrics_of_their_own_and_a_line_that_is_missing_leaves_that
         study, answers = lay_out(tmp_path, server.url, samples=1)
         rows = [
             {"id": f"题{number}", "question": "What is there?",
-             "rubric": [f"It names thing {number}.", {"texts": "It names 颜色.", "weight": 3}]}
+             "rubric": [f"It names thing {number}.", {"asks": "It names 颜色.", "weight": 3}]}
             for number in range(5)
         ]  # fmt: skip
         write(tmp_path / "items.jsonl", rows)

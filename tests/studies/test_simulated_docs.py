@@ -41,7 +41,7 @@ def test_the_page_names_every_simulation_that_it_shows():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("synthetic", "options", "seeds", "figures"), rows(), ids=lambda value: str(value)[:40])
+@pytest.mark.parametrize(("simulation", "options", "seeds", "figures"), rows(), ids=lambda value: str(value)[:40])
 def test_a_printed_row_is_what_the_command_gives(simulation, options, seeds, figures):
     found = simulated(options, seeds)
     assert [round(found[method], 3) for method in METHODS] == pytest.approx(figures, abs=5e-4), simulation

@@ -143,7 +143,7 @@ def table_columns(*names: str) -> tuple[Column, ...]:
     """Return columns by their keys; `Column` objects stay as they are.
 
     >>> [column.kind for column in table_columns("judge", data_column("甲"), "n")]
-    ['name', 'figure', 'n']
+    ['name', 'metric', 'n']
     """
     return tuple(name if isinstance(name, Column) else HEADINGS[name] for name in names)
 

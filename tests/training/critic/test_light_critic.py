@@ -89,7 +89,7 @@ def test_eval_gives_the_figures_that_train_gave_and_leaves_out_what_was_learned(
     assert [line.split(",")[0] for line in said] == [f"trying: {n} of 24" for n in range(1, 25)], (
         "two judges, 12 answers"
     )
-    assert all(re.search(r"/s, 0 faults, 0 failed, .* left$", line) for line in said[1:-1])
+    assert all(re.search(r"/s, 0 unusable, 0 failed, .* left$", line) for line in said[1:-1])
     assert said[-1].endswith("0 failed, $0.00"), "nothing is left"
     assert (
         "trying" not in CliRunner().invoke(app, ["critic", "eval", str(folder / "c"), *options(made), "--quiet"]).stderr
