@@ -17,9 +17,9 @@ A reply that could not be fetched is none of these. It is a `Failure`, stored wi
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +88,7 @@ def require_extra(what: str, extra: str) -> Iterator[None]:
 
 def require_packages(what: str, extra: str, *packages: str) -> None:
     """Raise `MissingExtra` if one of the packages is not installed."""
-    if any(find_spec(package) is None for package in packages):
+    if any(importlib.util.find_spec(package) is None for package in packages):
         raise MissingExtra(what, extra)
 
 

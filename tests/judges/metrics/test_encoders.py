@@ -32,7 +32,7 @@ def test_a_bare_bertscore_is_refused_and_a_missing_part_is_named(monkeypatch):
         build_bertscore_judge()
     with pytest.raises(InputError, match="needs a CLIP model"):
         build_clipscore_judge()
-    monkeypatch.setattr("fullbench.errors.find_spec", lambda _: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     judge = build_bertscore_judge("roberta-large")
     assert judge.name == "bertscore+roberta-large@layer17"
     case = Case(Item.ask("i", "?", reference="a red cat"), (Response.say("i", "m", "a cat"),), Score(1, 5))

