@@ -3,7 +3,7 @@
     python -m scripts.weigh ../shared/data/mllm-as-a-judge
 
 Needs the tools (`scripts/localmodel.sh`) and the released pictures and answers of MLLM-as-a-Judge. The grid stands here
-and nowhere else; the defaults of `fullbench.models.tools.text_image_fit.Weights` are to be what this prints.
+and nowhere else; the defaults of `fullbench.models.tools.text_image_fit_from_notes.Weights` are to be what this prints.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from itertools import product
 from pathlib import Path
 
 from fullbench.benchmarks.mllm_judge.release.load_release import Release
-from fullbench.benchmarks.upme.image_text_correlation_check import (
+from fullbench.benchmarks.upme.own_picture_correlation_check import (
     PictureAnswer,
     held_out_separation,
     picture_separation,
 )
 from fullbench.core.table import Cell, Table
 from fullbench.judges.image_text_correlation import Correlation
-from fullbench.models.tools.text_image_fit import ToolMeasure, Weights
+from fullbench.models.tools.text_image_fit_from_notes import ToolMeasure, Weights
 from fullbench.models.tools.toolbox import Toolbox
 from fullbench.reports.table_formats import render_table
 

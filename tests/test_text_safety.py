@@ -20,7 +20,7 @@ from fullbench.core.item import Item
 from fullbench.core.response import Response
 from fullbench.core.table import Table
 from fullbench.errors import LedgerError
-from fullbench.files.item_files import read_items, read_responses, write_items, write_responses
+from fullbench.files.item_response_verdict_files import read_items, read_responses, write_items, write_responses
 from fullbench.files.row_readers import read_rows
 from fullbench.ledger.postgres.database import url_without_password
 from fullbench.reports.table_formats import render_table

@@ -17,7 +17,7 @@ from pathlib import Path
 CHILD = """
 import os, sys
 from fullbench.core.ballot import Score
-from fullbench.core.call import Usage
+from fullbench.core.model_call import Usage
 from fullbench.core.case import Case
 from fullbench.core.verdict import Verdict
 from fullbench.core.item import Item

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.support.postgres import Postgres, programs
 
-from fullbench.core.call import Usage
+from fullbench.core.model_call import Usage
 from fullbench.core.verdict import Verdict
 from fullbench.ledger import row_conversion, schema
 from fullbench.ledger.integrity.row_chain import Chain

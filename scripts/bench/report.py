@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fullbench import Choice, Score, Verdict
-from fullbench.core.call import Usage
 from fullbench.core.digests import digest
+from fullbench.core.model_call import Usage
 from fullbench.ledger.ledger import Ledger
 from scripts.bench import Row, Target
 

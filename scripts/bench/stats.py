@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.metrics import cohen_kappa_score, f1_score
 
 from fullbench.stats.array_checks import Floats, Ints
-from fullbench.stats.intervals import weighted_statistics
+from fullbench.stats.intervals import statistics_for_bootstrap
 from fullbench.stats.intervals.bootstrap import Statistic, bootstrap
 from fullbench.stats.ratings.bradley_terry import bradley_terry
 from scripts.bench import Row, cpu
@@ -64,13 +64,13 @@ def agreement() -> list[Row]:
     """CPU seconds for one figure with its interval in all 300 groups."""
     data = _verdicts()
     figures: list[tuple[str, Statistic, Callable[[Ints, Ints], float]]] = [
-        ("Pearson", weighted_statistics.weighted_pearson, lambda a, b: float(np.corrcoef(a, b)[0, 1])),
+        ("Pearson", statistics_for_bootstrap.weighted_pearson, lambda a, b: float(np.corrcoef(a, b)[0, 1])),
         (
             "quadratic kappa",
-            weighted_statistics.weighted_quadratic_kappa,
+            statistics_for_bootstrap.weighted_quadratic_kappa,
             lambda a, b: cohen_kappa_score(a, b, weights="quadratic"),
         ),
-        ("macro F1", weighted_statistics.class_statistic("f1"), lambda a, b: f1_score(b, a, average="macro")),
+        ("macro F1", statistics_for_bootstrap.class_statistic("f1"), lambda a, b: f1_score(b, a, average="macro")),
     ]
     rows = []
     for name, ours, theirs in figures:
@@ -78,7 +78,7 @@ def agreement() -> list[Row]:
         other = _loop(data, theirs, groups=3, resamples=20)
         what = f"{name}, 1M verdicts, {GROUPS} groups, {RESAMPLES} resamples"
         rows.append(Row.of(what, mine, other, "numpy/scikit-learn loop, scaled", "CPU s"))
-    mine = cpu(lambda: _groups(data, weighted_statistics.weighted_pearson, data.item))
+    mine = cpu(lambda: _groups(data, statistics_for_bootstrap.weighted_pearson, data.item))
     rows.append(Row.of("the same, Pearson, clustered by item", mine, rows[0].other, "loop without clusters", "CPU s"))
     return rows
 

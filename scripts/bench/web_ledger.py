@@ -15,9 +15,9 @@ from pathlib import Path
 from tests.support.data_builders import png
 
 from fullbench.core.ballot import Choice, Ranking, Score
-from fullbench.core.call import Usage
 from fullbench.core.case import Case
 from fullbench.core.item import Item
+from fullbench.core.model_call import Usage
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
 from fullbench.core.verdict import PEOPLE, Fault, Verdict

@@ -27,7 +27,7 @@ from fullbench.web.accounts import api_tokens, sessions
 from fullbench.web.database import engine_for, read_transaction, upgrade_schema, write_transaction
 from fullbench.web.page_access import SESSION
 from fullbench.web.results.boards import board_store, judge_cards
-from fullbench.web.results.catalogue import catalogue_updater, fill_catalogue, panel_verdicts
+from fullbench.web.results.catalogue import catalogue_updater, fill_catalogue, panels_created_on_site
 from fullbench.web.results.lists import case_list, verdict_list
 from fullbench.web.results.lists import case_list as case_rows
 from fullbench.web.results.lists.verdict_filters import Filter
@@ -38,7 +38,7 @@ from scripts.bench.web_ledger import JUDGES, PAIRED, SCORED
 DATABASES = os.environ.get("FULLBENCH_BENCH_DATABASES", "sqlite,postgresql").split(",")
 COUNT = int(os.environ.get("FULLBENCH_BENCH_VERDICTS", "1000000"))
 TIMES = 20
-PANEL = panel_verdicts.Panel("three", "majority", ("judge-0", "judge-1", "judge-2"))
+PANEL = panels_created_on_site.Panel("three", "majority", ("judge-0", "judge-1", "judge-2"))
 SOON, CPU = Target(300, of="ours"), Target(100, of="ours")
 """What a page may take at most, in milliseconds."""
 
@@ -214,8 +214,8 @@ def _filling(ledger: Path, database: str, written: float) -> list[Row]:
         filled = _timed(lambda: fill_catalogue.fill_from_ledger(engine, book))
         spent = time.process_time() - spent
         with write_transaction(engine) as connection:
-            panel_verdicts.add_panel(connection, PANEL.name, PANEL.rule, PANEL.judges)
-        ruled = _timed(lambda: panel_verdicts.update_panel_verdicts(engine, book))
+            panels_created_on_site.add_panel(connection, PANEL.name, PANEL.rule, PANEL.judges)
+        ruled = _timed(lambda: panels_created_on_site.update_panel_verdicts(engine, book))
         while not fill_catalogue.settle_flags(engine):
             pass
         with read_transaction(engine) as connection:

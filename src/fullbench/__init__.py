@@ -14,19 +14,19 @@ from fullbench.version import __version__ as __version__
 if TYPE_CHECKING:
     from fullbench.core.ballot import Ballot, Choice, Likert, Ranking, Real, Score, ballot
     from fullbench.core.benchmark import Benchmark
-    from fullbench.core.call import Call, Usage
     from fullbench.core.case import Case, cases
     from fullbench.core.estimate import Estimate
     from fullbench.core.item import Item, Turn
     from fullbench.core.judge import Judge
     from fullbench.core.model import Model, Prompt, Reply
+    from fullbench.core.model_call import Call, Usage
     from fullbench.core.panel import Cascade, Panel
     from fullbench.core.picture import Picture
-    from fullbench.core.record import Record
     from fullbench.core.reproduction import LoadedData, Reproduced, Reproduction
     from fullbench.core.response import Response
     from fullbench.core.table import Table
     from fullbench.core.verdict import Failure, Verdict
+    from fullbench.core.verdict_record import Record
     from fullbench.errors import (
         EngineError,
         FullbenchError,
@@ -45,7 +45,7 @@ _HOMES = {
     "Ballot": "core.ballot",
     "Benchmark": "core.benchmark",
     "LoadedData": "core.reproduction",
-    "Call": "core.call",
+    "Call": "core.model_call",
     "Cascade": "core.panel",
     "Case": "core.case",
     "Choice": "core.ballot",
@@ -67,7 +67,7 @@ _HOMES = {
     "Prompt": "core.model",
     "Ranking": "core.ballot",
     "Real": "core.ballot",
-    "Record": "core.record",
+    "Record": "core.verdict_record",
     "Reply": "core.model",
     "Reproduced": "core.reproduction",
     "Reproduction": "core.reproduction",
@@ -77,7 +77,7 @@ _HOMES = {
     "Turn": "core.item",
     "Undefined": "errors",
     "Unscorable": "errors",
-    "Usage": "core.call",
+    "Usage": "core.model_call",
     "UserError": "errors",
     "Verdict": "core.verdict",
     "answer": "studies.notebook_api",
@@ -89,7 +89,7 @@ _HOMES = {
     "run": "studies.notebook_api",
 }
 
-_SHOWN = {"core.case", "core.item", "core.picture", "core.record", "core.response", "core.table"}
+_SHOWN = {"core.case", "core.item", "core.picture", "core.verdict_record", "core.response", "core.table"}
 
 __all__ = [
     "Ballot",

@@ -4,9 +4,9 @@ from fullbench.analysis.all_tables import verdict_tables
 from fullbench.core.ballot import Score
 from fullbench.core.case import Case
 from fullbench.core.item import Item
-from fullbench.core.record import Record
 from fullbench.core.response import Response
 from fullbench.core.verdict import Verdict
+from fullbench.core.verdict_record import Record
 
 
 def test_a_single_item_gives_gaps_with_reasons_not_an_error():

@@ -8,7 +8,7 @@ import pytest
 from fullbench import Choice, Item, Record, Response, Score, Verdict
 from fullbench.analysis.judge_card import build_card
 from fullbench.core.case import Case
-from fullbench.core.note import Note
+from fullbench.core.translatable_note import Note
 
 NAMES = ("own-a", "own-b", "c", "d")
 SCORED, CHOSEN = Score(1, 5), Choice(tie=True)

@@ -22,13 +22,13 @@ from fullbench.cli.all_commands import app
 from fullbench.columns.column_builder import columns_from_verdicts
 from fullbench.columns.columns_from_parquet import read_parquet_columns
 from fullbench.core.ballot import Choice, Ranking, Score
-from fullbench.core.call import Usage
 from fullbench.core.case import cases
 from fullbench.core.item import Item
-from fullbench.core.record import Record
+from fullbench.core.model_call import Usage
 from fullbench.core.response import Response
 from fullbench.core.verdict import FAULTS, Failure, Verdict
-from fullbench.files.item_files import write_verdicts
+from fullbench.core.verdict_record import Record
+from fullbench.files.item_response_verdict_files import write_verdicts
 from fullbench.ledger.ledger import Ledger
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from fullbench.analysis.agreement.judges_with_people import compare_with_people
 from fullbench.analysis.judge_card import standing_table
-from fullbench.core.record import Record
 from fullbench.core.verdict import Verdict
+from fullbench.core.verdict_record import Record
 
 PAIRS = 10
 

@@ -20,11 +20,11 @@ from fullbench.audit.measures.verdicts_with_truth import JudgedCase, load_judged
 from fullbench.audit.simulated_judges import JUDGES, AuditJudge, simulated_judge
 from fullbench.core.case import Case
 from fullbench.core.item import Item
-from fullbench.core.record import Record
 from fullbench.core.response import Response
 from fullbench.core.verdict import Verdict
+from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
-from fullbench.parsing.check_code import nonce_of
+from fullbench.parsing.random_check_codes import nonce_of
 
 PLANTED = {"a": 0.5, "b": 1.0, "c": -0.7, "d": 1.5}
 

@@ -22,8 +22,8 @@ from fullbench.audit.cases.synthetic_items import draw_pictures, draw_question
 from fullbench.cli.all_commands import app
 from fullbench.core.item import Turn
 from fullbench.core.model import Prompt
-from fullbench.core.note import Note
 from fullbench.core.picture import Picture
+from fullbench.core.translatable_note import Note
 from fullbench.reports.translated_tables import localise_table
 from fullbench.reports.words import language_messages
 from fullbench.studies import judge_and_model_specs

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from fullbench import Ledger
 from fullbench.audit.cases.build_audit_cases import SIZES, audit_cases
 from fullbench.cli.all_commands import app
-from fullbench.files.item_files import read_verdicts
+from fullbench.files.item_response_verdict_files import read_verdicts
 from tests.support.colour_server import TinyServer
 
 PANELS = """

@@ -8,7 +8,7 @@ import pytest
 
 from fullbench.core.benchmark import HOOKS, Benchmark, LazyFunction
 from fullbench.core.plugin_entry_points import installed_plugins
-from fullbench.plugin_registry import load_benchmark
+from fullbench.plugin_specs import load_benchmark
 
 
 def ours():
@@ -44,7 +44,7 @@ def test_listing_the_benchmarks_imports_nothing_of_what_their_tables_need():
     code = """
 import sys
 from fullbench.core.plugin_entry_points import plugin_names
-from fullbench.plugin_registry import load_benchmark
+from fullbench.plugin_specs import load_benchmark
 assert len([load_benchmark(name) for name in plugin_names("benchmarks")]) > 20
 print(sorted({"numpy", "scipy", "polars", "PIL", "fullbench.analysis"} & set(sys.modules)))
 """

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fullbench.files.item_files import read_responses
+from fullbench.files.item_response_verdict_files import read_responses
 from tests.support.data_builders import png
 
 ITEMS = [{"id": f"q{number}", "question": f"几只 {number}?"} for number in (1, 2, 3)]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from fullbench import Case, Choice, Item, Ledger, Response, Score, Verdict
 from fullbench.cli.card import card
 from fullbench.cli.report import report
-from fullbench.core.call import Usage
+from fullbench.core.model_call import Usage
 
 ITEMS, NAMES, JUDGES = 4, ("ann", "bob", "cy"), ("human", "keen", "蓝")
 

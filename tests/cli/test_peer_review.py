@@ -10,7 +10,7 @@ from tests.support.commands import run_in
 
 
 def test_pictures_of_ones_own_and_three_models_by_name(tmp_path):
-    from fullbench.synthetic.sample_items import build_items
+    from fullbench.synthetic.item_generator import build_items
 
     (tmp_path / "photos").mkdir()
     for known in build_items(3, 3):

@@ -19,13 +19,13 @@ from fullbench.analysis.agreement.judges_with_people import winner_index
 from fullbench.columns.column_builder import columns_from_verdicts
 from fullbench.columns.columns_from_parquet import read_parquet_columns
 from fullbench.core.ballot import Choice, Ranking, Score
-from fullbench.core.call import Usage
 from fullbench.core.case import Case
 from fullbench.core.item import Item
+from fullbench.core.model_call import Usage
 from fullbench.core.response import Response
 from fullbench.core.verdict import Verdict
 from fullbench.errors import InputError
-from fullbench.files.item_files import write_verdicts
+from fullbench.files.item_response_verdict_files import write_verdicts
 from fullbench.ledger.ledger import Ledger
 
 ROOT = Path(__file__).parents[2]

@@ -9,9 +9,9 @@ from fullbench import Ledger
 from fullbench.core.digests import digest
 from fullbench.core.item import Item, Turn, parts_content
 from fullbench.core.picture import Picture
-from fullbench.core.record import Record
 from fullbench.core.response import Response
 from fullbench.core.verdict import Circumstances, Verdict
+from fullbench.core.verdict_record import Record
 from tests.support.data_builders import png
 
 MODELS = ("gpt:4o@v1", "通义/qwen", "third model")

@@ -12,7 +12,7 @@ import pytest
 import fullbench
 from fullbench.core.response import Response
 from fullbench.errors import DataWarning
-from fullbench.files.item_files import read_responses, write_responses
+from fullbench.files.item_response_verdict_files import read_responses, write_responses
 from tests.support.commands import call
 
 ITEMS = [{"id": f"i{number}", "question": "What?"} for number in range(3)]

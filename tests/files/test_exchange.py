@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from fullbench import Ledger
-from fullbench.files.item_files import read_items, read_responses, read_verdicts
+from fullbench.files.item_response_verdict_files import read_items, read_responses, read_verdicts
 from tests.support.data_builders import png
 
 

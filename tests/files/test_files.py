@@ -14,13 +14,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from fullbench.core.call import Usage
 from fullbench.core.item import Item, Turn
+from fullbench.core.model_call import Usage
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
 from fullbench.core.verdict import FAULTS, Verdict
 from fullbench.errors import InputError
-from fullbench.files.item_files import (
+from fullbench.files.item_response_verdict_files import (
     read_items,
     read_responses,
     read_verdicts,

@@ -12,7 +12,7 @@ from PIL import Image
 
 import fullbench
 from fullbench.core.picture import Picture
-from fullbench.files.item_files import read_items, read_responses, read_verdicts
+from fullbench.files.item_response_verdict_files import read_items, read_responses, read_verdicts
 from tests.support.commands import call, cli
 
 SAID = [

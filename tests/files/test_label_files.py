@@ -11,8 +11,8 @@ from uuid import UUID
 import pytest
 
 from fullbench.core.item import parts_content
-from fullbench.core.record import Record
-from fullbench.files.own_layout import own_record
+from fullbench.core.verdict_record import Record
+from fullbench.files.fullbench_data_folder import own_record
 from tests.files.several import left_out, rich
 
 CONFIG = """<View>

@@ -9,7 +9,7 @@ from statistics import fmean
 
 import pytest
 
-from fullbench.core.record import Record
+from fullbench.core.verdict_record import Record
 from tests.files.several import ASKED, MODELS, rich
 
 
@@ -57,7 +57,7 @@ def test_mlflow_has_a_run_for_each_contestant_and_mixes_no_ballots(cli, tmp_path
 
 
 def test_names_that_mlflow_would_take_for_one_stay_two(cli, tmp_path):
-    from fullbench.files.exchange.observability import _metric_files
+    from fullbench.files.exchange.observability_exporters import _metric_files
 
     names = ["a:b/overall", "a+b/overall", "x/y", "x/y/z", "../up/overall", "./overall"]
     files = _metric_files(names)

@@ -19,7 +19,7 @@ from fullbench.core.item import Item
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
 from fullbench.errors import InputError
-from fullbench.files.item_files import read_items, read_responses, write_items, write_responses
+from fullbench.files.item_response_verdict_files import read_items, read_responses, write_items, write_responses
 from fullbench.files.picture_access_policy import allow_picture_folders
 from tests.support.data_builders import png
 

@@ -20,7 +20,7 @@ from fullbench import Ledger
 from fullbench.core import picture as pictures
 from fullbench.errors import InputError
 from fullbench.files import picture_download
-from fullbench.files.item_files import read_items, read_responses
+from fullbench.files.item_response_verdict_files import read_items, read_responses
 from fullbench.files.picture_access_policy import allow_picture_folders
 from fullbench.studies.study_file import Study
 from tests.support.data_builders import png

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from fullbench.errors import InputError
-from fullbench.files.item_files import read_items
+from fullbench.files.item_response_verdict_files import read_items
 from tests.files.several import rich
 from tests.files.test_exchange import put, taken
 

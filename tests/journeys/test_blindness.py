@@ -13,7 +13,7 @@ from fastapi.routing import APIRoute
 
 from fullbench import Case, Choice, Item, Ledger, Picture, Response, Verdict
 from fullbench.core.verdict import Circumstances
-from fullbench.files.item_files import write_items
+from fullbench.files.item_response_verdict_files import write_items
 from fullbench.web.app import _all_routers
 from fullbench.web.page_access import SESSION
 from tests.journeys.voting import Site, column, shown, tables

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from fullbench import Case, Choice, Item, Ledger, Ranking, Response, Score, Verdict
 from fullbench.cli.all_commands import app
 from fullbench.errors import InputError
-from fullbench.files.item_files import read_verdicts
+from fullbench.files.item_response_verdict_files import read_verdicts
 
 NAMES = ("红", "blue", "green")
 

@@ -12,7 +12,7 @@ import pytest
 from sklearn.metrics import accuracy_score
 
 from fullbench import Ledger
-from fullbench.studies import ledger_columns
+from fullbench.studies import ledger_verdicts_with_panels
 from tests.support.commands import cli, read_jsonl, write_rows
 from tests.support.scripted_server import ScriptedServer
 
@@ -132,7 +132,7 @@ def test_each_ruling_of_a_panel_is_what_numpy_makes_of_its_members(ran, name):
         if row["judge"] != "human":
             by_case[row["case"]].append(row)
     with Ledger(folder / "study.ledger", read_only=True) as ledger:
-        own = {verdict.case: verdict for verdict in ledger_columns.load_record(ledger, [f"panel:{name}"])}
+        own = {verdict.case: verdict for verdict in ledger_verdicts_with_panels.load_record(ledger, [f"panel:{name}"])}
     assert set(own) == set(by_case)
     lost = split = 0
     for case, members in by_case.items():
@@ -162,7 +162,9 @@ def test_a_panels_card_has_its_agreement_with_people(ran, name):
     votes = votes_of(rows)
     with Ledger(folder / "study.ledger", read_only=True) as ledger:
         own = [
-            verdict for verdict in ledger_columns.load_record(ledger, [f"panel:{name}"]) if verdict.marks is not None
+            verdict
+            for verdict in ledger_verdicts_with_panels.load_record(ledger, [f"panel:{name}"])
+            if verdict.marks is not None
         ]
     scored = defaultdict(list)
     for verdict in own:

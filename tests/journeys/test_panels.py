@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fullbench import Cascade, InputError, Ledger, LedgerError, Panel
-from fullbench.analysis.views.panel_verdicts import view_verdicts
+from fullbench.analysis.views.panel_cascade_and_rubric_verdicts import view_verdicts
 from fullbench.cli.all_commands import app
 from fullbench.core.verdict import Verdict
 from fullbench.web.app import create_app

@@ -14,7 +14,7 @@ from scipy import stats
 
 from fullbench import Case, Choice, Item, Ledger, Picture, Response, Score, Verdict
 from fullbench.judges.peer_review.review_prompts import default_review_template
-from fullbench.synthetic.sample_items import build_items
+from fullbench.synthetic.item_generator import build_items
 from tests.journeys.voting import Site, asked, column, shown, tables
 from tests.support.data_builders import png
 

@@ -9,7 +9,7 @@ import pytest
 
 from fullbench import Ledger
 from fullbench.core.rubric import CORRECTNESS, CORRELATION, VISUAL
-from fullbench.synthetic.sample_items import build_items
+from fullbench.synthetic.item_generator import build_items
 from tests.judges.test_image_text_correlation import by_hand, tiny_clip
 from tests.support.commands import cli
 

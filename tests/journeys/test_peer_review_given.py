@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 
 from fullbench.cli.all_commands import app
 from fullbench.core.rubric import CORRECTNESS, VISUAL
-from fullbench.files.question_sets import read_questions
+from fullbench.files.external_benchmark_questions import read_questions
 from fullbench.judges.peer_review.review_prompts import default_review_template
 from fullbench.ledger.ledger import Ledger
 from fullbench.studies import judge_and_model_specs

@@ -15,8 +15,8 @@ from scipy import stats
 
 from fullbench import Case, Ledger, Verdict
 from fullbench.core.rubric import CORRECTNESS, CORRELATION, VISUAL
+from fullbench.judges.peer_review.review_items_and_cases import BALLOT
 from fullbench.judges.peer_review.review_prompts import default_review_template
-from fullbench.judges.peer_review.review_protocol import BALLOT
 from tests.support.commands import Done, cli
 from tests.support.data_builders import png
 from tests.support.scripted_server import Asked, ScriptedServer

@@ -9,7 +9,7 @@ import time
 import httpx2 as httpx
 
 from fullbench import Case, Choice, Item, Ledger, Response, Verdict
-from fullbench.files.item_files import write_items
+from fullbench.files.item_response_verdict_files import write_items
 from tests.journeys.voting import Site, column, shown, tables
 from tests.support.wait_until import until
 

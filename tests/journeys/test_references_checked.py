@@ -10,8 +10,8 @@ from collections import Counter, defaultdict
 import pytest
 
 from fullbench import Item, Ledger, Picture, Verdict
-from fullbench.files.item_files import read_items, write_items
-from fullbench.studies.authoring.reworded_questions import REASONS
+from fullbench.files.item_response_verdict_files import read_items, write_items
+from fullbench.studies.authoring.rewording_and_reference_review import REASONS
 from tests.journeys.voting import Site, asked, shown, tables
 from tests.support.commands import cells as cells_of
 from tests.support.data_builders import png

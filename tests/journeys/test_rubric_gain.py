@@ -13,7 +13,7 @@ from scipy import stats
 from sklearn.linear_model import LinearRegression
 
 from fullbench.core.rubric import Criterion
-from fullbench.studies.rubrics.rubric_weights import MarkedResponses, is_held_out, learn_weights
+from fullbench.studies.rubrics.learned_rubric_weights import MarkedResponses, is_held_out, learn_weights
 from tests.support.commands import cli, write_rows
 from tests.support.scripted_server import ScriptedServer
 

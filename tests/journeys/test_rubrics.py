@@ -311,7 +311,7 @@ def held_out_items(folder, weights, rows):
     """The items of the test, by recomputing each correlation with numpy from the files alone."""
     import numpy as np
 
-    from fullbench.studies.rubrics.rubric_weights import is_held_out
+    from fullbench.studies.rubrics.learned_rubric_weights import is_held_out
 
     read = [json.loads(line) for line in (folder / "labels.jsonl").read_text(encoding="utf-8").splitlines()]
     texts = {(answer["item"], answer["contestant"]): answer["text"] for answer in map(

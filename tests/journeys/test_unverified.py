@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from fullbench import InputError, Ledger
 from fullbench.cli.all_commands import app
 from fullbench.web.campaigns import campaigns
-from fullbench.web.campaigns.votes.vote_quality import campaign_progress
+from fullbench.web.campaigns.votes.annotator_agreement_and_quality import campaign_progress
 from fullbench.web.database import engine_for, read_transaction
 from fullbench.web.page_access import SESSION
 from tests.journeys.voting import Site

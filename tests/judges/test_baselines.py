@@ -13,9 +13,9 @@ from fullbench.core.ballot import Choice, Likert, Ranking, Real, Score
 from fullbench.core.case import Case
 from fullbench.core.item import Item
 from fullbench.core.judge import Judge
+from fullbench.core.language_and_words import length_of
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
-from fullbench.core.text import length_of
 from fullbench.errors import InputError
 from fullbench.judges.baselines import (
     ChanceJudge,

@@ -8,11 +8,11 @@ from fullbench import Case, Choice
 from fullbench.core.judge import kind_of, models_of, prompts_of, with_models
 from fullbench.judges.fallback_reader import SecondReader
 from fullbench.judges.prompted_judge import PromptedJudge
-from fullbench.models.local.offline_models import OfflineModel
+from fullbench.models.local.function_as_model import OfflineModel
 from fullbench.studies.engines import wants_gpu
 from fullbench.studies.judge_and_model_specs import judge_from_spec
 from fullbench.synthetic.biased_judge import SimulatedJudge
-from fullbench.synthetic.truth import TruthJudge
+from fullbench.synthetic.truth_judge import TruthJudge
 from tests.support.data_builders import Talker, answers, item
 
 PAIR = Case(item(), answers(alpha="It is red.", omega="It is blue."), Choice())

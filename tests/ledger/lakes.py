@@ -6,7 +6,7 @@ import random
 from pathlib import Path
 
 from fullbench import Case, Choice, Item, Ledger, Response, Score, Verdict
-from fullbench.core.call import Call, Usage
+from fullbench.core.model_call import Call, Usage
 from fullbench.core.picture import Picture
 from fullbench.core.verdict import Failure
 from tests.ledger.making import png

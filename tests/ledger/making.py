@@ -7,9 +7,9 @@ import io
 from PIL import Image
 
 from fullbench.core.ballot import Score
-from fullbench.core.call import Usage
 from fullbench.core.case import Case
 from fullbench.core.item import Item
+from fullbench.core.model_call import Usage
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
 from fullbench.core.verdict import Verdict

@@ -18,10 +18,10 @@ from pyarrow.parquet import ParquetFile
 
 from fullbench import Case, Item, Ledger, Response, Score, Verdict
 from fullbench.columns.column_builder import KIND, REAL, WHOLE
-from fullbench.core.call import Call, Usage
+from fullbench.core.model_call import Call, Usage
 from fullbench.ledger.lake import manifest, write_lake
 from fullbench.ledger.lake.storage import LakeFolder
-from fullbench.parsing.check_code import nonce_of
+from fullbench.parsing.random_check_codes import nonce_of
 from fullbench.synthetic.questions import invent_query, solve_query, word_answer, word_question
 from fullbench.synthetic.scenes import things_scene
 

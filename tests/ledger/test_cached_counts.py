@@ -15,8 +15,8 @@ import pytest
 
 from fullbench import Ledger
 from fullbench.cli import console
-from fullbench.core.call import Usage
-from fullbench.files.item_files import read_verdicts
+from fullbench.core.model_call import Usage
+from fullbench.files.item_response_verdict_files import read_verdicts
 from fullbench.ledger import schema
 from fullbench.studies.engines.run_jobs import JobCounts
 from tests.ledger.making import case, verdict

@@ -11,11 +11,11 @@ import typer
 from typer.testing import CliRunner
 
 from fullbench.cli.ledger import ledger_app
-from fullbench.core.call import Usage
+from fullbench.core.model_call import Usage
 from fullbench.core.picture import Picture
 from fullbench.core.verdict import Failure, Verdict
 from fullbench.errors import InputError, LedgerError
-from fullbench.files.item_files import read_items, read_responses, read_verdicts
+from fullbench.files.item_response_verdict_files import read_items, read_responses, read_verdicts
 from fullbench.ledger.ledger import Ledger
 from tests.ledger.making import case, png, verdict
 from tests.ledger.tampering import intruder

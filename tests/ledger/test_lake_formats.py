@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from fullbench import Case, Item, Ledger, Response, Score, Verdict
-from fullbench.core.call import Call, Usage
+from fullbench.core.model_call import Call, Usage
 from fullbench.ledger import schema
 from fullbench.ledger.lake import manifest, write_lake
-from fullbench.ledger.lake.compact_rows import RowidSet
+from fullbench.ledger.lake.inlined_tables import RowidSet
 from fullbench.ledger.lake.storage import LakeFolder
 from tests.ledger.lakes import fill
 from tests.support.commands import call, cli

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fullbench.core.call import Call, Usage
 from fullbench.core.item import Item
+from fullbench.core.model_call import Call, Usage
 from fullbench.core.response import Response
 from fullbench.core.verdict import Failure, Verdict
 from fullbench.errors import LedgerError

@@ -6,10 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from fullbench.ledger.integrity import acknowledged_digests
+from fullbench.ledger.integrity import last_committed_rows
 from tests.support.wait_until import LONG
 
-SOURCE = Path(acknowledged_digests.__file__).parents[2]
+SOURCE = Path(last_committed_rows.__file__).parents[2]
 WITHOUT_LOCKS = "import sys; sys.modules['fcntl'] = None; from fullbench.cli import main; main()"
 
 
@@ -48,7 +48,7 @@ def test_on_windows_the_command_names_a_way_out():
 
 def _note(ledger: Path, writer: str, ready: object) -> None:
     ready.wait()
-    file = acknowledged_digests.DigestFile(ledger)
+    file = last_committed_rows.DigestFile(ledger)
     for number in range(1, 41):
         file.note(writer, number, f"{number:032x}")
     file.close()
@@ -63,6 +63,6 @@ def test_writers_that_begin_at_once_take_lines_of_their_own(tmp_path):
         writer.start()
     for writer in writers:
         writer.join(LONG)
-    assert sorted(acknowledged_digests.read_acknowledged_digests(tmp_path / "l.ledger")) == [
+    assert sorted(last_committed_rows.read_acknowledged_digests(tmp_path / "l.ledger")) == [
         (name, 40, f"{40:032x}") for name in names
     ]

@@ -11,7 +11,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from fullbench.core.call import Call, Usage
+from fullbench.core.model_call import Call, Usage
 from fullbench.errors import LedgerError
 from fullbench.ledger import migrations, schema
 from fullbench.ledger.database_from_path import database_at, is_url
@@ -19,7 +19,7 @@ from fullbench.ledger.integrity.row_chain import Chain
 from fullbench.ledger.ledger import Ledger
 from fullbench.ledger.postgres.connection import SPACE, lock_number
 from fullbench.ledger.postgres.database import backup_space
-from fullbench.ledger.sqlite import incomplete_copy_marks
+from fullbench.ledger.sqlite import missing_wal_marks
 from fullbench.ledger.sqlite.connection import SqliteConnection
 from tests.ledger.making import case, verdict
 from tests.ledger.older import OLDER, add_column, make_older
@@ -112,9 +112,7 @@ def test_a_step_that_fails_leaves_the_ledger_as_it_was(older, monkeypatch):
 def test_a_log_that_was_there_at_the_migration_is_not_missed_afterwards(older, tmp_path):
     """A writer was killed after its mark, with the log next to the file: the migration brings the log over."""
     connection = sqlite3.connect(older, isolation_level=None)
-    incomplete_copy_marks.add_marks(
-        SqliteConnection(connection), Chain.begin(), incomplete_copy_marks.LOG_BEGUN, ["somebody"]
-    )
+    missing_wal_marks.add_marks(SqliteConnection(connection), Chain.begin(), missing_wal_marks.LOG_BEGUN, ["somebody"])
     killed = tmp_path / "killed"
     killed.mkdir()
     for name in (Path(older).name, f"{Path(older).name}-wal"):

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from fullbench.ledger.integrity.acknowledged_digests import digest_file_path
+from fullbench.ledger.integrity.last_committed_rows import digest_file_path
 from fullbench.ledger.ledger import Ledger
 from tests.ledger.making import verdict
 

@@ -8,12 +8,12 @@ import pytest
 
 from fullbench.columns.column_builder import columns_from_verdicts
 from fullbench.core.ballot import Choice, Score
-from fullbench.core.call import Call, Usage
 from fullbench.core.case import Case
 from fullbench.core.item import Item
-from fullbench.core.record import Record
+from fullbench.core.model_call import Call, Usage
 from fullbench.core.response import Response
 from fullbench.core.verdict import Circumstances, Failure, ReplyReading, Verdict
+from fullbench.core.verdict_record import Record
 from fullbench.errors import LedgerError
 from fullbench.ledger.columns_from_rows import load_case_columns
 from fullbench.ledger.ledger import Ledger

@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 
 from fullbench.cli.all_commands import app
 from fullbench.core.ballot import Choice, Score
-from fullbench.core.call import Call, Usage
 from fullbench.core.case import Case
 from fullbench.core.item import Item
+from fullbench.core.model_call import Call, Usage
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
 from fullbench.core.verdict import Verdict

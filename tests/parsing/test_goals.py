@@ -13,7 +13,7 @@ import pytest
 
 from fullbench.core.ballot import MarksOrFault, Style, ballot
 from fullbench.parsing import read
-from fullbench.parsing.check_code import asking
+from fullbench.parsing.random_check_codes import asking
 from tests.parsing.honest import honest
 from tests.parsing.hostile import FIELDS, UNSEEN_INTRODUCTIONS, UNSEEN_STYLES, Heard, hostile, plants
 

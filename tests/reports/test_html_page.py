@@ -13,19 +13,19 @@ import pytest
 from PIL import Image
 
 from fullbench.cli.report import _page_path as page_of
-from fullbench.core.call import Usage
-from fullbench.core.column_labels import table_columns
 from fullbench.core.estimate import Estimate
-from fullbench.core.note import WORD
+from fullbench.core.model_call import Usage
 from fullbench.core.picture import Picture
-from fullbench.core.record import Record
 from fullbench.core.table import Table
+from fullbench.core.table_columns import table_columns
+from fullbench.core.translatable_note import WORD
 from fullbench.core.verdict import Verdict
+from fullbench.core.verdict_record import Record
 from fullbench.errors import UserError
 from fullbench.reports.charts.palette import ACCENT, GRID, INK, MUTED_INK
 from fullbench.reports.html_page import Section, render_page, thumbnail_uri
 from fullbench.reports.html_table_layout import TEMPLATES, column_axes, laid_column
-from fullbench.reports.record_page import write_page as overview
+from fullbench.reports.results_page import write_page as overview
 from fullbench.reports.site_info import Imprint
 from fullbench.reports.words import language_messages
 from tests.reports.sample import HOSTILE, LEADERBOARD, USAGE, exhibit, picture, sections

@@ -22,10 +22,18 @@ from fullbench.analysis.peer_review.reviews_from_record import PARTS
 from fullbench.analysis.scope_text import MEAN, OVERALL, family_suffix, mean_heading, scope_suffix, title_with_scope
 from fullbench.benchmarks.align_mm.question_and_response_lengths import UNITS
 from fullbench.benchmarks.mj_bench.fairness import EVENNESS_METRICS as EVENNESS
-from fullbench.core.column_labels import HEADINGS, data_column, influence_column, table_columns, with_deviation
 from fullbench.core.estimate import Estimate
-from fullbench.core.note import Note, english_messages, join_notes, join_sentences, pack_note, unpack_note, word_note
 from fullbench.core.table import Column, Table
+from fullbench.core.table_columns import HEADINGS, data_column, influence_column, table_columns, with_deviation
+from fullbench.core.translatable_note import (
+    Note,
+    english_messages,
+    join_notes,
+    join_sentences,
+    pack_note,
+    unpack_note,
+    word_note,
+)
 from fullbench.core.verdict import FAULTS
 from fullbench.reports.charts.vega_lite import build_chart
 from fullbench.reports.table_formats import render_table, table_from_json
@@ -66,7 +74,7 @@ def test_every_note_has_chinese_words_with_the_same_values():
 def test_english_sentences_are_read_with_the_first_note():
     script = """
 import fullbench, fullbench.cli
-from fullbench.core.note import Note, english_messages
+from fullbench.core.translatable_note import Note, english_messages
 assert english_messages.cache_info().misses == 0
 Note("orders.mean")
 assert english_messages.cache_info().misses == 1

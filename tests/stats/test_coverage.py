@@ -14,7 +14,7 @@ import pytest
 from fullbench.stats.agreement import two_raters
 from fullbench.stats.agreement.repeat_consistency import measure_steadiness
 from fullbench.stats.agreement.two_raters import cohen_kappa, macro_score, pearson_correlation
-from fullbench.stats.intervals import weighted_statistics
+from fullbench.stats.intervals import statistics_for_bootstrap
 from fullbench.stats.intervals.bootstrap import Sample
 from fullbench.stats.intervals.cluster_intervals import cluster_mean
 from fullbench.stats.ratings.bradley_terry import bradley_terry
@@ -103,11 +103,11 @@ def chosen(draw, items, accuracy=0.9, size=4):
 
 
 FIGURES = {
-    "pearson": (pearson_correlation, weighted_statistics.weighted_pearson, judged),
-    "spearman": (two_raters.spearman_correlation, weighted_statistics.weighted_spearman, judged),
-    "quadratic": (two_raters.quadratic_kappa, weighted_statistics.weighted_quadratic_kappa, judged),
-    "kappa": (cohen_kappa, weighted_statistics.weighted_cohen_kappa, chosen),
-    "f1": (partial(macro_score, "f1"), weighted_statistics.class_statistic("f1"), chosen),
+    "pearson": (pearson_correlation, statistics_for_bootstrap.weighted_pearson, judged),
+    "spearman": (two_raters.spearman_correlation, statistics_for_bootstrap.weighted_spearman, judged),
+    "quadratic": (two_raters.quadratic_kappa, statistics_for_bootstrap.weighted_quadratic_kappa, judged),
+    "kappa": (cohen_kappa, statistics_for_bootstrap.weighted_cohen_kappa, chosen),
+    "f1": (partial(macro_score, "f1"), statistics_for_bootstrap.class_statistic("f1"), chosen),
 }
 
 

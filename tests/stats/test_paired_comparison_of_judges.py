@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
 
-from fullbench.stats.intervals import weighted_statistics
+from fullbench.stats.intervals import statistics_for_bootstrap
 from fullbench.stats.paired_comparison_of_judges import (
     benjamini_hochberg,
     holm_correction,
@@ -43,12 +43,12 @@ def test_a_paired_difference_is_sharper_than_two_intervals():
     hard = rng.random(500) < 0.4
     one = np.where(hard, 1 - truth, truth)
     two = np.where(hard | (rng.random(500) < 0.06), 1 - truth, truth)
-    found = paired_difference(weighted_statistics.share_equal, one, two, truth)
+    found = paired_difference(statistics_for_bootstrap.share_equal, one, two, truth)
     assert found.value == pytest.approx((one == truth).mean() - (two == truth).mean())
     assert found.low > 0
     assert found.high - found.low < 0.06
 
 
 def test_equal_judges_differ_by_nothing():
-    found = paired_difference(weighted_statistics.share_equal, [1, 0, 1, 1], [1, 0, 1, 1], [1, 1, 1, 0])
+    found = paired_difference(statistics_for_bootstrap.share_equal, [1, 0, 1, 1], [1, 0, 1, 1], [1, 1, 1, 0])
     assert (found.value, found.low, found.high) == (0, 0, 0)

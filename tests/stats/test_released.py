@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fullbench.stats.agreement.many_raters import fleiss_kappa
-from fullbench.stats.intervals.weighted_statistics import weighted_pearson
+from fullbench.stats.intervals.statistics_for_bootstrap import weighted_pearson
 from fullbench.stats.ratings.bradley_terry import bradley_terry
 from fullbench.stats.ratings.elo import elo_ratings
 

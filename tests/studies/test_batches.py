@@ -12,10 +12,10 @@ import pytest
 
 from fullbench import Ledger
 from fullbench.errors import InputError, ModelError
-from fullbench.parsing.check_code import nonce_of
+from fullbench.parsing.random_check_codes import nonce_of
 from fullbench.studies.batches.batch_folders import BatchFolder
 from fullbench.studies.batches.batch_steps import BatchRun
-from fullbench.studies.batches.requests_and_replies import FileLimits
+from fullbench.studies.batches.reply_lookup_and_missing_requests import FileLimits
 from fullbench.studies.run.study_run import StudyRun
 from fullbench.studies.study_file import Study
 from tests.support.batch_server import AnthropicService, BatchService, GeminiService, chat

@@ -6,13 +6,13 @@ from random import Random
 
 import pytest
 
-from fullbench.benchmarks.upme.image_text_correlation_check import held_out_separation, picture_separation
+from fullbench.benchmarks.upme.own_picture_correlation_check import held_out_separation, picture_separation
 from fullbench.core.verdict import Verdict
 from fullbench.errors import InputError
 from fullbench.models.tools.picture_notes import Notes, Thing
-from fullbench.models.tools.text_image_fit import Weights, text_image_cosine
+from fullbench.models.tools.text_image_fit_from_notes import Weights, text_image_cosine
 from fullbench.studies.judge_and_model_specs import correlation_from_spec
-from fullbench.synthetic.sample_items import build_items
+from fullbench.synthetic.item_generator import build_items
 from scripts import weigh
 from tests.support.offline_tools import PHOTOS, with_photos, with_tools
 

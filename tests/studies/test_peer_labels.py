@@ -10,15 +10,15 @@ import pytest
 from fullbench.analysis.peer_review.peer_review_tables import build_peer_review_tables
 from fullbench.analysis.peer_review.reviews_from_record import match_judges_to_contestants
 from fullbench.benchmarks.mllm_judge.tables import tables as mllm_tables
-from fullbench.core.record import Record
 from fullbench.core.verdict import PEOPLE, Verdict
+from fullbench.core.verdict_record import Record
 from fullbench.ledger.ledger import Ledger
 from fullbench.models.chat_model import ChatModel
-from fullbench.studies import judge_and_model_specs, ledger_columns
+from fullbench.studies import judge_and_model_specs, ledger_verdicts_with_panels
 from fullbench.studies.peer_review.peer_review_steps import PeerReview
 from fullbench.studies.run.judge_cases import judge_cases
 from fullbench.synthetic.contestants import build_contestants
-from fullbench.synthetic.sample_items import build_items
+from fullbench.synthetic.item_generator import build_items
 
 GIVEN = [known.item for known in build_items(7, 5)]
 
@@ -38,7 +38,7 @@ def reviewed(place, *, labels: bool):
             named = replace(judge, label=f"juror-{number}")
             owners[named.name] = list(reviewing.cases_to_judge(judge, items, responses)), model.name, named
         judge_cases([named for *_, named in owners.values()], lambda judge: owners[judge.name][0], ledger)
-        record = ledger_columns.load_record(ledger)
+        record = ledger_verdicts_with_panels.load_record(ledger)
     assert match_judges_to_contestants(record) == {name: model for name, (_, model, _) in owners.items()}
     assert match_judges_to_contestants(
         record.where(criterion="correctness").in_canonical_order()

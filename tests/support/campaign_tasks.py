@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.campaigns import Campaign
 from fullbench.web.campaigns.create.task_rows import TaskRow
-from fullbench.web.campaigns.tasks import task_conflicts
+from fullbench.web.campaigns.tasks import mutually_exclusive_tasks
 from fullbench.web.campaigns.tasks.task_content import Content
 
 
@@ -52,7 +52,7 @@ def add_known_tasks(
 
 def keep_apart(connection: Connection, campaign: Campaign, pairs: Iterable[tuple[str, str]]) -> int:
     """Mark the tasks on both items of each pair as conflicting; return the number of pairs of tasks."""
-    rows = task_conflicts.named_pairs(connection, campaign, pairs)
-    task_conflicts.insert_conflicts(connection, rows)
-    task_conflicts.mark_conflicted(connection, [campaign.id] if rows else [])
+    rows = mutually_exclusive_tasks.named_pairs(connection, campaign, pairs)
+    mutually_exclusive_tasks.insert_conflicts(connection, rows)
+    mutually_exclusive_tasks.mark_conflicted(connection, [campaign.id] if rows else [])
     return len(rows)

@@ -6,9 +6,9 @@ import pytest
 
 from fullbench.benchmarks.synthetic.bench import build_synthetic_benchmark
 from fullbench.core.model import Prompt
-from fullbench.core.record import Record
 from fullbench.core.response import Response
-from fullbench.synthetic.sample_items import build_items
+from fullbench.core.verdict_record import Record
+from fullbench.synthetic.item_generator import build_items
 
 
 def answers(model, items):

@@ -10,10 +10,10 @@ from statistics import fmean
 import pytest
 
 from fullbench.core.item import Item
+from fullbench.core.language_and_words import length_of
 from fullbench.core.model import Model, Prompt
 from fullbench.core.picture import Picture
-from fullbench.core.text import length_of
-from fullbench.synthetic.answer_quality import measure_quality
+from fullbench.synthetic.answer_quality_measure import measure_quality
 from fullbench.synthetic.contestants import Contestant, build_contestants
 from fullbench.synthetic.drawing import draw_scene
 from fullbench.synthetic.picture_reading import Sight, read_scene
@@ -47,8 +47,8 @@ def test_contestants_never_load_the_truth():
     program = "import sys, fullbench.synthetic.contestants; print(*(m for m in sys.modules if 'synthetic' in m))"
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, text=True).stdout
     assert "synthetic.contestants" in loaded
-    assert "synthetic.truth" not in loaded
-    assert "synthetic.sample_items" not in loaded
+    assert "synthetic.truth_judge" not in loaded
+    assert "synthetic.item_generator" not in loaded
 
 
 @pytest.mark.parametrize("colour", COLOURS)

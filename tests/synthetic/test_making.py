@@ -12,8 +12,8 @@ from scipy import ndimage
 
 from fullbench.core.picture import Picture
 from fullbench.errors import InputError
-from fullbench.models.local.offline_models import OfflineModel
-from fullbench.picture_decoding import encode_image, veil_picture
+from fullbench.models.local.function_as_model import OfflineModel
+from fullbench.picture_conversion import encode_image, veil_picture
 from fullbench.studies.authoring.near_duplicates import (
     CreatedPicture,
     near_duplicates,
@@ -21,10 +21,10 @@ from fullbench.studies.authoring.near_duplicates import (
     verify_manifest,
     write_pictures,
 )
-from fullbench.studies.authoring.safe_prompts import sanitise_prompts
+from fullbench.studies.authoring.safe_prompt_rewrites import sanitise_prompts
 from fullbench.synthetic.perturb.blur import convolve_image, defocus_image, disk_kernel, line_kernel, motion_blur_image
 from fullbench.synthetic.perturb.demographic_grids import build_grid
-from fullbench.synthetic.perturb.masks import Region, distort_region, region_mask
+from fullbench.synthetic.perturb.inpainted_regions import Region, distort_region, region_mask
 from fullbench.synthetic.perturb.perturbed_pairs import build_pair, build_people_item, build_record
 from tests.judges.scorers.making import texture
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from fullbench.synthetic.drawing import HUES, LOWER, UPPER, bar_span, draw_scene, shape_outline
-from fullbench.synthetic.sample_items import build_items
+from fullbench.synthetic.item_generator import build_items
 from fullbench.synthetic.scenes import HEIGHT, TOP, WIDTH, Thing, chart_scene, things_scene
 from fullbench.synthetic.vocabulary import COLOURS
 
@@ -33,7 +33,7 @@ def colour_at(picture, x, y):
 
 def test_another_process_makes_the_same_bytes():
     program = (
-        "import hashlib; from fullbench.synthetic.sample_items import build_items\n"
+        "import hashlib; from fullbench.synthetic.item_generator import build_items\n"
         "for one in build_items(3, 14): print(hashlib.sha256(one.item.pictures[0].data()).hexdigest(), one.item.key)"
     )
     other = subprocess.run(

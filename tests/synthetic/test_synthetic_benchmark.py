@@ -13,7 +13,7 @@ from scipy import stats
 from fullbench.analysis.boards.leaderboard import leaderboard_tables as leaderboards
 from fullbench.benchmarks.synthetic.bench import build_synthetic_benchmark, synthetic_benchmark
 from fullbench.core.benchmark import Benchmark
-from fullbench.core.record import Record
+from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
 from fullbench.synthetic.planted_judges import FAVOURITE, build_simulated_judges
 

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 import pytest
 
-from fullbench import Case, Choice, Item, Record, Response, Score, Table, Verdict, plugin_registry
+from fullbench import Case, Choice, Item, Record, Response, Score, Table, Verdict, plugin_specs
 from fullbench.analysis import all_tables
 from fullbench.core.benchmark import HOOKS, Benchmark
 from fullbench.core.case import cases as cases_of
@@ -19,7 +19,7 @@ from fullbench.errors import InputError
 from fullbench.judges.baselines import LengthJudge
 from fullbench.judges.prompt_templates import Template
 from fullbench.judges.prompted_judge import SLOTS
-from fullbench.models.local.offline_models import OfflineModel
+from fullbench.models.local.function_as_model import OfflineModel
 from fullbench.testing import check_benchmark
 from fullbench.testing.benchmark_hook_checks import CHECKS
 
@@ -205,6 +205,6 @@ def test_reproduce_without_data_may_say_what_is_missing(tmp_path: Path):
 def test_what_is_not_a_benchmark_is_refused(tmp_path, monkeypatch):
     with pytest.raises(AssertionError, match=r"a fullbench\.Benchmark, not Mute"):
         check_benchmark(Mute(), tmp_path)
-    monkeypatch.setattr(plugin_registry, "load_plugin", lambda kind, name: Mute())
+    monkeypatch.setattr(plugin_specs, "load_plugin", lambda kind, name: Mute())
     with pytest.raises(InputError, match=r"'mute' is not a benchmark \(its type is Mute\)"):
-        plugin_registry.load_benchmark("mute")
+        plugin_specs.load_benchmark("mute")

@@ -14,9 +14,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from fullbench.core.ballot import Choice, Ranking, Score
-from fullbench.core.call import Usage
 from fullbench.core.case import Case
 from fullbench.core.item import Item
+from fullbench.core.model_call import Usage
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
 from fullbench.core.verdict import Verdict
@@ -26,7 +26,7 @@ from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.tasks.task_content import Content, parts_json
 from fullbench.web.database import read_transaction, write_transaction
 from fullbench.web.results.actions import rejudge_requests
-from fullbench.web.results.catalogue import catalogue_updater, panel_verdicts
+from fullbench.web.results.catalogue import catalogue_updater, panels_created_on_site
 from fullbench.web.site_settings import Settings
 from tests.support.campaign_tasks import add_tasks
 from tests.support.data_builders import png
@@ -170,11 +170,11 @@ def site(tmp_path_factory):
     app = create_app(settings)
     catalogue_updater.update_catalogue(app.state.engine, app.state.ledger)
     with write_transaction(app.state.engine) as connection:
-        panel_verdicts.add_panel(connection, "两位", "mean", ["稳重", "古怪"])
-        panel_verdicts.add_panel(connection, "三位", "majority", list(JUDGES))
+        panels_created_on_site.add_panel(connection, "两位", "mean", ["稳重", "古怪"])
+        panels_created_on_site.add_panel(connection, "三位", "majority", list(JUDGES))
     catalogue_updater.update_catalogue(app.state.engine, app.state.ledger)
     with write_transaction(app.state.engine) as connection:
-        panel_verdicts.close_panel(connection, "三位")
+        panels_created_on_site.close_panel(connection, "三位")
     yield app
     app.state.engine.dispose()
     app.state.ledger.close()

@@ -13,8 +13,13 @@ from typing import Literal
 
 import numpy as np
 
-from fullbench.analysis import estimate_cells
-from fullbench.analysis.agreement import across_different_scales, among_people, repeats_and_orders, uncompared_verdicts
+from fullbench.analysis import item_clustered_means_and_shares
+from fullbench.analysis.agreement import (
+    among_people,
+    correlation_with_people_across_scales,
+    repeats_and_orders,
+    uncompared_verdicts,
+)
 from fullbench.analysis.agreement.judges_with_people import (
     AGREEMENT_METRICS,
     SHAPES,
@@ -28,18 +33,18 @@ from fullbench.analysis.agreement.with_single_votes import single_vote_table
 from fullbench.analysis.boards import leaderboard
 from fullbench.analysis.boards.matches_from_verdicts import build_matches
 from fullbench.analysis.people import corrected_leaderboards as corrections
+from fullbench.analysis.record_from_verdict_columns import comparable_record
 from fullbench.analysis.scope_text import OVERALL, scope_suffix, title_with_scope
 from fullbench.analysis.verdict_cost import FromCache, total_usage
-from fullbench.analysis.verdicts_from_columns import comparable_record
-from fullbench.analysis.views.member_verdicts import PENDING, WAITS, waiting_mask
+from fullbench.analysis.views.view_verdict_helpers import PENDING, WAITS, waiting_mask
 from fullbench.columns.column_builder import columns_from_verdicts
 from fullbench.columns.verdict_columns import Columns, Due
-from fullbench.core.call import Usage
-from fullbench.core.column_labels import table_columns
-from fullbench.core.note import Note, word_note
-from fullbench.core.record import Record
+from fullbench.core.model_call import Usage
 from fullbench.core.table import Cell, Table
+from fullbench.core.table_columns import table_columns
+from fullbench.core.translatable_note import Note, word_note
 from fullbench.core.verdict import FAULTS, PEOPLE
+from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
 from fullbench.stats.agreement.vote_consensus import VoteRule
 
@@ -76,7 +81,7 @@ def verdict_tables(
     if reference_judge is not None:
         shown_tables += agreement_tables(columns, reference_judge, rule=rule, visible=visible, seed=seed)
         shown_tables += [
-            across_different_scales.correlation_table(columns, reference_judge, seed=seed),
+            correlation_with_people_across_scales.correlation_table(columns, reference_judge, seed=seed),
             uncompared_verdicts.uncompared_verdicts_table(columns, reference_judge),
         ]
     shown_tables += [
@@ -226,7 +231,9 @@ def _share_without_check_code(part: Columns) -> Cell:
     is_requested = part.reading_mask(lambda reading: reading.has_check_code is not None)
     is_missing = part.reading_mask(lambda reading: reading.has_check_code is False)
     return (
-        estimate_cells.share_estimate(is_missing[is_requested].astype(np.float64), part.item[is_requested])
+        item_clustered_means_and_shares.share_estimate(
+            is_missing[is_requested].astype(np.float64), part.item[is_requested]
+        )
         if is_requested.any()
         else None
     )
@@ -268,7 +275,9 @@ def fault_table(verdicts: Verdicts, *, together: bool = False) -> Table:
             total - wrong,
             *(counts[fault] for fault in FAULTS),
             *(pending for _ in waits),
-            estimate_cells.share_estimate(((part.fault >= 0) & ~waiting_mask(part)).astype(np.float64), part.item),
+            item_clustered_means_and_shares.share_estimate(
+                ((part.fault >= 0) & ~waiting_mask(part)).astype(np.float64), part.item
+            ),
         ]
         rows.append([*row, *(cell(part) for cell in replies.values()), *_due_cells(columns, head, cells)])
     silent = {tuple(getattr(outstanding, key) for key in head): None for outstanding in columns.due}

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from fullbench.analysis import all_tables, estimate_cells, verdict_cost
+from fullbench.analysis import all_tables, item_clustered_means_and_shares, verdict_cost
 from fullbench.analysis.agreement import (
-    across_different_scales,
     by_tag,
     can_replace_people,
+    correlation_with_people_across_scales,
     judges_with_people,
     repeats_and_orders,
     uncompared_verdicts,
@@ -27,21 +27,21 @@ from fullbench.analysis.bias.bias_finding import correct_for_multiple_tests as c
 from fullbench.analysis.boards import leaderboard
 from fullbench.analysis.people import corrected_leaderboards
 from fullbench.analysis.scope_text import scope_suffix, title_with_scope
-from fullbench.analysis.views.member_verdicts import waiting_mask, without_people_decisions
+from fullbench.analysis.views.view_verdict_helpers import waiting_mask, without_people_decisions
 from fullbench.columns.column_builder import columns_from_verdicts
 from fullbench.columns.verdict_columns import Columns
-from fullbench.core.column_labels import table_columns
 from fullbench.core.estimate import Estimate
-from fullbench.core.note import Note, join_sentences, word_note
 from fullbench.core.notebook_display import NotebookDisplay
-from fullbench.core.record import Pairing, Record
 from fullbench.core.rubric import AGREES, REVIEW_BALLOTS
 from fullbench.core.table import Cell, Table
+from fullbench.core.table_columns import table_columns
+from fullbench.core.translatable_note import Note, join_sentences, word_note
 from fullbench.core.verdict import PEOPLE
+from fullbench.core.verdict_record import Pairing, Record
 from fullbench.errors import InputError, Undefined
 from fullbench.stats.agreement.vote_consensus import VoteRule
 from fullbench.stats.array_checks import exact_sum
-from fullbench.stats.intervals import weighted_statistics
+from fullbench.stats.intervals import statistics_for_bootstrap
 from fullbench.stats.paired_comparison_of_judges import benjamini_hochberg, paired_difference
 
 YES_NO = REVIEW_BALLOTS[AGREES].spec
@@ -86,7 +86,7 @@ def build_card(
         tags: item tags by which agreement is split.
         own_contestants: contestants of the judge's own family.
         columns: all verdicts as read from a ledger, including failed calls. The record then needs only the rows for
-            agreement (`verdicts_from_columns.comparable_rows`).
+            agreement (`record_from_verdict_columns.comparable_rows`).
         judge_columns: the judge's own verdicts, if `columns` lack usage.
         rule: rule that joins several people's votes on the same responses.
         visible: use votes with visible names for agreement.
@@ -112,7 +112,7 @@ def build_card(
             findings[criterion] = bias_probes.bias_findings(
                 comparison, judge, own_contestants=own_contestants, judge_verdicts=criterion_verdicts
             )
-    elsewhere = across_different_scales.correlation_table(all_verdicts, people, [judge], seed=seed)
+    elsewhere = correlation_with_people_across_scales.correlation_table(all_verdicts, people, [judge], seed=seed)
     sections["Agreement"] += [elsewhere, uncompared_verdicts.uncompared_verdicts_table(all_verdicts, people, [judge])]
     # All tests of one judge, over all criteria, are corrected as one family.
     corrected_findings = iter(counted_together([finding for part in findings.values() for finding in part]))
@@ -270,13 +270,15 @@ def _review_table(record: Record, judge: str, people: str) -> Table:
             ballot = reviews[0].ballot
             if ballot == YES_NO:
                 # Yes is stored as 2 and no as 1, so the mean of the raw marks has no meaning.
-                rows.append([criterion, ballot, None, estimate_cells.share_estimate(marks - 1, items)])
+                rows.append([criterion, ballot, None, item_clustered_means_and_shares.share_estimate(marks - 1, items)])
             else:
                 rows.append(
                     [
                         criterion,
                         ballot,
-                        estimate_cells.mean_estimate(marks, items, estimate_cells.scale_of(ballot)),
+                        item_clustered_means_and_shares.mean_estimate(
+                            marks, items, item_clustered_means_and_shares.scale_of(ballot)
+                        ),
                         None,
                     ]
                 )
@@ -351,10 +353,12 @@ def _metric_difference(kind: str, shared_cases: Sequence[_SharedCase], seed: int
     ours, theirs = [pairing.ours for pairing in shared_cases], [pairing.theirs for pairing in shared_cases]
     if kind != "scores":
         _, places = np.unique(items, return_inverse=True)
-        return estimate_cells.difference_estimate(np.array(ours) - np.array(theirs), places, (-1.0, 1.0))
+        return item_clustered_means_and_shares.difference_estimate(
+            np.array(ours) - np.array(theirs), places, (-1.0, 1.0)
+        )
     try:
         return paired_difference(
-            weighted_statistics.weighted_pearson,
+            statistics_for_bootstrap.weighted_pearson,
             ours,
             theirs,
             [pairing.people for pairing in shared_cases],

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 from fullbench.core.ballot import LETTERS
 from fullbench.core.item import Item, Part, Turn
-from fullbench.core.record import Record
 from fullbench.core.response import Response
 from fullbench.core.rubric import is_review
 from fullbench.core.verdict import PEOPLE, Verdict
+from fullbench.core.verdict_record import Record
 
 
 def cases_as_items(record: Record) -> Iterator[Item]:

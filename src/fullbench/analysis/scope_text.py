@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from fullbench.columns.verdict_columns import Family
-from fullbench.core.note import Note
 from fullbench.core.table import Column
+from fullbench.core.translatable_note import Note
 
 OVERALL = "overall"
 """Default criterion, which titles do not name."""

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fullbench.analysis import estimate_cells
+from fullbench.analysis import item_clustered_means_and_shares
 from fullbench.analysis.scope_text import OVERALL
 from fullbench.columns.verdict_columns import Columns
-from fullbench.core.call import Usage
-from fullbench.core.column_labels import table_columns
 from fullbench.core.estimate import Estimate
-from fullbench.core.note import Note
+from fullbench.core.model_call import Usage
 from fullbench.core.table import Cell, Column, Table
+from fullbench.core.table_columns import table_columns
+from fullbench.core.translatable_note import Note
 from fullbench.stats.array_checks import exact_sum
 
 AMOUNTS = ("dollars per 1,000", "s a call")
@@ -32,9 +32,15 @@ def rate_table(verdicts: Columns) -> Table:
             continue
         has_price = not np.isnan(part.dollars).any() and bool(part.dollars.any())
         dollars = (
-            estimate_cells.ratio_estimate(1000 * part.dollars, np.ones(len(part)), part.item) if has_price else None
+            item_clustered_means_and_shares.ratio_estimate(1000 * part.dollars, np.ones(len(part)), part.item)
+            if has_price
+            else None
         )
-        seconds = estimate_cells.ratio_estimate(part.seconds, calls, part.item) if part.seconds.any() else None
+        seconds = (
+            item_clustered_means_and_shares.ratio_estimate(part.seconds, calls, part.item)
+            if part.seconds.any()
+            else None
+        )
         rows.append([judge, *([criterion] if several else []), _not_below_zero(dollars), _not_below_zero(seconds)])
     notes = []
     if failures := sum(loss.failures for loss in verdicts.failed_calls):

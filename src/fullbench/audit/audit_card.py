@@ -13,12 +13,12 @@ from fullbench.audit.measures import accuracy as knowing
 from fullbench.audit.measures import attack_results, bias_effects, calibration, consistency, picture_use
 from fullbench.audit.measures.verdicts_with_truth import JudgedCase, load_judged_cases
 from fullbench.columns.column_builder import columns_from_verdicts
-from fullbench.core.column_labels import table_columns
 from fullbench.core.estimate import Estimate
-from fullbench.core.note import Note, join_notes, join_sentences, word_note
-from fullbench.core.record import Record
 from fullbench.core.table import Cell, Table
+from fullbench.core.table_columns import table_columns
+from fullbench.core.translatable_note import Note, join_notes, join_sentences, word_note
 from fullbench.core.verdict import Verdict
+from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
 
 SECTIONS = ("Picture use", "Knows", "Steady", "Biases", "Fooled", "Unusable verdicts and cost")
@@ -302,7 +302,7 @@ def audit_board(all_findings: Sequence[Findings]) -> Table:
 
 def side_by_side_table(all_findings: Sequence[Findings]) -> Table:
     """Return a comparison of cards: one row per number, one column per judge."""
-    from fullbench.core.column_labels import data_column
+    from fullbench.core.table_columns import data_column
 
     metric_rows: list[tuple[str, list[Cell]]] = [
         ("picture use index", [findings.use_of_picture.index for findings in all_findings]),

@@ -9,15 +9,15 @@ from pathlib import Path
 
 from fullbench.analysis.judge_card import Card
 from fullbench.audit import audit_card as cards
-from fullbench.audit.audit_of_own_items import own_items_card
-from fullbench.audit.audited_judges import load_audited_judges
+from fullbench.audit.audit_of_user_items import own_items_card
+from fullbench.audit.audited_judge_loader import load_audited_judges
 from fullbench.audit.cases.build_audit_cases import audit_cases, size_by_name
 from fullbench.core.case import Case
-from fullbench.core.record import Record
 from fullbench.core.verdict import Circumstances
+from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
 from fullbench.ledger.ledger import Ledger
-from fullbench.studies import ledger_columns
+from fullbench.studies import ledger_verdicts_with_panels
 from fullbench.studies.engines import JobCounts
 from fullbench.studies.run.base_run import FixedCasesRun, StudyResult
 from fullbench.studies.run.call_context import CallContext
@@ -76,7 +76,7 @@ class AuditRun(FixedCasesRun):
             judges: Specs of judges, panels and cascades.
             size: Name of a size in `SIZES`.
             seed: Seed of the generated cases.
-            own_data: Name of a study and its cases, instead of generated ones (see `audit.audit_of_own_items`).
+            own_data: Name of a study and its cases, instead of generated ones (see `audit.audit_of_user_items`).
             panels: TOML file that defines panels and cascades.
         """
         if not judges:
@@ -107,7 +107,7 @@ class AuditRun(FixedCasesRun):
     def _build_result(self, ledger: Ledger, job_counts: list[JobCounts]) -> StudyResult:
         names = self.audited_judges.names
         all_names = [*names, *(judge.name for judge in self.judges if judge.name not in names)]
-        record = ledger_columns.load_record(ledger, all_names, study=self.study.name).in_canonical_order()
+        record = ledger_verdicts_with_panels.load_record(ledger, all_names, study=self.study.name).in_canonical_order()
         all_cards = [self.card(record, name) for name in names if name in record.judges]
         tables = [table for card in all_cards for table in card.tables]
         return self._build_sourced_result(record, tables, names, job_counts)
@@ -143,7 +143,7 @@ def load_audit_findings(ledger: Ledger) -> list[tuple[str, cards.Findings]]:
     for name in ledger.studies():
         if parse_study_name(name) is None:
             continue
-        record = ledger_columns.load_record(ledger, study=name).in_canonical_order()
+        record = ledger_verdicts_with_panels.load_record(ledger, study=name).in_canonical_order()
         members = {view.name: view.members for view in ledger.views()}
         all_findings += [
             (name, cards.build_findings(record, judge, members=members.get(judge, ()))) for judge in record.judges

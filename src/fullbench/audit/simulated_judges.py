@@ -22,13 +22,13 @@ from typing import Any
 
 from fullbench.audit.cases.build_audit_cases import BIAS_CHANGES
 from fullbench.core.ballot import Choice, Ranking, Score
-from fullbench.core.call import Call
 from fullbench.core.case import Case
 from fullbench.core.digests import digest
 from fullbench.core.judge import CallsNoModel
+from fullbench.core.model_call import Call
 from fullbench.core.verdict import Verdict
 from fullbench.errors import InputError
-from fullbench.judges.quoted_prompt_texts import read_reply
+from fullbench.judges.judge_reply_reader import read_reply
 from fullbench.parsing.confidence import stated_confidence
 
 HIDDEN_VARIANTS = frozenset({"blank", "blurred"})

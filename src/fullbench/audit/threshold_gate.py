@@ -35,16 +35,16 @@ from fullbench.analysis.agreement import judges_with_people
 from fullbench.analysis.boards.leaderboard import Settings, build_boards
 from fullbench.audit import audit_card as cards
 from fullbench.audit import canary_checks
-from fullbench.audit.audited_judges import view_members
-from fullbench.core.column_labels import table_columns
+from fullbench.audit.audited_judge_loader import view_members
 from fullbench.core.estimate import Estimate
-from fullbench.core.note import Note, word_note
 from fullbench.core.table import Cell, Table
+from fullbench.core.table_columns import table_columns
+from fullbench.core.translatable_note import Note, word_note
 from fullbench.core.verdict import PEOPLE
 from fullbench.errors import InputError
 from fullbench.files.toml_files import read_toml
 from fullbench.ledger.ledger import Ledger
-from fullbench.studies import ledger_columns
+from fullbench.studies import ledger_verdicts_with_panels
 
 _AUDIT_THRESHOLDS = {
     "accuracy": True, "picture_use_index": True, "steadiness": True, "attack_rate": False, "bias": False,
@@ -129,7 +129,7 @@ def _audit_checks(book: Ledger, entry: Mapping[str, Any], path: Path) -> Iterato
     study = entry.get("study") or next(iter(audits), None)
     if study is None or study not in book.studies():
         raise InputError(f"{book.place} holds no audit {study or ''}; `fullbench audit` makes one", path=path)
-    record = ledger_columns.load_record(book, study=study).in_canonical_order()
+    record = ledger_verdicts_with_panels.load_record(book, study=study).in_canonical_order()
     for judge in _match_names(record.judges, entry.get("judge", ""), path):
         measures = _audit_measurements(cards.build_findings(record, judge, members=view_members(book, judge)))
         for name, is_more_better in _AUDIT_THRESHOLDS.items():

@@ -30,11 +30,11 @@ def answer(
 
         fullbench answer --items photos/ --question "What is shown?" --contestant ollama:llava --out answers.csv
     """
-    from fullbench.files.item_files import read_items, write_responses
+    from fullbench.files.item_response_verdict_files import read_items, write_responses
     from fullbench.files.picture_folders import other_files_note, same_stem_note
     from fullbench.files.row_writers import check_target
     from fullbench.studies import judge_and_model_specs
-    from fullbench.studies.run import study_plan
+    from fullbench.studies.run import call_and_cost_plan
     from fullbench.studies.run.missing_pictures import refuse_missing_pictures
     from fullbench.studies.run.study_inputs import limit_messages
 
@@ -50,10 +50,12 @@ def answer(
     if items.is_dir() and (names_text := same_stem_note(items)):
         print_message(f"{items}: {names_text}.")
     refuse_missing_pictures(selected_items, models, (), is_allowed=inputs.without_pictures)
-    study_plan.check_keys_and_budget(models, calls.budget)
+    call_and_cost_plan.check_keys_and_budget(models, calls.budget)
     names = [model.name for model in models]
     with calls.open(store) as opened:
-        shared_budget = study_plan.check_keys_and_budget(models, calls.budget, spent_dollars=opened.spent_dollars)
+        shared_budget = call_and_cost_plan.check_keys_and_budget(
+            models, calls.budget, spent_dollars=opened.spent_dollars
+        )
         context = opened.call_context(shared_budget, dict(zip(names, contestants, strict=True)))
         job_counts = context.collect_answers(models, selected_items, samples=samples)
         order = {item.id: position for position, item in enumerate(selected_items)}

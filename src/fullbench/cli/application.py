@@ -39,13 +39,13 @@ RENAMED_COMMANDS = {
 
 GROUPS = {
     "batch": ("batch",),
-    "compose": ("compose", "compose_pairs"),
+    "compose": ("compose", "compose_picture_and_prompt_variants"),
     "critic": ("critic",),
     "lake": ("lake",),
     "leaderboard": ("leaderboard",),
     "ledger": ("ledger", "ledger_admin"),
     "new": ("new_plugin",),
-    "people": ("people", "people_admin"),
+    "people": ("people", "people_campaign_control"),
     "rubric": ("rubric",),
 }
 """Modules of each group of commands; the first one creates the group."""

@@ -142,8 +142,8 @@ def _print_cards(judge_cards: list[Card], findings: list[Findings], out: Path | 
 def _load_own_cases(
     items: Path, responses: Path | None, *, picture_use_only: bool, seed: int, limit: int | None
 ) -> tuple[str, list[Case]]:
-    from fullbench.audit.audit_of_own_items import build_own_cases, usable_items
-    from fullbench.files.item_files import read_items, read_responses
+    from fullbench.audit.audit_of_user_items import build_own_cases, usable_items
+    from fullbench.files.item_response_verdict_files import read_items, read_responses
     from fullbench.studies.run.study_inputs import limit_messages
 
     if responses is None:
@@ -187,7 +187,7 @@ def _print_board(ledger: str, out: Path | None, *, as_json: bool) -> int:
 def _title_with_study(table: Table, study: str) -> Table:
     from dataclasses import replace
 
-    from fullbench.core.note import Note
+    from fullbench.core.translatable_note import Note
 
     title = Note("audit.board.of", study=study)
     return replace(table, title=title, source={"study": study})

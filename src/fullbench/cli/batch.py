@@ -12,9 +12,9 @@ import typer
 
 from fullbench.cli.console import print_message, print_tables, stop_on_signals
 from fullbench.cli.options import JsonOption, OwnLedgerOption, QuietOption, StudyArgument, option, warn_of_risks
-from fullbench.core.column_labels import table_columns
-from fullbench.core.note import Note
 from fullbench.core.table import Cell, Table
+from fullbench.core.table_columns import table_columns
+from fullbench.core.translatable_note import Note
 from fullbench.errors import InputError
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def write(
 
     Example: fullbench batch write study.toml
     """
-    from fullbench.studies.batches.requests_and_replies import FileLimits
+    from fullbench.studies.batches.reply_lookup_and_missing_requests import FileLimits
 
     with _open_batch_run(study, ledger) as batch_run:
         batch_pass = batch_run.write(rate=rate, size=FileLimits(max_requests, int(max_mb * 1e6)))
@@ -139,7 +139,7 @@ def run(
 
     Example: fullbench batch run study.toml
     """
-    from fullbench.studies.batches.requests_and_replies import FileLimits
+    from fullbench.studies.batches.reply_lookup_and_missing_requests import FileLimits
 
     size = FileLimits(max_requests, int(max_mb * 1e6))
     with _open_batch_run(study, ledger) as batch_run, stop_on_signals() as stop:

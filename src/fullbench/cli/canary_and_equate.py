@@ -21,7 +21,7 @@ from fullbench.studies.engines import JobCounts
 
 if TYPE_CHECKING:
     from fullbench.audit.canary_checks import Alarm
-    from fullbench.core.record import Record
+    from fullbench.core.verdict_record import Record
     from fullbench.ledger.ledger import Ledger
 
 
@@ -52,7 +52,7 @@ def canary(
     """
     from fullbench.audit import canary_checks
     from fullbench.studies import judge_and_model_specs
-    from fullbench.studies.run import study_plan
+    from fullbench.studies.run import call_and_cost_plan
 
     if judge is None:
         with store.read() as book:
@@ -68,7 +68,7 @@ def canary(
             due_cases = canary_checks.due_cases(
                 cases, _canary_record(book, watched_judge.name), watched_judge.name, call_count
             )
-            forecast = study_plan.plan_table(
+            forecast = call_and_cost_plan.plan_table(
                 book, contestants=(), items=(), judges=[watched_judge], cases=lambda _: iter(due_cases)
             )
         calls.print_tables([forecast])
@@ -112,10 +112,12 @@ def _judge_canaries(
     from fullbench.audit import canary_checks
     from fullbench.core.verdict import Circumstances
     from fullbench.studies import judge_and_model_specs
-    from fullbench.studies.run import study_plan
+    from fullbench.studies.run import call_and_cost_plan
 
     watched_judge = judge_and_model_specs.judge_from_spec(spec)
-    shared_budget = study_plan.check_keys_and_budget(study_plan.models_of_judges([watched_judge]), calls.budget)
+    shared_budget = call_and_cost_plan.check_keys_and_budget(
+        call_and_cost_plan.models_of_judges([watched_judge]), calls.budget
+    )
     with calls.open(store, canary_checks.STUDY) as opened:
         book = opened.book
         cases = canary_checks.draw_canaries(book)
@@ -139,7 +141,7 @@ def _judge_canaries(
 
 def _canary_record(book: Ledger, judge: str) -> Record:
     from fullbench.audit import canary_checks
-    from fullbench.core.record import Record
+    from fullbench.core.verdict_record import Record
 
     has_canaries = canary_checks.STUDY in book.studies()
     return book.record([judge], study=canary_checks.STUDY) if has_canaries else Record(())
@@ -177,18 +179,18 @@ def equate(
         fullbench equate openai/gpt-4o openai/gpt-5 --dry-run
     """
     from fullbench.ledger.judge_replacements import JudgeReplacement, add_replacement, withdraw_replacement
-    from fullbench.studies import ledger_columns
+    from fullbench.studies import ledger_verdicts_with_panels
     from fullbench.studies.leaderboards import judge_replacement as equating
 
     if dry_run and withdraw:
         raise InputError("--dry-run only shows, and --withdraw only enters: leave one out")
     with store.read(store.study) as book:
-        old, new = ledger_columns.full_judge_names(book, [old, new])
+        old, new = ledger_verdicts_with_panels.full_judge_names(book, [old, new])
         study_name = book.one_study() or book.study
         tables = []
         if not withdraw:
             common_scales = equating.fit_common_scales(
-                ledger_columns.load_record(book, [old, new], study=study_name), old, new
+                ledger_verdicts_with_panels.load_record(book, [old, new], study=study_name), old, new
             )
             tables = [equating.common_scale_table(scale, study_name) for scale in common_scales]
     if not dry_run:

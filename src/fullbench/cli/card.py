@@ -52,15 +52,15 @@ def card(
 
         fullbench card CogVLM --benchmark mllm-as-a-judge --data mllm-as-a-judge --by dataset --out card.html
     """
-    from fullbench.analysis import verdicts_from_columns
+    from fullbench.analysis import record_from_verdict_columns
     from fullbench.analysis.judge_card import build_card as judge_card
     from fullbench.analysis.people.joined_votes import rule_of
     from fullbench.columns.verdict_columns import Columns
-    from fullbench.core.record import Record
     from fullbench.core.response import LENGTHENS
-    from fullbench.files.item_files import read_verdicts
+    from fullbench.core.verdict_record import Record
+    from fullbench.files.item_response_verdict_files import read_verdicts
     from fullbench.reports import judge_card_display as cards
-    from fullbench.studies import ledger_columns
+    from fullbench.studies import ledger_verdicts_with_panels
     from fullbench.studies.run.study_inputs import load_benchmark_release
 
     vote_rule = rule_of(counted.rule)
@@ -80,15 +80,17 @@ def card(
     else:
         with store.read() as book:
             study_name = book.one_study(store.study)
-            (judge,) = ledger_columns.full_judge_names(book, [judge])
-            columns = ledger_columns.load_columns(
+            (judge,) = ledger_verdicts_with_panels.full_judge_names(book, [judge])
+            columns = ledger_verdicts_with_panels.load_columns(
                 book, extra_verdicts=label_verdicts, study=study_name, pilots=counted.pilot
             )
             # A card shows no usage of other judges: without it, many verdicts take half of the memory.
             judge_columns, columns = columns.where(judge=judge), columns.without_usage()
-            compared_rows = verdicts_from_columns.comparable_rows(columns, people, book.items_of_tagged(LENGTHENS))
+            compared_rows = record_from_verdict_columns.comparable_rows(
+                columns, people, book.items_of_tagged(LENGTHENS)
+            )
             record = book.record_of_verdicts(
-                verdicts_from_columns.record_from_columns(compared_rows), study=study_name
+                record_from_verdict_columns.record_from_columns(compared_rows), study=study_name
             ).in_canonical_order()
     own_contestants = [_find_contestant(name, record.contestants) for name in own or ()]
     built_card = judge_card(
@@ -98,7 +100,9 @@ def card(
     if columns is not None:
         with store.read() as book:
             sections = {
-                name: ledger_columns.add_ledger_notes(book, section, columns, study=study_name, pilots=counted.pilot)
+                name: ledger_verdicts_with_panels.add_ledger_notes(
+                    book, section, columns, study=study_name, pilots=counted.pilot
+                )
                 for name, section in built_card.sections.items()
             }
         built_card = replace(built_card, sections=sections)
@@ -115,7 +119,7 @@ def card(
 
 def _find_contestant(name: str, judged_contestants: Collection[str]) -> str:
     """Return the contestant with this name or prefix; an unknown one would silently hide a bias."""
-    from fullbench.core.text import resolve_prefix
+    from fullbench.core.language_and_words import resolve_prefix
 
     contestant = resolve_prefix(name, judged_contestants, "contestant")
     if contestant not in judged_contestants:

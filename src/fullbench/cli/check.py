@@ -52,9 +52,9 @@ _ADDRESS = re.compile(r"https?:|(?:localhost|\d+(?:\.\d+){3})(?:[:/]|$)|[\w-]+(?
 
 def _find_models(target: str, *, safe: bool) -> list[Model]:
     from fullbench.models.model_test_calls import fetch_served_models
-    from fullbench.models.wire.server_urls import fault_of
+    from fullbench.models.wire.server_url_checks import fault_of
     from fullbench.studies import judge_and_model_specs
-    from fullbench.studies.run import study_plan
+    from fullbench.studies.run import call_and_cost_plan
 
     if target.startswith(("http://", "https://")):
         if (fault := fault_of(target)) is not None:
@@ -80,13 +80,13 @@ def _find_models(target: str, *, safe: bool) -> list[Model]:
         return _models_of_study(Path(target), safe=safe)
     if Path(target).is_dir():
         raise InputError(f"{target!r} is a folder; give a server's address, a model's spec, or a study (.toml)")
-    called_models = study_plan.models_of_judges([judge_and_model_specs.judge_from_spec(target)])
+    called_models = call_and_cost_plan.models_of_judges([judge_and_model_specs.judge_from_spec(target)])
     return list(called_models)
 
 
 def _models_of_study(path: Path, *, safe: bool) -> list[Model]:
     from fullbench.studies import judge_and_model_specs
-    from fullbench.studies.run import study_plan
+    from fullbench.studies.run import call_and_cost_plan
     from fullbench.studies.run.study_run import StudyRun
     from fullbench.studies.study_file import Study
     from fullbench.studies.study_file_tables import JUDGING
@@ -103,9 +103,11 @@ def _models_of_study(path: Path, *, safe: bool) -> list[Model]:
         )
         print_message(f"{path}: {counts} read.")
         print_message(*study_run.messages)
-        models = [*study_run.contestants, *study_plan.models_of_judges(study_run.judges)]
+        models = [*study_run.contestants, *call_and_cost_plan.models_of_judges(study_run.judges)]
     else:
-        judges = study_plan.models_of_judges([judge_and_model_specs.judge_from_spec(spec) for spec in study.judges])
+        judges = call_and_cost_plan.models_of_judges(
+            [judge_and_model_specs.judge_from_spec(spec) for spec in study.judges]
+        )
         models = [*(judge_and_model_specs.contestant_from_spec(spec) for spec in study.contestants), *judges]
     return list({model.name: model for model in models}.values())
 

@@ -83,7 +83,7 @@ def draw(
 
         fullbench compose draw items.jsonl --by ability --each 50 --seed 7 --out fewer.jsonl
     """
-    from fullbench.files.item_files import read_items, write_items
+    from fullbench.files.item_response_verdict_files import read_items, write_items
     from fullbench.studies.authoring import sample_items
 
     items = sample_items.tag_by_source({path.stem: list(read_items(path)) for path in sources})
@@ -114,18 +114,18 @@ def rewrite(
 
         fullbench compose rewrite --items seeds.jsonl --model openai:gpt-4o --out rewordings.csv
     """
-    from fullbench.core.text import parse_language
-    from fullbench.files.item_files import read_items
+    from fullbench.core.language_and_words import parse_language
+    from fullbench.files.item_response_verdict_files import read_items
     from fullbench.files.row_writers import write_rows
     from fullbench.studies import judge_and_model_specs
     from fullbench.studies.authoring.compose_benchmark import reword_items
-    from fullbench.studies.authoring.reworded_questions import REWRITE_COLUMNS
-    from fullbench.studies.run import study_plan
+    from fullbench.studies.authoring.rewording_and_reference_review import REWRITE_COLUMNS
+    from fullbench.studies.run import call_and_cost_plan
 
     rewriters = [judge_and_model_specs.contestant_from_spec(spec) for spec in models]
     source_items = list(read_items(items))
     prompt_language = parse_language(language) if language else None
-    shared_budget = study_plan.check_keys_and_budget(rewriters, calls.budget)
+    shared_budget = call_and_cost_plan.check_keys_and_budget(rewriters, calls.budget)
     specs_by_name = {model.name: spec for model, spec in zip(rewriters, models, strict=True)}
     with calls.open(store) as opened:
         rewording_result = reword_items(
@@ -171,18 +171,18 @@ def references(
 
         fullbench compose references --items seeds.jsonl --model openai:gpt-4o --out references.csv
     """
-    from fullbench.files.item_files import read_items
+    from fullbench.files.item_response_verdict_files import read_items
     from fullbench.files.row_writers import write_rows
     from fullbench.studies import judge_and_model_specs
-    from fullbench.studies.authoring.reworded_questions import REFERENCE_COLUMNS, write_references
-    from fullbench.studies.authoring.reworded_questions import reference_queue as queue
-    from fullbench.studies.run import study_plan
+    from fullbench.studies.authoring.rewording_and_reference_review import REFERENCE_COLUMNS, write_references
+    from fullbench.studies.authoring.rewording_and_reference_review import reference_queue as queue
+    from fullbench.studies.run import call_and_cost_plan
 
     source_items = list(read_items(items))
     rows, job_counts = queue(source_items), []
     if model is not None:
         writer = judge_and_model_specs.contestant_from_spec(model)
-        shared_budget = study_plan.check_keys_and_budget([writer], calls.budget)
+        shared_budget = call_and_cost_plan.check_keys_and_budget([writer], calls.budget)
         with calls.open(store) as opened:
             context = opened.call_context(shared_budget, {writer.name: model})
             writing_result = write_references(writer, source_items, context)
@@ -211,13 +211,13 @@ def rephrase(
 
         fullbench compose rephrase --items items.jsonl --model openai:gpt-4o --out rephrased.jsonl
     """
-    from fullbench.files.item_files import read_items, write_responses
+    from fullbench.files.item_response_verdict_files import read_items, write_responses
     from fullbench.studies import judge_and_model_specs
-    from fullbench.studies.authoring.reworded_questions import rephrase_references
-    from fullbench.studies.run import study_plan
+    from fullbench.studies.authoring.rewording_and_reference_review import rephrase_references
+    from fullbench.studies.run import call_and_cost_plan
 
     writer = judge_and_model_specs.contestant_from_spec(model)
-    shared_budget = study_plan.check_keys_and_budget([writer], calls.budget)
+    shared_budget = call_and_cost_plan.check_keys_and_budget([writer], calls.budget)
     with calls.open(store) as opened:
         context = opened.call_context(shared_budget, {writer.name: model})
         writing_result = rephrase_references(writer, list(read_items(items)), context, contestant=contestant)
@@ -242,8 +242,8 @@ def accept(
         fullbench compose accept --items seeds.jsonl --references references.csv --rewrites rewordings.csv \\
             --out items.jsonl
     """
-    from fullbench.files.item_files import read_items, write_items
-    from fullbench.studies.authoring.reworded_questions import confirm_rewordings, review_references
+    from fullbench.files.item_response_verdict_files import read_items, write_items
+    from fullbench.studies.authoring.rewording_and_reference_review import confirm_rewordings, review_references
 
     if rewrites is None and reviews is None:
         raise InputError("there is nothing to accept: give --rewrites, --references or both")

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from fullbench.cli.standard_streams import NullStream
-from fullbench.core.call import Usage
+from fullbench.core.model_call import Usage
 from fullbench.core.table import Table
 from fullbench.errors import FullbenchError
 from fullbench.studies.engines import SIGNAL_EXIT_CODES, JobCounts, Stop
@@ -26,7 +26,7 @@ from fullbench.studies.run.progress_display import format_dollars
 from fullbench.text_safety import neutralise_text
 
 if TYPE_CHECKING:
-    from fullbench.core.record import Record
+    from fullbench.core.verdict_record import Record
 
 
 def print_message(*texts: str) -> None:
@@ -206,7 +206,7 @@ def summary_line(job_counts: Sequence[JobCounts]) -> str:
     """Return one line with the calls of all jobs, the stored results, failures and cost.
 
     >>> from collections import Counter
-    >>> from fullbench.core.call import Usage
+    >>> from fullbench.core.model_call import Usage
     >>> summary_line([JobCounts("a", 40, 120, 118, failures=Counter(reset=2), usage=Usage(dollars=1.5)),
     ...     JobCounts("b", 160)])
     'Asked 120, known 200, failed 2, cost $1.50.'

@@ -13,7 +13,7 @@ from fullbench.cli.options import JsonOption, QuietOption, ReleaseOption, SeedOp
 from fullbench.errors import InputError
 
 if TYPE_CHECKING:
-    from fullbench.core.record import Record
+    from fullbench.core.verdict_record import Record
     from fullbench.training.critic.data.prompts import PromptSettings
 
 critic_app = typer.Typer(help="A critic of your own, trained on people's scores.", no_args_is_help=True)

@@ -31,7 +31,7 @@ def demo(
     import time
 
     from fullbench.ledger.ledger import Ledger
-    from fullbench.reports.record_page import write_page
+    from fullbench.reports.results_page import write_page
     from fullbench.studies.run.progress_display import format_duration
     from fullbench.studies.run.study_run import StudyRun
     from fullbench.studies.study_file import Study

@@ -105,8 +105,8 @@ def export(
     if (kind := name.replace("-", "_")) in plugin_entry_points.plugin_names("exporters"):
         _export_with_plugin(kind, out, store, [*(extra_options or []), *([f"judge={judge}"] if judge else [])])
         return
-    from fullbench.analysis import right_and_wrong_cases
-    from fullbench.studies.exchange.export_record import export_study as write
+    from fullbench.analysis import right_and_wrong_case_subsets
+    from fullbench.studies.exchange.runnable_study_export import export_study as write
     from fullbench.studies.run.missing_pictures import items_without_pictures
     from fullbench.studies.run.study_inputs import load_benchmark_release
 
@@ -124,7 +124,7 @@ def export(
     if from_ledger and data is not None:
         raise InputError("--data is a release and --ledger your own verdicts; give one of them")
     if from_ledger:
-        from fullbench.studies.ledger_columns import full_judge_names
+        from fullbench.studies.ledger_verdicts_with_panels import full_judge_names
 
         with store.read() as book:
             record, tables = book.record(study=book.one_study(store.study)), []
@@ -135,7 +135,9 @@ def export(
     if subset is not None and judge is not None:
         if subset not in {"hq", "hard"}:
             raise InputError(f"unknown subset {subset!r}; known: hq, hard")
-        record = right_and_wrong_cases.select_subset(record, judge, "hq" if subset == "hq" else "hard", people=people)
+        record = right_and_wrong_case_subsets.select_subset(
+            record, judge, "hq" if subset == "hq" else "hard", people=people
+        )
     counts = write(record, out, benchmark=name, people=people, only_these_cases=subset is not None)
     print_tables(tables, as_json=False)
     print_message(f"Written to {out}: {', '.join(f'{count:,} {what}' for what, count in counts.items())}.")
@@ -156,7 +158,7 @@ def export(
 def _export_with_plugin(name: str, out: Path, store: LedgerOptions, options: list[str]) -> None:
     from fullbench.core.plugin_entry_points import load_plugin
     from fullbench.studies.leaderboards.withheld_test_sets import without_withheld_items
-    from fullbench.studies.ledger_columns import full_judge_names
+    from fullbench.studies.ledger_verdicts_with_panels import full_judge_names
 
     malformed_options = [option for option in options if "=" not in option]
     if malformed_options:
@@ -182,7 +184,7 @@ def _export_with_plugin(name: str, out: Path, store: LedgerOptions, options: lis
 
 def _export_dpo(out: Path, judge: str | None, store: LedgerOptions, margin: float, include_sensitive: bool) -> None:
     from fullbench.studies.exchange.dpo_pairs import export_dpo
-    from fullbench.studies.ledger_columns import full_judge_names
+    from fullbench.studies.ledger_verdicts_with_panels import full_judge_names
 
     if judge is None:
         raise InputError("whose preferences? Say --judge NAME, as `fullbench ledger show` lists it")

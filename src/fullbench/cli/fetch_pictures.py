@@ -33,7 +33,7 @@ def fetch_pictures(
     from fullbench.cache_dir import cache_folder
     from fullbench.core.item import WITHOUT_PICTURES
     from fullbench.files.fetch_pictures import Fetcher
-    from fullbench.files.item_files import read_items
+    from fullbench.files.item_response_verdict_files import read_items
     from fullbench.files.picture_access_policy import without_pictures
     from fullbench.studies import judge_and_model_specs
 

@@ -92,7 +92,7 @@ def judge(
     with calls.open(store) as opened:
         study_result = opened.execute(study_run, with_texts=report is not None)
         if report is not None:
-            from fullbench.reports.record_page import write_page
+            from fullbench.reports.results_page import write_page
 
             write_page("Judged", study_result.record, study_result.tables, report, source=study_result.source)
         calls.print_tables(study_result.tables)

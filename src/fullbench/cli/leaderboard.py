@@ -167,7 +167,7 @@ def hand_out(
 
         fullbench leaderboard questions --data private/items.jsonl --out questions.jsonl
     """
-    from fullbench.files.item_files import write_items
+    from fullbench.files.item_response_verdict_files import write_items
     from fullbench.studies import judge_and_model_specs
     from fullbench.studies.leaderboards.withheld_test_sets import public_questions
 
@@ -202,19 +202,19 @@ def grow(
 
         fullbench leaderboard grow --responses answers.jsonl --judge openai:gpt-4o --zone 30 --budget 10
     """
-    from fullbench.studies.leaderboards import grow_until_decided, leaderboard_display, leaderboard_from_options
+    from fullbench.studies.leaderboards import grow_until_decided, leaderboard_display, leaderboard_inputs_from_options
     from fullbench.studies.run.missing_pictures import note_missing_pictures
     from fullbench.studies.run.progress_display import watch_progress
     from fullbench.studies.run.run_options import RunOptions
 
     board_settings = leaderboard_display.parse_settings(rule, "half", seed)
-    request = leaderboard_from_options.LeaderboardRequest(
+    request = leaderboard_inputs_from_options.LeaderboardRequest(
         benchmark, data, tuple(responses), "", None, judge, prompt_style, None, inputs.without_pictures, inputs.folders
     )
     with calls.open(store) as opened:
         book, stop = opened.book, opened.stop
         run_options = RunOptions(budget=calls.budget, stop=stop, engine=opened.engine, quiet=calls.quiet)
-        prepared_board = leaderboard_from_options.prepare_leaderboard(request, book, run_options, answer=True)
+        prepared_board = leaderboard_inputs_from_options.prepare_leaderboard(request, book, run_options, answer=True)
         board = prepared_board.board(book, board_settings, opened.engine)
         with watch_progress("verdicts", [prepared_board.judge.name], None, quiet=calls.quiet) as watch:
             growth = grow_until_decided.grow_leaderboard(
@@ -273,20 +273,20 @@ def show_board(
     from fullbench.analysis.boards import joint_leaderboard
     from fullbench.analysis.boards.matches_from_verdicts import select_judge
     from fullbench.analysis.people import corrected_leaderboards as corrections
-    from fullbench.core.text import length_of
+    from fullbench.core.language_and_words import length_of
     from fullbench.core.verdict import PEOPLE
-    from fullbench.studies import ledger_columns
+    from fullbench.studies import ledger_verdicts_with_panels
     from fullbench.studies.leaderboards import leaderboard_display, submissions
     from fullbench.studies.leaderboards.judge_replacement import with_judge_changes
 
     with store.read(store.study) as book:
-        judge = ledger_columns.full_judge_names(book, [judge])[0] if judge else None
+        judge = ledger_verdicts_with_panels.full_judge_names(book, [judge])[0] if judge else None
         if means:
             if together or history or people.corrected or only:
                 raise InputError("--means shows means alone: leave out --joint, --history, --corrected and --only")
             board_settings = leaderboard_display.parse_settings(rule, ties, seed, reference, visible=people.visible)
             print_tables(
-                ledger_columns.mean_mark_tables(book, [judge] if judge else None, board_settings),
+                ledger_verdicts_with_panels.mean_mark_tables(book, [judge] if judge else None, board_settings),
                 as_json=as_json,
                 out=out,
             )
@@ -294,13 +294,13 @@ def show_board(
         study_name = book.one_study()
         # Corrections need the votes of people and all judges; a leaderboard needs its own judge only.
         is_single_judge = judge is not None and not together and not people.corrected
-        all_columns = ledger_columns.load_columns(
+        all_columns = ledger_verdicts_with_panels.load_columns(
             book, [judge, PEOPLE] if is_single_judge and judge else None, study=study_name, pilots=people.pilot
         )
         judge_names = [judge] if judge else all_columns.judges()
         # People count as a judge only if there is no other.
         judges = [name for name in judge_names if name != PEOPLE or judge == PEOPLE]
-        context_record = ledger_columns.record_without_verdicts(book, all_columns, study=study_name)
+        context_record = ledger_verdicts_with_panels.record_without_verdicts(book, all_columns, study=study_name)
         items, filter_note = leaderboard_display.items_with_tag(context_record, only) if only else (None, None)
         all_columns = all_columns.where(item=items)
         tables: list[Table] = []
@@ -313,7 +313,9 @@ def show_board(
             columns = (
                 all_columns
                 if is_single_judge or people.corrected
-                else ledger_columns.load_columns(book, [board_judge, PEOPLE], study=study_name, pilots=people.pilot)
+                else ledger_verdicts_with_panels.load_columns(
+                    book, [board_judge, PEOPLE], study=study_name, pilots=people.pilot
+                )
             )
             columns = columns.where(item=items)
             tables += corrections.corrected_tables(columns, judges=[board_judge]) if people.corrected else []
@@ -322,7 +324,7 @@ def show_board(
             )
             tables += corrections.add_opinion_notes(columns, board_tables)
             if history:
-                record = ledger_columns.load_record(book, [board_judge], pilots=people.pilot)
+                record = ledger_verdicts_with_panels.load_record(book, [board_judge], pilots=people.pilot)
                 record = record.where(lambda verdict: items is None or verdict.item in items)
                 tables.append(submissions.rank_history_table(record, board_judge, board_settings))
                 tables.append(
@@ -331,11 +333,13 @@ def show_board(
                     )
                 )
             tables = with_judge_changes(tables, book, study_name, judges=[board_judge])
-            tables = ledger_columns.add_ledger_notes(book, tables, columns, study=study_name, pilots=people.pilot)
+            tables = ledger_verdicts_with_panels.add_ledger_notes(
+                book, tables, columns, study=study_name, pilots=people.pilot
+            )
         if filter_note:
             tables = [replace(table, notes=[*table.notes, filter_note]) for table in tables]
         if out is not None and out.suffix in {".html", ".htm"}:
-            record = ledger_columns.load_record(book, [judge] if judge else None, pilots=people.pilot)
+            record = ledger_verdicts_with_panels.load_record(book, [judge] if judge else None, pilots=people.pilot)
             leaderboard_display.write_leaderboard_page(record, tables, out, book.digest())
             print_message(f"The page: {out}")
         else:

@@ -26,10 +26,10 @@ from fullbench.cli.options import (
     option,
     options,
 )
-from fullbench.core.call import Usage
-from fullbench.core.column_labels import table_columns
-from fullbench.core.note import Note
+from fullbench.core.model_call import Usage
 from fullbench.core.table import Table
+from fullbench.core.table_columns import table_columns
+from fullbench.core.translatable_note import Note
 from fullbench.errors import InputError
 from fullbench.files.row_writers import Columns
 
@@ -127,9 +127,9 @@ def export(
     from fullbench.analysis.judge_texts_as_responses import analyses_as_responses, cases_as_items
     from fullbench.analysis.people.doubtful_cases import doubtful_case_rows
     from fullbench.files.annotation_tools import read_labels, write_labels
-    from fullbench.files.item_files import write_items, write_responses, write_verdicts
+    from fullbench.files.item_response_verdict_files import write_items, write_responses, write_verdicts
     from fullbench.files.row_writers import write_rows
-    from fullbench.studies.ledger_columns import full_judge_names
+    from fullbench.studies.ledger_verdicts_with_panels import full_judge_names
 
     if judge and what in {ExportKind.responses, ExportKind.items}:
         raise InputError(f"--judge chooses among verdicts; {what.value} have no judge: leave it out")
@@ -184,8 +184,8 @@ def tables(
     from fullbench.analysis import all_tables
     from fullbench.analysis.agreement.between_judges import judge_agreement_table
     from fullbench.columns.columns_from_parquet import read_parquet_columns
-    from fullbench.ledger.lake.parquet_exports import is_lake
-    from fullbench.studies import ledger_columns
+    from fullbench.ledger.lake.parquet_export_reader import is_lake
+    from fullbench.studies import ledger_verdicts_with_panels
 
     source, study = place or store.ledger, store.study
     path = Path(source)
@@ -195,7 +195,7 @@ def tables(
     else:
         with replace(store, place=source).read() as open_ledger:
             columns, bill, source = (
-                ledger_columns.load_columns(open_ledger, study=study),
+                ledger_verdicts_with_panels.load_columns(open_ledger, study=study),
                 open_ledger.bill(),
                 open_ledger.place,
             )

@@ -36,7 +36,7 @@ def import_(
     passed over, so that the same file can be imported twice. Exports of Label Studio and Argilla are read as they are.
     Example: fullbench ledger import labels.csv --ledger study.ledger --ballot score:1-5
     """
-    from fullbench.files.item_files import read_verdicts
+    from fullbench.files.item_response_verdict_files import read_verdicts
     from fullbench.studies.exchange.import_verdicts import import_verdicts
 
     passed_over = Counter[str]()

@@ -128,7 +128,7 @@ def peer_review(
             for path in write_charts(tables, charts):
                 print_message(f"The chart: {path}")
         if report is not None:
-            from fullbench.reports.record_page import write_page
+            from fullbench.reports.results_page import write_page
 
             source = {"ledger": opened.book.digest()}
             write_page("Peer review", study_result.record, tables, report, lead=_LEAD, source=source)

@@ -24,8 +24,8 @@ from fullbench.cli.options import (
     option,
     options,
 )
-from fullbench.core.column_labels import table_columns
-from fullbench.core.note import Note
+from fullbench.core.table_columns import table_columns
+from fullbench.core.translatable_note import Note
 from fullbench.errors import InputError, require_extra
 from fullbench.files.row_writers import Columns
 from fullbench.web.site_settings import TASK_LIMIT
@@ -317,7 +317,7 @@ def listing(site: SiteOptions, as_json: JsonOption = False) -> None:
 
     settings = site.settings()
     from fullbench.web.campaigns import campaigns
-    from fullbench.web.campaigns.votes.vote_quality import campaign_progress
+    from fullbench.web.campaigns.votes.annotator_agreement_and_quality import campaign_progress
 
     with database_transaction(settings) as connection:
         all_campaigns = campaigns.list_campaigns(connection, count=10_000)
@@ -345,7 +345,7 @@ def show_study(name: NameArgument, counted: VoteOptions, site: SiteOptions, as_j
     """How a study stands: contestants, agreement, and each person's quality."""
     settings = site.settings()
     from fullbench.analysis.people.joined_votes import rule_of
-    from fullbench.web.campaigns.votes import campaign_results, vote_quality
+    from fullbench.web.campaigns.votes import annotator_agreement_and_quality, leaderboard_and_task_list
     from fullbench.web.campaigns.votes.counted_votes import account_names, load_counted_votes
 
     vote_rule = rule_of(counted.rule)
@@ -354,9 +354,9 @@ def show_study(name: NameArgument, counted: VoteOptions, site: SiteOptions, as_j
         known_votes = load_counted_votes(connection, campaign, roles=("gold", "qualify"))
         people = account_names(connection)
         tables = [
-            *campaign_results.contestant_tables(connection, campaign, vote_rule),
-            vote_quality.agreement_table(campaign, votes),
-            vote_quality.annotator_table(votes, known_votes, people),
+            *leaderboard_and_task_list.contestant_tables(connection, campaign, vote_rule),
+            annotator_agreement_and_quality.agreement_table(campaign, votes),
+            annotator_agreement_and_quality.annotator_table(votes, known_votes, people),
         ]
     print_tables([table for table in tables if table is not None], as_json=as_json)
 
@@ -378,7 +378,7 @@ def export(
     """Write every single vote of a study to a file; or the items that people wrote, a queue with their answers, or who
     came by the study's link."""
     settings = site.settings()
-    from fullbench.files.item_files import write_items
+    from fullbench.files.item_response_verdict_files import write_items
     from fullbench.files.row_writers import write_rows
     from fullbench.web.campaigns import group_links
     from fullbench.web.campaigns.votes import vote_export
@@ -433,11 +433,11 @@ def keep_votes(site: SiteOptions, name: str, ledger: str, study: str | None = No
     """
     settings = site.settings()
     from fullbench.ledger.ledger import Ledger
-    from fullbench.web import open_ledgers
+    from fullbench.web import ledger_writers
     from fullbench.web.campaigns.votes import vote_export
 
     with Ledger(ledger) as writable_ledger:
-        study_name = open_ledgers.ledger_study_name(writable_ledger, study or "")
+        study_name = ledger_writers.ledger_study_name(writable_ledger, study or "")
     with Ledger(ledger, study=study_name) as book, campaign_transaction(settings, name) as (connection, campaign):
         counts = vote_export.export_to_ledger(
             connection, campaign, book, vote_export.picture_finder(settings, book), pilot=pilot

@@ -84,11 +84,11 @@ def report(
     from fullbench.analysis.people.doubtful_cases import settle_doubtful_cases
     from fullbench.analysis.people.joined_votes import rule_of
     from fullbench.columns.column_builder import columns_from_verdicts
-    from fullbench.core.record import Record
+    from fullbench.core.verdict_record import Record
     from fullbench.reports.display_names import DisplayNames
-    from fullbench.reports.record_page import write_page
+    from fullbench.reports.results_page import write_page
     from fullbench.reports.site_info import Imprint
-    from fullbench.studies import judge_and_model_specs, ledger_columns
+    from fullbench.studies import judge_and_model_specs, ledger_verdicts_with_panels
     from fullbench.studies.leaderboards.judge_replacement import with_judge_changes
 
     study, pilots = store.study, people.pilot
@@ -101,9 +101,9 @@ def report(
     if names is not None and page_path is None and charts is None:
         raise InputError("--names is for the page and the charts; add --out PAGE.html or --charts FOLDER")
     with store.read() as book:
-        judges = ledger_columns.full_judge_names(book, judges or [])
+        judges = ledger_verdicts_with_panels.full_judge_names(book, judges or [])
         label_verdicts = [] if labels is None else _load_new_labels(labels, book)
-        columns = ledger_columns.load_columns(
+        columns = ledger_verdicts_with_panels.load_columns(
             book, judges or None, extra_verdicts=label_verdicts, study=study, pilots=pilots
         )
         if len(columns) == len(label_verdicts):
@@ -116,7 +116,7 @@ def report(
         record = Record(())
         # Texts are loaded only for a page, for --settle and for the tables of a benchmark.
         if benchmark or settle or page_path:
-            stored_record = ledger_columns.load_record(book, judges or None, study=study, pilots=pilots)
+            stored_record = ledger_verdicts_with_panels.load_record(book, judges or None, study=study, pilots=pilots)
             record = replace(stored_record, verdicts=(*stored_record.verdicts, *label_verdicts))
             record = settle_doubtful_cases(record).in_canonical_order() if settle else record.in_canonical_order()
         if settle:
@@ -129,7 +129,7 @@ def report(
             if benchmark
             else verdict_tables(
                 columns,
-                against=against and ledger_columns.full_judge_names(book, [against])[0],
+                against=against and ledger_verdicts_with_panels.full_judge_names(book, [against])[0],
                 rule=vote_rule,
                 visible=people.visible,
                 seed=seed,
@@ -138,16 +138,18 @@ def report(
             )
         )
         replacement_pairs = (
-            [] if replacement is None else [_judge_pair(ledger_columns.full_judge_names(book, replacement))]
+            []
+            if replacement is None
+            else [_judge_pair(ledger_verdicts_with_panels.full_judge_names(book, replacement))]
         )
         report_tables = with_judge_changes(report_tables, book, study, judges=judges, extra_pairs=replacement_pairs)
-        cascade_tables = ledger_columns.cascade_tables(book, judges or None, study=study, pilots=pilots)
-        report_tables = ledger_columns.add_ledger_notes(
+        cascade_tables = ledger_verdicts_with_panels.cascade_tables(book, judges or None, study=study, pilots=pilots)
+        report_tables = ledger_verdicts_with_panels.add_ledger_notes(
             book, [*report_tables, *cascade_tables], columns, study=study, pilots=pilots
         )
         if about is not None:
             from fullbench.analysis.boards.user_facts_about_contestants import add_contestant_facts
-            from fullbench.studies.run.contestant_facts import read_contestant_facts
+            from fullbench.studies.run.contestant_facts_file import read_contestant_facts
 
             report_tables = add_contestant_facts(report_tables, read_contestant_facts(about))
         if charts is not None:
@@ -175,7 +177,7 @@ def report(
 
 def _load_new_labels(labels: Path, book: Ledger) -> list[Verdict]:
     """Return the labels of a file that are new or changed: each person counts once."""
-    from fullbench.files.item_files import read_verdicts
+    from fullbench.files.item_response_verdict_files import read_verdicts
     from fullbench.studies.run.study_inputs import find_new_labels
 
     new_labels, changed_count = find_new_labels(read_verdicts(labels), book)

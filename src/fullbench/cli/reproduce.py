@@ -10,10 +10,10 @@ import typer
 
 from fullbench.cli.console import print_message, print_tables
 from fullbench.cli.options import JsonOption, argument, option
-from fullbench.core.column_labels import table_columns
-from fullbench.core.note import Note
 from fullbench.core.reproduction import Reproduced
 from fullbench.core.table import Cell, Table
+from fullbench.core.table_columns import table_columns
+from fullbench.core.translatable_note import Note
 from fullbench.errors import InputError
 
 
@@ -34,7 +34,7 @@ def reproduce(
     import json
 
     from fullbench.files.row_writers import replace_atomically
-    from fullbench.plugin_registry import load_benchmark as benchmark_named
+    from fullbench.plugin_specs import load_benchmark as benchmark_named
 
     benchmark = benchmark_named(name)
     if benchmark.reproduce is None:

@@ -42,7 +42,7 @@ def rerank(
         fullbench rerank --items prompts.jsonl --responses pictures.jsonl --judge picture:sharpness --keep 1 \\
             --out best.jsonl
     """
-    from fullbench.studies.best_of_n_kind import BestOfNRun
+    from fullbench.studies.rerank_kind import BestOfNRun
     from fullbench.studies.run.study_outputs import write_outputs
     from fullbench.studies.study_file import Study
 

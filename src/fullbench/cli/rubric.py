@@ -47,13 +47,13 @@ def propose(
         fullbench rubric propose --items items.jsonl --responses answers.jsonl --model openai:gpt-4o --out rubric.toml
     """
     from fullbench.studies import judge_and_model_specs
+    from fullbench.studies.rubrics.learned_rubric_weights import examples_of
     from fullbench.studies.rubrics.rubric_proposals import EXAMPLES, propose_criteria, write_rubric
-    from fullbench.studies.rubrics.rubric_weights import examples_of
-    from fullbench.studies.run import study_plan
+    from fullbench.studies.run import call_and_cost_plan
 
     writer = judge_and_model_specs.contestant_from_spec(model)
     examples = examples_of(items, responses, labels)
-    shared_budget = study_plan.check_keys_and_budget([writer], calls.budget)
+    shared_budget = call_and_cost_plan.check_keys_and_budget([writer], calls.budget)
     with calls.open(store) as opened:
         context = opened.call_context(shared_budget, {writer.name: model})
         criteria, counts = propose_criteria(writer, examples, context, count=count)
@@ -130,15 +130,15 @@ def learn(
     """
     from fullbench.core.rubric import RUBRIC
     from fullbench.studies import judge_and_model_specs
-    from fullbench.studies.rubrics.rubric_proposals import propose_criteria, write_rubric
-    from fullbench.studies.rubrics.rubric_weights import (
+    from fullbench.studies.rubrics.learned_rubric_weights import (
         collect_marked_responses,
         examples_of,
         is_held_out,
         learn_weights,
     )
+    from fullbench.studies.rubrics.rubric_proposals import propose_criteria, write_rubric
     from fullbench.studies.rubrics.rubrics_in_studies import CALLS, read_rubric_file, words_digest
-    from fullbench.studies.run import study_plan
+    from fullbench.studies.run import call_and_cost_plan
     from fullbench.studies.run.study_run import StudyRun
     from fullbench.studies.study_file import Study
 
@@ -151,7 +151,7 @@ def learn(
         proposer = ""
         if model is not None:
             writer = judge_and_model_specs.contestant_from_spec(model)
-            shared_budget = study_plan.check_keys_and_budget([writer], calls.budget)
+            shared_budget = call_and_cost_plan.check_keys_and_budget([writer], calls.budget)
             training_examples = [
                 entry
                 for entry in examples_of(items, responses, labels)

@@ -60,7 +60,7 @@ def tune(
     """
     from fullbench.errors import InputError, require_extra
     from fullbench.studies import judge_and_model_specs
-    from fullbench.studies.run import study_plan
+    from fullbench.studies.run import call_and_cost_plan
     from fullbench.training.generator.feedback_loop import read_prompts, split_prompts, tune_generator
     from fullbench.training.generator.ledger_calls import TuningJob
 
@@ -89,9 +89,11 @@ def tune(
         campaign.take_votes()
     models = [
         judge_and_model_specs.contestant_from_spec(generator),
-        *study_plan.models_of_judges([judge_and_model_specs.judge_from_spec(spec) for spec in (judge, *job.compare)]),
+        *call_and_cost_plan.models_of_judges(
+            [judge_and_model_specs.judge_from_spec(spec) for spec in (judge, *job.compare)]
+        ),
     ]
-    shared_budget = study_plan.priced_budget(calls.budget, models) if calls.budget is not None else None
+    shared_budget = call_and_cost_plan.priced_budget(calls.budget, models) if calls.budget is not None else None
     progress = _ProgressLines("rounds", "mean mark") if way == "ddpo" else _ProgressLines()
     with calls.open(store) as opened:
         tuning_result = tune_generator(

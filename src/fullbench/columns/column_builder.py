@@ -23,8 +23,8 @@ from fullbench.columns.verdict_columns import (
     is_constant,
     take_rows,
 )
-from fullbench.core.record import Record
 from fullbench.core.verdict import FAULTS, Verdict
+from fullbench.core.verdict_record import Record
 
 
 def release_freed_memory() -> None:

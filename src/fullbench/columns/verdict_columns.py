@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from fullbench.core.call import Usage
+from fullbench.core.model_call import Usage
 from fullbench.core.verdict import FAULTS, READINGS_BY_NUMBER, ReplyReading
 
 Array = npt.NDArray[Any]

@@ -12,11 +12,11 @@ from fullbench.core.case import Case
 from fullbench.core.item import Item
 from fullbench.core.judge import Judge
 from fullbench.core.model import Model
-from fullbench.core.record import Record
 from fullbench.core.reproduction import LoadedData, Reproduction
 from fullbench.core.response import Response
 from fullbench.core.table import Table
 from fullbench.core.verdict import Verdict
+from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
 
 
@@ -117,7 +117,7 @@ class Benchmark:
     """True if a judge may judge a case: score models give numbers in their own units, prompted models rate on a scale.
     """
     together: bool = False
-    """True if one call requests ratings and a choice on the same responses (see `judges.rating_and_choice`)."""
+    """True if one call requests ratings and a choice on the same responses (see `judges.rating_and_choice_judge`)."""
     protocol: Callable[[Mapping[str, Any]], Benchmark] | None = None
     """Return the benchmark with another protocol, from a study's table `[protocol]`."""
     labels: Labels | None = None

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from fullbench.core.estimate import Estimate
-from fullbench.core.record import Record
 from fullbench.core.table import Table
+from fullbench.core.verdict_record import Record
 
 Basis = Literal["data", "printed"]
 

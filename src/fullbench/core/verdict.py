@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import product, starmap
 from typing import Literal
 
-from fullbench.core.call import NOTHING, Call, FailureKind, Usage
 from fullbench.core.case import Case
+from fullbench.core.model_call import NOTHING, Call, FailureKind, Usage
 from fullbench.errors import InputError
 
 Fault = Literal["refused", "unreadable", "abstained"]

@@ -13,12 +13,12 @@ from typing import Any
 from fullbench.core.estimate import Estimate
 from fullbench.core.item import Item
 from fullbench.core.notebook_display import register_framer
-from fullbench.core.record import Record
 from fullbench.core.response import Response
 from fullbench.core.table import Table
 from fullbench.core.verdict import Verdict
+from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
-from fullbench.files.item_files import (
+from fullbench.files.item_response_verdict_files import (
     ITEM,
     RESPONSE,
     Blanks,
@@ -31,7 +31,7 @@ from fullbench.files.item_files import (
 )
 from fullbench.files.row_fields import Fields
 from fullbench.files.similar_names import warn_of_twins
-from fullbench.picture_decoding import encode_image
+from fullbench.picture_conversion import encode_image
 
 LIBRARIES = ("polars", "pandas")
 _IMPORTED_HERE: set[str] = set()

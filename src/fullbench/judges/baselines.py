@@ -15,7 +15,7 @@ from typing import Any
 from fullbench.core.ballot import Ballot, Choice, Likert, Ranking, Real, Score
 from fullbench.core.case import Case
 from fullbench.core.judge import CallsNoModel
-from fullbench.core.text import length_of, words_of
+from fullbench.core.language_and_words import length_of, words_of
 from fullbench.core.verdict import Verdict
 from fullbench.errors import InputError
 

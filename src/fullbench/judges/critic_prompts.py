@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from fullbench.core.ballot import Language
+from fullbench.core.language_and_words import parse_language
 from fullbench.core.model import Model
-from fullbench.core.text import parse_language
 from fullbench.errors import InputError
 from fullbench.judges.prompt_templates import Template, load_template
 from fullbench.judges.prompted_judge import SLOTS, PromptedJudge, read_template
-from fullbench.plugin_registry import inner_model
+from fullbench.plugin_specs import inner_model
 
 RULES: Mapping[str, str] = {
     "Description": "rules_description",

@@ -9,11 +9,11 @@ from functools import cached_property
 from typing import Any
 
 from fullbench.core.ballot import ballot
-from fullbench.core.call import Usage
 from fullbench.core.case import Case
 from fullbench.core.digests import digest
 from fullbench.core.judge import Judge, Kind, kind_of, models_of, prompts_of, with_models
 from fullbench.core.model import Model, Prompt, Reply, as_judge
+from fullbench.core.model_call import Usage
 from fullbench.core.verdict import Failure, Verdict
 from fullbench.errors import ModelError
 from fullbench.judges.prompt_templates import Template, load_template

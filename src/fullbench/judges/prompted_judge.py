@@ -14,17 +14,16 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, Self, get_args
 
 from fullbench.core.ballot import LETTERS, Ballot, Language, Style, ballot
-from fullbench.core.call import NOTHING, Call, FailureKind, Usage
 from fullbench.core.case import Case
 from fullbench.core.digests import digest
 from fullbench.core.item import WITHOUT_PICTURES, Item, Part, Turn
 from fullbench.core.judge import Kind
 from fullbench.core.model import DECLINED_STOPS, Model, Prompt, Reply, as_judge, takes_schemas
+from fullbench.core.model_call import NOTHING, Call, FailureKind, Usage
 from fullbench.core.picture import UNKNOWN
 from fullbench.core.verdict import Failure, Fault, Verdict
 from fullbench.errors import InputError, ModelError
-from fullbench.judges.prompt_templates import Example, Template, load_template, merge_text_parts, render_examples
-from fullbench.judges.quoted_prompt_texts import (
+from fullbench.judges.judge_reply_reader import (
     dialogue_lines,
     picture_parts,
     read_reply,
@@ -32,10 +31,11 @@ from fullbench.judges.quoted_prompt_texts import (
     scale_ends_text,
     style_of,
 )
+from fullbench.judges.prompt_templates import Example, Template, load_template, merge_text_parts, render_examples
 from fullbench.judges.scorers.decoded_pictures import broken_reason
 from fullbench.models.prompt_fences import fence_responses
-from fullbench.parsing.check_code import asking
 from fullbench.parsing.json_schema import ruling_schema
+from fullbench.parsing.random_check_codes import asking
 
 Step = Literal["both", "picture", "question", "answer"]
 """Subject of a reasoning turn before the request for a verdict."""

@@ -17,8 +17,8 @@ from fullbench.core.verdict import Failure, Fault, Verdict
 from fullbench.errors import InputError
 from fullbench.judges.prompted_judge import JointJudge
 from fullbench.parsing import form_of
-from fullbench.parsing.ballot_forms import Form
 from fullbench.parsing.rubric_points import Point, PointsForm, point_in
+from fullbench.parsing.verdict_form_base import Form
 
 _OVERALL = "overall"
 

@@ -12,20 +12,20 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from fullbench.core.ballot import Ballot
-from fullbench.core.call import NOTHING, Call, Usage
 from fullbench.core.case import Case
 from fullbench.core.digests import digest
 from fullbench.core.item import Turn
 from fullbench.core.judge import Kind
 from fullbench.core.model import DECLINED_STOPS, Model, Prompt, Reply, as_judge
-from fullbench.core.number_ballot import Number
+from fullbench.core.model_call import NOTHING, Call, Usage
 from fullbench.core.picture import UNKNOWN
+from fullbench.core.unbounded_number_ballot import Number
 from fullbench.core.verdict import Failure, Fault, Verdict
 from fullbench.errors import InputError
 from fullbench.judges.baselines import marks_from
 from fullbench.judges.scorers.image_statistics import number_option
 from fullbench.models.chat_model import ChatModel
-from fullbench.plugin_registry import inner_model
+from fullbench.plugin_specs import inner_model
 
 QUESTION = 'Does this picture show "{prompt}"? Answer with one word, Yes or No.'
 _LOGPROB_OPTIONS = {"logprobs": True, "top_logprobs": 20}

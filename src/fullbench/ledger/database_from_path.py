@@ -32,7 +32,7 @@ def is_parquet(place: str) -> bool:
     folder = Path(place)
     if not folder.is_dir():
         return False
-    from fullbench.ledger.lake.parquet_exports import SUFFIX, is_lake
+    from fullbench.ledger.lake.parquet_export_reader import SUFFIX, is_lake
 
     return is_lake(place) or any(folder.glob(f"*{SUFFIX}"))
 

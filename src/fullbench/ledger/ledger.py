@@ -23,13 +23,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from fullbench.core.call import NOTHING, Call, Usage
 from fullbench.core.case import Case
 from fullbench.core.item import Item
+from fullbench.core.model_call import NOTHING, Call, Usage
 from fullbench.core.response import Response
 from fullbench.core.verdict import Failure, Verdict
 from fullbench.errors import LedgerError
-from fullbench.ledger import declared_settings, row_conversion, study_members
+from fullbench.ledger import judge_and_contestant_settings, row_conversion, study_items_and_cases
 from fullbench.ledger.contents_and_cost import Role
 from fullbench.ledger.database_from_path import database_at, durability_of, pictures_at
 from fullbench.ledger.database_interface import Connection, Durability
@@ -76,7 +76,7 @@ class Ledger(VerdictReader, AbstractContextManager["Ledger"]):
         self.path = self._database.path
         self.title = self.path.stem
         self.read_only = read_only
-        self.study = study or study_members.DEFAULT
+        self.study = study or study_items_and_cases.DEFAULT
         self.study_named = study is not None
         self._is_closed = False
         self._readers = Readers(self._database)
@@ -154,21 +154,23 @@ class Ledger(VerdictReader, AbstractContextManager["Ledger"]):
             declared_text = text if is_new else self._declared_text(role, name) or text
         if declared_text == text:
             return None
-        new = declared_settings.added_settings(row_conversion.load_json(declared_text), row_conversion.load_json(text))
+        new = judge_and_contestant_settings.added_settings(
+            row_conversion.load_json(declared_text), row_conversion.load_json(text)
+        )
         if not new:
-            raise declared_settings.settings_conflict_error(self.place, role, name, declared_text, settings)
+            raise judge_and_contestant_settings.settings_conflict_error(self.place, role, name, declared_text, settings)
         writer.keep("adoptions", (role, name, text, time.time()))
         return f"{self.place}: the {role} {name!r} now also has the settings {', '.join(new)}; they were adopted"
 
     def _declared_text(self, role: Role, name: str) -> str | None:
         with self.reader() as reader:
-            return declared_settings.settings_of(reader, role, name)
+            return judge_and_contestant_settings.settings_of(reader, role, name)
 
     def alias(self, role: Role, former: str, name: str) -> str:
         """Read everything stored under a former name under another name from now on."""
         writer = self._require_writer()
         with self.reader() as reader:
-            declared_settings.check_alias(reader, self.place, role, former, name)
+            judge_and_contestant_settings.check_alias(reader, self.place, role, former, name)
         writer.keep("aliases", (role, former, name, time.time()))
         return f"{self.place}: the {role} {former!r} is called {name!r} from now on; what it gave is not asked again"
 

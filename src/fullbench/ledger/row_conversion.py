@@ -11,9 +11,9 @@ from typing import Any
 
 import orjson
 
-from fullbench.core.call import Call, Usage
 from fullbench.core.case import Case
 from fullbench.core.item import Item, Part, Turn, parts_content
+from fullbench.core.model_call import Call, Usage
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
 from fullbench.core.verdict import USUAL, Circumstances, Failure, ReplyReading, Verdict

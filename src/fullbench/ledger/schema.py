@@ -64,7 +64,7 @@ TABLES: Mapping[str, str] = {
 `texts` holds texts of verdicts that are in none of their calls, apart from the narrow rows that analyses read. The
 texts of one commit are one row, a list of pairs (text, earlier replies); a verdict's `words` are `ID.PLACE` in it.
 `calls` holds the exchanges with models. A verdict's own columns `text` and `earlier` are filled only if it comes from
-an export of verdicts (see `lake.parquet_exports`). `study_items` and `study_cases` list the members of studies.
+an export of verdicts (see `lake.parquet_export_reader`). `study_items` and `study_cases` list the members of studies.
 `aliases` maps a name to the one that replaced it. `adoptions` holds settings that a newer version added to a declared
 name, and judge replacements (see `judge_replacements`).
 """

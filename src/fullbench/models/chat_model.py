@@ -17,7 +17,7 @@ from fullbench.models.net.circuit_breaker import Provider, get_provider
 from fullbench.models.net.concurrent_calls import stream_replies
 from fullbench.models.net.file_handles import reserve_connections
 from fullbench.models.net.rate_limits import CEILING, START, current_rate_limits
-from fullbench.models.wire.server_urls import check_url
+from fullbench.models.wire.server_url_checks import check_url
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,8 +9,8 @@ from functools import partial
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
-from fullbench.core.call import Usage
 from fullbench.core.model import Model, Prompt, Reply
+from fullbench.core.model_call import Usage
 from fullbench.core.picture import Picture
 from fullbench.errors import InputError
 from fullbench.models.chat_model import ChatModel
@@ -28,8 +28,8 @@ from fullbench.models.model_specs import (  # fmt: skip
     sampling_from,
     split_model_and_url,
 )
-from fullbench.picture_decoding import encode_image
-from fullbench.plugin_registry import load_function as function_named
+from fullbench.picture_conversion import encode_image
+from fullbench.plugin_specs import load_function as function_named
 
 if TYPE_CHECKING:
     from pathlib import Path

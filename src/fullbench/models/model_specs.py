@@ -22,7 +22,7 @@ from fullbench.errors import InputError
 from fullbench.models.chat_model import ChatModel
 from fullbench.models.dialects import Anthropic, Dialect, Gemini, OpenAI, Responses
 from fullbench.models.model_settings import LIMITS_COMPLETIONS, Key, Limits, Sampling
-from fullbench.models.wire.server_urls import check_url
+from fullbench.models.wire.server_url_checks import check_url
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def build_offline_model(name: str, options: Mapping[str, str]) -> Model:
     """Build a model that needs no server: `echo`, `first` or `canned`.
     `echo` repeats its prompt, `first` votes for the first response shown, `canned?text=...` always returns that text.
     """
-    from fullbench.models.local.offline_models import OfflineModel, choose_first, echo_prompt
+    from fullbench.models.local.function_as_model import OfflineModel, choose_first, echo_prompt
 
     if name == "canned":
         text = read_options("offline:canned", options, {"text": str}).get("text", "")

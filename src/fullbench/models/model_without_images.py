@@ -9,7 +9,7 @@ from typing import Any
 from fullbench.core.item import Turn
 from fullbench.core.model import Model, Prompt, Reply, as_judge
 from fullbench.core.picture import Picture
-from fullbench.plugin_registry import inner_model
+from fullbench.plugin_specs import inner_model
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,10 @@ from functools import lru_cache, singledispatch
 from typing import TYPE_CHECKING, Any
 
 from fullbench.core.ballot import Ballot, Choice, Likert, MarksOrFault, Ranking, Real, Score, Style, register_reader
-from fullbench.core.number_ballot import Number
+from fullbench.core.unbounded_number_ballot import Number
 
 if TYPE_CHECKING:
-    from fullbench.parsing.ballot_forms import Form
+    from fullbench.parsing.verdict_form_base import Form
 
 READER = 2
 """The version of the rules by which replies are read: to be raised when a reply may be read differently than before."""
@@ -51,7 +51,7 @@ def read(
 
 def is_signed(ballot: Ballot, text: str, n: int, nonce: str) -> bool:
     """Whether a reply has a ruling that carries the nonce which it was asked for with."""
-    from fullbench.parsing.check_code import copied, signed
+    from fullbench.parsing.random_check_codes import copied, signed
     from fullbench.parsing.vocabulary import plain
 
     return copied(nonce, text) and signed(_form(ballot), n, plain(text), nonce, cut=False) is not None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from fullbench.parsing.ballot_forms import CHECKED, ECHO, ILLEGAL, PLACEHOLDER, Claim, Form, trim
 from fullbench.parsing.numbers import ValueForm
+from fullbench.parsing.verdict_form_base import CHECKED, ECHO, ILLEGAL, PLACEHOLDER, Claim, Form, trim
 from fullbench.parsing.vocabulary import CUE
 
 MARKER = re.compile(

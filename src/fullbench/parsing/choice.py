@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from fullbench.parsing.ballot_forms import ILLEGAL, PROSE, RESPONSE, Claim, Form, Marks, chain, labels, unlabelled
+from fullbench.parsing.verdict_form_base import ILLEGAL, PROSE, RESPONSE, Claim, Form, Marks, chain, labels, unlabelled
 from fullbench.parsing.vocabulary import CUE, EVEN, NEGATION, NOUN, TIE, clause, matches, position, ref
 
 _SIGN = r"\s?([<>=~]{1,3})\s?"

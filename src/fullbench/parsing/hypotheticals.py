@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from fullbench.parsing.ballot_forms import Claim
+from fullbench.parsing.verdict_form_base import Claim
 from fullbench.parsing.vocabulary import NOUN, clause
 
 _AT_ONCE = (

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from fullbench.parsing.ballot_forms import CHECKED, ILLEGAL, PLACEHOLDER, Claim, Form, Marks, trim
 from fullbench.parsing.json_repair import Entry, Node, Object, flat, objects
 from fullbench.parsing.numbers import ValueForm
+from fullbench.parsing.verdict_form_base import CHECKED, ILLEGAL, PLACEHOLDER, Claim, Form, Marks, trim
 from fullbench.parsing.vocabulary import KEY, NOUN
 
 _STRICT_WORDS = """

@@ -6,7 +6,7 @@ import re
 from abc import abstractmethod
 from collections.abc import Sequence
 
-from fullbench.parsing.ballot_forms import HOLD, ILLEGAL, PROSE, Claim, Form, Marks, labels, unlabelled
+from fullbench.parsing.verdict_form_base import HOLD, ILLEGAL, PROSE, Claim, Form, Marks, labels, unlabelled
 from fullbench.parsing.vocabulary import KEY, NEGATION, NUM, clause, number, position, ref
 
 _HEDGE = r"\s?(?:-|~|/|\bto\b|\bor\b|\band\b|到|至|或)\s?"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from fullbench.parsing.ballot_forms import HOLD, ILLEGAL, RESPONSE, Claim, Form, Marks, chain, labels, unlabelled
+from fullbench.parsing.verdict_form_base import HOLD, ILLEGAL, RESPONSE, Claim, Form, Marks, chain, labels, unlabelled
 from fullbench.parsing.vocabulary import clause, position, ref
 
 _LINK = (

@@ -8,11 +8,11 @@ The rule: **the last complete verdict in the requested form, stated by the judge
 4. single brackets on a separate line: `[B]`;
 5. a line, last or first, that contains only the verdict: `four`.
 
-A verdict with the requested check code (see `parsing.check_code`) takes precedence over all others. Otherwise the last
-one in the requested form decides. Only then is it checked: a last verdict that is out of range, a range ("3-4"),
-hedged ("A or B") or incomplete makes the reply unreadable, and no earlier one replaces it. Another form counts only if
-the requested one is absent, the reply ended by itself, and the verdict is at its end. If the requested form is unknown
-(`asked=None`: replies from elsewhere), the first two forms take precedence, and the later one of these two.
+A verdict with the requested check code (see `parsing.random_check_codes`) takes precedence over all others. Otherwise
+the last one in the requested form decides. Only then is it checked: a last verdict that is out of range, a range
+("3-4"), hedged ("A or B") or incomplete makes the reply unreadable, and no earlier one replaces it. Another form counts
+only if the requested one is absent, the reply ended by itself, and the verdict is at its end. If the requested form is
+unknown (`asked=None`: replies from elsewhere), the first two forms take precedence, and the later one of these two.
 
 These are no verdicts: a placeholder (`[[rating]]`); a menu of the options that is merely repeated, which also voids
 anything before it; a hypothetical one ("a perfect answer would be [[5]]"; see `parsing.hypotheticals`); and a
@@ -34,12 +34,12 @@ from dataclasses import dataclass
 
 from fullbench.core.ballot import MarksOrFault, Style
 from fullbench.core.reasoning_tags import CLOSES, END, reasoning_span
-from fullbench.parsing.ballot_forms import CHECKED, ECHO, ILLEGAL, PLACEHOLDER, PROSE, Claim, Form, Marks, trim
 from fullbench.parsing.bracket_verdicts import LISTED, MARKER, Markers
-from fullbench.parsing.check_code import signed
 from fullbench.parsing.hypotheticals import mentioned
 from fullbench.parsing.json_verdicts import Objects
 from fullbench.parsing.quoted_text import REACH, Quotes
+from fullbench.parsing.random_check_codes import signed
+from fullbench.parsing.verdict_form_base import CHECKED, ECHO, ILLEGAL, PLACEHOLDER, PROSE, Claim, Form, Marks, trim
 from fullbench.parsing.vocabulary import CUE, plain, refuses
 
 LONGEST = 50_000

@@ -9,8 +9,8 @@ from fullbench.core.ballot import Ballot
 from fullbench.core.reasoning_tags import reasoning_span
 from fullbench.core.rubric import criterion_code
 from fullbench.parsing import form_of
-from fullbench.parsing.ballot_forms import HOLD, ILLEGAL, Claim, Form, Marks
 from fullbench.parsing.numbers import ValueForm
+from fullbench.parsing.verdict_form_base import HOLD, ILLEGAL, Claim, Form, Marks
 from fullbench.parsing.vocabulary import plain
 
 Point = tuple[str, Ballot]

@@ -7,11 +7,11 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
-from fullbench.analysis.estimate_cells import EMPTY
-from fullbench.core.column_labels import HEADINGS
+from fullbench.analysis.item_clustered_means_and_shares import EMPTY
 from fullbench.core.estimate import Estimate
-from fullbench.core.note import Note, join_notes
 from fullbench.core.table import Cell, Column, Table, sort_value
+from fullbench.core.table_columns import HEADINGS
+from fullbench.core.translatable_note import Note, join_notes
 from fullbench.text_safety import neutralise_text
 
 OBSERVATIONS = HEADINGS["n"]

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from fullbench.core.digests import digest
-from fullbench.core.note import Note
 from fullbench.core.table import Cell, Column, Table
+from fullbench.core.translatable_note import Note
 from fullbench.errors import InputError
 from fullbench.files.toml_files import read_toml
 from fullbench.reports.contestant_logos import Logo

@@ -15,21 +15,20 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from fullbench.core.call import Usage
 from fullbench.core.digests import once
 from fullbench.core.item import SENSITIVE, Item
-from fullbench.core.note import WORD, Note
+from fullbench.core.model_call import Usage
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
 from fullbench.core.table import Column, Table
+from fullbench.core.translatable_note import WORD, Note
 from fullbench.core.verdict import Verdict
 from fullbench.errors import MissingExtra
-from fullbench.picture_decoding import apply_orientation, encode_image, has_transparency, to_eight_bits
-from fullbench.picture_decoding import veil_picture as under_a_veil
+from fullbench.picture_conversion import apply_orientation, encode_image, has_transparency, to_eight_bits
+from fullbench.picture_conversion import veil_picture as under_a_veil
 from fullbench.reports.cell_text import table_notes
 from fullbench.reports.charts import vega_lite
 from fullbench.reports.charts.vega_lite import Chart
-from fullbench.reports.citation import bibtex_entry
 from fullbench.reports.contestant_logos import Logo
 from fullbench.reports.display_names import DisplayNames
 from fullbench.reports.html_table_layout import (
@@ -42,6 +41,7 @@ from fullbench.reports.html_table_layout import (
     laid_column,
     with_origins,
 )
+from fullbench.reports.page_bibtex import bibtex_entry
 from fullbench.reports.site_info import Imprint
 from fullbench.reports.translated_tables import localise_table
 from fullbench.reports.words import Language, language_messages

@@ -10,10 +10,10 @@ from fullbench.core.case import Case
 from fullbench.core.item import Item, Part
 from fullbench.core.notebook_display import register_html
 from fullbench.core.picture import Picture
-from fullbench.core.record import Record
 from fullbench.core.response import Response
 from fullbench.core.table import Table, Tables
 from fullbench.core.verdict import Verdict
+from fullbench.core.verdict_record import Record
 from fullbench.errors import MissingExtra
 
 ROWS = 20

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from fullbench.core.estimate import Estimate
-from fullbench.core.note import WORD, Note, translate_if_note
 from fullbench.core.table import Cell, Column, Table
+from fullbench.core.translatable_note import WORD, Note, translate_if_note
 from fullbench.reports.words import Language, column_translations, language_messages
 
 

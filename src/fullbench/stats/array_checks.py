@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fullbench.core.note import Note
+from fullbench.core.translatable_note import Note
 from fullbench.errors import Undefined
 
 Floats = npt.NDArray[np.float64]

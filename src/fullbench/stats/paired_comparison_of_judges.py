@@ -27,9 +27,9 @@ def paired_difference(
     """Return the statistic of `first` and `truth` minus that of `second` and `truth`, on the same resampled rows.
 
     If the interval contains 0, neither is shown to be better. `p` tests "both are equal". `statistic` is a function of
-    `stats.intervals.weighted_statistics`; `within` is the scale of the difference.
+    `stats.intervals.statistics_for_bootstrap`; `within` is the scale of the difference.
 
-    >>> from fullbench.stats.intervals.weighted_statistics import share_equal
+    >>> from fullbench.stats.intervals.statistics_for_bootstrap import share_equal
     >>> paired_difference(share_equal, [1, 1, 0, 1], [0, 1, 1, 1], [1, 1, 0, 1]).value
     0.5
     """

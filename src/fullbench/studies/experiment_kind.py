@@ -13,20 +13,24 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from fullbench.analysis.experiment_tables import lengthening_table, picture_mode_table, reference_accuracy_table
+from fullbench.analysis.lengthening_caption_picture_mode_tables import (
+    lengthening_table,
+    picture_mode_table,
+    reference_accuracy_table,
+)
 from fullbench.core.item import Item
 from fullbench.core.model import Model, Prompt, Reply
-from fullbench.core.note import Note
-from fullbench.core.record import Record
 from fullbench.core.response import Response
 from fullbench.core.table import Table
+from fullbench.core.translatable_note import Note
+from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
-from fullbench.files.item_files import read_items, write_items
-from fullbench.judges.texts_for_experiments import Composing, Describing, Lengthening, WritingResult, WritingTask
+from fullbench.files.item_response_verdict_files import read_items, write_items
+from fullbench.judges.model_written_texts import Composing, Describing, Lengthening, WritingResult, WritingTask
 from fullbench.ledger.ledger import Ledger
 from fullbench.studies import judge_and_model_specs
 from fullbench.studies.engines import JobCounts
-from fullbench.studies.run import study_plan
+from fullbench.studies.run import call_and_cost_plan
 from fullbench.studies.run.answer_items import RecordingModel, model_from_ledger
 from fullbench.studies.run.base_run import StudyResult, add_source
 from fullbench.studies.run.call_context import CallContext
@@ -104,28 +108,32 @@ class ExperimentRun(StudyRun):
     def plan(self, ledger: Ledger) -> Table:
         """Return the planned calls of contestants, writer and judges, as if every text were already written."""
         study_responses = StudyRun.responses(self, ledger)
-        placeholders = study_plan.placeholder_responses(
+        placeholders = call_and_cost_plan.placeholder_responses(
             self.contestants, self.original, self.study.samples, study_responses
         )
         writings = self._writing_tasks([*study_responses, *placeholders])
         writing_items = [Item(prompt.digest, prompt.turns) for writing in writings for prompt in writing.prompts()]
-        usage_by_name = study_plan.ledger_usage(ledger)
+        usage_by_name = call_and_cost_plan.ledger_usage(ledger)
         self._apply_writings(writings, _VerboseModel(self.writer))
         expected_responses = [*self.responses(ledger), *placeholders]
         judges = [] if self.what == "references" else self.judges
         answer_loads = [
-            study_plan.answer_load(model, self.original, self.study.samples, ledger, usage_by_name)
+            call_and_cost_plan.answer_load(model, self.original, self.study.samples, ledger, usage_by_name)
             for model in self.contestants
         ]
         answer_loads.append(
-            replace(study_plan.answer_load(self.writer, writing_items, 1, ledger, usage_by_name), what="writing")
+            replace(
+                call_and_cost_plan.answer_load(self.writer, writing_items, 1, ledger, usage_by_name), what="writing"
+            )
         )
         verdict_loads = [
-            study_plan.verdict_load(judge, self.cases_to_judge(judge, expected_responses), ledger, usage_by_name)
+            call_and_cost_plan.verdict_load(
+                judge, self.cases_to_judge(judge, expected_responses), ledger, usage_by_name
+            )
             for judge in judges
         ]
         note = Note("experiment.first", model=self.writer.name)
-        return study_plan.plan_table_from_loads(answer_loads, verdict_loads, [note])
+        return call_and_cost_plan.plan_table_from_loads(answer_loads, verdict_loads, [note])
 
     def models(self) -> list[Model]:
         return [self.writer, *super().models()]

@@ -17,9 +17,9 @@ from fullbench.files.row_fields import Fields
 from fullbench.files.row_readers import read_rows
 from fullbench.judges.image_text_correlation import Correlation, build_clip_correlation
 from fullbench.judges.prompt_templates import Example
-from fullbench.plugin_registry import Spec, judge_names
-from fullbench.plugin_registry import build_model as model_of
-from fullbench.plugin_registry import load_benchmark as benchmark_named
+from fullbench.plugin_specs import Spec, judge_names
+from fullbench.plugin_specs import build_model as model_of
+from fullbench.plugin_specs import load_benchmark as benchmark_named
 
 JUDGE_OPTIONS = {
     "mode", "picture_mode", "reference", "language", "steps", "resample", "form", "constrained", "max_pictures",
@@ -162,7 +162,7 @@ def default_style_message(bench: Benchmark, judges: Mapping[str, str]) -> str:
 def _build_prompted_judge(model: Model, options: Mapping[str, str]) -> Judge:
     from fullbench.judges.fallback_reader import SecondReader
     from fullbench.judges.prompted_judge import PromptedJudge, read_template
-    from fullbench.judges.rating_and_choice import RatingAndChoiceJudge
+    from fullbench.judges.rating_and_choice_judge import RatingAndChoiceJudge
 
     settings = _benchmark_settings(options.get("benchmark_template", PLAIN), options.get("prompt_style", ""))
     settings |= {key: options[key] for key in ("mode", "picture_mode", "language", "form", "label") if key in options}
@@ -262,7 +262,7 @@ def correlation_from_spec(spec: str) -> Correlation:
     It rates how well answers fit their pictures. This module connects the measures of `models.tools` with the peer
     review, so that neither imports the other.
     """
-    from fullbench.models.tools.text_image_fit import ColourMeasure, ToolMeasure
+    from fullbench.models.tools.text_image_fit_from_notes import ColourMeasure, ToolMeasure
 
     kind, _, folder_and_options = spec.partition(":")
     folder, _, options = folder_and_options.partition("?")

@@ -15,24 +15,24 @@ from typing import Any, overload
 
 from fullbench.analysis import all_tables
 from fullbench.analysis import judge_card as cards
-from fullbench.analysis.views.panel_verdicts import add_view_verdicts
+from fullbench.analysis.views.panel_cascade_and_rubric_verdicts import add_view_verdicts
 from fullbench.core.ballot import Ballot
 from fullbench.core.case import Case, Orders, SamplePairing
 from fullbench.core.digests import digest
 from fullbench.core.item import Item
 from fullbench.core.judge import Judge
 from fullbench.core.model import Model
-from fullbench.core.record import Record
 from fullbench.core.response import Response
 from fullbench.core.rubric import RUBRIC_TAG
 from fullbench.core.table import Tables
 from fullbench.core.verdict import PEOPLE, Verdict
+from fullbench.core.verdict_record import Record
 from fullbench.errors import DataWarning, DueWarning, InputError
 from fullbench.files.dataframes import items_of, labels_of, responses_of
 from fullbench.files.picture_access_policy import allow_picture_folders
 from fullbench.ledger.ledger import Ledger
 from fullbench.reports import notebook_html as _drawn  # noqa: F401 (what comes back can be drawn)
-from fullbench.studies import judge_and_model_specs, ledger_columns
+from fullbench.studies import judge_and_model_specs, ledger_verdicts_with_panels
 from fullbench.studies.engines import JobCounts
 from fullbench.studies.leaderboards.judge_replacement import with_judge_changes
 from fullbench.studies.rubrics.rubrics_in_studies import RubricWithJudge, default_calls, load_rubrics, rubrics_by
@@ -323,11 +323,13 @@ def report(
             raise InputError("a record is of one study already; give the ledger to choose one")
         return Tables(all_tables.verdict_tables(verdicts, against=against, with_corrections=corrected, seed=seed))
     with _open_ledger(verdicts, read_only=True) as book:
-        columns = ledger_columns.load_columns(book, study=study)
+        columns = ledger_verdicts_with_panels.load_columns(book, study=study)
         tables = all_tables.verdict_tables(columns, against=against, with_corrections=corrected, seed=seed)
         tables = with_judge_changes(tables, book, study)
-        cascade_tables = ledger_columns.cascade_tables(book, study=study)
-        return Tables(ledger_columns.add_ledger_notes(book, [*tables, *cascade_tables], columns, study=study))
+        cascade_tables = ledger_verdicts_with_panels.cascade_tables(book, study=study)
+        return Tables(
+            ledger_verdicts_with_panels.add_ledger_notes(book, [*tables, *cascade_tables], columns, study=study)
+        )
 
 
 def card(verdicts: Record | LedgerOrPath, judge: str, *, people: str = PEOPLE, seed: int = 0) -> cards.Card:
@@ -335,5 +337,7 @@ def card(verdicts: Record | LedgerOrPath, judge: str, *, people: str = PEOPLE, s
     if isinstance(verdicts, Record):
         return cards.build_card(verdicts.in_canonical_order(), judge, people=people, seed=seed)
     with _open_ledger(verdicts, read_only=True) as book:
-        (name,) = ledger_columns.full_judge_names(book, [judge])
-        return cards.build_card(ledger_columns.load_record(book).in_canonical_order(), name, people=people, seed=seed)
+        (name,) = ledger_verdicts_with_panels.full_judge_names(book, [judge])
+        return cards.build_card(
+            ledger_verdicts_with_panels.load_record(book).in_canonical_order(), name, people=people, seed=seed
+        )

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 
 from fullbench.errors import InputError
-from fullbench.plugin_registry import Spec
+from fullbench.plugin_specs import Spec
 from fullbench.studies.study_file import Study
 
 CODE = frozenset({"scorer"})

@@ -26,7 +26,7 @@ def study_run_for(study: Study) -> BaseRun:
 
         return PeerReviewRun(study)
     if study.kind == "rerank":
-        from fullbench.studies.best_of_n_kind import BestOfNRun
+        from fullbench.studies.rerank_kind import BestOfNRun
 
         return BestOfNRun(study)
     if study.kind == "experiment":

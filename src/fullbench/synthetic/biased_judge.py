@@ -33,7 +33,7 @@ from fullbench.core.ballot import Choice, Ranking
 from fullbench.core.case import Case
 from fullbench.core.digests import digest
 from fullbench.core.judge import CallsNoModel
-from fullbench.core.text import length_of
+from fullbench.core.language_and_words import length_of
 from fullbench.core.verdict import Verdict
 from fullbench.errors import InputError
 from fullbench.judges.baselines import marks_from

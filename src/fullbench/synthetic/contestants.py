@@ -14,16 +14,16 @@ from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal, get_args
 
-from fullbench.core.call import Usage
 from fullbench.core.item import Turn
+from fullbench.core.language_and_words import language_of
 from fullbench.core.model import Prompt, Reply
+from fullbench.core.model_call import Usage
 from fullbench.core.picture import Picture
-from fullbench.core.text import language_of
 from fullbench.errors import InputError
 from fullbench.models.prompt_fences import wants_a_question
 from fullbench.synthetic import peer_reviewers
+from fullbench.synthetic.parsed_question import Answer, Query
 from fullbench.synthetic.picture_reading import Sight, read_scene
-from fullbench.synthetic.question_meaning import Answer, Query
 from fullbench.synthetic.questions import parse_question, solve_query, word_answer
 from fullbench.synthetic.scenes import Scene, changed_scene, chart_scene, text_scene, things_scene
 from fullbench.synthetic.wide_questions import LOOK_AGAIN

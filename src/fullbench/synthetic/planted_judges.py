@@ -5,8 +5,8 @@ from __future__ import annotations
 from fullbench.core.judge import Judge
 from fullbench.judges.baselines import ChanceJudge, LengthJudge, ReferenceJudge
 from fullbench.synthetic.biased_judge import PlantedBiases, SimulatedJudge, Truth
-from fullbench.synthetic.sample_items import build_items
-from fullbench.synthetic.truth import TruthJudge
+from fullbench.synthetic.item_generator import build_items
+from fullbench.synthetic.truth_judge import TruthJudge
 
 FAVOURITE = "synthetic/blurred"
 """Contestant that the judge with an ego bias prefers; all judges are tested for a bias towards it."""

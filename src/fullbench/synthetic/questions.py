@@ -12,7 +12,7 @@ import re
 from typing import get_args
 
 from fullbench.synthetic import wide_questions
-from fullbench.synthetic.question_meaning import Answer, Kind, Query, Task
+from fullbench.synthetic.parsed_question import Answer, Kind, Query, Task
 from fullbench.synthetic.scenes import LABELS, TOP, Scene, Thing
 from fullbench.synthetic.vocabulary import (
     COLOUR_ZH,

@@ -201,7 +201,7 @@ def _check_answers(responses: Sequence[Response], context: HookContext) -> None:
 
 
 def _check_submission(context: HookContext) -> None:
-    from fullbench.files.item_files import write_responses
+    from fullbench.files.item_response_verdict_files import write_responses
 
     read_submission = context.benchmark.submission
     assert read_submission is not None

@@ -31,7 +31,7 @@ from fullbench.web.campaigns.create import chunked_upload
 from fullbench.web.campaigns.create.creation_worker import creating_tasks
 from fullbench.web.campaigns.pages import annotation_page, group_link_pages, lead_pages
 from fullbench.web.database import engine_for, upgrade_schema, write_transaction
-from fullbench.web.open_ledgers import LedgerWriters
+from fullbench.web.ledger_writers import LedgerWriters
 from fullbench.web.request_metrics import CompressionMiddleware, MetricsMiddleware, RequestMetrics
 from fullbench.web.results import api_routes as results
 from fullbench.web.results import page_routes as public

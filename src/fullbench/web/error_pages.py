@@ -13,7 +13,7 @@ from sqlalchemy.exc import DataError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from starlette.exceptions import HTTPException
 
-from fullbench.core.note import Note, error_sentence
+from fullbench.core.translatable_note import Note, error_sentence
 from fullbench.errors import UserError
 from fullbench.web import page_access, page_rendering, security_headers
 from fullbench.web.words import key

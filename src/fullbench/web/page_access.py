@@ -22,7 +22,7 @@ from fullbench.web.accounts import sessions
 from fullbench.web.accounts.random_ids_and_digests import sign_parts
 from fullbench.web.accounts.users import Role, User
 from fullbench.web.database import read_transaction, write_transaction
-from fullbench.web.open_ledgers import LedgerWriters
+from fullbench.web.ledger_writers import LedgerWriters
 from fullbench.web.site_settings import Settings
 from fullbench.web.words import key
 

@@ -16,10 +16,10 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from itsdangerous import BadSignature, URLSafeSerializer
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from fullbench.picture_decoding import picture_size
-from fullbench.reports.citation import bibtex_entry
+from fullbench.picture_conversion import picture_size
 from fullbench.reports.html_page import SHARED_FILES
 from fullbench.reports.html_table_layout import TEMPLATES
+from fullbench.reports.page_bibtex import bibtex_entry
 from fullbench.reports.site_info import Imprint
 from fullbench.version import __version__
 from fullbench.web import page_access

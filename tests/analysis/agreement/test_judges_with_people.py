@@ -22,9 +22,9 @@ from fullbench.analysis.agreement.judges_with_people import (
 from fullbench.analysis.agreement.repeats_and_orders import steadiness_tables as repeats
 from fullbench.analysis.judge_card import build_card as judge_card
 from fullbench.analysis.people.doubtful_cases import find_doubtful_cases
-from fullbench.analysis.right_and_wrong_cases import select_subset
-from fullbench.core.call import Usage
+from fullbench.analysis.right_and_wrong_case_subsets import select_subset
 from fullbench.core.case import Case
+from fullbench.core.model_call import Usage
 from fullbench.errors import InputError
 from fullbench.reports import judge_card_display as cards
 from fullbench.stats.intervals.cluster_intervals import ONE_ITEM

@@ -14,9 +14,9 @@ from fullbench.analysis.boards.leaderboard_details import (
 from fullbench.analysis.boards.matches_from_verdicts import build_matches
 from fullbench.columns.column_builder import columns_from_verdicts
 from fullbench.core.item import Item
-from fullbench.core.record import Record
 from fullbench.core.response import Response
 from fullbench.core.verdict import Verdict
+from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
 
 

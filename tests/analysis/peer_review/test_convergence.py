@@ -18,12 +18,12 @@ from fullbench.analysis.peer_review.ranking_methods import RankingOptions
 from fullbench.analysis.peer_review.reviews_from_record import Reviews
 from fullbench.core.case import Case
 from fullbench.core.item import Item
-from fullbench.core.record import Record
 from fullbench.core.response import Response
 from fullbench.core.rubric import CORRECTNESS, VISUAL
 from fullbench.core.table import Table
 from fullbench.core.verdict import Verdict
-from fullbench.judges.peer_review.review_protocol import BALLOT
+from fullbench.core.verdict_record import Record
+from fullbench.judges.peer_review.review_items_and_cases import BALLOT
 
 NAMES = ("ant", "bee", "cat", "dog")
 SKILL = {"ant": 4.0, "bee": 3.0, "cat": 2.0, "dog": 1.0}

@@ -15,12 +15,12 @@ from fullbench.analysis.peer_review.reviews_from_record import Reviews
 from fullbench.core.case import Case
 from fullbench.core.item import Item
 from fullbench.core.picture import Picture
-from fullbench.core.record import Record
 from fullbench.core.response import Response
 from fullbench.core.rubric import CORRECTNESS, CORRELATION, VISUAL
 from fullbench.core.verdict import Verdict
+from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
-from fullbench.judges.peer_review.review_protocol import BALLOT, COSINE, question_requests, written_questions
+from fullbench.judges.peer_review.review_items_and_cases import BALLOT, COSINE, question_requests, written_questions
 from fullbench.reports.charts.vega_lite import build_chart
 from tests.support.data_builders import png
 

@@ -7,11 +7,11 @@ import pytest
 from fullbench.analysis.peer_review.reviewers_with_people import reviewers_with_people_table, settle_votes
 from fullbench.core.case import Case
 from fullbench.core.item import Item
-from fullbench.core.record import Record
 from fullbench.core.response import Response
 from fullbench.core.rubric import CORRECTNESS
 from fullbench.core.verdict import Verdict
-from fullbench.judges.peer_review.review_protocol import BALLOT
+from fullbench.core.verdict_record import Record
+from fullbench.judges.peer_review.review_items_and_cases import BALLOT
 
 
 @pytest.mark.parametrize(

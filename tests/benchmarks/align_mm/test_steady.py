@@ -11,7 +11,7 @@ import pytest
 from fullbench import Case, Item, Response, Score, Verdict
 from fullbench.benchmarks.align_mm.quality_and_consistency_quadrants import INFINITE, build_quadrant_table
 from fullbench.benchmarks.align_mm.tables import tables
-from fullbench.core.record import Record
+from fullbench.core.verdict_record import Record
 
 MARKS = {
     "rock": lambda seed, variant: 6 + seed % 3,

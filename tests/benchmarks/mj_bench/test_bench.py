@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fullbench.benchmarks.mj_bench import data, wording
+from fullbench.benchmarks.mj_bench import data, prompt_templates
 from fullbench.benchmarks.mj_bench.bench import genai_bench, mj_bench, mj_bench_scales
 from fullbench.benchmarks.mj_bench.judging_protocol import can_judge
 from fullbench.benchmarks.mj_bench.release.judge_and_category_names import OWN_UNITS, SCALE_BALLOTS
@@ -12,7 +12,7 @@ from fullbench.core.ballot import Choice
 from fullbench.core.table import Table
 from fullbench.judges.scorers.image_statistics import measure_scorer
 from fullbench.judges.scorers.scorer_judge import CallableScorer, ScorerJudge
-from fullbench.models.local.offline_models import OfflineModel
+from fullbench.models.local.function_as_model import OfflineModel
 from fullbench.synthetic.perturb.perturbed_pairs import CHOSEN_CONTESTANT, PERSPECTIVES, REJECTED_CONTESTANT
 from fullbench.testing import check_benchmark
 
@@ -127,7 +127,7 @@ def test_a_vlm_is_asked_by_the_rubric_sees_both_pictures_and_no_name():
         asked.append(prompt)
         return "Both show it. [[A]]"
 
-    judge = wording.build_judge(OfflineModel("talker", talk))
+    judge = prompt_templates.build_judge(OfflineModel("talker", talk))
     pairs = [case for case in cases if isinstance(case.ballot, Choice)]
     verdicts = list(judge.judge(pairs))
     assert all(verdict.marks == (1.0, 0.0) for verdict in verdicts)
@@ -135,6 +135,6 @@ def test_a_vlm_is_asked_by_the_rubric_sees_both_pictures_and_no_name():
         shown = [part for turn in prompt.turns for part in turn.pictures]
         assert shown == [picture for response in case.responses for picture in response.pictures]
         words = "\n".join(turn.text for turn in prompt.turns)
-        assert wording.CRITERIA[case.criterion] in words
+        assert prompt_templates.CRITERIA[case.criterion] in words
         assert CHOSEN_CONTESTANT not in words
         assert REJECTED_CONTESTANT not in words

@@ -13,7 +13,7 @@ from fullbench.errors import InputError
 from fullbench.files.row_writers import write_rows
 from fullbench.judges.scorers.image_statistics import measure_scorer
 from fullbench.judges.scorers.scorer_judge import ScorerJudge
-from fullbench.studies.exchange.export_record import export_study
+from fullbench.studies.exchange.runnable_study_export import export_study
 from tests.judges.scorers.making import encoded, texture
 
 

@@ -14,10 +14,10 @@ from fullbench.core.ballot import ballot
 from fullbench.core.case import Case
 from fullbench.core.item import Item
 from fullbench.core.picture import Picture
-from fullbench.core.record import Record
 from fullbench.core.response import Response
 from fullbench.core.table import Table
 from fullbench.core.verdict import Verdict
+from fullbench.core.verdict_record import Record
 
 Rows = list[dict]
 SCALE = ballot("real:0-10")

@@ -11,7 +11,7 @@ import pytest
 
 from fullbench.core.verdict import PEOPLE
 from fullbench.ledger.ledger import Ledger
-from fullbench.parsing.rating_lines import parts
+from fullbench.parsing.ratings_and_choice import parts
 from tests.judges.scorers.making import encoded, texture
 from tests.support.commands import write_rows
 from tests.support.picture_server import PictureServer

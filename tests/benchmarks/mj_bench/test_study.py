@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fullbench.benchmarks.mj_bench import wording
+from fullbench.benchmarks.mj_bench import prompt_templates
 from fullbench.core.verdict import PEOPLE
 from fullbench.errors import InputError
 from fullbench.ledger.ledger import Ledger
@@ -52,9 +52,9 @@ def test_a_study_asks_a_model_by_the_rubric_of_each_perspective(cli, sample):
     assert code == 0, err
     with Ledger(sample / "study.ledger") as ledger:
         verdicts = [verdict for verdict in ledger.verdicts() if verdict.judge != PEOPLE]
-    assert {verdict.criterion for verdict in verdicts} == set(wording.CRITERIA)
+    assert {verdict.criterion for verdict in verdicts} == set(prompt_templates.CRITERIA)
     for verdict in verdicts:
-        assert wording.CRITERIA[verdict.criterion] in verdict.text
+        assert prompt_templates.CRITERIA[verdict.criterion] in verdict.text
         assert verdict.fault == "unreadable"
 
 
@@ -73,7 +73,7 @@ def test_wording_is_part_of_a_judges_name_and_can_be_had_anywhere():
         judge_and_model_specs.judge_from_spec("offline:echo?benchmark_template=mjbench"),
     )
     assert plain.name != worded.name
-    assert worded.name == wording.build_judge(judge_and_model_specs.contestant_from_spec("offline:echo")).name
+    assert worded.name == prompt_templates.build_judge(judge_and_model_specs.contestant_from_spec("offline:echo")).name
     assert judge_and_model_specs.spec_for_benchmark("mjbench", "offline:echo?mode=direct") == (
         "offline:echo?mode=direct&benchmark_template=mjbench&together=yes"
     )

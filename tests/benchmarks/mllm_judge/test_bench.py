@@ -11,15 +11,15 @@ import pytest
 from fullbench import Item, Picture, Prompt, Response, Usage
 from fullbench.analysis.agreement.judges_with_people import compare_with_people
 from fullbench.analysis.bias.bias_probes import LENGTHENS
-from fullbench.benchmarks.mllm_judge import reviews_of_verdicts, wording
+from fullbench.benchmarks.mllm_judge import prompt_templates, reviews_of_verdicts
 from fullbench.benchmarks.mllm_judge.bench import mllm_judge
 from fullbench.benchmarks.mllm_judge.data import SAMPLE
 from fullbench.benchmarks.mllm_judge.release.release_row import Review
 from fullbench.benchmarks.mllm_judge.tables import family_members
 from fullbench.core.model import Reply
-from fullbench.core.record import Record
+from fullbench.core.verdict_record import Record
+from fullbench.judges.model_written_texts import describe_pictures, lengthen_answers
 from fullbench.judges.prompted_judge import Example
-from fullbench.judges.texts_for_experiments import describe_pictures, lengthen_answers
 from fullbench.testing import check_benchmark
 from tests.support.data_builders import Talker, png, words
 
@@ -30,7 +30,9 @@ def test_the_benchmark_keeps_its_promises(tmp_path: Path):
 
 def test_each_item_is_heard_in_its_own_way():
     record = mllm_judge.record()
-    cases = list(mllm_judge.cases(list(record.items.values()), record.responses.values(), trials=wording.TRIALS))
+    cases = list(
+        mllm_judge.cases(list(record.items.values()), record.responses.values(), trials=prompt_templates.TRIALS)
+    )
     heard = Counter((case.item.tags["task"], case.ballot.spec, len(case.responses)) for case in cases)
     assert heard == {
         ("score", "score:1-5", 1): 4 * 4 * 6,
@@ -62,13 +64,13 @@ def prompts(**manner: object) -> list[Prompt]:
     talker = Talker(ruling)
     cases = list(mllm_judge.cases(list(record.items.values()), record.responses.values()))
     scores = [case for case in cases if case.ballot.spec == "score:1-5"][:2]
-    list(wording.build_judge(talker, **manner).judge(scores))
+    list(prompt_templates.build_judge(talker, **manner).judge(scores))
     return talker.asked
 
 
 def test_the_wording_has_every_part():
     said = words(prompts(mode="analyze")[0])
-    for level, _ in wording.LEVELS:
+    for level, _ in prompt_templates.LEVELS:
         assert level in said
     for criterion in ("relevance", "accuracy", "comprehensiveness", "creativity", "granularity"):
         assert criterion in said
@@ -93,7 +95,7 @@ def test_several_pictures_keep_their_order_and_examples_are_shown():
     item = Item.ask("sequence", "What happens?", *pictures)
     case = next(iter(mllm_judge.cases([item], [Response.say("sequence", "x", "It gets redder.")])))
     talker = Talker(lambda prompt: "[[3]]")
-    judge = wording.build_judge(
+    judge = prompt_templates.build_judge(
         talker, examples=(Example("A cat was called a dog.", (1.0,)), Example("All right.", (5.0,)))
     )
     (verdict,) = judge.judge([case])
@@ -130,7 +132,7 @@ def test_pictures_are_described_once_and_stand_in_for_themselves():
     assert all(item.captions == (f"Seen: {item.pictures[0].digest[:6]}.",) for item in made.items)
     talker = Talker(lambda prompt: "[[4]]")
     case = next(iter(mllm_judge.cases(made.items, record.responses.values())))
-    (verdict,) = wording.build_judge(talker, picture_mode="described").judge([case])
+    (verdict,) = prompt_templates.build_judge(talker, picture_mode="described").judge([case])
     assert verdict.marks == (4.0,)
     assert not any(turn.pictures for turn in talker.asked[0].turns)
     assert case.item.captions[0] in words(talker.asked[0])
@@ -145,7 +147,7 @@ def test_a_picture_that_could_not_be_described_is_said():
 
 def test_reviews_go_through_appeals():
     record = mllm_judge.record()
-    judge = wording.build_judge(Talker(lambda prompt: "It is right. [[4]]"))
+    judge = prompt_templates.build_judge(Talker(lambda prompt: "It is right. [[4]]"))
     scores = [
         c for c in mllm_judge.cases(list(record.items.values()), record.responses.values()) if len(c.responses) == 1
     ]

@@ -24,7 +24,7 @@ from fullbench.benchmarks.mj_bench.release.judge_and_category_names import (
     TWO_PICTURES,
 )
 from fullbench.benchmarks.mj_bench.release.release_files import Release
-from fullbench.benchmarks.mj_bench.reproduce import genai_bench_votes
+from fullbench.benchmarks.mj_bench.reproduce import genai_bench_cells
 from fullbench.benchmarks.mj_bench.reproduce.bias_tables import BY_AXIS
 from fullbench.benchmarks.mj_bench.reproduce.cells_and_printed_numbers import printed_numbers
 from fullbench.core.reproduction import Reproduced, Reproduction
@@ -168,16 +168,16 @@ def test_every_family_of_mj_bench_is_complete(made: Reproduction):
 def test_every_family_of_genai_bench_is_complete():
     if not PRESENT["genai_bench"]:
         pytest.skip(f"the released data are not at {SHARED / 'genai_bench'}")
-    votes = genai_bench_votes.read_votes(SHARED / "genai_bench")
-    ids = {cell.id for cell in genai_bench_votes.genai_bench_cells(votes)}
+    votes = genai_bench_cells.read_votes(SHARED / "genai_bench")
+    ids = {cell.id for cell in genai_bench_cells.genai_bench_cells(votes)}
     judges = set(votes[0].judges)
     assert len(judges) == 17
     assert {f"average/{judge}" for judge in judges} <= ids
-    assert {f"{task}/{judge}/accuracy" for task in genai_bench_votes.TASKS for judge in judges} <= ids
+    assert {f"{task}/{judge}/accuracy" for task in genai_bench_cells.TASKS for judge in judges} <= ids
     decided = {"acc_decided", "first_position_share"}
     silent = {
         (task, judge)
-        for task in genai_bench_votes.TASKS
+        for task in genai_bench_cells.TASKS
         for judge in judges
         if f"{task}/{judge}/acc_decided" not in ids
     }
@@ -185,7 +185,7 @@ def test_every_family_of_genai_bench_is_complete():
         both = [
             v
             for v in votes
-            if v.task == task and {v.judges[judge], v.human} <= {genai_bench_votes.LEFT, genai_bench_votes.RIGHT}
+            if v.task == task and {v.judges[judge], v.human} <= {genai_bench_cells.LEFT, genai_bench_cells.RIGHT}
         ]
         assert not both, (task, judge)
     assert {name.rsplit("/", 1)[1] for name in ids if name.count("/") == 2} == {"accuracy", *decided}

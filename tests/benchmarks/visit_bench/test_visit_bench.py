@@ -10,19 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from fullbench.benchmarks.visit_bench import items_from_release, tables, wording
+from fullbench.benchmarks.visit_bench import items_from_release, prompt_styles, tables
 from fullbench.benchmarks.visit_bench.bench import visit_bench
 from fullbench.benchmarks.visit_bench.release_files import Release, read_instances
 from fullbench.core.ballot import Choice
 from fullbench.core.case import Case
 from fullbench.core.item import Item
-from fullbench.core.record import Record
 from fullbench.core.response import Response
 from fullbench.core.verdict import Verdict
+from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
 from fullbench.judges.fallback_reader import SecondReader
-from fullbench.judges.texts_for_experiments import compose_references
-from fullbench.models.local.offline_models import OfflineModel
+from fullbench.judges.model_written_texts import compose_references
+from fullbench.models.local.function_as_model import OfflineModel
 from fullbench.studies.run.study_inputs import load_benchmark_release
 from fullbench.testing import check_benchmark
 from tests.support.commands import cli
@@ -71,8 +71,8 @@ def test_the_sample_s_tables_tell_the_planted_order(record: Record):
 def test_the_dialogue_is_primed_and_each_manner_shows_its_own_evidence():
     hearing = case()
     seen = {
-        prompt_style: wording.build_judge(OfflineModel("m", str), prompt_style).prompt(hearing)
-        for prompt_style in wording.PROMPT_STYLES
+        prompt_style: prompt_styles.build_judge(OfflineModel("m", str), prompt_style).prompt(hearing)
+        for prompt_style in prompt_styles.PROMPT_STYLES
     }
     for prompt in seen.values():
         assert [turn.role for turn in prompt.turns] == ["system", "user", "assistant", "user"]
@@ -85,14 +85,19 @@ def test_the_dialogue_is_primed_and_each_manner_shows_its_own_evidence():
     assert seen["with-picture"].turns[-1].pictures
     assert caption not in seen["with-picture"].turns[-1].text
     assert (
-        len({wording.build_judge(OfflineModel("m", str), prompt_style).name for prompt_style in wording.PROMPT_STYLES})
+        len(
+            {
+                prompt_styles.build_judge(OfflineModel("m", str), prompt_style).name
+                for prompt_style in prompt_styles.PROMPT_STYLES
+            }
+        )
         == 3
     )
     assert (
-        wording.build_judge(OfflineModel("m", str)).name
-        == wording.build_judge(OfflineModel("m", str), "with-picture").name
+        prompt_styles.build_judge(OfflineModel("m", str)).name
+        == prompt_styles.build_judge(OfflineModel("m", str), "with-picture").name
     )
-    assert tuple(visit_bench.prompt_styles) == wording.PROMPT_STYLES
+    assert tuple(visit_bench.prompt_styles) == prompt_styles.PROMPT_STYLES
 
 
 @pytest.mark.parametrize(
@@ -106,7 +111,7 @@ def test_the_dialogue_is_primed_and_each_manner_shows_its_own_evidence():
 )
 def test_the_last_line_is_read_and_a_second_reader_helps(said: str, read: str, marks):
     judge = SecondReader(
-        wording.build_judge(OfflineModel("m", lambda _: said), "ref-free"), OfflineModel("r", lambda _: read)
+        prompt_styles.build_judge(OfflineModel("m", lambda _: said), "ref-free"), OfflineModel("r", lambda _: read)
     )
     (verdict,) = judge.judge([case()])
     assert verdict.marks == marks
@@ -115,7 +120,7 @@ def test_the_last_line_is_read_and_a_second_reader_helps(said: str, read: str, m
 
 def test_an_unknown_manner_is_refused():
     with pytest.raises(InputError, match="with-picture, ref-free, ref-backed"):
-        wording.build_judge(OfflineModel("m", str), "blind")
+        prompt_styles.build_judge(OfflineModel("m", str), "blind")
 
 
 def test_references_are_composed_from_captions_and_then_verified():
@@ -125,11 +130,13 @@ def test_references_are_composed_from_captions_and_then_verified():
     assert made.items[0].reference == "A kite. 2"
     assert made.items[0].tags["verified"] == "no"
     assert made.failures == ["b: no caption, so there is nothing to write the reference from"]
-    assert wording.with_reference_label(made.items[0], "correct").tags["verified"] == "yes"
+    assert prompt_styles.with_reference_label(made.items[0], "correct").tags["verified"] == "yes"
     with pytest.raises(InputError, match="unknown label"):
-        wording.with_reference_label(item, "fine")
-    good, bad = (wording.with_reference_label(made.items[0], label) for label in ("correct", "reference at fault"))
-    table = wording.caption_ablation_table({"conditioned": [good, good, bad], "plain": [bad, made.items[0]]})
+        prompt_styles.with_reference_label(item, "fine")
+    good, bad = (
+        prompt_styles.with_reference_label(made.items[0], label) for label in ("correct", "reference at fault")
+    )
+    table = prompt_styles.caption_ablation_table({"conditioned": [good, good, bad], "plain": [bad, made.items[0]]})
     assert [(row[0], row[1].value, row[2]) for row in table.rows] == [
         ("conditioned", pytest.approx(2 / 3), 0),
         ("plain", 0, 1),
@@ -266,14 +273,14 @@ def test_the_layouts_of_both_repositories_and_of_the_hub_are_read(tmp_path: Path
 
 def test_a_seeing_judge_without_images_is_refused(tmp_path: Path):
     from fullbench.ledger.ledger import Ledger
-    from fullbench.studies.leaderboards import leaderboard_from_options
+    from fullbench.studies.leaderboards import leaderboard_inputs_from_options
     from fullbench.studies.run.run_options import RunOptions
 
-    asked = leaderboard_from_options.LeaderboardRequest(
+    asked = leaderboard_inputs_from_options.LeaderboardRequest(
         "visitbench", released(), (), "mine", None, "offline:echo", "with-picture"
     )
     with Ledger(tmp_path / "l") as ledger, pytest.raises(InputError, match="582 of 582 items name pictures that"):
-        leaderboard_from_options.prepare_leaderboard(asked, ledger, RunOptions(quiet=True), answer=False)
+        leaderboard_inputs_from_options.prepare_leaderboard(asked, ledger, RunOptions(quiet=True), answer=False)
 
 
 def test_the_label_says_what_was_at_fault():

@@ -17,9 +17,9 @@ from sacrebleu.metrics import BLEU
 from fullbench.core.ballot import Choice, Likert, Score
 from fullbench.core.case import Case
 from fullbench.core.item import Item
+from fullbench.core.language_and_words import words_of
 from fullbench.core.plugin_entry_points import plugin_names
 from fullbench.core.response import Response
-from fullbench.core.text import words_of
 from fullbench.errors import InputError
 from fullbench.judges.metrics.bertscore import SpellingEncoder, bert_score
 from fullbench.judges.metrics.cider import Cider

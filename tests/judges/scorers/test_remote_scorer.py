@@ -62,8 +62,8 @@ def test_scores_through_a_server_are_those_of_the_model_itself(cli, tmp_path, se
 
 
 def test_a_broken_picture_is_abstained_with_the_servers_reason_and_the_rest_are_scored(server):
-    from fullbench.core.number_ballot import Number
     from fullbench.core.picture import Picture
+    from fullbench.core.unbounded_number_ballot import Number
     from fullbench.studies import judge_and_model_specs
     from tests.judges.scorers.making import case, picture
 

@@ -10,7 +10,7 @@ from fullbench.errors import InputError, Unscorable
 from fullbench.judges.scorers import torch_runner
 from fullbench.judges.scorers.batch_preprocessing import Recipe
 from fullbench.judges.scorers.decoded_pictures import decode_picture
-from fullbench.judges.scorers.fast_clip import fuse_activations
+from fullbench.judges.scorers.score_model_speedups import fuse_activations
 from fullbench.judges.scorers.scorer_judge import ScorerJudge
 from fullbench.judges.scorers.transformers_scorers import ContrastScorer
 from tests.judges.scorers import models

@@ -7,7 +7,7 @@ import pytest
 from fullbench import Choice, Item, Real, Response
 from fullbench.core.case import cases as cases_of
 from fullbench.errors import InputError
-from fullbench.judges.scorers import scorer_specs
+from fullbench.judges.scorers import scorer_factories
 from fullbench.judges.scorers.scorer_judge import Scorer, ScorerJudge
 from fullbench.judges.scorers.transformers_scorers import (
     KINDS,
@@ -178,16 +178,16 @@ def test_wrong_options_are_told():
         name, _, query = rest.partition("?")
         options = dict(pair.split("=") for pair in query.split("&") if pair)
         with pytest.raises(InputError, match=words):
-            scorer_specs.build_hub_judge(kind, name, options)
+            scorer_factories.build_hub_judge(kind, name, options)
 
 
 def test_hpsv2_is_the_authors_checkpoint_unless_a_model_is_named():
     for version, file in (("", "HPS_v2.1_compressed.pt"), ("2.0", "HPS_v2_compressed.pt")):
-        judge = scorer_specs.build_hpsv2_judge("", {"version": version} if version else {})
+        judge = scorer_factories.build_hpsv2_judge("", {"version": version} if version else {})
         assert judge.settings["weights"] == f"hub:xswu/HPSv2/{file}"
     with pytest.raises(InputError, match=r"HPSv2 has the versions 2.0, 2.1; found '1'"):
-        scorer_specs.build_hpsv2_judge("", {"version": "1"})
+        scorer_factories.build_hpsv2_judge("", {"version": "1"})
     assert (
-        scorer_specs.build_hpsv2_judge("some/model", {}).name
-        == scorer_specs.build_hub_judge("hpsv2", "some/model", {}).name
+        scorer_factories.build_hpsv2_judge("some/model", {}).name
+        == scorer_factories.build_hub_judge("hpsv2", "some/model", {}).name
     )

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from fullbench.core.call import Call
+from fullbench.core.model_call import Call
 from fullbench.core.picture import Picture
 from fullbench.core.verdict import Failure
 from fullbench.errors import InputError

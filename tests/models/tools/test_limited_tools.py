@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fullbench.models.local import rule_based
-from fullbench.models.local.rule_based import Query
+from fullbench.models.local import rule_based_answers_from_notes
+from fullbench.models.local.rule_based_answers_from_notes import Query
 from fullbench.models.prompt_fences import JudgingRequest
 from fullbench.models.tools.picture_notes import Notes
-from fullbench.models.tools.text_image_fit import picture_bag
+from fullbench.models.tools.text_image_fit_from_notes import picture_bag
 from fullbench.models.tools.toolbox import LIMITED_TOOLS, Toolbox
 from tests.cli.test_offline import CHAIN
 from tests.support.offline_tools import drawn
@@ -45,7 +45,10 @@ def test_each_of_the_chain_knows_all_that_the_next_knows(seen, query):
     for more, less in pairwise(CHAIN):
         wide, narrow = noted(more, seen), noted(less, seen)
         assert picture_bag(narrow).items() <= picture_bag(wide).items()
-        known, part = rule_based.answer_from_notes(query, wide), rule_based.answer_from_notes(query, narrow)
+        known, part = (
+            rule_based_answers_from_notes.answer_from_notes(query, wide),
+            rule_based_answers_from_notes.answer_from_notes(query, narrow),
+        )
         if part is None:
             continue
         assert known is not None
@@ -57,10 +60,14 @@ def test_each_of_the_chain_knows_all_that_the_next_knows(seen, query):
 def test_nobody_is_ruled_down_for_knowing_more_than_another(seen, places, seed):
     """Whoever reviews answers to its own question: what it does not know it does not hold against anybody."""
     (one, two), reviewer = sorted(places[:2]), noted(CHAIN[places[2]], seen)
-    question = rule_based.pose_question(reviewer, Random(seed))
-    answers = tuple(rule_based.answer_question(question, noted(CHAIN[place], seen)) for place in (one, two))
+    question = rule_based_answers_from_notes.pose_question(reviewer, Random(seed))
+    answers = tuple(
+        rule_based_answers_from_notes.answer_question(question, noted(CHAIN[place], seen)) for place in (one, two)
+    )
     for criterion in ("right", "how well it understands"):
-        assert not rule_based.judge_answers(JudgingRequest(question, answers, criterion), reviewer).endswith("[[B]]")
+        assert not rule_based_answers_from_notes.judge_answers(
+            JudgingRequest(question, answers, criterion), reviewer
+        ).endswith("[[B]]")
 
 
 @pytest.mark.parametrize(
@@ -80,10 +87,10 @@ def test_and_each_knows_something_that_the_next_does_not(more, less, question):
         "text": ["NO PARKING", "24 HOURS"],
         "colours": {"grey": 0.4, "red": 0.2},
     }
-    query = rule_based.parse_question(question)
-    assert rule_based.answer_from_notes(query, noted(more, seen)) != rule_based.answer_from_notes(
-        query, noted(less, seen)
-    )
+    query = rule_based_answers_from_notes.parse_question(question)
+    assert rule_based_answers_from_notes.answer_from_notes(
+        query, noted(more, seen)
+    ) != rule_based_answers_from_notes.answer_from_notes(query, noted(less, seen))
 
 
 def test_a_part_is_named_and_versioned_after_its_whole():

@@ -9,7 +9,7 @@ from sklearn import metrics
 
 from fullbench.errors import Undefined
 from fullbench.stats.agreement import two_raters
-from fullbench.stats.intervals import weighted_statistics
+from fullbench.stats.intervals import statistics_for_bootstrap
 
 PAIRS = st.lists(st.tuples(st.integers(1, 5), st.integers(1, 5)), min_size=6, max_size=60)
 
@@ -23,13 +23,13 @@ def point(statistic, x, y):
 def test_correlations_are_scipys(pairs):
     x, y = np.array(pairs).T
     assume(np.ptp(x) and np.ptp(y))
-    assert point(weighted_statistics.weighted_pearson, x, y) == pytest.approx(
+    assert point(statistics_for_bootstrap.weighted_pearson, x, y) == pytest.approx(
         scipy.stats.pearsonr(x, y).statistic, abs=1e-9
     )
-    assert point(weighted_statistics.weighted_spearman, x, y) == pytest.approx(
+    assert point(statistics_for_bootstrap.weighted_spearman, x, y) == pytest.approx(
         scipy.stats.spearmanr(x, y).statistic, abs=1e-9
     )
-    assert point(weighted_statistics.weighted_kendall, x, y) == pytest.approx(
+    assert point(statistics_for_bootstrap.weighted_kendall, x, y) == pytest.approx(
         scipy.stats.kendalltau(x, y).statistic, abs=1e-9
     )
 
@@ -44,10 +44,12 @@ def test_class_scores_are_sklearns(pairs):
             ("f1", metrics.f1_score),
         ):
             theirs = name(truth, given_, average=average, zero_division=0)
-            statistic = weighted_statistics.class_statistic(ours, by_size=by_size)
+            statistic = statistics_for_bootstrap.class_statistic(ours, by_size=by_size)
             assert point(statistic, given_, truth) == pytest.approx(theirs, abs=1e-12)
-    assert point(weighted_statistics.share_equal, given_, truth) == pytest.approx(metrics.accuracy_score(truth, given_))
-    assert point(weighted_statistics.absolute_error, given_, truth) == pytest.approx(
+    assert point(statistics_for_bootstrap.share_equal, given_, truth) == pytest.approx(
+        metrics.accuracy_score(truth, given_)
+    )
+    assert point(statistics_for_bootstrap.absolute_error, given_, truth) == pytest.approx(
         metrics.mean_absolute_error(truth, given_)
     )
 
@@ -57,11 +59,11 @@ def test_kappas_are_sklearns(pairs):
     x, y = np.array(pairs).T
     assume(len(set(x) | set(y)) > 1)
     labels = np.arange(1, 6)
-    assert point(weighted_statistics.weighted_cohen_kappa, x, y) == pytest.approx(
+    assert point(statistics_for_bootstrap.weighted_cohen_kappa, x, y) == pytest.approx(
         metrics.cohen_kappa_score(x, y, labels=labels), abs=1e-9
     )
     theirs = metrics.cohen_kappa_score(x, y, labels=labels, weights="quadratic")
-    assert point(weighted_statistics.weighted_quadratic_kappa, x, y) == pytest.approx(theirs, abs=1e-9)
+    assert point(statistics_for_bootstrap.weighted_quadratic_kappa, x, y) == pytest.approx(theirs, abs=1e-9)
 
 
 @given(PAIRS, st.lists(st.integers(0, 4), min_size=6, max_size=60))
@@ -69,16 +71,16 @@ def test_kappas_are_sklearns(pairs):
 @pytest.mark.parametrize(
     "statistic",
     [
-        weighted_statistics.weighted_pearson,
-        weighted_statistics.weighted_spearman,
-        weighted_statistics.weighted_kendall,
-        weighted_statistics.weighted_cohen_kappa,
-        weighted_statistics.weighted_quadratic_kappa,
-        weighted_statistics.class_statistic("f1"),
-        weighted_statistics.class_statistic("f1", by_size=True),
-        weighted_statistics.class_statistic("precision"),
-        weighted_statistics.class_statistic("recall"),
-        weighted_statistics.absolute_error,
+        statistics_for_bootstrap.weighted_pearson,
+        statistics_for_bootstrap.weighted_spearman,
+        statistics_for_bootstrap.weighted_kendall,
+        statistics_for_bootstrap.weighted_cohen_kappa,
+        statistics_for_bootstrap.weighted_quadratic_kappa,
+        statistics_for_bootstrap.class_statistic("f1"),
+        statistics_for_bootstrap.class_statistic("f1", by_size=True),
+        statistics_for_bootstrap.class_statistic("precision"),
+        statistics_for_bootstrap.class_statistic("recall"),
+        statistics_for_bootstrap.absolute_error,
     ],
 )
 def test_a_weight_is_a_number_of_rows(statistic, pairs, times):
@@ -94,15 +96,15 @@ def test_kendall_by_sorting_is_kendall_by_signs(monkeypatch):
     rng = np.random.default_rng(1)
     x, y = rng.normal(size=(2, 40))
     weights = rng.integers(0, 3, (6, 40)).astype(float)
-    by_signs = weighted_statistics.weighted_kendall(weights, x, y)
-    monkeypatch.setattr(weighted_statistics, "_MOST_SIGNS", 10)
-    assert weighted_statistics.weighted_kendall(weights, x, y) == pytest.approx(by_signs)
+    by_signs = statistics_for_bootstrap.weighted_kendall(weights, x, y)
+    monkeypatch.setattr(statistics_for_bootstrap, "_MOST_SIGNS", 10)
+    assert statistics_for_bootstrap.weighted_kendall(weights, x, y) == pytest.approx(by_signs)
 
 
 def test_correlation_survives_a_large_offset():
     x, y = np.random.default_rng(1).normal(size=(2, 50))
     expected = scipy.stats.pearsonr(x, y).statistic
-    assert point(weighted_statistics.weighted_pearson, 1e9 + x, 1e-9 * y) == pytest.approx(expected, abs=1e-6)
+    assert point(statistics_for_bootstrap.weighted_pearson, 1e9 + x, 1e-9 * y) == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from statsmodels.stats.proportion import proportion_confint
 from fullbench.core.estimate import Estimate
 from fullbench.errors import Undefined
 from fullbench.stats.agreement.two_raters import absolute_error, pearson_correlation
-from fullbench.stats.intervals import weighted_statistics
+from fullbench.stats.intervals import statistics_for_bootstrap
 from fullbench.stats.intervals.bootstrap import Sample, bootstrap
 from fullbench.stats.intervals.cluster_intervals import ONE_ITEM
 from fullbench.stats.intervals.share_intervals import wilson_interval
@@ -24,7 +24,7 @@ def likert(n: int, seed: int = 1):
 
 def test_percentiles_agree_with_scipy_within_resampling_noise():
     x, y = likert(200)
-    ours = bootstrap(weighted_statistics.weighted_pearson, x, y, resamples=9999, method="percentile")
+    ours = bootstrap(statistics_for_bootstrap.weighted_pearson, x, y, resamples=9999, method="percentile")
     theirs = scipy.stats.bootstrap(
         (x, y), lambda a, b, axis: scipy.stats.pearsonr(a, b, axis=axis).statistic, paired=True,
         method="percentile", rng=3, n_resamples=9999, vectorized=True, batch=500,
@@ -38,7 +38,7 @@ def test_intervals_of_a_mean_cover_the_truth_about_as_often_as_they_say():
     hits = 0
     for trial in range(400):
         marks = rng.binomial(4, 0.3, 80) + 1
-        found = bootstrap(weighted_statistics.weighted_mean, marks, resamples=400, seed=trial, method="percentile")
+        found = bootstrap(statistics_for_bootstrap.weighted_mean, marks, resamples=400, seed=trial, method="percentile")
         hits += found.low <= 1 + 4 * 0.3 <= found.high
     assert 0.91 <= hits / 400 <= 0.985
 
@@ -50,8 +50,8 @@ def test_clusters_make_intervals_honest_where_rows_repeat_an_item():
         effect = rng.normal(0, 1, 40)
         item = np.repeat(np.arange(40), 8)
         marks = effect[item] + rng.normal(0, 0.3, 320)
-        by_row = bootstrap(weighted_statistics.weighted_mean, marks, resamples=300, seed=trial)
-        by_item = bootstrap(weighted_statistics.weighted_mean, marks, cluster=item, resamples=300, seed=trial)
+        by_row = bootstrap(statistics_for_bootstrap.weighted_mean, marks, resamples=300, seed=trial)
+        by_item = bootstrap(statistics_for_bootstrap.weighted_mean, marks, cluster=item, resamples=300, seed=trial)
         alone += by_row.low <= 0 <= by_row.high
         together += by_item.low <= 0 <= by_item.high
     assert alone / 300 < 0.75
@@ -91,7 +91,7 @@ def test_a_seed_gives_the_same_interval_again_and_another_seed_another():
 
 def test_many_distinct_values_are_drawn_right():
     x = np.random.default_rng(2).normal(size=500)
-    found = bootstrap(weighted_statistics.weighted_mean, x, resamples=4000)
+    found = bootstrap(statistics_for_bootstrap.weighted_mean, x, resamples=4000)
     half = 1.96 * x.std() / 500**0.5
     assert found.high - found.low == pytest.approx(2 * half, rel=0.06)
 
@@ -99,7 +99,7 @@ def test_many_distinct_values_are_drawn_right():
 @pytest.mark.parametrize("cluster", [None, np.arange(120_000) // 2])
 def test_many_rows_have_the_interval_that_theory_gives(cluster):
     x = np.random.default_rng(2).binomial(4, 0.4, 120_000)
-    found = bootstrap(weighted_statistics.weighted_mean, x, cluster=cluster, resamples=2000)
+    found = bootstrap(statistics_for_bootstrap.weighted_mean, x, cluster=cluster, resamples=2000)
     assert found.high - found.low == pytest.approx(2 * 1.96 * x.std() / 120_000**0.5, rel=0.08)
 
 
@@ -114,7 +114,7 @@ def test_what_cannot_be_computed_says_so(x, y):
 def test_one_cluster_gives_the_value_without_interval():
     alone = absolute_error([1, 2, 3], [2, 2, 2], cluster=["a", "a", "a"])
     assert (alone.value, alone.why, alone.n, alone.units) == (pytest.approx(2 / 3), ONE_ITEM, 3, 1)
-    tested = bootstrap(weighted_statistics.weighted_mean, [1.0, 2.0], cluster=["a", "a"], zero=True)
+    tested = bootstrap(statistics_for_bootstrap.weighted_mean, [1.0, 2.0], cluster=["a", "a"], zero=True)
     assert (tested.why, tested.p) == (ONE_ITEM, 1.0)
 
 

@@ -19,7 +19,7 @@ from fullbench.stats.intervals.cluster_intervals import (
     p_of_zero,
     unseen_share,
 )
-from fullbench.stats.intervals.weighted_statistics import weighted_mean
+from fullbench.stats.intervals.statistics_for_bootstrap import weighted_mean
 
 
 def sums(values, labels):

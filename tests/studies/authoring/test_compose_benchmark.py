@@ -13,9 +13,9 @@ from PIL import Image, ImageDraw
 
 from fullbench import Item, Ledger, Picture, Response, Turn
 from fullbench.errors import InputError
-from fullbench.files.item_files import read_items, write_items
+from fullbench.files.item_response_verdict_files import read_items, write_items
 from fullbench.files.row_writers import write_rows
-from fullbench.studies.authoring import reworded_questions as building
+from fullbench.studies.authoring import rewording_and_reference_review as building
 from fullbench.studies.authoring.compose_benchmark import (
     ALIKE,
     SAME,
@@ -23,7 +23,7 @@ from fullbench.studies.authoring.compose_benchmark import (
     read_pictures,
     reword_items,
 )
-from fullbench.studies.authoring.reworded_questions import REASONS, REFERENCE_COLUMNS, REWRITE_COLUMNS
+from fullbench.studies.authoring.rewording_and_reference_review import REASONS, REFERENCE_COLUMNS, REWRITE_COLUMNS
 from tests.support.data_builders import Talker, png, words
 
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from fullbench import Case, Item, Response, Score, Verdict
-from fullbench.core.call import Call
+from fullbench.core.model_call import Call
 from fullbench.errors import EngineError, ModelError
 from fullbench.ledger.ledger import Ledger
-from fullbench.parsing.check_code import nonce_of
+from fullbench.parsing.random_check_codes import nonce_of
 from fullbench.studies import judge_and_model_specs
 from fullbench.studies.engines import Budget, Engine, JobCounts, Stop
 from fullbench.studies.run.judge_cases import judge_cases

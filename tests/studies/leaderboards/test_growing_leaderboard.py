@@ -11,14 +11,14 @@ import pytest
 
 from fullbench.analysis.boards.leaderboard import build_boards
 from fullbench.analysis.boards.matches_from_verdicts import build_matches
-from fullbench.benchmarks.visit_bench.wording import build_judge as visit_judge
-from fullbench.core.call import Usage
+from fullbench.benchmarks.visit_bench.prompt_styles import build_judge as visit_judge
 from fullbench.core.item import Item
+from fullbench.core.model_call import Usage
 from fullbench.core.response import Response
 from fullbench.core.verdict import Verdict
 from fullbench.errors import InputError
 from fullbench.ledger.ledger import Ledger
-from fullbench.models.local.offline_models import OfflineModel
+from fullbench.models.local.function_as_model import OfflineModel
 from fullbench.stats.ratings.next_match import Design
 from fullbench.studies.engines import Budget, Stop
 from fullbench.studies.leaderboards.growing_leaderboard import Board, Newcomer, Pool, uniform_cases
@@ -185,7 +185,7 @@ def test_one_budget_pays_for_answers_and_verdicts_together(tmp_path: Path, monke
     """A server that charges a cent a call: with ten cents, answering eight items leaves two for judging."""
     from fullbench.core.model import Reply
     from fullbench.studies import judge_and_model_specs
-    from fullbench.studies.leaderboards import leaderboard_display, leaderboard_from_options
+    from fullbench.studies.leaderboards import leaderboard_display, leaderboard_inputs_from_options
 
     class Priced(OfflineModel):
         def answer(self, prompts):
@@ -198,9 +198,9 @@ def test_one_budget_pays_for_answers_and_verdicts_together(tmp_path: Path, monke
 
     made = Priced("m", said, price=(1.0, 1.0))
     monkeypatch.setattr(judge_and_model_specs, "model_of", lambda *_: made)
-    asked = leaderboard_from_options.LeaderboardRequest("visitbench", None, (), "offline:m", None, "offline:m")
+    asked = leaderboard_inputs_from_options.LeaderboardRequest("visitbench", None, (), "offline:m", None, "offline:m")
     with Ledger(tmp_path / "l") as ledger:
-        ready = leaderboard_from_options.prepare_leaderboard(
+        ready = leaderboard_inputs_from_options.prepare_leaderboard(
             asked, ledger, RunOptions(budget=0.10, quiet=True), answer=True
         )
         assert ready.job_counts[0].finished_count == 8

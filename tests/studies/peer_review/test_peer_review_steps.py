@@ -21,16 +21,16 @@ from fullbench.core.response import Response
 from fullbench.core.rubric import CORRECTNESS, VISUAL
 from fullbench.errors import InputError
 from fullbench.files.picture_folders import Pictures
-from fullbench.judges.peer_review.review_protocol import BALLOT, CRITERIA
+from fullbench.judges.peer_review.review_items_and_cases import BALLOT, CRITERIA
 from fullbench.judges.prompted_judge import PromptedJudge
 from fullbench.ledger.ledger import Ledger
-from fullbench.models.local.offline_models import OfflineModel
+from fullbench.models.local.function_as_model import OfflineModel
 from fullbench.studies.exchange.rerender_prompts import sent_prompts
 from fullbench.studies.judge_and_model_specs import correlation_from_spec
 from fullbench.studies.peer_review.peer_review_steps import PeerReview
 from fullbench.synthetic.contestants import build_contestants
-from fullbench.synthetic.sample_items import build_items
-from fullbench.synthetic.truth import PictureTruth
+from fullbench.synthetic.item_generator import build_items
+from fullbench.synthetic.truth_judge import PictureTruth
 
 KNOWN = build_items(7, 6)
 IMAGES = {one.item.id: one.item.pictures[0] for one in KNOWN}

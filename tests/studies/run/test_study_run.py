@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from fullbench.columns.column_builder import columns_from_verdicts
-from fullbench.core.record import Record
+from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
 from fullbench.ledger.columns_from_rows import load_case_columns
 from fullbench.ledger.ledger import Ledger

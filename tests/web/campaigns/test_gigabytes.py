@@ -18,7 +18,7 @@ import pytest
 from PIL import Image
 
 from fullbench.web.campaigns import campaigns
-from fullbench.web.campaigns.votes.vote_quality import campaign_progress
+from fullbench.web.campaigns.votes.annotator_agreement_and_quality import campaign_progress
 from fullbench.web.database import read_transaction
 from fullbench.web.page_access import SESSION
 from tests.web.conftest import Live, start_live

@@ -8,9 +8,9 @@ from itertools import combinations, permutations
 from pathlib import Path
 
 from fullbench.core.ballot import Choice, Ranking, Score
-from fullbench.core.call import Usage
 from fullbench.core.case import Case
 from fullbench.core.item import Item
+from fullbench.core.model_call import Usage
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
 from fullbench.core.verdict import Verdict

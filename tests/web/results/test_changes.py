@@ -13,7 +13,7 @@ from fullbench import Case, Choice, Failure, Item, Ledger, Response, Usage, Verd
 from fullbench.web.database import read_transaction
 from fullbench.web.results.catalogue import catalogue_tables, flag_counts
 from fullbench.web.results.catalogue.catalogue_updater import update_catalogue
-from fullbench.web.results.catalogue.verdict_flags import FLAGS
+from fullbench.web.results.catalogue.verdict_flag_definitions import FLAGS
 
 STUDIES = ("legs", "wings")
 

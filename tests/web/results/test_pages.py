@@ -10,12 +10,12 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 from sqlalchemy import select
 
-from fullbench.core.call import Usage
+from fullbench.core.model_call import Usage
 from fullbench.ledger.ledger import Ledger
 from fullbench.web.campaigns import campaigns
 from fullbench.web.database import write_transaction
 from fullbench.web.results.boards import board_store
-from fullbench.web.results.catalogue import catalogue_tables, catalogue_updater, panel_verdicts
+from fullbench.web.results.catalogue import catalogue_tables, catalogue_updater, panels_created_on_site
 from fullbench.web.results.site.page_urls import ServedPageUrls
 from fullbench.web.site_settings import Settings
 from tests.support.campaign_tasks import add_tasks
@@ -269,7 +269,7 @@ def test_an_organiser_makes_a_panel_and_it_has_a_leaderboard(shown, organiser, v
     ):
         assert "This panel is closed since" in viewer.get(page).text
     monkeypatch.setattr(
-        panel_verdicts, "update_panel_verdicts", lambda *args, **options: 0
+        panels_created_on_site, "update_panel_verdicts", lambda *args, **options: 0
     )  # the new panel has not ruled yet
     assert organiser.submit("/panels", {**wish, "name": "空"}).status_code == 303
     assert organiser.submit("/panels/delete", {"name": "空"}).status_code == 303

@@ -10,9 +10,9 @@ import pytest
 from playwright.sync_api import expect
 
 from fullbench.core.ballot import Choice
-from fullbench.core.call import Usage
 from fullbench.core.case import Case
 from fullbench.core.item import Item
+from fullbench.core.model_call import Usage
 from fullbench.core.response import Response
 from fullbench.core.verdict import Verdict
 from fullbench.ledger.ledger import Ledger

@@ -7,14 +7,14 @@ from functools import partial
 
 import numpy as np
 
-from fullbench.analysis import estimate_cells
-from fullbench.analysis.estimate_cells import Gaps
+from fullbench.analysis import item_clustered_means_and_shares
+from fullbench.analysis.item_clustered_means_and_shares import Gaps
 from fullbench.analysis.people.joined_votes import form_of
 from fullbench.columns.verdict_columns import Columns
-from fullbench.core.column_labels import table_columns
 from fullbench.core.estimate import Estimate
-from fullbench.core.note import Note
 from fullbench.core.table import Cell, Table
+from fullbench.core.table_columns import table_columns
+from fullbench.core.translatable_note import Note
 from fullbench.stats.agreement.many_raters import Distance, krippendorff_alpha
 
 _ONE_SIDED = Note("among.one-sided")
@@ -80,4 +80,4 @@ def _alpha_of_votes(spec: str, vote_lists: list[VoteList]) -> Estimate:
 def _share_of_equal_votes(vote_lists: list[VoteList]) -> Cell:
     pairs = np.array([len(vote_list) * (len(vote_list) - 1) / 2 for vote_list in vote_lists])
     same = np.array([sum(n * (n - 1) / 2 for n in Counter(vote_list).values()) for vote_list in vote_lists])
-    return estimate_cells.share_of_groups(same, pairs, np.arange(len(vote_lists)))
+    return item_clustered_means_and_shares.share_of_groups(same, pairs, np.arange(len(vote_lists)))

@@ -8,13 +8,13 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from fullbench.analysis import estimate_cells
+from fullbench.analysis import item_clustered_means_and_shares
 from fullbench.analysis.agreement.judges_with_people import SHAPES
 from fullbench.analysis.scope_text import OVERALL
 from fullbench.columns.verdict_columns import Columns, Ints, group_rows
-from fullbench.core.column_labels import table_columns
-from fullbench.core.note import Note
 from fullbench.core.table import Cell, Table
+from fullbench.core.table_columns import table_columns
+from fullbench.core.translatable_note import Note
 
 Floats = npt.NDArray[np.float64]
 
@@ -113,7 +113,9 @@ def _agreement_cells(
     )
     times = (ours.times[here] * theirs.times[there]).astype(np.float64)
     equal_counts: Floats = np.bincount(both // kinds, times, len(item)).astype(np.float64)
-    same = estimate_cells.share_of_groups(equal_counts[is_shared], pair_counts[is_shared], item[is_shared])
+    same = item_clustered_means_and_shares.share_of_groups(
+        equal_counts[is_shared], pair_counts[is_shared], item[is_shared]
+    )
     return [same, _pearson_r(ours, theirs) if scores else None]
 
 

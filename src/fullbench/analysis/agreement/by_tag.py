@@ -17,14 +17,14 @@ from fullbench.analysis.agreement.judges_with_people import (
     scale_of,
     winner_index,
 )
-from fullbench.core.column_labels import data_column, table_columns
 from fullbench.core.estimate import Estimate
-from fullbench.core.note import Note, join_notes, word_note
-from fullbench.core.record import Pairing
 from fullbench.core.table import Cell, Table
+from fullbench.core.table_columns import data_column, table_columns
+from fullbench.core.translatable_note import Note, join_notes, word_note
+from fullbench.core.verdict_record import Pairing
 from fullbench.errors import Undefined
 from fullbench.stats.agreement import ranking_agreement
-from fullbench.stats.intervals import weighted_statistics
+from fullbench.stats.intervals import statistics_for_bootstrap
 from fullbench.stats.intervals.bootstrap import Statistic, mean_of_groups
 
 WIDTH = 2
@@ -163,19 +163,19 @@ def _response_set_key(pairing: Pairing) -> tuple[str, ...]:
 
 
 _SCORES: Mapping[str, Statistic] = {
-    "Pearson": weighted_statistics.weighted_pearson,
-    "Spearman": weighted_statistics.weighted_spearman,
-    "Kendall": weighted_statistics.weighted_kendall,
-    "error": weighted_statistics.absolute_error,
-    "kappa, quadratic": weighted_statistics.weighted_quadratic_kappa,
+    "Pearson": statistics_for_bootstrap.weighted_pearson,
+    "Spearman": statistics_for_bootstrap.weighted_spearman,
+    "Kendall": statistics_for_bootstrap.weighted_kendall,
+    "error": statistics_for_bootstrap.absolute_error,
+    "kappa, quadratic": statistics_for_bootstrap.weighted_quadratic_kappa,
 }
 _CHOICES: Mapping[str, Statistic] = {
-    "accuracy, ties a class": weighted_statistics.share_equal,
-    "accuracy, ties left out": weighted_statistics.share_equal,
-    "F1, macro": weighted_statistics.class_statistic("f1"),
-    "F1, by size": weighted_statistics.class_statistic("f1", by_size=True),
-    "recall, macro": weighted_statistics.class_statistic("recall"),
-    "kappa": weighted_statistics.weighted_cohen_kappa,
+    "accuracy, ties a class": statistics_for_bootstrap.share_equal,
+    "accuracy, ties left out": statistics_for_bootstrap.share_equal,
+    "F1, macro": statistics_for_bootstrap.class_statistic("f1"),
+    "F1, by size": statistics_for_bootstrap.class_statistic("f1", by_size=True),
+    "recall, macro": statistics_for_bootstrap.class_statistic("recall"),
+    "kappa": statistics_for_bootstrap.weighted_cohen_kappa,
 }
 _ORDERS: Mapping[str, Callable[[str, str], float]] = {
     "edit distance": ranking_agreement.edit_distance,
@@ -220,6 +220,6 @@ def _metric_columns(kind: str, name: str, pairs: Sequence[Pairing]) -> tuple[Sta
         return _SCORES[name], [[p.marks[0] for p in pairs], [p.other_marks[0] for p in pairs]]
     if kind == "pairs":
         return _CHOICES[name], [[class_of(p.marks) for p in pairs], [class_of(p.other_marks) for p in pairs]]
-    return weighted_statistics.weighted_mean, [
+    return statistics_for_bootstrap.weighted_mean, [
         [distance_of_orders(p.marks, p.other_marks, _ORDERS[name]) for p in pairs]
     ]

@@ -17,9 +17,9 @@ from fullbench.analysis.people.paired_verdicts_and_votes import (
 )
 from fullbench.analysis.scope_text import FROM
 from fullbench.columns.verdict_columns import Bools, Columns, Family, group_rows
-from fullbench.core.column_labels import table_columns
-from fullbench.core.note import Note, error_sentence
 from fullbench.core.table import Cell, Table
+from fullbench.core.table_columns import table_columns
+from fullbench.core.translatable_note import Note, error_sentence
 from fullbench.core.verdict import PEOPLE
 from fullbench.errors import Undefined
 from fullbench.stats.agreement.alternative_annotator_test import EPSILONS, ROWS, Replacement, alternative_annotator

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from functools import partial
 
 from fullbench.analysis.agreement.judges_with_people import compare_with_people
-from fullbench.analysis.estimate_cells import Gaps
+from fullbench.analysis.item_clustered_means_and_shares import Gaps
 from fullbench.core.ballot import Score, ballot
-from fullbench.core.column_labels import table_columns
 from fullbench.core.estimate import Estimate
-from fullbench.core.note import Note
-from fullbench.core.record import Pairing, Record
 from fullbench.core.table import Cell, Table
+from fullbench.core.table_columns import table_columns
+from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import PEOPLE
+from fullbench.core.verdict_record import Pairing, Record
 from fullbench.errors import InputError
 from fullbench.stats.agreement import two_raters as agree
-from fullbench.stats.intervals import weighted_statistics
+from fullbench.stats.intervals import statistics_for_bootstrap
 from fullbench.stats.intervals.bootstrap import Statistic
 from fullbench.stats.paired_comparison_of_judges import paired_difference
 
@@ -182,12 +182,12 @@ def _change_rows(split: str, both: Sequence[tuple[Pairing, Pairing]], gaps: Gaps
     old, new = _pairing_metrics(befores, seed), _pairing_metrics(afters, seed)
     scale = scale_of(befores[0].verdict.ballot)
     ways: Mapping[str, tuple[Statistic, Bands | None]] = {
-        "e": (weighted_statistics.absolute_error, None),
-        "r": (weighted_statistics.weighted_pearson, None),
-        "ρ": (weighted_statistics.weighted_spearman, None),
-        "τ": (weighted_statistics.weighted_kendall, None),
-        "f": (weighted_statistics.share_equal, scale.fuzzy),
-        "s": (weighted_statistics.share_equal, scale.strict),
+        "e": (statistics_for_bootstrap.absolute_error, None),
+        "r": (statistics_for_bootstrap.weighted_pearson, None),
+        "ρ": (statistics_for_bootstrap.weighted_spearman, None),
+        "τ": (statistics_for_bootstrap.weighted_kendall, None),
+        "f": (statistics_for_bootstrap.share_equal, scale.fuzzy),
+        "s": (statistics_for_bootstrap.share_equal, scale.strict),
     }
     rows: list[list[Cell]] = []
     for name, (statistic, bands) in ways.items():

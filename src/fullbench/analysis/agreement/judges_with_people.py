@@ -10,17 +10,17 @@ from itertools import chain, permutations, product
 from typing import Any
 
 from fullbench.analysis.people.joined_votes import VoteCounts, join_record_votes
-from fullbench.analysis.views.member_verdicts import WAITS
+from fullbench.analysis.views.view_verdict_helpers import WAITS
 from fullbench.core.ballot import LETTERS
 from fullbench.core.estimate import Estimate
-from fullbench.core.note import Note, error_sentence
-from fullbench.core.record import Pairing, Record
+from fullbench.core.translatable_note import Note, error_sentence
 from fullbench.core.verdict import PEOPLE, Verdict
+from fullbench.core.verdict_record import Pairing, Record
 from fullbench.errors import Undefined
 from fullbench.stats.agreement import ranking_agreement
 from fullbench.stats.agreement import two_raters as agree
 from fullbench.stats.agreement.vote_consensus import VoteRule
-from fullbench.stats.intervals import weighted_statistics
+from fullbench.stats.intervals import statistics_for_bootstrap
 from fullbench.stats.intervals.bootstrap import bootstrap
 from fullbench.stats.intervals.cluster_intervals import Scale
 
@@ -109,7 +109,7 @@ def _ranking_metric(
             return metric(ours, theirs, cluster=_item_ids(pairings), seed=seed)
         values = [distance_of_orders(p.marks, p.other_marks, single) for p in pairings]
         return bootstrap(
-            weighted_statistics.weighted_mean, values, cluster=_item_ids(pairings), seed=seed, within=within
+            statistics_for_bootstrap.weighted_mean, values, cluster=_item_ids(pairings), seed=seed, within=within
         )
 
     return compute_metric

@@ -7,18 +7,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fullbench.analysis import estimate_cells
+from fullbench.analysis import item_clustered_means_and_shares
 from fullbench.analysis.agreement.judges_with_people import SHAPES
 from fullbench.analysis.boards.matches_from_verdicts import Matches, means_by_order
 from fullbench.analysis.scope_text import OVERALL
-from fullbench.analysis.views.member_verdicts import waiting_mask, without_people_decisions
+from fullbench.analysis.views.view_verdict_helpers import waiting_mask, without_people_decisions
 from fullbench.columns.column_builder import columns_from_verdicts
 from fullbench.columns.verdict_columns import Array, Columns, group_rows
-from fullbench.core.column_labels import table_columns
 from fullbench.core.estimate import Estimate
-from fullbench.core.note import Note, error_sentence, word_note
-from fullbench.core.record import Record
 from fullbench.core.table import Cell, Table
+from fullbench.core.table_columns import table_columns
+from fullbench.core.translatable_note import Note, error_sentence, word_note
+from fullbench.core.verdict_record import Record
 from fullbench.errors import Undefined
 from fullbench.stats.agreement.repeat_consistency import Steadiness, measure_steadiness
 
@@ -163,12 +163,18 @@ def position_effect(matches: Matches) -> Position | None:
         return None
     item = np.zeros(size, dtype=plays.item.dtype)
     item[pair] = plays.item
-    same = estimate_cells.share_estimate(np.isclose(means[0, both], means[1, both]).astype(np.float64), item[both])
+    same = item_clustered_means_and_shares.share_estimate(
+        np.isclose(means[0, both], means[1, both]).astype(np.float64), item[both]
+    )
     del means, item
     decided_rows = np.flatnonzero(both[pair] & (plays.outcome != 0.5) & (plays.ahead >= 0))
     # Changed in place, because the array is as long as the list of verdicts.
     to_first = plays.outcome[decided_rows]
     to_first -= plays.ahead[decided_rows]
     np.subtract(1.0, np.abs(to_first, out=to_first), out=to_first)
-    first = estimate_cells.share_estimate(to_first, plays.item[decided_rows]) if len(decided_rows) else None
+    first = (
+        item_clustered_means_and_shares.share_estimate(to_first, plays.item[decided_rows])
+        if len(decided_rows)
+        else None
+    )
     return Position(same, first, int(both.sum()))

@@ -7,12 +7,12 @@ from collections.abc import Collection, Mapping
 
 import numpy as np
 
-from fullbench.analysis.estimate_cells import scale_of
-from fullbench.analysis.verdicts_from_columns import response_codes_shown
+from fullbench.analysis.item_clustered_means_and_shares import scale_of
+from fullbench.analysis.record_from_verdict_columns import response_codes_shown
 from fullbench.columns.verdict_columns import Columns, group_rows, values_of_codes
-from fullbench.core.column_labels import table_columns
-from fullbench.core.note import Note
 from fullbench.core.table import Cell, Table
+from fullbench.core.table_columns import table_columns
+from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import PEOPLE
 from fullbench.stats.array_checks import Bools, Ints
 
@@ -25,7 +25,7 @@ def uncompared_verdicts_table(columns: Columns, reference_judge: str = PEOPLE, j
 
     `judges` restricts the table to these judges; empty means all. A choice with ties and one without are different
     questions. Different families (scores, choices, rankings) are never matched. Single marks on two scales are not
-    listed either, because `across_different_scales` compares them.
+    listed either, because `correlation_with_people_across_scales` compares them.
     """
     counts, other_ballots = _count_uncompared(columns, reference_judge, judges)
     # A study or criterion that all rows share needs no column.

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fullbench.analysis import estimate_cells
+from fullbench.analysis import item_clustered_means_and_shares
 from fullbench.analysis.agreement.judges_with_people import (
     AGREEMENT_METRICS,
     PeopleComparison,
@@ -19,9 +19,9 @@ from fullbench.analysis.agreement.judges_with_people import (
     verdict_shape,
     winner_index,
 )
-from fullbench.core.column_labels import table_columns
-from fullbench.core.note import Note
 from fullbench.core.table import Cell, Table
+from fullbench.core.table_columns import table_columns
+from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import Verdict
 
 ResponseSetKey = tuple[str, str, frozenset[tuple[str, int]]]
@@ -87,5 +87,9 @@ def _equal_vote_share(votes: Sequence[object]) -> float:
 def _agreement_cells(rows: Sequence[tuple[float, float, str]]) -> list[Cell]:
     ours, theirs = np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
     _, item = np.unique([row[2] for row in rows], return_inverse=True)
-    gap = estimate_cells.difference_estimate(ours - theirs, item, (-1.0, 1.0))
-    return [estimate_cells.share_estimate(ours, item), estimate_cells.share_estimate(theirs, item), gap]
+    gap = item_clustered_means_and_shares.difference_estimate(ours - theirs, item, (-1.0, 1.0))
+    return [
+        item_clustered_means_and_shares.share_estimate(ours, item),
+        item_clustered_means_and_shares.share_estimate(theirs, item),
+        gap,
+    ]

@@ -12,18 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from fullbench.analysis import estimate_cells
+from fullbench.analysis import item_clustered_means_and_shares
 from fullbench.analysis.agreement.judges_with_people import PeopleComparison, ranking_letters, winner_index
 from fullbench.analysis.bias import bias_regression
 from fullbench.analysis.bias.bias_finding import BIAS_NOTES, Finding, correct_for_multiple_tests, format_percent
 from fullbench.columns.column_builder import columns_from_verdicts
 from fullbench.columns.verdict_columns import Columns, group_rows
-from fullbench.core.column_labels import table_columns
 from fullbench.core.estimate import Estimate
-from fullbench.core.note import Note, word_note
-from fullbench.core.record import Pairing, Record
 from fullbench.core.response import LENGTHENS
 from fullbench.core.table import Cell, Table
+from fullbench.core.table_columns import table_columns
+from fullbench.core.translatable_note import Note, word_note
+from fullbench.core.verdict_record import Pairing, Record
 from fullbench.stats.bias.bias_estimators import swap_flips
 
 
@@ -77,9 +77,11 @@ def _compare_shares(rows: Rows) -> _ShareComparison | None:
         return None
     _, items = np.unique([item for _, _, item in rows], return_inverse=True)
     ours, theirs = np.array([here for here, _, _ in rows]), np.array([there for _, there, _ in rows])
-    gap = estimate_cells.difference_estimate(ours - theirs, items, (-1.0, 1.0))
+    gap = item_clustered_means_and_shares.difference_estimate(ours - theirs, items, (-1.0, 1.0))
     return _ShareComparison(
-        estimate_cells.share_estimate(ours, items), estimate_cells.share_estimate(theirs, items), gap
+        item_clustered_means_and_shares.share_estimate(ours, items),
+        item_clustered_means_and_shares.share_estimate(theirs, items),
+        gap,
     )
 
 
@@ -158,7 +160,9 @@ def _lengthening_findings(judge: str, record: Record, judge_verdicts: Record) ->
     if not gains:
         return
     _, items = np.unique([item for _, _, item in gains], return_inverse=True)
-    gap = estimate_cells.difference_estimate(np.array([longer - short for longer, short, _ in gains]), items)
+    gap = item_clustered_means_and_shares.difference_estimate(
+        np.array([longer - short for longer, short, _ in gains]), items
+    )
     opening = Note("probes.lengthened", value=gap.value)
     yield Finding(judge, "length", "gain when lengthened", gap, None, opening, gap.p, gap.value,
                   BIAS_NOTES["rewards-length"], BIAS_NOTES["punishes-length"])  # fmt: skip

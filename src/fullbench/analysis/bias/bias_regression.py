@@ -12,15 +12,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from fullbench.analysis import estimate_cells
+from fullbench.analysis import item_clustered_means_and_shares
 from fullbench.analysis.agreement.judges_with_people import PeopleComparison
 from fullbench.analysis.agreement.with_single_votes import ResponseSetKey, response_set_key
 from fullbench.analysis.bias.bias_finding import BIAS_NOTES, Finding, format_percent
 from fullbench.core.estimate import Estimate
-from fullbench.core.note import Note, error_sentence, word_note
-from fullbench.core.record import Record
-from fullbench.core.text import length_of
+from fullbench.core.language_and_words import length_of
+from fullbench.core.translatable_note import Note, error_sentence, word_note
 from fullbench.core.verdict import Verdict
+from fullbench.core.verdict_record import Record
 from fullbench.errors import Undefined
 from fullbench.stats.agreement import two_raters as agree
 from fullbench.stats.array_checks import Floats, Ints
@@ -154,7 +154,12 @@ def score_findings(comparison: PeopleComparison, judge: str, own_contestants: Co
     for ballot, rows in by_ballot:
         on = ballot if len(by_ballot) > 1 else ""
         yield from _ballot_findings(
-            comparison.record, judge, rows, estimate_cells.scale_of(ballot), own_contestants=set(own_contestants), on=on
+            comparison.record,
+            judge,
+            rows,
+            item_clustered_means_and_shares.scale_of(ballot),
+            own_contestants=set(own_contestants),
+            on=on,
         )
 
 
@@ -282,7 +287,7 @@ def _leniency_findings(judge: str, rows: Rows, by_trait: Mapping[str, Effect], w
 
 def _plain_shift(rows: Rows) -> Estimate:
     """Return the mean of the judge's marks minus people's mean vote on the same answers."""
-    return estimate_cells.difference_estimate(rows.marks - rows.people(), rows.item)
+    return item_clustered_means_and_shares.difference_estimate(rows.marks - rows.people(), rows.item)
 
 
 def _scale_says(scale: Effect) -> str:
@@ -298,9 +303,9 @@ def _compare_shares(
     judge_shares = _share_of_each(ours, rows.verdict_row, len(rows.marks))
     people_shares = _share_of_each(theirs, rows.response, len(rows.marks))
     return (
-        estimate_cells.difference_estimate(judge_shares - people_shares, rows.item, (-1.0, 1.0)),
-        estimate_cells.share_estimate(judge_shares, rows.item),
-        estimate_cells.share_estimate(people_shares, rows.item),
+        item_clustered_means_and_shares.difference_estimate(judge_shares - people_shares, rows.item, (-1.0, 1.0)),
+        item_clustered_means_and_shares.share_estimate(judge_shares, rows.item),
+        item_clustered_means_and_shares.share_estimate(people_shares, rows.item),
     )
 
 
@@ -388,8 +393,10 @@ def _first_shown(judge: str, rows: Rows, effect: Effect | None, why: str) -> Ite
     is_decided, is_decided_vote = rows.marks != 0, rows.vote != 0
     if not is_decided.any() or not is_decided_vote.any():
         return
-    ours = estimate_cells.share_estimate((rows.marks[is_decided] > 0).astype(np.float64), rows.item[is_decided])
-    theirs = estimate_cells.share_estimate(
+    ours = item_clustered_means_and_shares.share_estimate(
+        (rows.marks[is_decided] > 0).astype(np.float64), rows.item[is_decided]
+    )
+    theirs = item_clustered_means_and_shares.share_estimate(
         (rows.vote[is_decided_vote] > 0).astype(np.float64), rows.vote_item()[is_decided_vote]
     )
     opening = Note("probes.position", ours=format_percent(ours), theirs=format_percent(theirs))
@@ -417,11 +424,11 @@ def _share_finding(
 
 def _own_wins(judge: str, rows: Rows, lead: Floats, effect: Effect | None, why: str) -> Finding:
     is_own_pair, is_own_vote = lead != 0, lead[rows.response] != 0
-    ours = estimate_cells.share_estimate(
+    ours = item_clustered_means_and_shares.share_estimate(
         (rows.marks[is_own_pair] == lead[is_own_pair]).astype(np.float64), rows.item[is_own_pair]
     )
     own_votes = rows.vote[is_own_vote] == lead[rows.response][is_own_vote]
-    theirs = estimate_cells.share_estimate(own_votes.astype(np.float64), rows.vote_item()[is_own_vote])
+    theirs = item_clustered_means_and_shares.share_estimate(own_votes.astype(np.float64), rows.vote_item()[is_own_vote])
     opening = Note("probes.own-pairs", ours=format_percent(ours), theirs=format_percent(theirs))
     leans = (BIAS_NOTES["own"], BIAS_NOTES["hard-on-own"])
     bias_and_metric = ("ego", "own answers preferred")

@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fullbench.analysis import estimate_cells
+from fullbench.analysis import item_clustered_means_and_shares
 from fullbench.analysis.boards.leaderboard import Board
 from fullbench.analysis.scope_text import mean_label
 from fullbench.columns.verdict_columns import Columns
-from fullbench.core.column_labels import data_column, table_columns
 from fullbench.core.estimate import Estimate
-from fullbench.core.note import Note
 from fullbench.core.table import Cell, Table
+from fullbench.core.table_columns import data_column, table_columns
+from fullbench.core.translatable_note import Note
 
 RIVALS = 25
 """Number of best contestants in the head-to-head table."""
@@ -124,7 +124,7 @@ def _win_share_against(board: Board, name: str, rival: str) -> Estimate | None:
     ahead, behind = (rows.first == row) & (rows.second == column), (rows.first == column) & (rows.second == row)
     values = np.concatenate([rows.outcome[ahead], 1 - rows.outcome[behind]])
     return (
-        estimate_cells.share_estimate(values, np.concatenate([rows.item[ahead], rows.item[behind]]))
+        item_clustered_means_and_shares.share_estimate(values, np.concatenate([rows.item[ahead], rows.item[behind]]))
         if len(values)
         else None
     )
@@ -156,11 +156,13 @@ def slices_by_tag(board: Board, tag: str, groups: Mapping[str, str]) -> Iterator
             (tag, groups),
             (WON_LABEL, Note("slices.title.won-by", tag=tag)),
             _match_outcomes(board),
-            estimate_cells.share_estimate,
+            item_clustered_means_and_shares.share_estimate,
         )
     for ballot, mark_values in _marks_by_ballot(board):
         words = (mean_label(ballot), Note("slices.title.mean-by", ballot=ballot, tag=tag))
-        metric = partial(estimate_cells.mean_estimate, within=estimate_cells.scale_of(ballot))
+        metric = partial(
+            item_clustered_means_and_shares.mean_estimate, within=item_clustered_means_and_shares.scale_of(ballot)
+        )
         yield from _tag_slices(board, (tag, groups), words, mark_values, metric)
 
 
@@ -236,9 +238,19 @@ def mark_distributions(board: Board) -> Iterator[Slice]:
         for name in marked_contestants[:LINES]:
             values, items = mark_values.values_for(name)
             for level in levels:
-                shares.append([name, level, estimate_cells.share_estimate((values == level).astype(np.float64), items)])
+                shares.append(
+                    [
+                        name,
+                        level,
+                        item_clustered_means_and_shares.share_estimate((values == level).astype(np.float64), items),
+                    ]
+                )
                 reached.append(
-                    [name, level, estimate_cells.share_estimate((values >= level).astype(np.float64), items)]
+                    [
+                        name,
+                        level,
+                        item_clustered_means_and_shares.share_estimate((values >= level).astype(np.float64), items),
+                    ]
                 )
         notes = [Note("slices.the-best-contestants-at-most", n=LINES)]
         for name, title, kind, x, value, rows in (

@@ -13,12 +13,12 @@ from fullbench.analysis.boards.matches_from_verdicts import build_matches
 from fullbench.analysis.people.paired_verdicts_and_votes import family_verdicts
 from fullbench.analysis.scope_text import family_suffix, scope_suffix
 from fullbench.columns.verdict_columns import Columns, Family
-from fullbench.core.column_labels import table_columns
-from fullbench.core.note import Note, error_sentence
 from fullbench.core.table import Cell, Table
+from fullbench.core.table_columns import table_columns
+from fullbench.core.translatable_note import Note, error_sentence
 from fullbench.core.verdict import PEOPLE
 from fullbench.errors import Undefined
-from fullbench.stats.bias.reasons_for_disagreement import CAUSES, judge_disagreements
+from fullbench.stats.bias.disagreement_causes_of_two_judges import CAUSES, judge_disagreements
 from fullbench.stats.ratings.joint_rating_model import JointRatings, Votes, fit_joint_model
 from fullbench.stats.ratings.rank_ranges import rank_ranges_of_estimates
 

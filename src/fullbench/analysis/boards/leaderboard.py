@@ -29,15 +29,15 @@ from fullbench.analysis.boards.win_shares_and_mean_marks import (
 )
 from fullbench.analysis.people.joined_votes import join_column_votes, merge_lead_verdicts
 from fullbench.analysis.scope_text import family_suffix, mean_heading, scope_suffix
-from fullbench.analysis.views.member_verdicts import waiting_mask, waiting_note
+from fullbench.analysis.views.view_verdict_helpers import waiting_mask, waiting_note
 from fullbench.columns.column_builder import columns_from_verdicts
 from fullbench.columns.verdict_columns import STUDY, Columns, Family, group_rows
-from fullbench.core.column_labels import table_columns
 from fullbench.core.estimate import Estimate
-from fullbench.core.note import Note, error_sentence, word_note
-from fullbench.core.record import Record
 from fullbench.core.rubric import LESS_IS_BETTER
 from fullbench.core.table import Cell, Table
+from fullbench.core.table_columns import table_columns
+from fullbench.core.translatable_note import Note, error_sentence, word_note
+from fullbench.core.verdict_record import Record
 from fullbench.errors import Undefined
 from fullbench.stats.agreement.vote_consensus import VoteRule
 from fullbench.stats.ratings.elo import elo_ratings

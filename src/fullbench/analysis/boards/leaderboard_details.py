@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from fullbench.analysis import estimate_cells
+from fullbench.analysis import item_clustered_means_and_shares
 from fullbench.analysis.boards.leaderboard import (
     Board,
     Settings,
@@ -24,11 +24,11 @@ from fullbench.analysis.people.joined_votes import merge_lead_verdicts
 from fullbench.analysis.scope_text import title_with_scope
 from fullbench.columns.column_builder import columns_from_verdicts
 from fullbench.columns.verdict_columns import Columns
-from fullbench.core.column_labels import data_column, table_columns
-from fullbench.core.note import Note, error_sentence, word_note
-from fullbench.core.record import Record
+from fullbench.core.language_and_words import words_of
 from fullbench.core.table import Cell, Table
-from fullbench.core.text import words_of
+from fullbench.core.table_columns import data_column, table_columns
+from fullbench.core.translatable_note import Note, error_sentence, word_note
+from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError, Undefined
 from fullbench.stats.agreement.vote_consensus import VOTE_RULES
 from fullbench.stats.array_checks import Floats
@@ -111,7 +111,9 @@ def rule_effect_table(columns: Columns, leaderboard: Board) -> Table:
         if len(rule_board.matches):
             ratings_by_rule[rule] = {name: rule_board.rating_of(name) for name in rule_board.contestants}
             ties = (rule_board.matches.rows.outcome == 0.5).astype(np.float64)
-            shares.append(f"{rule} {estimate_cells.share_estimate(ties, rule_board.matches.rows.item)}")
+            shares.append(
+                f"{rule} {item_clustered_means_and_shares.share_estimate(ties, rule_board.matches.rows.item)}"
+            )
     names = sorted({name for ratings in ratings_by_rule.values() for name in ratings})
     rows: list[list[Cell]] = [[name, *(ratings.get(name) for ratings in ratings_by_rule.values())] for name in names]
     notes = [Note("board.share-of-ties", names="; ".join(shares))]
@@ -139,7 +141,9 @@ def win_table(judge_matches: Matches) -> Table:
             selection = first | second
             if selection.any():
                 outcomes = np.where(first, matches.outcome, 1 - matches.outcome)[selection]
-                rows.append([name, rival, estimate_cells.share_estimate(outcomes, matches.item[selection])])
+                rows.append(
+                    [name, rival, item_clustered_means_and_shares.share_estimate(outcomes, matches.item[selection])]
+                )
     hint = {"kind": "heat", "row": "contestant", "column": "against", "value": "won"}
     return Table(
         "wins",
@@ -176,7 +180,9 @@ def family_win_table(record: Record, judge_matches: Matches, tag: str, reference
             selection = first | second
             if selection.any():
                 outcomes = np.where(first, matches.outcome, 1 - matches.outcome)[selection]
-                rows.append([family, name, estimate_cells.share_estimate(outcomes, matches.item[selection])])
+                rows.append(
+                    [family, name, item_clustered_means_and_shares.share_estimate(outcomes, matches.item[selection])]
+                )
     empty = sorted(set(tags.values()) - {"", *(str(row[0]) for row in rows)})
     notes = [Note("board.no-match-was-settled-in", names=", ".join(empty))] if empty else []
     hint = {"kind": "heat", "row": tag, "column": "contestant", "value": "won"}

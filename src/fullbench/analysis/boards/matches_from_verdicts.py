@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from fullbench.columns.column_builder import columns_from_verdicts, join_blocks
 from fullbench.columns.verdict_columns import Columns, group_rows, is_constant
-from fullbench.core.note import Note
-from fullbench.core.record import Record
+from fullbench.core.translatable_note import Note
+from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
 
 Rule = Literal["mean", "both-agree", "majority", "each"]

@@ -12,13 +12,13 @@ from fullbench.analysis.boards.leaderboard import Key, Settings, rank_text
 from fullbench.analysis.boards.win_shares_and_mean_marks import compute_mean_marks
 from fullbench.analysis.people.joined_votes import join_column_votes, merge_lead_verdicts
 from fullbench.analysis.scope_text import mean_heading
-from fullbench.analysis.views.member_verdicts import waiting_mask, waiting_note
+from fullbench.analysis.views.view_verdict_helpers import waiting_mask, waiting_note
 from fullbench.columns.verdict_columns import Columns, Family
-from fullbench.core.column_labels import table_columns
 from fullbench.core.estimate import Estimate
-from fullbench.core.note import Note
 from fullbench.core.rubric import LESS_IS_BETTER
 from fullbench.core.table import Cell, Table
+from fullbench.core.table_columns import table_columns
+from fullbench.core.translatable_note import Note
 from fullbench.stats.ratings.rank_ranges import rank_ranges_of_estimates
 
 

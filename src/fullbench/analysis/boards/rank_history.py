@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from fullbench.analysis.boards.leaderboard import Board, Key, Settings, build_board
 from fullbench.columns.verdict_columns import Columns
-from fullbench.core.column_labels import table_columns
-from fullbench.core.note import Note
 from fullbench.core.table import Cell, Table
+from fullbench.core.table_columns import table_columns
+from fullbench.core.translatable_note import Note
 
 STEPS = 6
 """Largest number of daily steps, because each computes a whole leaderboard."""

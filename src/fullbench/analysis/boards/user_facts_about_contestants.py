@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from fullbench.core.column_labels import HEADINGS, data_column, table_columns
-from fullbench.core.note import Note
 from fullbench.core.table import Cell, Column, Kind, Table, sort_value
-from fullbench.stats.intervals import weighted_statistics
+from fullbench.core.table_columns import HEADINGS, data_column, table_columns
+from fullbench.core.translatable_note import Note
+from fullbench.stats.intervals import statistics_for_bootstrap
 
 RANK = "rank"
 """Column with a ranking from elsewhere (1 is best). The order on this leaderboard is added next to it."""
@@ -118,7 +118,7 @@ def _rank_agreement_notes(places: Mapping[str, int], facts_by_name: Mapping[str,
     if len(places) < _FEWEST or len(set(places.values())) == 1 or len(set(ranks)) == 1:
         return []
     rho = float(
-        weighted_statistics.weighted_spearman(
+        statistics_for_bootstrap.weighted_spearman(
             np.ones((1, len(places))), np.array([*places.values()], dtype=float), ranks
         )[0]
     )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fullbench.analysis import estimate_cells
+from fullbench.analysis import item_clustered_means_and_shares
 from fullbench.analysis.boards.matches_from_verdicts import Matches
 from fullbench.columns.verdict_columns import Columns
 from fullbench.core.estimate import Estimate
@@ -20,7 +20,7 @@ def compute_win_rates(matches: Matches) -> list[Estimate | None]:
         first, second = rows.first == who, rows.second == who
         values = np.concatenate([rows.outcome[first], 1 - rows.outcome[second]])
         items = np.concatenate([rows.item[first], rows.item[second]])
-        shares.append(estimate_cells.share_estimate(values, items) if len(values) else None)
+        shares.append(item_clustered_means_and_shares.share_estimate(values, items) if len(values) else None)
     return shares
 
 
@@ -34,8 +34,8 @@ def compute_mean_marks(columns: Columns, names: Sequence[str]) -> list[dict[str,
     for name in names:
         is_contestant = who == codes[name]
         by_contestant.append({
-            (spec := columns.names["ballot"][code]): estimate_cells.mean_estimate(
-                mark[selection], item[selection], estimate_cells.scale_of(spec)
+            (spec := columns.names["ballot"][code]): item_clustered_means_and_shares.mean_estimate(
+                mark[selection], item[selection], item_clustered_means_and_shares.scale_of(spec)
             )
             for code in np.unique(ballot[is_contestant]) if (selection := is_contestant & (ballot == code)).any()
         })  # fmt: skip
@@ -59,7 +59,10 @@ def compute_mean_shares(columns: Columns, names: Sequence[str]) -> list[Estimate
     marks, items = np.concatenate([first, second]), np.concatenate([columns.item[both]] * 2)
     codes = {name: code for code, name in enumerate(columns.names["contestant"])}
     masks = [who == codes[name] for name in names]
-    return [estimate_cells.share_estimate(marks[mask], items[mask]) if mask.any() else None for mask in masks]
+    return [
+        item_clustered_means_and_shares.share_estimate(marks[mask], items[mask]) if mask.any() else None
+        for mask in masks
+    ]
 
 
 def compute_win_rates_against(matches: Matches, reference: str | None) -> list[Estimate | None]:
@@ -76,5 +79,5 @@ def compute_win_rates_against(matches: Matches, reference: str | None) -> list[E
         )
         values = np.concatenate([rows.outcome[first], 1 - rows.outcome[second]])
         items = np.concatenate([rows.item[first], rows.item[second]])
-        shares.append(estimate_cells.share_estimate(values, items) if len(values) else None)
+        shares.append(item_clustered_means_and_shares.share_estimate(values, items) if len(values) else None)
     return shares

@@ -16,11 +16,11 @@ from fullbench.analysis.peer_review.ranking_methods import (
     order_true_scores,
 )
 from fullbench.analysis.peer_review.reviews_from_record import PARTS, Gamma, Reviews
-from fullbench.core.column_labels import table_columns, with_deviation
 from fullbench.core.estimate import Estimate
-from fullbench.core.note import Note, word_note
 from fullbench.core.rubric import CORRECTNESS, CORRELATION, VISUAL
 from fullbench.core.table import Cell, Table
+from fullbench.core.table_columns import table_columns, with_deviation
+from fullbench.core.translatable_note import Note, word_note
 from fullbench.errors import Undefined
 
 SIZES = (5, 10, 25, 50, 100)

@@ -9,10 +9,10 @@ from statistics import fmean
 from fullbench.analysis.peer_review.reviews_from_record import TRUTHS
 from fullbench.analysis.people.joined_votes import join_record_votes
 from fullbench.analysis.scope_text import OVERALL
-from fullbench.core.note import Note
-from fullbench.core.record import Record
 from fullbench.core.rubric import VISUAL
+from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import PEOPLE, Verdict
+from fullbench.core.verdict_record import Record
 
 Pair = tuple[str, str, str]
 """An item and two contestants in the order of their names."""

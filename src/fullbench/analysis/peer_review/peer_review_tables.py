@@ -47,12 +47,12 @@ from fullbench.analysis.peer_review.reviews_from_record import (
     reviewer_of,
 )
 from fullbench.analysis.peer_review.shared_bias_warnings import bias_warning_table
-from fullbench.core.column_labels import influence_column, table_columns
 from fullbench.core.estimate import Estimate
-from fullbench.core.note import Note, error_sentence, word_note
-from fullbench.core.record import Record
 from fullbench.core.rubric import CORRECTNESS, VISUAL
 from fullbench.core.table import Cell, Table
+from fullbench.core.table_columns import influence_column, table_columns
+from fullbench.core.translatable_note import Note, error_sentence, word_note
+from fullbench.core.verdict_record import Record
 from fullbench.errors import Undefined
 from fullbench.stats.intervals.share_intervals import share_estimate
 from fullbench.stats.peer_review.equation_variants import READINGS, USUAL

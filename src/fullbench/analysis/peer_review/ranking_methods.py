@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fullbench.analysis.peer_review.reviews_from_record import GAMMA, Gamma, Reviews
-from fullbench.core.note import Note
+from fullbench.core.translatable_note import Note
 from fullbench.errors import Undefined
 from fullbench.stats.agreement.pooled_pair_votes import majority_vote, rating_vote
 from fullbench.stats.peer_review import peer_rankings as learning

@@ -16,12 +16,12 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 from typing import TypeVar
 
-from fullbench.core.column_labels import table_columns
-from fullbench.core.note import Note
-from fullbench.core.record import Record
 from fullbench.core.rubric import AGREES, CORRECTNESS, VISUAL
 from fullbench.core.table import Cell, Table
+from fullbench.core.table_columns import table_columns
+from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import PEOPLE, Verdict
+from fullbench.core.verdict_record import Record
 from fullbench.stats.intervals.share_intervals import wilson_interval
 
 # Two people vote first; up to five vote if they differ.

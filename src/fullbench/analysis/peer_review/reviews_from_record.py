@@ -8,10 +8,10 @@ from functools import cached_property
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from fullbench.core.record import Record
+from fullbench.core.language_and_words import length_of
 from fullbench.core.rubric import CORRECTNESS, CORRELATION, VISUAL
-from fullbench.core.text import length_of
 from fullbench.core.verdict import Verdict
+from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from fullbench.analysis.peer_review.ground_truth import Truth
-from fullbench.core.column_labels import table_columns
-from fullbench.core.note import Note
 from fullbench.core.table import Cell, Table
+from fullbench.core.table_columns import table_columns
+from fullbench.core.translatable_note import Note
 from fullbench.stats.intervals.share_intervals import share_estimate
 
 

@@ -24,12 +24,12 @@ from fullbench.analysis.people.paired_verdicts_and_votes import (
 from fullbench.analysis.scope_text import FROM, family_suffix, mean_label
 from fullbench.columns.column_builder import columns_from_verdicts
 from fullbench.columns.verdict_columns import STUDY, Columns
-from fullbench.core.column_labels import table_columns
 from fullbench.core.estimate import Estimate
-from fullbench.core.note import Note, error_sentence
-from fullbench.core.record import Record
 from fullbench.core.table import Cell, Column, Table
+from fullbench.core.table_columns import table_columns
+from fullbench.core.translatable_note import Note, error_sentence
 from fullbench.core.verdict import PEOPLE
+from fullbench.core.verdict_record import Record
 from fullbench.errors import Undefined
 from fullbench.stats.paired_comparison_of_judges import benjamini_hochberg
 from fullbench.stats.people.prediction_powered import CorrectedMean, clip_estimate, corrected_mean, stack_predictions

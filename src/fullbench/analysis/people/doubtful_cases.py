@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from fullbench.core.record import Record
 from fullbench.core.verdict import Verdict
+from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
 
 

@@ -15,9 +15,9 @@ import numpy.typing as npt
 
 from fullbench.columns.verdict_columns import Columns
 from fullbench.core import ballot as ballots
-from fullbench.core.note import Note, join_notes
-from fullbench.core.record import Record
+from fullbench.core.translatable_note import Note, join_notes
 from fullbench.core.verdict import ADJUDICATION, PEOPLE, Verdict
+from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
 from fullbench.stats.agreement.vote_consensus import (
     VOTE_RULES,

@@ -15,7 +15,7 @@ import numpy as np
 from fullbench.analysis.people import paired_verdicts_and_votes
 from fullbench.analysis.people.votes_needed import Outlook, estimate_outlook
 from fullbench.columns.verdict_columns import Columns, Family
-from fullbench.core.note import Note
+from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import PEOPLE
 from fullbench.errors import InputError
 from fullbench.stats.people.active_sampling import Gain, remaining_variance, sampling_order, vote_chances, vote_leverage

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from fullbench.analysis.boards.matches_from_verdicts import build_matches
 from fullbench.analysis.scope_text import OVERALL
-from fullbench.analysis.views.member_verdicts import without_people_decisions
+from fullbench.analysis.views.view_verdict_helpers import without_people_decisions
 from fullbench.columns.verdict_columns import FAMILIES, Columns, Family, group_rows
 
 Floats = npt.NDArray[np.float64]

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 
 from fullbench.analysis.agreement.judges_with_people import verdict_shape, winner_index
-from fullbench.analysis.views.member_verdicts import (
+from fullbench.analysis.views.view_verdict_helpers import (
     BY_PEOPLE,
     PENDING,
     WAITS,
@@ -23,10 +23,10 @@ from fullbench.analysis.views.member_verdicts import (
     view_abstention,
     view_verdict,
 )
-from fullbench.core.column_labels import table_columns
-from fullbench.core.note import Note
 from fullbench.core.panel import Cascade, View
 from fullbench.core.table import Cell, Table
+from fullbench.core.table_columns import table_columns
+from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import Verdict
 from fullbench.stats.people.confidence_thresholds import NEVER, TrustedThreshold, find_trusted_threshold, least_items
 

@@ -21,7 +21,7 @@ from fullbench.core.item import Item, Turn
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
 from fullbench.errors import InputError
-from fullbench.synthetic.question_meaning import Answer, Group
+from fullbench.synthetic.parsed_question import Answer, Group
 from fullbench.synthetic.questions import solve_query, word_answer
 from fullbench.synthetic.scenes import LABELS, TEXT_LETTERS
 from fullbench.synthetic.vocabulary import COLOURS, SHAPES, count_of, join_phrases

@@ -7,10 +7,10 @@ from itertools import combinations
 
 from fullbench.audit.measures.picture_use import plain_pairs
 from fullbench.audit.measures.verdicts_with_truth import JudgedCase, marked_cases, share_over_items
-from fullbench.core.column_labels import table_columns
 from fullbench.core.estimate import Estimate
-from fullbench.core.note import Note, word_note
 from fullbench.core.table import Cell, Table
+from fullbench.core.table_columns import table_columns
+from fullbench.core.translatable_note import Note, word_note
 from fullbench.errors import Undefined
 from fullbench.stats.agreement.two_raters import absolute_error, pearson_correlation
 

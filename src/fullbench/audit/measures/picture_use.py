@@ -18,10 +18,10 @@ from fullbench.audit.measures.verdicts_with_truth import (
     share_over_items,
     signed_mean_over_items,
 )
-from fullbench.core.column_labels import table_columns
 from fullbench.core.estimate import Estimate
-from fullbench.core.note import Note
 from fullbench.core.table import Cell, Table
+from fullbench.core.table_columns import table_columns
+from fullbench.core.translatable_note import Note
 
 SEES, LOOKS_AWAY = 0.8, 0.2
 """A judge uses the picture if its index is at least SEES (nine of ten verdicts follow the picture) with a lower end

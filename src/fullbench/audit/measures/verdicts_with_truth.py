@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fullbench.analysis import estimate_cells
+from fullbench.analysis import item_clustered_means_and_shares
 from fullbench.core.estimate import Estimate
 from fullbench.core.item import Item
-from fullbench.core.record import Record
 from fullbench.core.response import Response
 from fullbench.core.verdict import Verdict
+from fullbench.core.verdict_record import Record
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def share_over_items(values: Sequence[float], items: Sequence[str]) -> Estimate 
     if not values:
         return None
     _, places = np.unique(items, return_inverse=True)
-    return estimate_cells.share_estimate(np.array(values, dtype=np.float64), places)
+    return item_clustered_means_and_shares.share_estimate(np.array(values, dtype=np.float64), places)
 
 
 def signed_mean_over_items(values: Sequence[float], items: Sequence[str]) -> Estimate | None:
@@ -88,4 +88,4 @@ def signed_mean_over_items(values: Sequence[float], items: Sequence[str]) -> Est
     if not values:
         return None
     _, places = np.unique(items, return_inverse=True)
-    return estimate_cells.difference_estimate(np.array(values, dtype=np.float64), places, (-1.0, 1.0))
+    return item_clustered_means_and_shares.difference_estimate(np.array(values, dtype=np.float64), places, (-1.0, 1.0))

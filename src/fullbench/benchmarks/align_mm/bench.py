@@ -26,7 +26,7 @@ def cases(items: Sequence[Item], responses: Iterable[Response], *, trials: int =
 def wording(prompt_style: str = "") -> Mapping[str, Any]:
     """Return the critic's prompt options with the rules of each task; `prompt_style` is the language, `zh` by
     default."""
-    from fullbench.core.text import parse_language
+    from fullbench.core.language_and_words import parse_language
     from fullbench.judges.critic_prompts import critic_options
 
     return critic_options(parse_language(prompt_style or "zh"))

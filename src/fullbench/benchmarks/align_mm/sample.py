@@ -12,9 +12,9 @@ from fullbench.benchmarks.align_mm.release_files import case_of
 from fullbench.benchmarks.align_mm.task_names import task_of
 from fullbench.core.item import Item, Turn
 from fullbench.core.picture import Picture
-from fullbench.core.record import Record
 from fullbench.core.response import Response
 from fullbench.core.verdict import PEOPLE, Verdict
+from fullbench.core.verdict_record import Record
 from fullbench.files.row_readers import read_rows
 from fullbench.judges.baselines import ChanceJudge, LengthJudge, ReferenceJudge
 

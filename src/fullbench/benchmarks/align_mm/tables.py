@@ -13,21 +13,21 @@ from fullbench.analysis import all_tables
 from fullbench.analysis.agreement import critic_with_people as agreement
 from fullbench.analysis.agreement import repeats_and_orders
 from fullbench.analysis.critic_train_test_split import seed_of
-from fullbench.analysis.estimate_cells import Gaps
+from fullbench.analysis.item_clustered_means_and_shares import Gaps
 from fullbench.benchmarks.align_mm.quality_and_consistency_quadrants import INFINITE, build_quadrant_table
 from fullbench.benchmarks.align_mm.question_and_response_lengths import length_histograms, length_table
 from fullbench.benchmarks.align_mm.release_files import BALLOT
 from fullbench.benchmarks.align_mm.task_names import CATEGORIES, TASKS, Category
-from fullbench.core.column_labels import data_column, table_columns
 from fullbench.core.estimate import Estimate
-from fullbench.core.note import Note
-from fullbench.core.record import Record
 from fullbench.core.table import Cell, Table, sort_value
+from fullbench.core.table_columns import data_column, table_columns
+from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import PEOPLE, Verdict
+from fullbench.core.verdict_record import Record
 from fullbench.errors import Undefined
 from fullbench.stats.agreement.repeat_consistency import Alignment, OneVariant, alignment_score
 from fullbench.stats.intervals.bootstrap import bootstrap, mean_of_groups
-from fullbench.stats.intervals.weighted_statistics import weighted_mean
+from fullbench.stats.intervals.statistics_for_bootstrap import weighted_mean
 
 _RADAR_CONTESTANTS = 6
 """Largest number of contestants in a radar chart."""

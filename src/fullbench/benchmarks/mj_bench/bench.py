@@ -27,7 +27,7 @@ mj_bench = Benchmark(
     together=True,
     protocol=with_protocol,
     tables=LazyFunction("fullbench.benchmarks.mj_bench.tables:tables"),
-    prompt_template=LazyFunction("fullbench.benchmarks.mj_bench.wording:judge_options"),
+    prompt_template=LazyFunction("fullbench.benchmarks.mj_bench.prompt_templates:judge_options"),
     bring=LazyFunction("fullbench.benchmarks.mj_bench.data:bring"),
     reproduce=LazyFunction("fullbench.benchmarks.mj_bench.reproduce.all_cells:reproduce_mj_bench"),
 )

@@ -16,17 +16,17 @@ from statistics import fmean
 
 import numpy as np
 
-from fullbench.analysis.estimate_cells import Gaps
+from fullbench.analysis.item_clustered_means_and_shares import Gaps
 from fullbench.benchmarks.mj_bench.release.judge_and_category_names import AXES, SHORT_SCALE_NAMES
-from fullbench.core.column_labels import table_columns
-from fullbench.core.note import Note
-from fullbench.core.record import Record
 from fullbench.core.table import Cell, Table
+from fullbench.core.table_columns import table_columns
+from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import Verdict
+from fullbench.core.verdict_record import Record
 from fullbench.errors import Undefined
 from fullbench.stats.agreement.preferences_from_scores import min_max
 from fullbench.stats.array_checks import Floats
-from fullbench.stats.bias.group_fairness import (
+from fullbench.stats.bias.score_evenness_within_groups import (
     Evenness,
     GroupValues,
     by_group,

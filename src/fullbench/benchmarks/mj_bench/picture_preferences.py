@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from functools import partial
 from statistics import fmean
 
-from fullbench.analysis.estimate_cells import Gaps
+from fullbench.analysis.item_clustered_means_and_shares import Gaps
 from fullbench.benchmarks.mj_bench.release.judge_and_category_names import SHORT_SCALE_NAMES, STORED_ORDER
-from fullbench.core.column_labels import table_columns
 from fullbench.core.estimate import Estimate
-from fullbench.core.note import Note, word_note
-from fullbench.core.record import Record
 from fullbench.core.table import Cell, Table
+from fullbench.core.table_columns import table_columns
+from fullbench.core.translatable_note import Note, word_note
 from fullbench.core.verdict import PEOPLE, Verdict
+from fullbench.core.verdict_record import Record
 from fullbench.errors import Undefined
 from fullbench.stats.agreement.preferences_from_scores import Ties, normalised_pairs, preference_accuracy
 from fullbench.synthetic.perturb.perturbed_pairs import CHOSEN_CONTESTANT, REJECTED_CONTESTANT

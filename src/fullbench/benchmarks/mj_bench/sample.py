@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from fullbench.core.item import Item
 from fullbench.core.response import Response
-from fullbench.picture_decoding import encode_image
+from fullbench.picture_conversion import encode_image
 from fullbench.synthetic.perturb.blur import defocus_image, motion_blur_image
 from fullbench.synthetic.perturb.demographic_grids import build_grid
-from fullbench.synthetic.perturb.masks import Region, distort_region
+from fullbench.synthetic.perturb.inpainted_regions import Region, distort_region
 from fullbench.synthetic.perturb.perturbed_pairs import ItemWithResponses, build_pair, build_people_item
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from statistics import fmean
 import numpy as np
 
 from fullbench.analysis import all_tables as standard
-from fullbench.analysis import estimate_cells
-from fullbench.analysis.estimate_cells import Gaps
+from fullbench.analysis import item_clustered_means_and_shares
+from fullbench.analysis.item_clustered_means_and_shares import Gaps
 from fullbench.analysis.people.joined_votes import join_record_votes
 from fullbench.benchmarks.mj_bench import fairness, picture_preferences
 from fullbench.benchmarks.mj_bench.fairness import EVENNESS_METRICS
@@ -29,11 +29,11 @@ from fullbench.benchmarks.mj_bench.picture_preferences import (  # fmt: skip
 from fullbench.benchmarks.mj_bench.release.judge_and_category_names import OWN_UNITS, USUAL_SCALE
 from fullbench.benchmarks.mj_bench.release.judge_and_category_names import SCALE_BALLOTS as SCALES
 from fullbench.core.ballot import Score, ballot
-from fullbench.core.column_labels import data_column, table_columns
-from fullbench.core.note import Note
-from fullbench.core.record import Record
 from fullbench.core.table import Cell, Table
+from fullbench.core.table_columns import data_column, table_columns
+from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import PEOPLE, Verdict
+from fullbench.core.verdict_record import Record
 from fullbench.stats.agreement.preferences_from_scores import preference_accuracy
 from fullbench.synthetic.perturb.perturbed_pairs import CHOSEN_CONTESTANT
 
@@ -110,8 +110,8 @@ def _generator_rows(verdicts: Iterable[Verdict]) -> list[list[Cell]]:
         tied_count = sum(other_rank == mean_ranks[name] for other_rank in mean_ranks.values())
         rows.append([
             str(better_count + 1) if tied_count == 1 else f"{better_count + 1}-{better_count + tied_count}", name,
-            estimate_cells.mean_estimate(np.array([mark for _, mark, _ in marks[name]]), items),
-            estimate_cells.mean_estimate(np.array([rank for _, _, rank in marks[name]]), items),
+            item_clustered_means_and_shares.mean_estimate(np.array([mark for _, mark, _ in marks[name]]), items),
+            item_clustered_means_and_shares.mean_estimate(np.array([rank for _, _, rank in marks[name]]), items),
         ])  # fmt: skip
     return rows
 

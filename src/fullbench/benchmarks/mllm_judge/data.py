@@ -10,11 +10,11 @@ from fullbench.benchmarks.mllm_judge.bench import cases
 from fullbench.benchmarks.mllm_judge.release.load_release import Release
 from fullbench.benchmarks.mllm_judge.release.release_as_record import assemble_record, released_items
 from fullbench.core.item import Item
-from fullbench.core.record import Record
 from fullbench.core.reproduction import LoadedData
 from fullbench.core.verdict import Verdict
-from fullbench.files.item_files import read_items
-from fullbench.files.own_layout import VERDICTS, own_items, own_record
+from fullbench.core.verdict_record import Record
+from fullbench.files.fullbench_data_folder import VERDICTS, own_items, own_record
+from fullbench.files.item_response_verdict_files import read_items
 from fullbench.judges.baselines import ChanceJudge, LengthJudge, ReferenceJudge
 
 SAMPLE = Path(__file__).parent / "sample"

@@ -12,22 +12,22 @@ from statistics import fmean
 
 import numpy as np
 
-from fullbench.analysis import estimate_cells
+from fullbench.analysis import item_clustered_means_and_shares
 from fullbench.benchmarks.mllm_judge.release.release_row import Review
 from fullbench.core.case import Case
-from fullbench.core.column_labels import table_columns
 from fullbench.core.digests import digest
 from fullbench.core.estimate import Estimate
 from fullbench.core.item import Item
-from fullbench.core.note import Note
-from fullbench.core.record import Record
 from fullbench.core.rubric import AGREES, HALLUCINATES, REASONS, REVIEW_BALLOTS, is_review
 from fullbench.core.table import Cell, Table
+from fullbench.core.table_columns import table_columns
+from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import PEOPLE, Verdict
+from fullbench.core.verdict_record import Record
 from fullbench.errors import Undefined
 from fullbench.stats.intervals.bootstrap import bootstrap
 from fullbench.stats.intervals.share_intervals import wilson_interval
-from fullbench.stats.intervals.weighted_statistics import weighted_mean
+from fullbench.stats.intervals.statistics_for_bootstrap import weighted_mean
 
 
 def review_verdicts(verdict: Verdict, review: Review) -> Iterator[Verdict]:
@@ -267,4 +267,4 @@ def _hit_share(hits: Sequence[tuple[VerdictKey, bool]], verdicts_by_case: Mappin
         return None
     item_clusters = [verdicts_by_case[case].item if case in verdicts_by_case else case for (case, _), _ in hits]
     _, items = np.unique(item_clusters, return_inverse=True)
-    return estimate_cells.share_estimate(np.array([float(hit) for _, hit in hits]), items)
+    return item_clustered_means_and_shares.share_estimate(np.array([float(hit) for _, hit in hits]), items)

@@ -9,21 +9,21 @@ from statistics import fmean
 
 import numpy as np
 
-from fullbench.analysis import all_tables, estimate_cells
+from fullbench.analysis import all_tables, item_clustered_means_and_shares
 from fullbench.analysis.agreement import among_people, by_tag, judges_with_people, repeats_and_orders
 from fullbench.analysis.agreement.judges_with_people import PeopleComparison
 from fullbench.analysis.bias import bias_probes
 from fullbench.benchmarks.mllm_judge import reviews_of_verdicts
 from fullbench.columns.column_builder import columns_from_verdicts
-from fullbench.core.column_labels import data_column, table_columns
 from fullbench.core.estimate import Estimate
+from fullbench.core.language_and_words import length_of
 from fullbench.core.model import family_of
-from fullbench.core.note import Note, word_note
-from fullbench.core.record import Record
 from fullbench.core.rubric import is_review
 from fullbench.core.table import Cell, Table
-from fullbench.core.text import length_of
+from fullbench.core.table_columns import data_column, table_columns
+from fullbench.core.translatable_note import Note, word_note
 from fullbench.core.verdict import PEOPLE
+from fullbench.core.verdict_record import Record
 
 TAGS = ("dataset", "abilities")
 FAMILIES = {
@@ -136,7 +136,9 @@ def score_density_table(record: Record) -> Table:
         ]
         _, items = np.unique([item for _, item in marks] or [""], return_inverse=True)
         for score in range(1, 6) if marks else ():
-            share = estimate_cells.share_estimate(np.array([float(mark == score) for mark, _ in marks]), items)
+            share = item_clustered_means_and_shares.share_estimate(
+                np.array([float(mark == score) for mark, _ in marks]), items
+            )
             rows.append([judge, score, share])
     title = Note("mllm-judge.drawings.title.scores")
     hint = {"kind": "densities", "x": "mark", "value": "share", "label": "judge"}
@@ -224,7 +226,9 @@ def score_gap_table(comparison: PeopleComparison) -> Table:
                 [
                     judge,
                     contestant,
-                    estimate_cells.difference_estimate(np.array([gap for gap, _ in contestant_gaps]), items),
+                    item_clustered_means_and_shares.difference_estimate(
+                        np.array([gap for gap, _ in contestant_gaps]), items
+                    ),
                 ]
             )
     title = Note("mllm-judge.drawings.title.bias-by-contestant")

@@ -29,7 +29,7 @@ def build_released_benchmark(name: str, paper: str, module: str, verdicts: str =
         name=name,
         paper=paper,
         bring=bring,
-        reproduce=LazyFunction(f"fullbench.benchmarks.pairwise_releases.{module}:reproduce"),
+        reproduce=LazyFunction(f"fullbench.benchmarks.pairwise_releases.{module}_reproduction:reproduce"),
     )
 
 

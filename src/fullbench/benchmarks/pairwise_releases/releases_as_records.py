@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from fullbench.benchmarks.pairwise_releases import alpaca_eval, pandalm, vicuna_oa, wildvision_bench
+from fullbench.benchmarks.pairwise_releases import (
+    alpaca_eval_reproduction,
+    pandalm_reproduction,
+    vicuna_oa_reproduction,
+    wildvision_bench_reproduction,
+)
 from fullbench.core.digests import digest
-from fullbench.core.record import Record
 from fullbench.core.verdict import PEOPLE, Fault, Verdict
+from fullbench.core.verdict_record import Record
 from fullbench.files.release_rows import released_rows
 
 CHOICE, SOFT = "choice+tie", "real:0-1"
@@ -35,15 +40,15 @@ def vicuna_oa_battles(folder: Path) -> Record:
     """Return verdicts by GPT-4 in both orders on both question sets, and by three people on one of them."""
 
     def build_verdicts() -> Iterator[Verdict]:
-        for file in (*vicuna_oa.FILES, vicuna_oa.VOTES):
-            judge = PEOPLE if file == vicuna_oa.VOTES else "gpt-4-0314"
-            voters: dict[vicuna_oa.MatchKey, int] = {}
-            for match in vicuna_oa.read_matches(folder, file):
+        for file in (*vicuna_oa_reproduction.FILES, vicuna_oa_reproduction.VOTES):
+            judge = PEOPLE if file == vicuna_oa_reproduction.VOTES else "gpt-4-0314"
+            voters: dict[vicuna_oa_reproduction.MatchKey, int] = {}
+            for match in vicuna_oa_reproduction.read_matches(folder, file):
                 trial = voters[match.key] = voters.get(match.key, -1) + 1
                 marks_or_fault = (
                     "unreadable"
-                    if match.score == vicuna_oa.UNPARSED_SCORE
-                    else _MARKS_BY_OUTCOME[vicuna_oa.OUTCOMES[match.score]]
+                    if match.score == vicuna_oa_reproduction.UNPARSED_SCORE
+                    else _MARKS_BY_OUTCOME[vicuna_oa_reproduction.OUTCOMES[match.score]]
                 )
                 item = f"{file.partition('_')[0]}-{match.question}"
                 sides = (match.first, match.second)
@@ -57,21 +62,26 @@ def vicuna_oa_battles(folder: Path) -> Record:
 
 def pandalm_votes(folder: Path) -> Record:
     """Return the verdicts of three people and two judges on each pair."""
-    label: dict[int, MarksOrFault] = {0: (0.5, 0.5), 1: (1.0, 0.0), 2: (0.0, 1.0), pandalm.GARBAGE: "unreadable"}
-    votes = pandalm.Votes.read(folder)
+    label: dict[int, MarksOrFault] = {
+        0: (0.5, 0.5),
+        1: (1.0, 0.0),
+        2: (0.0, 1.0),
+        pandalm_reproduction.GARBAGE: "unreadable",
+    }
+    votes = pandalm_reproduction.Votes.read(folder)
     verdicts = []
     for place, row in enumerate(released_rows(folder, "votes.csv")):
         first, _, second = row.text("pair").partition("_")
         if not second:
             raise row.error("'pair' must name two models with '_' between them")
         item = row.text("idx")
-        for voter in pandalm.PEOPLE:
+        for voter in pandalm_reproduction.PEOPLE:
             verdicts.append(
                 _released_verdict(PEOPLE, item, (first, second), label[votes.labels[voter][place]], rater=voter)
             )
         verdicts += [
             _released_verdict(judge, item, (first, second), label[votes.labels[judge][place]])
-            for judge in pandalm.JUDGES
+            for judge in pandalm_reproduction.JUDGES
         ]
     return Record(tuple(verdicts))
 
@@ -79,15 +89,15 @@ def pandalm_votes(folder: Path) -> Record:
 def wildvision_bench_verdicts(folder: Path) -> Record:
     """Return GPT-4o's verdicts on every contestant against the baseline; a strong preference counts as a win."""
     # Validates the file: duplicates and several baselines are errors.
-    wildvision_bench.Release.read(folder)
+    wildvision_bench_reproduction.Release.read(folder)
     verdicts = []
     for row in released_rows(folder, "verdicts.csv"):
         names, score = (row.text("model_a"), row.text("model_b")), row.text("score")
         if names[0] != names[1]:
-            reward = wildvision_bench.REWARDS[score]
+            reward = wildvision_bench_reproduction.REWARDS[score]
             outcome = 0.5 if reward == 0 else float(reward < 0)
             marks_or_fault: MarksOrFault = (
-                "unreadable" if score == wildvision_bench.INVALID else _MARKS_BY_OUTCOME[outcome]
+                "unreadable" if score == wildvision_bench_reproduction.INVALID else _MARKS_BY_OUTCOME[outcome]
             )
             verdicts.append(_released_verdict("gpt-4o", row.text("question"), names, marks_or_fault))
     return Record(tuple(verdicts))
@@ -96,13 +106,13 @@ def wildvision_bench_verdicts(folder: Path) -> Record:
 def alpaca_eval_preferences(folder: Path) -> Record:
     """Return four judges' verdicts on every model against a baseline, with preferences as soft marks."""
     # Validates the file: duplicates and preferences out of range are errors.
-    alpaca_eval.read_runs(folder)
+    alpaca_eval_reproduction.read_runs(folder)
     verdicts = []
     for row in released_rows(folder, "annotations.csv"):
         if row.text("model") != row.text("baseline"):
             names = row.contestant_pair("baseline", "model")
             preference = row.values.get("preference")
-            share = (float(preference) or alpaca_eval.DRAW) - 1 if preference else None
+            share = (float(preference) or alpaca_eval_reproduction.DRAW) - 1 if preference else None
             marks_or_fault: MarksOrFault = "unreadable" if share is None else (1 - share, share)
             judge = row.text("annotator")
             verdicts.append(_released_verdict(judge, row.text("instruction"), names, marks_or_fault, ballot=SOFT))

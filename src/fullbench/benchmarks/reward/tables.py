@@ -5,8 +5,8 @@ from __future__ import annotations
 from fullbench.analysis import all_tables
 from fullbench.analysis.agreement.by_tag import agreement_tables
 from fullbench.analysis.agreement.judges_with_people import compare_with_people
-from fullbench.core.record import Record
 from fullbench.core.table import Table
+from fullbench.core.verdict_record import Record
 
 
 def tables(record: Record) -> list[Table]:

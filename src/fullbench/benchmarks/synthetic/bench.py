@@ -30,7 +30,7 @@ def build_synthetic_benchmark(
 
     def items(source: Path | None = None) -> list[Item]:
         """Generate the items from the seed; a source folder is refused."""
-        from fullbench.synthetic.sample_items import build_items
+        from fullbench.synthetic.item_generator import build_items
 
         if source is not None:
             raise InputError("the synthetic benchmark makes its own pictures; leave the source out", path=source)

@@ -12,15 +12,15 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from fullbench.analysis import estimate_cells
+from fullbench.analysis import item_clustered_means_and_shares
 from fullbench.analysis.boards.leaderboard import Settings, build_boards
-from fullbench.core.column_labels import data_column, table_columns
 from fullbench.core.estimate import Estimate
-from fullbench.core.note import Note
-from fullbench.core.record import Record
+from fullbench.core.language_and_words import length_of
 from fullbench.core.table import Cell, Table
-from fullbench.core.text import length_of
+from fullbench.core.table_columns import data_column, table_columns
+from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import FAULTS
+from fullbench.core.verdict_record import Record
 from fullbench.errors import Undefined
 from fullbench.stats.agreement.two_raters import pearson_correlation
 from fullbench.stats.bias.bias_estimators import clustered_mean, latent_marks, position_bias, swap_flips
@@ -212,7 +212,7 @@ def _unusable_table(record: Record, judges_by_name: dict[str, SimulatedJudge]) -
     for judge, counts in record.faults().items():
         judge_record = record.where(judge=judge)
         _, item = np.unique([verdict.item for verdict in judge_record], return_inverse=True)
-        unusable_share = estimate_cells.share_estimate(
+        unusable_share = item_clustered_means_and_shares.share_estimate(
             np.array([float(verdict.fault is not None) for verdict in judge_record]), item
         )
         planted_share = judges_by_name[judge].biases.unusable_share if judge in judges_by_name else None

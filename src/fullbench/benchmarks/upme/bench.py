@@ -13,10 +13,10 @@ def _peer_review_benchmark(name: str, paper: str, release_name: str) -> Benchmar
     return Benchmark(
         name=name,
         paper=paper,
-        items=LazyFunction("fullbench.benchmarks.upme.sample:items"),
-        cases=LazyFunction("fullbench.judges.peer_review.review_protocol:review_cases"),
+        items=LazyFunction("fullbench.benchmarks.upme.synthetic_sample:items"),
+        cases=LazyFunction("fullbench.judges.peer_review.review_items_and_cases:review_cases"),
         tables=LazyFunction("fullbench.analysis.peer_review.peer_review_tables:build_peer_review_tables"),
-        prompt_template=LazyFunction("fullbench.judges.peer_review.review_protocol:review_judge_options"),
+        prompt_template=LazyFunction("fullbench.judges.peer_review.review_items_and_cases:review_judge_options"),
         bring=partial(LazyFunction("fullbench.benchmarks.upme.released_verdicts:bring"), release_name),
         reproduce=LazyFunction(f"fullbench.benchmarks.upme.{release_name}:reproduce"),
     )

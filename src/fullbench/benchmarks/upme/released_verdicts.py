@@ -6,18 +6,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fullbench.benchmarks.upme import pico_reproduction, prd_reproduction
-from fullbench.benchmarks.upme.sample import IMAGES, SEED, sample_contestants, sample_questions
+from fullbench.benchmarks.upme.synthetic_sample import IMAGES, SEED, sample_contestants, sample_questions
 from fullbench.core.digests import digest
 from fullbench.core.model import Prompt
-from fullbench.core.record import Record
 from fullbench.core.reproduction import LoadedData
 from fullbench.core.response import Response
 from fullbench.core.rubric import CORRECTNESS
 from fullbench.core.verdict import PEOPLE, Verdict
+from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
 from fullbench.files.release_rows import released_rows
-from fullbench.judges.peer_review import review_protocol
-from fullbench.judges.peer_review.review_protocol import BALLOT
+from fullbench.judges.peer_review import review_items_and_cases
+from fullbench.judges.peer_review.review_items_and_cases import BALLOT
 from fullbench.judges.prompted_judge import PromptedJudge
 
 
@@ -34,8 +34,8 @@ def bring(release_name: str, source: Path | None = None) -> LoadedData:
 
 def reviewed_sample() -> Record:
     """Return the sample's questions, answered and reviewed by synthetic contestants, and the true correctness."""
-    from fullbench.synthetic.sample_items import build_items as build_synthetic
-    from fullbench.synthetic.truth import PictureTruth
+    from fullbench.synthetic.item_generator import build_items as build_synthetic
+    from fullbench.synthetic.truth_judge import PictureTruth
 
     items = sample_questions()
     responses: list[Response] = []
@@ -44,12 +44,12 @@ def reviewed_sample() -> Record:
         responses += [Response.say(reply.prompt.tag, model.name, reply.text) for reply in model.answer(prompts)]
     verdicts: list[Verdict] = []
     for model in sample_contestants():
-        judge = PromptedJudge(model, **review_protocol.review_judge_options())
+        judge = PromptedJudge(model, **review_items_and_cases.review_judge_options())
         own_questions = [item for item in items if item.tags["reviewer"] == model.name]
-        outcomes = judge.judge(review_protocol.review_cases(own_questions, responses))
+        outcomes = judge.judge(review_items_and_cases.review_cases(own_questions, responses))
         verdicts += [verdict for verdict in outcomes if isinstance(verdict, Verdict)]
     correctness_cases = [
-        case for case in review_protocol.review_cases(items, responses) if case.criterion == CORRECTNESS
+        case for case in review_items_and_cases.review_cases(items, responses) if case.criterion == CORRECTNESS
     ]
     verdicts += PictureTruth(build_synthetic(SEED, IMAGES)).judge(correctness_cases)
     responses_by_key = {(response.item, response.contestant): response for response in responses}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from fullbench.benchmarks.visit_bench import authors_repository
+from fullbench.benchmarks.visit_bench import authors_repository_as_record
 from fullbench.benchmarks.visit_bench.items_from_release import (
     REFERENCE,
     SAMPLE,
@@ -23,13 +23,13 @@ from fullbench.core.ballot import Choice
 from fullbench.core.case import Case
 from fullbench.core.case import cases as cases_of
 from fullbench.core.item import Item
-from fullbench.core.record import Record
 from fullbench.core.reproduction import LoadedData
 from fullbench.core.response import Response
 from fullbench.core.verdict import Verdict
+from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
-from fullbench.files.item_files import read_items
-from fullbench.files.own_layout import own_items, own_record
+from fullbench.files.fullbench_data_folder import own_items, own_record
+from fullbench.files.item_response_verdict_files import read_items
 from fullbench.judges.baselines import ChanceJudge, LengthJudge, ReferenceJudge
 
 
@@ -41,8 +41,8 @@ def items(source: Path | None = None) -> Iterable[Item]:
         return [item_of(row, source.parent) for row in read_instances(source)]
     if (file_items := own_items(source)) is not None:
         return file_items
-    if authors_repository.is_release_folder(source):
-        return list(authors_repository.assemble_release(source)[0].items.values())
+    if authors_repository_as_record.is_release_folder(source):
+        return list(authors_repository_as_record.assemble_release(source)[0].items.values())
     return [item_of(row, source) for row in read_instances(source) if row.is_verified and row.instruction]
 
 
@@ -75,7 +75,7 @@ def bring(source: Path | None = None) -> LoadedData:
         }
         return LoadedData(Record((), items_by_id, answers))
     if not (folder / "items.jsonl").exists():
-        record, oddity_table = authors_repository.assemble_release(folder)
+        record, oddity_table = authors_repository_as_record.assemble_release(folder)
         return LoadedData(record, [oddity_table] if oddity_table.rows else [])
     folder_record = own_record(folder, ("labels.jsonl",), ballot="choice", needs_responses=False)
     responses = [*folder_record.responses.values(), *reference_responses(folder_record.items.values())]

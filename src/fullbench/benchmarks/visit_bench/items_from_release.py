@@ -11,7 +11,7 @@ from fullbench.core.item import WITHOUT_PICTURES, Item
 from fullbench.core.response import Response
 from fullbench.errors import InputError
 from fullbench.files.fetch_pictures import copy_of
-from fullbench.files.item_files import read_responses
+from fullbench.files.item_response_verdict_files import read_responses
 from fullbench.files.picture_access_policy import read_picture
 from fullbench.files.row_fields import Fields
 from fullbench.files.row_readers import read_rows

@@ -11,17 +11,17 @@ from fullbench.analysis import all_tables
 from fullbench.analysis.boards.leaderboard import Settings, build_boards
 from fullbench.analysis.boards.leaderboard_details import standing_tables
 from fullbench.analysis.boards.matches_from_verdicts import Rule, build_matches
-from fullbench.analysis.people import reference_checks
+from fullbench.analysis.people import votes_on_reference_answers
 from fullbench.analysis.scope_text import scope_suffix, title_with_scope
 from fullbench.benchmarks.visit_bench.items_from_release import REFERENCE, is_judged
-from fullbench.core.column_labels import table_columns
 from fullbench.core.estimate import Estimate
 from fullbench.core.item import Item
-from fullbench.core.note import Note, error_sentence
-from fullbench.core.record import Record
 from fullbench.core.rubric import is_check, is_review
 from fullbench.core.table import Cell, Table
+from fullbench.core.table_columns import table_columns
+from fullbench.core.translatable_note import Note, error_sentence
 from fullbench.core.verdict import PEOPLE, Verdict
+from fullbench.core.verdict_record import Record
 from fullbench.errors import Undefined
 from fullbench.stats.agreement.two_raters import spearman_correlation
 from fullbench.stats.intervals.share_intervals import wilson_interval
@@ -62,7 +62,7 @@ def tables(record: Record) -> list[Table]:
                 )
             ]
     benchmark_tables += [
-        reference_checks.reference_table(full_record),
+        votes_on_reference_answers.reference_table(full_record),
         label_count_table(full_record),
         label_share_table(full_record),
         *content_tables(full_record.items.values()),

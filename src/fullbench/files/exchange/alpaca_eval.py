@@ -11,7 +11,7 @@ from typing import Any
 from fullbench.core.item import Item, Turn
 from fullbench.core.reproduction import LoadedData
 from fullbench.errors import InputError
-from fullbench.files.exchange.importer_base import (
+from fullbench.files.exchange.import_record_builder import (
     CHOICE,
     SHARE,
     RecordBuilder,
@@ -24,7 +24,7 @@ from fullbench.files.exchange.importer_base import (
     text_of,
     words_of,
 )
-from fullbench.files.item_files import PICTURES
+from fullbench.files.item_response_verdict_files import PICTURES
 
 
 def _answer_text(row: Mapping[str, Any], name: str, file: Path, line: int) -> str:

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from fullbench.core.item import WITHOUT_PICTURES, Item, Part, Turn, parts_content
-from fullbench.core.record import Record
 from fullbench.core.reproduction import LoadedData
 from fullbench.core.response import Response
 from fullbench.core.verdict import PEOPLE, Verdict
+from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
-from fullbench.files.exchange.importer_base import (
+from fullbench.files.exchange.import_record_builder import (
     CHOICE,
     SHARE,
     TAGS,

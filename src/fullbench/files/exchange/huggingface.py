@@ -10,13 +10,13 @@ from typing import Any
 
 from fullbench.core.item import Item, Part, Turn
 from fullbench.core.picture import SUFFIXES
-from fullbench.core.record import Record
 from fullbench.core.reproduction import LoadedData
 from fullbench.core.verdict import PEOPLE
+from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError, require_extra
-from fullbench.files.exchange.importer_base import RecordBuilder, files_in, picture_of, words_of
-from fullbench.files.item_files import write_items, write_responses, write_verdicts
-from fullbench.files.own_layout import ITEMS, RESPONSES, own_record
+from fullbench.files.exchange.import_record_builder import RecordBuilder, files_in, picture_of, words_of
+from fullbench.files.fullbench_data_folder import ITEMS, RESPONSES, own_record
+from fullbench.files.item_response_verdict_files import write_items, write_responses, write_verdicts
 from fullbench.files.picture_folders import check_new
 from fullbench.files.row_readers import read_rows
 from fullbench.files.row_writers import replace_atomically

@@ -13,7 +13,7 @@ from typing import Any
 from fullbench.core.item import Item, Turn
 from fullbench.core.reproduction import LoadedData
 from fullbench.errors import InputError, require_extra
-from fullbench.files.exchange.importer_base import (
+from fullbench.files.exchange.import_record_builder import (
     RecordBuilder,
     files_in,
     parse_conversation,

@@ -9,13 +9,13 @@ from typing import Any
 
 from fullbench.core.ballot import LETTERS
 from fullbench.core.item import Item
-from fullbench.core.record import Record
 from fullbench.core.reproduction import LoadedData
 from fullbench.core.verdict import PEOPLE
+from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
 from fullbench.files.annotation_tools import read_labels, write_labels
 from fullbench.files.annotation_tools.write_labels import parts_of_response, turns_of
-from fullbench.files.exchange.importer_base import RecordBuilder, files_in
+from fullbench.files.exchange.import_record_builder import RecordBuilder, files_in
 from fullbench.files.row_readers import read_rows
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from fullbench.core.item import WITHOUT_PICTURES, Item
 from fullbench.core.reproduction import LoadedData
 from fullbench.errors import InputError
-from fullbench.files.exchange.importer_base import (
+from fullbench.files.exchange.import_record_builder import (
     RecordBuilder,
     pictures_among,
     read_json,

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from fullbench.core.ballot import Real, parse_real
 from fullbench.core.verdict import Fault
 from fullbench.errors import InputError
-from fullbench.files.exchange.importer_base import RecordBuilder
+from fullbench.files.exchange.import_record_builder import RecordBuilder
 
 SCALE = "scale"
 """Option for scales: `scale=0-10` for all metrics outside 0 to 1, `scale.NAME=0-10` for one."""

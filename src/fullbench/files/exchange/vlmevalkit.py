@@ -15,7 +15,7 @@ from fullbench.core.item import WITHOUT_PICTURES, Item, Part, Turn
 from fullbench.core.reproduction import LoadedData
 from fullbench.core.verdict import Fault
 from fullbench.errors import InputError
-from fullbench.files.exchange.importer_base import (
+from fullbench.files.exchange.import_record_builder import (
     RecordBuilder,
     files_in,
     picture_of,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol
 
-from fullbench.core.text import words_of
+from fullbench.core.language_and_words import words_of
 
 if TYPE_CHECKING:
     import numpy as np

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal, get_args
 from fullbench.core.case import Case
 from fullbench.core.digests import digest
 from fullbench.core.judge import CallsNoModel, Judge, Kind
-from fullbench.core.text import words_of
+from fullbench.core.language_and_words import words_of
 from fullbench.core.verdict import Verdict
 from fullbench.errors import InputError
 from fullbench.judges.baselines import marks_from, pictures_only_reason
@@ -111,7 +111,7 @@ def build_cider_judge(argument: str = "", options: Mapping[str, str] | None = No
     plain_options = _check_options("cider", argument, options, ("corpus",))
     if "corpus" not in plain_options:
         raise InputError("the judge 'cider' needs all references to know what is rare: cider?corpus=items.jsonl")
-    from fullbench.files.item_files import read_items
+    from fullbench.files.item_response_verdict_files import read_items
 
     return cider_over(item.reference for item in read_items(Path(plain_options["corpus"])) if item.reference)
 

@@ -1,4 +1,4 @@
-"""Metrics of shared words: BLEU-4, ROUGE-L, METEOR. They take words, not texts; see `core.text.words_of`."""
+"""Metrics of shared words: BLEU-4, ROUGE-L, METEOR. They take words (see `core.language_and_words.words_of`)."""
 
 from __future__ import annotations
 

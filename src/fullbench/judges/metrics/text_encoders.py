@@ -194,6 +194,6 @@ def _unit_vector(features: Any) -> Any:
 
 def reference_texts(path: Path) -> Sequence[str]:
     """Return the references in a file of items, for a baseline."""
-    from fullbench.files.item_files import read_items
+    from fullbench.files.item_response_verdict_files import read_items
 
     return [item.reference for item in read_items(path) if item.reference]

@@ -14,7 +14,7 @@ from fullbench.core.judge import CallsNoModel
 from fullbench.core.response import Response
 from fullbench.core.verdict import Verdict
 from fullbench.judges.baselines import marks_from
-from fullbench.judges.peer_review.review_protocol import KEY, OPTIONS
+from fullbench.judges.peer_review.review_items_and_cases import KEY, OPTIONS
 
 _BRACKETED_LETTER = re.compile(r"\[\[\s*\(?([A-Za-z])\)?\s*\]\]")
 _STATED_ANSWER = re.compile(

@@ -14,8 +14,8 @@ from fullbench.core.ballot import Ballot, Choice, Likert, Ranking, Real, Score
 from fullbench.core.case import Case
 from fullbench.core.digests import digest
 from fullbench.core.judge import CallsNoModel, Kind
-from fullbench.core.number_ballot import Number
 from fullbench.core.picture import Picture
+from fullbench.core.unbounded_number_ballot import Number
 from fullbench.core.verdict import Verdict
 from fullbench.errors import InputError, Unscorable
 from fullbench.judges.baselines import marks_from

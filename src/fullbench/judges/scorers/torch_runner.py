@@ -31,7 +31,7 @@ from fullbench.judges.scorers.batch_preprocessing import (
 )
 from fullbench.judges.scorers.decoded_pictures import UnscorableAmong, decode_picture
 from fullbench.judges.scorers.decoding_processes import DecodingProcesses
-from fullbench.judges.scorers.fast_clip import compile_vision, fuse_activations, spare_collector
+from fullbench.judges.scorers.score_model_speedups import compile_vision, fuse_activations, spare_collector
 from fullbench.judges.scorers.scorer_judge import Span
 from fullbench.models.local.weights_digest import weights_fingerprint
 

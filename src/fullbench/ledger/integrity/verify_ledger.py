@@ -10,12 +10,12 @@ from fullbench.core.digests import digest
 from fullbench.errors import InputError, UserError
 from fullbench.ledger import row_conversion, schema
 from fullbench.ledger.database_interface import Connection, Database, chunks, lookup
-from fullbench.ledger.integrity import acknowledged_digests, row_chain
+from fullbench.ledger.integrity import last_committed_rows, row_chain
 from fullbench.ledger.integrity.row_chain import LedgerDigest
 from fullbench.ledger.pictures.picture_bucket import BucketPicture
 from fullbench.ledger.read_queries import load_verdict_texts
 from fullbench.ledger.row_conversion import FindPicture, Row
-from fullbench.ledger.sqlite import incomplete_copy_marks
+from fullbench.ledger.sqlite import missing_wal_marks
 
 READABLE = ("CHECK constraint failed", "NULL value in")
 """Damage after which all rows can still be read, as with a wrong index."""
@@ -33,9 +33,9 @@ def find_ledger_problems(
         claims = database.noted_digests()  # before the snapshot: other processes may be writing
         with reader.snapshot():
             yield from row_chain.find_chain_problems(reader)
-            yield from acknowledged_digests.find_lost_rows(claims, reader)
+            yield from last_committed_rows.find_lost_rows(claims, reader)
             for writer in database.missing_logs(reader):
-                yield incomplete_copy_marks.missing_rows_message(writer, database.path.name)
+                yield missing_wal_marks.missing_rows_message(writer, database.path.name)
             if noted_digest is not None:
                 yield from _digest_problems(reader, noted_digest)
             yield from _item_problems(reader)

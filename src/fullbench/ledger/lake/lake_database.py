@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from fullbench.errors import LedgerError, require_extra
 from fullbench.ledger import schema
 from fullbench.ledger.database_interface import Connection, Database, RescuedFile
-from fullbench.ledger.lake import duckdb_connection, manifest, parquet_exports
+from fullbench.ledger.lake import duckdb_connection, manifest, parquet_export_reader
 from fullbench.ledger.lake.storage import Store, pictures_place, store_at
 from fullbench.ledger.lake.verify_lake import check_lake
 
@@ -48,14 +48,14 @@ class Parquet(Database):
                 f"{self.place}: what lies in Parquet is sealed and is only read; write to a ledger, and seal what is "
                 "new with `fullbench lake write`"
             )
-        if parquet_exports.is_lake(self.place):
+        if parquet_export_reader.is_lake(self.place):
             self._store = store_at(self.place)
         self._views  # noqa: B018 - unreadable files raise here, when the lake is opened
 
     @cached_property
     def _views(self) -> Mapping[str, str]:
         if self._store is None:
-            return parquet_exports.export_views(self.place)
+            return parquet_export_reader.export_views(self.place)
         files: dict[str, list[str]] = {}
         for entry in manifest.read_entries(self._store):
             for segment in entry.segments:
@@ -123,5 +123,5 @@ class Parquet(Database):
     def size(self, reader: Connection) -> int:
         """Return the bytes of the segments, or of the files of an export."""
         if self._store is None:
-            return sum(path.stat().st_size for path in parquet_exports.parquet_files(self.place))
+            return sum(path.stat().st_size for path in parquet_export_reader.parquet_files(self.place))
         return sum(segment.bytes for entry in manifest.read_entries(self._store) for segment in entry.segments)

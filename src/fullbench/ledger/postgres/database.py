@@ -20,7 +20,7 @@ from urllib.parse import parse_qs, unquote
 
 from fullbench.errors import LedgerError, require_extra
 from fullbench.ledger import migrations, schema
-from fullbench.ledger.copies import backup
+from fullbench.ledger.copies import backup_and_rescue
 from fullbench.ledger.database_interface import Connection, Database, RescuedFile
 from fullbench.ledger.postgres.connection import (
     KEEPALIVE_SETTINGS,
@@ -181,7 +181,7 @@ class Postgres(Database):
 
     def back_up(self, target: Path) -> None:
         with self._open_connection() as connection:
-            backup.save_snapshot(connection, target)
+            backup_and_rescue.save_snapshot(connection, target)
 
     def connect(self, *, read_only: bool) -> Connection:
         if not read_only:

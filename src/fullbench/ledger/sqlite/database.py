@@ -19,12 +19,12 @@ from filelock import lock_descriptor
 
 from fullbench.errors import LedgerError
 from fullbench.ledger import schema
-from fullbench.ledger.copies import backup
+from fullbench.ledger.copies import backup_and_rescue
 from fullbench.ledger.database_interface import Connection, Database, Durability, Position, RescuedFile
-from fullbench.ledger.integrity import acknowledged_digests, row_chain
-from fullbench.ledger.sqlite import incomplete_copy_marks, open_file
+from fullbench.ledger.integrity import last_committed_rows, row_chain
+from fullbench.ledger.sqlite import missing_wal_marks, open_file
 from fullbench.ledger.sqlite.connection import SqliteConnection
-from fullbench.ledger.sqlite.live_files import LiveFiles, is_damage
+from fullbench.ledger.sqlite.live_file_damage_check import LiveFiles, is_damage
 from fullbench.ledger.sqlite.open_file import translate_sqlite_errors
 
 _FREE = ("freelist_count", "page_size")
@@ -96,7 +96,7 @@ class Sqlite(Database):
             self._rescued = next(place for place in map(folder.joinpath, names) if not place.exists())
         if not self._copy_whole(source, self._rescued):
             self._rescued.unlink(missing_ok=True)
-            backup.save_readable(source, self._rescued)
+            backup_and_rescue.save_readable(source, self._rescued)
         copy = SqliteConnection(open_file.open_connection(self._rescued, read_only=False))
         return RescuedFile(self._rescued, copy, is_whole=not any(row_chain.find_chain_problems(copy)))
 
@@ -122,14 +122,14 @@ class Sqlite(Database):
     def hold_lock(self, name: str) -> AbstractContextManager[None]:
         return hold_run_lock(self.path, name)
 
-    def digest_note(self) -> acknowledged_digests.DigestFile:
-        return acknowledged_digests.DigestFile(self.path)
+    def digest_note(self) -> last_committed_rows.DigestFile:
+        return last_committed_rows.DigestFile(self.path)
 
-    def noted_digests(self) -> list[acknowledged_digests.AcknowledgedDigest]:
-        return acknowledged_digests.read_acknowledged_digests(self.path)
+    def noted_digests(self) -> list[last_committed_rows.AcknowledgedDigest]:
+        return last_committed_rows.read_acknowledged_digests(self.path)
 
     def missing_logs(self, reader: Connection) -> list[str]:
-        return list(dict.fromkeys((*incomplete_copy_marks.missing_writers(reader), *self._missing_logs)))
+        return list(dict.fromkeys((*missing_wal_marks.missing_writers(reader), *self._missing_logs)))
 
     def integrity_problems(self, reader: Connection) -> list[str]:
         return [text for (text,) in reader.execute("PRAGMA integrity_check") if text != "ok"]

@@ -19,9 +19,9 @@ from urllib.parse import quote
 from fullbench.errors import LedgerError
 from fullbench.ledger import migrations, schema
 from fullbench.ledger.database_interface import Durability
-from fullbench.ledger.integrity import acknowledged_digests
+from fullbench.ledger.integrity import last_committed_rows
 from fullbench.ledger.integrity.row_chain import Chain
-from fullbench.ledger.sqlite import incomplete_copy_marks
+from fullbench.ledger.sqlite import missing_wal_marks
 from fullbench.ledger.sqlite.connection import SqliteConnection
 
 logger = logging.getLogger(__name__)
@@ -48,7 +48,7 @@ def prepare_ledger(path: Path, *, read_only: bool) -> tuple[str, ...]:
         with closing(open_connection(path, read_only=True)) as connection:
             version = schema.version_of(connection)
             migrations.refuse_other_versions(path, version, read_only=read_only)
-            marks = incomplete_copy_marks.open_marks(SqliteConnection(connection))
+            marks = missing_wal_marks.open_marks(SqliteConnection(connection))
         if version < schema.VERSION:
             _upgrade_schema(path)
         return _explain_marks(path, marks, has_log, read_only)
@@ -59,14 +59,14 @@ def _explain_marks(path: Path, marks: Sequence[str], has_log: bool, read_only: b
     if not marks:
         return ()
     if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK) and (has_log or not read_only):
-        name = incomplete_copy_marks.LOG_RECOVERED if has_log else incomplete_copy_marks.LOG_MISSING
+        name = missing_wal_marks.LOG_RECOVERED if has_log else missing_wal_marks.LOG_MISSING
         with closing(open_connection(path, read_only=False)) as connection:
-            incomplete_copy_marks.add_marks(SqliteConnection(connection), Chain.begin(), name, marks)
+            missing_wal_marks.add_marks(SqliteConnection(connection), Chain.begin(), name, marks)
     if has_log:
         return ()
-    writers = tuple(map(incomplete_copy_marks.writer_of, marks))
+    writers = tuple(map(missing_wal_marks.writer_of, marks))
     for writer in writers:
-        logger.warning("%s: %s", path, incomplete_copy_marks.missing_rows_message(writer, path.name))
+        logger.warning("%s: %s", path, missing_wal_marks.missing_rows_message(writer, path.name))
     return writers
 
 
@@ -99,7 +99,7 @@ def _open_with_mode(path: Path, mode: str, durability: Durability) -> sqlite3.Co
         # The writer runs checkpoints itself (see `incomplete_copy_marks`) and knows the log's length from its file
         # size. The log keeps its size, since overwriting it is cheaper than growing it after every checkpoint.
         connection.execute("PRAGMA wal_autocheckpoint = 0")
-        connection.execute(f"PRAGMA journal_size_limit = {incomplete_copy_marks.MAX_LOG_BYTES}")
+        connection.execute(f"PRAGMA journal_size_limit = {missing_wal_marks.MAX_LOG_BYTES}")
         # SQLite opens files lazily: read once, so that errors occur here.
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except BaseException:
@@ -132,7 +132,7 @@ def _link_into_place(part: Path, path: Path) -> None:
     except OSError:  # no hard links on this file system
         part.rename(path)
     sync_folder(path.parent)
-    acknowledged_digests.digest_file_path(path).unlink(missing_ok=True)  # digests of a ledger that was deleted here
+    last_committed_rows.digest_file_path(path).unlink(missing_ok=True)  # digests of a ledger that was deleted here
 
 
 def sync_folder(folder: Path) -> None:

@@ -7,14 +7,14 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from fullbench.core.call import NOTHING, Call
 from fullbench.core.case import Case
 from fullbench.core.item import WITHHELD, Item
+from fullbench.core.model_call import NOTHING, Call
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
 from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.errors import LedgerError
-from fullbench.ledger import row_conversion, study_members
+from fullbench.ledger import row_conversion, study_items_and_cases
 from fullbench.ledger.contents_and_cost import Role
 from fullbench.ledger.database_interface import KEYS_PER_QUERY, Database, chunks
 from fullbench.ledger.name_aliases import Naming, normalize_voter
@@ -60,7 +60,7 @@ class Adder:
         self._seen: dict[tuple[str, str], str] = {}
         self._looked_up: dict[str, StoredItems] = {}
         with writer.lookup_connection() as reader:
-            self._enlisted = study in study_members.study_names(reader)
+            self._enlisted = study in study_items_and_cases.study_names(reader)
 
     def add_verdict(self, verdict: Verdict) -> None:
         """Add a verdict with its text and its calls."""
@@ -121,7 +121,7 @@ class Adder:
         if ("members", item.id) in self._seen and not key:
             self._writer.flush()
             with self._database.translate_errors(), self._writer.lookup_connection() as reader:
-                contents = study_members.item_contents(reader, self._study, [item.id])
+                contents = study_items_and_cases.item_contents(reader, self._study, [item.id])
             revision = contents.get(item.id, ("", -1))[1]
         self._enlist()
         stored_items.contents[item.id] = (item.key, revision + 1)
@@ -161,7 +161,7 @@ class Adder:
         ids_by_key = {item.key: item.id for item in items}
         response_keys: dict[tuple[str, str, int], str] = {}
         with self._database.translate_errors(), self._writer.lookup_connection() as connection:
-            content_queries = study_members.content_queries(self._study, ids_by_key.values())
+            content_queries = study_items_and_cases.content_queries(self._study, ids_by_key.values())
             response_queries, withheld_queries = [], []
             for chunk in chunks(ids_by_key, KEYS_PER_QUERY):
                 marks = ", ".join("?" * len(chunk))
@@ -174,7 +174,7 @@ class Adder:
                 connection, *content_queries, *response_queries, *withheld_queries
             )
             ends = len(content_queries), len(content_queries) + len(response_queries)
-            contents = study_members.newest_contents(row for rows_ in row_lists[: ends[0]] for row in rows_)
+            contents = study_items_and_cases.newest_contents(row for rows_ in row_lists[: ends[0]] for row in rows_)
             for item, who, sample, key in (row for rows_ in row_lists[ends[0] : ends[1]] for row in rows_):
                 response_keys[item, naming.contestants.get(who, who), sample] = key
             withheld = frozenset(key for rows_ in row_lists[ends[1] :] for (key,) in rows_)
@@ -188,9 +188,9 @@ class Adder:
     def join(self, cases: Sequence[str], items: Collection[Item]) -> None:
         """Make stored cases and items members of the study."""
         with self._database.translate_errors(), self._writer.lookup_connection() as connection:
-            outside_cases = list(study_members.cases_outside_study(connection, self._study, cases))
+            outside_cases = list(study_items_and_cases.cases_outside_study(connection, self._study, cases))
             ids = {item for _, _, item in outside_cases} | {item.id for item in items}
-            stored_items = StoredItems({}, study_members.item_contents(connection, self._study, ids))
+            stored_items = StoredItems({}, study_items_and_cases.item_contents(connection, self._study, ids))
         changed_items = [item for item in items if stored_items.contents.get(item.id, ("", 0))[0] != item.key]
         for item in changed_items:
             self._join(item, stored_items)

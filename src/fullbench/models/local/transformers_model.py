@@ -16,10 +16,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from fullbench.core.call import Usage
 from fullbench.core.digests import digest
 from fullbench.core.item import Turn
 from fullbench.core.model import Prompt, Reply
+from fullbench.core.model_call import Usage
 from fullbench.errors import InputError, require_extra
 from fullbench.models.local.weights_digest import weights_fingerprint
 from fullbench.models.wire.reasoning_text import split_reasoning

@@ -8,8 +8,8 @@ from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from typing import Any
 
-from fullbench.core.call import sum_of_known
 from fullbench.core.model import Reply
+from fullbench.core.model_call import sum_of_known
 from fullbench.models.wire.reply_parsing import Trouble, UsageCounter
 
 RECENT = 200

@@ -7,7 +7,7 @@ from urllib.request import getproxies, proxy_bypass
 
 from fullbench.errors import ModelError
 from fullbench.models.model_prices import is_local
-from fullbench.models.wire.server_urls import fault_of
+from fullbench.models.wire.server_url_checks import fault_of
 
 
 def proxy_for(url: str) -> str | None:

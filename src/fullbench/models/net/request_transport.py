@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import TracebackType
 
-from fullbench.core.call import FailureKind
 from fullbench.core.model import Prompt, Reply
+from fullbench.core.model_call import FailureKind
 from fullbench.errors import InputError, ModelError
 from fullbench.models.dialects import Dialect
 from fullbench.models.model_prices import FRESH, Shares

@@ -6,8 +6,8 @@ import random
 from dataclasses import dataclass
 from pathlib import Path
 
-from fullbench.core.call import FailureKind
 from fullbench.core.model import Prompt
+from fullbench.core.model_call import FailureKind
 from fullbench.models.model_settings import Limits
 from fullbench.models.wire.reply_parsing import Trouble
 

@@ -21,7 +21,7 @@ from fullbench.models.tools.detector import Objects
 from fullbench.models.tools.ocr import Text
 from fullbench.models.tools.picture_notes import Notes, kinds_of
 from fullbench.models.wire.image_encoding import write_atomically
-from fullbench.picture_decoding import apply_orientation, flatten_to_rgb
+from fullbench.picture_conversion import apply_orientation, flatten_to_rgb
 
 if TYPE_CHECKING:
     from PIL.Image import Image

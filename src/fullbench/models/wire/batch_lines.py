@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 
 import orjson
 
-from fullbench.core.call import FailureKind
 from fullbench.core.model import Model, Prompt, Reply
+from fullbench.core.model_call import FailureKind
 from fullbench.models.chat_model import ChatModel
 from fullbench.models.wire.reply_parsing import Trouble, UsageCounter, read_payload, trouble_from_payload
 from fullbench.models.wire.untrusted_json import parse_json

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fullbench.core.call import Usage, sum_of_known
 from fullbench.core.model import Prompt, Reply
+from fullbench.core.model_call import Usage, sum_of_known
 from fullbench.models.dialects import Dialect
 from fullbench.models.model_prices import FRESH, Shares
 from fullbench.models.net import error_meanings

@@ -39,8 +39,8 @@ from pathlib import Path
 from typing import Any
 
 from fullbench.core.digests import digest
-from fullbench.core.note import Note
 from fullbench.core.table import Table
+from fullbench.core.translatable_note import Note
 from fullbench.errors import InputError, require_extra
 from fullbench.reports.atomic_write import write_file
 from fullbench.reports.cell_text import format_rounded, plain_line

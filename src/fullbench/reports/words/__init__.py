@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal, get_args
 
-from fullbench.core.note import WORD
+from fullbench.core.translatable_note import WORD
 
 Language = Literal["en", "zh"]
 LANGUAGES: tuple[Language, ...] = get_args(Language)

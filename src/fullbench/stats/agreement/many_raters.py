@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fullbench.core.estimate import Estimate
-from fullbench.core.note import Note
+from fullbench.core.translatable_note import Note
 from fullbench.errors import Undefined
 from fullbench.stats.agreement.two_raters import SIGNED_SCALE, Options
 from fullbench.stats.array_checks import Floats, finite_column, label_codes

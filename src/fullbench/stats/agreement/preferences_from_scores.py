@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 
 from fullbench.core.estimate import Estimate
-from fullbench.core.note import Note
+from fullbench.core.translatable_note import Note
 from fullbench.errors import Undefined
 from fullbench.stats.array_checks import Bools, Floats, Numbers, finite_column, finite_columns
 from fullbench.stats.intervals.bootstrap import Labels

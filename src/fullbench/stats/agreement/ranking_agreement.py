@@ -8,10 +8,10 @@ from typing import Unpack
 import numpy as np
 
 from fullbench.core.estimate import Estimate
-from fullbench.core.note import Note
+from fullbench.core.translatable_note import Note
 from fullbench.errors import Undefined
 from fullbench.stats.agreement.two_raters import SHARE_SCALE, SIGNED_SCALE, Options, accuracy
-from fullbench.stats.intervals import weighted_statistics
+from fullbench.stats.intervals import statistics_for_bootstrap
 from fullbench.stats.intervals.bootstrap import bootstrap
 from fullbench.stats.intervals.cluster_intervals import Scale
 
@@ -50,7 +50,7 @@ def _over_items(
     options: Options,
 ) -> Estimate:  # fmt: skip
     values = [value(our, their) for our, their in zip(ours, theirs, strict=True)]
-    return bootstrap(weighted_statistics.weighted_mean, values, within=within, **options)
+    return bootstrap(statistics_for_bootstrap.weighted_mean, values, within=within, **options)
 
 
 def mean_edit_distance(ours: Sequence[Order], theirs: Sequence[Order], **options: Unpack[Options]) -> Estimate:

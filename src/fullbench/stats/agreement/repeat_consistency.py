@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from fullbench.core.estimate import Estimate
-from fullbench.core.note import Note
+from fullbench.core.translatable_note import Note
 from fullbench.errors import Undefined
 from fullbench.stats.array_checks import Floats, Ints, Numbers, finite_column, label_codes
-from fullbench.stats.intervals import weighted_statistics
+from fullbench.stats.intervals import statistics_for_bootstrap
 from fullbench.stats.intervals.bootstrap import bootstrap
 from fullbench.stats.intervals.cluster_intervals import cluster_mean
 
@@ -188,7 +188,11 @@ def alignment_score(
     if not several.any():
         raise Undefined(Note("undefined.no-seed-has-two-variants", n=len(variants)))
     mean_spread = bootstrap(
-        weighted_statistics.weighted_mean, spread[is_counted], resamples=resamples, level=level, seed=bootstrap_seed
+        statistics_for_bootstrap.weighted_mean,
+        spread[is_counted],
+        resamples=resamples,
+        level=level,
+        seed=bootstrap_seed,
     )
     alone = int((~several).sum())
     as_zero = alone if one_variant == "zero" else 0

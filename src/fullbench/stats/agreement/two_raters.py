@@ -13,14 +13,14 @@ from typing import TypedDict, Unpack
 import numpy as np
 
 from fullbench.core.estimate import Estimate
-from fullbench.core.note import Note
+from fullbench.core.translatable_note import Note
 from fullbench.errors import Undefined
 from fullbench.stats.array_checks import Floats, Numbers, finite_column, finite_columns
-from fullbench.stats.intervals import weighted_statistics
+from fullbench.stats.intervals import statistics_for_bootstrap
 from fullbench.stats.intervals.bootstrap import Labels, Statistic, bootstrap
 from fullbench.stats.intervals.cluster_intervals import Scale
 from fullbench.stats.intervals.share_intervals import share_estimate
-from fullbench.stats.intervals.weighted_statistics import ClassScore
+from fullbench.stats.intervals.statistics_for_bootstrap import ClassScore
 
 SIGNED_SCALE: Scale = (-1.0, 1.0)
 SHARE_SCALE: Scale = (0.0, 1.0)
@@ -54,7 +54,7 @@ def pearson_correlation(x: Numbers, y: Numbers, **options: Unpack[Options]) -> E
     >>> print(pearson_correlation([1, 2, 3, 4, 5, 3], [2, 1, 4, 3, 5, 3]))
     0.800 [-0.124, 0.981] n=6
     """
-    return _correlation_with_p(weighted_statistics.weighted_pearson, "pearsonr", x, y, options)
+    return _correlation_with_p(statistics_for_bootstrap.weighted_pearson, "pearsonr", x, y, options)
 
 
 def spearman_correlation(x: Numbers, y: Numbers, **options: Unpack[Options]) -> Estimate:
@@ -63,7 +63,7 @@ def spearman_correlation(x: Numbers, y: Numbers, **options: Unpack[Options]) -> 
     >>> round(spearman_correlation([1, 2, 3, 4, 5], [2, 1, 4, 3, 5]).value, 6)
     0.8
     """
-    return _correlation_with_p(weighted_statistics.weighted_spearman, "spearmanr", x, y, options)
+    return _correlation_with_p(statistics_for_bootstrap.weighted_spearman, "spearmanr", x, y, options)
 
 
 def kendall_correlation(x: Numbers, y: Numbers, **options: Unpack[Options]) -> Estimate:
@@ -72,7 +72,7 @@ def kendall_correlation(x: Numbers, y: Numbers, **options: Unpack[Options]) -> E
     >>> round(kendall_correlation([1, 2, 3, 4, 5], [2, 1, 4, 3, 5]).value, 6)
     0.6
     """
-    return _correlation_with_p(weighted_statistics.weighted_kendall, "kendalltau", x, y, options)
+    return _correlation_with_p(statistics_for_bootstrap.weighted_kendall, "kendalltau", x, y, options)
 
 
 def absolute_error(x: Numbers, y: Numbers, **options: Unpack[Options]) -> Estimate:
@@ -81,7 +81,7 @@ def absolute_error(x: Numbers, y: Numbers, **options: Unpack[Options]) -> Estima
     >>> absolute_error([1, 5, 3], [2, 5, 1]).value
     1.0
     """
-    return bootstrap(weighted_statistics.absolute_error, x, y, **options)
+    return bootstrap(statistics_for_bootstrap.absolute_error, x, y, **options)
 
 
 def cohen_kappa(x: Numbers, y: Numbers, **options: Unpack[Options]) -> Estimate:
@@ -90,7 +90,7 @@ def cohen_kappa(x: Numbers, y: Numbers, **options: Unpack[Options]) -> Estimate:
     >>> cohen_kappa([0, 0, 1, 1] * 5, [0, 0, 1, 0] * 5).value
     0.5
     """
-    return bootstrap(weighted_statistics.weighted_cohen_kappa, x, y, within=SIGNED_SCALE, **options)
+    return bootstrap(statistics_for_bootstrap.weighted_cohen_kappa, x, y, within=SIGNED_SCALE, **options)
 
 
 def quadratic_kappa(x: Numbers, y: Numbers, **options: Unpack[Options]) -> Estimate:
@@ -101,7 +101,7 @@ def quadratic_kappa(x: Numbers, y: Numbers, **options: Unpack[Options]) -> Estim
     >>> round(quadratic_kappa([1, 2, 3] * 4, [1, 2, 2] * 4).value, 3)
     0.667
     """
-    return bootstrap(weighted_statistics.weighted_quadratic_kappa, x, y, within=SIGNED_SCALE, **options)
+    return bootstrap(statistics_for_bootstrap.weighted_quadratic_kappa, x, y, within=SIGNED_SCALE, **options)
 
 
 def accuracy(predictions: Numbers, truth: Numbers, **options: Unpack[Options]) -> Estimate:
@@ -124,7 +124,7 @@ def macro_score(
     >>> [round(macro_score(name, [0, 1, 1] * 4, [0, 0, 1] * 4).value, 3) for name in ("precision", "recall", "f1")]
     [0.75, 0.75, 0.667]
     """
-    statistic = weighted_statistics.class_statistic(name, by_size=by_size)
+    statistic = statistics_for_bootstrap.class_statistic(name, by_size=by_size)
     return bootstrap(statistic, predictions, truth, within=SHARE_SCALE, **options)
 
 

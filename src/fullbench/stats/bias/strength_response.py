@@ -21,7 +21,7 @@ from functools import lru_cache
 import numpy as np
 
 from fullbench.core.estimate import Estimate
-from fullbench.core.note import Note
+from fullbench.core.translatable_note import Note
 from fullbench.errors import Undefined
 from fullbench.stats.array_checks import Floats, Ints, Numbers, finite_column, label_codes
 from fullbench.stats.intervals.normal_and_t_quantiles import student_quantile

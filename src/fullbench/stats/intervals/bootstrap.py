@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fullbench.core.estimate import Estimate
-from fullbench.core.note import Note
+from fullbench.core.translatable_note import Note
 from fullbench.errors import Undefined
 from fullbench.stats.array_checks import Bools, Floats, Ints, Numbers, finite_columns, label_codes
 from fullbench.stats.intervals.cluster_intervals import (
@@ -198,7 +198,7 @@ def estimate_interval(
     resamples are left out; if they are more than a tenth, `Undefined` is raised. With one cluster there is no interval,
     and the estimate has the reason.
 
-    >>> from fullbench.stats.intervals.weighted_statistics import weighted_mean
+    >>> from fullbench.stats.intervals.statistics_for_bootstrap import weighted_mean
     >>> print(estimate_interval(Sample.from_columns([0, 1] * 50), weighted_mean))
     0.500 [0.400, 0.600] n=100
     >>> print(estimate_interval(Sample.from_columns([0, 1] * 5), weighted_mean, within=(0, 1)))
@@ -238,7 +238,7 @@ def estimate_interval(
 def jackknife_spread(sample: Sample, statistic: Statistic) -> Spread:
     """Return the spread of a statistic from leaving out one cluster after another.
 
-    >>> from fullbench.stats.intervals.weighted_statistics import weighted_mean
+    >>> from fullbench.stats.intervals.statistics_for_bootstrap import weighted_mean
     >>> jackknife_spread(Sample.from_columns([0, 1, 1, 0]), weighted_mean).units
     4
     """
@@ -266,7 +266,7 @@ def bootstrap(
 ) -> Estimate:
     """Return a statistic of some columns with its interval; rows of the same `cluster` are drawn together.
 
-    >>> from fullbench.stats.intervals.weighted_statistics import weighted_mean
+    >>> from fullbench.stats.intervals.statistics_for_bootstrap import weighted_mean
     >>> print(bootstrap(weighted_mean, [1, 1, 5, 5], cluster=["a", "a", "b", "b"], within=(1, 5)))
     3.000 [1.006, 4.994] n=4
     """
@@ -293,7 +293,7 @@ def mean_of_groups(
     averaged. If a group has few clusters, the spread comes from the jackknife in each group, as in
     `bootstrap.estimate_interval`.
 
-    >>> from fullbench.stats.intervals.weighted_statistics import weighted_mean
+    >>> from fullbench.stats.intervals.statistics_for_bootstrap import weighted_mean
     >>> found = mean_of_groups(weighted_mean, list("aaabb"), [1, 2, 1, 5, 4])
     >>> round(found.value, 2), found.n, found.method
     (2.92, 5, 'mean of 2 groups, jackknife over items')

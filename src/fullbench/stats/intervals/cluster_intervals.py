@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fullbench.core.estimate import Estimate
-from fullbench.core.note import Note
+from fullbench.core.translatable_note import Note
 from fullbench.errors import Undefined
 from fullbench.stats.array_checks import Floats
 from fullbench.stats.intervals.normal_and_t_quantiles import student_quantile

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fullbench.core.estimate import Estimate
-from fullbench.core.note import Note
+from fullbench.core.translatable_note import Note
 from fullbench.errors import Undefined
 from fullbench.stats.array_checks import Numbers, finite_column, label_codes
 from fullbench.stats.intervals.bootstrap import Labels

@@ -12,7 +12,7 @@ from typing import get_args
 
 import numpy as np
 
-from fullbench.core.note import Note
+from fullbench.core.translatable_note import Note
 from fullbench.errors import InputError
 from fullbench.stats.array_checks import Floats, Numbers, finite_column
 from fullbench.stats.peer_review.peer_rankings import Consensus, Initial, Over, Peers, Scale, upme_consensus

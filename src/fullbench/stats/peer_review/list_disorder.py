@@ -12,7 +12,7 @@ from math import log
 import numpy as np
 import numpy.typing as npt
 
-from fullbench.core.note import Note
+from fullbench.core.translatable_note import Note
 from fullbench.errors import Undefined
 from fullbench.stats.array_checks import Numbers, finite_column
 

@@ -22,7 +22,7 @@ from itertools import combinations
 
 import numpy as np
 
-from fullbench.core.note import Note
+from fullbench.core.translatable_note import Note
 from fullbench.errors import Undefined
 from fullbench.stats.array_checks import Floats
 from fullbench.stats.ratings.joint_rating_model import Votes, fit_joint_model

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fullbench.core.estimate import Estimate
-from fullbench.core.note import Note
+from fullbench.core.translatable_note import Note
 from fullbench.errors import Undefined
 from fullbench.stats.array_checks import Bools, Floats, Ints, Numbers, finite_column, label_codes
 from fullbench.stats.intervals.cluster_intervals import NO_SPREAD, ONE_ITEM

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fullbench.core.note import Note
+from fullbench.core.translatable_note import Note
 from fullbench.errors import Undefined
 from fullbench.stats.array_checks import Bools, Floats, Ints
 from fullbench.stats.ratings.match_graph import strong_components

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fullbench.core.note import Note
+from fullbench.core.translatable_note import Note
 from fullbench.errors import Undefined
 from fullbench.stats.array_checks import Floats
 

@@ -18,7 +18,7 @@ from typing import Unpack
 import numpy as np
 
 from fullbench.core.estimate import Estimate
-from fullbench.core.note import Note
+from fullbench.core.translatable_note import Note
 from fullbench.errors import Undefined
 from fullbench.stats.array_checks import Bools, Floats
 from fullbench.stats.intervals.cluster_intervals import ONE_ITEM, unseen_share

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from fullbench.core.estimate import Estimate
-from fullbench.core.note import Note
+from fullbench.core.translatable_note import Note
 from fullbench.errors import Undefined
 from fullbench.stats.array_checks import Floats, Ints
 from fullbench.stats.intervals.cluster_intervals import cluster_mean

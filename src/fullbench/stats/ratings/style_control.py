@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fullbench.core.estimate import Estimate
-from fullbench.core.note import Note
+from fullbench.core.translatable_note import Note
 from fullbench.errors import Undefined
 from fullbench.stats.array_checks import Floats, Ints, Numbers, finite_column, match_arrays
 from fullbench.stats.intervals.bootstrap import Labels

@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from fullbench.core.note import Note
+from fullbench.core.translatable_note import Note
 from fullbench.errors import Undefined
 from fullbench.stats.array_checks import Floats, Ints
 from fullbench.stats.ratings.match_counts import MatchCounts, Moves

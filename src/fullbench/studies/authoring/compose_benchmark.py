@@ -7,19 +7,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fullbench.core.ballot import Language
-from fullbench.core.column_labels import table_columns
 from fullbench.core.item import Item
 from fullbench.core.model import Model
-from fullbench.core.note import Note
 from fullbench.core.picture import SUFFIXES, Picture
 from fullbench.core.table import Cell, Table
+from fullbench.core.table_columns import table_columns
+from fullbench.core.translatable_note import Note
 from fullbench.errors import InputError, Unscorable
 from fullbench.files.picture_access_policy import read_picture
 from fullbench.judges.scorers.decoded_pictures import decode_picture
 from fullbench.ledger.ledger import Ledger
-from fullbench.studies.authoring import reworded_questions
+from fullbench.studies.authoring import rewording_and_reference_review
 from fullbench.studies.authoring.near_duplicates import NEAR, near_fingerprints, picture_fingerprint
-from fullbench.studies.authoring.reworded_questions import RewordingQueue
+from fullbench.studies.authoring.rewording_and_reference_review import RewordingQueue
 from fullbench.studies.engines import HERE, Budget, Engine, JobCounts, Stop
 from fullbench.studies.run.answer_items import collect_answers
 from fullbench.studies.run.progress_display import watch_progress
@@ -121,7 +121,7 @@ def reword_items(
     items: Sequence[Item],
     ledger: Ledger,
     *,
-    count: int = reworded_questions.REWRITES,
+    count: int = rewording_and_reference_review.REWRITES,
     language: Language | None = None,
     engine: Engine = HERE,
     specs: Mapping[str, str] | None = None,
@@ -131,14 +131,14 @@ def reword_items(
 ) -> RewordingResult:
     """Let models reword the question of every single-turn item. Stored replies are used again.
 
-    People confirm the result with `reworded_questions.confirm_rewordings`; `engine` and `specs` are as in
+    People confirm the result with `rewording_and_reference_review.confirm_rewordings`; `engine` and `specs` are as in
     `collect_answers`.
     """
-    requests = reworded_questions.rewording_requests(items, count, language)
+    requests = rewording_and_reference_review.rewording_requests(items, count, language)
     names = [model.name for model in models]
     with watch_progress("rewordings", names, len(requests), quiet=quiet) as watch:
         job_counts = collect_answers(
             models, requests, ledger, engine=engine, specs=specs, budget=budget, stop=stop, watch=watch
         )
     replies = list(ledger.responses(names, item_keys=[item.key for item in requests])) if requests else []
-    return RewordingResult(reworded_questions.build_rewording_queue(items, replies, count), job_counts)
+    return RewordingResult(rewording_and_reference_review.build_rewording_queue(items, replies, count), job_counts)

@@ -15,7 +15,7 @@ from fullbench.core.picture import Picture
 from fullbench.errors import InputError
 from fullbench.files.row_writers import replace_atomically, write_rows
 from fullbench.judges.scorers.decoded_pictures import decode_picture
-from fullbench.picture_decoding import encode_image, veil_picture
+from fullbench.picture_conversion import encode_image, veil_picture
 
 if TYPE_CHECKING:
     from PIL.Image import Image

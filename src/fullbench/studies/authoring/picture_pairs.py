@@ -12,13 +12,13 @@ from fullbench.errors import InputError, Unscorable
 from fullbench.files.picture_access_policy import read_picture
 from fullbench.files.row_readers import read_rows
 from fullbench.judges.scorers.decoded_pictures import decode_picture
-from fullbench.picture_decoding import encode_image
-from fullbench.plugin_registry import load_function
+from fullbench.picture_conversion import encode_image
+from fullbench.plugin_specs import load_function
 from fullbench.studies.authoring.near_duplicates import CreatedPicture, write_pictures
-from fullbench.studies.exchange.export_record import export_study
+from fullbench.studies.exchange.runnable_study_export import export_study
 from fullbench.synthetic.perturb.blur import defocus_image, motion_blur_image
 from fullbench.synthetic.perturb.demographic_grids import GridPrompt
-from fullbench.synthetic.perturb.masks import Region, distort_region
+from fullbench.synthetic.perturb.inpainted_regions import Region, distort_region
 from fullbench.synthetic.perturb.perturbed_pairs import ItemWithResponses, build_pair, build_people_item, build_record
 
 if TYPE_CHECKING:

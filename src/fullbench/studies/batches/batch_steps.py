@@ -21,11 +21,11 @@ from fullbench.models.chat_model import ChatModel
 from fullbench.models.wire.batch_lines import parse_batch_line, reply_from_line, takes_batches
 from fullbench.studies.batches.batch_client import BatchClient
 from fullbench.studies.batches.batch_folders import OUTPUT, BatchFolder, BatchStore
-from fullbench.studies.batches.requests_and_replies import FileLimits, Mailbox, PassCounts, RequestContext
+from fullbench.studies.batches.reply_lookup_and_missing_requests import FileLimits, Mailbox, PassCounts, RequestContext
 from fullbench.studies.engines import JobCounts, register_in_ledger
 from fullbench.studies.run.answer_items import Question, collect_answers
+from fullbench.studies.run.call_and_cost_plan import models_of_judges
 from fullbench.studies.run.judge_cases import judge_cases
-from fullbench.studies.run.study_plan import models_of_judges
 from fullbench.studies.run.study_run import StudyRun
 
 FailureLookup = Callable[[str], Iterable[Failure]]

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from fullbench.core.call import Usage
+from fullbench.core.model_call import Usage
 
 
 @dataclass

@@ -26,15 +26,15 @@ from fullbench.errors import EngineError, require_extra
 from fullbench.studies.engines.cluster_rate_limits import BEAT, RateLimitCoordinator
 from fullbench.studies.engines.interrupt_handling import Stop
 from fullbench.studies.engines.job import Job
-from fullbench.studies.engines.run_jobs import JobCounts
-from fullbench.studies.engines.task_transfer import PictureStore
-from fullbench.studies.engines.worker_pool import (
+from fullbench.studies.engines.ray_worker_pool import (
     HEAD_LOST_MESSAGE,
     LOOK_AROUND,
     ClusterRun,
     WorkerPool,
     build_worker_setup,
 )
+from fullbench.studies.engines.run_jobs import JobCounts
+from fullbench.studies.engines.task_transfer import PictureStore
 
 NAMESPACE = "fullbench"
 KNOCK_SECONDS = 5

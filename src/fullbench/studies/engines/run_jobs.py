@@ -17,7 +17,7 @@ from functools import partial
 from itertools import islice, takewhile
 from typing import Any, Protocol
 
-from fullbench.core.call import NOTHING, Usage
+from fullbench.core.model_call import NOTHING, Usage
 from fullbench.core.verdict import NOT_READ, Failure, ReplyReading, Verdict
 from fullbench.errors import FullbenchError
 from fullbench.models.net.budget_check import charge_calls_to

@@ -18,8 +18,8 @@ from typing import Any
 
 from fullbench.core.item import SENSITIVE, Item, Part
 from fullbench.core.picture import Picture
-from fullbench.core.record import Record
 from fullbench.core.response import Response
+from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
 from fullbench.files.row_writers import Columns, replace_atomically, write_rows
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
-from fullbench.core.call import NOTHING, Call
 from fullbench.core.case import Case
+from fullbench.core.model_call import NOTHING, Call
 from fullbench.core.verdict import PEOPLE, Verdict
-from fullbench.judges.quoted_prompt_texts import read_reply
+from fullbench.judges.judge_reply_reader import read_reply
 from fullbench.ledger.ledger import Ledger
 
 CHUNK = 500

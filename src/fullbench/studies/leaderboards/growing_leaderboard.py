@@ -17,13 +17,13 @@ from fullbench.analysis.boards.leaderboard import Settings, count_matches
 from fullbench.analysis.boards.matches_from_verdicts import Matches, build_matches
 from fullbench.core.ballot import Choice
 from fullbench.core.case import Case
-from fullbench.core.column_labels import table_columns
 from fullbench.core.item import Item
 from fullbench.core.judge import Judge, models_of, prompts_of
-from fullbench.core.note import Note
-from fullbench.core.record import Record
 from fullbench.core.response import Response
 from fullbench.core.table import Cell, Table
+from fullbench.core.table_columns import table_columns
+from fullbench.core.translatable_note import Note
+from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
 from fullbench.ledger.ledger import Ledger
 from fullbench.studies.engines import DEFAULT_RETRY_POLICY, HERE, Budget, Engine, JobCounts, RetryPolicy, Stop, Watch

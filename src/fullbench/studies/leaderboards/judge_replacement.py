@@ -15,16 +15,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fullbench.columns.verdict_columns import STUDY
-from fullbench.core.column_labels import table_columns
 from fullbench.core.estimate import Estimate
-from fullbench.core.note import Note, word_note
-from fullbench.core.record import Match, Record
 from fullbench.core.table import Cell, Table
+from fullbench.core.table_columns import table_columns
+from fullbench.core.translatable_note import Note, word_note
+from fullbench.core.verdict_record import Match, Record
 from fullbench.errors import InputError
 from fullbench.ledger.judge_replacements import JudgeReplacement, load_replacements
 from fullbench.ledger.ledger import Ledger
 from fullbench.stats.ratings.joint_rating_model import JointRatings, Votes, fit_joint_model
-from fullbench.studies import ledger_columns
+from fullbench.studies import ledger_verdicts_with_panels
 
 Pairs = Collection[tuple[str, str]]
 
@@ -144,7 +144,9 @@ def with_judge_changes(
             continue
         try:
             boards = fit_common_scales(
-                ledger_columns.load_record(ledger, [judge_change.old, judge_change.new], study=judge_change.study),
+                ledger_verdicts_with_panels.load_record(
+                    ledger, [judge_change.old, judge_change.new], study=judge_change.study
+                ),
                 judge_change.old,
                 judge_change.new,
             )

@@ -11,9 +11,9 @@ from fullbench.analysis.boards.leaderboard import Settings
 from fullbench.analysis.boards.leaderboard_details import standing_tables
 from fullbench.analysis.boards.matches_from_verdicts import RULES
 from fullbench.columns.verdict_columns import Columns
-from fullbench.core.note import Note
-from fullbench.core.record import Record
 from fullbench.core.table import Table
+from fullbench.core.translatable_note import Note
+from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
 from fullbench.stats.agreement.vote_consensus import VOTE_RULES
 from fullbench.stats.ratings.tie_models import Ties
@@ -63,6 +63,6 @@ def items_with_tag(record: Record, condition: str) -> tuple[list[str], Note]:
 
 def write_leaderboard_page(record: Record, tables: Sequence[Table], out: Path, digest: str) -> None:
     """Write the leaderboard as an HTML page with charts."""
-    from fullbench.reports.record_page import write_page as render
+    from fullbench.reports.results_page import write_page as render
 
     render("Leaderboard", record, tables, out, source={"ledger": digest})

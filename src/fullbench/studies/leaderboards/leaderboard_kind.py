@@ -5,7 +5,7 @@ from __future__ import annotations
 from fullbench.analysis.boards.leaderboard import Settings
 from fullbench.core.table import Table
 from fullbench.ledger.ledger import Ledger
-from fullbench.studies.leaderboards import leaderboard_display, leaderboard_from_options
+from fullbench.studies.leaderboards import leaderboard_display, leaderboard_inputs_from_options
 from fullbench.studies.leaderboards.growing_leaderboard import Board, Newcomer, Schedule, uniform_cases
 from fullbench.studies.run.base_run import BaseRun, StudyResult
 from fullbench.studies.run.call_context import CallContext
@@ -24,11 +24,11 @@ class LeaderboardRun(BaseRun):
         self.settings: Settings = leaderboard_display.parse_settings(
             options.get("rule", "both-agree"), options.get("ties", "half"), study.seed
         )
-        self.schedule: Schedule = leaderboard_from_options.parse_schedule(options.get("schedule", "uniform"))
+        self.schedule: Schedule = leaderboard_inputs_from_options.parse_schedule(options.get("schedule", "uniform"))
         study_responses = () if study.responses is None else (study.responses,)
         answers = (*study_responses, *options.get("responses", ()))
         model = study.contestants[0] if study.contestants else str(options["newcomer"])
-        self.request = leaderboard_from_options.LeaderboardRequest(
+        self.request = leaderboard_inputs_from_options.LeaderboardRequest(
             study.benchmark or "", study.data, answers, model, options.get("predictions"), study.judges[0],
             options.get("prompt_style", ""), options.get("reader"), study.without_pictures, study.pictures_from,
             study.limit, bool(options.get("withheld", False)),
@@ -37,16 +37,16 @@ class LeaderboardRun(BaseRun):
 
     def plan(self, ledger: Ledger) -> Table:
         """Return the calls and cost of uniform sampling."""
-        prepared = leaderboard_from_options.prepare_leaderboard(self.request, ledger, RunOptions(), answer=False)
+        prepared = leaderboard_inputs_from_options.prepare_leaderboard(self.request, ledger, RunOptions(), answer=False)
         return prepared.forecast(ledger, self._newcomer(prepared))
 
-    def _newcomer(self, prepared: leaderboard_from_options.PreparedLeaderboard) -> Newcomer:
+    def _newcomer(self, prepared: leaderboard_inputs_from_options.PreparedLeaderboard) -> Newcomer:
         options = self.study.options
         return prepared.newcomer(options.get("opponents", 1), options.get("reference_matches", 150), self.study.seed)
 
     def _execute(self, calls: CallContext, run_options: RunOptions) -> StudyResult:
         ledger, options = calls.ledger, self.study.options
-        prepared = leaderboard_from_options.prepare_leaderboard(self.request, ledger, run_options, answer=True)
+        prepared = leaderboard_inputs_from_options.prepare_leaderboard(self.request, ledger, run_options, answer=True)
         newcomer = self._newcomer(prepared)
         board = prepared.board(ledger, self.settings, run_options.engine, run_options.retry_policy)
         with watch_progress(
@@ -63,14 +63,14 @@ class LeaderboardRun(BaseRun):
         return study_result
 
     def _replay(self, ledger: Ledger) -> StudyResult:
-        prepared = leaderboard_from_options.prepare_leaderboard(self.request, ledger, RunOptions(), answer=False)
+        prepared = leaderboard_inputs_from_options.prepare_leaderboard(self.request, ledger, RunOptions(), answer=False)
         study_result = self._build_result(prepared, prepared.board(ledger, self.settings))
         if self.schedule == "uniform":
             due = {(case.key, case.trial) for case in uniform_cases(prepared.pool, self._newcomer(prepared))}
             study_result.missing = len(due) - len(ledger.judged_keys(prepared.judge.name, due))
         return study_result
 
-    def _build_result(self, prepared: leaderboard_from_options.PreparedLeaderboard, board: Board) -> StudyResult:
+    def _build_result(self, prepared: leaderboard_inputs_from_options.PreparedLeaderboard, board: Board) -> StudyResult:
         record = board.record()
         tables = leaderboard_display.leaderboard_tables(
             record, prepared.judge.name, board.settings, self.study.options.get("by")

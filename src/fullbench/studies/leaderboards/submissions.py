@@ -10,12 +10,12 @@ from pathlib import Path
 from fullbench.analysis.boards.leaderboard import Settings
 from fullbench.analysis.boards.leaderboard import build_boards as boards_of
 from fullbench.analysis.boards.rank_history import Step, history_table
-from fullbench.core.column_labels import table_columns
 from fullbench.core.item import Item
-from fullbench.core.note import Note
-from fullbench.core.record import Record
 from fullbench.core.response import Response
 from fullbench.core.table import Cell, Table
+from fullbench.core.table_columns import table_columns
+from fullbench.core.translatable_note import Note
+from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
 from fullbench.ledger.ledger import Ledger
 
@@ -43,13 +43,13 @@ def submit_answers(
     """Store all answers of a submission. Unanswered items are an error unless `partial` is set."""
     # Imported late: showing a leaderboard needs no models, and these imports take a fifth of its time.
     from fullbench.studies import judge_and_model_specs
-    from fullbench.studies.leaderboards import leaderboard_from_options
+    from fullbench.studies.leaderboards import leaderboard_inputs_from_options
     from fullbench.studies.leaderboards.withheld_test_sets import mark_withheld_items
 
     bench = judge_and_model_specs.benchmark_from_name(benchmark)
     # No calls are made here, so missing pictures do not matter.
     items: Sequence[Item] = mark_withheld_items(ledger, bench.items(data), withheld=withheld)
-    responses: Sequence[Response] = leaderboard_from_options.read_answers(bench, predictions, items, data, name)
+    responses: Sequence[Response] = leaderboard_inputs_from_options.read_answers(bench, predictions, items, data, name)
     strangers = sorted({response.contestant for response in responses} - {name})
     if strangers:
         raise InputError(
@@ -66,7 +66,7 @@ def submit_answers(
             "answers all of them, --partial takes it as it is",
             path=predictions,
         )
-    new_count = leaderboard_from_options.store_submissions(ledger, items, responses)
+    new_count = leaderboard_inputs_from_options.store_submissions(ledger, items, responses)
     return Submission(name, len(answered_ids), new_count, len(items))
 
 

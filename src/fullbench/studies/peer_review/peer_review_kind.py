@@ -13,20 +13,20 @@ from fullbench.analysis.peer_review.repeated_runs import Run, runs_table
 from fullbench.analysis.peer_review.reviews_from_record import PARTS
 from fullbench.core.item import Item
 from fullbench.core.judge import Judge
+from fullbench.core.language_and_words import parse_language
 from fullbench.core.model import Model, family_of
 from fullbench.core.response import Response
 from fullbench.core.table import Table
-from fullbench.core.text import parse_language
 from fullbench.core.verdict import PEOPLE
 from fullbench.errors import InputError
+from fullbench.files.external_benchmark_questions import read_questions
 from fullbench.files.picture_folders import Pictures
-from fullbench.files.question_sets import read_questions
 from fullbench.files.release_rows import Row
 from fullbench.files.row_readers import read_rows
-from fullbench.judges.peer_review import review_protocol
+from fullbench.judges.peer_review import review_items_and_cases
 from fullbench.judges.peer_review.multiple_choice_answers import KeyedTruth
+from fullbench.judges.peer_review.review_items_and_cases import KEY
 from fullbench.judges.peer_review.review_prompts import ReviewTemplate, default_review_template, read_review_template
-from fullbench.judges.peer_review.review_protocol import KEY
 from fullbench.judges.prompt_templates import Template
 from fullbench.judges.prompted_judge import Mode, read_template
 from fullbench.ledger.ledger import Ledger
@@ -34,15 +34,15 @@ from fullbench.stats.peer_review.equation_variants import USUAL as USUAL_READING
 from fullbench.stats.peer_review.equation_variants import initial_named, reading_named
 from fullbench.studies import judge_and_model_specs
 from fullbench.studies.peer_review.peer_review_steps import COSTS, PeerReview, PeerReviewResult
-from fullbench.studies.run import study_plan
+from fullbench.studies.run import call_and_cost_plan
 from fullbench.studies.run.base_run import BaseRun, StudyResult
 from fullbench.studies.run.call_context import CallContext
 from fullbench.studies.run.cost_forecast import TOKENS_OUT, Load, UsageByName
 from fullbench.studies.run.run_options import RunOptions
 from fullbench.studies.study_file import Study
 from fullbench.synthetic.contestants import build_reviewers
-from fullbench.synthetic.sample_items import build_items
-from fullbench.synthetic.truth import PictureTruth
+from fullbench.synthetic.item_generator import build_items
+from fullbench.synthetic.truth_judge import PictureTruth
 
 _SAMPLE = 25
 _QUESTION = 20
@@ -130,14 +130,14 @@ class PeerReviewRun(BaseRun):
 
     def plan(self, ledger: Ledger) -> Table:
         """Return the planned questions, answers and reviews with their cost; placeholders replace missing texts."""
-        usage_by_name = study_plan.ledger_usage(ledger)
+        usage_by_name = call_and_cost_plan.ledger_usage(ledger)
         all_answer_loads: list[Load] = []
         all_verdict_loads: list[Load] = []
         for review in self.runs:
             answer_loads, verdict_loads = _review_loads(review, ledger, usage_by_name)
             all_answer_loads += answer_loads
             all_verdict_loads += verdict_loads
-        return study_plan.plan_table_from_loads(all_answer_loads, all_verdict_loads)
+        return call_and_cost_plan.plan_table_from_loads(all_answer_loads, all_verdict_loads)
 
     def _execute(self, calls: CallContext, run_options: RunOptions) -> StudyResult:
         """Collect questions, answers and reviews, seed by seed, and return the tables."""
@@ -190,21 +190,21 @@ def _review_loads(review: PeerReview, ledger: Ledger, usage_by_name: UsageByName
     written_questions = list(ledger.responses(names, item_keys=list(requests))) if requests else []
     written_questions += _placeholder_responses(writing, written_questions, _QUESTION)
     items = review.questions(ledger) if review.given_questions else review.questions_in_design(
-        review_protocol.written_questions(review.images, written_questions, review.review_template)
+        review_items_and_cases.written_questions(review.images, written_questions, review.review_template)
     )  # fmt: skip
     items_by_contestant = review.questions_to_answer(items)
     responses = list(ledger.responses(names, item_keys=[item.key for item in items]))
     responses += _placeholder_responses(items_by_contestant, responses, TOKENS_OUT["answer"])
     questions = [
-        replace(study_plan.answer_load(model, writing[model.name], 1, ledger, usage_by_name), what="questions")
+        replace(call_and_cost_plan.answer_load(model, writing[model.name], 1, ledger, usage_by_name), what="questions")
         for model in review.contestants
     ]
     answers = [
-        study_plan.answer_load(model, items_by_contestant[model.name], 1, ledger, usage_by_name)
+        call_and_cost_plan.answer_load(model, items_by_contestant[model.name], 1, ledger, usage_by_name)
         for model in review.contestants
     ]
     verdict_loads = [
-        study_plan.verdict_load(judge, review.cases_to_judge(judge, items, responses), ledger, usage_by_name)
+        call_and_cost_plan.verdict_load(judge, review.cases_to_judge(judge, items, responses), ledger, usage_by_name)
         for judge in review.judges()
     ]
     return [*([] if review.given_questions else questions), *answers], verdict_loads
@@ -215,7 +215,7 @@ def _placeholder_responses(
 ) -> list[Response]:
     answered_keys = {(response.item, response.contestant) for response in responses}
     return [
-        Response.say(item.id, name, study_plan.filler_text(tokens))
+        Response.say(item.id, name, call_and_cost_plan.filler_text(tokens))
         for name, items in items_by_contestant.items() for item in items if (item.id, name) not in answered_keys
     ]  # fmt: skip
 

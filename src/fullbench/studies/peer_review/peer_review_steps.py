@@ -14,21 +14,21 @@ from fullbench.analysis.peer_review.ground_truth import Truth, truth_from_order
 from fullbench.analysis.peer_review.ranking_methods import RankingOptions
 from fullbench.analysis.peer_review.reviews_from_record import GAMMA, Gamma
 from fullbench.analysis.peer_review.scores_from_answer_key import answer_key_score_table, truth_from_answer_key
-from fullbench.core.call import Usage
 from fullbench.core.case import Case, Orders
-from fullbench.core.column_labels import table_columns
 from fullbench.core.item import Item
 from fullbench.core.judge import Judge
 from fullbench.core.model import Model, takes_schemas
-from fullbench.core.note import Note
+from fullbench.core.model_call import Usage
 from fullbench.core.picture import Picture
-from fullbench.core.record import Record
 from fullbench.core.response import Response
 from fullbench.core.rubric import CORRECTNESS
 from fullbench.core.table import Cell, Table
+from fullbench.core.table_columns import table_columns
+from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import PEOPLE, Verdict
+from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
-from fullbench.judges.peer_review import multiple_choice_answers, review_protocol, reviewer_assignment
+from fullbench.judges.peer_review import multiple_choice_answers, review_items_and_cases, reviewer_assignment
 from fullbench.judges.peer_review.review_prompts import ReviewTemplate, default_review_template
 from fullbench.judges.prompt_templates import Template
 from fullbench.judges.prompted_judge import Mode, PromptedJudge
@@ -37,7 +37,7 @@ from fullbench.stats.peer_review.equation_variants import USUAL as USUAL_READING
 from fullbench.stats.peer_review.peer_rankings import Initial
 from fullbench.studies.engines import JobCounts
 from fullbench.studies.judge_and_model_specs import refuse_duplicates
-from fullbench.studies.run import study_plan
+from fullbench.studies.run import call_and_cost_plan
 from fullbench.studies.run.call_context import CallContext
 from fullbench.studies.run.run_options import RunOptions, RunOptionsByName
 
@@ -99,7 +99,7 @@ class PeerReview:
         refuse_duplicates("contestants", names)
         if bool(self.given_questions) == bool(self.images):
             raise InputError("a peer review is about pictures or about questions that were given: name one of them")
-        question_items = review_protocol.prepare_given_questions(self.given_questions, self.review_template)
+        question_items = review_items_and_cases.prepare_given_questions(self.given_questions, self.review_template)
         object.__setattr__(self, "_question_items", question_items)
         slots = reviewer_assignment.full_design(
             [item.id for item in question_items] or list(self.images), names, self.families
@@ -158,7 +158,9 @@ class PeerReview:
     def execute(self, ledger: Ledger, **keyword_options: Unpack[RunOptionsByName]) -> PeerReviewResult:
         """Collect questions, answers and reviews. The same call resumes a run that was stopped."""
         options = RunOptions(**keyword_options)
-        budget = study_plan.check_keys_and_budget(self.contestants, options.budget, spent_dollars=options.spent_dollars)
+        budget = call_and_cost_plan.check_keys_and_budget(
+            self.contestants, options.budget, spent_dollars=options.spent_dollars
+        )
         return self.execute_with(CallContext.from_options(ledger, options, budget, {}))
 
     def execute_with(self, calls: CallContext) -> PeerReviewResult:
@@ -186,7 +188,7 @@ class PeerReview:
     def question_requests(self) -> dict[str, list[Item]]:
         """Return the requests for questions by contestant; empty lists if questions were given."""
         requests = dict(
-            zip(self.images, review_protocol.question_requests(self.images, self.review_template), strict=True)
+            zip(self.images, review_items_and_cases.question_requests(self.images, self.review_template), strict=True)
         )
         design_keys = {(slot.reviewer, slot.image) for slot in self.slots}
         return {name: [item for image, item in requests.items() if (name, image) in design_keys] for name in self.names}
@@ -195,10 +197,10 @@ class PeerReview:
         """Return the questions written so far, or the given ones."""
         if self.given_questions:
             return self.questions_in_design(self._question_items)
-        keys = [item.key for item in review_protocol.question_requests(self.images, self.review_template)]
+        keys = [item.key for item in review_items_and_cases.question_requests(self.images, self.review_template)]
         written_questions = ledger.responses(self.names, item_keys=keys)
         return self.questions_in_design(
-            review_protocol.written_questions(self.images, written_questions, self.review_template)
+            review_items_and_cases.written_questions(self.images, written_questions, self.review_template)
         )
 
     def questions_in_design(self, items: Iterable[Item]) -> list[Item]:
@@ -232,7 +234,7 @@ class PeerReview:
 
     def cases(self, items: Sequence[Item], responses: Sequence[Response]) -> list[Case]:
         """Return the reviews of the design that have both answers."""
-        reviews = review_protocol.review_cases(items, responses, orders=self.orders, seed=self.seed)
+        reviews = review_items_and_cases.review_cases(items, responses, orders=self.orders, seed=self.seed)
         return reviewer_assignment.cases_in_slots(reviews, self.slots, has_given_questions=bool(self.given_questions))
 
     def _reviews_by(self, owner: str, items: Sequence[Item], responses: Sequence[Response]) -> list[Case]:
@@ -246,13 +248,13 @@ class PeerReview:
         slots = [slot for slot in self.slots if slot.reviewer == owner]
         # Multiples of a large prime do not collide with the small seeds of other runs.
         seed = self.seed + 1_000_003 * (1 + self.names.index(owner))
-        reviews = review_protocol.review_cases(items, responses, orders=self.orders, seed=seed)
+        reviews = review_items_and_cases.review_cases(items, responses, orders=self.orders, seed=seed)
         return reviewer_assignment.cases_in_slots(reviews, slots, has_given_questions=True)
 
     def cases_to_judge(self, judge: Judge, items: Sequence[Item], responses: Sequence[Response]) -> Iterator[Case]:
         """Yield the cases of a judge: a reviewer gets the answers to its own questions."""
         if judge is self.correlation:
-            yield from review_protocol.correlation_cases(items, responses)
+            yield from review_items_and_cases.correlation_cases(items, responses)
         elif judge is self.truth:
             yield from (case for case in self.cases(items, responses) if case.criterion == CORRECTNESS)
         else:

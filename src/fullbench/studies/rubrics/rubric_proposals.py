@@ -12,13 +12,13 @@ from typing import Any
 
 from fullbench.core.digests import digest
 from fullbench.core.item import REQUEST, Item
+from fullbench.core.language_and_words import language_of
 from fullbench.core.model import DECLINED_STOPS, Model
 from fullbench.core.response import Response
 from fullbench.core.rubric import Criterion, parse_criteria
-from fullbench.core.text import language_of
 from fullbench.errors import InputError
 from fullbench.files.row_writers import replace_atomically
-from fullbench.studies.authoring.reworded_questions import study_template
+from fullbench.studies.authoring.rewording_and_reference_review import study_template
 from fullbench.studies.engines import JobCounts
 from fullbench.studies.rubrics.rubrics_in_studies import CONFIRMED_KEY, read_rubric_file, words_digest
 from fullbench.studies.run.call_context import CallContext

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fullbench.core.call import Call, Usage
 from fullbench.core.item import Item
 from fullbench.core.model import Model, Prompt, Reply
+from fullbench.core.model_call import Call, Usage
 from fullbench.core.response import Response
 from fullbench.core.verdict import Failure
 from fullbench.ledger.ledger import Ledger
-from fullbench.picture_decoding import is_black
+from fullbench.picture_conversion import is_black
 from fullbench.studies import judge_and_model_specs
 from fullbench.studies.engines import (
     DEFAULT_RETRY_POLICY,

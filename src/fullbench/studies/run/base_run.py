@@ -13,17 +13,17 @@ from fullbench.core.case import Case
 from fullbench.core.item import Item
 from fullbench.core.judge import Judge
 from fullbench.core.model import Model
-from fullbench.core.note import Note
 from fullbench.core.notebook_display import NotebookDisplay
 from fullbench.core.panel import View, is_view
-from fullbench.core.record import Record
 from fullbench.core.table import Table
+from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import Circumstances
+from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
 from fullbench.ledger.ledger import Ledger
 from fullbench.studies.batches.batch_folders import refuse_open
 from fullbench.studies.engines import Budget, JobCounts
-from fullbench.studies.run import study_plan
+from fullbench.studies.run import call_and_cost_plan
 from fullbench.studies.run.call_context import CallContext
 from fullbench.studies.run.judge_cases import CasesToJudge
 from fullbench.studies.run.missing_pictures import note_missing_pictures, refuse_missing_pictures
@@ -84,7 +84,7 @@ class BaseRun(ABC):
 
     def models(self) -> list[Model]:
         """Return the models that are called."""
-        return [*self.contestants, *study_plan.models_of_judges(self.judges)]
+        return [*self.contestants, *call_and_cost_plan.models_of_judges(self.judges)]
 
     def check_ready(self, budget: float | None = None, *, spent_dollars: float = 0.0) -> Budget | None:
         """Refuse missing pictures, a missing key, or a budget without prices before the first call.
@@ -92,7 +92,7 @@ class BaseRun(ABC):
         `spent_dollars` is the cost of earlier runs of the study, if the budget covers all of them.
         """
         refuse_missing_pictures(self.items, self.contestants, self.judges, is_allowed=self.study.without_pictures)
-        return study_plan.check_keys_and_budget(self.models(), budget, spent_dollars=spent_dollars)
+        return call_and_cost_plan.check_keys_and_budget(self.models(), budget, spent_dollars=spent_dollars)
 
     def execute(self, ledger: Ledger, **keyword_options: Unpack[RunOptionsByName]) -> StudyResult:
         """Collect what the ledger lacks, and build the tables. The same call resumes a run that was stopped.
@@ -116,11 +116,13 @@ class BaseRun(ABC):
     @abstractmethod
     def _replay(self, ledger: Ledger) -> StudyResult: ...
 
-    def _plan_table(self, ledger: Ledger, cases_to_judge: study_plan.CasesToJudge, notes: Sequence[str] = ()) -> Table:
+    def _plan_table(
+        self, ledger: Ledger, cases_to_judge: call_and_cost_plan.CasesToJudge, notes: Sequence[str] = ()
+    ) -> Table:
         all_notes = [*notes]
         all_notes += [Note("plan.second", judge=name) for name in self.second]
         all_notes += [dropped_views_note(self.dropped_views)] if self.dropped_views else []
-        return study_plan.plan_table(
+        return call_and_cost_plan.plan_table(
             ledger, contestants=self.contestants, items=self.items, judges=self.judges, cases=cases_to_judge,
             samples=self.study.samples, notes=all_notes,
         )  # fmt: skip

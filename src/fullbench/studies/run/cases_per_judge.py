@@ -9,10 +9,10 @@ from pathlib import Path
 from fullbench.core.benchmark import Benchmark
 from fullbench.core.case import Case
 from fullbench.core.judge import Judge
-from fullbench.core.record import Record
 from fullbench.core.response import Response
+from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
-from fullbench.files.item_files import samples_of
+from fullbench.files.item_response_verdict_files import samples_of
 from fullbench.files.row_fields import Fields
 from fullbench.files.row_readers import read_rows
 from fullbench.files.row_writers import write_rows

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol, runtime_checkable
 
-from fullbench.core.call import Usage
 from fullbench.core.model import Model, Prompt
+from fullbench.core.model_call import Usage
 from fullbench.models.model_settings import Limits
 
 # Assumed tokens and seconds per reply, by mode, until the ledger has seen calls of that name.

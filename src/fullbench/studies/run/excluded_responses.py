@@ -10,10 +10,10 @@ from itertools import groupby, permutations
 from typing import Protocol
 
 from fullbench.core.case import Case, Orders
-from fullbench.core.column_labels import table_columns
-from fullbench.core.note import Note
 from fullbench.core.response import Response
 from fullbench.core.table import Cell, Table
+from fullbench.core.table_columns import table_columns
+from fullbench.core.translatable_note import Note
 from fullbench.errors import InputError
 
 EXCLUSION_KINDS = ("refusals", "short")

@@ -10,7 +10,7 @@ from fullbench.core.case import Case
 from fullbench.core.judge import Judge, models_of
 from fullbench.core.verdict import Circumstances, Failure, Verdict
 from fullbench.ledger.ledger import Ledger
-from fullbench.parsing.check_code import nonce_of
+from fullbench.parsing.random_check_codes import nonce_of
 from fullbench.studies import judge_and_model_specs
 from fullbench.studies.engines import (
     DEFAULT_RETRY_POLICY,

@@ -10,8 +10,8 @@ from fullbench.core.case import Case
 from fullbench.core.item import WITHOUT_PICTURES, Item
 from fullbench.core.judge import Judge, kind_of
 from fullbench.core.model import Model
-from fullbench.core.note import Note
 from fullbench.core.table import Table
+from fullbench.core.translatable_note import Note
 from fullbench.errors import InputError
 
 

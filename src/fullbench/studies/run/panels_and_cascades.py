@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from fullbench.analysis.views.cascade_verdicts import cases_for_large_judge
 from fullbench.core.case import Case
-from fullbench.core.note import Note
 from fullbench.core.panel import CASCADE, PANEL, Cascade, Panel, View, is_view
 from fullbench.core.rubric import RUBRIC
+from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import PEOPLE
 from fullbench.errors import InputError
 from fullbench.ledger.ledger import Ledger

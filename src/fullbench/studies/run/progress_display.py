@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import IO, TYPE_CHECKING, Any
 
-from fullbench.core.call import Usage
+from fullbench.core.model_call import Usage
 from fullbench.studies.engines import JobCounts, Watch
 from fullbench.text_safety import underlying_stream
 

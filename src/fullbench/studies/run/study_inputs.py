@@ -11,20 +11,20 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from fullbench.core.benchmark import Benchmark
-from fullbench.core.column_labels import table_columns
 from fullbench.core.item import Item
-from fullbench.core.note import Note
 from fullbench.core.reproduction import LoadedData
 from fullbench.core.response import Response
 from fullbench.core.table import Table
+from fullbench.core.table_columns import table_columns
+from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.errors import InputError
-from fullbench.files.item_files import read_items, read_responses, read_verdicts
+from fullbench.files.item_response_verdict_files import read_items, read_responses, read_verdicts
 from fullbench.files.picture_access_policy import allow_picture_folders, without_pictures
 from fullbench.files.picture_folders import other_files_note, same_stem_note
 from fullbench.ledger.ledger import Ledger
 from fullbench.ledger.name_aliases import normalize_voter
-from fullbench.plugin_registry import load_benchmark as benchmark_named
+from fullbench.plugin_specs import load_benchmark as benchmark_named
 from fullbench.studies.study_file import Study
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fullbench.reports.record_page import write_page
+from fullbench.reports.results_page import write_page
 from fullbench.reports.table_formats import write_tables
 from fullbench.studies.run.base_run import StudyResult
 

@@ -9,25 +9,25 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from fullbench.analysis.boards.user_facts_about_contestants import add_contestant_facts
-from fullbench.analysis.views.panel_verdicts import add_view_verdicts
+from fullbench.analysis.views.panel_cascade_and_rubric_verdicts import add_view_verdicts
 from fullbench.core.ballot import ballot
 from fullbench.core.benchmark import Benchmark
 from fullbench.core.case import Case
 from fullbench.core.item import Item
 from fullbench.core.judge import Judge
 from fullbench.core.model import Model
-from fullbench.core.note import Note, error_sentence
 from fullbench.core.panel import View, is_view
-from fullbench.core.record import Record
 from fullbench.core.response import Response
 from fullbench.core.table import Table
+from fullbench.core.translatable_note import Note, error_sentence
 from fullbench.core.verdict import PEOPLE, Verdict
+from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError, ModelError, UserError
 from fullbench.ledger.ledger import Ledger
 from fullbench.studies import judge_and_model_specs
 from fullbench.studies.engines import JobCounts, Stop
 from fullbench.studies.rubrics.rubrics_in_studies import RubricWithJudge, load_rubrics
-from fullbench.studies.run import panels_and_cascades, study_plan
+from fullbench.studies.run import call_and_cost_plan, panels_and_cascades
 from fullbench.studies.run.base_run import BaseRun, StudyResult, add_source
 from fullbench.studies.run.call_context import CallContext
 from fullbench.studies.run.cases_per_judge import (
@@ -40,7 +40,7 @@ from fullbench.studies.run.cases_per_judge import (
     refuse_excessive_trials,
     select_cases,
 )
-from fullbench.studies.run.contestant_facts import read_contestant_facts
+from fullbench.studies.run.contestant_facts_file import read_contestant_facts
 from fullbench.studies.run.cost_forecast import TOKENS_OUT
 from fullbench.studies.run.excluded_responses import apply_case_overrides, exclude_answers
 from fullbench.studies.run.missing_pictures import note_missing_pictures
@@ -212,7 +212,7 @@ class StudyRun(BaseRun):
         return self._judge_responses(calls, job_counts, with_texts=run_options.with_texts)
 
     def _placeholder_responses(self, responses: Sequence[Response]) -> list[Response]:
-        return study_plan.placeholder_responses(self.contestants, self.items, self.study.samples, responses)
+        return call_and_cost_plan.placeholder_responses(self.contestants, self.items, self.study.samples, responses)
 
     def _judge_responses(self, calls: CallContext, job_counts: list[JobCounts], *, with_texts: bool) -> StudyResult:
         """Judge the cases that are due after all answers were collected, and build the tables."""

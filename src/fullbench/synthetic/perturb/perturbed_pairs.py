@@ -8,9 +8,9 @@ from fullbench.core.ballot import Choice
 from fullbench.core.case import Case
 from fullbench.core.item import SENSITIVE, Item
 from fullbench.core.picture import Picture
-from fullbench.core.record import Record
 from fullbench.core.response import Response
 from fullbench.core.verdict import PEOPLE, Verdict
+from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
 from fullbench.synthetic.perturb.demographic_grids import GridPrompt
 

@@ -10,18 +10,18 @@ from typing import Any, ClassVar
 
 from fullbench.analysis.agreement import critic_with_people as agreement
 from fullbench.analysis.all_tables import fault_table
-from fullbench.analysis.estimate_cells import Gaps
+from fullbench.analysis.item_clustered_means_and_shares import Gaps
 from fullbench.core.case import Case
-from fullbench.core.column_labels import table_columns
 from fullbench.core.judge import CallsNoModel, Judge, Kind
-from fullbench.core.note import Note
-from fullbench.core.record import Record
 from fullbench.core.table import Cell, Table
+from fullbench.core.table_columns import table_columns
+from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import Failure, Verdict
+from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
 from fullbench.files.row_readers import read_rows
 from fullbench.stats.agreement.two_raters import absolute_error
-from fullbench.stats.intervals import weighted_statistics
+from fullbench.stats.intervals import statistics_for_bootstrap
 from fullbench.stats.paired_comparison_of_judges import paired_difference
 from fullbench.studies.engines.run_jobs import JobCounts
 from fullbench.studies.run.progress_display import watch_progress
@@ -131,7 +131,13 @@ def error_table(record: Record, critic: Critic, people: str = "human", *, seed: 
             partial(absolute_error, marks, truth, cluster=items, seed=seed),
             partial(absolute_error, constant, truth, cluster=items, seed=seed),
             partial(
-                paired_difference, weighted_statistics.absolute_error, marks, constant, truth, cluster=items, seed=seed
+                paired_difference,
+                statistics_for_bootstrap.absolute_error,
+                marks,
+                constant,
+                truth,
+                cluster=items,
+                seed=seed,
             ),
         )
         rows.append([judge, *(gaps.cell(judge, way) for way in ways)])

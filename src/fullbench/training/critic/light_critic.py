@@ -25,7 +25,7 @@ import numpy.typing as npt
 from fullbench.core.case import Case
 from fullbench.core.digests import digest
 from fullbench.core.judge import CallsNoModel, Kind
-from fullbench.core.text import length_of, words_of
+from fullbench.core.language_and_words import length_of, words_of
 from fullbench.core.verdict import Verdict
 from fullbench.errors import InputError
 from fullbench.files.row_writers import replace_atomically

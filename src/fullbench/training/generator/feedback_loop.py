@@ -18,10 +18,10 @@ from fullbench.core.model import Model, draws_pictures
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
 from fullbench.errors import InputError, require_extra
-from fullbench.files.item_files import read_items
+from fullbench.files.item_response_verdict_files import read_items
 from fullbench.ledger.ledger import Ledger
 from fullbench.models.local.diffusers_pipeline import PipelineModel
-from fullbench.studies import best_of_n, judge_and_model_specs
+from fullbench.studies import best_of_n_ranking, judge_and_model_specs
 from fullbench.studies.engines import HERE, Budget, Engine, Stop
 from fullbench.studies.run.call_context import CallContext
 from fullbench.training.generator.ledger_calls import LedgerCaller, PictureContestant, TuningJob, TuningResult
@@ -45,7 +45,7 @@ class _TuningRun:
 class Choices:
     """Judge's choices: all pictures with their worth, and the best and worst of prompts with a preference."""
 
-    ranked_responses: Sequence[best_of_n.RankedResponse]
+    ranked_responses: Sequence[best_of_n_ranking.RankedResponse]
     best: Sequence[Response]
     worst: Sequence[Response]
 
@@ -235,8 +235,10 @@ def _build_feedback(way: str, job: TuningJob, student: Trainee, choice: Choices)
     return Feedback([words[response.item] for response in choice.best], better, worse=worse)
 
 
-def _best_and_worst(ranked_responses: Iterable[best_of_n.RankedResponse]) -> tuple[list[Response], list[Response]]:
-    by_item: dict[str, list[best_of_n.RankedResponse]] = defaultdict(list)
+def _best_and_worst(
+    ranked_responses: Iterable[best_of_n_ranking.RankedResponse],
+) -> tuple[list[Response], list[Response]]:
+    by_item: dict[str, list[best_of_n_ranking.RankedResponse]] = defaultdict(list)
     for entry in ranked_responses:
         if entry.worth is not None:
             by_item[entry.response.item].append(entry)

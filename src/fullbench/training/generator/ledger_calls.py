@@ -10,22 +10,22 @@ from typing import Any
 
 import numpy as np
 
-from fullbench.analysis.estimate_cells import mean_estimate
+from fullbench.analysis.item_clustered_means_and_shares import mean_estimate
 from fullbench.core.ballot import Ballot, Choice
-from fullbench.core.call import Usage
 from fullbench.core.case import Case
 from fullbench.core.case import cases as cases_of
-from fullbench.core.column_labels import table_columns
 from fullbench.core.item import Item
 from fullbench.core.judge import Judge, kind_of
 from fullbench.core.model import Model, Prompt, Reply
-from fullbench.core.note import Note
-from fullbench.core.number_ballot import Number
+from fullbench.core.model_call import Usage
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
 from fullbench.core.table import Cell, Table
+from fullbench.core.table_columns import table_columns
+from fullbench.core.translatable_note import Note
+from fullbench.core.unbounded_number_ballot import Number
 from fullbench.core.verdict import PEOPLE, Verdict
-from fullbench.studies import best_of_n, judge_and_model_specs
+from fullbench.studies import best_of_n_ranking, judge_and_model_specs
 from fullbench.studies.engines import HERE, JobCounts
 from fullbench.studies.run.call_context import CallContext
 
@@ -121,13 +121,13 @@ class LedgerCaller:
 
     def rank_pictures(
         self, judge: Judge, job: TuningJob, items: Sequence[Item], responses: Sequence[Response]
-    ) -> list[best_of_n.RankedResponse]:
+    ) -> list[best_of_n_ranking.RankedResponse]:
         """Every prompt's pictures, best first, by the judge."""
         cases = [
             replace(case, criterion=job.criterion)
-            for case in best_of_n.ranking_cases(items, responses, ballot_for(judge))
+            for case in best_of_n_ranking.ranking_cases(items, responses, ballot_for(judge))
         ]
-        return best_of_n.rank_responses(items, responses, cases, self._judge_cases(judge, job.judge, cases))
+        return best_of_n_ranking.rank_responses(items, responses, cases, self._judge_cases(judge, job.judge, cases))
 
     def comparison_table(self, job: TuningJob, responses: Sequence[Response], before: str, after: str) -> Table:
         """How often each held-out judge prefers the tuned generator's picture, not knowing whose it is; and people,

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Form, HTTPException, Path, Query, Request
 from fastapi.responses import Response
 from sqlalchemy import Connection, func, select
 
-from fullbench.core.note import error_sentence
+from fullbench.core.translatable_note import error_sentence
 from fullbench.errors import InputError
 from fullbench.web import page_access
 from fullbench.web.accounts import account_tables, api_tokens, audit_log, invitations, passwords, sessions, users

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Form, HTTPException, Request
 from fastapi.responses import Response
 
-from fullbench.core.note import error_sentence
+from fullbench.core.translatable_note import error_sentence
 from fullbench.errors import InputError
 from fullbench.web import page_access
 from fullbench.web.accounts import audit_log, invitations, passwords, sessions, sign_in_protection, users

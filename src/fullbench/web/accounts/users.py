@@ -12,7 +12,7 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from fullbench.core.item import AUTHOR
-from fullbench.core.note import Note
+from fullbench.core.translatable_note import Note
 from fullbench.errors import InputError
 from fullbench.web.accounts import passwords
 from fullbench.web.accounts.account_tables import sessions, tokens, users

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, File, HTTPException, Query, Request, Response, UploadFile
 from fastapi.responses import HTMLResponse
 
-from fullbench.core.note import error_sentence
+from fullbench.core.translatable_note import error_sentence
 from fullbench.errors import InputError
 from fullbench.web import picture_serving
 from fullbench.web.accounts import api_tokens, audit_log, invitations, users

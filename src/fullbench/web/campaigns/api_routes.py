@@ -11,9 +11,9 @@ from pydantic import Field
 from sqlalchemy import Connection
 
 from fullbench.core.item import Item
-from fullbench.core.note import Note, error_sentence
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
+from fullbench.core.translatable_note import Note, error_sentence
 from fullbench.errors import InputError
 from fullbench.web import picture_serving
 from fullbench.web.accounts import audit_log
@@ -30,18 +30,18 @@ from fullbench.web.campaigns.create import (
     task_inputs,
 )
 from fullbench.web.campaigns.create.new_campaign_form import texts_option
+from fullbench.web.campaigns.create.storable_task_plan import TaskPlan
 from fullbench.web.campaigns.create.task_creation import Finishing
 from fullbench.web.campaigns.create.task_lists import build_tasks, refuse_too_many
-from fullbench.web.campaigns.create.task_plans import TaskPlan
 from fullbench.web.campaigns.pages import annotation_page
 from fullbench.web.campaigns.tasks.task_content import Content
 from fullbench.web.campaigns.tasks.task_kinds import kind_of
 from fullbench.web.campaigns.tasks.task_view import build_task_view
-from fullbench.web.campaigns.votes import adjudication, campaign_results, task_queue, vote_export
+from fullbench.web.campaigns.votes import adjudication, leaderboard_and_task_list, task_queue, vote_export
 from fullbench.web.campaigns.votes.adjudication import STANDINGS, Task
+from fullbench.web.campaigns.votes.annotator_agreement_and_quality import campaign_progress
 from fullbench.web.campaigns.votes.counted_votes import Vote, rater_ids
 from fullbench.web.campaigns.votes.task_queue import AnnotatorContext, LeaseGone, NoTask
-from fullbench.web.campaigns.votes.vote_quality import campaign_progress
 from fullbench.web.campaigns.votes.vote_storage import VoteConflict
 from fullbench.web.database import read_transaction, write_transaction
 from fullbench.web.page_access import Database, base_of, engine_of, settings_of
@@ -438,9 +438,9 @@ def _task_fields(campaign: Campaign, task: Task, people: dict[str, str]) -> dict
     content = Content.from_json(task.content)
 
     def vote_fields(vote: Vote) -> dict[str, Any]:
+        words = None if vote.label is None else leaderboard_and_task_list.label_text(campaign, content, vote.label)
         return {
-            "rater": people.get(vote.person, vote.person), "answer": vote.answer, "label": vote.label,
-            "words": None if vote.label is None else campaign_results.label_text(campaign, content, vote.label),
+            "rater": people.get(vote.person, vote.person), "answer": vote.answer, "label": vote.label, "words": words,
             "reason": vote.answer.get("reason"), "revision": vote.revision, "at": vote.at,
         }  # fmt: skip
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, select, update
 
-from fullbench.core.note import Note
+from fullbench.core.translatable_note import Note
 from fullbench.errors import InputError
 from fullbench.web.accounts import invitations
 from fullbench.web.accounts.account_tables import invitations as invited

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 
 from sqlalchemy import Connection, Row, func, insert, select, update
 
-from fullbench.core.note import Note
+from fullbench.core.translatable_note import Note
 from fullbench.errors import InputError
 from fullbench.web.campaigns.campaign_tables import guidelines, studies
 from fullbench.web.campaigns.create.task_rows import Lots, TaskRow, insert_tasks

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from sqlalchemy import Connection, delete, func, select
 
-from fullbench.core.note import Note
+from fullbench.core.translatable_note import Note
 from fullbench.errors import InputError
 from fullbench.files.row_writers import Columns
 from fullbench.web.accounts import sessions, users

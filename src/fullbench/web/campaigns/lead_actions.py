@@ -12,19 +12,19 @@ from fastapi import APIRouter, HTTPException, Query, Request
 from fastapi.responses import HTMLResponse, Response
 from sqlalchemy import Connection
 
-from fullbench.core.note import error_sentence
+from fullbench.core.translatable_note import error_sentence
 from fullbench.errors import UserError
 from fullbench.web import page_access
 from fullbench.web.accounts import audit_log
-from fullbench.web.campaigns import campaign_members
+from fullbench.web.campaigns import campaign_members, unused_campaign_removal
 from fullbench.web.campaigns.campaigns import Campaign
-from fullbench.web.campaigns.create import campaign_removal, creation_worker, pilot_campaign, task_creation
+from fullbench.web.campaigns.create import creation_worker, pilot_campaign, task_creation
 from fullbench.web.campaigns.pages import annotation_page
 from fullbench.web.campaigns.pages.annotation_page import Form, Page, change_campaign, read_campaign
 from fullbench.web.campaigns.pages.group_link_pages import parse_whole_number
 from fullbench.web.campaigns.tasks.task_content import Content
 from fullbench.web.campaigns.tasks.task_view import TaskView, build_task_view
-from fullbench.web.campaigns.votes import adjudication, campaign_results
+from fullbench.web.campaigns.votes import adjudication, leaderboard_and_task_list
 from fullbench.web.campaigns.votes.adjudication import STANDINGS, Task
 from fullbench.web.campaigns.votes.counted_votes import Vote, account_names
 from fullbench.web.campaigns.votes.task_queue import Lease
@@ -47,7 +47,7 @@ def task_list_page(
 ) -> HTMLResponse:
     """What people say of each task: all, or those that stand in one way, or that one person voted on."""
     with read_campaign(request, study_id) as (connection, campaign):
-        rows, more, counts = campaign_results.list_task_rows(connection, campaign, page, show, person)
+        rows, more, counts = leaderboard_and_task_list.list_task_rows(connection, campaign, page, show, person)
         whose = account_names(connection).get(person, "") if person else ""
     return render_template(
         request, "campaigns/tasks.html", study=campaign, rows=rows, page=page, more=more, show=show, counts=counts,
@@ -85,7 +85,11 @@ def _task_page(request: Request, study_id: str, task: int, problem: str = "", st
 
     def answer_text(vote: Vote) -> str:
         # Letters, not contestants' names: a lead judges the content. Names are one click away.
-        return "" if vote.label is None else campaign_results.label_text(campaign, content, vote.label, letters=True)
+        return (
+            ""
+            if vote.label is None
+            else leaderboard_and_task_list.label_text(campaign, content, vote.label, letters=True)
+        )
 
     return render_template(
         request,
@@ -168,7 +172,7 @@ def remove_campaign(request: Request, user: Organiser, study_id: str) -> Respons
     """Remove a study that nobody voted in, or cancel its creation."""
     with change_campaign(request, study_id) as (connection, campaign):
         is_creating = campaign.stage == "creating" and task_creation.cancel_creation(connection, campaign.id)
-        closed_accounts = 0 if is_creating else campaign_removal.remove_campaign(connection, campaign)
+        closed_accounts = 0 if is_creating else unused_campaign_removal.remove_campaign(connection, campaign)
         audit_log.record_action(request, connection, user, "study thrown away", campaign.name, closed=closed_accounts)
     if is_creating:
         creation_worker.wake_worker(engine_of(request), study_id)

@@ -19,9 +19,9 @@ from fullbench.web.page_access import Database
 from fullbench.web.results import hidden_cases
 from fullbench.web.results.boards import board_store, judge_cards
 from fullbench.web.results.boards.board_store import LinkedTable
-from fullbench.web.results.catalogue.row_helpers import judge_names_by_id as all_judges
-from fullbench.web.results.catalogue.row_helpers import judges_in, study_ids_by_name
-from fullbench.web.results.catalogue.verdict_flags import FLAGS
+from fullbench.web.results.catalogue.row_ids_and_bulk_inserts import judge_names_by_id as all_judges
+from fullbench.web.results.catalogue.row_ids_and_bulk_inserts import judges_in, study_ids_by_name
+from fullbench.web.results.catalogue.verdict_flag_definitions import FLAGS
 from fullbench.web.results.lists import verdict_list
 from fullbench.web.results.lists.verdict_filters import MAX_TEXT_LENGTH, NAMES, Filter
 from fullbench.web.results.page_routes import need_ledger, require_same_ledger, views_of

@@ -22,8 +22,8 @@ from fullbench.web.campaigns.campaign_tables import campaign_items, studies
 from fullbench.web.campaigns.votes import results_hidden_from_annotators
 from fullbench.web.page_access import Database, Reader
 from fullbench.web.results.catalogue import catalogue_tables
-from fullbench.web.results.catalogue.row_helpers import catalogue_version
-from fullbench.web.results.pages.page_cache import RecentCache
+from fullbench.web.results.catalogue.row_ids_and_bulk_inserts import catalogue_version
+from fullbench.web.results.recent_value_cache import RecentCache
 from fullbench.web.words import key
 
 WITHHELD = key("This case is withheld: people judge it in an open study, or its test set is not published.")

@@ -13,10 +13,10 @@ from fullbench.web.page_rendering import imprint_of, language_of, render_templat
 from fullbench.web.results import hidden_cases
 from fullbench.web.results.catalogue import fill_catalogue
 from fullbench.web.results.catalogue.fill_catalogue import OTHER_LEDGER_ERROR
-from fullbench.web.results.catalogue.row_helpers import get_state, study_ids_by_name
+from fullbench.web.results.catalogue.row_ids_and_bulk_inserts import get_state, study_ids_by_name
 from fullbench.web.results.lists.case_list import Order
 from fullbench.web.results.lists.verdict_filters import MAX_TEXT_LENGTH, Filter
-from fullbench.web.results.pages.page_contents import Views
+from fullbench.web.results.pages.page_template_values import Views
 from fullbench.web.results.site import metric_downloads
 from fullbench.web.results.site.page_urls import ServedPageUrls
 from fullbench.web.words import Language, key

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from fullbench.core.note import Note
+from fullbench.core.translatable_note import Note
 from fullbench.reports.words import LANGUAGES, Language, language_messages
 
 __all__ = ["LANGUAGES", "Language", "chinese_translations", "key", "preferred_language", "translate_sentence"]

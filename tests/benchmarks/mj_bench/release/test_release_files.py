@@ -7,7 +7,7 @@ import gzip
 import pytest
 
 from fullbench.benchmarks.mj_bench.release.release_files import Release
-from fullbench.benchmarks.mj_bench.reproduce import all_cells, genai_bench_votes
+from fullbench.benchmarks.mj_bench.reproduce import all_cells, genai_bench_cells
 from fullbench.benchmarks.mj_bench.reproduce.all_cells import mj_bench_cells
 from fullbench.errors import InputError
 
@@ -114,7 +114,7 @@ def test_votes_of_a_small_genai_bench(tmp_path):
         "image_generation,2,rightvote,[[A>B]],[[B>A]]\n"
     )
     found = {
-        cell.id: cell.value for cell in genai_bench_votes.genai_bench_cells(genai_bench_votes.read_votes(tmp_path))
+        cell.id: cell.value for cell in genai_bench_cells.genai_bench_cells(genai_bench_cells.read_votes(tmp_path))
     }
     assert found == {
         "image_generation/one/accuracy": 66.666667,
@@ -128,4 +128,4 @@ def test_votes_of_a_small_genai_bench(tmp_path):
     }
     (tmp_path / "votes.csv").write_text("task,idx,human_vote,one\nimage_generation,0,maybe,[[A>B]]\n")
     with pytest.raises(InputError, match=r"votes.csv:2: 'human_vote' must be one of leftvote"):
-        genai_bench_votes.read_votes(tmp_path)
+        genai_bench_cells.read_votes(tmp_path)

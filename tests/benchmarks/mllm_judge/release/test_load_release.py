@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from fullbench.benchmarks.mllm_judge.bench import mllm_judge
-from fullbench.benchmarks.mllm_judge.release import file_layouts
 from fullbench.benchmarks.mllm_judge.release import load_release as files
-from fullbench.benchmarks.mllm_judge.release.file_layouts import Line, Oddities
+from fullbench.benchmarks.mllm_judge.release import released_line_parsers
 from fullbench.benchmarks.mllm_judge.release.load_release import FILES, Release
 from fullbench.benchmarks.mllm_judge.release.release_as_record import assemble_record
+from fullbench.benchmarks.mllm_judge.release.released_line_parsers import Line, Oddities
 from fullbench.benchmarks.mllm_judge.reproduce.all_cells import paper_cells
 from fullbench.errors import InputError
 from tests.benchmarks.pairwise_releases.test_mllm_judge import DATA, needs_data
@@ -195,7 +195,7 @@ def test_the_samples_of_the_full_download_are_read():
         task, how = (final if "Benchmark" in path.parts else whole)[path.stem]
         if "step3" in path.parts:
             task, how = files.WHOLE_RUNS["/".join(path.parts[-3:]).removesuffix(".jsonl")]
-        found = file_layouts.parse_row(Line(str(path), str(path), 1, sample["row"], Oddities()), task, how)
+        found = released_line_parsers.parse_row(Line(str(path), str(path), 1, sample["row"], Oddities()), task, how)
         assert found.verdicts[0].verdict_text
         read += 1
     assert read == 19

@@ -15,9 +15,9 @@ from fullbench.benchmarks.mllm_judge.release.load_release import THIRD_PARTY, Re
 from fullbench.benchmarks.mllm_judge.release.release_as_record import assemble_record, released_items
 from fullbench.benchmarks.mllm_judge.release.release_row import parse_marks, spell_marks, trim_ranking
 from fullbench.benchmarks.mllm_judge.reproduce.all_cells import paper_cells
-from fullbench.core.record import Record
+from fullbench.core.verdict_record import Record
 from fullbench.stats.agreement.ranking_agreement import edit_distance
-from fullbench.studies.exchange.export_record import export_study
+from fullbench.studies.exchange.runnable_study_export import export_study
 from tests.benchmarks.pairwise_releases.test_mllm_judge import DATA, needs_data
 
 

@@ -10,9 +10,9 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fullbench.core.call import Usage
 from fullbench.core.digests import digest
 from fullbench.core.model import Prompt, Reply
+from fullbench.core.model_call import Usage
 from fullbench.core.picture import Picture
 from fullbench.errors import InputError
 from fullbench.models.local.transformers_model import resolve_device_and_precision

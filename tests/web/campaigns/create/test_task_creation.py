@@ -30,8 +30,8 @@ from fullbench.web.campaigns.campaign_tables import conflicts, creation_parts, c
 from fullbench.web.campaigns.campaigns import Campaign, CampaignPlan
 from fullbench.web.campaigns.create import campaign_from_data, task_creation
 from fullbench.web.campaigns.create.campaign_from_data import Material
+from fullbench.web.campaigns.create.storable_task_plan import TaskPlan
 from fullbench.web.campaigns.create.task_lists import PairSequence, build_tasks
-from fullbench.web.campaigns.create.task_plans import TaskPlan
 from fullbench.web.campaigns.tasks.task_kinds import kind_of
 from fullbench.web.database import metadata, read_transaction, write_transaction
 from fullbench.web.page_access import SESSION
@@ -238,7 +238,7 @@ def planned_study(engine, count: int = 40, *, draft: bool = True, **plan) -> tup
 @pytest.fixture
 def small_batches(monkeypatch):
     monkeypatch.setattr("fullbench.web.campaigns.create.task_creation.AT_ONCE", 0)
-    monkeypatch.setattr("fullbench.web.campaigns.create.task_plans.BATCH_ROWS", 21)  # 7 tasks with 2 slots each
+    monkeypatch.setattr("fullbench.web.campaigns.create.storable_task_plan.BATCH_ROWS", 21)  # 7 tasks with 2 slots each
 
 
 def drawn_order(connection, study: str) -> list[tuple[str, str, float]]:

@@ -15,7 +15,7 @@ from fullbench.web.database import write_transaction
 from tests.support.browser_pages import PATIENCE
 from tests.support.campaign_tasks import add_known_tasks, add_tasks
 from tests.web.campaigns.conftest import pair
-from tests.web.campaigns.votes.test_vote_quality import votes
+from tests.web.campaigns.votes.test_annotator_agreement_and_quality import votes
 from tests.web.conftest import add_person
 from tests.web.results.test_look import looked_at
 

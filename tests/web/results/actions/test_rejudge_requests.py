@@ -13,7 +13,7 @@ from sqlalchemy import update
 
 from fullbench.core.verdict import Verdict
 from fullbench.ledger.ledger import Ledger
-from fullbench.parsing.check_code import nonce_of
+from fullbench.parsing.random_check_codes import nonce_of
 from fullbench.studies import judge_and_model_specs
 from fullbench.studies.run.judge_cases import judge_cases
 from fullbench.web.accounts.users import User

@@ -9,7 +9,7 @@ from fullbench.web.database import read_transaction
 from fullbench.web.page_rendering import template_environment
 from fullbench.web.results.boards import board_store
 from fullbench.web.results.catalogue.catalogue_updater import PagePreparer, update_catalogue
-from fullbench.web.results.pages.page_contents import Views
+from fullbench.web.results.pages.page_template_values import Views
 from fullbench.web.results.site.page_urls import ServedPageUrls
 from tests.web.results import making
 from tests.web.results.conftest import empty

@@ -10,8 +10,8 @@ from sqlalchemy import func, inspect, select
 from fullbench.analysis.agreement.judges_with_people import compare_with_people
 from fullbench.core.ballot import Choice
 from fullbench.core.case import Case
-from fullbench.core.record import Record
 from fullbench.core.verdict import FAULTS, Verdict
+from fullbench.core.verdict_record import Record
 from fullbench.ledger.ledger import Ledger
 from fullbench.web.database import read_transaction
 from fullbench.web.results.catalogue import catalogue_tables, fill_catalogue

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fullbench.web.page_rendering import template_environment
-from fullbench.web.results.boards.first_page_matrix import Matrix, MatrixColumn
+from fullbench.web.results.boards.contestants_by_judges_matrix import Matrix, MatrixColumn
 from fullbench.web.results.pages.shown_names import Names, short_names
 from fullbench.web.results.site.page_urls import ServedPageUrls
 from fullbench.web.words import translate_sentence

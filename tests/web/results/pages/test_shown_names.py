@@ -8,13 +8,13 @@ from html import unescape
 
 import pytest
 
-from fullbench.core.note import Note, join_sentences
+from fullbench.core.translatable_note import Note, join_sentences
 from fullbench.errors import InputError
 from fullbench.ledger.ledger import Ledger
 from fullbench.reports.display_names import Display
 from fullbench.web.app import create_app
 from fullbench.web.results.boards import board_store
-from fullbench.web.results.boards.first_page_matrix import Matrix, MatrixCell, MatrixColumn
+from fullbench.web.results.boards.contestants_by_judges_matrix import Matrix, MatrixCell, MatrixColumn
 from fullbench.web.results.catalogue import catalogue_updater
 from fullbench.web.results.pages.shown_names import Names, names_for_ledger
 from fullbench.web.results.pages.study_summary import outcome_sentences

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fullbench.core.column_labels import data_column, table_columns
 from fullbench.core.estimate import Estimate
 from fullbench.core.table import Table
+from fullbench.core.table_columns import data_column, table_columns
 from fullbench.reports.charts import vega_lite
 from fullbench.reports.charts.chart_kinds import LEADS
 from fullbench.reports.html_page import table_fragment
@@ -21,7 +21,7 @@ from fullbench.reports.html_table_layout import column_axes, laid_column
 from fullbench.web.page_rendering import template_environment
 from fullbench.web.results.boards.board_store import LinkedTable
 from fullbench.web.results.boards.tag_columns import MAX_TAG_COLUMNS, with_tags
-from fullbench.web.results.catalogue.verdict_flags import FLAGS
+from fullbench.web.results.catalogue.verdict_flag_definitions import FLAGS
 from fullbench.web.results.lists.verdict_filters import Filter
 from fullbench.web.results.pages.table_cells import FEW, TAGS_SHOWN, build_sheets, chart_of
 from fullbench.web.results.site.page_urls import ServedPageUrls

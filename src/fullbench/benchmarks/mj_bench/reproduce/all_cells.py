@@ -30,16 +30,16 @@ from fullbench.benchmarks.mj_bench.release.judge_and_category_names import (
     TWO_PICTURES,
 )
 from fullbench.benchmarks.mj_bench.release.release_files import Pair, Release, ReleasedVerdict, Run, Vote
-from fullbench.benchmarks.mj_bench.reproduce import bias_tables, genai_bench_votes
+from fullbench.benchmarks.mj_bench.reproduce import bias_tables, genai_bench_cells
 from fullbench.benchmarks.mj_bench.reproduce.cells_and_printed_numbers import metric_cell, share_cell
-from fullbench.core.column_labels import table_columns
-from fullbench.core.note import Note
 from fullbench.core.reproduction import Reproduced, Reproduction
 from fullbench.core.table import Cell, Table
+from fullbench.core.table_columns import table_columns
+from fullbench.core.translatable_note import Note
 from fullbench.errors import Undefined
 from fullbench.stats.agreement.preferences_from_scores import decisive_mask, normalised_pairs, pair_outcomes
 from fullbench.stats.array_checks import Floats
-from fullbench.stats.bias.group_fairness import by_group, near_pairs
+from fullbench.stats.bias.score_evenness_within_groups import by_group, near_pairs
 
 
 def mj_bench_cells(release: Release) -> Iterator[Reproduced]:
@@ -63,8 +63,8 @@ def reproduce_mj_bench(data: Path) -> Reproduction:
 
 def reproduce_genai_bench(data: Path) -> Reproduction:
     """Recompute GenAI-Bench: every cell, and the verdicts that could not be used."""
-    votes = genai_bench_votes.read_votes(data)
-    return Reproduction(list(genai_bench_votes.genai_bench_cells(votes)), [_unused_verdicts_table(votes)])
+    votes = genai_bench_cells.read_votes(data)
+    return Reproduction(list(genai_bench_cells.genai_bench_cells(votes)), [_unused_verdicts_table(votes)])
 
 
 def oddities_table(release: Release) -> Table:
@@ -148,8 +148,8 @@ def _undecided_run_rows(release: Release) -> list[list[Cell]]:
     ]
 
 
-def _unused_verdicts_table(votes: list[genai_bench_votes.Vote]) -> Table:
-    valid_verdicts = {*genai_bench_votes.VOTES.values(), genai_bench_votes.EITHER}
+def _unused_verdicts_table(votes: list[genai_bench_cells.Vote]) -> Table:
+    valid_verdicts = {*genai_bench_cells.VOTES.values(), genai_bench_cells.EITHER}
     rows: list[list[Cell]] = []
     for judge in votes[0].judges if votes else ():
         verdicts = [vote.judges[judge] for vote in votes]

@@ -21,7 +21,7 @@ from fullbench.core.reproduction import Reproduced
 from fullbench.errors import Undefined
 from fullbench.stats.agreement.preferences_from_scores import min_max
 from fullbench.stats.array_checks import Bools, Floats
-from fullbench.stats.bias.group_fairness import GroupValues, by_group, counts_by
+from fullbench.stats.bias.score_evenness_within_groups import GroupValues, by_group, counts_by
 
 _TABLES = {"ACC": "T15", "NDS": "T16", "GES": "T17"}
 _OTHER_SCALE_ROWS = 300

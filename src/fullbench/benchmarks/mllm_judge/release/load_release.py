@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from fullbench.benchmarks.mllm_judge.release import file_layouts
-from fullbench.benchmarks.mllm_judge.release.file_layouts import Line, Oddities, VerdictReader
+from fullbench.benchmarks.mllm_judge.release import released_line_parsers
 from fullbench.benchmarks.mllm_judge.release.release_row import Row, Task
+from fullbench.benchmarks.mllm_judge.release.released_line_parsers import Line, Oddities, VerdictReader
 from fullbench.core.verdict import PEOPLE
 from fullbench.errors import InputError
 from fullbench.files.row_readers import read_rows
@@ -32,37 +32,37 @@ JUDGES_CSV = "third_party/score_judges"
 FINAL_SCORES, FINAL_PAIRS, FINAL_RANKINGS = "Benchmark/score", "Benchmark/pair", "Benchmark/batch"
 
 FILES: dict[str, tuple[Task, VerdictReader]] = {
-    SCORES: ("score", file_layouts.read_people_label),
-    **dict.fromkeys(MARKED_SCORES, ("score", file_layouts.read_people_label)),
-    PAIRS: ("pair", file_layouts.read_people_label),
-    **dict.fromkeys(MARKED_PAIRS, ("pair", file_layouts.read_people_label)),
-    RANKINGS: ("batch", file_layouts.read_people_label),
-    "Benchmark_Lite/score_lite": ("score", file_layouts.read_people_label),
-    "Benchmark_Lite/pair_lite": ("pair", file_layouts.read_people_label),
-    COGVLM: ("score", file_layouts.read_judge_verdict),
-    COGVLM_FIRST: ("score", file_layouts.read_judge_verdict),
-    LLAVA: ("batch", file_layouts.read_judge_verdict),
-    HQ["score"]: ("score", file_layouts.read_reviewed_verdict),
-    HQ["pair"]: ("pair", file_layouts.read_reviewed_verdict),
-    HQ["batch"]: ("batch", file_layouts.read_reviewed_ranking),
-    HARD_PAIRS: ("pair", file_layouts.read_two_judges),
-    HARD_RANKINGS: ("batch", file_layouts.read_two_judges),
-    HARD_SCORES: ("batch", file_layouts.read_two_judges),
+    SCORES: ("score", released_line_parsers.read_people_label),
+    **dict.fromkeys(MARKED_SCORES, ("score", released_line_parsers.read_people_label)),
+    PAIRS: ("pair", released_line_parsers.read_people_label),
+    **dict.fromkeys(MARKED_PAIRS, ("pair", released_line_parsers.read_people_label)),
+    RANKINGS: ("batch", released_line_parsers.read_people_label),
+    "Benchmark_Lite/score_lite": ("score", released_line_parsers.read_people_label),
+    "Benchmark_Lite/pair_lite": ("pair", released_line_parsers.read_people_label),
+    COGVLM: ("score", released_line_parsers.read_judge_verdict),
+    COGVLM_FIRST: ("score", released_line_parsers.read_judge_verdict),
+    LLAVA: ("batch", released_line_parsers.read_judge_verdict),
+    HQ["score"]: ("score", released_line_parsers.read_reviewed_verdict),
+    HQ["pair"]: ("pair", released_line_parsers.read_reviewed_verdict),
+    HQ["batch"]: ("batch", released_line_parsers.read_reviewed_ranking),
+    HARD_PAIRS: ("pair", released_line_parsers.read_two_judges),
+    HARD_RANKINGS: ("batch", released_line_parsers.read_two_judges),
+    HARD_SCORES: ("batch", released_line_parsers.read_two_judges),
 }
 WHOLE_RUNS: dict[str, tuple[Task, VerdictReader]] = {
-    FINAL_SCORES: ("score", file_layouts.read_people_label),
-    FINAL_PAIRS: ("pair", file_layouts.read_people_label),
-    FINAL_RANKINGS: ("batch", file_layouts.read_people_label),
-    "Benchmark_Lite/batch_lite": ("batch", file_layouts.read_people_label),
-    "step3/Score/GPT-4V": ("score", file_layouts.read_judge_verdict),
-    "step3/Score/Gemini": ("score", file_layouts.read_judge_verdict),
-    "step3/Score/LLaVA": ("score", file_layouts.read_judge_verdict),
-    "step3/Pair/new GPT-4V(ision)": ("pair", file_layouts.read_judge_verdict),
-    "step3/Pair/new Gemini": ("pair", file_layouts.read_judge_verdict),
-    "step3/Pair/new LLaVA": ("pair", file_layouts.read_judge_verdict),
-    "step3/Pair/new CogVLM": ("pair", file_layouts.read_judge_verdict),
-    "step3/Batch/GPT-4V(ision)": ("batch", file_layouts.read_judge_verdict),
-    "step3/Batch/Gemini": ("batch", file_layouts.read_judge_verdict),
+    FINAL_SCORES: ("score", released_line_parsers.read_people_label),
+    FINAL_PAIRS: ("pair", released_line_parsers.read_people_label),
+    FINAL_RANKINGS: ("batch", released_line_parsers.read_people_label),
+    "Benchmark_Lite/batch_lite": ("batch", released_line_parsers.read_people_label),
+    "step3/Score/GPT-4V": ("score", released_line_parsers.read_judge_verdict),
+    "step3/Score/Gemini": ("score", released_line_parsers.read_judge_verdict),
+    "step3/Score/LLaVA": ("score", released_line_parsers.read_judge_verdict),
+    "step3/Pair/new GPT-4V(ision)": ("pair", released_line_parsers.read_judge_verdict),
+    "step3/Pair/new Gemini": ("pair", released_line_parsers.read_judge_verdict),
+    "step3/Pair/new LLaVA": ("pair", released_line_parsers.read_judge_verdict),
+    "step3/Pair/new CogVLM": ("pair", released_line_parsers.read_judge_verdict),
+    "step3/Batch/GPT-4V(ision)": ("batch", released_line_parsers.read_judge_verdict),
+    "step3/Batch/Gemini": ("batch", released_line_parsers.read_judge_verdict),
 }
 """Files of the full download, read if present; the smaller release lacks them."""
 THIRD_PARTY = {
@@ -163,12 +163,12 @@ def _parse_rows(
     places: Places, file: str, task: Task, read_verdicts: VerdictReader, oddities: Oddities
 ) -> Iterator[Row]:
     for line in _read_lines(places, file, ".jsonl", oddities):
-        yield file_layouts.parse_row(line, task, read_verdicts)
+        yield released_line_parsers.parse_row(line, task, read_verdicts)
 
 
 def _read_third_party_scores(places: Places, oddities: Oddities) -> Iterator[ThirdPartyScores]:
     for line in _read_lines(places, JUDGES_CSV, ".csv", oddities):
-        dataset = file_layouts.known_dataset(line)
+        dataset = released_line_parsers.known_dataset(line)
         human = _parse_score(line, "human", nothing="0")
         judges = {judge: _parse_score(line, column, nothing="-1") for judge, column in THIRD_PARTY.items()}
         if human is None:
@@ -208,7 +208,7 @@ def _count_instructions(places: Places, rows: Mapping[str, Iterable[Row]], oddit
         if line.integer("id") in seen_ids:
             line.note("the id occurs before: no item is made from this file")
         seen_ids.add(line.integer("id"))
-        if (file_layouts.known_dataset(line), str(line["instruction"])) not in asked_questions:
+        if (released_line_parsers.known_dataset(line), str(line["instruction"])) not in asked_questions:
             line.note("no labelled row of the same data set asks this: not used")
     return count
 

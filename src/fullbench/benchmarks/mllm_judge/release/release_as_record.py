@@ -7,17 +7,17 @@ from functools import lru_cache
 from pathlib import Path
 
 from fullbench.benchmarks.mllm_judge.release import load_release as files
-from fullbench.benchmarks.mllm_judge.release.file_layouts import Line, Oddities
 from fullbench.benchmarks.mllm_judge.release.load_release import Release, ThirdPartyScores
 from fullbench.benchmarks.mllm_judge.release.release_row import BALLOTS, ReleasedVerdict, Row, Task, parse_marks
+from fullbench.benchmarks.mllm_judge.release.released_line_parsers import Line, Oddities
 from fullbench.benchmarks.mllm_judge.reviews_of_verdicts import review_verdicts
 from fullbench.benchmarks.mllm_judge.source_datasets import BY_NAME
 from fullbench.core.case import Case
 from fullbench.core.item import WITHOUT_PICTURES, Item
 from fullbench.core.picture import Picture
-from fullbench.core.record import Record
 from fullbench.core.response import Response
 from fullbench.core.verdict import PEOPLE, Verdict
+from fullbench.core.verdict_record import Record
 from fullbench.files.picture_access_policy import read_picture
 from fullbench.files.row_readers import read_rows
 

@@ -11,7 +11,6 @@ from pathlib import Path
 from statistics import fmean
 
 from fullbench.benchmarks.mllm_judge.release import load_release as files
-from fullbench.benchmarks.mllm_judge.release.file_layouts import read_verdict_text
 from fullbench.benchmarks.mllm_judge.release.load_release import (
     FINAL_RANKINGS,
     FINAL_SCORES,
@@ -21,6 +20,7 @@ from fullbench.benchmarks.mllm_judge.release.load_release import (
     Release,
 )
 from fullbench.benchmarks.mllm_judge.release.release_row import Row, Task, parse_marks, trim_ranking
+from fullbench.benchmarks.mllm_judge.release.released_line_parsers import read_verdict_text
 from fullbench.benchmarks.mllm_judge.reproduce.metrics import (
     Metrics,
     choice_metrics,

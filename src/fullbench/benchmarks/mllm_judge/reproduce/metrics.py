@@ -16,7 +16,7 @@ from fullbench.core.estimate import Estimate
 from fullbench.errors import Undefined
 from fullbench.stats.agreement import two_raters as agree
 from fullbench.stats.agreement.ranking_agreement import edit_distance, mean_edit_distance
-from fullbench.stats.intervals import weighted_statistics
+from fullbench.stats.intervals import statistics_for_bootstrap
 from fullbench.stats.intervals.bootstrap import Statistic
 from fullbench.stats.intervals.share_intervals import wilson_interval
 
@@ -49,7 +49,7 @@ def rounded_mean(values: Sequence[float]) -> float | None:
 def point_estimate(statistic: Statistic, *columns: Sequence[float]) -> float:
     """Return a statistic of the columns, without an interval.
 
-    >>> point_estimate(weighted_statistics.absolute_error, [1, 2], [1, 4])
+    >>> point_estimate(statistics_for_bootstrap.absolute_error, [1, 2], [1, 4])
     1.0
     """
     arrays = [np.asarray(column, dtype=np.float64) for column in columns]
@@ -64,7 +64,7 @@ def correlation_metrics(judge: Sequence[float], human: Sequence[float]) -> tuple
         r = agree.pearson_correlation(judge, human)
     except Undefined:
         return metrics, None
-    rho = point_estimate(weighted_statistics.weighted_spearman, judge, human)
+    rho = point_estimate(statistics_for_bootstrap.weighted_spearman, judge, human)
     metrics |= {
         "pearson": round_metric(r.value),
         "p_value": round_significant(r.p or 0.0),
@@ -95,7 +95,7 @@ def choice_metrics(judge: Sequence[str], human: Sequence[str]) -> tuple[Metrics,
     choices, truth = [codes[x] for x in judge], [codes[x] for x in human]
     hits = wilson_interval(sum(x == y for x, y in zip(choices, truth, strict=True)), len(choices))
     decided_pairs = [(x, y) for x, y in zip(judge, human, strict=True) if "C" not in (x, y)]
-    macro = point_estimate(weighted_statistics.class_statistic("f1"), choices, truth)
+    macro = point_estimate(statistics_for_bootstrap.class_statistic("f1"), choices, truth)
     classes = len({*choices, *truth})
     metrics = {
         "n": len(choices),
@@ -105,9 +105,11 @@ def choice_metrics(judge: Sequence[str], human: Sequence[str]) -> tuple[Metrics,
         if decided_pairs
         else None,
         "macro_f1": round_metric(macro),
-        "macro_recall": round_metric(point_estimate(weighted_statistics.class_statistic("recall"), choices, truth)),
+        "macro_recall": round_metric(
+            point_estimate(statistics_for_bootstrap.class_statistic("recall"), choices, truth)
+        ),
         "macro_precision": round_metric(
-            point_estimate(weighted_statistics.class_statistic("precision"), choices, truth)
+            point_estimate(statistics_for_bootstrap.class_statistic("precision"), choices, truth)
         ),
         # `macro` averages over the classes that occur; this one always over three.
         "macro_f1_over_ABC": round_metric(macro * classes / 3),

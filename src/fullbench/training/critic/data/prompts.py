@@ -9,8 +9,8 @@ from typing import Any, Literal, get_args
 
 from fullbench.analysis.agreement.critic_with_people import SCALE, scale_of
 from fullbench.core.ballot import Score, ballot
+from fullbench.core.language_and_words import parse_language
 from fullbench.core.model import Model
-from fullbench.core.text import parse_language
 from fullbench.errors import InputError
 from fullbench.judges.critic_prompts import build_critic
 from fullbench.judges.prompt_templates import Template

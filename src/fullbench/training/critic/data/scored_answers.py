@@ -10,11 +10,11 @@ from pathlib import Path
 from fullbench.analysis.critic_train_test_split import INTERNAL, split_responses
 from fullbench.core.case import Case
 from fullbench.core.digests import digest
-from fullbench.core.record import Record
 from fullbench.core.response import Response
 from fullbench.core.verdict import Verdict
+from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
-from fullbench.files.item_files import read_items, read_responses, read_verdicts
+from fullbench.files.item_response_verdict_files import read_items, read_responses, read_verdicts
 from fullbench.training.critic.data.prompts import PromptSettings
 
 SPLITS = ("train", "internal", "external")

@@ -10,9 +10,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import IO, TYPE_CHECKING
 
-from fullbench.core.column_labels import table_columns
-from fullbench.core.note import Note
 from fullbench.core.table import Cell, Table
+from fullbench.core.table_columns import table_columns
+from fullbench.core.translatable_note import Note
 from fullbench.files.row_readers import read_rows
 from fullbench.studies.run.progress_display import format_duration, progress_bars
 from fullbench.training.critic.fit.training_loop import Watch

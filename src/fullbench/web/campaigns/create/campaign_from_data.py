@@ -12,19 +12,20 @@ from typing import Any, Literal
 from sqlalchemy import Connection, Engine
 
 from fullbench.core.item import REQUEST, Item
-from fullbench.core.note import Note
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
+from fullbench.core.translatable_note import Note
 from fullbench.errors import InputError
-from fullbench.files.item_files import read_items, read_responses, read_verdicts
+from fullbench.files.item_response_verdict_files import read_items, read_responses, read_verdicts
 from fullbench.ledger.ledger import Ledger
-from fullbench.studies import ledger_columns
-from fullbench.web import open_ledgers, picture_serving
+from fullbench.studies import ledger_verdicts_with_panels
+from fullbench.web import ledger_writers, picture_serving
 from fullbench.web.accounts.users import User
 from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.campaigns import Campaign, CampaignPlan
 from fullbench.web.campaigns.create import omitted_data_counts, task_creation, task_inputs
 from fullbench.web.campaigns.create.omitted_data_counts import OmittedCounts
+from fullbench.web.campaigns.create.storable_task_plan import TaskPlan
 from fullbench.web.campaigns.create.task_creation import Finishing
 from fullbench.web.campaigns.create.task_lists import (
     CountedTasks,
@@ -35,8 +36,7 @@ from fullbench.web.campaigns.create.task_lists import (
     refuse_too_many,
     select_tasks,
 )
-from fullbench.web.campaigns.create.task_plans import TaskPlan
-from fullbench.web.campaigns.tasks import most_informative_first, task_conflicts
+from fullbench.web.campaigns.tasks import most_informative_first, mutually_exclusive_tasks
 from fullbench.web.campaigns.tasks.task_content import Content
 from fullbench.web.database import read_transaction
 from fullbench.web.picture_serving import CheckedPicture
@@ -160,34 +160,36 @@ def prepare_campaign(engine: Engine, plan: CampaignPlan, material: Material, tas
     most = PAIRS_APART * task_limit
     pairs = [] if material.conflict_pairs is None else task_inputs.read_conflict_pairs(material.conflict_pairs)
     counts = task_plan.tasks_on
-    task_conflicts.refuse_unknown_items(campaign.name, pairs, counts)
+    mutually_exclusive_tasks.refuse_unknown_items(campaign.name, pairs, counts)
     count = sum(counts[first] * counts[counterpart] for first, counterpart in pairs)
     if material.conflict_tag:
         items = {content.item.id: content.item for content in tasks.contents}
-        task_conflicts.refuse_too_many_pairs(
+        mutually_exclusive_tasks.refuse_too_many_pairs(
             count + task_inputs.count_conflict_pairs_by_tag(material.conflict_tag, items.values(), counts), most
         )
         pairs += task_inputs.conflict_pairs_by_tag(material.conflict_tag, items.values())
-    task_conflicts.refuse_too_many_pairs(count, most)
-    every = task_conflicts.EVERY in material.conflict_campaigns
+    mutually_exclusive_tasks.refuse_too_many_pairs(count, most)
+    every = mutually_exclusive_tasks.EVERY in material.conflict_campaigns
     with read_transaction(engine) as connection:
         named_campaigns = [
             campaigns.campaign_by_name(connection, name)
             for name in material.conflict_campaigns
-            if name != task_conflicts.EVERY
+            if name != mutually_exclusive_tasks.EVERY
         ]
         for counterpart in named_campaigns:
             campaigns.refuse_unfinished(counterpart)
-        conflict_campaigns = task_conflicts.conflicting_campaigns(connection, campaign, named_campaigns, every=every)
+        conflict_campaigns = mutually_exclusive_tasks.conflicting_campaigns(
+            connection, campaign, named_campaigns, every=every
+        )
         if conflict_campaigns:
             picture_counts = Counter[str]()
             for content in (
                 *tasks.contents,
                 *(first for known_tasks in tasks.known_tasks.values() for first, _ in known_tasks),
             ):
-                picture_counts.update(task_conflicts.picture_keys(content.item))
-            task_conflicts.refuse_too_many_pairs(
-                task_conflicts.count_shared_pairs(connection, picture_counts, conflict_campaigns), most
+                picture_counts.update(mutually_exclusive_tasks.picture_keys(content.item))
+            mutually_exclusive_tasks.refuse_too_many_pairs(
+                mutually_exclusive_tasks.count_shared_pairs(connection, picture_counts, conflict_campaigns), most
             )
     return PreparedCampaign(tasks, task_plan, pairs, every, [counterpart.id for counterpart in named_campaigns])
 
@@ -269,7 +271,9 @@ def _tasks_of_material(campaign: Campaign, material: Material) -> tuple[Tasks, O
 def _pending_tasks(tasks: Tasks, campaign: Campaign, material: Material) -> Iterator[Content]:
     if material.ledger is None:
         raise InputError("what a cascade leaves to people stands in its ledger: name it")
-    places = ledger_columns.cases_left_to_people(material.ledger, material.pending, study=_ledger_study(material))
+    places = ledger_verdicts_with_panels.cases_left_to_people(
+        material.ledger, material.pending, study=_ledger_study(material)
+    )
     pending_keys = {
         (item, response_ids) for item, criterion, _, response_ids in places if criterion == campaign.rules.criterion
     }
@@ -281,7 +285,7 @@ def _pending_tasks(tasks: Tasks, campaign: Campaign, material: Material) -> Iter
 
 
 def _ledger_study(material: Material) -> str | None:
-    return None if material.ledger is None else open_ledgers.ledger_study_name(material.ledger, material.ledger_study)
+    return None if material.ledger is None else ledger_writers.ledger_study_name(material.ledger, material.ledger_study)
 
 
 def _load_items(material: Material) -> list[Item]:

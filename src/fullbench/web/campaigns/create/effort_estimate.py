@@ -11,7 +11,7 @@ from statistics import fmean, median
 from sqlalchemy import Connection, select
 
 from fullbench.core.item import parts_text
-from fullbench.core.note import Note
+from fullbench.core.translatable_note import Note
 from fullbench.web.campaigns.campaign_tables import votes
 from fullbench.web.campaigns.campaigns import Campaign
 from fullbench.web.campaigns.tasks.task_content import Content

@@ -17,7 +17,7 @@ from typing import Any
 from fastapi import Request
 from starlette.datastructures import UploadFile
 
-from fullbench.core.note import Note, word_note
+from fullbench.core.translatable_note import Note, word_note
 from fullbench.errors import InputError
 from fullbench.files.row_readers import read_rows
 from fullbench.ledger.ledger import Ledger
@@ -26,7 +26,7 @@ from fullbench.web.accounts.users import User
 from fullbench.web.campaigns.campaigns import CampaignPlan
 from fullbench.web.campaigns.create import chunked_upload
 from fullbench.web.campaigns.create.campaign_from_data import Material
-from fullbench.web.campaigns.tasks.task_conflicts import EVERY
+from fullbench.web.campaigns.tasks.mutually_exclusive_tasks import EVERY
 from fullbench.web.campaigns.tasks.task_kinds import Write
 from fullbench.web.picture_serving import CheckedPicture
 from fullbench.web.site_settings import Settings

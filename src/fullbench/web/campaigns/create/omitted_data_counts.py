@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from fullbench.core.item import Item
-from fullbench.core.note import Note
 from fullbench.core.response import Response
+from fullbench.core.translatable_note import Note
 from fullbench.errors import InputError
 from fullbench.studies.run.study_inputs import is_unverified
 from fullbench.web.campaigns.campaigns import Campaign

@@ -16,15 +16,14 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, delete, insert, select, update
 
-from fullbench.core.note import Note
-from fullbench.web.campaigns import campaigns
+from fullbench.core.translatable_note import Note
+from fullbench.web.campaigns import campaigns, unused_campaign_removal
 from fullbench.web.campaigns.campaign_tables import conflicts, creation_parts, creations, slots, task_authors, tasks
 from fullbench.web.campaigns.campaigns import Campaign
-from fullbench.web.campaigns.create import campaign_removal
-from fullbench.web.campaigns.create.task_plans import BATCH_BYTES, BATCH_ROWS, Batch, TaskPlan
+from fullbench.web.campaigns.create.storable_task_plan import BATCH_BYTES, BATCH_ROWS, Batch, TaskPlan
 from fullbench.web.campaigns.create.task_rows import Lots
-from fullbench.web.campaigns.tasks import task_conflicts
-from fullbench.web.campaigns.tasks.task_conflicts import SeparatedTasks
+from fullbench.web.campaigns.tasks import mutually_exclusive_tasks
+from fullbench.web.campaigns.tasks.mutually_exclusive_tasks import SeparatedTasks
 from fullbench.web.database import acquire_lock, read_transaction, write_transaction
 
 AT_ONCE = 10_000
@@ -74,7 +73,7 @@ def create_tasks(connection: Connection, campaign: Campaign, plan: TaskPlan, fin
         for batch in plan.batches:
             campaigns.add_task_rows(connection, campaign, batch.role, batch.rows(plan.nouns), lots, first=batch.first)
         separated_tasks = _find_separated_tasks(connection, campaign, finishing)
-        task_conflicts.insert_conflicts(connection, separated_tasks.pairs)
+        mutually_exclusive_tasks.insert_conflicts(connection, separated_tasks.pairs)
         _finish_creation(connection, campaign, finishing, separated_tasks)
         return len(separated_tasks.pairs)
     campaigns.set_options(connection, campaign, {"creating": True})
@@ -217,7 +216,7 @@ class CreationRun:
             if creation_progress.created_count == creation_progress.total and self._separated_tasks is None:
                 campaign = campaigns.get_campaign(connection, self._campaign_id)
                 self._separated_tasks = _find_separated_tasks(connection, campaign, self._finishing(connection))
-                self._conflicts = task_conflicts.chunk_pairs(self._separated_tasks.pairs)
+                self._conflicts = mutually_exclusive_tasks.chunk_pairs(self._separated_tasks.pairs)
 
     def _parts(self, kind: str) -> Any:
         return (creation_parts.c.study == self._campaign_id) & (creation_parts.c.kind == kind)
@@ -247,7 +246,7 @@ class CreationRun:
             return True
         chunk = next(self._conflicts, None)
         if chunk is not None:
-            task_conflicts.insert_conflicts(connection, chunk)
+            mutually_exclusive_tasks.insert_conflicts(connection, chunk)
             _record_move(connection, self._campaign_id)
             return True
         finishing = self._finishing(connection)
@@ -280,7 +279,7 @@ class CreationRun:
             return True
         self._forget(connection)
         campaigns.set_options(connection, campaign, {"creating": False})
-        campaign_removal.remove_campaign(connection, campaign)
+        unused_campaign_removal.remove_campaign(connection, campaign)
         return False
 
     def _forget(self, connection: Connection) -> None:
@@ -307,14 +306,14 @@ def _find_separated_tasks(connection: Connection, campaign: Campaign, finishing:
         for name in finishing.others
         if (counterpart := campaigns.find_campaign(connection, name)) is not None
     ]
-    conflict_campaigns = task_conflicts.conflicting_campaigns(
+    conflict_campaigns = mutually_exclusive_tasks.conflicting_campaigns(
         connection, campaign, named_campaigns, every=finishing.every
     )
-    pairs = task_conflicts.named_pairs(
+    pairs = mutually_exclusive_tasks.named_pairs(
         connection, campaign, [(entry, counterpart) for entry, counterpart in finishing.pairs]
     )
     shared_pairs = (
-        task_conflicts.shared_pairs(connection, campaign, conflict_campaigns) if conflict_campaigns else set()
+        mutually_exclusive_tasks.shared_pairs(connection, campaign, conflict_campaigns) if conflict_campaigns else set()
     )
     return SeparatedTasks(
         pairs | shared_pairs,
@@ -325,6 +324,6 @@ def _find_separated_tasks(connection: Connection, campaign: Campaign, finishing:
 def _finish_creation(
     connection: Connection, campaign: Campaign, finishing: Finishing, separated_tasks: SeparatedTasks
 ) -> None:
-    task_conflicts.mark_conflicted(connection, separated_tasks.campaign_ids)
+    mutually_exclusive_tasks.mark_conflicted(connection, separated_tasks.campaign_ids)
     if finishing.opens and not campaign.is_open:
         campaigns.set_state(connection, campaign.id, "open")

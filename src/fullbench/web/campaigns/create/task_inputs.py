@@ -1,7 +1,7 @@
 """Sources of tasks: items and responses from files or a ledger, judges' verdicts, queues of rewordings.
 
-Known answers come as labels (read by `files.item_files.read_verdicts`). A task on the same item and contestants takes
-the answer that corresponds to the label's marks.
+Known answers come as labels (read by `files.item_response_verdict_files.read_verdicts`). A task on the same item and
+contestants takes the answer that corresponds to the label's marks.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import Any
 from fullbench.analysis.scope_text import OVERALL
 from fullbench.core.ballot import ballot
 from fullbench.core.item import Item
-from fullbench.core.note import Note
-from fullbench.core.record import Record
 from fullbench.core.response import Response
 from fullbench.core.rubric import is_review
+from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import PEOPLE, Verdict
+from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
 from fullbench.files.row_fields import Fields
 from fullbench.files.row_readers import read_rows

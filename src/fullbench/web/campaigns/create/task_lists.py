@@ -14,8 +14,8 @@ from fullbench.core.ballot import ballot
 from fullbench.core.case import cases
 from fullbench.core.digests import digest
 from fullbench.core.item import Item
-from fullbench.core.note import Note
 from fullbench.core.response import Response
+from fullbench.core.translatable_note import Note
 from fullbench.errors import InputError
 from fullbench.web.campaigns.create.task_inputs import COMPARISON_KINDS, REFERENCE
 from fullbench.web.campaigns.tasks.task_content import Content

@@ -15,7 +15,7 @@ from fastapi.responses import HTMLResponse, JSONResponse, Response
 from sqlalchemy import Connection, and_, select
 
 from fullbench.core.ballot import LETTERS
-from fullbench.core.note import error_sentence
+from fullbench.core.translatable_note import error_sentence
 from fullbench.errors import InputError, UserError
 from fullbench.web import picture_serving
 from fullbench.web.accounts.users import User

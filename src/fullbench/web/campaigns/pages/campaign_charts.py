@@ -14,7 +14,7 @@ from itertools import combinations
 
 import numpy as np
 
-from fullbench.analysis import estimate_cells
+from fullbench.analysis import item_clustered_means_and_shares
 from fullbench.core.estimate import Estimate
 from fullbench.stats.intervals.share_intervals import wilson_interval
 from fullbench.web.campaigns.votes.counted_votes import Vote
@@ -114,7 +114,7 @@ def _agreement_by_step(counted_votes: Sequence[Vote], length: float) -> dict[int
 
 def _agreement_share(counts: Sequence[tuple[int, int]]) -> Estimate:
     hits, sizes = (np.array(column, dtype=np.float64) for column in zip(*counts, strict=True))
-    return estimate_cells.share_of_groups(hits, sizes, np.arange(len(counts)))
+    return item_clustered_means_and_shares.share_of_groups(hits, sizes, np.arange(len(counts)))
 
 
 def _agreement_matrix(counted_votes: Sequence[Vote], people: dict[str, str]) -> AgreementMatrix | None:

@@ -10,7 +10,7 @@ from fastapi.responses import FileResponse, HTMLResponse, Response
 from sqlalchemy import Connection
 from starlette.background import BackgroundTask
 
-from fullbench.core.note import error_sentence
+from fullbench.core.translatable_note import error_sentence
 from fullbench.errors import InputError
 from fullbench.files.row_writers import write_rows
 from fullbench.web import page_access

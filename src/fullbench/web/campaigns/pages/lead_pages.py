@@ -14,17 +14,16 @@ from fastapi.responses import FileResponse, HTMLResponse, Response
 from sqlalchemy import Connection
 from starlette.background import BackgroundTask
 
-from fullbench.core.note import error_sentence
+from fullbench.core.translatable_note import error_sentence
 from fullbench.errors import InputError, UserError
 from fullbench.reports.cell_text import with_n
-from fullbench.web import open_ledgers, picture_serving
+from fullbench.web import ledger_writers, picture_serving
 from fullbench.web.accounts import audit_log
 from fullbench.web.accounts.users import User
-from fullbench.web.campaigns import campaign_members, campaigns, group_links
+from fullbench.web.campaigns import campaign_members, campaigns, group_links, unused_campaign_removal
 from fullbench.web.campaigns.campaigns import Campaign
 from fullbench.web.campaigns.create import (
     campaign_from_data,
-    campaign_removal,
     creation_worker,
     effort_estimate,
     new_campaign_form,
@@ -38,7 +37,12 @@ from fullbench.web.campaigns.pages.annotation_page import Form, Page, change_cam
 from fullbench.web.campaigns.tasks import guidelines, most_informative_first
 from fullbench.web.campaigns.tasks.task_content import Content
 from fullbench.web.campaigns.tasks.task_kinds import kind_of, kinds_by_name
-from fullbench.web.campaigns.votes import adjudication, campaign_results, vote_export, vote_quality
+from fullbench.web.campaigns.votes import (
+    adjudication,
+    annotator_agreement_and_quality,
+    leaderboard_and_task_list,
+    vote_export,
+)
 from fullbench.web.campaigns.votes.counted_votes import account_names, load_counted_votes, task_contents
 from fullbench.web.campaigns.votes.task_queue import Lease
 from fullbench.web.database import read_transaction, write_transaction
@@ -69,7 +73,8 @@ def campaign_list_page(request: Request, _user: Organiser, page: Page = 1) -> HT
     with read_transaction(engine_of(request)) as connection:
         page_campaigns = campaigns.list_campaigns(connection, start=(page - 1) * PAGE, count=PAGE + 1)
         rows = [
-            (campaign, vote_quality.campaign_progress(connection, campaign, now)) for campaign in page_campaigns[:PAGE]
+            (campaign, annotator_agreement_and_quality.campaign_progress(connection, campaign, now))
+            for campaign in page_campaigns[:PAGE]
         ]
     return render_template(request, "campaigns/organise.html", rows=rows, page=page, more=len(page_campaigns) > PAGE)
 
@@ -202,7 +207,7 @@ def campaign_page(
         pilots = pilot_campaign.list_pilots(connection, campaign)
         main = campaigns.find_campaign(connection, str(campaign.rules.options.get("pilot_of") or ""))
         arrival_count = group_links.count_arrivals(connection, campaign)
-        is_unused = campaign_removal.is_unused(connection, campaign)
+        is_unused = unused_campaign_removal.is_unused(connection, campaign)
         takes = _estimate_effort(connection, campaign, values["progress"].tasks, pilots, pay)
     return render_template(
         request,
@@ -266,11 +271,11 @@ def _board_values(
     counted_votes = load_counted_votes(connection, campaign)
     known_votes = load_counted_votes(connection, campaign, roles=("gold", "qualify"))
     people = account_names(connection)
-    boards = campaign_results.contestant_tables(connection, campaign)
+    boards = leaderboard_and_task_list.contestant_tables(connection, campaign)
     tables = [
         *boards,
-        vote_quality.agreement_table(campaign, counted_votes) if counted_votes else None,
-        vote_quality.annotator_table(counted_votes, known_votes, people),
+        annotator_agreement_and_quality.agreement_table(campaign, counted_votes) if counted_votes else None,
+        annotator_agreement_and_quality.annotator_table(counted_votes, known_votes, people),
     ]
     localised_tables = [
         translate_linked_table(LinkedTable(table), language).table
@@ -278,12 +283,12 @@ def _board_values(
         if table is not None and table.rows
     ]
     return {
-        "progress": vote_quality.campaign_progress(connection, campaign, time.time()),
+        "progress": annotator_agreement_and_quality.campaign_progress(connection, campaign, time.time()),
         "splits": adjudication.count_open_splits(connection, campaign, counted_votes),
         "drawn": campaign_charts.build_dashboard(counted_votes, known_votes, people),
         "tables": [(table, *with_n(table)) for table in localised_tables],
         "members": campaign_members.list_members(connection, campaign, people),
-        "more": campaign_results.votes_needed_note(boards, len(counted_votes), width),
+        "more": leaderboard_and_task_list.votes_needed_note(boards, len(counted_votes), width),
     }
 
 
@@ -383,7 +388,7 @@ def export_to_ledger(request: Request, user: Organiser, study_id: str, form: For
     site_ledger = ledger_of(request)
     if site_ledger is None:
         raise InputError(key("This site has no ledger; start it with --ledger."))
-    ledger = writers_of(request).ledger_for(open_ledgers.ledger_study_name(site_ledger, form.get("ledger_study", "")))
+    ledger = writers_of(request).ledger_for(ledger_writers.ledger_study_name(site_ledger, form.get("ledger_study", "")))
     with change_campaign(request, study_id) as (connection, campaign):
         find = vote_export.picture_finder(settings_of(request), ledger)
         counts = vote_export.export_to_ledger(connection, campaign, ledger, find, pilot=bool(form.get("pilot")))

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from fullbench.core.digests import digest
-from fullbench.core.note import Note
+from fullbench.core.translatable_note import Note
 from fullbench.errors import InputError
 from fullbench.web.words import Language
 

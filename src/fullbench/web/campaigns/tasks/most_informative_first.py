@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fullbench.analysis.people import next_pairs_to_vote_on
-from fullbench.core.note import Note
+from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import ADJUDICATION, PEOPLE
 from fullbench.errors import InputError
 from fullbench.ledger.ledger import Ledger

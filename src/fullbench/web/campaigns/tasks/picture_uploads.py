@@ -11,8 +11,8 @@ from sqlalchemy import Connection, select
 from starlette.datastructures import UploadFile
 
 from fullbench.core.item import WITHOUT_PICTURES
-from fullbench.core.note import Note
 from fullbench.core.picture import Picture
+from fullbench.core.translatable_note import Note
 from fullbench.errors import InputError
 from fullbench.ledger.row_conversion import FindPicture
 from fullbench.web.accounts.account_tables import uploads

@@ -11,11 +11,11 @@ from fullbench.core import plugin_entry_points, rubric
 from fullbench.core.ballot import Choice, Likert, Ranking, Score
 from fullbench.core.case import Case
 from fullbench.core.item import Item
-from fullbench.core.note import Note
+from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import Verdict
 from fullbench.errors import InputError
 from fullbench.ledger.row_conversion import FindPicture
-from fullbench.studies.authoring.reworded_questions import REASONS as COMPLAINTS
+from fullbench.studies.authoring.rewording_and_reference_review import REASONS as COMPLAINTS
 from fullbench.web.campaigns.tasks import picture_uploads
 from fullbench.web.campaigns.tasks.task_content import Content
 from fullbench.web.campaigns.tasks.task_kind_base import CastVote, Kind, Rules

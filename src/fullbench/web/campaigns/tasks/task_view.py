@@ -12,7 +12,7 @@ from typing import Any
 
 from fullbench.core.ballot import LETTERS, Likert, Score, ballot
 from fullbench.core.item import Part, parts_text
-from fullbench.studies.authoring.reworded_questions import REASONS as COMPLAINTS
+from fullbench.studies.authoring.rewording_and_reference_review import REASONS as COMPLAINTS
 from fullbench.web.campaigns.campaigns import Campaign
 from fullbench.web.campaigns.tasks.guidelines import scale_anchors
 from fullbench.web.campaigns.tasks.task_content import parts_from_json

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from sqlalchemy import Connection, func, insert, select
 
-from fullbench.core.note import Note
+from fullbench.core.translatable_note import Note
 from fullbench.errors import InputError
 from fullbench.web.accounts.users import User
 from fullbench.web.campaigns.campaign_tables import adjudications, tasks

@@ -17,8 +17,8 @@ from sqlalchemy import Connection, select
 
 from fullbench.core.case import Case
 from fullbench.core.item import AUTHOR, Item
-from fullbench.core.note import Note
 from fullbench.core.picture import Picture
+from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import ADJUDICATION, PEOPLE, PILOT, Verdict
 from fullbench.errors import InputError
 from fullbench.files.row_writers import Columns, write_rows
@@ -33,6 +33,7 @@ from fullbench.web.campaigns.tasks.task_content import Content, pseudonymous_con
 from fullbench.web.campaigns.tasks.task_kind_base import CastVote, Kind
 from fullbench.web.campaigns.tasks.task_kinds import Write
 from fullbench.web.campaigns.votes import adjudication
+from fullbench.web.campaigns.votes.annotator_agreement_and_quality import join_votes
 from fullbench.web.campaigns.votes.counted_votes import (
     Vote,
     account_names,
@@ -40,7 +41,6 @@ from fullbench.web.campaigns.votes.counted_votes import (
     rater_ids,
     task_contents,
 )
-from fullbench.web.campaigns.votes.vote_quality import join_votes
 from fullbench.web.database import dialect_insert
 from fullbench.web.site_settings import Settings
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fullbench.core.ballot import Ballot
-from fullbench.core.note import Note, word_note
+from fullbench.core.translatable_note import Note, word_note
 from fullbench.errors import InputError
 
 Answer = Mapping[str, Any]

@@ -29,7 +29,7 @@ from fullbench.web.accounts.random_ids_and_digests import new_id
 from fullbench.web.accounts.users import User
 from fullbench.web.database import write_transaction
 from fullbench.web.results.catalogue import catalogue_tables
-from fullbench.web.results.catalogue.row_helpers import get_state
+from fullbench.web.results.catalogue.row_ids_and_bulk_inserts import get_state
 from fullbench.web.words import key
 
 State = Literal["open", "queued", "interrupted", "done", "refused"]
@@ -222,9 +222,11 @@ def case_to_rejudge(connection: Connection, ledger: Ledger, request: RejudgeRequ
 
 def rejudging_price(ledger: Ledger, judge: Judge, case: Case) -> dict[str, Any]:
     """Estimate calls, tokens and dollars of one more verdict."""
-    from fullbench.studies.run import study_plan
+    from fullbench.studies.run import call_and_cost_plan
 
-    table = study_plan.plan_table(ledger, contestants=[], items=[], judges=[judge], cases=lambda _: iter([case]))
+    table = call_and_cost_plan.plan_table(
+        ledger, contestants=[], items=[], judges=[judge], cases=lambda _: iter([case])
+    )
     return {str(column): cell for column, cell in zip(table.columns, table.rows[0], strict=True)}
 
 

@@ -9,7 +9,7 @@ from fastapi import APIRouter, BackgroundTasks, Depends, Form, HTTPException, Pa
 from fastapi.responses import HTMLResponse, Response
 from sqlalchemy import Connection, select
 
-from fullbench.core.note import error_sentence
+from fullbench.core.translatable_note import error_sentence
 from fullbench.errors import UserError
 from fullbench.web import live_events
 from fullbench.web.accounts import audit_log
@@ -17,9 +17,9 @@ from fullbench.web.page_access import Annotator, Database, Organiser, Viewer, en
 from fullbench.web.page_rendering import redirect_to_page
 from fullbench.web.results import hidden_cases
 from fullbench.web.results.actions import rejudge_requests, vote_on_case
-from fullbench.web.results.catalogue import catalogue_tables, panel_verdicts
-from fullbench.web.results.catalogue.disagreement import is_panel
-from fullbench.web.results.catalogue.row_helpers import judge_names_by_id
+from fullbench.web.results.catalogue import catalogue_tables, panels_created_on_site
+from fullbench.web.results.catalogue.disagreement_flags import is_panel
+from fullbench.web.results.catalogue.row_ids_and_bulk_inserts import judge_names_by_id
 from fullbench.web.results.lists.verdict_filters import Filter
 from fullbench.web.results.page_routes import Key, need_ledger, render_page, require_same_ledger, views_of
 from fullbench.web.results.site.page_urls import ServedPageUrls
@@ -123,8 +123,8 @@ def show_panels(request: Request, _user: Organiser, connection: Database) -> HTM
     names = sorted(name for name in judge_names_by_id(connection).values() if not is_panel(name))
     values: dict[str, Any] = {
         **views_of(request).common(connection, "panels"),
-        "panels": panel_verdicts.list_panels(connection),
-        "verdict_counts": panel_verdicts.verdict_counts(connection),
+        "panels": panels_created_on_site.list_panels(connection),
+        "verdict_counts": panels_created_on_site.verdict_counts(connection),
         "all_judges": names,
         "of": lambda panel: Filter(judge=panel.judge),
     }
@@ -142,7 +142,7 @@ def make_panel(
     members: Annotated[list[str], Form(alias="judges", max_length=500)],
 ) -> Response:
     """Make a panel; its leaderboard is there once its rulings are made."""
-    panel = panel_verdicts.add_panel(connection, name.strip(), rule, members)
+    panel = panels_created_on_site.add_panel(connection, name.strip(), rule, members)
     audit_log.record_action(request, connection, user, "panel made", panel.judge)
     return redirect_to_page(request, "/panels", flash=key("The panel is made; its leaderboard will appear."))
 
@@ -150,7 +150,7 @@ def make_panel(
 @router.post("/panels/close")
 def close_panel(request: Request, user: Organiser, connection: Database, *, name: Text) -> Response:
     """Close a panel: it keeps what it ruled, and rules on nothing new."""
-    panel = panel_verdicts.close_panel(connection, name)
+    panel = panels_created_on_site.close_panel(connection, name)
     audit_log.record_action(request, connection, user, "panel closed", panel.judge)
     return redirect_to_page(request, "/panels", flash=key("The panel is closed; it keeps what it ruled."))
 
@@ -158,7 +158,7 @@ def close_panel(request: Request, user: Organiser, connection: Database, *, name
 @router.post("/panels/delete")
 def delete_panel(request: Request, user: Organiser, connection: Database, *, name: Text) -> Response:
     """Delete a panel that has ruled on nothing."""
-    panel = panel_verdicts.remove_panel(connection, name)
+    panel = panels_created_on_site.remove_panel(connection, name)
     audit_log.record_action(request, connection, user, "panel deleted", panel.judge)
     return redirect_to_page(request, "/panels", flash=key("The panel is deleted."))
 

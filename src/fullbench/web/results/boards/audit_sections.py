@@ -8,12 +8,12 @@ from dataclasses import replace
 from fullbench.analysis.judge_card import Card
 from fullbench.audit.audit_card import audit_board, audit_card, build_findings, render_badge, side_by_side_table
 from fullbench.audit.audit_run import parse_study_name
-from fullbench.audit.audited_judges import view_members
+from fullbench.audit.audited_judge_loader import view_members
 from fullbench.core.digests import digest
 from fullbench.core.estimate import Estimate
 from fullbench.core.table import Cell, Table
 from fullbench.ledger.ledger import Ledger
-from fullbench.studies import ledger_columns
+from fullbench.studies import ledger_verdicts_with_panels
 from fullbench.web.results.boards.board_store import LinkedTable
 from fullbench.web.results.lists.verdict_filters import Filter
 
@@ -37,7 +37,7 @@ def audit_card_and_badge(ledger: Ledger, study: str, judge: str) -> tuple[Card, 
     if parse_study_name(study) is None:
         return None
     members = view_members(ledger, judge)
-    record = ledger_columns.load_record(ledger, [judge, *members], study=study).in_canonical_order()
+    record = ledger_verdicts_with_panels.load_record(ledger, [judge, *members], study=study).in_canonical_order()
     result = build_findings(record, judge, members=members)
     return audit_card(record, result), render_badge(result)
 
@@ -72,7 +72,7 @@ def audited_judge_tables(ledger: Ledger, study: str, link: str) -> list[LinkedTa
     """Return the board of audited judges and the comparison of their cards. Empty if the study is no audit."""
     if parse_study_name(study) is None:
         return []
-    record = ledger_columns.load_record(ledger, study=study).in_canonical_order()
+    record = ledger_verdicts_with_panels.load_record(ledger, study=study).in_canonical_order()
     results = [build_findings(record, judge, members=view_members(ledger, judge)) for judge in record.judges]
     if not results:
         return []

@@ -17,11 +17,11 @@ from fullbench.analysis.boards.head_to_head_and_slices import GROUPS
 from fullbench.core.digests import digest
 from fullbench.core.table import Table
 from fullbench.reports.table_formats import render_table, table_from_json
-from fullbench.reports.table_json_types import packed_hint, unpacked_hint
+from fullbench.reports.table_type_metadata import packed_hint, unpacked_hint
 from fullbench.web.results import hidden_cases
 from fullbench.web.results.catalogue import catalogue_tables, fill_catalogue
-from fullbench.web.results.catalogue.disagreement import is_person
-from fullbench.web.results.catalogue.row_helpers import study_ids_by_name, upsert_rows
+from fullbench.web.results.catalogue.disagreement_flags import is_person
+from fullbench.web.results.catalogue.row_ids_and_bulk_inserts import study_ids_by_name, upsert_rows
 from fullbench.web.results.lists.verdict_filters import Filter
 
 Links = Sequence[Sequence[Filter | None]]

@@ -13,8 +13,8 @@ from typing import Any
 from fullbench.analysis.agreement.judges_with_people import UNTAGGED_GROUP
 from fullbench.analysis.scope_text import OVERALL
 from fullbench.core.estimate import Estimate
-from fullbench.core.note import Note
 from fullbench.core.table import Cell, Table
+from fullbench.core.translatable_note import Note
 from fullbench.web.results.boards.board_store import Links
 from fullbench.web.results.lists.verdict_filters import Filter
 

@@ -16,24 +16,24 @@ import numpy as np
 import orjson
 from sqlalchemy import Connection, Engine, func, select
 
-from fullbench.analysis import all_tables, verdicts_from_columns
+from fullbench.analysis import all_tables, record_from_verdict_columns
 from fullbench.analysis.judge_card import build_card as judge_card
 from fullbench.columns.verdict_columns import Columns
 from fullbench.core.digests import digest
-from fullbench.core.note import pack_note, unpack_note
-from fullbench.core.record import Record
 from fullbench.core.response import LENGTHENS
 from fullbench.core.table import Table
+from fullbench.core.translatable_note import pack_note, unpack_note
 from fullbench.core.verdict import PEOPLE
+from fullbench.core.verdict_record import Record
 from fullbench.ledger.ledger import Ledger
-from fullbench.studies import ledger_columns
+from fullbench.studies import ledger_verdicts_with_panels
 from fullbench.web.database import read_transaction
 from fullbench.web.results import hidden_cases
-from fullbench.web.results.boards import audit_sections, board_store, board_tables, evidence_links
+from fullbench.web.results.boards import audit_sections, board_computation, board_store, evidence_links
 from fullbench.web.results.boards.board_store import LinkedTable
 from fullbench.web.results.catalogue import catalogue_tables
-from fullbench.web.results.catalogue.disagreement import is_panel, is_person
-from fullbench.web.results.catalogue.row_helpers import judge_names_by_id, study_ids_by_name
+from fullbench.web.results.catalogue.disagreement_flags import is_panel, is_person
+from fullbench.web.results.catalogue.row_ids_and_bulk_inserts import judge_names_by_id, study_ids_by_name
 from fullbench.web.results.lists import verdict_list
 from fullbench.web.results.lists.verdict_filters import Filter
 
@@ -85,8 +85,8 @@ def refresh_cards(engine: Engine, ledger: Ledger, *, should_continue: Callable[[
         study_stamp = digest(sorted(current_stamps.items()))[:16]
         if not should_continue() or (not due_stamps and stored_stamps.get(faults_name(study)) == study_stamp):
             continue
-        columns, link = ledger_columns.load_columns(ledger, study=study), study if place else ""
-        table = board_store.pack_table(board_tables.link_faults(all_tables.fault_table(columns), link))
+        columns, link = ledger_verdicts_with_panels.load_columns(ledger, study=study), study if place else ""
+        table = board_store.pack_table(board_computation.link_faults(all_tables.fault_table(columns), link))
         board_store.store_body(engine, "unusable", faults_name(study), study_stamp, orjson.dumps(table).decode())
         if side_by_side := audit_sections.audited_judge_tables(ledger, study, link):
             body = orjson.dumps([board_store.pack_table(linked_table) for linked_table in side_by_side]).decode()
@@ -148,7 +148,7 @@ class CardSource:
 def load_card_source(connection: Connection, ledger: Ledger, study: str, columns: Columns) -> CardSource:
     """Load the verdicts with people's votes. If there are too many, sample items at random."""
     tags = list(board_store.item_tags(connection, study_ids_by_name(connection)[study], MAX_TAG_VALUES))
-    voted_columns = verdicts_from_columns.comparable_rows(columns, PEOPLE, ledger.items_of_tagged(LENGTHENS))
+    voted_columns = record_from_verdict_columns.comparable_rows(columns, PEOPLE, ledger.items_of_tagged(LENGTHENS))
     total, sampled_columns = len(voted_columns), voted_columns
     if total > MAX_VERDICTS:
         items = np.unique(voted_columns.item).tolist()
@@ -157,7 +157,7 @@ def load_card_source(connection: Connection, ledger: Ledger, study: str, columns
         item_mask[random.Random(0).sample(items, max(1, len(items) * MAX_VERDICTS // total))] = True
         sampled_columns = voted_columns.rows(item_mask[voted_columns.item.astype(np.int64)])
     record = ledger.record_of_verdicts(
-        verdicts_from_columns.record_from_columns(sampled_columns), study=study
+        record_from_verdict_columns.record_from_columns(sampled_columns), study=study
     ).in_canonical_order()
     if (hidden_items := hidden_cases.withheld_items(connection, None)) is not None:
         i = catalogue_tables.items.c
@@ -177,7 +177,7 @@ def compute_card(connection: Connection, source: CardSource, columns: Columns, j
 
     def link_table(table: Table) -> LinkedTable:
         if table.name == "unusable":
-            return board_tables.link_faults(table, link)
+            return board_computation.link_faults(table, link)
         cell_links = evidence_links.table_links(
             table, judge, link, lengthened_contestants=lengthened_contestants, count=count
         )

@@ -11,10 +11,10 @@ from typing import cast
 
 from fullbench.analysis.scope_text import OVERALL, scope_suffix
 from fullbench.analysis.verdict_cost import AMOUNTS
-from fullbench.core.column_labels import table_columns
 from fullbench.core.estimate import Estimate
-from fullbench.core.note import Note, join_notes, join_sentences
 from fullbench.core.table import Cell, Table
+from fullbench.core.table_columns import table_columns
+from fullbench.core.translatable_note import Note, join_notes, join_sentences
 from fullbench.web.results.boards.board_store import LinkedTable
 from fullbench.web.results.boards.judge_cards import Card
 from fullbench.web.results.lists.verdict_filters import Filter

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from fullbench.reports.html_table_layout import LaidCell
 from fullbench.web.results.boards.board_store import LinkedTable
-from fullbench.web.results.boards.first_page_matrix import UNIT_WON
+from fullbench.web.results.boards.contestants_by_judges_matrix import UNIT_WON
 from fullbench.web.results.pages.table_cells import Sheet, TagHead, column_cells, translate_linked_table
 from fullbench.web.results.site.page_urls import PageUrls
 from fullbench.web.words import Language, translate_sentence

@@ -12,7 +12,7 @@ from __future__ import annotations
 from sqlalchemy import BigInteger, Column, Float, Index, Integer, SmallInteger, String, Table, Text, UniqueConstraint
 
 from fullbench.web.database import execute_after_create, metadata
-from fullbench.web.results.catalogue.verdict_flags import FLAGS
+from fullbench.web.results.catalogue.verdict_flag_definitions import FLAGS
 
 names = Table(
     "public_names",

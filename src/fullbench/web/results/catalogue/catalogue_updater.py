@@ -18,22 +18,22 @@ from sqlalchemy import Connection, Engine, func, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from fullbench.core.digests import digest
-from fullbench.core.note import Note
+from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import PEOPLE
 from fullbench.errors import UserError
 from fullbench.ledger.judge_replacements import JudgeReplacement, load_replacements
 from fullbench.ledger.ledger import Ledger
 from fullbench.ledger.read_queries import stream_narrow_rows
-from fullbench.studies import ledger_columns
+from fullbench.studies import ledger_verdicts_with_panels
 from fullbench.web import live_events
 from fullbench.web.database import read_transaction, write_transaction
 from fullbench.web.results import hidden_cases
-from fullbench.web.results.boards import board_store, board_tables, judge_cards, judge_replacement_notes
+from fullbench.web.results.boards import board_computation, board_store, judge_cards, notes_on_replaced_judges
 from fullbench.web.results.boards.board_store import LinkedTable
-from fullbench.web.results.catalogue import catalogue_tables, fill_catalogue, panel_verdicts
-from fullbench.web.results.catalogue.disagreement import is_panel, is_person
-from fullbench.web.results.catalogue.row_helpers import get_state, set_state, study_ids_by_name
-from fullbench.web.results.pages.page_contents import Views
+from fullbench.web.results.catalogue import catalogue_tables, fill_catalogue, panels_created_on_site
+from fullbench.web.results.catalogue.disagreement_flags import is_panel, is_person
+from fullbench.web.results.catalogue.row_ids_and_bulk_inserts import get_state, set_state, study_ids_by_name
+from fullbench.web.results.pages.page_template_values import Views
 from fullbench.web.results.site import ledger_edition
 
 
@@ -57,7 +57,7 @@ def refresh_boards(engine: Engine, ledger: Ledger, *, should_continue: Callable[
         ]
         if not due or not should_continue():
             continue
-        columns = ledger_columns.load_columns(ledger, study=study)
+        columns = ledger_verdicts_with_panels.load_columns(ledger, study=study)
         panel_names = {view.name for view in ledger.views()}
         with read_transaction(engine) as connection:
             tags = board_store.item_tags(connection, study_ids[study])
@@ -66,21 +66,21 @@ def refresh_boards(engine: Engine, ledger: Ledger, *, should_continue: Callable[
                 break
             if is_panel(judge) and judge not in panel_names:
                 with read_transaction(engine) as connection:
-                    source, times = panel_verdicts.panel_columns(connection, study, judge), None
+                    source, times = panels_created_on_site.panel_columns(connection, study, judge), None
             else:
                 with ledger.reader() as reader:
                     time_rows = stream_narrow_rows(reader, ("case_key", "at"), judge, study)
-                    source, times = columns, board_tables.VerdictTimes.from_rows(time_rows)
-            subject = board_tables.Subject(study, judge, criterion, study if place else "")
-            board = board_tables.compute_board(source, subject, tags, times)
-            note = ledger_columns.pilot_note(ledger, study) if is_person(judge) else None
+                    source, times = columns, board_computation.VerdictTimes.from_rows(time_rows)
+            subject = board_computation.Subject(study, judge, criterion, study if place else "")
+            board = board_computation.compute_board(source, subject, tags, times)
+            note = ledger_verdicts_with_panels.pilot_note(ledger, study) if is_person(judge) else None
             if note is not None:
                 board = replace(board, tables=[_with_note(linked_table, note) for linked_table in board.tables])
             if any(
                 replacement.study == study and judge in {replacement.old, replacement.new}
                 for replacement in replacements
             ):
-                board = judge_replacement_notes.with_replacement_notes(board, ledger, subject.link)
+                board = notes_on_replaced_judges.with_replacement_notes(board, ledger, subject.link)
             board_store.store_board(engine, board, current_stamps[study, judge, criterion])
             computed_count += 1
     dropped_names = set(stored_stamps) - {board_store.board_name(*subject) for subject in current_stamps}
@@ -148,7 +148,7 @@ def _board_stamps(
                     compared_totals(*key),
                     *([failed_calls[key[1]]] if key[1] in failed_calls else []),
                     *([{"pilot": pilot_votes[key[0]]}] if is_person(key[1]) and pilot_votes.get(key[0]) else []),
-                    *judge_replacement_notes.replacement_inputs(key, replacements, totals),
+                    *notes_on_replaced_judges.replacement_inputs(key, replacements, totals),
                 ]
             )[:16],
             campaign_stamps,
@@ -208,7 +208,7 @@ def update_catalogue(
 ) -> int:
     """Update catalogue, boards and cards of one study or of all. Return the number of new verdicts."""
     fill_result = fill_catalogue.fill_from_ledger(engine, ledger, study=study, should_continue=should_continue)
-    if panel_verdicts.update_panel_verdicts(engine, ledger, should_continue=should_continue):
+    if panels_created_on_site.update_panel_verdicts(engine, ledger, should_continue=should_continue):
         while should_continue() and not fill_catalogue.settle_flags(engine):
             pass
     if should_continue() and refresh_boards(engine, ledger, should_continue=should_continue):

@@ -19,18 +19,18 @@ from sqlalchemy import Connection, Engine, bindparam, delete, func, select, text
 from fullbench.errors import InputError
 from fullbench.ledger.ledger import Ledger
 from fullbench.web.database import read_transaction, write_transaction
-from fullbench.web.results.catalogue import catalogue_tables, disagreement, flag_counts, full_text_search
+from fullbench.web.results.catalogue import catalogue_tables, disagreement_flags, flag_counts, full_text_search
 from fullbench.web.results.catalogue.case_cache import CaseCache
 from fullbench.web.results.catalogue.insert_verdicts import Batch
 from fullbench.web.results.catalogue.rater_pseudonyms import has_account_names
-from fullbench.web.results.catalogue.row_helpers import (
+from fullbench.web.results.catalogue.row_ids_and_bulk_inserts import (
     catalogue_version,
     execute_many,
     get_state,
     set_state,
     split_into_chunks,
 )
-from fullbench.web.results.catalogue.verdict_flags import FLAGS
+from fullbench.web.results.catalogue.verdict_flag_definitions import FLAGS
 from fullbench.web.words import key
 
 BATCH_SIZE = 4_000
@@ -205,7 +205,7 @@ def _flag_meetings(connection: Connection, meetings: Sequence[int]) -> None:
     v = catalogue_tables.verdicts.c
     flags = [v[name] for name in FLAGS]
     columns = (v.study_id, v.meeting_id, v.id, v.judge_id, v.trial, v.rater_id, v.shown, v.marks, v.ballot_id, *flags)
-    verdicts_by_meeting: dict[int, list[disagreement.CatalogueVerdict]] = {}
+    verdicts_by_meeting: dict[int, list[disagreement_flags.CatalogueVerdict]] = {}
     specs: dict[int, str] = {}
     earlier_flags: dict[int, tuple[int, ...]] = {}
     study_and_judge: dict[int, tuple[int, int]] = {}
@@ -214,8 +214,8 @@ def _flag_meetings(connection: Connection, meetings: Sequence[int]) -> None:
         study, meeting, id_, judge, trial, rater, shown_json, marks, spec, *flag_values = row
         parsed_marks = None if marks is None else numbers(marks)
         name = names_by_id[judge][1]
-        person, panel = disagreement.is_person(name), disagreement.is_panel(name)
-        verdict = disagreement.CatalogueVerdict(
+        person, panel = disagreement_flags.is_person(name), disagreement_flags.is_panel(name)
+        verdict = disagreement_flags.CatalogueVerdict(
             id_, judge, person, panel, trial, rater, numbers(shown_json), parsed_marks
         )
         verdicts_by_meeting.setdefault(meeting, []).append(verdict)
@@ -223,7 +223,7 @@ def _flag_meetings(connection: Connection, meetings: Sequence[int]) -> None:
         earlier_flags[id_] = tuple(flag_values)
         study_and_judge[id_] = study, judge
     flags_by_meeting = {
-        meeting: disagreement.compute_flags(verdicts, specs[meeting])
+        meeting: disagreement_flags.compute_flags(verdicts, specs[meeting])
         for meeting, verdicts in verdicts_by_meeting.items()
     }
     changed_rows = [
@@ -243,6 +243,6 @@ def _flag_meetings(connection: Connection, meetings: Sequence[int]) -> None:
     doubts = [
         {"of": id_, "doubt": new_doubt}
         for id_, was in rows
-        if (new_doubt := disagreement.doubt_score(flags_by_meeting.get(id_, {}).values())) != was
+        if (new_doubt := disagreement_flags.doubt_score(flags_by_meeting.get(id_, {}).values())) != was
     ]
     execute_many(connection, text("UPDATE public_meetings SET doubt = :doubt WHERE id = :of"), doubts)

@@ -11,8 +11,8 @@ import orjson
 from sqlalchemy import Connection, func, select
 
 from fullbench.web.results.catalogue import catalogue_tables
-from fullbench.web.results.catalogue.row_helpers import get_state, set_state
-from fullbench.web.results.catalogue.verdict_flags import FLAGS
+from fullbench.web.results.catalogue.row_ids_and_bulk_inserts import get_state, set_state
+from fullbench.web.results.catalogue.verdict_flag_definitions import FLAGS
 
 STATE = "flag counts"
 Counts = dict[str, dict[str, dict[str, int]]]

@@ -20,7 +20,7 @@ from fullbench.web.database import dialect_insert
 from fullbench.web.results.catalogue import catalogue_tables, flag_counts, full_text_search
 from fullbench.web.results.catalogue.case_cache import CachedCase, CaseCache
 from fullbench.web.results.catalogue.rater_pseudonyms import with_pseudonym
-from fullbench.web.results.catalogue.row_helpers import (
+from fullbench.web.results.catalogue.row_ids_and_bulk_inserts import (
     Row,
     assign_ids,
     catalogue_version,
@@ -34,7 +34,7 @@ from fullbench.web.results.catalogue.row_helpers import (
     study_ids_by_name,
     upsert_rows,
 )
-from fullbench.web.results.catalogue.verdict_flags import FLAGS
+from fullbench.web.results.catalogue.verdict_flag_definitions import FLAGS
 
 MAX_TITLE_LENGTH = 300
 VerdictIdentity = tuple[str, str, int, str, int]

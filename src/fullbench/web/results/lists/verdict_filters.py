@@ -9,13 +9,13 @@ from urllib.parse import urlencode
 
 from sqlalchemy import ColumnElement, Connection, Select, and_, false, select, true
 
-from fullbench.core.note import Note
+from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import FAULTS
 from fullbench.errors import InputError
 from fullbench.web.results.catalogue import catalogue_tables
-from fullbench.web.results.catalogue.disagreement import DOUBT_WEIGHTS
-from fullbench.web.results.catalogue.row_helpers import study_ids_by_name
-from fullbench.web.results.catalogue.verdict_flags import FLAGS, Flags
+from fullbench.web.results.catalogue.disagreement_flags import DOUBT_WEIGHTS
+from fullbench.web.results.catalogue.row_ids_and_bulk_inserts import study_ids_by_name
+from fullbench.web.results.catalogue.verdict_flag_definitions import FLAGS, Flags
 
 FAULT_WORDS = ("none", "any", *FAULTS)
 SHOWN_WORDS = ("one", "several", "choice", "ranking")

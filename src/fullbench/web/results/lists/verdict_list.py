@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Connection, Select, func, select
 
 from fullbench.core.verdict import FAULTS
 from fullbench.web.results.catalogue import catalogue_tables, flag_counts, full_text_search
-from fullbench.web.results.catalogue.verdict_flags import FLAGS, Flags
+from fullbench.web.results.catalogue.verdict_flag_definitions import FLAGS, Flags
 from fullbench.web.results.lists.verdict_filters import Filter, ResolvedFilter
 
 PAGE_SIZE = 50

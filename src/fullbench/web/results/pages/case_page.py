@@ -9,18 +9,18 @@ from typing import Any
 from markupsafe import Markup
 from sqlalchemy import Connection, select, true
 
-from fullbench.core.call import Call
 from fullbench.core.case import Case
 from fullbench.core.item import Turn
+from fullbench.core.model_call import Call
 from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.ledger.ledger import Ledger
 from fullbench.studies.exchange import rerender_prompts
 from fullbench.web.accounts.users import load_pseudonyms, pseudonymize_tags
 from fullbench.web.results.catalogue import catalogue_tables
-from fullbench.web.results.catalogue.disagreement import is_person
+from fullbench.web.results.catalogue.disagreement_flags import is_person
 from fullbench.web.results.catalogue.rater_pseudonyms import with_pseudonym
-from fullbench.web.results.catalogue.row_helpers import contestants_in, study_ids_by_name
-from fullbench.web.results.pages.answer_letters import Tag, tag_letters
+from fullbench.web.results.catalogue.row_ids_and_bulk_inserts import contestants_in, study_ids_by_name
+from fullbench.web.results.pages.answer_letters_in_judge_text import Tag, tag_letters
 from fullbench.web.results.pages.verdict_text import answer_colours, answer_name, mark_in_words, ranked_groups
 from fullbench.web.results.site.page_urls import voice_name
 

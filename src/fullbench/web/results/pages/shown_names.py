@@ -18,8 +18,8 @@ from fullbench.ledger.contents_and_cost import judge_and_contestant_names
 from fullbench.ledger.ledger import Ledger
 from fullbench.reports.display_names import DisplayNames
 from fullbench.web.results.boards.board_store import LinkedTable
-from fullbench.web.results.boards.first_page_matrix import Matrix
-from fullbench.web.results.catalogue.disagreement import is_panel, is_person
+from fullbench.web.results.boards.contestants_by_judges_matrix import Matrix
+from fullbench.web.results.catalogue.disagreement_flags import is_panel, is_person
 
 
 def short_names(names: Iterable[str], chosen_names: Mapping[str, str] | None = None) -> dict[str, str]:

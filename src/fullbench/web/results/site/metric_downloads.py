@@ -15,7 +15,7 @@ from fullbench.reports.site_info import FIELD_NAMES, Imprint
 from fullbench.reports.table_formats import render_table
 from fullbench.version import __version__
 from fullbench.web.results.boards import board_store
-from fullbench.web.results.pages.page_cache import RecentCache
+from fullbench.web.results.recent_value_cache import RecentCache
 from fullbench.web.results.site import ledger_edition
 
 COLUMNS = ("study", "criterion", "ballot", "judge", "contestant", "rank_best", "rank_worst", "metric", "value")

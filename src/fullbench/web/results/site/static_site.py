@@ -33,17 +33,17 @@ from fullbench.reports.table_formats import render_table
 from fullbench.web.accounts.users import Pseudonyms
 from fullbench.web.campaigns.votes import results_hidden_from_annotators
 from fullbench.web.database import engine_for, read_transaction, upgrade_schema
-from fullbench.web.open_ledgers import ledger_study_name
+from fullbench.web.ledger_writers import ledger_study_name
 from fullbench.web.page_rendering import static_file, template_environment
 from fullbench.web.results import hidden_cases
 from fullbench.web.results.boards import board_store, judge_cards
 from fullbench.web.results.boards.board_store import LinkedTable
 from fullbench.web.results.catalogue import catalogue_tables, catalogue_updater, rater_pseudonyms
-from fullbench.web.results.catalogue.disagreement import is_person
-from fullbench.web.results.catalogue.row_helpers import judge_names_by_id
+from fullbench.web.results.catalogue.disagreement_flags import is_person
+from fullbench.web.results.catalogue.row_ids_and_bulk_inserts import judge_names_by_id
 from fullbench.web.results.lists import verdict_list
 from fullbench.web.results.lists.verdict_filters import Filter
-from fullbench.web.results.pages.page_contents import Views
+from fullbench.web.results.pages.page_template_values import Views
 from fullbench.web.results.pages.shown_names import Names
 from fullbench.web.results.site import ledger_edition, metric_downloads
 from fullbench.web.results.site.page_urls import judge_name

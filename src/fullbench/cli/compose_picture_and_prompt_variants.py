@@ -1,0 +1,184 @@
+"""`fullbench compose blur`, `distort`, `grid`, `group`, `sanitise`: pictures and prompts that differ in one thing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from fullbench.cli.compose import compose_app
+from fullbench.cli.console import print_message
+from fullbench.cli.options import CallOptions, DraftOption, LedgerOptions, argument, option, options
+from fullbench.errors import InputError
+
+if TYPE_CHECKING:
+    from fullbench.studies.authoring.picture_pairs import BuiltPairs, Change
+
+FolderArgument = Annotated[Path, argument("A folder of pictures.")]
+OutOption = Annotated[Path, option("A folder to write the study to; it must be new or empty.")]
+PromptsOption = Annotated[Path | None, option("What each picture shows: a file with the columns picture and prompt.")]
+PromptOption = Annotated[str | None, option("One prompt for all pictures, in place of --prompts.")]
+
+
+@compose_app.command("blur")
+def blur(
+    folder: FolderArgument,
+    out: OutOption,
+    defocus: Annotated[
+        list[float] | None, option("Out of focus: the radius of the disk in pixels. Again for more.")
+    ] = None,
+    motion: Annotated[
+        list[str] | None, option("A moving camera: LENGTH@ANGLE in pixels and degrees. Again for more.")
+    ] = None,
+    prompts: PromptsOption = None,
+    prompt: PromptOption = None,
+) -> None:
+    """Make pairs of a picture and a blurred one, of stated strength and direction, with a study that judges them.
+
+    Examples:
+
+        fullbench compose blur photos --defocus 4 --motion 15@45 --prompt "a photo" --out blurred
+
+        fullbench run blurred/study.toml
+    """
+    from fullbench.studies.authoring.picture_pairs import defocus_change, motion_change
+
+    changes = [*map(defocus_change, defocus or []), *map(motion_change, motion or [])]
+    if not changes:
+        raise InputError("how blurred? Give --defocus RADIUS, --motion LENGTH@ANGLE or both")
+    _write_worsened_pairs(folder, changes, out, prompts, prompt)
+
+
+@compose_app.command("distort")
+def distort(
+    folder: FolderArgument,
+    out: OutOption,
+    region: Annotated[str, option("LEFT,TOP,RIGHT,BOTTOM in shares of the sides: 0.2,0.2,0.6,0.6.")],
+    inpainter: Annotated[
+        str, option("MODULE:FUNCTION of a picture, a mask (white: paint) and words, that gives a picture.")
+    ],
+    what: Annotated[str, option("The words that the inpainter is given.")] = "",
+    subset: Annotated[str, option("What is distorted, as tables will name it.")] = "object",
+    prompts: PromptsOption = None,
+    prompt: PromptOption = None,
+) -> None:
+    """Make pairs of a picture and one with a region painted anew by your own function, with a study that judges them.
+
+    Examples:
+
+        fullbench compose distort photos --region 0.3,0.3,0.7,0.7 --inpainter paint:smear --prompt "a photo" --out bent
+    """
+    from fullbench.studies.authoring.picture_pairs import inpainting_change
+
+    _write_worsened_pairs(folder, [inpainting_change(region, inpainter, what, subset)], out, prompts, prompt)
+
+
+def _write_worsened_pairs(
+    folder: Path, changes: Sequence[Change], out: Path, prompts: Path | None, prompt: str | None
+) -> None:
+    from fullbench.studies.authoring.compose_benchmark import read_pictures
+    from fullbench.studies.authoring.picture_pairs import build_worsened_pairs, prompts_for
+
+    pictures, problems = read_pictures(folder)
+    for reason in problems:
+        print_message(f"Left out: {reason}")
+    _write_pairs(build_worsened_pairs(pictures, prompts_for(pictures, prompts, prompt), changes), out)
+
+
+def _write_pairs(pairs: BuiltPairs, out: Path) -> None:
+    for reason in pairs.left_out:
+        print_message(f"Left out: {reason}")
+    counts = pairs.write(out)
+    print_message(f"Written to {out}: {', '.join(f'{count:,} {what}' for what, count in counts.items())}.")
+    print_message(f"Next: fullbench run {out / 'study.toml'}")
+
+
+@compose_app.command("grid")
+def grid(
+    template: Annotated[str, argument("A prompt with slots: 'a {age} {gender} nurse'.")],
+    axis: Annotated[list[str], option("SLOT=VALUE,VALUE,...; an empty value leaves the word out.")],
+    out: Annotated[Path, option("Write the prompts here (.csv, .jsonl or .parquet).")],
+) -> None:
+    """Write every combination of a template's values as prompts; draw a picture for each and name it in the file.
+
+    Examples:
+
+        fullbench compose grid "a {age} {gender} nurse" --axis age=young,old --axis gender=woman,man --out nurses.csv
+    """
+    from fullbench.files.row_writers import write_rows
+    from fullbench.synthetic.perturb.demographic_grids import build_grid as combined
+
+    axes: dict[str, list[str]] = {}
+    for text in axis:
+        slot, equals, values = text.partition("=")
+        if not equals or slot in axes:
+            raise InputError(f"an axis is SLOT=VALUE,VALUE,... and given once; found {text!r}")
+        axes[slot] = [value.strip() for value in values.split(",")]
+    rows = [{"picture": None, "prompt": person.prompt, **person.groups} for person in combined(template, axes)]
+    count = write_rows(out, rows)
+    print_message(f"Written: {out} ({count} prompts that wait for a picture; then: fullbench compose group)")
+
+
+@compose_app.command("group")
+def group(
+    rows: Annotated[Path, argument("The file that `grid` wrote, with a picture in every row.")],
+    prompt: Annotated[str, option("What all pictures are judged by: 'a nurse'.")],
+    out: OutOption,
+    name: Annotated[str, option("The name of the item; the file's own where left out.")] = "",
+) -> None:
+    """Make a study of one prompt and pictures of different people: does a judge score them alike?
+
+    Examples:
+
+        fullbench compose group nurses.csv --prompt "a nurse" --out nurses
+    """
+    from fullbench.studies.authoring.picture_pairs import build_people_group as grouped
+
+    _write_pairs(grouped(name or rows.stem, prompt, rows), out)
+
+
+@compose_app.command("sanitise")
+@options("ledger budget engine")
+def sanitise(
+    prompts: Annotated[Path, argument("Unsafe prompts: a file with the column prompt.")],
+    model: Annotated[str, option("Who writes them again, as KIND:NAME?OPTIONS.")],
+    out: DraftOption,
+    store: LedgerOptions,
+    calls: CallOptions,
+) -> int:
+    """Let a model write prompts again without what makes them unsafe, and label them; a person checks each.
+
+    Replies are kept in the ledger: the same command asks only for what is missing.
+
+    Examples:
+
+        fullbench compose sanitise unsafe.csv --model openai:gpt-4o --out pairs.csv
+    """
+    from fullbench.files.row_readers import read_rows
+    from fullbench.files.row_writers import write_rows
+    from fullbench.studies import judge_and_model_specs
+    from fullbench.studies.authoring.safe_prompt_rewrites import sanitise_prompts as rewritten
+    from fullbench.studies.run import call_and_cost_plan
+    from fullbench.studies.run.answer_items import RecordingModel
+
+    unsafe_prompts = []
+    for line, row in read_rows(prompts):
+        if not isinstance(row.get("prompt"), str) or not row["prompt"].strip():
+            raise InputError("a row has a prompt; found none", path=prompts, line=line)
+        unsafe_prompts.append(row["prompt"])
+    rewriter = judge_and_model_specs.contestant_from_spec(model)
+    shared_budget = call_and_cost_plan.priced_budget(calls.budget, [rewriter]) if calls.budget is not None else None
+    with calls.open(store) as opened:
+        recording_model = RecordingModel(
+            rewriter, opened.book, spec=model, engine=opened.engine, budget=shared_budget, stop=opened.stop
+        )
+        sanitising_result = rewritten(recording_model, dict.fromkeys(unsafe_prompts))
+    rows = [
+        {"prompt": pair.prompt, "safe": pair.safe, "labels": ", ".join(pair.labels), "checked": pair.review or None}
+        for pair in sanitising_result.pairs
+    ]
+    write_rows(out, rows, dict.fromkeys(("prompt", "safe", "labels", "checked"), "text"))
+    for reason in sanitising_result.failures:
+        print_message(reason)
+    print_message(f"Written: {out} ({len(rows)} pairs that wait: fill in 'checked' with yes or no)")
+    return 0 if rows else 1

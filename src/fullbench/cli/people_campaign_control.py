@@ -1,0 +1,319 @@
+"""`fullbench people open`, `close`, `set`, `assign`, `link` and others: how a study for people is run."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from fullbench.cli.console import print_message, print_tables
+from fullbench.cli.options import JsonOption, argument, option, options
+from fullbench.cli.people import (
+    NameArgument,
+    SiteOptions,
+    campaign_transaction,
+    find_organiser,
+    open_database,
+    people_app,
+    run_creation,
+)
+from fullbench.core.table_columns import table_columns
+from fullbench.core.translatable_note import Note
+from fullbench.errors import InputError
+
+
+@people_app.command("open")
+@options("database data")
+def open_(name: NameArgument, site: SiteOptions) -> None:
+    """Open a study again. If the creation of its tasks was interrupted, it is resumed first."""
+    _set_state(name, "open", site)
+
+
+@people_app.command("close")
+@options("database data")
+def close(name: NameArgument, site: SiteOptions) -> None:
+    """Close a study: nobody votes any more, and its cases are shown to everybody again."""
+    _set_state(name, "closed", site)
+
+
+@people_app.command("cancel")
+@options("database data")
+def cancel(name: NameArgument, site: SiteOptions) -> None:
+    """Cancel the creation of a study's tasks. Nothing of the study remains."""
+    settings = site.settings()
+    from fullbench.web.campaigns import campaigns
+    from fullbench.web.campaigns.create import task_creation
+    from fullbench.web.database import write_transaction
+
+    with open_database(settings) as engine:
+        with write_transaction(engine) as connection:
+            campaign = campaigns.campaign_by_name(connection, name)
+            if not (campaign.stage == "creating" and task_creation.cancel_creation(connection, campaign.id)):
+                raise InputError(f"All tasks of {name!r} are created, so nothing can be cancelled.")
+        task_creation.run_creation(engine, campaign.id)
+    print_message(f"The creation of {name!r} is cancelled, and its tasks are removed.")
+
+
+def _set_state(name: str, state: str, site: SiteOptions) -> None:
+    settings = site.settings()
+    from fullbench.web.campaigns import campaigns
+    from fullbench.web.database import read_transaction, write_transaction
+
+    with open_database(settings) as engine:
+        with read_transaction(engine) as connection:
+            campaign = campaigns.campaign_by_name(connection, name)
+        if state == "open" and campaign.stage == "creating":
+            run_creation(engine, campaign.id)
+        with write_transaction(engine) as connection:
+            campaign = campaigns.campaign_by_name(connection, name)
+            campaigns.set_state(connection, campaign.id, "open" if state == "open" else "closed")
+    print_message(f"The study {name!r} is {state}.")
+
+
+@people_app.command("set")
+@options("database data")
+def set_(
+    name: NameArgument,
+    site: SiteOptions,
+    results: Annotated[
+        bool | None, option("Whether its annotators may see results meanwhile.", "--results/--no-results")
+    ] = None,
+    reference: Annotated[
+        bool | None, option("Whether the reference is shown beside the task.", "--reference/--no-reference")
+    ] = None,
+    reason: Annotated[bool | None, option("Whether a reason must be written.", "--reason/--no-reason")] = None,
+    confirm: Annotated[
+        bool | None, option("Whether a vote on a pair is confirmed with Enter.", "--confirm/--one-key")
+    ] = None,
+    paper: Annotated[
+        str | None, option("The shipped guideline of this paper; empty for the plain one of the kind.")
+    ] = None,
+    assigned: Annotated[
+        bool | None, option("Whether only people who are assigned may work in it.", "--assigned/--for-all")
+    ] = None,
+) -> None:
+    """Change how a study is run. What is not named stays as it is.
+
+    Example:
+
+        fullbench people set "which answer" --results --reference
+    """
+    settings = site.settings()
+    from fullbench.web.campaigns import campaigns
+    from fullbench.web.campaigns.tasks import guidelines
+
+    changes = {"results": results, "reference": reference, "reason": reason, "confirm": confirm, "assigned": assigned}
+    with campaign_transaction(settings, name) as (connection, campaign):
+        option_changes: dict[str, bool | str] = {key: value for key, value in changes.items() if value is not None}
+        if paper is not None:
+            option_changes["paper"] = guidelines.check_paper(paper, campaign.kind_name)
+        options = campaigns.set_options(connection, campaign, option_changes)
+    options_text = ", ".join(f"{key}: {'yes' if options.get(key) else 'no'}" for key in changes)
+    print_message(f"The study {name!r}: {options_text}.")
+
+
+@people_app.command("assign")
+@options("database data")
+def assign(
+    name: NameArgument,
+    site: SiteOptions,
+    person: Annotated[list[str], argument("Names of accounts.")],
+) -> None:
+    """Let people work in a study; from then on it is for those who are assigned alone.
+
+    Example:
+
+        fullbench people assign "which answer" ann bob
+    """
+    settings = site.settings()
+    from fullbench.web.campaigns import campaign_members
+
+    with campaign_transaction(settings, name) as (connection, campaign):
+        new = campaign_members.assign_people(connection, campaign, person)
+    print_message(f"{new} people were assigned to the study {name!r}, {len(set(person)) - new} had been before.")
+
+
+@people_app.command("link")
+@options("database data")
+def link(
+    name: NameArgument,
+    site: SiteOptions,
+    max_people: Annotated[int, option("How many people may come.")] = 100,
+    days: Annotated[int, option("How many days it works.")] = 30,
+    each: Annotated[int, option("Tasks for each person; 0 for all.")] = 0,
+    code: Annotated[str, option("The completion code at the end, or the https:// address that people return to.")] = "",
+    any_browser: Annotated[
+        bool, option("Let whoever gives an id go on with its work, from every browser.", "--any-browser")
+    ] = False,
+    release: Annotated[
+        str, option("Make no link: let this id go on in another browser than its own.", metavar="ID")
+    ] = "",
+    end: Annotated[bool, option("Make no link: end the one there is; who came works on.", "--end")] = False,
+) -> None:
+    """Print one link for many people, in place of an earlier one: each gives an id, works in this study alone, and gets
+    a code at the end. `people export --what arrivals` says who came.
+
+    Examples:
+
+        fullbench people link "which answer" --max-people 40 --each 20 --code C1A2B3
+
+        fullbench people link "which answer" --release 5f3c
+
+        fullbench people link "which answer" --end
+    """
+    if end and release:
+        raise InputError("--end and --release are two things: give one of them")
+    settings = site.settings()
+    from fullbench.web.accounts import audit_log
+    from fullbench.web.accounts.random_ids_and_digests import site_address
+    from fullbench.web.campaigns import group_links
+
+    with campaign_transaction(settings, name) as (connection, campaign):
+        lead = find_organiser(connection)
+        if end:
+            if group_links.GroupLink.from_campaign(campaign) is None:
+                raise InputError(f"the study {name!r} has no link that could end")
+            group_links.end_group_link(connection, campaign)
+            audit_log.write_entry(connection, lead, "group link ended", campaign.name)
+        elif release:
+            group_links.release_id(connection, campaign, release)
+            audit_log.write_entry(connection, lead, "id released", campaign.name, id=release)
+        else:
+            secret = group_links.create_group_link(
+                connection, campaign, max_people=max_people, days=days, each=each, code=code, any_browser=any_browser
+            )
+            audit_log.write_entry(connection, lead, "group link made", campaign.name)
+            base = site_address(connection) or settings.base
+    if end:
+        print_message(f"The link of {name!r} has ended; who came by it works on.")
+    elif release:
+        print_message(f"Whoever comes next with the id {release!r} goes on with its work in {name!r}.")
+    else:
+        typer.echo(base + group_links.link_path(campaign, secret))
+
+
+@people_app.command("splits")
+@options("every as_json database data")
+def splits(
+    name: NameArgument,
+    site: SiteOptions,
+    every: Annotated[bool, option("All tasks on which people are not of one mind.", "--all")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """The tasks on which people are split, with what was said: for `people adjudicate`.
+
+    Example:
+
+        fullbench people splits "which answer"
+    """
+    settings = site.settings()
+    from fullbench.core.table import Cell, Table
+    from fullbench.web.campaigns.tasks.task_content import Content
+    from fullbench.web.campaigns.votes import adjudication, leaderboard_and_task_list
+
+    standings = {"split", "differ", "adjudicated"} if every else {"split"}
+    rows: list[list[Cell]] = []
+    with campaign_transaction(settings, name) as (connection, campaign):
+        for task in adjudication.list_tasks(connection, campaign):
+            if task.standing not in standings:
+                continue
+            content = Content.from_json(task.content)
+            votes, verdict_texts = (
+                [
+                    leaderboard_and_task_list.label_text(campaign, content, vote.label)
+                    for vote in cast_votes
+                    if vote.label is not None
+                ]
+                for cast_votes in (task.votes, task.adjudications[-1:])
+            )
+            contestant_names = ", ".join(response.contestant for response in content.responses)
+            ruling = verdict_texts[0] if verdict_texts else ""
+            rows.append([task.id, content.item.id, contestant_names, "; ".join(votes), ruling])
+    columns = table_columns("task", "item", "contestants", "votes", "verdict")
+    print_tables([Table("splits", Note("cli.people.title.splits"), columns, rows)], as_json=as_json)
+
+
+@people_app.command("adjudicate")
+@options("database data")
+def adjudicate(
+    name: NameArgument,
+    site: SiteOptions,
+    task: Annotated[int, argument("The task, as `people splits` numbers it.")],
+    field: Annotated[
+        list[str],
+        option("NAME=VALUE of the form, e.g. best=0 (the first response), best=tie, mark=4, order=1,0.", "--set"),
+    ],
+    reason: Annotated[str, option("Why.")] = "",
+) -> None:
+    """Rule on a task where people are split. Every vote stays; `--rule adjudicated` counts this ruling in their place.
+
+    Example:
+
+        fullbench people adjudicate "which answer" 12 --set best=0 --reason "B misreads the sign"
+    """
+    settings = site.settings()
+    from fullbench.web.campaigns.votes import adjudication
+
+    malformed_fields = [setting for setting in field if "=" not in setting]
+    if malformed_fields:
+        raise InputError(f"write NAME=VALUE; found {malformed_fields[0]!r}")
+    fields = dict(setting.split("=", 1) for setting in field) | ({"reason": reason} if reason else {})
+    with campaign_transaction(settings, name) as (connection, campaign):
+        split_task = adjudication.task_of(connection, campaign, task)
+        if split_task is None:
+            raise InputError(f"the study {name!r} has no task {task}; `fullbench people splits` lists them")
+        lead = find_organiser(connection)
+        if lead is None:
+            raise InputError("nobody has an organiser's account yet: start `fullbench serve`, open the link it prints")
+        revision = adjudication.store_adjudication(connection, campaign, split_task, lead, fields)
+    print_message(f"Ruled on task {task} of {name!r} (revision {revision}); its {len(split_task.votes)} votes stay.")
+
+
+@people_app.command("pilot")
+@options("database data")
+def pilot(
+    name: NameArgument,
+    site: SiteOptions,
+    tasks: Annotated[int, option("How many tasks.")] = 10,
+) -> None:
+    """Open a pilot of a few tasks of a study: its votes are marked, and left out unless you ask for them.
+
+    Example:
+
+        fullbench people pilot "which answer" --tasks 10
+    """
+    settings = site.settings()
+    from fullbench.web.campaigns.create import pilot_campaign
+    from fullbench.web.campaigns.votes.annotator_agreement_and_quality import campaign_progress
+
+    with campaign_transaction(settings, name) as (connection, campaign):
+        new_pilot = pilot_campaign.create_pilot(connection, campaign, tasks, settings.task_limit)
+        pilot_progress = campaign_progress(connection, new_pilot, 0.0)
+    print_message(f"The pilot {new_pilot.name!r} is open: {pilot_progress.tasks:,} tasks.")
+
+
+@people_app.command("guidelines")
+def guidelines(
+    kind: Annotated[str, argument("The kind of task; left out, all texts are listed.")] = "",
+    paper: Annotated[str, option("The paper; left out, the plain text of the kind.")] = "",
+    language: Annotated[str, option("en, zh, or both.")] = "both",
+) -> None:
+    """Print a guideline that is shipped, to be changed and given to `people add --guidelines`; or list them all.
+
+    Example:
+
+        fullbench people guidelines score --paper mllm-as-a-judge
+    """
+    SiteOptions().settings()
+    from fullbench.web.campaigns.tasks import guidelines
+    from fullbench.web.campaigns.tasks.task_kinds import kind_of, kinds_by_name
+
+    if not kind:
+        for kind_name in kinds_by_name():
+            print_message(f"{kind_name}: {', '.join([guidelines.PLAIN, *guidelines.papers_for_kind(kind_name)])}")
+        return
+    if language not in {"en", "zh", "both"}:
+        raise InputError(f"a guideline is in en, zh or both; found {language!r}")
+    name = guidelines.check_paper(paper, kind_of(kind).name) or guidelines.PLAIN
+    english, chinese = guidelines.shipped_text(kind, "en", name), guidelines.shipped_text(kind, "zh", name)
+    typer.echo({"en": english, "zh": chinese, "both": f"{english}\n\n<!-- zh -->\n\n{chinese}"}[language])

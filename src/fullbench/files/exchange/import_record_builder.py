@@ -1,0 +1,256 @@
+"""Shared code of importers: a builder that collects items, responses and verdicts, and helpers to read rows."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from fullbench.core.digests import digest
+from fullbench.core.item import Item, Part, Role, Turn
+from fullbench.core.picture import Picture
+from fullbench.core.reproduction import LoadedData
+from fullbench.core.response import Response
+from fullbench.core.table import Table
+from fullbench.core.table_columns import table_columns
+from fullbench.core.verdict import Fault, Verdict
+from fullbench.core.verdict_record import Record
+from fullbench.errors import InputError
+from fullbench.files.picture_access_policy import find_picture, read_picture
+from fullbench.files.row_readers import parse_json, read_rows
+
+ROLES: Mapping[str, Role] = {"system": "system", "user": "user", "human": "user", "assistant": "assistant",
+                             "gpt": "assistant", "model": "assistant"}  # fmt: skip
+
+
+CHOICE = "choice+tie"
+SHARE = "real:0-1"
+
+
+class RecordBuilder:
+    """Collects the content of a foreign file. Duplicates count once; rows left out are counted."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.items: dict[str, Item] = {}
+        self.responses: dict[tuple[str, str, int], Response] = {}
+        self.verdicts: list[Verdict] = []
+        self.left_out: dict[str, int] = {}
+        self._seen: dict[tuple[str, str, str, int], int] = {}
+
+    def add_item(self, item: Item) -> str:
+        """Add an item and return its id; another content under the same id gets a new id."""
+        before = self.items.get(item.id)
+        if before is not None and before.key != item.key:
+            item = Item(f"{item.id}~{item.key[:6]}", item.turns, item.reference, item.captions, item.tags)
+        self.items.setdefault(item.id, item)
+        return item.id
+
+    def add_response(self, item: str, contestant: str, parts: Sequence[Part], sample: int = 0) -> int:
+        """Add a response and return its sample number; another answer of the same contestant is its next sample."""
+        while (there := self.responses.get((item, contestant, sample))) is not None and there.parts != tuple(parts):
+            sample += 1
+        if there is None and all(part == "" for part in parts):
+            self.leave_out("texts of answers, null, NaN or empty: taken as empty answers")
+        self.responses[item, contestant, sample] = Response(item, contestant, tuple(parts), sample=sample)
+        return sample
+
+    def add_verdict(
+        self,
+        judge: str,
+        item: str,
+        shown_responses: Sequence[tuple[str, int]],
+        ballot: str,
+        marks_or_fault: Sequence[float] | Fault,
+        *,
+        criterion: str = "overall",
+        rater: str = "",
+        text: str = "",
+        revision: int = 0,
+    ) -> int:
+        """Add marks for some contestants and samples, or a fault, and return the trial number.
+        A repeated verdict of the same judge on the same case is its next trial.
+        """
+        names = tuple(name for name, _ in shown_responses)
+        samples = tuple(sample for _, sample in shown_responses) if any(sample for _, sample in shown_responses) else ()
+        case = digest(["label", item, [list(pair) for pair in shown_responses], ballot, criterion])
+        place = (case, judge, rater, revision)
+        trial = self._seen.get(place, 0)
+        self._seen[place] = trial + 1
+        fault, marks = (
+            (marks_or_fault, None) if isinstance(marks_or_fault, str) else (None, tuple(map(float, marks_or_fault)))
+        )
+        self.verdicts.append(
+            Verdict(
+                case,
+                judge,
+                item,
+                names,
+                ballot,
+                criterion,
+                trial,
+                marks,
+                fault,
+                text,
+                samples=samples,
+                rater=rater,
+                revision=revision,
+            )
+        )
+        return trial
+
+    def leave_out(self, why: str, count: int = 1) -> None:
+        self.left_out[why] = self.left_out.get(why, 0) + count
+
+    def build(self) -> LoadedData:
+        """Return the record, and a table of what was left out."""
+        if not self.items:
+            why = ", ".join(f"{count:,} {what}" for what, count in self.left_out.items())
+            none = "no item was found in it; is it a file of this kind?"
+            raise InputError(f"nothing of it can be taken over: {why}" if why else none, path=self.path)
+        odd = [
+            Table(
+                "left-out",
+                "What was left out, or taken otherwise",
+                table_columns("what", "n"),
+                [[why, n] for why, n in self.left_out.items()],
+            )
+        ]
+        return LoadedData(Record(tuple(self.verdicts), self.items, self.responses), odd if self.left_out else ())
+
+
+def question_id(text: str) -> str:
+    """Return an id for a question without one: a digest of its text."""
+    return f"q-{digest(text)[:10]}"
+
+
+def read_json(path: Path) -> Any:
+    """Read a whole JSON file."""
+    try:
+        content = path.read_bytes()
+        return parse_json((gzip.decompress(content) if path.suffix == ".gz" else content).decode("utf-8-sig"))
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"it cannot be read ({getattr(error, 'strerror', None) or error})", path=path) from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"this is not valid JSON ({error})", path=path) from error
+
+
+def files_in(path: Path, *patterns: str) -> list[Path]:
+    """Return the file itself, or the files of a folder that match one of the patterns, sorted."""
+    if not path.is_dir():
+        return [path]
+    paths = sorted({
+        file for pattern in patterns for end in ("", ".gz") for file in path.rglob(pattern + end)
+        if not _is_hidden(file.relative_to(path))
+    })  # fmt: skip
+    files = list({file.resolve(): file for file in reversed(paths)}.values())[
+        ::-1
+    ]  # do not read a file and a link to it twice
+    if not files:
+        raise InputError(f"the folder holds no {' or '.join(patterns)}", path=path)
+    return files
+
+
+def stem_of(file: Path) -> str:
+    """Return a file's name without its suffix, gzipped or not.
+
+    >>> stem_of(Path("MMBench_V1.1.tsv.gz"))
+    'MMBench_V1.1'
+    """
+    return Path(file.name.removesuffix(".gz")).stem
+
+
+def _is_hidden(file: Path) -> bool:
+    return any(part.startswith(".") for part in file.parts)
+
+
+def rows_of_files(path: Path, *patterns: str) -> Iterator[tuple[Path, int, dict[str, Any]]]:
+    """Yield every row of a file, or of the files of a folder."""
+    for file in files_in(path, *patterns):
+        for line, row in read_rows(file):
+            yield file, line, row
+
+
+def text_of(row: Mapping[str, Any], *names: str, path: Path, line: int) -> str:
+    """Return the first of these fields that a row has, as text."""
+    for name in names:
+        if row.get(name) is not None:
+            value = row[name]
+            return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    raise InputError(
+        f"the field {' or '.join(map(repr, names))} is missing; found {', '.join(row)}", path=path, line=line
+    )
+
+
+def words_of(value: Any) -> str:
+    """Return the text of a cell, or "" if it is empty.
+
+    >>> words_of(None), words_of(float("nan")), words_of(4)
+    ('', '', '4')
+    """
+    return "" if value is None or (isinstance(value, float) and math.isnan(value)) else str(value)
+
+
+def parse_conversation(messages: Iterable[Any], path: Path) -> tuple[Turn, ...]:
+    """Return turns from messages in common formats: role (or `from`) and content (or `value`), a text or parts."""
+    turns = []
+    for message in messages:
+        if isinstance(message, Mapping):
+            role = ROLES.get(str(message.get("role", message.get("from", "user"))))
+            content = message.get("content", message.get("value", ""))
+            if role is not None:
+                turns.append(Turn(role, parts_of(content, path)))
+    return tuple(turns)
+
+
+def parts_of(content: Any, path: Path) -> tuple[Part, ...]:
+    """Return texts and pictures of a message's content: a text, or a list of texts and typed parts."""
+    parts: list[Part] = []
+    for part in content if isinstance(content, list) else [content]:
+        if isinstance(part, str):
+            parts.append(part)
+        elif isinstance(part, Mapping) and part.get("type") in {"text", "input_text"}:
+            parts.append(str(part.get("text", "")))
+        elif isinstance(part, Mapping) and part.get("type") in {"image", "image_url", "input_image"}:
+            parts.append(picture_of(part.get("image", part.get("image_url")), path))
+    return tuple(parts) or ("",)
+
+
+def picture_of(value: Any, path: Path) -> Picture:
+    """Return a picture from bytes, a struct with bytes, a data URI, base64, or a path next to the file."""
+    if isinstance(value, Mapping):
+        value = value.get("bytes") or value.get("url") or value.get("path")
+    if isinstance(value, bytes):
+        return Picture.from_bytes(value, path=path)
+    if not isinstance(value, str) or not value:
+        raise InputError(f"a picture is bytes, a data URI or a path; found {type(value).__name__}", path=path)
+    return read_picture(path.parent, value, path=path)
+
+
+def pictures_among(names: Iterable[str], path: Path) -> tuple[list[Picture], list[str]]:
+    """Return the pictures that exist or are embedded, and the names of missing ones."""
+    here, missing = [], []
+    for name in names:
+        if name.startswith("data:") or find_picture(path.parent, name) is not None:
+            here.append(picture_of(name, path))
+        else:
+            missing.append(name)
+    return here, missing
+
+
+def as_list(value: Any) -> list[Any]:
+    """Return a list unchanged, and anything else as a list of one."""
+    return value if isinstance(value, list) else [value]
+
+
+TAGS = ("language", "category", "domain", "dataset")
+"""Columns of comparisons that become tags of the question."""
+
+
+def tags_of(row: Mapping[str, Any]) -> dict[str, str]:
+    """Return the tags of a compared question."""
+    return {name: str(row[name]) for name in TAGS if isinstance(row.get(name), str)}

@@ -1,0 +1,474 @@
+"""Reading and writing of items, responses and verdicts in files.
+
+One row each, in any format of `files.row_readers`. These names are written; some common others are read as well.
+
+Item
+    `id`; `question` (or `instruction`, `prompt`) and `pictures` (or `picture`, `images`, `image`: a path or a list of
+    paths, relative to the file), or else `turns`: a list of `{"role", "parts"}`; `reference`; `captions` (or
+    `caption`); `tags`, a mapping.
+Response
+    `item`, `contestant` (or `model`); `text` (or `answer`, `response`, `output`) and/or `pictures`, or else `parts`;
+    `sample`; `tags`.
+Verdict
+    `item` (or `question_id`), `contestants` (or `contestant`, `model`; or `model_a` and `model_b`), `marks` (or `mark`,
+    `score`, `rating`), `winner` (a contestant's name, `model_a`, `model_b`, `tie`...) or `fault`, `ballot`,
+    `criterion`, `judge`, `case`, `trial`, `text`, `earlier`, `prompt`, `at`. Usage: `calls`, `retries`, `tokens_in`,
+    `tokens_out`, `dollars`, `seconds`; `cached` and `stored`, the input tokens read from and written to a server's
+    cache. `probability`, the chance that the case was selected; `variant` and `strength`, the kind and strength of a
+    deliberate change; `canary`; `confidence`.
+
+`parts` is a list of texts and `{"picture": PATH}`. Lists and mappings are JSON if the file has only text cells.
+Any other column of an item or a response becomes a tag.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from fullbench.core.ballot import ballot as ballot_of
+from fullbench.core.digests import digest
+from fullbench.core.item import ROLES, WITHOUT_PICTURES, Item, Part, Turn
+from fullbench.core.model_call import Usage
+from fullbench.core.picture import Picture
+from fullbench.core.response import Response
+from fullbench.core.verdict import PEOPLE, PILOT, USUAL, Circumstances, ReplyReading, Verdict
+from fullbench.errors import DataWarning, InputError
+from fullbench.files.annotation_tools import read_labels
+from fullbench.files.picture_access_policy import is_missing_picture, read_picture
+from fullbench.files.picture_folders import items_in
+from fullbench.files.row_fields import Fields
+from fullbench.files.row_readers import read_rows
+from fullbench.files.row_writers import Columns, replace_atomically, write_rows
+from fullbench.files.similar_names import closest_name, warn_of_twins
+
+_Kind = TypeVar("_Kind")
+
+
+def pictures_of(fields: Fields, *, is_answer: bool = False) -> tuple[tuple[Picture, ...], list[str]]:
+    """Return the pictures, and the names of missing ones if these are allowed."""
+    value = fields.json("pictures")
+    if value is None:
+        return (), []
+    sources = value if isinstance(value, list) else [value]
+    pictures = [_load_picture(fields, source, is_answer) for source in sources]
+    return _separate_missing(pictures)
+
+
+def parts_of(fields: Fields, parts: Any, *, is_answer: bool = False) -> tuple[tuple[Part, ...], list[str]]:
+    if not isinstance(parts, list) or not parts:
+        raise fields.error("'parts' must be a list with at least one part")
+    content = [part if isinstance(part, str) else _load_picture(fields, part, is_answer) for part in parts]
+    return _separate_missing(content)
+
+
+@dataclass(frozen=True)
+class _MissingPicture:
+    name: str
+
+
+def _separate_missing(parts: Sequence[_Kind | _MissingPicture]) -> tuple[tuple[_Kind, ...], list[str]]:
+    if _MissingPicture not in map(type, parts):
+        return cast("tuple[_Kind, ...]", tuple(parts)), []
+    there = tuple(part for part in parts if not isinstance(part, _MissingPicture))
+    return there, [part.name for part in parts if isinstance(part, _MissingPicture)]
+
+
+def _load_picture(fields: Fields, value: Any, is_answer: bool) -> Picture | _MissingPicture:
+    """Load a picture from its path, from `{"picture": PATH}`, or from bytes, as Parquet data sets contain.
+
+    The picture of a response (`is_answer`) is not checked: a broken one is the contestant's fault, not the file's. A
+    picture of an item may be missing if the user allowed it.
+    """
+    if isinstance(value, Mapping):
+        data = value.get("bytes")
+        value = data if isinstance(data, bytes) else value.get("picture", value.get("path"))
+    if isinstance(value, Picture):
+        return value
+    if isinstance(value, bytes):
+        return (
+            Picture.from_any_bytes(value, value)
+            if is_answer
+            else Picture.from_bytes(value, path=fields.path, line=fields.line)
+        )
+    if not isinstance(value, str) or not value:
+        raise fields.error("a picture must be named by its path")
+    if not is_answer and is_missing_picture(fields.path.parent, value):
+        return _MissingPicture(value)
+    return read_picture(fields.path.parent, value, path=fields.path, line=fields.line, is_answer=is_answer)
+
+
+def simple_form(parts: tuple[Part, ...]) -> tuple[tuple[Picture, ...], str | None] | None:
+    """Return pictures and text if the parts are pictures followed by at most one text; else None."""
+    pictures = tuple(part for part in parts if isinstance(part, Picture))
+    trailing_parts = parts[len(pictures) :]
+    if not parts or len(trailing_parts) > 1 or parts[: len(pictures)] != pictures:
+        return None
+    return pictures, str(trailing_parts[0]) if trailing_parts else None
+
+
+PICTURES = ("picture", "images", "image")
+ITEM = {"question": ("instruction", "prompt"), "pictures": PICTURES, "captions": ("caption",)}
+RESPONSE = {"contestant": ("model",), "text": ("answer", "response", "output"), "pictures": PICTURES}
+VERDICT = {
+    "item": ("question_id",), "contestants": ("contestant", "model"),
+    "marks": ("mark", "score", "rating"), "rater": ("annotator", "worker"),
+}  # fmt: skip
+
+ITEM_COLUMNS: Columns = {
+    "id": "text", "question": "text", "pictures": "json", "turns": "json", "reference": "text", "captions": "json",
+    "tags": "json",
+}  # fmt: skip
+RESPONSE_COLUMNS: Columns = {
+    "item": "text", "contestant": "text", "sample": "int", "text": "text", "pictures": "json", "parts": "json",
+    "tags": "json",
+}  # fmt: skip
+VERDICT_COLUMNS: Columns = {
+    "case": "text", "judge": "text", "item": "text", "contestants": "json", "ballot": "text", "criterion": "text",
+    "trial": "int", "marks": "json", "fault": "text", "text": "text", "earlier": "json", "prompt": "text",
+    "calls": "int", "retries": "int", "tokens_in": "int", "tokens_out": "int", "dollars": "float", "seconds": "float",
+    "at": "float", "samples": "json", "rater": "text", "revision": "int", "blind": "int", "guideline": "text",
+    "probability": "float", "reader": "int", "variant": "text", "strength": "float", "canary": "int",
+    "confidence": "float",
+    "cached": "int", "stored": "int",
+}  # fmt: skip
+
+
+def read_items(path: str | Path, *, question: str | None = None) -> Iterator[Item]:
+    """Yield the items of a file, or of a folder of pictures, in which each picture is an item named like its file.
+    Subfolders are included. `question` is the default for rows or pictures without a question.
+    """
+    path = Path(path)
+    ids: set[str] = set()
+    rows = ((None, item) for item in items_in(path, question)) if path.is_dir() else _item_rows(path, question)
+    for line, item in rows:
+        if item.id in ids:
+            raise InputError(f"the id {item.id!r} occurs twice; ids must differ", path=path, line=line)
+        ids.add(item.id)
+        yield item
+
+
+def _item_rows(path: Path, question: str | None) -> Iterator[tuple[int | None, Item]]:
+    for line, row in read_rows(path):
+        yield line, item_of(Fields(path, line, row, ITEM), question)
+
+
+def item_of(fields: Fields, question: str | None) -> Item:
+    """Return the item of one row."""
+    if not fields.has("id") and fields.has("item") and (fields.has("contestant") or fields.has("model")):
+        raise fields.error("this row is a response to an item, and no item; were items and responses exchanged?")
+    name = fields.name("id")
+    turns = fields.json("turns")
+    if turns is None:
+        question_text = fields.text("question", question)
+        if question_text is None:
+            raise fields.error(f"the item has no 'question' and no 'turns'; found {', '.join(fields.columns)}")
+        pictures, missing = pictures_of(fields)
+        conversation: tuple[Turn, ...] = (Turn("user", (*pictures, question_text)),)
+    else:
+        conversation, missing = _parse_turns(fields, turns)
+    reference = fields.text("reference")
+    captions = tuple(fields.texts("captions"))
+    tags = fields.tags()
+    if missing:
+        tags = {**tags, WITHOUT_PICTURES: "\n".join(missing)}
+    return Item(name, conversation, reference, captions, tags)
+
+
+def _parse_turns(fields: Fields, turns: Any) -> tuple[tuple[Turn, ...], list[str]]:
+    if not isinstance(turns, list) or not turns:
+        raise fields.error("'turns' must be a list with at least one turn")
+    parsed_turns: list[Turn] = []
+    missing: list[str] = []
+    for turn in turns:
+        if not isinstance(turn, dict) or turn.get("role") not in ROLES or not isinstance(turn.get("parts"), list):
+            raise fields.error(f"a turn must be {{'role', 'parts'}} with a role of {', '.join(ROLES)}")
+        parts, missing_names = parts_of(fields, turn["parts"])
+        parsed_turns.append(Turn(turn["role"], parts))
+        missing += missing_names
+    return tuple(parsed_turns), missing
+
+
+def read_responses(
+    path: str | Path, *, contestant: str | None = None, items: Collection[str] | None = None
+) -> Iterator[Response]:
+    """Yield the responses of a file; `contestant` is the default for rows without one.
+    With `items`, the known item ids, a response to any other item is refused.
+    """
+    path = Path(path)
+    seen_keys: set[tuple[str, str, int]] = set()
+    blanks = Blanks()
+    for line, row in read_rows(path):
+        response = response_of(Fields(path, line, row, RESPONSE), contestant, blanks)
+        place = (response.item, response.contestant, response.sample)
+        if items is not None and response.item not in items:
+            raise InputError(_unknown_item_message(response, items), path=path, line=line)
+        if place in seen_keys:
+            raise InputError(
+                f"{response.contestant!r} answers item {response.item!r} twice; number them in a column 'sample'",
+                path=path,
+                line=line,
+            )
+        seen_keys.add(place)
+        yield response
+    blanks.warn(path, len(seen_keys))
+    warn_of_twins(path, (contestant for _, contestant, _ in seen_keys))
+
+
+def response_of(fields: Fields, contestant: str | None, blanks: Blanks) -> Response:
+    """Return the response of one row; `blanks` counts those without a text."""
+    item, who = fields.name("item"), fields.name("contestant", contestant)
+    sample = fields.integer("sample", 0)
+    if sample < 0:
+        raise fields.error(f"'sample' numbers the answers of one contestant from 0; found {sample}")
+    parts = fields.json("parts")
+    if parts is None:
+        bare = not fields.has("text")
+        text, (pictures, _) = fields.text("text"), pictures_of(fields, is_answer=True)
+        if bare and not pictures:
+            raise fields.error("the response has no 'text', no 'pictures' and no 'parts'")
+        if text is None and not pictures:
+            blanks.add(fields.path, fields.line, (item, who))
+        content: tuple[Part, ...] = pictures if pictures and text is None else (*pictures, text or "")
+    else:
+        content, _ = parts_of(fields, parts, is_answer=True)
+    return Response(item, who, content, fields.tags(), sample)
+
+
+def _unknown_item_message(response: Response, items: Collection[str]) -> str:
+    near = closest_name(response.item, items)
+    instead = f"; did you mean {near!r}?" if near else ""
+    item_summary = (
+        f"the {len(items)} items" if len(items) != 1 else f"the items: there is one, {next(iter(items))[:80]!r}"
+    )
+    return f"{response.contestant!r} answers item {response.item[:80]!r}, which is not among {item_summary}{instead}"
+
+
+def read_verdicts(
+    path: str | Path, *, judge: str = "human", ballot: str | None = None, passed_over: Counter[str] | None = None
+) -> Iterator[Verdict]:
+    """Yield the verdicts of a file, such as people's marks; also of a file by Label Studio or Argilla.
+
+    `judge` and `ballot` are defaults for rows without them. Without `case`, a key is derived from item, contestants,
+    samples, ballot and criterion. A row may name its `rater`. If people's rows have none, repeated votes on a case are
+    numbered, so that each counts as one person.
+    """
+    path = Path(path)
+    yield from verdicts_in(read_labels.label_rows(path, passed_over), path, judge=judge, ballot=ballot)
+
+
+def verdicts_in(
+    rows: Iterable[tuple[int, Mapping[str, Any]]], path: Path, *, judge: str = "human", ballot: str | None = None
+) -> Iterator[Verdict]:
+    """Yield the verdicts of numbered rows; `path` is for error messages."""
+    votes: Counter[tuple[str, str]] = Counter()
+    seen_keys: set[tuple[object, ...]] = set()
+    for line, row in rows:
+        fields = Fields(path, line, row, VERDICT)
+        who, spec = fields.name("judge", judge), fields.name("ballot", ballot or fields.choice)
+        item, contestants = fields.name("item"), fields.contestants()
+        criterion = fields.text("criterion") or "overall"
+        samples = samples_of(fields)
+        case_content = [item, list(contestants), spec, criterion, *([list(samples)] if samples else [])]
+        case = fields.text("case") or digest(["label", *case_content])
+        trial, rater = _trial_and_rater(fields, who, votes[who, case])
+        revision = fields.integer("revision", 0)
+        votes[who, case] += 1
+        if (who, case, trial, rater, revision) in seen_keys:
+            by = f"the rater {rater!r}" if rater else f"the judge {who!r}"
+            raise fields.error(f"{by} rules twice on item {item!r} in trial {trial}")
+        seen_keys.add((who, case, trial, rater, revision))
+        marks = fields.marks(contestants)
+        with fields.locate_errors():
+            if marks is not None and not _ballot(spec).allows(marks):
+                tie = "; for ties the ballot is choice+tie" if spec == "choice" and len(set(marks)) == 1 else ""
+                raise InputError(f"the marks {list(marks)} are not legal on the ballot {spec}{tie}")
+            yield Verdict(
+                case,
+                who,
+                item,
+                contestants,
+                spec,
+                criterion,
+                trial,
+                marks,
+                fields.fault(),
+                fields.text("text") or "",
+                _read_usage(fields),
+                fields.text("prompt") or "",
+                tuple(fields.texts("earlier")),
+                fields.number("at", 0.0),
+                samples,
+                rater,
+                revision,
+                reading=ReplyReading.from_number(fields.integer("reader", 0)),
+                confidence=None if fields.get("confidence") is None else fields.number("confidence", 0.0),
+                circumstances=_read_circumstances(fields),
+            )
+
+
+def _trial_and_rater(fields: Fields, judge: str, before: int) -> tuple[int, str]:
+    """`before` counts this judge's earlier rows on the case. A person votes once, so another trial of people without a
+    rater counts as another person. Raters of pilots get a prefix.
+    """
+    rater = fields.text("rater") or ""
+    if rater and not rater.startswith(PILOT) and str(fields.get("pilot") or "").lower() in {"true", "1"}:
+        rater = f"{PILOT}{rater}"
+    if judge != PEOPLE or rater:
+        return fields.integer("trial", 0 if rater else before), rater
+    return 0, str(fields.integer("trial", before))
+
+
+def _read_circumstances(fields: Fields) -> Circumstances:
+    blind = {"": None, "0": False, "1": True, "false": False, "true": True}
+    text = "" if fields.get("blind") is None else str(fields.get("blind")).lower().removesuffix(".0")
+    if text not in blind:
+        raise fields.error(f"'blind' is 1 for a vote cast without names in view, else 0; found {text!r}")
+    guideline = fields.text("guideline") or ""
+    chance = None if fields.get("probability") is None else fields.number("probability", 1.0)
+    if chance is not None and not 0 < chance <= 1:
+        raise fields.error(f"'probability' is the chance of being chosen, above 0 and at most 1; found {chance:g}")
+    variant, canary = fields.text("variant") or "", bool(fields.integer("canary", 0))
+    strength = None if fields.get("strength") is None else fields.number("strength", 0.0)
+    how = Circumstances(blind[text], guideline, chance, variant, strength, canary)
+    return USUAL if how == USUAL else how
+
+
+def samples_of(fields: Fields) -> tuple[int, ...]:
+    """Return the sample numbers of a row, or () if it has none."""
+    value = fields.json("samples") or []
+    if not value and fields.get("sample") is not None:  # the column name in files of responses
+        value = [fields.integer("sample", 0)] * len(fields.contestants())
+    if not isinstance(value, list) or any(type(number) is not int or number < 0 for number in value):
+        raise fields.error(f"'samples' is a list of whole numbers, one for each response; found {value!r}")
+    return tuple(value) if any(value) else ()
+
+
+_ballot = lru_cache(maxsize=256)(ballot_of)
+
+
+def _read_usage(fields: Fields) -> Usage:
+    unknown = fields.has("dollars") and fields.get("dollars") is None
+    counts = {name: fields.integer(name, 0) for name in ("calls", "retries", "tokens_in", "tokens_out")}
+    dollars = None if unknown else fields.number("dollars", 0.0)
+    cached_tokens, stored_tokens = (
+        None if fields.get(name) is None else fields.integer(name, 0) for name in ("cached", "stored")
+    )
+    counted_tokens = 0 if cached_tokens is None else counts["tokens_in"]
+    seconds = fields.number("seconds", 0.0)
+    return Usage(
+        **counts, dollars=dollars, seconds=seconds, cached=cached_tokens, stored=stored_tokens, counted=counted_tokens
+    )
+
+
+def write_items(path: str | Path, items: Iterable[Item], *, raw: bool = False, place: Path | None = None) -> int:
+    """Write items, completely or not at all, and return their number.
+
+    Pictures in memory or outside the file's folder are written next to the file, since readers accept no others.
+    `place` is the final path of the file, if it is written elsewhere for a comparison.
+    """
+    target = Path(path)
+    return write_rows(target, (_item_row(place or target, item) for item in items), ITEM_COLUMNS, raw=raw)
+
+
+def _item_row(path: Path, item: Item) -> dict[str, Any]:
+    row: dict[str, Any] = {"id": item.id}
+    simple = simple_form(item.turns[0].parts) if len(item.turns) == 1 and item.turns[0].role == "user" else None
+    if simple is not None and simple[1] is not None:
+        row["question"] = simple[1]
+        if simple[0]:
+            row["pictures"] = [_picture_path(path, picture) for picture in simple[0]]
+    else:
+        row["turns"] = [{"role": turn.role, "parts": _part_values(path, turn.parts)} for turn in item.turns]
+    if item.reference is not None:
+        row["reference"] = item.reference
+    if item.captions:
+        row["captions"] = list(item.captions)
+    if item.tags:
+        row["tags"] = dict(item.tags)
+    return row
+
+
+def write_responses(path: str | Path, responses: Iterable[Response], *, raw: bool = False) -> int:
+    """Write responses, completely or not at all, and return their number; pictures as in `write_items`."""
+    target = Path(path)
+    rows = (_response_row(target, response) for response in responses)
+    return write_rows(target, rows, RESPONSE_COLUMNS, raw=raw)
+
+
+def _response_row(path: Path, response: Response) -> dict[str, Any]:
+    row: dict[str, Any] = {"item": response.item, "contestant": response.contestant, "sample": response.sample}
+    simple = simple_form(response.parts)
+    if simple is None:
+        row["parts"] = _part_values(path, response.parts)
+    else:
+        pictures, text = simple
+        if text is not None:
+            row["text"] = text
+        if pictures:
+            row["pictures"] = [_picture_path(path, picture) for picture in pictures]
+    if response.tags:
+        row["tags"] = dict(response.tags)
+    return row
+
+
+def write_verdicts(path: str | Path, verdicts: Iterable[Verdict], *, raw: bool = False) -> int:
+    """Write verdicts, completely or not at all, and return their number."""
+    return write_rows(path, map(_verdict_row, verdicts), VERDICT_COLUMNS, raw=raw)
+
+
+def _verdict_row(verdict: Verdict) -> dict[str, Any]:
+    how = verdict.circumstances
+    blind = None if how.blind is None else int(how.blind)
+    numbers = {"blind": blind, "canary": int(how.canary), "reader": verdict.reading.number}
+    row = {
+        name: numbers[name]
+        if name in numbers
+        else next(getattr(part, name) for part in (verdict, verdict.usage, how) if hasattr(part, name))
+        for name in VERDICT_COLUMNS
+    }
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in row.items()}
+
+
+def _part_values(path: Path, parts: tuple[Part, ...]) -> list[Any]:
+    return [part if isinstance(part, str) else {"picture": _picture_path(path, part)} for part in parts]
+
+
+def _picture_path(path: Path, picture: Picture) -> str:
+    source = picture.source
+    if isinstance(source, bytes) or not source.resolve().is_relative_to(path.parent.resolve()):
+        copy = path.with_name(path.name + ".pictures") / f"{picture.digest}.{picture.media.removeprefix('image/')}"
+        if not copy.exists():
+            with replace_atomically(copy) as part:
+                part.write_bytes(picture.data())
+        source = copy
+    return os.path.relpath(source.resolve(), path.parent.resolve())
+
+
+@dataclass
+class Blanks:
+    """Count of responses whose rows have no text: null, NaN or an empty cell."""
+
+    count: int = 0
+    first: str = ""
+
+    def add(self, place: Path, line: int, response: tuple[str, str]) -> None:
+        """Count the response of a row."""
+        self.first = self.first or f"the first at {place}:{line}, {response[1]!r} on item {response[0]!r}"
+        self.count += 1
+
+    def warn(self, place: Path, total: int) -> None:
+        """Warn if any responses had no text."""
+        if self.count:
+            sentence = (
+                f"{place}: {self.count:,} of {total:,} responses have no text (null, NaN or an empty cell), "
+                f"{self.first}: they were taken as empty answers, and are judged as such. Leave out rows that are no "
+                "answers."
+            )
+            warnings.warn(sentence, DataWarning, stacklevel=2)
