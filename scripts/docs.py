@@ -36,6 +36,7 @@ VARIABLES = {
     "FULLBENCH_LEDGER": "The ledger, as `--ledger`.",
     "FULLBENCH_PICTURES": "Where a ledger's pictures are kept, as `--pictures`.",
     "FULLBENCH_PICTURES_FROM": "Folders that data may take pictures from, as `--pictures-from`.",
+    "FULLBENCH_REWARD_TOKEN": "The token that callers of `fullbench serve-judge` send.",
     "FULLBENCH_SAFE": "Refuses studies that would read, send or fetch what they have not said, as `--safe`.",
     "FULLBENCH_SECRET": "Signs the web app's forms, as `--secret`.",
     "FULLBENCH_TASK_LIMIT": "Tasks that one study for people may have, as `--task-limit`.",

@@ -14,7 +14,7 @@ from itertools import product
 from pathlib import Path
 
 from fullbench.benchmarks.mllm_judge.release.load_release import Release
-from fullbench.benchmarks.upme.own_picture_correlation_check import (
+from fullbench.benchmarks.upme.own_versus_other_picture_fit import (
     PictureAnswer,
     held_out_separation,
     picture_separation,

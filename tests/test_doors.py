@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import typer
 
 from fullbench import Benchmark, Choice, Item, Response
-from fullbench.analysis import all_tables as standard
+from fullbench.analysis import standard_verdict_tables as standard
 from fullbench.core.ballot import Ballot
 from fullbench.core.case import cases as cases_of
 from fullbench.parsing import form_of

@@ -37,16 +37,16 @@ MAY_IMPORT = {
     "testing": f"{DATA} {MODELS} studies audit",
     "errors": "",
     "cache_dir": "",
-    "text_safety": "",
-    "picture_decoding": "core",
+    "secret_masking_and_text_escapes": "",
+    "picture_conversion": "core",
     "picture_metadata": "core",
-    "plugin_registry": "core",
-    "version": "",
+    "plugin_specs": "core",
+    "version_and_code_digest": "",
     "__init__": "core ledger studies",
     "__main__": "cli",
 }
-"""Other packages that each package may import. Benchmarks and reproductions are loaded by the plugin_registry only."""
-SHARED = {"errors", "cache_dir", "text_safety", "picture_decoding", "picture_metadata", "plugin_registry", "version"}
+"""Other packages that each package may import. Benchmarks and reproductions are loaded by the plugin_specs only."""
+SHARED = {"errors", "cache_dir", "secret_masking_and_text_escapes", "picture_conversion", "picture_metadata", "plugin_specs", "version_and_code_digest"}
 """Modules that all packages except those in PLAIN may import."""
 PLAIN = {"core", "errors"}
 """Packages that import only the standard library."""

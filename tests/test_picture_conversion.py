@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from fullbench.core.picture import Picture
-from fullbench.judges.scorers.decoded_pictures import broken_reason, decode_picture
+from fullbench.judges.scorers.safe_picture_decoding import broken_reason, decode_picture
 from fullbench.models.tools.toolbox import open_picture
 from fullbench.models.wire.image_encoding import Limit, bytes_to_send, size_of
 from fullbench.picture_conversion import SCAN, has_exif_rotation, jpeg_segments

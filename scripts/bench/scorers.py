@@ -22,8 +22,8 @@ from PIL import Image
 
 from fullbench import Case, Item, Picture, Real, Response
 from fullbench.benchmarks.mj_bench.bench import mj_bench
-from fullbench.judges.scorers.decoded_pictures import decode_picture
 from fullbench.judges.scorers.image_statistics import measure_scorer
+from fullbench.judges.scorers.safe_picture_decoding import decode_picture
 from fullbench.judges.scorers.scorer_judge import Scorer, ScorerJudge
 from scripts.bench import Row, Target, per_second
 
@@ -98,7 +98,7 @@ def _on_gpu(folder: Path) -> list[Row]:
         return []
     import torch
 
-    from fullbench.judges.scorers.torch_runner import open_queues
+    from fullbench.judges.scorers.torch_scorer_base import open_queues
 
     open_queues()  # as a judge does that comes first, where here the bare model does
     if not torch.cuda.is_available():

@@ -27,7 +27,7 @@ from fullbench.web.accounts import api_tokens, sessions
 from fullbench.web.database import engine_for, read_transaction, upgrade_schema, write_transaction
 from fullbench.web.page_access import SESSION
 from fullbench.web.results.boards import board_store, judge_cards
-from fullbench.web.results.catalogue import catalogue_updater, fill_catalogue, panels_created_on_site
+from fullbench.web.results.catalogue import catalogue_board_and_page_updater, fill_catalogue, panels_created_on_site
 from fullbench.web.results.lists import case_list, verdict_list
 from fullbench.web.results.lists import case_list as case_rows
 from fullbench.web.results.lists.verdict_filters import Filter
@@ -220,7 +220,7 @@ def _filling(ledger: Path, database: str, written: float) -> list[Row]:
             pass
         with read_transaction(engine) as connection:
             due = len(board_store.board_headings(connection))
-        figured = _timed(lambda: catalogue_updater.refresh_boards(engine, book))
+        figured = _timed(lambda: catalogue_board_and_page_updater.refresh_boards(engine, book))
         carded = _timed(lambda: judge_cards.refresh_cards(engine, book))
     engine.dispose()
     timed = {

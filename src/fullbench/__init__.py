@@ -9,10 +9,10 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from fullbench.version import __version__ as __version__
+from fullbench.version_and_code_digest import __version__ as __version__
 
 if TYPE_CHECKING:
-    from fullbench.core.ballot import Ballot, Choice, Likert, Ranking, Real, Score, ballot
+    from fullbench.core.ballot import Ballot, Choice, GradedChoice, Likert, Ranking, Real, Score, ballot
     from fullbench.core.benchmark import Benchmark
     from fullbench.core.case import Case, cases
     from fullbench.core.estimate import Estimate
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fullbench.core.judge import Judge
     from fullbench.core.model import Model, Prompt, Reply
     from fullbench.core.model_call import Call, Usage
-    from fullbench.core.panel import Cascade, Panel
+    from fullbench.core.panel_and_cascade import Cascade, Panel
     from fullbench.core.picture import Picture
     from fullbench.core.reproduction import LoadedData, Reproduced, Reproduction
     from fullbench.core.response import Response
@@ -40,19 +40,21 @@ if TYPE_CHECKING:
     )
     from fullbench.ledger.ledger import Ledger
     from fullbench.studies.notebook_api import answer, card, judge, report, run
+    from fullbench.studies.rewards.reward_function import reward
 
 _HOMES = {
     "Ballot": "core.ballot",
     "Benchmark": "core.benchmark",
     "LoadedData": "core.reproduction",
     "Call": "core.model_call",
-    "Cascade": "core.panel",
+    "Cascade": "core.panel_and_cascade",
     "Case": "core.case",
     "Choice": "core.ballot",
     "EngineError": "errors",
     "Estimate": "core.estimate",
     "Failure": "core.verdict",
     "FullbenchError": "errors",
+    "GradedChoice": "core.ballot",
     "InputError": "errors",
     "Item": "core.item",
     "Judge": "core.judge",
@@ -62,7 +64,7 @@ _HOMES = {
     "MissingExtra": "errors",
     "Model": "core.model",
     "ModelError": "errors",
-    "Panel": "core.panel",
+    "Panel": "core.panel_and_cascade",
     "Picture": "core.picture",
     "Prompt": "core.model",
     "Ranking": "core.ballot",
@@ -86,6 +88,7 @@ _HOMES = {
     "cases": "core.case",
     "judge": "studies.notebook_api",
     "report": "studies.notebook_api",
+    "reward": "studies.rewards.reward_function",
     "run": "studies.notebook_api",
 }
 
@@ -102,6 +105,7 @@ __all__ = [
     "Estimate",
     "Failure",
     "FullbenchError",
+    "GradedChoice",
     "InputError",
     "Item",
     "Judge",
@@ -136,6 +140,7 @@ __all__ = [
     "cases",
     "judge",
     "report",
+    "reward",
     "run",
 ]
 

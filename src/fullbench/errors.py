@@ -96,6 +96,10 @@ class LedgerError(UserError):
     """A ledger that cannot be opened, read or written."""
 
 
+class LedgerInUse(LedgerError):
+    """A judge or contestant that another process calls just now in the same ledger."""
+
+
 class EngineError(UserError):
     """A cluster that cannot be joined, cannot place a worker, or is set up differently from this machine."""
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fullbench.analysis.views.cascade_verdicts import learn_levels
-from fullbench.core.panel import Cascade
+from fullbench.core.panel_and_cascade import Cascade
 from fullbench.core.verdict import Verdict
 
 TARGET, RISK, RULINGS = 0.85, 0.05, 4

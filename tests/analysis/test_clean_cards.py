@@ -11,6 +11,11 @@ from fullbench.core.case import Case
 from fullbench.core.translatable_note import Note
 
 NAMES = ("own-a", "own-b", "c", "d")
+UNCLAIMED = {
+    "bias.none", "bias.none-one-vote", "bias.needs-two-votes", "bias.not-after-correction", "bias.interval-only",
+    "bias.shift-by-scale",
+}  # fmt: skip
+"""Sentences that claim nothing."""
 SCORED, CHOSEN = Score(1, 5), Choice(tie=True)
 
 
@@ -54,7 +59,7 @@ def accused(record: Record) -> set[str]:
             says = note.values["says"] if isinstance(note, Note) and "says" in note.values else None
             if isinstance(says, Note) and says.id == "probes.claim":
                 claims.add(says.values["finding"].id)
-    return {claim for claim in claims if claim not in {"bias.none", "bias.none-one-vote"}}
+    return claims - UNCLAIMED
 
 
 def most(runs: int) -> int:

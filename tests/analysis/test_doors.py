@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from fullbench.analysis import all_tables
+from fullbench.analysis import standard_verdict_tables
 from fullbench.analysis.boards.leaderboard import Settings, build_boards, leaderboard_tables
 from fullbench.analysis.boards.leaderboard_details import standing_tables
 from fullbench.analysis.judge_card import build_card
@@ -21,6 +21,7 @@ from fullbench.analysis.scope_text import ballot_of
 from fullbench.cli.all_commands import app
 from fullbench.columns.column_builder import columns_from_verdicts
 from fullbench.columns.columns_from_parquet import read_parquet_columns
+from fullbench.columns.verdict_columns import STUDY
 from fullbench.core.ballot import Choice, Ranking, Score
 from fullbench.core.case import cases
 from fullbench.core.item import Item
@@ -30,6 +31,8 @@ from fullbench.core.verdict import FAULTS, Failure, Verdict
 from fullbench.core.verdict_record import Record
 from fullbench.files.item_response_verdict_files import write_verdicts
 from fullbench.ledger.ledger import Ledger
+from fullbench.web.results.boards.board_computation import Subject, compute_board
+from tests.support.commands import write_rows
 
 
 def ledger_of(path: Path, seed: int, study: str | None = None) -> list[Verdict]:
@@ -217,16 +220,47 @@ def _as_defined(by_door, results, means):
             assert all(one is None or one.why or one.low < one.high for one in (won, *marked.values()))
 
 
+def whole(made):
+    """Every column of every leaderboard among some tables, by its key."""
+    return {
+        (table.source["judge"], table.source["criterion"], table.source["family"]): {
+            str(column): [row[place] for row in table.rows] for place, column in enumerate(table.columns)
+        }
+        for table in made
+        if {"judge", "criterion", "family", "rule"} <= set(table.source)
+    }
+
+
+def _same(one, other, *, own=()):
+    """All columns but those that only one door has, n and intervals included."""
+    assert set(one) == set(other)
+    for key, columns in one.items():
+        assert set(columns) ^ set(other[key]) <= set(own), key
+        for name in set(columns) & set(other[key]):
+            assert columns[name] == other[key][name], (key, name)
+
+
+ELO = ("Elo", "Elo over orders", "matches")
+
+
 def _doors(record, columns, by_ledger, *, cards):
-    names = ("rank", "contestant", "rating", "matches won")
-    report = cells(all_tables.verdict_tables(columns), *names)
+    report = whole(standard_verdict_tables.verdict_tables(columns))
     assert set(report) == set(by_ledger)
     for judge in columns.judges():
-        mine = {key: rows for key, rows in report.items() if key[0] == judge}
-        assert cells(standing_tables(record, judge), *names) == mine
+        mine = {key: board for key, board in report.items() if key[0] == judge}
+        shown_with_elo = whole(standing_tables(record, judge))
+        _same(shown_with_elo, mine, own=ELO)
+        for board in shown_with_elo.values():
+            if "Elo" in board:
+                assert board["matches"] == [0 if won is None else won.n for won in board["matches won"]]
         # A card also resamples every agreement, which takes most of the time: the suite looks at every fifth.
         if cards:
-            assert cells(build_card(record, judge, columns=columns).tables, *names) == mine
+            _same(whole(build_card(record, judge, columns=columns).tables), mine)
+        site = {}
+        for criterion in {key[1] for key in mine}:
+            board = compute_board(columns, Subject(STUDY, judge, criterion), {})
+            site |= whole([linked.table for linked in board.tables])
+        _same(site, mine, own=("unusable",))
 
 
 @pytest.mark.parametrize("block", range(2))
@@ -274,6 +308,102 @@ def test_the_commands_say_the_same(seed, tmp_path):
         mine = {key: rows for key, rows in report.items() if key[0] == judge}
         assert _listed(_json("leaderboard", "show", "--ledger", ledger, "--judge", judge)) == mine
         assert _listed(_json("card", judge, "--ledger", ledger)["tables"]) == mine
+
+
+WORDS = ("the cat sits on a red mat near one big old tree and two rivers under blue sky while birds sing").split()  # noqa: SIM905
+
+
+def study_with_references(folder, seed):
+    """A VisIT study of one's own: the reference competes; samples, trials and missing answers."""
+    draw = random.Random(seed)
+    items = [
+        {"id": f"i{n}", "question": f"Q{n}?", "reference": " ".join(draw.sample(WORDS, draw.randint(4, 9))),
+         "tags": {"family": "ab"[n % 2]}}
+        for n in range(draw.randint(4, 7))
+    ]  # fmt: skip
+    answers = [
+        {"item": item["id"], "contestant": name, "sample": sample,
+         "text": " ".join(draw.sample(WORDS, draw.randint(2, 12)))}
+        for item in items for name in "abc" for sample in range(2 if name == "b" else 1) if draw.random() < 0.9
+    ]  # fmt: skip
+    write_rows(folder / "items.jsonl", items)
+    write_rows(folder / "answers.jsonl", answers)
+    (folder / "study.toml").write_text(
+        'name = "s"\nbenchmark = "visitbench"\ndata = "items.jsonl"\nresponses = "answers.jsonl"\n'
+        f'ledger = "s.ledger"\njudges = ["length", "chance", "rouge"]\ntrials = {draw.randint(1, 2)}\n',
+        encoding="utf-8",
+    )
+    return folder / "study.toml", folder / "s.ledger"
+
+
+def elo_of(matches, seed=3):
+    """The median over shuffled orders, K = 4, of matches (first, second, share won by the first)."""
+    lot, ended = random.Random(seed), defaultdict(list)
+    for _ in range(150):
+        rating = defaultdict(lambda: 1000.0)
+        for one, two, won in lot.sample(matches, len(matches)):
+            gain = 4 * (won - 1 / (1 + 10 ** ((rating[two] - rating[one]) / 400)))
+            rating[one] += gain
+            rating[two] -= gain
+        for name, value in rating.items():
+            ended[name].append(value)
+    return {name: sorted(values)[len(values) // 2] for name, values in ended.items()}
+
+
+def check_study(folder, seed):
+    study, ledger = study_with_references(folder, seed)
+    done = CliRunner().invoke(app, ["run", str(study), "--quiet", "--json"])
+    assert done.exit_code == 0, done.output
+    run = json.loads(done.stdout)
+    report = _json("report", "--ledger", str(ledger), "--benchmark", "visitbench")
+    same = ("name", "title", "columns", "rows", "notes")
+    assert [[table[key] for key in same] for table in run] == [[table[key] for key in same] for table in report]
+    assert not any("text of an answer is missing" in note for table in run for note in table["notes"])
+    CliRunner().invoke(
+        app, ["ledger", "export", "--ledger", str(ledger), "--what", "verdicts", "--to", str(folder / "v.jsonl")]
+    )
+    verdicts = [json.loads(line) for line in (folder / "v.jsonl").read_text(encoding="utf-8").splitlines()]
+    for judge in {row["judge"] for row in verdicts}:
+        paper = ["leaderboard", "show", "--ledger", str(ledger), "--judge", judge]
+        board = next(
+            one for one in _json(*paper, "--rule", "both-agree", "--reference", "reference") if one["name"] == "board"
+        )
+        ours = next(one for one in run if one["name"] == "board" and one["source"]["judge"] == judge)
+        assert (board["columns"], board["rows"]) == (ours["columns"], ours["rows"])
+        board = next(one for one in _json(*paper) if one["name"] == "board")
+        heads = [str(head["key"] if isinstance(head, dict) else head) for head in board["columns"]]
+        orders = defaultdict(lambda: defaultdict(list))
+        for row in verdicts:
+            if row["judge"] == judge and row["marks"]:
+                shown = dict(
+                    zip(zip(row["contestants"], row.get("samples") or [0, 0], strict=True), row["marks"], strict=True)
+                )
+                one, two = sorted(shown)
+                orders[row["item"], row.get("trial", 0), one, two][row["contestants"][0] == one[0]].append(
+                    float(_won(shown[one], shown[two]))
+                )
+        matches = [
+            (one[0], two[0], sum(sum(each) / len(each) for each in by_order.values()) / len(by_order))
+            for (_, _, one, two), by_order in orders.items()
+        ]
+        expected = elo_of(matches)
+        for row in board["rows"]:
+            name = row[heads.index("contestant")]
+            assert row[heads.index("matches")] == sum(name in match[:2] for match in matches)
+            assert row[heads.index("matches won")]["n"] == row[heads.index("matches")]
+            assert row[heads.index("Elo")] == pytest.approx(expected[name], abs=4)
+
+
+def test_run_report_and_leaderboard_agree_on_a_study_with_references(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    check_study(tmp_path, 5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(20))
+def test_run_report_and_leaderboard_agree_on_many_studies_with_references(seed, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    check_study(tmp_path, seed)
 
 
 def test_two_criteria_are_two_leaderboards(tmp_path):

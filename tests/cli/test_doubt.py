@@ -11,7 +11,7 @@ def test_doubts_go_out_and_come_back(cli, data):
     judge = "offline:canned?text=hm&mode=direct"
     words = ("judge", "--items", "items.jsonl", "--responses", "answers.jsonl", "--ballot", "score:1-5", "--quiet")
     code, out, _ = cli(*words, "--judge", judge, "--json")
-    assert code == 0
+    assert code == 1, "none of its verdicts can be used"
     (faults,) = (table for table in json.loads(out) if table["name"] == "unusable")
     name, unreadable = faults["rows"][0][0], faults["rows"][0][4]
     assert unreadable == 36

@@ -39,6 +39,7 @@ def run(folder: Path, judges: list[str], *words: str, more: str = "", **env: str
 
 RISKY = {
     "scorer:theirs:score?span=0,2": "runs code on this machine: the function 'theirs:score'",
+    "command:./theirs.py": "runs code on this machine: the program './theirs.py'",
     "openai:m@http://127.0.0.1:9/v1?key_env=AWS_SECRET": "sends what the variable 'AWS_SECRET' holds to http://127.0.0.1",
     "openai:m@http://127.0.0.1:9/v1?key_file=.ssh/id": "sends what the file '.ssh/id' holds to http://127.0.0.1",
     "offline:echo?template=secret.txt": "sends what the file 'secret.txt' holds",
@@ -75,7 +76,7 @@ def test_panels_do_not_hide_it(folder):
 def test_without_safe_it_is_said_before_the_first_run_and_not_again(folder):
     spec = "scorer:theirs:score?span=0,2"
     first = run(folder, ["length", spec], "run", "--quiet")
-    assert first.returncode == 0, first.stderr
+    assert first.returncode == 1, "it scores pictures, and there are texts"
     assert RISKY[spec] in first.stderr
     assert (folder / "ran").exists()
     assert "runs code" not in run(folder, ["length", spec], "run", "--quiet").stderr

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import subprocess
-import sys
 from dataclasses import replace
 from itertools import pairwise, product
 from pathlib import Path
@@ -13,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fullbench.analysis import all_tables
+from fullbench.analysis import standard_verdict_tables
 from fullbench.analysis.agreement.between_judges import judge_agreement_table
 from fullbench.analysis.agreement.judges_with_people import winner_index
 from fullbench.columns.column_builder import columns_from_verdicts
@@ -27,6 +25,7 @@ from fullbench.core.verdict import Verdict
 from fullbench.errors import InputError
 from fullbench.files.item_response_verdict_files import write_verdicts
 from fullbench.ledger.ledger import Ledger
+from tests.support.measured_command import run_measured
 
 ROOT = Path(__file__).parents[2]
 NAMES = ("ann", "贝", 'c"d')
@@ -118,7 +117,7 @@ def test_names_may_hold_any_character(tmp_path):
 
 def test_costs_count_what_came_from_caches_by_those_who_said_it(columns, record):
     """One judge says it always, one of half of its calls, one never."""
-    shown = all_tables.cost_table(columns)
+    shown = standard_verdict_tables.cost_table(columns)
     names = [column.key for column in shown.typed_columns]
     for judge in ("j", "k", "unpriced"):
         used = [verdict.usage for verdict in record if verdict.judge == judge]
@@ -175,14 +174,12 @@ def test_what_cannot_be_read_is_one_sentence(tmp_path):
 
 
 BIG = """
-import json, resource, sys, time
+import json, sys
 from fullbench.columns.columns_from_parquet import read_parquet_columns
-from fullbench.analysis import all_tables as standard
-started = time.process_time()
+from fullbench.analysis import standard_verdict_tables as standard
 columns = read_parquet_columns(sys.argv[1])
 made = standard.verdict_tables(columns)
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-print(json.dumps([peak / 1024, [len(table.rows) for table in made], len(columns), time.process_time() - started]))
+print(json.dumps([[len(table.rows) for table in made], len(columns)]))
 """
 
 
@@ -202,9 +199,8 @@ def big(path: Path, count: int) -> None:
 @pytest.mark.slow
 def test_a_million_verdicts_need_little_memory(tmp_path):
     big(tmp_path / "big.parquet", 1_000_000)
-    command = [sys.executable, "-c", BIG, str(tmp_path / "big.parquet")]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True)
-    peak, rows, first, _ = json.loads(done.stdout)
+    done = run_measured(["-c", BIG, str(tmp_path / "big.parquet")], cwd=ROOT)
+    rows, count = json.loads(done.stdout)
     assert rows == [5, 5, 5, 5, 4, 4]
-    assert first == 1_000_000
-    assert peak < 900
+    assert count == 1_000_000
+    assert done.peak_bytes < 900 << 20

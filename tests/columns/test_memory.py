@@ -11,7 +11,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fullbench.analysis import all_tables
+from fullbench.analysis import standard_verdict_tables
 from fullbench.columns.column_builder import Builder
 from fullbench.columns.verdict_columns import expand_ranges, group_rows, is_constant
 from fullbench.core.digests import digest
@@ -50,7 +50,7 @@ def peak(trials):
     tracemalloc.start()
     try:
         before = tracemalloc.get_traced_memory()[0]
-        all_tables.verdict_tables(columns_of_rows(pairs(trials)))
+        standard_verdict_tables.verdict_tables(columns_of_rows(pairs(trials)))
         return tracemalloc.get_traced_memory()[1] - before
     finally:
         tracemalloc.stop()
@@ -81,9 +81,12 @@ def test_rulings_without_what_they_used_take_less_memory_and_have_the_same_table
     rulings = columns.without_usage()
     assert columns.nbytes - rulings.nbytes > 7 * len(columns)  # the seconds, which all differ
     assert is_constant(rulings.seconds)
-    wanted = all_tables.verdict_tables(columns)
+    wanted = standard_verdict_tables.verdict_tables(columns)
     assert [table.name for table in wanted if table.name == "costs"] == ["costs"]
-    assert all_tables.verdict_tables(rulings, precomputed_costs=all_tables.cost_table(columns)) == wanted
+    assert (
+        standard_verdict_tables.verdict_tables(rulings, precomputed_costs=standard_verdict_tables.cost_table(columns))
+        == wanted
+    )
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=40), st.booleans())

@@ -12,7 +12,7 @@ import pytest
 
 from fullbench.core.item import parts_content
 from fullbench.core.verdict_record import Record
-from fullbench.files.fullbench_data_folder import own_record
+from fullbench.files.item_response_verdict_folder import own_record
 from tests.files.several import left_out, rich
 
 CONFIG = """<View>

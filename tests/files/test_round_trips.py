@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from fullbench import Ledger
-from fullbench.files.fullbench_data_folder import own_record
+from fullbench.files.item_response_verdict_folder import own_record
 from tests.files.several import contents, rich
 from tests.files.test_exchange import keep, taken
 

@@ -16,7 +16,8 @@ TERMINAL = {"COLUMNS": "100", "LINES": "40", "NO_COLOR": "1", "TERM": "dumb"}
 def fullbench(*words: str) -> str:
     """What `fullbench WORDS` prints on standard output; a command that fails is an error."""
     done = CliRunner(env=TERMINAL).invoke(app, list(words), catch_exceptions=False)
-    if done.exit_code:
+    useless = done.exit_code == 1 and "has no usable verdict" in done.stderr  # on purpose in some of the samples
+    if done.exit_code and not useless:
         raise AssertionError(f"fullbench {' '.join(words)} left with {done.exit_code}: {done.stderr[-2000:]}")
     return done.stdout
 

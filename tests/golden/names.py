@@ -56,7 +56,7 @@ MODELS = (
 )
 
 MANNERS = (
-    "", "?mode=direct", "?mode=analyze", "?mode=steps", "?mode=steps&steps=picture,question",
+    "", "?mode=direct", "?mode=analyze", "?mode=steps", "?mode=steps&steps=picture,question", "?mode=commit",
     "?mode=direct&picture_mode=none",
     "?picture_mode=none", "?picture_mode=described", "?reference=yes", "?language=zh",
     "?mode=direct&language=zh&reference=yes",

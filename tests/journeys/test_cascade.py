@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 import fullbench
 from fullbench.analysis.views.cascade_verdicts import decide_cases
 from fullbench.cli.all_commands import app
-from fullbench.core.panel import Cascade
+from fullbench.core.panel_and_cascade import Cascade
 from fullbench.core.verdict import Verdict
 from fullbench.errors import InputError
 from tests.support.scripted_server import ScriptedServer

@@ -119,7 +119,10 @@ def test_the_import_is_light():
     loaded = subprocess.check_output([sys.executable, "-c", code], text=True).split()
     packages = {name.partition(".")[0] for name in loaded}
     assert packages - sys.stdlib_module_names == {"fullbench"}
-    assert [name for name in loaded if name.startswith("fullbench")] == ["fullbench", "fullbench.version"]
+    assert [name for name in loaded if name.startswith("fullbench")] == [
+        "fullbench",
+        "fullbench.version_and_code_digest",
+    ]
     assert len(loaded) < 80
     assert fullbench.__all__
 

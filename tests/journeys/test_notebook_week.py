@@ -59,7 +59,9 @@ def test_peoples_marks_stand_in_the_record_and_in_the_ledger():
     with pytest.warns(DataWarning, match="labels: 36 of 36 labels are on contestants that answered several times"):
         judge(ITEMS, SAID, judge="length", ballot="score:1-5", labels=unnamed, ledger="o.ledger")
     gone = [{**label, "item": "gone"} for label in LABELS if label["item"] == "题3" and label["rater"] == "bo"]
-    with pytest.warns(DataWarning, match=re.escape("6 of 6 labels are on items that are not here (gone)")):
+    with pytest.warns(DataWarning, match=re.escape("6 of 42 labels are on items that are not here (gone)")):
+        judge(ITEMS, SAID, judge="length", ballot="score:1-5", labels=[*unnamed, *gone], ledger="o.ledger")
+    with pytest.raises(InputError, match="all 6 labels are on items that are not here, so nothing can be compared"):
         judge(ITEMS, SAID, judge="length", ballot="score:1-5", labels=gone, ledger="o.ledger")
 
 

@@ -22,7 +22,7 @@ from fullbench.web.app import create_app
 from fullbench.web.database import read_transaction
 from fullbench.web.results.boards import board_store as site_boards
 from fullbench.web.results.boards import judge_cards
-from fullbench.web.results.catalogue import catalogue_updater
+from fullbench.web.results.catalogue import catalogue_board_and_page_updater
 from fullbench.web.results.lists import verdict_list
 from fullbench.web.results.lists.verdict_filters import Filter
 from fullbench.web.site_settings import Settings
@@ -240,7 +240,7 @@ def test_the_site_has_a_panels_board_card_and_rulings(ran, report, tmp_path):
     site = create_app(settings)
     try:
         for _ in range(2):  # what is there is not entered again
-            catalogue_updater.update_catalogue(site.state.engine, site.state.ledger)
+            catalogue_board_and_page_updater.update_catalogue(site.state.engine, site.state.ledger)
         with read_transaction(site.state.engine) as connection:
             board = site_boards.find_board(connection, site_boards.board_name("三人", "panel:mean", "流畅"))
             listed = verdict_list.count_verdicts(

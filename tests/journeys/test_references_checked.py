@@ -11,7 +11,7 @@ import pytest
 
 from fullbench import Item, Ledger, Picture, Verdict
 from fullbench.files.item_response_verdict_files import read_items, write_items
-from fullbench.studies.authoring.rewording_and_reference_review import REASONS
+from fullbench.studies.authoring.human_review_of_rewordings_and_references import REASONS
 from tests.journeys.voting import Site, asked, shown, tables
 from tests.support.commands import cells as cells_of
 from tests.support.data_builders import png

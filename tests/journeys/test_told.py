@@ -8,7 +8,7 @@ import pytest
 from fullbench import Case, Choice, Item, Ledger, Picture, Response, Score, Verdict
 from fullbench.files.item_response_verdict_files import read_items, write_items
 from fullbench.files.row_readers import read_rows
-from fullbench.studies.authoring.rewording_and_reference_review import REASONS
+from fullbench.studies.authoring.human_review_of_rewordings_and_references import REASONS
 from fullbench.web.page_access import SESSION
 from tests.journeys.voting import Site
 from tests.support.data_builders import png

@@ -110,8 +110,9 @@ def test_a_vision_expert_study_that_is_killed_while_writing_and_while_judging_go
             running.wait(LONG)
         paid, before = ruled(folder / "killed.ledger"), len(server.asked)
         assert 9 <= len(paid) < 14 * 6
-        # Of the describing, the one that was under way when it was killed is asked again.
-        assert ITEMS <= len(server.of("w")) <= ITEMS + 1
+        # Of the describing, what was under way at the kill is asked again: one call, and an answer of the last 0.03 s,
+        # which the ledger had not committed yet.
+        assert ITEMS <= len(server.of("w")) <= ITEMS + 2
         killed = cli("run", path, "--quiet", "--json")
         assert len(ruled(folder / "killed.ledger")) == 14 * 6
         asked = {(one.model, one.turns, one.pictures) for one in server.asked[before:]}

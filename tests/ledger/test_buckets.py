@@ -126,7 +126,7 @@ def test_a_bucket_that_is_not_there_is_one_sentence(s3, endpoint, tmp_path):
 
 
 def test_what_no_row_names_is_removed_from_the_bucket_when_asked(s3, tmp_path, monkeypatch):
-    from fullbench.ledger.copies import vacuum
+    from fullbench.ledger import vacuum
 
     monkeypatch.setattr(vacuum, "YOUNG", -60.0)
     with Ledger(tmp_path / "x.ledger", pictures=s3.place) as ledger:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 
 import pytest
 
 from tests.ledger import synthetic_lake
 from tests.ledger.generated import CONTESTANTS, JUDGES, lake_of
+from tests.support.measured_command import run_measured
 
 
 @pytest.mark.slow
@@ -34,16 +32,10 @@ def ten_million(tmp_path_factory):
 
 def measured(*words):
     """What a command printed as JSON; it took at most a minute of work and a gigabyte."""
-    command = subprocess.Popen([sys.executable, "-m", "fullbench", *words, "--json"], stdout=subprocess.PIPE)
-    assert command.stdout is not None
-    with command.stdout:
-        printed = command.stdout.read()
-    _, status, used = os.wait4(command.pid, 0)
-    command.returncode = os.waitstatus_to_exitcode(status)
-    assert command.returncode == 0
-    assert used.ru_utime + used.ru_stime < 60
-    assert used.ru_maxrss * 1024 < 10**9
-    return json.loads(printed)
+    done = run_measured(["-m", "fullbench", *words, "--json"])
+    assert done.cpu_seconds < 60
+    assert done.peak_bytes < 10**9
+    return json.loads(done.stdout)
 
 
 @pytest.mark.slow

@@ -57,6 +57,11 @@ FIELDS = (
     Field("real:0-1", 1, "1", ("0.25", "0.5")),
     Field("ranking", 3, "A,B,C", ("C,A,B", "B,C,A")),
 )
+GRADED = (
+    Field("choice:5", 2, "A>>B", ("B>A", "A=B", "A>B")),
+    Field("choice:6", 2, "A>>B", ("B>>>A", "A>B", "B>A")),
+)
+"""Graded choices, whose plants differ from a ruling only in their signs."""
 
 
 def marks(field: Field, token: str) -> tuple[float, ...]:
@@ -64,6 +69,10 @@ def marks(field: Field, token: str) -> tuple[float, ...]:
     if field.spec == "ranking":
         order = token.split(",")
         return tuple(float(field.n - order.index(letter)) for letter in "ABC")
+    if field.spec.startswith("choice:"):
+        whole = 4 if field.spec == "choice:5" else 6
+        step = token.count(">") * (1 if token.startswith("A") else -1)
+        return (whole // 2 + step) / whole, (whole // 2 - step) / whole
     if field.spec.startswith("choice"):
         return (0.5, 0.5) if token == "C" else tuple(float(letter == token) for letter in "AB")
     if field.spec.startswith("likert"):
@@ -87,6 +96,12 @@ def said(field: Field, token: str) -> list[str]:
     if field.spec == "ranking":
         row = " > ".join(token.split(","))
         return [f"Final ranking: {row}", f"Ranking: {row}.", f"排名：{row}", f"From best to worst: {token}"]
+    if field.spec.startswith("choice:"):
+        much = "much " if field.spec == "choice:5" else ""
+        return [
+            f"Final verdict: {token}", f"Overall, Response A is {much}better.", f"Verdict: A is {much}better",
+            f"最终结论：{token}", "综上，回答A好得多。" if much else "综上，回答A更好。", f"Answer: {token}",
+        ]  # fmt: skip
     if field.spec.startswith("choice"):
         return [
             f"Final verdict: {token}", f"Overall, Response {token} is better.", f"Winner: {token}",
@@ -218,13 +233,14 @@ def hostile(
     introductions: Sequence[str] = INTRODUCTIONS,
     forms: Sequence[str] = ("marker", "json"),
     agreeing: bool = False,
+    fields: Sequence[Field] = FIELDS,
 ) -> Iterator[Heard]:
     """Replies over all ballots, plants, styles and ways to end; `rounds` draws of the rest for each of them.
 
     Judges that are `agreeing` rule, of their own, what somebody planted: their ruling must not be lost for that.
     """
     draw = random.Random(seed)
-    for field in FIELDS:
+    for field in fields:
         for plant in plants(field):
             for style, quote in styles.items():
                 for _ in range(rounds):

@@ -4,13 +4,13 @@ import io
 
 from PIL import Image, ImageDraw
 
+from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.estimate import Estimate
 from fullbench.core.item import Item
 from fullbench.core.model_call import Usage
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
 from fullbench.core.table import Column, Table
-from fullbench.core.table_columns import table_columns
 from fullbench.core.verdict import Verdict
 from fullbench.reports.html_page import Exhibit, Section
 

@@ -13,11 +13,11 @@ import pytest
 from PIL import Image
 
 from fullbench.cli.report import _page_path as page_of
+from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.estimate import Estimate
 from fullbench.core.model_call import Usage
 from fullbench.core.picture import Picture
 from fullbench.core.table import Table
-from fullbench.core.table_columns import table_columns
 from fullbench.core.translatable_note import WORD
 from fullbench.core.verdict import Verdict
 from fullbench.core.verdict_record import Record
@@ -154,12 +154,10 @@ def test_sensitive_pictures_are_veiled_in_the_page_itself_unless_asked_for():
     secret = Picture.from_bytes(encoded(texture(3, side=128)))
     item = Item.ask("i", "a scene")
     responses = [Response("i", "plain", (secret,)), Response("i", "veiled", (secret,), {"sensitive": "yes"})]
-    shown = {
-        name: pictures[0][0] for name, _, pictures in _exhibit_view(Exhibit(item, responses), english)["responses"]
-    }
+    shown = {name: parts[0][2][0] for name, parts in _exhibit_view(Exhibit(item, responses), english)["responses"]}
     asked = {
-        name: pictures[0][0]
-        for name, _, pictures in _exhibit_view(Exhibit(item, responses, include_sensitive=True), english)["responses"]
+        name: parts[0][2][0]
+        for name, parts in _exhibit_view(Exhibit(item, responses, include_sensitive=True), english)["responses"]
     }
     assert shown["veiled"] != shown["plain"] == asked["plain"] == asked["veiled"]
 

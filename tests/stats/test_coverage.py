@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from fullbench.stats.agreement import two_raters
-from fullbench.stats.agreement.repeat_consistency import measure_steadiness
+from fullbench.stats.agreement.repeat_and_rephrasing_consistency import measure_steadiness
 from fullbench.stats.agreement.two_raters import cohen_kappa, macro_score, pearson_correlation
 from fullbench.stats.intervals import statistics_for_bootstrap
 from fullbench.stats.intervals.bootstrap import Sample

@@ -16,7 +16,7 @@ from fullbench.parsing.random_check_codes import nonce_of
 from fullbench.studies.batches.batch_folders import BatchFolder
 from fullbench.studies.batches.batch_steps import BatchRun
 from fullbench.studies.batches.reply_lookup_and_missing_requests import FileLimits
-from fullbench.studies.run.study_run import StudyRun
+from fullbench.studies.run.judging_kind import StudyRun
 from fullbench.studies.study_file import Study
 from tests.support.batch_server import AnthropicService, BatchService, GeminiService, chat
 from tests.support.data_builders import png
@@ -493,3 +493,24 @@ def test_judges_without_a_model_on_a_server_are_left_to_a_live_run(folder):
         assert [name.split("+")[0].split("#")[0] for name in done.left_out] == ["length", "first"]
         with rounds(study(folder, "length")) as made, pytest.raises(InputError, match="can be asked in a batch"):
             made.write(rate=0.5)
+
+
+def test_a_judge_that_answers_first_gets_its_answers_in_a_batch_before_the_verdicts(folder):
+    with BatchService() as service:
+        filed = study(folder, spec(service, mode="commit"))
+        for written in (ITEMS, CASES):
+            with rounds(filed) as made:
+                done = made.write(rate=0.5)
+                assert (done.count.written_requests, done.failure_count) == (written, 0)
+                assert made.write(rate=0.5).count.written_requests == 0
+            with Ledger(filed.ledger) as ledger, pytest.raises(InputError, match="batch"):
+                StudyRun(filed).execute(ledger, quiet=True)
+            once(filed)
+            with rounds(filed) as made:
+                assert made.collect().settled_count == written
+        assert set(service.asked.values()) == {1}
+    given = verdicts(filed)
+    assert len(given) == CASES
+    assert len({verdict.exchanges[0].id for verdict in given}) == ITEMS
+    with Ledger(filed.ledger, read_only=True) as ledger:
+        assert ledger.study_cost(ledger.study) == pytest.approx((ITEMS + CASES) * 0.5 * (1000 * 2 + 100 * 10) / 1e6)

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from fullbench.benchmarks.upme.own_picture_correlation_check import held_out_separation, picture_separation
+from fullbench.benchmarks.upme.own_versus_other_picture_fit import held_out_separation, picture_separation
 from fullbench.core.verdict import Verdict
 from fullbench.errors import InputError
 from fullbench.models.tools.picture_notes import Notes, Thing

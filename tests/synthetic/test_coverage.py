@@ -11,7 +11,7 @@ from fullbench.benchmarks.synthetic.bench import build_synthetic_benchmark
 from fullbench.benchmarks.synthetic.tables import SCORES, bias_findings, interval_coverage
 from fullbench.core.response import Response
 from fullbench.core.verdict_record import Record
-from fullbench.stats.paired_comparison_of_judges import holm_correction
+from fullbench.stats.paired_comparison_and_test_corrections import holm_correction
 from fullbench.synthetic.item_generator import build_items
 from fullbench.synthetic.planted_judges import build_simulated_judges
 from fullbench.synthetic.truth_judge import TruthJudge

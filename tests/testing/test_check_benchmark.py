@@ -10,7 +10,7 @@ from types import MappingProxyType
 import pytest
 
 from fullbench import Case, Choice, Item, Record, Response, Score, Table, Verdict, plugin_specs
-from fullbench.analysis import all_tables
+from fullbench.analysis import standard_verdict_tables
 from fullbench.core.benchmark import HOOKS, Benchmark
 from fullbench.core.case import cases as cases_of
 from fullbench.core.reproduction import LoadedData, Reproduced, Reproduction
@@ -85,7 +85,7 @@ WHOLE = Benchmark(
     paper="a test",
     items=items,
     cases=cases,
-    tables=all_tables.verdict_tables,
+    tables=standard_verdict_tables.verdict_tables,
     prompt_template=wording,
     asking=lambda: "=== user\n{question}\n",
     can_judge=lambda judge, case: True,

@@ -26,7 +26,7 @@ from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.tasks.task_content import Content, parts_json
 from fullbench.web.database import read_transaction, write_transaction
 from fullbench.web.results.actions import rejudge_requests
-from fullbench.web.results.catalogue import catalogue_updater, panels_created_on_site
+from fullbench.web.results.catalogue import catalogue_board_and_page_updater, panels_created_on_site
 from fullbench.web.site_settings import Settings
 from tests.support.campaign_tasks import add_tasks
 from tests.support.data_builders import png
@@ -168,11 +168,11 @@ def site(tmp_path_factory):
                 ledger.add(case, *(verdict(case, judge, draw) for judge in ("稳重", *PEOPLE)))
     settings = Settings(f"sqlite:///{folder / 'web.sqlite'}", str(folder / "账本"), data=folder / "data")
     app = create_app(settings)
-    catalogue_updater.update_catalogue(app.state.engine, app.state.ledger)
+    catalogue_board_and_page_updater.update_catalogue(app.state.engine, app.state.ledger)
     with write_transaction(app.state.engine) as connection:
         panels_created_on_site.add_panel(connection, "两位", "mean", ["稳重", "古怪"])
         panels_created_on_site.add_panel(connection, "三位", "majority", list(JUDGES))
-    catalogue_updater.update_catalogue(app.state.engine, app.state.ledger)
+    catalogue_board_and_page_updater.update_catalogue(app.state.engine, app.state.ledger)
     with write_transaction(app.state.engine) as connection:
         panels_created_on_site.close_panel(connection, "三位")
     yield app

@@ -15,7 +15,7 @@ import pytest
 from fullbench.ledger.ledger import Ledger
 from fullbench.web.app import create_app
 from fullbench.web.database import engine_for, read_transaction, upgrade_schema
-from fullbench.web.results.catalogue import catalogue_updater, fill_catalogue
+from fullbench.web.results.catalogue import catalogue_board_and_page_updater, fill_catalogue
 from fullbench.web.results.lists import verdict_list
 from fullbench.web.results.lists.verdict_filters import Filter
 from fullbench.web.site_settings import Settings
@@ -53,7 +53,7 @@ def test_it_is_not_ready_before_the_ledger_is_read_in_and_says_how_far_it_is(tmp
         assert halfway.json()["percent"] == 100 * 40 // total
         assert f"({halfway.json()['percent']} % so far)" in visitor.get("/").text
         assert visitor.get("/health").status_code == 200
-        catalogue_updater.update_catalogue(app.state.engine, ledger)
+        catalogue_board_and_page_updater.update_catalogue(app.state.engine, ledger)
     assert visitor.get("/ready").json() == {"status": "ok", "read_in": total, "of": total, "percent": 100}
     assert "so far" not in visitor.get("/").text
     with Ledger(path) as ledger:

@@ -22,7 +22,7 @@ from fullbench.web.app import create_app
 from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.tasks.task_content import Content
 from fullbench.web.database import write_transaction
-from fullbench.web.results.catalogue import catalogue_updater
+from fullbench.web.results.catalogue import catalogue_board_and_page_updater
 from fullbench.web.results.site.static_site import SiteOptions, export_site
 from fullbench.web.site_settings import Settings
 from tests.support.campaign_tasks import add_tasks
@@ -100,7 +100,7 @@ def test_the_task_of_the_api_names_no_generator(app):
 
 def test_public_pages_name_no_generator(settings):
     app = create_app(replace(settings, public=True))
-    catalogue_updater.update_catalogue(app.state.engine, app.state.ledger)
+    catalogue_board_and_page_updater.update_catalogue(app.state.engine, app.state.ledger)
     with Visitor(app) as visitor:
         cases = [one for one in addresses(visitor.get("/verdicts").text) if one.startswith("/cases/")]
         assert len(cases) >= len(RESPONSES)

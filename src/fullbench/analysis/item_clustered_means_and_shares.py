@@ -13,9 +13,25 @@ from fullbench.core.ballot import Likert, Real, Score, ballot
 from fullbench.core.estimate import Estimate
 from fullbench.core.translatable_note import Note, error_sentence, join_notes
 from fullbench.errors import InputError, Undefined
-from fullbench.stats.intervals.cluster_intervals import Scale, cluster_mean, estimate_around, mean_spread, p_of_zero
+from fullbench.stats.intervals.cluster_intervals import (
+    FROM_ZERO,
+    Scale,
+    cluster_mean,
+    estimate_around,
+    mean_spread,
+    p_of_zero,
+)
 
 SHARE: Scale = (0.0, 1.0)
+
+
+def difference_scale(scale: Scale | None) -> Scale | None:
+    """Return the range of the difference of two marks on a scale.
+
+    >>> difference_scale((1.0, 5.0))
+    (-4.0, 4.0)
+    """
+    return None if scale is None else (scale[0] - scale[1], scale[1] - scale[0])
 
 
 def scale_of(spec: str) -> Scale | None:
@@ -64,12 +80,12 @@ def share_of_groups(hits: npt.NDArray[np.float64], sizes: npt.NDArray[np.float64
 def ratio_estimate(
     amounts: npt.NDArray[np.float64], sizes: npt.NDArray[np.float64], item: npt.NDArray[Any]
 ) -> Estimate:
-    """Return the sum of amounts over the sum of sizes, clustered by item.
+    """Return the sum of amounts, which are not negative, over the sum of sizes, clustered by item.
 
     >>> print(ratio_estimate(np.array([2.0, 6, 4]), np.array([1.0, 2, 1]), np.array([0, 1, 2])))
     3.000 [1.344, 4.656] n=4
     """
-    return _cluster_estimate(amounts, sizes, item, None)
+    return _cluster_estimate(amounts, sizes, item, FROM_ZERO)
 
 
 def difference_estimate(

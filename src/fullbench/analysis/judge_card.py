@@ -6,15 +6,17 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isnan
 from statistics import fmean
+from string import hexdigits
 from typing import Any
 
 import numpy as np
 
-from fullbench.analysis import all_tables, item_clustered_means_and_shares, verdict_cost
+from fullbench.analysis import item_clustered_means_and_shares, standard_verdict_tables, verdict_cost
 from fullbench.analysis.agreement import (
     by_tag,
     can_replace_people,
     correlation_with_people_across_scales,
+    graded_choices,
     judges_with_people,
     repeats_and_orders,
     uncompared_verdicts,
@@ -26,26 +28,28 @@ from fullbench.analysis.bias.bias_finding import Finding
 from fullbench.analysis.bias.bias_finding import correct_for_multiple_tests as counted_together
 from fullbench.analysis.boards import leaderboard
 from fullbench.analysis.people import corrected_leaderboards
-from fullbench.analysis.scope_text import scope_suffix, title_with_scope
+from fullbench.analysis.people.voted_rows_check import CaseFacts
+from fullbench.analysis.scope_text import OVERALL, scope_suffix, title_with_scope
 from fullbench.analysis.views.view_verdict_helpers import waiting_mask, without_people_decisions
 from fullbench.columns.column_builder import columns_from_verdicts
 from fullbench.columns.verdict_columns import Columns
+from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.estimate import Estimate
 from fullbench.core.notebook_display import NotebookDisplay
 from fullbench.core.rubric import AGREES, REVIEW_BALLOTS
 from fullbench.core.table import Cell, Table
-from fullbench.core.table_columns import table_columns
-from fullbench.core.translatable_note import Note, join_sentences, word_note
+from fullbench.core.translatable_note import Note, join_notes, join_sentences, word_note
 from fullbench.core.verdict import PEOPLE
 from fullbench.core.verdict_record import Pairing, Record
 from fullbench.errors import InputError, Undefined
 from fullbench.stats.agreement.vote_consensus import VoteRule
 from fullbench.stats.array_checks import exact_sum
 from fullbench.stats.intervals import statistics_for_bootstrap
-from fullbench.stats.paired_comparison_of_judges import benjamini_hochberg, paired_difference
+from fullbench.stats.paired_comparison_and_test_corrections import benjamini_hochberg, paired_difference
 
 YES_NO = REVIEW_BALLOTS[AGREES].spec
 ResponseSetKey = tuple[str, frozenset[tuple[str, int]], str]
+_CASE_DIGITS = 16
 
 
 @dataclass(frozen=True)
@@ -76,6 +80,7 @@ def build_card(
     rule: VoteRule = "default",
     visible: bool = False,
     epsilon: float = can_replace_people.EPSILON,
+    facts: CaseFacts | None = None,
     seed: int = 0,
 ) -> Card:
     """Return the card of one judge: agreement, standing, steadiness, biases, unusable verdicts, cost, leaderboards.
@@ -91,6 +96,7 @@ def build_card(
         rule: rule that joins several people's votes on the same responses.
         visible: use votes with visible names for agreement.
         epsilon: margin by which the judge may lose against a person and still replace them.
+        facts: tags and lengths for corrected leaderboards; default: those of the record if there are no `columns`.
     """
     all_verdicts = columns_from_verdicts(record) if columns is None else columns
     if judge not in all_verdicts.judges():
@@ -98,7 +104,7 @@ def build_card(
     judge_verdicts = all_verdicts.where(judge=judge) if judge_columns is None else judge_columns
     counted_record = _counted_verdicts(record)
     sections: dict[str, list[Table]] = {name: [] for name in SECTIONS}
-    overall: list[judges_with_people.Agreement] = []
+    overall: list[tuple[str, judges_with_people.Agreement]] = []
     findings: dict[str, list[Finding]] = {}
     by_criterion = counted_record.by("criterion")
     for (criterion,), criterion_verdicts in judge_verdicts.by("criterion"):
@@ -106,7 +112,7 @@ def build_card(
         if not criterion_verdicts.self_matches().all():
             comparison = judges_with_people.compare_with_people(part, people, rule, visible=visible)
             agreements, by_section = _criterion_tables(comparison, judge, tags=tags, seed=seed)
-            overall += agreements
+            overall += [(criterion, agreement) for agreement in agreements]
             for name, tables in by_section.items():
                 sections[name] += _tables_with_scope(tables, criterion)
             findings[criterion] = bias_probes.bias_findings(
@@ -115,18 +121,24 @@ def build_card(
     elsewhere = correlation_with_people_across_scales.correlation_table(all_verdicts, people, [judge], seed=seed)
     sections["Agreement"] += [elsewhere, uncompared_verdicts.uncompared_verdicts_table(all_verdicts, people, [judge])]
     # All tests of one judge, over all criteria, are corrected as one family.
-    corrected_findings = iter(counted_together([finding for part in findings.values() for finding in part]))
-    for criterion, criterion_findings in findings.items():
-        sections["Biases"] += _tables_with_scope(
-            [bias_probes.bias_table([next(corrected_findings) for _ in criterion_findings])], criterion
-        )
+    corrected_findings = counted_together([finding for part in findings.values() for finding in part])
+    remaining_findings = iter(corrected_findings)
+    findings = {criterion: [next(remaining_findings) for _ in part] for criterion, part in findings.items()}
+    for criterion, part_findings in findings.items():
+        table = bias_probes.bias_table(part_findings, corrected_with=corrected_findings)
+        sections["Biases"] += _tables_with_scope([table], criterion)
     sections["Steadiness"] = repeats_and_orders.steadiness_tables(judge_verdicts, seed=seed)
-    sections["Reviews"] = [_review_table(counted_record, judge, people)]
+    of_both = all_verdicts.where(judge=[judge, people])
+    graded = graded_choices.graded_choice_tables(of_both, rule, visible=visible, seed=seed)
+    for section, graded_table in zip(("Agreement", "Steadiness"), graded, strict=False):
+        sections[section].append(graded_table)
+    sections["Reviews"] = [_review_table(counted_record, judge, people, judge_verdicts)]
     latest = all_verdicts.latest()
     counting = latest.rows(~latest.self_matches())
     sections["Corrected"] = corrected_leaderboards.corrected_tables(
-        counting, judges=[judge], together=False, people=people
-    )
+        counting, judges=[judge], together=False, people=people, rule=rule,
+        facts=CaseFacts.from_record(record) if columns is None and facts is None else facts,
+    )  # fmt: skip
     slices = {
         tag: {item.id: item.tags[tag] for item in counted_record.items.values() if tag in item.tags} for tag in tags
     }
@@ -138,15 +150,15 @@ def build_card(
     board_settings = leaderboard.Settings(votes=rule, visible=visible, seed=seed)
     sections["Leaderboard"] = leaderboard.leaderboard_tables(judge_verdicts, board_settings)
     sections["Unusable verdicts and cost"] = [
-        all_tables.fault_table(judge_verdicts),
-        all_tables.abstention_reasons_table(judge_verdicts),
-        all_tables.cost_table(judge_verdicts),
+        standard_verdict_tables.fault_table(judge_verdicts),
+        standard_verdict_tables.abstention_reasons_table(judge_verdicts),
+        standard_verdict_tables.cost_table(judge_verdicts),
         verdict_cost.rate_table(judge_verdicts),
     ]
     tables_by_section = {
         name: [section_table for section_table in tables if section_table.rows] for name, tables in sections.items()
     }
-    lead = _lead_text(judge_verdicts, overall, elsewhere, len(all_verdicts) - len(counting))
+    lead = _lead_text(judge_verdicts, overall, elsewhere, findings, len(all_verdicts) - len(counting))
     return Card(judge, lead, {name: tables for name, tables in tables_by_section.items() if tables})
 
 
@@ -197,8 +209,13 @@ def _tables_with_scope(tables: Sequence[Table], criterion: str) -> Iterator[Tabl
 
 
 def _lead_text(
-    verdicts: Columns, overall: Sequence[judges_with_people.Agreement], elsewhere: Table, set_aside: int
+    verdicts: Columns,
+    overall: Sequence[tuple[str, judges_with_people.Agreement]],
+    elsewhere: Table,
+    findings: Mapping[str, Sequence[Finding]],
+    set_aside: int,
 ) -> str:
+    """Return the first sentences of the card. Each names its criterion if there are others than the default."""
     calls, dollars = int(verdicts.calls.sum(dtype=np.int64)), exact_sum(verdicts.dollars)
     pending = int(waiting_mask(verdicts).sum())
     fault_count = int((verdicts.fault >= 0).sum()) - pending
@@ -207,23 +224,24 @@ def _lead_text(
         parts.append(Note("card.lead.pending", n=pending))
     if due := sum(due_cases.cases for due_cases in verdicts.due):
         parts.append(Note("card.lead.due", n=due))
-    for entry in overall:
+    for criterion, entry in overall:
         name = next(iter(judges_with_people.AGREEMENT_METRICS[entry.shape]))
         if entry.first is not None:
             parts.append(
                 Note(
-                    "card.lead.agreement",
+                    "card.lead.agreement", on=_of_criterion(criterion),
                     shape=word_note(entry.shape), figure=word_note(name), estimate=str(entry.first),
                 )
             )  # fmt: skip
     for row in elsewhere.rows:
         about = dict(zip(map(str, elsewhere.columns), row, strict=True))
         if about["Pearson"] is not None:
-            parts.append(
-                Note("card.lead.other-scale", ballot=str(about["the other's ballots"]), estimate=str(about["Pearson"]))
-            )
+            ballots, estimate = str(about["the other's ballots"]), str(about["Pearson"])
+            on = _of_criterion(str(about.get("criterion", OVERALL)))
+            parts.append(Note("card.lead.other-scale", on=on, ballot=ballots, estimate=estimate))
     if not overall and not elsewhere.rows:
         parts.append(Note("card.lead.no-people"))
+    parts += _bias_sentences(findings)
     if set_aside:
         parts.append(Note("card.lead.set-aside", n=set_aside))
     # An unknown price is NaN, and so is a sum that contains it.
@@ -234,6 +252,24 @@ def _lead_text(
         seconds = exact_sum(verdicts.seconds) / calls
         parts.append(Note("card.lead.seconds", seconds=seconds))
     return join_sentences(parts)
+
+
+def _of_criterion(criterion: str) -> str:
+    return "" if criterion == OVERALL else Note("card.lead.of-criterion", criterion=criterion)
+
+
+def _bias_sentences(findings: Mapping[str, Sequence[Finding]]) -> Iterator[Note]:
+    """Yield every bias that was found, by criterion, and the biases that single votes cannot show."""
+    for criterion, part in findings.items():
+        claims = dict.fromkeys(finding.claim for finding in part if finding.is_flagged)
+        if claims:
+            yield Note("card.lead.biases", on=_of_criterion(criterion), biases=join_notes([*claims]))
+    tests = sum(finding.p is not None for part in findings.values() for finding in part)
+    if tests and not any(finding.is_flagged for part in findings.values() for finding in part):
+        yield Note("card.lead.no-bias", n=tests)
+    for criterion, part in findings.items():
+        if any(finding.needs_second_vote for finding in part):
+            yield Note("card.lead.second-vote", on=_of_criterion(criterion))
 
 
 def _overall_table(comparison: PeopleComparison, overall: Sequence[judges_with_people.Agreement]) -> Table:
@@ -250,6 +286,9 @@ def _overall_table(comparison: PeopleComparison, overall: Sequence[judges_with_p
         for kind in comparison.votes
         for note in comparison.notes(kind)
     ]
+    for entry in overall[:1]:
+        if judges_with_people.has_tied_ranks(comparison, entry.judge):
+            notes.append(judges_with_people.TIED_RANKS)
     return Table(
         "agreement",
         Note("card.title.agreement-with-people"),
@@ -260,13 +299,18 @@ def _overall_table(comparison: PeopleComparison, overall: Sequence[judges_with_p
     )
 
 
-def _review_table(record: Record, judge: str, people: str) -> Table:
+def _review_table(record: Record, judge: str, people: str, judge_verdicts: Columns) -> Table:
+    """Reviews of verdicts on one item stay together, so the item of each reviewed verdict is looked up."""
     rows: list[list[Cell]] = []
+    reviewed = {verdict.item[:_CASE_DIGITS] for verdict in record.where(judge=people, contestant=judge)}
+    owner = _items_by_case(judge_verdicts, reviewed)
     for criterion, part in record.where(judge=people, contestant=judge, fault=None).by("criterion").items():
         reviews = [verdict for verdict in part if verdict.contestants == (judge,) and verdict.marks is not None]
         if len(reviews) > 1:
             marks = np.array([verdict.marks[0] for verdict in reviews if verdict.marks is not None])
-            _, items = np.unique([verdict.item for verdict in reviews], return_inverse=True)
+            _, items = np.unique(
+                [owner.get(verdict.item[:_CASE_DIGITS], verdict.item) for verdict in reviews], return_inverse=True
+            )
             ballot = reviews[0].ballot
             if ballot == YES_NO:
                 # Yes is stored as 2 and no as 1, so the mean of the raw marks has no meaning.
@@ -288,6 +332,15 @@ def _review_table(record: Record, judge: str, people: str) -> Table:
         table_columns("criterion", "ballot", "mean mark", "share of yes"),
         rows,
     )
+
+
+def _items_by_case(verdicts: Columns, cases: Collection[str]) -> dict[str, str]:
+    """Return the item of each of these cases. Columns keep the first 16 digits of a case."""
+    codes = {int(case, 16) for case in cases if len(case) == _CASE_DIGITS and set(case) <= set(hexdigits)}
+    wanted = np.array(sorted(codes), dtype=np.uint64)
+    rows = np.flatnonzero(np.isin(verdicts.case, wanted)) if len(wanted) else wanted
+    names = verdicts.names["item"]
+    return {f"{int(verdicts.case[row]):0{_CASE_DIGITS}x}": names[verdicts.item[row]] for row in rows.tolist()}
 
 
 def standing_table(comparison: PeopleComparison, judge: str, *, seed: int = 0) -> Table:

@@ -8,9 +8,9 @@ import numpy as np
 
 from fullbench.analysis import item_clustered_means_and_shares
 from fullbench.analysis.agreement import judges_with_people
+from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.response import LENGTHENS
 from fullbench.core.table import Cell, Table
-from fullbench.core.table_columns import table_columns
 from fullbench.core.translatable_note import Note, word_note
 from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.core.verdict_record import Record

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from math import exp
 
 import numpy as np
 
 from fullbench.analysis import item_clustered_means_and_shares
 from fullbench.analysis.scope_text import OVERALL
 from fullbench.columns.verdict_columns import Columns
+from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.estimate import Estimate
 from fullbench.core.model_call import Usage
 from fullbench.core.table import Cell, Column, Table
-from fullbench.core.table_columns import table_columns
 from fullbench.core.translatable_note import Note
 from fullbench.stats.array_checks import exact_sum
 
@@ -22,6 +23,7 @@ AMOUNTS = ("dollars per 1,000", "s a call")
 
 def rate_table(verdicts: Columns) -> Table:
     """Return dollars per 1,000 verdicts and seconds per call, by judge and criterion, clustered by item.
+
     A judge without calls has no row. The price is empty if that of any verdict is unknown.
     """
     several = any(criterion != OVERALL for (criterion,), _ in verdicts.by("criterion"))
@@ -41,7 +43,9 @@ def rate_table(verdicts: Columns) -> Table:
             if part.seconds.any()
             else None
         )
-        rows.append([judge, *([criterion] if several else []), _not_below_zero(dollars), _not_below_zero(seconds)])
+        rows.append(
+            [judge, *([criterion] if several else []), _with_log_interval(dollars), _with_log_interval(seconds)]
+        )
     notes = []
     if failures := sum(loss.failures for loss in verdicts.failed_calls):
         notes.append(Note("rates.failed", n=failures))
@@ -57,9 +61,16 @@ def rate_table(verdicts: Columns) -> Table:
     )
 
 
-def _not_below_zero(rate: Estimate | None) -> Estimate | None:
-    """Clip the interval at zero: a wide spread over few expensive items would make it negative."""
-    return None if rate is None else replace(rate, low=max(0.0, rate.low))
+def _with_log_interval(rate: Estimate | None) -> Estimate | None:
+    """Make the interval symmetric on the log scale.
+
+    Prices and times are positive and skewed: a few long replies cost much. Intervals symmetric around such a mean are
+    too low, and can end below zero (`tests/simulations/test_prices.py`).
+    """
+    if rate is None or rate.why or rate.one_sided or rate.value <= 0:
+        return rate
+    factor = exp((rate.high - rate.value) / rate.value)
+    return replace(rate, low=rate.value / factor, high=rate.value * factor)
 
 
 def total_usage(part: Columns) -> Usage:

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from math import fsum
 from typing import Any
 
-from fullbench.analysis import all_tables
+from fullbench.analysis import standard_verdict_tables
 from fullbench.analysis.judge_card import Card
 from fullbench.audit.measures import accuracy as knowing
 from fullbench.audit.measures import attack_results, bias_effects, calibration, consistency, picture_use
 from fullbench.audit.measures.verdicts_with_truth import JudgedCase, load_judged_cases
 from fullbench.columns.column_builder import columns_from_verdicts
+from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.estimate import Estimate
 from fullbench.core.table import Cell, Table
-from fullbench.core.table_columns import table_columns
 from fullbench.core.translatable_note import Note, join_notes, join_sentences, word_note
 from fullbench.core.verdict import Verdict
 from fullbench.core.verdict_record import Record
@@ -39,6 +39,7 @@ class Findings:
     picture_accuracy: Estimate | None = None
     """Share of picture pairs judged correctly."""
     calibration: calibration.Calibration | None = None
+    use_of_places: picture_use.PictureUse = picture_use.NOT_MEASURED
     members: tuple[Verdict, ...] = ()
     """Verdicts of the members of a panel or cascade: they were called, the panel or cascade was not."""
 
@@ -81,6 +82,8 @@ class Findings:
             "picture_use": self.use_of_picture.verdict,
             "picture_use_index": _estimate_numbers(self.use_of_picture.index),
             "blind_verdicts": len(self.use_of_picture.blind_pairs),
+            "place_use": self.use_of_places.verdict,
+            "place_use_index": _estimate_numbers(self.use_of_places.index),
             "accuracy": _estimate_numbers(self.accuracy),
             "accuracy_of_pictures": _estimate_numbers(self.picture_accuracy),
             "steadiness": {variant: _estimate_numbers(estimate) for variant, estimate in self.steadiness.items()},
@@ -144,6 +147,7 @@ def build_findings(
         attack_results.measure_attacks(rows, member_rows),
         knowing.picture_pair_accuracy(rows),
         calibration.measure_calibration(rows),
+        picture_use.measure_place_use(rows),
         tuple(row.verdict for row in member_rows),
     )
 
@@ -156,7 +160,8 @@ def audit_card(record: Record, findings: Findings) -> Card:
     columns = columns_from_verdicts(record.where(lambda verdict: verdict.judge in card_judges))
     sections: Mapping[str, Sequence[Table]] = {
         "Picture use": [picture_use.picture_use_table(rows),
-        picture_use.picture_use_by_kind_table(findings.use_of_picture)],
+        picture_use.picture_use_by_kind_table(findings.use_of_picture),
+        picture_use.place_use_table(findings.use_of_places)],
         "Knows": [knowing.knowledge_table(rows), knowing.grades_table(rows)],
         "Steady": [
             consistency.steadiness_table(dict(findings.steadiness)), consistency.scale_table(rows),
@@ -164,7 +169,10 @@ def audit_card(record: Record, findings: Findings) -> Card:
         ],
         "Biases": [bias_effects.bias_table(findings.biases)],
         "Fooled": [attack_results.attack_table(findings.attack_outcomes)],
-        "Unusable verdicts and cost": [all_tables.fault_table(columns), all_tables.cost_table(columns)],
+        "Unusable verdicts and cost": [
+            standard_verdict_tables.fault_table(columns),
+            standard_verdict_tables.cost_table(columns),
+        ],
     }  # fmt: skip
     nonempty_sections = {name: [table for table in tables if table.rows] for name, tables in sections.items()}
     return Card(
@@ -177,7 +185,7 @@ def audit_card(record: Record, findings: Findings) -> Card:
 
 def lead_text(findings: Findings) -> str:
     """Return the conclusion as plain sentences."""
-    parts: list[str] = [_picture_use_sentence(findings)]
+    parts: list[str] = [_picture_use_sentence(findings), *_place_use_sentences(findings)]
     if findings.accuracy is not None:
         parts.append(Note("audit.lead.knows", share=findings.accuracy.value))
     elif findings.picture_accuracy is not None:
@@ -209,6 +217,20 @@ def _picture_use_sentence(findings: Findings) -> str:
         case "partly":
             return Note("audit.lead.partly", index=index_text)
     return Note("audit.lead.blind", index=index_text)
+
+
+def _place_use_sentences(findings: Findings) -> list[str]:
+    """A judge that ignores the picture ignores its place too, so nothing is said about places then."""
+    index = findings.use_of_places.index
+    if index is None or findings.use_of_picture.verdict in {"no", "unknown"}:
+        return []
+    index_text = f"{index.value:.2f} [{index.low:.2f}, {index.high:.2f}]"
+    match findings.use_of_places.verdict:
+        case "yes":
+            return [Note("audit.lead.uses-places", index=index_text)]
+        case "partly":
+            return [Note("audit.lead.places-partly", index=index_text)]
+    return [Note("audit.lead.ignores-places", index=index_text)]
 
 
 def _bias_sentences(findings: Findings) -> list[str]:
@@ -302,10 +324,11 @@ def audit_board(all_findings: Sequence[Findings]) -> Table:
 
 def side_by_side_table(all_findings: Sequence[Findings]) -> Table:
     """Return a comparison of cards: one row per number, one column per judge."""
-    from fullbench.core.table_columns import data_column
+    from fullbench.core.built_in_table_columns import data_column
 
     metric_rows: list[tuple[str, list[Cell]]] = [
         ("picture use index", [findings.use_of_picture.index for findings in all_findings]),
+        ("place use index", [findings.use_of_places.index for findings in all_findings]),
         ("judged correctly", [findings.accuracy for findings in all_findings]),
     ]
     metric_rows += [

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from fullbench.analysis import all_tables
+from fullbench.analysis import standard_verdict_tables
 from fullbench.analysis.judge_card import Card
 from fullbench.audit.cases import picture_variants, text_variants
 from fullbench.audit.cases.build_audit_cases import BIAS_PAIRS, PAIRS
@@ -25,13 +25,13 @@ from fullbench.audit.measures.verdicts_with_truth import (
     signed_mean_over_items,
 )
 from fullbench.columns.column_builder import columns_from_verdicts
+from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.case import Case
 from fullbench.core.estimate import Estimate
 from fullbench.core.item import Item, Part, Turn
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
 from fullbench.core.table import Cell, Table
-from fullbench.core.table_columns import table_columns
 from fullbench.core.translatable_note import Note, join_sentences, word_note
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
@@ -220,7 +220,10 @@ def own_items_card(record: Record, judge: str) -> Card:
     sections = {
         "Picture use": [own_picture_use_table(picture_use)],
         "Biases": [bias_effects.bias_table(biases)],
-        "Unusable verdicts and cost": [all_tables.fault_table(columns), all_tables.cost_table(columns)],
+        "Unusable verdicts and cost": [
+            standard_verdict_tables.fault_table(columns),
+            standard_verdict_tables.cost_table(columns),
+        ],
     }
     nonempty_sections = {name: [table for table in tables if table.rows] for name, tables in sections.items()}
     measures = {

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fullbench.core.judge import Judge
-from fullbench.core.panel import CASCADE, PANEL, View, is_view
+from fullbench.core.panel_and_cascade import CASCADE, PANEL, View, is_view
 from fullbench.errors import InputError
 from fullbench.files.toml_files import read_toml
 from fullbench.ledger.ledger import Ledger

@@ -5,11 +5,12 @@ With q the true quality of a response (0 to 1), a simulated judge that uses the 
     felt = sharpness * q + effect * strength (of the response's change, if that bias is set) + place (if shown first)
 
 and chooses the first of two with probability 1 / (1 + exp(-(felt of the first - felt of the second))). With probability
-1 - `picture_use` it ignores the picture. Then a random value for each answer replaces the quality, the same for every
-picture. A blank or blurred picture shows it nothing; a caption tells it everything. With probability `obeys` it follows
-an attack. A judge that `quotes` repeats what it is shown before its verdict. A judge that `states` its confidence gives
-the probability of the better of two answers, with log-odds raised by `boast`. It gets quality and changes from tags,
-which no other judge is shown. It writes a reply as a model would, and that reply is parsed like any other.
+1 - `picture_use` it ignores the picture, and with probability 1 - `place_use` the places of pictures in the question.
+Then a random value for each answer replaces the quality, the same for every picture. A blank or blurred picture shows
+it nothing; a caption tells it everything. With probability `obeys` it follows an attack. A judge that `quotes` repeats
+what it is shown before its verdict. A judge that `states` its confidence gives the probability of the better of two
+answers, with log-odds raised by `boast`. It gets quality and changes from tags, which no other judge is shown.
+It writes a reply as a model would, and that reply is parsed like any other.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fullbench.audit.cases.build_audit_cases import BIAS_CHANGES
+from fullbench.audit.cases.place_cases import PART as PLACES
 from fullbench.core.ballot import Choice, Ranking, Score
 from fullbench.core.case import Case
 from fullbench.core.digests import digest
@@ -28,7 +30,7 @@ from fullbench.core.judge import CallsNoModel
 from fullbench.core.model_call import Call
 from fullbench.core.verdict import Verdict
 from fullbench.errors import InputError
-from fullbench.judges.judge_reply_reader import read_reply
+from fullbench.judges.prompt_parts_and_reply_reader import read_reply
 from fullbench.parsing.confidence import stated_confidence
 
 HIDDEN_VARIANTS = frozenset({"blank", "blurred"})
@@ -50,6 +52,7 @@ class AuditJudge(CallsNoModel):
     quotes: bool = False
     states: bool = False
     boast: float = 0.0
+    place_use: float = 1.0
     biases: Mapping[str, float] = field(default_factory=dict)
     seed: int = 0
 
@@ -62,6 +65,7 @@ class AuditJudge(CallsNoModel):
             "simulated": self.label, "picture_use": self.picture_use, "sharpness": self.sharpness, "place": self.place,
             "obeys": self.obeys, "refuses": self.refuses, "quotes": self.quotes, "biases": dict(self.biases),
             "seed": self.seed,
+            **({"place_use": self.place_use} if self.place_use != 1 else {}),
             **({"states": True, "boast": self.boast} if self.states else {}),
         }  # fmt: skip
 
@@ -121,16 +125,23 @@ class AuditJudge(CallsNoModel):
         is_hidden = tags.get("what") in HIDDEN_VARIANTS and tags.get("part") == "picture use"
         is_captioned = tags.get("what") == "captioned" and tags.get("part") == "picture use"
         uses_picture = is_captioned or (not is_hidden and rng.random() < self.picture_use)
+        ignores_places = tags.get("part") == PLACES and rng.random() >= self.place_use
         effect = (
             self.biases.get(tags.get("what", ""), 0.0) * float(tags.get("strength", 0)) if "strength" in tags else 0.0
         )
         worths = []
         for response in case.responses:
             worth = float(response.tags.get("quality", 0.5))
-            if not uses_picture:
+            if ignores_places or not uses_picture:
                 # A hidden picture leaves a judge that uses pictures undecided; one that ignores them still guesses.
                 fancy = random.Random(f"{self.seed}/{tags.get('base', case.item.id)}/{response.contestant}").random()
-                worth = 0.5 if is_hidden and self.picture_use > 0 else fancy if self.picture_use < 1 else 0.5
+                worth = (
+                    0.5
+                    if is_hidden and self.picture_use > 0
+                    else fancy
+                    if min(self.picture_use, self.place_use) < 1
+                    else 0.5
+                )
             worths.append(self.sharpness * worth + effect * (response.tags.get("role") == "changed"))
         if tags.get("part") == "bias" and not uses_picture:
             worths = [effect * (response.tags.get("role") == "changed") for response in case.responses]
@@ -148,6 +159,7 @@ JUDGES: Mapping[str, AuditJudge] = {
         AuditJudge("noisy", sharpness=1.5),
         AuditJudge("blind", picture_use=0.0),
         AuditJudge("glancing", picture_use=0.5),
+        AuditJudge("place-blind", place_use=0.0),
         AuditJudge("long-words", biases={"length": 1.0}),
         AuditJudge("vain", biases={"praise in the picture": 1.0, "brightness": 0.8}),
         AuditJudge("first-place", place=1.0),
@@ -155,7 +167,7 @@ JUDGES: Mapping[str, AuditJudge] = {
         AuditJudge("quoting", quotes=True),
     )
 }
-_NUMBERS = ("picture_use", "sharpness", "place", "obeys", "refuses", "boast")
+_NUMBERS = ("picture_use", "sharpness", "place", "obeys", "refuses", "boast", "place_use")
 _SWITCHES = ("quotes", "states")
 
 

@@ -5,7 +5,7 @@
     [[audit]]                     # an audited judge; without `judge`, every one of the study
     study = "audit-quick-0"
     judge = "simulated/accurate"  # a name or its beginning
-    accuracy = 0.8                # at least; also picture_use_index and steadiness
+    accuracy = 0.8                # at least; also picture_use_index, place_use_index and steadiness
     attack_rate = 0.05            # at most; also bias (log-odds per strength), unusable (a share) and reading_misled
 
     [[agreement]]                 # with people, on pairs (accuracy) or scores (Pearson)
@@ -36,9 +36,9 @@ from fullbench.analysis.boards.leaderboard import Settings, build_boards
 from fullbench.audit import audit_card as cards
 from fullbench.audit import canary_checks
 from fullbench.audit.audited_judge_loader import view_members
+from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.estimate import Estimate
 from fullbench.core.table import Cell, Table
-from fullbench.core.table_columns import table_columns
 from fullbench.core.translatable_note import Note, word_note
 from fullbench.core.verdict import PEOPLE
 from fullbench.errors import InputError
@@ -47,9 +47,8 @@ from fullbench.ledger.ledger import Ledger
 from fullbench.studies import ledger_verdicts_with_panels
 
 _AUDIT_THRESHOLDS = {
-    "accuracy": True, "picture_use_index": True, "steadiness": True, "attack_rate": False, "bias": False,
-    "unusable": False,
-    "reading_misled": False,
+    "accuracy": True, "picture_use_index": True, "place_use_index": True, "steadiness": True, "attack_rate": False,
+    "bias": False, "unusable": False, "reading_misled": False,
 }  # fmt: skip
 """Thresholds on an audited judge; True if more is better."""
 _KEYS: Mapping[str, frozenset[str]] = {
@@ -148,6 +147,7 @@ def _audit_measurements(findings: cards.Findings) -> dict[str, Estimate | float 
     return {
         "accuracy": findings.accuracy,
         "picture_use_index": findings.use_of_picture.index,
+        "place_use_index": findings.use_of_places.index,
         "steadiness": findings.steadiness.get("in the other order"),
         "attack_rate": findings.attack_outcomes.excess_rate(),
         "bias": abs(strongest_bias.effect.value) if strongest_bias is not None else 0.0 if findings.biases else None,

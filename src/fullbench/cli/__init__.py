@@ -45,9 +45,9 @@ def _run_command() -> int:
     # Our matrices are small: on a busy machine, several threads took longer than one (2.0 s instead of 0.7 s).
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from fullbench.cli.application import application_for, build_command
-    from fullbench.cli.argument_mistakes import refuse_misread
+    from fullbench.cli.misplaced_and_repeated_options import refuse_misread
     from fullbench.errors import DataWarning, FullbenchError
-    from fullbench.text_safety import NeutralFormatter, NeutralStream, neutralise_text
+    from fullbench.secret_masking_and_text_escapes import NeutralFormatter, NeutralStream, neutralise_text
 
     original_streams = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = (

@@ -31,7 +31,7 @@ def answer(
         fullbench answer --items photos/ --question "What is shown?" --contestant ollama:llava --out answers.csv
     """
     from fullbench.files.item_response_verdict_files import read_items, write_responses
-    from fullbench.files.picture_folders import other_files_note, same_stem_note
+    from fullbench.files.items_from_picture_folder import other_files_note, same_stem_note
     from fullbench.files.row_writers import check_target
     from fullbench.studies import judge_and_model_specs
     from fullbench.studies.run import call_and_cost_plan

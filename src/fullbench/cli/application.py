@@ -25,7 +25,7 @@ HELP_PANELS = {
     ),
     "Data": ("import", "export", "fetch-pictures", "compose", "ledger", "lake"),
     "People": ("people", "power"),
-    "Admin": ("serve", "serve-scores", "list", "new"),
+    "Admin": ("serve", "serve-judge", "serve-scores", "list", "new"),
 }  # fmt: skip
 """All own commands and groups, in the order of the help."""
 
@@ -34,6 +34,7 @@ RENAMED_COMMANDS = {
     "equate": ("canary_and_equate", "equate"),
     "import": ("import_", "import_files"),
     "list": ("list_", "listing"),
+    "serve-scores": ("serve_judge", "serve_judge"),
 }
 """Module and function of commands whose module has another name."""
 
@@ -43,7 +44,7 @@ GROUPS = {
     "critic": ("critic",),
     "lake": ("lake",),
     "leaderboard": ("leaderboard",),
-    "ledger": ("ledger", "ledger_admin"),
+    "ledger": ("ledger", "ledger_import_backup_upgrade_sign"),
     "new": ("new_plugin",),
     "people": ("people", "people_campaign_control"),
     "rubric": ("rubric",),
@@ -74,7 +75,7 @@ def show_version_or_help(
 ) -> None:
     """Judge multimodal models, and judge the judges."""
     if version:
-        from fullbench.version import __version__
+        from fullbench.version_and_code_digest import __version__
 
         typer.echo(__version__)
         raise typer.Exit

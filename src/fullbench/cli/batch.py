@@ -12,8 +12,8 @@ import typer
 
 from fullbench.cli.console import print_message, print_tables, stop_on_signals
 from fullbench.cli.options import JsonOption, OwnLedgerOption, QuietOption, StudyArgument, option, warn_of_risks
+from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.table import Cell, Table
-from fullbench.core.table_columns import table_columns
 from fullbench.core.translatable_note import Note
 from fullbench.errors import InputError
 
@@ -164,7 +164,7 @@ def run(
 def _open_batch_run(study: Path, ledger: str | None) -> Iterator[BatchRun]:
     from fullbench.ledger.ledger import Ledger
     from fullbench.studies.batches.batch_steps import BatchRun
-    from fullbench.studies.run.study_run import StudyRun
+    from fullbench.studies.run.judging_kind import StudyRun
     from fullbench.studies.study_file import Study
     from fullbench.studies.study_file_tables import JUDGING
 

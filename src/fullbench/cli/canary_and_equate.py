@@ -89,7 +89,7 @@ def run_canaries_after_study(judges: Sequence[str], ledger: LedgerOptions, call_
         call_count: Number of canaries of each judge.
         calls: Budget and display of the calls.
     """
-    from fullbench.core.panel import is_view
+    from fullbench.core.panel_and_cascade import is_view
 
     code = 0
     for spec in judges:

@@ -14,7 +14,7 @@ from fullbench.cli.options import (
     LabelsOption,
     LedgerOptions,
     ReleaseOption,
-    SeedOption,
+    ResamplingSeedOption,
     TablesOption,
     VoteOptions,
     argument,
@@ -41,7 +41,7 @@ def card(
         float, option("How much a judge may lose against a person and replace them.", min=0.0, max=1.0)
     ] = 0.15,
     out: TablesOption = None,
-    seed: SeedOption = 0,
+    seed: ResamplingSeedOption = 0,
     as_json: JsonOption = False,
 ) -> None:
     """Show one judge's card: agreement with people, other judges, steadiness, biases, replacement, cost.
@@ -55,6 +55,7 @@ def card(
     from fullbench.analysis import record_from_verdict_columns
     from fullbench.analysis.judge_card import build_card as judge_card
     from fullbench.analysis.people.joined_votes import rule_of
+    from fullbench.analysis.people.voted_rows_check import CaseFacts
     from fullbench.columns.verdict_columns import Columns
     from fullbench.core.response import LENGTHENS
     from fullbench.core.verdict_record import Record
@@ -65,6 +66,7 @@ def card(
 
     vote_rule = rule_of(counted.rule)
     columns: Columns | None = None
+    facts: CaseFacts | None = None
     judge_columns: Columns | None = None
     study_name: str | None = None
     label_verdicts = [] if labels is None else list(read_verdicts(labels, judge=people))
@@ -92,10 +94,12 @@ def card(
             record = book.record_of_verdicts(
                 record_from_verdict_columns.record_from_columns(compared_rows), study=study_name
             ).in_canonical_order()
+            facts = ledger_verdicts_with_panels.load_case_facts(book, columns, study=study_name)
     own_contestants = [_find_contestant(name, record.contestants) for name in own or ()]
     built_card = judge_card(
         record, judge, people=people, tags=tags or (), own_contestants=own_contestants, columns=columns,
-        judge_columns=judge_columns, rule=vote_rule, visible=counted.visible, epsilon=epsilon, seed=seed,
+        judge_columns=judge_columns, rule=vote_rule, visible=counted.visible, epsilon=epsilon, facts=facts,
+        seed=seed,
     )  # fmt: skip
     if columns is not None:
         with store.read() as book:

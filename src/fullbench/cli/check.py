@@ -87,7 +87,7 @@ def _find_models(target: str, *, safe: bool) -> list[Model]:
 def _models_of_study(path: Path, *, safe: bool) -> list[Model]:
     from fullbench.studies import judge_and_model_specs
     from fullbench.studies.run import call_and_cost_plan
-    from fullbench.studies.run.study_run import StudyRun
+    from fullbench.studies.run.judging_kind import StudyRun
     from fullbench.studies.study_file import Study
     from fullbench.studies.study_file_tables import JUDGING
     from fullbench.studies.study_file_trust import refuse_risks

@@ -47,7 +47,7 @@ def duplicates(
 
         fullbench compose duplicates photos/ --against sft-images/ --against old-benchmark/
     """
-    from fullbench.studies.authoring.compose_benchmark import (
+    from fullbench.studies.authoring.duplicate_pictures_and_rewordings import (
         duplicate_pictures_table,
         read_pictures,
         shared_pictures_table,
@@ -118,8 +118,8 @@ def rewrite(
     from fullbench.files.item_response_verdict_files import read_items
     from fullbench.files.row_writers import write_rows
     from fullbench.studies import judge_and_model_specs
-    from fullbench.studies.authoring.compose_benchmark import reword_items
-    from fullbench.studies.authoring.rewording_and_reference_review import REWRITE_COLUMNS
+    from fullbench.studies.authoring.duplicate_pictures_and_rewordings import reword_items
+    from fullbench.studies.authoring.human_review_of_rewordings_and_references import REWRITE_COLUMNS
     from fullbench.studies.run import call_and_cost_plan
 
     rewriters = [judge_and_model_specs.contestant_from_spec(spec) for spec in models]
@@ -174,8 +174,11 @@ def references(
     from fullbench.files.item_response_verdict_files import read_items
     from fullbench.files.row_writers import write_rows
     from fullbench.studies import judge_and_model_specs
-    from fullbench.studies.authoring.rewording_and_reference_review import REFERENCE_COLUMNS, write_references
-    from fullbench.studies.authoring.rewording_and_reference_review import reference_queue as queue
+    from fullbench.studies.authoring.human_review_of_rewordings_and_references import (
+        REFERENCE_COLUMNS,
+        write_references,
+    )
+    from fullbench.studies.authoring.human_review_of_rewordings_and_references import reference_queue as queue
     from fullbench.studies.run import call_and_cost_plan
 
     source_items = list(read_items(items))
@@ -213,7 +216,7 @@ def rephrase(
     """
     from fullbench.files.item_response_verdict_files import read_items, write_responses
     from fullbench.studies import judge_and_model_specs
-    from fullbench.studies.authoring.rewording_and_reference_review import rephrase_references
+    from fullbench.studies.authoring.human_review_of_rewordings_and_references import rephrase_references
     from fullbench.studies.run import call_and_cost_plan
 
     writer = judge_and_model_specs.contestant_from_spec(model)
@@ -243,7 +246,10 @@ def accept(
             --out items.jsonl
     """
     from fullbench.files.item_response_verdict_files import read_items, write_items
-    from fullbench.studies.authoring.rewording_and_reference_review import confirm_rewordings, review_references
+    from fullbench.studies.authoring.human_review_of_rewordings_and_references import (
+        confirm_rewordings,
+        review_references,
+    )
 
     if rewrites is None and reviews is None:
         raise InputError("there is nothing to accept: give --rewrites, --references or both")

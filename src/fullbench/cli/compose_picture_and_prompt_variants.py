@@ -12,7 +12,7 @@ from fullbench.cli.options import CallOptions, DraftOption, LedgerOptions, argum
 from fullbench.errors import InputError
 
 if TYPE_CHECKING:
-    from fullbench.studies.authoring.picture_pairs import BuiltPairs, Change
+    from fullbench.studies.authoring.distorted_pairs_and_portrait_groups import BuiltPairs, Change
 
 FolderArgument = Annotated[Path, argument("A folder of pictures.")]
 OutOption = Annotated[Path, option("A folder to write the study to; it must be new or empty.")]
@@ -41,7 +41,7 @@ def blur(
 
         fullbench run blurred/study.toml
     """
-    from fullbench.studies.authoring.picture_pairs import defocus_change, motion_change
+    from fullbench.studies.authoring.distorted_pairs_and_portrait_groups import defocus_change, motion_change
 
     changes = [*map(defocus_change, defocus or []), *map(motion_change, motion or [])]
     if not changes:
@@ -68,7 +68,7 @@ def distort(
 
         fullbench compose distort photos --region 0.3,0.3,0.7,0.7 --inpainter paint:smear --prompt "a photo" --out bent
     """
-    from fullbench.studies.authoring.picture_pairs import inpainting_change
+    from fullbench.studies.authoring.distorted_pairs_and_portrait_groups import inpainting_change
 
     _write_worsened_pairs(folder, [inpainting_change(region, inpainter, what, subset)], out, prompts, prompt)
 
@@ -76,8 +76,8 @@ def distort(
 def _write_worsened_pairs(
     folder: Path, changes: Sequence[Change], out: Path, prompts: Path | None, prompt: str | None
 ) -> None:
-    from fullbench.studies.authoring.compose_benchmark import read_pictures
-    from fullbench.studies.authoring.picture_pairs import build_worsened_pairs, prompts_for
+    from fullbench.studies.authoring.distorted_pairs_and_portrait_groups import build_worsened_pairs, prompts_for
+    from fullbench.studies.authoring.duplicate_pictures_and_rewordings import read_pictures
 
     pictures, problems = read_pictures(folder)
     for reason in problems:
@@ -132,7 +132,7 @@ def group(
 
         fullbench compose group nurses.csv --prompt "a nurse" --out nurses
     """
-    from fullbench.studies.authoring.picture_pairs import build_people_group as grouped
+    from fullbench.studies.authoring.distorted_pairs_and_portrait_groups import build_people_group as grouped
 
     _write_pairs(grouped(name or rows.stem, prompt, rows), out)
 

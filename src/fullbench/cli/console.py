@@ -21,9 +21,9 @@ from fullbench.cli.standard_streams import NullStream
 from fullbench.core.model_call import Usage
 from fullbench.core.table import Table
 from fullbench.errors import FullbenchError
+from fullbench.secret_masking_and_text_escapes import neutralise_text
 from fullbench.studies.engines import SIGNAL_EXIT_CODES, JobCounts, Stop
 from fullbench.studies.run.progress_display import format_dollars
-from fullbench.text_safety import neutralise_text
 
 if TYPE_CHECKING:
     from fullbench.core.verdict_record import Record
@@ -136,9 +136,12 @@ def report_outcome(job_counts: Sequence[JobCounts], *, what: str) -> int:
             "asks for them anew."
         )
     print_message(summary_line(job_counts))
+    useless_judges = [counts.name for counts in job_counts if counts.has_no_usable_verdict]
+    for name in useless_judges:
+        print_message(f"{name} has no usable verdict, so this ends with exit code 1.")
     if stop_reason in SIGNAL_EXIT_CODES:
         return SIGNAL_EXIT_CODES[stop_reason]
-    return 1 if stop_reason or failure_count or skipped_count else 0
+    return 1 if stop_reason or failure_count or skipped_count or useless_judges else 0
 
 
 def reply_messages(counts: JobCounts) -> Iterator[str]:

@@ -32,8 +32,8 @@ def demo(
 
     from fullbench.ledger.ledger import Ledger
     from fullbench.reports.results_page import write_page
+    from fullbench.studies.run.judging_kind import StudyRun
     from fullbench.studies.run.progress_display import format_duration
-    from fullbench.studies.run.study_run import StudyRun
     from fullbench.studies.study_file import Study
 
     if out.exists() and not out.is_dir():

@@ -34,7 +34,7 @@ def import_files(
     """
     from fullbench.core.plugin_entry_points import load_plugin
     from fullbench.files.exchange.huggingface import NAME, download_dataset
-    from fullbench.files.picture_folders import check_new
+    from fullbench.files.items_from_picture_folder import check_new
     from fullbench.studies.exchange.runnable_study_export import export_study
 
     malformed_options = [option for option in extra_options or () if "=" not in option]

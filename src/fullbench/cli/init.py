@@ -57,7 +57,7 @@ def init(
     ] = None,
     judges: Annotated[list[str] | None, option("Who judges, as KIND:NAME?OPTIONS. Again for more.", "--judge")] = None,
     ballots: Annotated[
-        list[str] | None, option("score:1-5, choice, choice+tie, ranking... Again for more.", "--ballot")
+        list[str] | None, option("score:1-5, choice, choice+tie, choice:5, ranking... Again for more.", "--ballot")
     ] = None,
 ) -> None:
     """Write a study with comments, after four questions; what is given as an option is not asked.

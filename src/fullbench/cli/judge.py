@@ -35,9 +35,9 @@ def judge(
     inputs: InputOptions,
     calls: CallOptions,
     ballots: Annotated[
-        list[str] | None, option("score:1-5, choice, choice+tie, ranking... Again for more.", "--ballot")
+        list[str] | None, option("score:1-5, choice, choice+tie, choice:5, ranking... Again for more.", "--ballot")
     ] = None,
-    rubric: Annotated[Path | None, option("A rubric's file, which every judge fills in: criteria, weights.")] = None,
+    rubric: Annotated[Path | None, option("A rubric's file, or the word items for each item's own rubric.")] = None,
     labels: LabelsOption = None,
     criteria: Annotated[list[str] | None, option("What to judge by. Again for more.", "--criterion")] = None,
     orders: Annotated[str, option("sorted, shuffled, both, or all.")] = "both",
@@ -66,7 +66,7 @@ def judge(
     from fullbench.core.rubric import RUBRIC
     from fullbench.reports.atomic_write import check_page
     from fullbench.studies.rubrics.rubrics_in_studies import rubrics_by
-    from fullbench.studies.run.study_run import StudyRun
+    from fullbench.studies.run.judging_kind import StudyRun
     from fullbench.studies.study_file import Study
 
     if not ballots and rubric is None:

@@ -16,6 +16,7 @@ from fullbench.cli.options import (
     LedgerOptions,
     ReleaseOption,
     SeedOption,
+    StrongOption,
     TablesOption,
     VoteOptions,
     argument,
@@ -228,7 +229,8 @@ def grow(
 
 @leaderboard_app.command("show")
 @options(
-    "ledger study judge rule visible pilot ties reference tag only corrected together history means seed out as_json"
+    "ledger study judge rule visible pilot ties strong reference tag only corrected together history means seed out "
+    "as_json"
 )
 def show_board(
     store: LedgerOptions,
@@ -250,6 +252,7 @@ def show_board(
     means: Annotated[
         bool, option("Mean marks alone, of each judge in turn: for many millions of verdicts.", "--means")
     ] = False,
+    strong: StrongOption = 1.0,
     seed: SeedOption = 0,
     out: TablesOption = None,
     as_json: JsonOption = False,
@@ -273,6 +276,7 @@ def show_board(
     from fullbench.analysis.boards import joint_leaderboard
     from fullbench.analysis.boards.matches_from_verdicts import select_judge
     from fullbench.analysis.people import corrected_leaderboards as corrections
+    from fullbench.analysis.people.voted_rows_check import CaseFacts
     from fullbench.core.language_and_words import length_of
     from fullbench.core.verdict import PEOPLE
     from fullbench.studies import ledger_verdicts_with_panels
@@ -284,7 +288,9 @@ def show_board(
         if means:
             if together or history or people.corrected or only:
                 raise InputError("--means shows means alone: leave out --joint, --history, --corrected and --only")
-            board_settings = leaderboard_display.parse_settings(rule, ties, seed, reference, visible=people.visible)
+            board_settings = leaderboard_display.parse_settings(
+                rule, ties, seed, reference, visible=people.visible, strong=strong
+            )
             print_tables(
                 ledger_verdicts_with_panels.mean_mark_tables(book, [judge] if judge else None, board_settings),
                 as_json=as_json,
@@ -309,7 +315,9 @@ def show_board(
             tables += joint_leaderboard.joint_tables(all_columns, lengths)
         if not together or judge is not None or len(judges) == 1:
             board_judge = select_judge(judges or judge_names, judge)
-            board_settings = leaderboard_display.parse_settings(rule, ties, seed, reference, visible=people.visible)
+            board_settings = leaderboard_display.parse_settings(
+                rule, ties, seed, reference, visible=people.visible, strong=strong
+            )
             columns = (
                 all_columns
                 if is_single_judge or people.corrected
@@ -318,7 +326,9 @@ def show_board(
                 )
             )
             columns = columns.where(item=items)
-            tables += corrections.corrected_tables(columns, judges=[board_judge]) if people.corrected else []
+            if people.corrected:
+                facts = CaseFacts.from_record(context_record)
+                tables += corrections.corrected_tables(columns, judges=[board_judge], facts=facts)
             board_tables = leaderboard_display.leaderboard_tables(
                 context_record, board_judge, board_settings, tag, columns=columns.where(judge=board_judge)
             )

@@ -18,17 +18,18 @@ from fullbench.cli.options import (
     JsonOption,
     LedgerOptions,
     QuietOption,
+    ResamplingSeedOption,
     RowsFileOption,
-    SeedOption,
+    StrongOption,
     TablesOption,
     VoteOptions,
     argument,
     option,
     options,
 )
+from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.model_call import Usage
 from fullbench.core.table import Table
-from fullbench.core.table_columns import table_columns
 from fullbench.core.translatable_note import Note
 from fullbench.errors import InputError
 from fullbench.files.row_writers import Columns
@@ -125,8 +126,8 @@ def export(
     Example: fullbench ledger export study.ledger --to verdicts.csv --judge human
     """
     from fullbench.analysis.judge_texts_as_responses import analyses_as_responses, cases_as_items
-    from fullbench.analysis.people.doubtful_cases import doubtful_case_rows
-    from fullbench.files.annotation_tools import read_labels, write_labels
+    from fullbench.analysis.people.doubtful_cases_and_decisions import doubtful_case_rows
+    from fullbench.files.annotation_tools import annotation_record_writer, read_labels
     from fullbench.files.item_response_verdict_files import write_items, write_responses, write_verdicts
     from fullbench.files.row_writers import write_rows
     from fullbench.studies.ledger_verdicts_with_panels import full_judge_names
@@ -145,7 +146,7 @@ def export(
                 for response in open_ledger.responses(study=study)
             }
             tool_name = read_labels.TOOLS[read_labels.TOOLS.index(tool)]
-            count = write_labels.write_records(
+            count = annotation_record_writer.write_records(
                 to, tool_name, open_ledger.verdicts(judge or None, study=study), items, answers
             )
         elif what is ExportKind.verdicts:
@@ -166,7 +167,7 @@ def export(
 
 
 @ledger_app.command()
-@options("ledger study out corrected seed as_json")
+@options("ledger study out corrected strong seed as_json")
 def tables(
     store: LedgerOptions,
     people: VoteOptions,
@@ -174,14 +175,15 @@ def tables(
         str | None, argument("A ledger (file or URL; also --ledger), a lake, or verdicts in Parquet: a file or folder.")
     ] = None,
     out: TablesOption = None,
-    seed: SeedOption = 0,
+    strong: StrongOption = 1.0,
+    seed: ResamplingSeedOption = 0,
     as_json: JsonOption = False,
 ) -> None:
     """The figures of `fullbench report` over a ledger of any size or its export, and the agreement between judges.
 
     Example: fullbench ledger tables verdicts.parquet --out tables.md
     """
-    from fullbench.analysis import all_tables
+    from fullbench.analysis import standard_verdict_tables
     from fullbench.analysis.agreement.between_judges import judge_agreement_table
     from fullbench.columns.columns_from_parquet import read_parquet_columns
     from fullbench.ledger.lake.parquet_export_reader import is_lake
@@ -190,6 +192,7 @@ def tables(
     source, study = place or store.ledger, store.study
     path = Path(source)
     bill: list[Account] = []
+    facts = None
     if (path.suffix == ".parquet" or path.is_dir()) and not is_lake(source):
         columns = read_parquet_columns(path).where(study=study)
     else:
@@ -199,12 +202,19 @@ def tables(
                 open_ledger.bill(),
                 open_ledger.place,
             )
+            if people.corrected:
+                facts = ledger_verdicts_with_panels.load_case_facts(open_ledger, columns, study=study)
     if not len(columns):
         raise InputError(f"{source}: there is no verdict in it")
-    verdict_costs = all_tables.cost_table(columns)
+    verdict_costs = standard_verdict_tables.cost_table(columns)
     columns = columns.without_usage()
-    result_tables = all_tables.verdict_tables(
-        columns, seed=seed, with_corrections=people.corrected, precomputed_costs=verdict_costs
+    result_tables = standard_verdict_tables.verdict_tables(
+        columns,
+        strong=strong,
+        seed=seed,
+        facts=facts,
+        with_corrections=people.corrected,
+        precomputed_costs=verdict_costs,
     )
     result_tables += [judge_agreement_table(columns), _answer_cost_table(bill)]
     show_tables([table for table in result_tables if table.rows], as_json=as_json, out=out)
@@ -355,7 +365,7 @@ def vacuum(
 
     Example: fullbench ledger vacuum study.ledger --dry-run
     """
-    from fullbench.ledger.copies.vacuum import free_space
+    from fullbench.ledger.vacuum import free_space
 
     with store.read():
         pass

@@ -94,6 +94,10 @@ def _refuse_blank_study(study: str | None) -> str | None:
 JsonOption = Annotated[bool, option("Print JSON on standard output, nothing else.", "--json")]
 QuietOption = Annotated[bool, option("No progress display.", "--quiet")]
 SeedOption = Annotated[int, option("For whatever is drawn at random.")]
+StrongOption = Annotated[
+    float, option("How often ratings count the strongest preference of a graded choice, such as 3 on choice:5.")
+]
+ResamplingSeedOption = Annotated[int, option("Seed of resampled intervals, which are used from 100 items on.")]
 TablesOption = Annotated[Path | None, option("A file: .html, .json, .csv, .md or .txt.")]
 StudyArgument = Annotated[Path, argument("The study, a TOML file.")]
 OwnLedgerOption = Annotated[str | None, option("Instead of the study's own ledger: a file or a URL.")]

@@ -24,7 +24,7 @@ from fullbench.cli.options import (
     option,
     options,
 )
-from fullbench.core.table_columns import table_columns
+from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.translatable_note import Note
 from fullbench.errors import InputError, require_extra
 from fullbench.files.row_writers import Columns

@@ -17,7 +17,7 @@ from fullbench.cli.people import (
     people_app,
     run_creation,
 )
-from fullbench.core.table_columns import table_columns
+from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.translatable_note import Note
 from fullbench.errors import InputError
 
@@ -100,13 +100,13 @@ def set_(
     """
     settings = site.settings()
     from fullbench.web.campaigns import campaigns
-    from fullbench.web.campaigns.tasks import guidelines
+    from fullbench.web.campaigns.tasks import shipped_guidelines_and_scale_anchors
 
     changes = {"results": results, "reference": reference, "reason": reason, "confirm": confirm, "assigned": assigned}
     with campaign_transaction(settings, name) as (connection, campaign):
         option_changes: dict[str, bool | str] = {key: value for key, value in changes.items() if value is not None}
         if paper is not None:
-            option_changes["paper"] = guidelines.check_paper(paper, campaign.kind_name)
+            option_changes["paper"] = shipped_guidelines_and_scale_anchors.check_paper(paper, campaign.kind_name)
         options = campaigns.set_options(connection, campaign, option_changes)
     options_text = ", ".join(f"{key}: {'yes' if options.get(key) else 'no'}" for key in changes)
     print_message(f"The study {name!r}: {options_text}.")
@@ -305,15 +305,22 @@ def guidelines(
         fullbench people guidelines score --paper mllm-as-a-judge
     """
     SiteOptions().settings()
-    from fullbench.web.campaigns.tasks import guidelines
+    from fullbench.web.campaigns.tasks import shipped_guidelines_and_scale_anchors
     from fullbench.web.campaigns.tasks.task_kinds import kind_of, kinds_by_name
 
     if not kind:
         for kind_name in kinds_by_name():
-            print_message(f"{kind_name}: {', '.join([guidelines.PLAIN, *guidelines.papers_for_kind(kind_name)])}")
+            papers = shipped_guidelines_and_scale_anchors.papers_for_kind(kind_name)
+            print_message(f"{kind_name}: {', '.join([shipped_guidelines_and_scale_anchors.PLAIN, *papers])}")
         return
     if language not in {"en", "zh", "both"}:
         raise InputError(f"a guideline is in en, zh or both; found {language!r}")
-    name = guidelines.check_paper(paper, kind_of(kind).name) or guidelines.PLAIN
-    english, chinese = guidelines.shipped_text(kind, "en", name), guidelines.shipped_text(kind, "zh", name)
+    name = (
+        shipped_guidelines_and_scale_anchors.check_paper(paper, kind_of(kind).name)
+        or shipped_guidelines_and_scale_anchors.PLAIN
+    )
+    english, chinese = (
+        shipped_guidelines_and_scale_anchors.shipped_text(kind, "en", name),
+        shipped_guidelines_and_scale_anchors.shipped_text(kind, "zh", name),
+    )
     typer.echo({"en": english, "zh": chinese, "both": f"{english}\n\n<!-- zh -->\n\n{chinese}"}[language])

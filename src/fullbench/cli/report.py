@@ -13,7 +13,8 @@ from fullbench.cli.options import (
     JsonOption,
     LabelsOption,
     LedgerOptions,
-    SeedOption,
+    ResamplingSeedOption,
+    StrongOption,
     VoteOptions,
     option,
     options,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @options(
-    "ledger judges benchmark out labels about study settle rule visible pilot against corrected "
+    "ledger judges benchmark out labels about study settle rule visible pilot against corrected strong "
     "replacement charts names "
     "language include_sensitive seed as_json"
 )
@@ -65,7 +66,8 @@ def report(
     ] = None,
     language: Annotated[str, option("Of the page: en or zh.")] = "en",
     include_sensitive: Annotated[bool, option("Show sensitive pictures as they are.", "--include-sensitive")] = False,
-    seed: SeedOption = 0,
+    strong: StrongOption = 1.0,
+    seed: ResamplingSeedOption = 0,
     as_json: JsonOption = False,
 ) -> None:
     """Show what a ledger says: leaderboards, agreement, unusable verdicts, cost. Nothing is asked.
@@ -80,9 +82,9 @@ def report(
 
         fullbench report --replace "openai/gpt-4o" "openai/gpt-5" --out board.html
     """
-    from fullbench.analysis.all_tables import cost_table, verdict_tables
-    from fullbench.analysis.people.doubtful_cases import settle_doubtful_cases
+    from fullbench.analysis.people.doubtful_cases_and_decisions import settle_doubtful_cases
     from fullbench.analysis.people.joined_votes import rule_of
+    from fullbench.analysis.standard_verdict_tables import cost_table, verdict_tables
     from fullbench.columns.column_builder import columns_from_verdicts
     from fullbench.core.verdict_record import Record
     from fullbench.reports.display_names import DisplayNames
@@ -98,6 +100,8 @@ def report(
     if benchmark and vote_rule != "default":
         raise InputError("a benchmark's tables join votes as its paper does: leave out --rule, or --benchmark")
     page_path = _page_path(out, language)
+    if benchmark and strong != 1:
+        raise InputError("a benchmark's tables count verdicts as its paper does: leave out --strong, or --benchmark")
     if names is not None and page_path is None and charts is None:
         raise InputError("--names is for the page and the charts; add --out PAGE.html or --charts FOLDER")
     with store.read() as book:
@@ -132,8 +136,14 @@ def report(
                 against=against and ledger_verdicts_with_panels.full_judge_names(book, [against])[0],
                 rule=vote_rule,
                 visible=people.visible,
+                strong=strong,
                 seed=seed,
                 with_corrections=people.corrected,
+                facts=(
+                    ledger_verdicts_with_panels.load_case_facts(book, columns, study=study)
+                    if people.corrected
+                    else None
+                ),
                 precomputed_costs=verdict_costs,
             )
         )

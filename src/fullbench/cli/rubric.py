@@ -137,9 +137,9 @@ def learn(
         learn_weights,
     )
     from fullbench.studies.rubrics.rubric_proposals import propose_criteria, write_rubric
-    from fullbench.studies.rubrics.rubrics_in_studies import CALLS, read_rubric_file, words_digest
+    from fullbench.studies.rubrics.rubrics_in_studies import CALLS, OPTION_KEYS, read_rubric_file, words_digest
     from fullbench.studies.run import call_and_cost_plan
-    from fullbench.studies.run.study_run import StudyRun
+    from fullbench.studies.run.judging_kind import StudyRun
     from fullbench.studies.study_file import Study
 
     if (rubric is None) == (model is None):
@@ -148,7 +148,7 @@ def learn(
         raise InputError(f"calls is {' or '.join(CALLS)}; found {call_mode!r}")
     job_counts = []
     with calls.open(store) as opened:
-        proposer = ""
+        proposer, total_options = "", {}
         if model is not None:
             writer = judge_and_model_specs.contestant_from_spec(model)
             shared_budget = call_and_cost_plan.check_keys_and_budget([writer], calls.budget)
@@ -163,6 +163,7 @@ def learn(
         elif rubric is not None:
             file_criteria, table = read_rubric_file(rubric)
             criteria, proposer = list(file_criteria), str(table.get("proposed", ""))
+            total_options = {key: table[key] for key in OPTION_KEYS if key in table}
         rubric_table = {"judge": judge, "calls": call_mode, "criteria": [criterion.table for criterion in criteria]}
         name = f"{out.stem} before learning {words_digest(criteria)[:6]}"
         study = Study(
@@ -178,7 +179,7 @@ def learn(
     if opened.stop.reason:
         return report_outcome(job_counts, what="verdicts")
     weighted_rubric = learn_weights(data, criteria, share=held_out, seed=seed)
-    write_rubric(out, weighted_rubric.criteria, proposer=proposer)
+    write_rubric(out, weighted_rubric.criteria, proposer=proposer, total_options=total_options)
     calls.print_tables(weighted_rubric.tables)
     if weighted_rubric.dropped_criteria:
         print_message(

@@ -60,6 +60,10 @@ def serve(
             show_default=False,
         ),
     ] = None,
+    programs: Annotated[
+        list[str] | None,
+        option("A judge that may run code here on request, such as command:./judge.py. Again for more.", "--program"),
+    ] = None,
     requests: Annotated[
         bool, option("Write a line for every request: time, path, status, size, duration.", "--log-requests")
     ] = False,
@@ -102,6 +106,7 @@ def serve(
         database or f"sqlite:///{data.resolve() / 'web.sqlite'}", ledger, data.resolve(), title=title, secret=secret,
         host=host, port=port, workers=workers, https=https, public=public, proxies=proxies, url=url,
         names="" if names is None else str(names.resolve()), task_limit=task_limit,
+        programs=tuple(programs or ()),
     )  # fmt: skip
     if names is not None:
         _check_names(names, ledger, alone=invite is not None)

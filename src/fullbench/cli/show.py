@@ -11,7 +11,7 @@ import typer
 
 from fullbench.cli.options import JsonOption, LedgerOptions, argument, option, options
 from fullbench.errors import InputError
-from fullbench.text_safety import neutralise_text
+from fullbench.secret_masking_and_text_escapes import neutralise_text
 
 if TYPE_CHECKING:
     from fullbench.core.case import Case
@@ -64,6 +64,8 @@ def _find_case(ledger: Ledger, key: str) -> tuple[str, str]:
 def _build_case_facts(
     case_key: str, case: Case | None, verdicts: dict[str, Verdict], spec: str | None
 ) -> dict[str, Any]:
+    from fullbench.core.dialogue import turn_starts
+
     item = None if case is None else {
         "id": case.item.id,
         "turns": [{"role": turn.role, "parts": _part_texts(turn.parts)} for turn in case.item.turns],
@@ -73,7 +75,7 @@ def _build_case_facts(
     responses = [] if case is None else [
         {
             "contestant": response.contestant, "sample": response.sample, "stop": response.stop,
-            "parts": _part_texts(response.parts),
+            "parts": _part_texts(response.parts), "turns": turn_starts(case.item, response),
         }
         for response in case.responses
     ]  # fmt: skip
@@ -123,11 +125,15 @@ def _render_prompts(case: Case | None, verdict: Verdict, spec: str | None) -> di
     """Return the prompts of a judge for this case by digest; the ledger stores no prompt texts."""
     if case is None or spec is None:
         return {}
-    from fullbench.core.judge import prompts_of
+    from fullbench.core.judge import answers_first, prompts_of
     from fullbench.studies import judge_and_model_specs
 
     nonce = next((call.nonce for call in verdict.exchanges if call.nonce), "")
-    prompts = prompts_of(judge_and_model_specs.judge_from_spec(spec), case.at(verdict.trial).with_nonce(nonce)) or ()
+    judge = judge_and_model_specs.judge_from_spec(spec)
+    judged_case = case.at(verdict.trial).with_nonce(nonce)
+    prompts = prompts_of(judge, judged_case) or ()
+    if answers_first(judge) and verdict.exchanges:
+        prompts += prompts_of(judge, judged_case.with_own_answer(verdict.exchanges[0])) or ()
     return {
         prompt.digest: [{"role": turn.role, "parts": _part_texts(turn.parts)} for turn in prompt.turns]
         for prompt in prompts
@@ -151,7 +157,12 @@ def _case_lines(case_facts: dict[str, Any]) -> Iterator[str]:
         number = f", sample {response['sample']}" if response["sample"] else ""
         stop_text = f", ended by {response['stop']}" if response["stop"] else ""
         yield f"response of {response['contestant']}{number}{stop_text}"
-        yield from _indent_lines(" ".join(response["parts"]))
+        for index, part in enumerate(response["parts"]) if response["turns"] else ():
+            if index in response["turns"]:
+                yield f"    turn {response['turns'][index]}:"
+            yield from _indent_lines(part)
+        if not response["turns"]:
+            yield from _indent_lines(" ".join(response["parts"]))
     for verdict in case_facts["verdicts"]:
         yield ""
         yield from _verdict_lines(verdict)
@@ -174,6 +185,9 @@ def _verdict_lines(verdict: dict[str, Any]) -> Iterator[str]:
         if verdict["text"]:
             yield "  what came back:"
             yield from _indent_lines(verdict["text"])
+    elif verdict["text"] and verdict["text"] != verdict["exchanges"][-1]["text"]:
+        yield "  reason:"
+        yield from _indent_lines(verdict["text"])
     for number, call in enumerate(verdict["exchanges"], 1):
         yield f"  exchange {number}: {_cost_text(call['usage'], call['at'])}"
         yield from _prompt_lines(call["sent"], call["prompt"])

@@ -62,7 +62,7 @@ def tune(
     from fullbench.studies import judge_and_model_specs
     from fullbench.studies.run import call_and_cost_plan
     from fullbench.training.generator.feedback_loop import read_prompts, split_prompts, tune_generator
-    from fullbench.training.generator.ledger_calls import TuningJob
+    from fullbench.training.generator.ledger_calls_and_tuning_comparison import TuningJob
 
     with require_extra("tuning a generator", "train"):
         from fullbench.training.generator.preference_tuning import TuningSettings

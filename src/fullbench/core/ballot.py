@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 from fullbench.core import plugin_entry_points
 from fullbench.errors import InputError
@@ -192,27 +192,31 @@ class Real(Ballot):
 class Likert(Ballot):
     """A word for every response, from a scale listed worst to best; the words are marked 1 to k."""
 
+    kind: ClassVar[str] = "likert"
+    order: ClassVar[Mapping[Language, str]] = {"en": "worst to best", "zh": "由差到好"}
+    """Meaning of the order of the words, for the request."""
+
     words: tuple[str, ...]
 
     def __post_init__(self) -> None:
         folded_words = {re.sub(r"[\s-]+", " ", word).casefold() for word in self.words}
         if len(self.words) < 2 or len(folded_words) < len(self.words):
-            raise InputError(f"a likert ballot needs two or more different words; found {list(self.words)}")
+            raise InputError(f"a {self.kind} ballot needs two or more different words; found {list(self.words)}")
         for word in self.words:
             if word != word.strip() or not re.fullmatch(r"[^\W\d_](?:[^\W\d_]|[ '-])*", word):
-                raise InputError(f"a word of a likert ballot is made of letters; found {word!r}")
+                raise InputError(f"a word of a {self.kind} ballot is made of letters; found {word!r}")
 
     @property
     def spec(self) -> str:
-        return "likert:" + "|".join(self.words)
+        return f"{self.kind}:" + "|".join(self.words)
 
     def check(self, n: int) -> None:
-        _check_count("likert", n, 1)
+        _check_count(self.kind, n, 1)
 
     def ask(self, n: int, language: Language = "en", form: Style = "marker") -> str:
         count = _count_instruction(n, language)
-        en = f"one of these words, worst to best ({', '.join(self.words)}){count}"
-        zh = f"以下词语之一（由差到好：{'、'.join(self.words)}）{count}"
+        en = f"one of these words, {self.order['en']} ({', '.join(self.words)}){count}"
+        zh = f"以下词语之一（{self.order['zh']}：{'、'.join(self.words)}）{count}"
         return _ruling_request(n, language, form, (en, "word"), (zh, "词"))
 
     def allows(self, marks: Sequence[float]) -> bool:
@@ -223,6 +227,21 @@ class Likert(Ballot):
 
     def values(self, n: int) -> tuple[Mapping[str, Any], int]:
         return {"type": "string", "enum": list(self.words)}, n
+
+
+@dataclass(frozen=True)
+class Flaw(Likert):
+    """A word for how much of a described flaw each response has, from none to all of it; less is better.
+
+    The request asks whether the flaw is there, never whether the response is good. So a criterion that costs points
+    keeps its own words.
+    """
+
+    kind: ClassVar[str] = "flaw"
+    order: ClassVar[Mapping[Language, str]] = {
+        "en": "from not having this flaw to having it in full",
+        "zh": "由没有此缺陷到完全有此缺陷",
+    }
 
 
 @dataclass(frozen=True)
@@ -260,6 +279,116 @@ class Choice(Ballot):
         return {"type": "string", "enum": list(LETTERS[: n + self.tie])}, 1
 
 
+_STRENGTH_WORDS: Mapping[Language, Mapping[int, tuple[str, ...]]] = {
+    "en": {2: ("better", "much better"), 3: ("slightly better", "better", "much better")},
+    "zh": {2: ("更好", "好得多"), 3: ("略好", "更好", "好得多")},
+}
+"""Words for each strength of a preference, the weakest first, by the number of strengths."""
+
+
+@dataclass(frozen=True)
+class GradedChoice(Ballot):
+    """The better of two responses, and by how much: 4 to 7 levels from "A is much better" to "B is much better".
+
+    An odd number of levels includes a tie. A level is written as the letters with one `>` for each strength (`A>>B`,
+    `A>B`, `A=B`). The marks are shares of one whole: 1, 0.75, 0.5, 0.25 and 0 for 4 and 5 levels, sixths for 6 and 7.
+    """
+
+    levels: int = 5
+
+    @property
+    def spec(self) -> str:
+        return f"choice:{self.levels}"
+
+    @property
+    def tie(self) -> bool:
+        return self.levels % 2 == 1
+
+    @property
+    def strengths(self) -> int:
+        """Number of strengths of a preference: 2 or 3."""
+        return self.levels // 2
+
+    @property
+    def steps(self) -> list[int]:
+        """Signed strengths from the best to the worst for the first response, such as 2, 1, 0, -1, -2."""
+        strengths = range(self.strengths, -self.strengths - 1, -1)
+        return [step for step in strengths if step or self.tie]
+
+    def check(self, n: int) -> None:
+        _check_count(self.spec, n, 2, 2)
+
+    def marks_of(self, step: int) -> tuple[float, float]:
+        """Return the marks of a signed strength, above 0 if the first response is better.
+
+        >>> GradedChoice(5).marks_of(1), GradedChoice(7).marks_of(-3)
+        ((0.75, 0.25), (0.0, 1.0))
+        """
+        whole = 2 * self.strengths
+        return (self.strengths + step) / whole, (self.strengths - step) / whole
+
+    def step_of(self, marks: Sequence[float]) -> int | None:
+        """Return the signed strength of marks, or None if they are no level of this ballot.
+
+        >>> GradedChoice(5).step_of([0.25, 0.75]), GradedChoice(4).step_of([0.5, 0.5])
+        (-1, None)
+        """
+        steps = [step for step in self.steps if len(marks) == 2 and _is_near(marks, self.marks_of(step))]
+        return steps[0] if steps else None
+
+    def token(self, step: int) -> str:
+        """Return the written form of a signed strength, such as `A>>B`."""
+        better, worse = ("A", "B") if step >= 0 else ("B", "A")
+        return f"{better}{'>' * abs(step) or '='}{worse}"
+
+    def step_of_token(self, text: str) -> int | None:
+        """Return the signed strength of a written form, or None if it is none of this ballot's.
+
+        >>> GradedChoice(5).step_of_token("b >> a"), GradedChoice(5).step_of_token("A")
+        (-2, None)
+        """
+        bare = "".join(text.split()).upper().replace("B=A", "A=B")
+        return next((step for step in self.steps if self.token(step) == bare), None)
+
+    def words(self, step: int, language: Language = "en", names: Sequence[str] = ("A", "B")) -> str:
+        """Return a level in words, such as "A is much better"."""
+        if not step:
+            return "平局" if language == "zh" else "a tie"
+        how = _STRENGTH_WORDS[language][self.strengths][abs(step) - 1]
+        return f"{names[step < 0]}{' ' if language == 'zh' else ' is '}{how}"
+
+    def ask(self, n: int, language: Language = "en", form: Style = "marker") -> str:
+        en = ", ".join(f"{self.token(step)} ({self.words(step)})" for step in self.steps)
+        zh = "、".join(f"{self.token(step)}（{self.words(step, 'zh')}）" for step in self.steps)
+        return _ruling_request(1, language, form, (f"one of {en}", "verdict"), (f"以下之一：{zh}", "裁决"))
+
+    def allows(self, marks: Sequence[float]) -> bool:
+        return self.step_of(marks) is not None
+
+    def _tokens(self, marks: Sequence[float]) -> list[str]:
+        step = self.step_of(marks)
+        if step is None:
+            raise InputError(f"the marks {list(marks)} are no level of the ballot {self.spec}")
+        return [self.token(step)]
+
+    def values(self, n: int) -> tuple[Mapping[str, Any], int]:
+        return {"type": "string", "enum": [self.token(step) for step in self.steps]}, 1
+
+
+def is_graded(spec: str) -> bool:
+    """Return True if a spec names a graded choice.
+
+    >>> is_graded("choice:5"), is_graded("choice+tie")
+    (True, False)
+    """
+    return spec.startswith("choice:")
+
+
+def _is_near(marks: Sequence[float], level: Sequence[float]) -> bool:
+    # Files may have rounded sixths to two decimals; levels are at least 1/6 apart.
+    return all(math.isclose(mark, share, abs_tol=0.005) for mark, share in zip(marks, level, strict=True))
+
+
 @dataclass(frozen=True)
 class Ranking(Ballot):
     """All responses in order, best first, no ties. Of n, the best is marked n and the last 1."""
@@ -288,7 +417,8 @@ class Ranking(Ballot):
 
 def _check_count(name: str, n: int, least: int, most: int = len(LETTERS)) -> None:
     if not least <= n <= most:
-        raise InputError(f"a {name} ballot takes {least} to {most} responses; found {n}")
+        counts = f"{least}" if least == most else f"{least} to {most}"
+        raise InputError(f"a {name} ballot takes {counts} responses; found {n}")
 
 
 def _shortest_digits(value: float) -> str:
@@ -336,10 +466,25 @@ def parse_likert(argument: str) -> Likert:
     raise _unknown_ballot_error("likert", argument)
 
 
-def parse_choice(argument: str) -> Choice:
-    """Return the ballot `choice`, without ties."""
+def parse_flaw(argument: str) -> Flaw:
+    """Return the ballot `flaw:WORD|WORD|...`."""
     if argument:
-        raise _unknown_ballot_error("choice", argument)
+        return Flaw(tuple(argument.split("|")))
+    raise _unknown_ballot_error("flaw", argument)
+
+
+def parse_choice(argument: str) -> Choice | GradedChoice:
+    """Return the ballot `choice`, without ties, or a graded one such as `choice:5`."""
+    if argument in {"4", "5", "6", "7"}:
+        return GradedChoice(int(argument))
+    if argument in {"2", "3"}:
+        plain = "choice" if argument == "2" else "choice+tie"
+        raise InputError(f"the ballot 'choice:{argument}' has another name: write {plain}")
+    if argument:
+        raise InputError(
+            f"unknown ballot 'choice:{argument}'; a graded choice has 5 or 7 levels (choice:5, choice:7), or 4 or 6 "
+            "without a tie; without levels write choice or choice+tie"
+        )
     return Choice(tie=False)
 
 
@@ -360,7 +505,9 @@ def parse_ranking(argument: str) -> Ranking:
 # Spelling of each built-in ballot, for the error; plugins are listed by their names.
 _SPELLINGS = {
     "score": "score:LOW-HIGH, such as score:1-5", "real": "real:LOW-HIGH", "likert": "likert:WORD|WORD|...",
-    "choice": "choice", "choice+tie": "choice+tie", "ranking": "ranking", "number": "number",
+    "flaw": "flaw:WORD|WORD|...",
+    "choice": "choice", "choice+tie": "choice+tie", "choice:5": "choice:5 (or 4, 6, 7 levels)", "ranking": "ranking",
+    "number": "number",
 }  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from typing import Literal
 from fullbench.core.ballot import Ballot
 from fullbench.core.digests import digest, once
 from fullbench.core.item import Item
+from fullbench.core.model_call import Call
 from fullbench.core.notebook_display import NotebookDisplay
 from fullbench.core.response import Response
 from fullbench.errors import InputError
@@ -21,7 +22,8 @@ from fullbench.errors import InputError
 class Case(NotebookDisplay):
     """One case to judge: an item, the responses in the order shown, the ballot, the criterion and the trial.
 
-    `nonce` is the check code requested with the verdict, if a ledger gave one. It is not part of the identity.
+    `nonce` is the check code requested with the verdict, if a ledger gave one. `own_answer` is the judge's own answer
+    to the item, for a judge that answers first. Neither is part of the identity.
     """
 
     item: Item
@@ -30,6 +32,7 @@ class Case(NotebookDisplay):
     criterion: str = "overall"
     trial: int = 0
     nonce: str = field(default="", compare=False)
+    own_answer: Call | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if not self.responses:
@@ -59,8 +62,15 @@ class Case(NotebookDisplay):
 
     def with_nonce(self, nonce: str) -> Case:
         """Return the same case with a check code to request."""
+        return self._with_value("nonce", nonce)
+
+    def with_own_answer(self, answer: Call) -> Case:
+        """Return the same case with the judge's own answer to the item."""
+        return self._with_value("own_answer", answer)
+
+    def _with_value(self, name: str, value: object) -> Case:
         same = copy.copy(self)  # unlike `replace`, this keeps the computed key
-        object.__setattr__(same, "nonce", nonce)
+        object.__setattr__(same, name, value)
         return same
 
 

@@ -98,6 +98,14 @@ class Item(NotebookDisplay):
         """The conversation as shown to judges: without an instruction to contestants."""
         return self.turns[1:] if INSTRUCTED_TAG in self.tags and len(self.turns) > 1 else self.turns
 
+    @property
+    def is_interleaved(self) -> bool:
+        """True unless the item is one turn with its pictures before at most one text."""
+        *earlier_turns, question_turn = self.turns_judged
+        picture_count = len(question_turn.pictures)
+        parts = question_turn.parts
+        return bool(earlier_turns) or len(parts) > picture_count + 1 or parts[:picture_count] != question_turn.pictures
+
     @once
     def pictures(self) -> tuple[Picture, ...]:
         return tuple(picture for turn in self.turns for picture in turn.pictures)

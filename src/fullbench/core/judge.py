@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 from fullbench.core.case import Case
+from fullbench.core.dialogue import case_as_shown
+from fullbench.core.item import Item
 from fullbench.core.model import Model, Prompt
 from fullbench.core.verdict import Failure, Verdict
 
@@ -18,7 +20,9 @@ class Judge(Protocol):
     judges that may decide differently never share one.
 
     A judge may also define `kind`, `models` (those it calls) and `prompts(case)` (what it would send). The functions
-    below read them. A missing attribute means unknown, never nothing.
+    below read them. A missing attribute means unknown, never nothing. A judge that answers the question first has
+    `answers_first = True` and `answer_request(case)`: the request for its answer, which depends on the item only, or
+    None if it needs none.
     """
 
     @property
@@ -66,8 +70,20 @@ def models_of(judge: Judge) -> tuple[Model, ...] | None:
 def prompts_of(judge: Judge, case: Case) -> tuple[Prompt, ...] | None:
     """Return the prompts that a judge would send for a case, or None if unknown."""
     ask = getattr(judge, "prompts", None)
-    prompts = None if ask is None else ask(case)
+    prompts = None if ask is None else ask(case_as_shown(case))
     return None if prompts is None else tuple(prompts)
+
+
+def answers_first(judge: Judge) -> bool:
+    """Return True if the judge answers the question itself before it sees the responses, by its attribute."""
+    return bool(getattr(judge, "answers_first", False))
+
+
+def answer_request_of(judge: Judge, case: Case) -> Item | None:
+    """Return the request for the judge's own answer to the item, or None if it needs none."""
+    request = getattr(judge, "answer_request", None) if answers_first(judge) else None
+    item: Item | None = None if request is None else request(case_as_shown(case))
+    return item
 
 
 def with_models(judge: Judge, models: Sequence[Model]) -> Judge | None:

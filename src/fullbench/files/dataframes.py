@@ -29,8 +29,9 @@ from fullbench.files.item_response_verdict_files import (
     response_of,
     verdicts_in,
 )
+from fullbench.files.name_suggestions_and_lookalikes import warn_of_twins
+from fullbench.files.released_rubric_rows import convert_rubric_row
 from fullbench.files.row_fields import Fields
-from fullbench.files.similar_names import warn_of_twins
 from fullbench.picture_conversion import encode_image
 
 LIBRARIES = ("polars", "pandas")
@@ -76,7 +77,7 @@ def items_of(data: Any, *, question: str | None = None) -> list[Item]:
     else:
         place = Path("items")
         items = [
-            item_of(Fields(place, number, row, ITEM), question)
+            item_of(Fields(place, number, convert_rubric_row(row, number), ITEM), question)
             for number, row in enumerate(rows_of(entries, "items"), 1)
         ]  # fmt: skip
     twice = [name for name, count in Counter(item.id for item in items).items() if count > 1]

@@ -7,8 +7,8 @@ Item
     paths, relative to the file), or else `turns`: a list of `{"role", "parts"}`; `reference`; `captions` (or
     `caption`); `tags`, a mapping.
 Response
-    `item`, `contestant` (or `model`); `text` (or `answer`, `response`, `output`) and/or `pictures`, or else `parts`;
-    `sample`; `tags`.
+    `item`, `contestant` (or `model`); `text` (or `answer`, `response`, `output`) and/or `pictures`, or else `parts`,
+    or for a dialogue `turns`, a list of answers, each a text or a list of parts; `sample`; `tags`.
 Verdict
     `item` (or `question_id`), `contestants` (or `contestant`, `model`; or `model_a` and `model_b`), `marks` (or `mark`,
     `score`, `rating`), `winner` (a contestant's name, `model_a`, `model_b`, `tie`...) or `fault`, `ballot`,
@@ -27,12 +27,14 @@ import os
 import warnings
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+from fullbench.core.ballot import Ballot, GradedChoice
 from fullbench.core.ballot import ballot as ballot_of
+from fullbench.core.dialogue import dialogue_response
 from fullbench.core.digests import digest
 from fullbench.core.item import ROLES, WITHOUT_PICTURES, Item, Part, Turn
 from fullbench.core.model_call import Usage
@@ -41,12 +43,13 @@ from fullbench.core.response import Response
 from fullbench.core.verdict import PEOPLE, PILOT, USUAL, Circumstances, ReplyReading, Verdict
 from fullbench.errors import DataWarning, InputError
 from fullbench.files.annotation_tools import read_labels
+from fullbench.files.items_from_picture_folder import items_in
+from fullbench.files.name_suggestions_and_lookalikes import closest_name, warn_of_twins
 from fullbench.files.picture_access_policy import is_missing_picture, read_picture
-from fullbench.files.picture_folders import items_in
+from fullbench.files.released_rubric_rows import convert_rubric_row
 from fullbench.files.row_fields import Fields
 from fullbench.files.row_readers import read_rows
 from fullbench.files.row_writers import Columns, replace_atomically, write_rows
-from fullbench.files.similar_names import closest_name, warn_of_twins
 
 _Kind = TypeVar("_Kind")
 
@@ -156,7 +159,7 @@ def read_items(path: str | Path, *, question: str | None = None) -> Iterator[Ite
 
 def _item_rows(path: Path, question: str | None) -> Iterator[tuple[int | None, Item]]:
     for line, row in read_rows(path):
-        yield line, item_of(Fields(path, line, row, ITEM), question)
+        yield line, item_of(Fields(path, line, convert_rubric_row(row, line), ITEM), question)
 
 
 def item_of(fields: Fields, question: str | None) -> Item:
@@ -227,6 +230,9 @@ def response_of(fields: Fields, contestant: str | None, blanks: Blanks) -> Respo
     sample = fields.integer("sample", 0)
     if sample < 0:
         raise fields.error(f"'sample' numbers the answers of one contestant from 0; found {sample}")
+    answers = fields.json("turns")
+    if answers is not None:
+        return _response_with_turns(fields, Response(item, who, (), {}, sample), answers)
     parts = fields.json("parts")
     if parts is None:
         bare = not fields.has("text")
@@ -239,6 +245,16 @@ def response_of(fields: Fields, contestant: str | None, blanks: Blanks) -> Respo
     else:
         content, _ = parts_of(fields, parts, is_answer=True)
     return Response(item, who, content, fields.tags(), sample)
+
+
+def _response_with_turns(fields: Fields, response: Response, answers: Any) -> Response:
+    """Return the response to a dialogue: `turns` has a text, or a list of parts, for each turn."""
+    if not isinstance(answers, list) or not answers:
+        raise fields.error("'turns' of a response is a list with one answer for each turn")
+    content = [
+        (answer,) if isinstance(answer, str) else parts_of(fields, answer, is_answer=True)[0] for answer in answers
+    ]
+    return dialogue_response(replace(response, tags=fields.tags()), content)
 
 
 def _unknown_item_message(response: Response, items: Collection[str]) -> str:
@@ -284,11 +300,15 @@ def verdicts_in(
             by = f"the rater {rater!r}" if rater else f"the judge {who!r}"
             raise fields.error(f"{by} rules twice on item {item!r} in trial {trial}")
         seen_keys.add((who, case, trial, rater, revision))
-        marks = fields.marks(contestants)
         with fields.locate_errors():
-            if marks is not None and not _ballot(spec).allows(marks):
-                tie = "; for ties the ballot is choice+tie" if spec == "choice" and len(set(marks)) == 1 else ""
-                raise InputError(f"the marks {list(marks)} are not legal on the ballot {spec}{tie}")
+            form = _ballot(spec)
+            marks = fields.marks(contestants, form)
+            if marks is not None and not form.allows(marks):
+                raise InputError(
+                    f"the marks {list(marks)} are not legal on the ballot {spec}{_ballot_advice(fields, form, marks)}"
+                )
+            if isinstance(form, GradedChoice) and marks is not None:
+                marks = form.marks_of(form.step_of(marks) or 0)  # a file may have rounded sixths
             yield Verdict(
                 case,
                 who,
@@ -311,6 +331,19 @@ def verdicts_in(
                 confidence=None if fields.get("confidence") is None else fields.number("confidence", 0.0),
                 circumstances=_read_circumstances(fields),
             )
+
+
+def _ballot_advice(fields: Fields, form: Ballot, marks: Sequence[float]) -> str:
+    """Return what to do if marks do not fit a ballot."""
+    if isinstance(form, GradedChoice):
+        levels = ", ".join(f"{form.marks_of(step)[0]:.3g}" for step in form.steps)
+        return f"; the first mark is one of {levels}, and both sum to 1"
+    if len(marks) > 1 and len(set(marks)) == 1:
+        return "; for ties the ballot is choice+tie"
+    if fields.has("ballot"):
+        return ""
+    scale = "a scale such as score:1-5" if len(marks) == 1 else "choice, choice+tie or ranking"
+    return f"; the file names no ballot of its own: add a column 'ballot' with {scale}, or pass it with --ballot"
 
 
 def _trial_and_rater(fields: Fields, judge: str, before: int) -> tuple[int, str]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from fullbench.core.ballot import Ballot, GradedChoice
 from fullbench.core.verdict import Fault
 from fullbench.errors import InputError
 from fullbench.files.row_readers import parse_json
@@ -17,6 +19,7 @@ PAIR_COLUMNS = ("model_a", "model_b")
 SIDES = {"model_a": 0, "model_b": 1, "a": 0, "b": 1}
 TIES = {"tie", "draw", "both", "tie (bothbad)", "both_bad", "bothbad"}
 """Names of a tie in arenas; "both bad" counts as a tie."""
+_DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
 
 
 class Fields:
@@ -146,12 +149,26 @@ class Fields:
 
     @property
     def choice(self) -> str | None:
-        """Ballot of a row with a `winner`, or None if it has no such column."""
-        return "choice+tie" if self.has("winner") else None
+        """Ballot of a row with a `winner` (`A>>B` is one of five levels), or None if it has no such column."""
+        if not self.has("winner"):
+            return None
+        return "choice:5" if re.search("[<>=]", str(self._row["winner"])) else "choice+tie"
 
-    def marks(self, contestants: Sequence[str] = ()) -> tuple[float, ...] | None:
-        """Return the marks of a row; a `winner` gets the whole mark, and a tie is shared equally."""
+    def marks(self, contestants: Sequence[str] = (), form: Ballot | None = None) -> tuple[float, ...] | None:
+        """Return the marks of a row; a `winner` gets the whole mark, and a tie is shared equally.
+
+        On a graded choice (`form`), the winner is a level such as `A>>B`; A is the first contestant.
+        """
         value = self.json("marks")
+        if value is None and self.has("winner") and isinstance(form, GradedChoice):
+            winner = self.text("winner") or ""
+            step = form.step_of_token("A=B" if winner.lower() in TIES else winner)
+            if step is None:
+                levels = ", ".join(map(form.token, form.steps))
+                raise self.error(
+                    f"'winner' on {form.spec} is one of {levels}, where A is {contestants[0]!r}; found {winner!r}"
+                )
+            return form.marks_of(step)
         if value is None and self.has("winner"):
             winner = self.text("winner") or ""
             if winner.lower() in TIES and winner not in contestants:
@@ -170,6 +187,10 @@ class Fields:
                     f"a verdict has marks or a fault (or names a 'winner'); this row has only {', '.join(self._row)}"
                 )
             return None
+        # With "a,b" as its one contestant, "1,0" is two marks of two contestants.
+        is_one_mark = len(contestants) == 1 and "," not in contestants[0]
+        if isinstance(value, str) and is_one_mark and _DECIMAL_COMMA.fullmatch(value.strip()):
+            value = value.replace(",", ".")
         if isinstance(value, str) and "," in value:
             raise self.error(
                 f'several marks are a list, [1, 0], and so are contestants, ["a", "b"]; found {value[:40]!r}'

@@ -16,12 +16,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from fullbench.errors import InputError, require_extra
-from fullbench.text_safety import unescape_formula
+from fullbench.secret_masking_and_text_escapes import unescape_formula
 
 # First bytes of files that are often passed by mistake, with advice.
 _BEGINNINGS = {
@@ -178,6 +178,9 @@ def _parse_row(path: Path, line: int, parse: Callable[[], Any], remedy: str = ""
 
 def _read_json(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the elements of a JSON array, reading the file in chunks; an object around the array is accepted."""
+    if _has_object_on_each_line(path):
+        yield from _read_jsonl(path)
+        return
     text = _Text(path)
     is_wrapped = text.peek() == "{"
     if is_wrapped:
@@ -201,6 +204,19 @@ def _read_json(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         raise _extra_content_error(path)
     if text.peek():
         raise InputError("something follows the end of the array", path=path, line=text.line)
+
+
+def _has_object_on_each_line(path: Path) -> bool:
+    """Return True for JSONL with the suffix .json: the first line is a whole object, and another one follows."""
+    lines = (line.strip() for _, line in _read_lines(path) if line.strip())
+    try:
+        first, second = islice(chain(lines, ("", "")), 2)
+        if first.startswith("{") and first.endswith("}") and second.startswith("{"):
+            parse_json(first)
+            return True
+    except (InputError, ValueError, RecursionError):
+        pass  # read and refused as an array
+    return False
 
 
 def _enter_array(path: Path, text: _Text) -> None:

@@ -23,7 +23,7 @@ from typing import Any, Literal
 
 from fullbench.errors import InputError
 from fullbench.files.row_readers import pyarrow_for, suffix_of
-from fullbench.text_safety import escape_formula
+from fullbench.secret_masking_and_text_escapes import escape_formula
 
 Kind = Literal["text", "int", "float", "json", "bytes", "picture"]
 Columns = Mapping[str, Kind]

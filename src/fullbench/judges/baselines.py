@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from fullbench.core.ballot import Ballot, Choice, Likert, Ranking, Real, Score
+from fullbench.core.ballot import Ballot, Choice, GradedChoice, Likert, Ranking, Real, Score
 from fullbench.core.case import Case
 from fullbench.core.judge import CallsNoModel
 from fullbench.core.language_and_words import length_of, words_of
@@ -27,13 +27,15 @@ def marks_from(
 
     A score or a scale of words spreads 0 to 1 over its range and rounds; a real number does not round. Values outside
     are clipped. A choice takes the best; worths within `margin` of it tie with it. If ties are not allowed, or not
-    all responses tie, the first in `order` wins. A ranking sorts, and `order` breaks ties. `order` defaults to the
-    order shown.
+    all responses tie, the first in `order` wins. A graded choice takes the level whose marks differ by about as much
+    as the worths. A ranking sorts, and `order` breaks ties. `order` defaults to the order shown.
 
     >>> marks_from(Score(1, 5), [0.0, 0.6, 1.2]), marks_from(Real(0, 10), [0.25, 1.2])
     ((1.0, 3.0, 5.0), (2.5, 10.0))
     >>> marks_from(Choice(), [0.5, 0.5]), marks_from(Choice(), [0.2, 0.5])
     ((0.5, 0.5), (0.0, 1.0))
+    >>> marks_from(GradedChoice(5), [0.9, 0.5]), marks_from(GradedChoice(5), [0.0, 1.0])
+    ((0.75, 0.25), (0.0, 1.0))
     >>> marks_from(Ranking(), [0.1, 0.9, 0.5])
     (1.0, 3.0, 2.0)
     """
@@ -52,6 +54,12 @@ def marks_from(
             return (1 / len(worths),) * len(worths)
         best = min(close, key=lambda place: keys[place])
         return tuple(float(place == best) for place in range(len(worths)))
+    if isinstance(ballot, GradedChoice):
+        gap = worths[0] - worths[1]
+        if abs(gap) <= margin and not (gap and not ballot.tie):
+            gap = 0.0 if ballot.tie else 1e-9 if keys[0] <= keys[1] else -1e-9
+        # The smallest strength without a tie is 1, however small the gap.
+        return ballot.marks_of(min(ballot.steps, key=lambda step: abs(step / ballot.strengths - gap)))
     if isinstance(ballot, Ranking):
         ranking = sorted(range(len(worths)), key=lambda place: (-worths[place], keys[place]))
         return tuple(float(len(worths) - ranking.index(place)) for place in range(len(worths)))
@@ -123,6 +131,8 @@ def _draw_marks(ballot: Ballot, n: int, rng: random.Random) -> tuple[float, ...]
         return tuple(float(rng.randint(1, len(ballot.words))) for _ in range(n))
     if isinstance(ballot, Choice) and ballot.tie and rng.randrange(n + 1) == n:
         return (1 / n,) * n
+    if isinstance(ballot, GradedChoice):
+        return ballot.marks_of(rng.choice(ballot.steps))
     return marks_from(ballot, [rng.random() for _ in range(n)])
 
 

@@ -11,7 +11,17 @@ from typing import Any
 from fullbench.core.ballot import ballot
 from fullbench.core.case import Case
 from fullbench.core.digests import digest
-from fullbench.core.judge import Judge, Kind, kind_of, models_of, prompts_of, with_models
+from fullbench.core.item import Item
+from fullbench.core.judge import (
+    Judge,
+    Kind,
+    answer_request_of,
+    answers_first,
+    kind_of,
+    models_of,
+    prompts_of,
+    with_models,
+)
 from fullbench.core.model import Model, Prompt, Reply, as_judge
 from fullbench.core.model_call import Usage
 from fullbench.core.verdict import Failure, Verdict
@@ -58,6 +68,15 @@ class SecondReader:
     def prompts(self, case: Case) -> tuple[Prompt, ...] | None:
         """Return the judge's prompts; those of the reader depend on the reply."""
         return prompts_of(self.inner, case)
+
+    @property
+    def answers_first(self) -> bool:
+        """Return True if this judge answers the question before it sees the responses."""
+        return answers_first(self.inner)
+
+    def answer_request(self, case: Case) -> Item | None:
+        """Return the request for the judge's own answer, if it answers first."""
+        return answer_request_of(self.inner, case)
 
     @cached_property
     def template(self) -> Template:

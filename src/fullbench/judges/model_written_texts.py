@@ -14,6 +14,7 @@ from fullbench.core.item import Item
 from fullbench.core.model import Model, Prompt, Reply
 from fullbench.core.response import LENGTHENS, Response
 from fullbench.judges.prompt_templates import Template, load_template
+from fullbench.judges.question_parts import question_slots
 
 _SLOTS = frozenset({"question", "answer", "pictures", "described"})
 
@@ -123,18 +124,9 @@ class Composing:
     writer: str = ""
 
     def prompts(self) -> list[Prompt]:
+        template = load_experiment_template("compose")
         return [
-            Prompt(
-                load_experiment_template("compose").fill(
-                    {
-                        "described": (
-                            "\n".join(f"[{place}] {caption}" for place, caption in enumerate(item.captions, 1)),
-                        ),
-                        "question": (item.question,),
-                    }
-                ),
-                tag=item,
-            )
+            Prompt(template.fill(question_slots(item, template, "described", "en")), tag=item)
             for item in self.items
             if item.captions
         ]

@@ -101,6 +101,11 @@ class Template:
         return merge_text_parts(self._fill(self.block(name), values, []))
 
     @cached_property
+    def slots(self) -> frozenset[str]:
+        """Return the names of the slots in the turns."""
+        return frozenset(slot for _, text in self.turns for slot in _SLOT.findall(text))
+
+    @cached_property
     def _pieces(self) -> dict[str, tuple[str, list[tuple[str, str]]]]:
         """Split every text at its slots: the text before the first, then each slot with the text after it."""
         texts = [*self.blocks.values(), *(text for _, text in self.turns)]

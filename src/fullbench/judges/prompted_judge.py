@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Literal, Self, get_args
 
 from fullbench.core.ballot import LETTERS, Ballot, Language, Style, ballot
 from fullbench.core.case import Case
+from fullbench.core.dialogue import is_dialogue, split_criterion
 from fullbench.core.digests import digest
 from fullbench.core.item import WITHOUT_PICTURES, Item, Part, Turn
 from fullbench.core.judge import Kind
@@ -23,17 +24,12 @@ from fullbench.core.model_call import NOTHING, Call, FailureKind, Usage
 from fullbench.core.picture import UNKNOWN
 from fullbench.core.verdict import Failure, Fault, Verdict
 from fullbench.errors import InputError, ModelError
-from fullbench.judges.judge_reply_reader import (
-    dialogue_lines,
-    picture_parts,
-    read_reply,
-    response_pictures,
-    scale_ends_text,
-    style_of,
-)
+from fullbench.judges.own_answers import add_own_answers, outcome_without_answer, request_own_answer
+from fullbench.judges.prompt_parts_and_reply_reader import read_reply, response_pictures, scale_ends_text, style_of
 from fullbench.judges.prompt_templates import Example, Template, load_template, merge_text_parts, render_examples
-from fullbench.judges.scorers.decoded_pictures import broken_reason
-from fullbench.models.prompt_fences import fence_responses
+from fullbench.judges.question_parts import PictureMode, layout_digest, question_slots, turn_criterion_text
+from fullbench.judges.scorers.safe_picture_decoding import broken_reason
+from fullbench.models.response_fences_and_parser import fence_responses, response_parts
 from fullbench.parsing.json_schema import ruling_schema
 from fullbench.parsing.random_check_codes import asking
 
@@ -55,8 +51,7 @@ class CaseProgress:
     shared_parts: int = 0
 
 
-Mode = Literal["direct", "analyze", "steps"]
-PictureMode = Literal["image", "none", "described"]
+Mode = Literal["direct", "analyze", "steps", "commit"]
 Form = Literal["marker", "json", "json-prompt"]
 
 SLOTS = frozenset({
@@ -66,18 +61,23 @@ SLOTS = frozenset({
 _BACKLOG = 1_000
 _FENCE, _MARKS = "fence", "marks"
 """Template blocks that separate responses: `fence` in an exact prompt, `marks` in any other."""
-_SAMPLE_BALLOTS = ("score:1-5", "real:0-1", "likert:bad|good", "choice", "choice+tie", "ranking")
+_SAMPLE_BALLOTS = (
+    "score:1-5", "real:0-1", "likert:bad|good", "choice", "choice+tie", "choice:4", "choice:5", "choice:6", "choice:7",
+    "ranking",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
 class PromptedJudge:
     """A model that judges with a prompt.
 
-    `mode` is `direct` (the verdict only), `analyze` (analysis, then the verdict) or `steps` (the reasoning turns in
-    `steps` first, then `analyze`). `picture_mode` is `image`, `none` (pictures are withheld, and the prompt says so) or
-    `described` (the item's captions replace them). `max_pictures` limits the pictures in one prompt. `reference` shows
-    the item's reference answer. `criteria` explains each criterion; for a case judged overall, the item's tag
-    `rules_tag` selects the text. An unreadable reply or a refusal is sampled again `resample` times.
+    `mode` is `direct` (the verdict only), `analyze` (analysis, then the verdict), `steps` (the reasoning turns in
+    `steps` first, then `analyze`) or `commit` (the judge answers the question once per item, before it sees the
+    reference, the examples or a response; then `analyze`). `picture_mode` is `image`, `none` (pictures are withheld,
+    and the prompt says so) or `described` (the item's captions replace them). `max_pictures` limits the pictures in one
+    prompt. `reference` shows the item's reference answer. `criteria` explains each criterion; for a case judged
+    overall, the item's tag `rules_tag` selects the text. An unreadable reply or a refusal is sampled again `resample`
+    times.
 
     `form` requests the verdict in brackets (`marker`), in JSON with the server's JSON mode (`json`), or in JSON by
     the prompt alone (`json-prompt`). A `constrained` judge replies in JSON, enforced by the server: for models that
@@ -179,6 +179,7 @@ class PromptedJudge:
             "resample": self.resample,
             "form": self.form,
             "prompt_template": digest([self.prompt_template.digest, ballot_requests]),
+            "parts": layout_digest(self.language),
             **({"answer_first": digest(self._step_text("answer"))} if "answer" in self._reasoning_steps else {}),
             **({"constrained": digest(verdict_schemas)} if self.constrained else {}),
             **({"max_pictures": self.max_pictures} if self.max_pictures is not None else {}),
@@ -196,7 +197,7 @@ class PromptedJudge:
 
     @property
     def _reasoning_steps(self) -> tuple[Step, ...]:
-        return self.steps if self.mode == "steps" else ()
+        return self.steps if self.mode == "steps" else ("answer",) if self.mode == "commit" else ()
 
     def _step_text(self, step: Step) -> str:
         # This step was added after the templates. A separate file keeps their digests, and so judges' names, unchanged.
@@ -211,9 +212,11 @@ class PromptedJudge:
 
     def judge(self, cases: Iterable[Case]) -> Iterator[Verdict | Failure]:
         """Yield one verdict or failure per case, as they arrive."""
-        remaining_cases = iter(cases)
+        remaining_cases = (
+            add_own_answers(self, self.model, cases) if self.answers_first else ((case, NOTHING) for case in cases)
+        )
         due: deque[Prompt] = deque()
-        abstentions: deque[Verdict] = deque()
+        abstentions: deque[Verdict | Failure] = deque()
         more = True
 
         def prompts() -> Iterator[Prompt]:
@@ -222,13 +225,17 @@ class PromptedJudge:
                 if due:
                     yield due.popleft()
                     continue
-                case = next(remaining_cases, None)
+                case, usage = next(remaining_cases, (None, NOTHING))
                 if case is None:
                     more = False
                 elif reason := self.abstention_reason(case):
                     abstentions.append(Verdict.from_case(case, self.name, "abstained", text=reason, at=time.time()))
+                elif outcome := outcome_without_answer(case, self.name, usage):
+                    abstentions.append(outcome)
                 else:
-                    yield self.prompt(case)
+                    prompt = self.prompt(case)
+                    prompt.tag.usage = usage
+                    yield prompt
 
         while more or due:
             try:
@@ -271,10 +278,15 @@ class PromptedJudge:
         return ""
 
     def prompts(self, case: Case, replies: Sequence[str] = ()) -> tuple[Prompt, ...]:
-        """Return the prompts of a case, given these replies to earlier ones; empty if the judge abstains."""
+        """Return the prompts of a case, given these replies to earlier ones; empty if the judge abstains.
+
+        If the case has the judge's own answer, only the prompt for the verdict is left.
+        """
         if self.abstention_reason(case):
             return ()
         prompt_sequence = [self.prompt(case)]
+        if case.own_answer is not None:
+            return tuple(prompt_sequence)
         progress: CaseProgress = prompt_sequence[0].tag
         for _, reply in zip(self._reasoning_steps, chain(replies, repeat("")), strict=False):
             prompt_sequence.append(
@@ -283,8 +295,25 @@ class PromptedJudge:
         return tuple(prompt_sequence)
 
     def prompt(self, case: Case) -> Prompt:
-        """Return the first prompt of a case."""
-        return self._next_prompt(CaseProgress(case, deque(self._reasoning_steps)), self._context(case))
+        """Return the first prompt of a case; with the judge's own answer, the one that follows it."""
+        progress = CaseProgress(case, deque(self._reasoning_steps))
+        first_prompt = self._next_prompt(progress, self._context(case))
+        if not self.answers_first or case.own_answer is None:
+            return first_prompt
+        progress.exchanges.append(case.own_answer)
+        progress.earlier.append(case.own_answer.text)
+        return self._next_prompt(progress, (*first_prompt.turns, Turn("assistant", (case.own_answer.text,))))
+
+    @property
+    def answers_first(self) -> bool:
+        """Return True if this judge answers the question before it sees the responses."""
+        return self.mode == "commit"
+
+    def answer_request(self, case: Case) -> Item | None:
+        """Return the request for the judge's own answer, or None if this judge does not answer first or abstains."""
+        if not self.answers_first or self.abstention_reason(case):
+            return None
+        return request_own_answer(case.item, self.prompt(replace(case, own_answer=None)).turns)
 
     def _next_prompt(self, progress: CaseProgress, turns: tuple[Turn, ...]) -> Prompt:
         case = progress.case
@@ -303,7 +332,9 @@ class PromptedJudge:
         schema = "" if is_reasoning or not self.constrained else self._schema(case)
         check_code = "" if is_reasoning else self._check_code(case)
         all_turns = (*turns, Turn("user", request_parts))
-        return Prompt(all_turns, case.trial or None, json, schema, check_code, progress.shared_parts, tag=progress)
+        # All trials share the judge's own answer.
+        seed = None if is_reasoning and self.answers_first else case.trial or None
+        return Prompt(all_turns, seed, json, schema, check_code, progress.shared_parts, tag=progress)
 
     def _check_code(self, case: Case) -> str:
         """Return the check code of a verdict; empty for a user's template or a schema."""
@@ -362,31 +393,37 @@ class PromptedJudge:
         for before, its_form, its_n, turns in self._last_context:
             if before is item and its_form == form and its_n == n:
                 return turns
-        # If pictures are missing, the prompt says so: the judge must not conclude that the item has none.
-        missing_names = item.tags.get(WITHOUT_PICTURES, "") if self.picture_mode != "described" else ""
-        missing = str(len(missing_names.splitlines())) if missing_names else ""
-        picture_slots: dict[PictureMode, str] = {"image": "pictures", "none": "withheld", "described": "described"}
-        unseen = (missing,) if self.picture_mode == "none" and missing else ()
-        examples = render_examples(self.examples, form, n, "marker" if self.constrained else self._style)
+        is_missing = self.picture_mode != "described" and bool(item.tags.get(WITHOUT_PICTURES))
+        exact = _FENCE in self.prompt_template.blocks
         turns = self.prompt_template.fill({
-            "about": (" ",) if item.pictures or missing else (),
-            "dialogue": tuple(dialogue_lines(item, self.prompt_template.blocks)),
-            "examples": tuple(f"{example}\n\n" for example in examples),
-            "question": (item.question,),
-            "reference": (item.reference,) if self.reference and item.reference else (),
+            "about": (" ",) if item.pictures or is_missing else (),
+            **({} if self.answers_first else self._help(case)),
             "task": (item.tags.get("task", ""),),
-            **({"withheld": (missing,)} if missing else {}),
-            picture_slots[self.picture_mode]: tuple(picture_parts(item, self.picture_mode)) or unseen,
+            **question_slots(item, self.prompt_template, self.picture_mode, self.language, exact=exact),
         })  # fmt: skip
         self._last_context[:] = [(item, form, n, turns)]
         return turns
 
+    def _help(self, case: Case) -> dict[str, tuple[Part, ...]]:
+        """Return the examples and the reference, which a judge that answers first gets after its answer."""
+        style: Style = "marker" if self.constrained else self._style
+        examples = render_examples(self.examples, case.ballot, len(case.responses), style)
+        has_reference = self.reference and case.item.reference
+        return {
+            "examples": tuple(f"{example}\n\n" for example in examples),
+            "reference": (case.item.reference or "",) if has_reference else (),
+        }
+
     def _judging_parts(self, case: Case) -> tuple[Part, ...]:
         n = len(case.responses)
-        criterion = case.criterion
+        criterion, turn_number = case.criterion, None
+        if criterion not in self.criteria:
+            criterion, turn_number = split_criterion(criterion)
         if criterion == "overall" and (tagged_criterion := case.item.tags.get(self.rules_tag)) in self.criteria:
             criterion = str(tagged_criterion)
         meaning = self.criteria.get(criterion, "" if criterion == "overall" else criterion)
+        if case.criterion not in self.criteria and is_dialogue(case.item):
+            meaning = turn_criterion_text(meaning, turn_number, self.language)
         values: dict[str, Sequence[Part]] = {
             "criterion": (meaning,),
             "shown": (str(n),),
@@ -396,7 +433,13 @@ class PromptedJudge:
         }
         if check_code := self._check_code(case):
             values["verdict"] = (*values["verdict"], f"\n{asking(check_code, self.language, self._style)}")
-        return self.prompt_template.fill_block("case", values)
+        late_parts: list[Part] = []
+        for name, value in self._help(case).items() if self.answers_first else ():
+            if value:
+                has_block = name in self.prompt_template.blocks
+                late_parts += self.prompt_template.fill_block(name, {"text": value}) if has_block else value
+                late_parts.append("\n")
+        return (*late_parts, *self.prompt_template.fill_block("case", values))
 
     def _fenced_responses(self, case: Case) -> Iterator[Part]:
         block = next((name for name in (_FENCE, _MARKS) if name in self.prompt_template.blocks), None)
@@ -405,7 +448,7 @@ class PromptedJudge:
             return
         for letter, response in zip(LETTERS, case.responses, strict=False):
             yield "" if letter == LETTERS[0] else "\n"
-            values = {"letter": (letter,), "mark": (case.key[:8],), "text": response.parts}
+            values = {"letter": (letter,), "mark": (case.key[:8],), "text": response_parts(case, response)}
             yield from self.prompt_template.fill_block(block, values)
 
     def _verdict_request(self, form: Ballot, n: int) -> tuple[Part, ...]:
@@ -453,17 +496,34 @@ class JointJudge(ABC):
         """Return this judge with other models."""
         return replace(self, inner=self.inner.with_models(models))
 
+    @property
+    def answers_first(self) -> bool:
+        """Return True if this judge answers the question before it sees the responses."""
+        return self.inner.answers_first
+
+    def answer_request(self, case: Case) -> Item | None:
+        """Return the request for the judge's own answer, if it answers first."""
+        return self.inner.answer_request(case)
+
     def split_outcome(
-        self, outcome: Verdict | Failure, cases: Sequence[Case], marks: Sequence[tuple[float, ...] | Fault]
+        self,
+        outcome: Verdict | Failure,
+        cases: Sequence[Case],
+        marks: Sequence[tuple[float, ...] | Fault],
+        texts: Sequence[str] = (),
     ) -> Iterator[Verdict | Failure]:
-        """Yield the outcome of a call for each of its cases; `marks` are not read after a failure."""
+        """Yield the outcome of a call for each of its cases; `marks` are not read after a failure.
+
+        `texts` are the parts of the reply that belong to each case; the text is the whole reply if they are empty.
+        """
         usage = outcome.usage
         for place, case in enumerate(cases):
             if isinstance(outcome, Failure):
                 yield replace(outcome, case=case.key, judge=self.name, usage=usage)
             else:
                 yield Verdict.from_case(
-                    case, self.name, marks[place], text=outcome.text, usage=usage, prompt=outcome.prompt,
+                    case, self.name, marks[place], text=(texts[place] if texts else "") or outcome.text, usage=usage,
+                    prompt=outcome.prompt,
                     earlier=outcome.earlier, at=outcome.at, exchanges=outcome.exchanges, reading=outcome.reading,
                 )  # fmt: skip
             usage = NOTHING  # one call, counted once

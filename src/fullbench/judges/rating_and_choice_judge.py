@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from fullbench.core.ballot import Ballot, Choice, Language, Likert, Ranking, Score, Style
+from fullbench.core.ballot import Ballot, Choice, GradedChoice, Language, Likert, Ranking, Score, Style
 from fullbench.core.case import Case
 from fullbench.core.digests import digest
 from fullbench.core.model import Prompt
@@ -178,4 +178,4 @@ def _is_choice(case: Case) -> bool:
 
 
 def _is_rating(case: Case) -> bool:
-    return len(case.responses) > 1 and not isinstance(case.ballot, Choice | Ranking)
+    return len(case.responses) > 1 and not isinstance(case.ballot, Choice | GradedChoice | Ranking)

@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import groupby
 from typing import Any
 
-from fullbench.core.ballot import Ballot, Language, Likert, Score, Style, ballot
+from fullbench.core.ballot import Ballot, Flaw, Language, Likert, Score, Style, ballot
 from fullbench.core.case import Case
 from fullbench.core.digests import digest
 from fullbench.core.model import Prompt
@@ -17,7 +17,7 @@ from fullbench.core.verdict import Failure, Fault, Verdict
 from fullbench.errors import InputError
 from fullbench.judges.prompted_judge import JointJudge
 from fullbench.parsing import form_of
-from fullbench.parsing.rubric_points import Point, PointsForm, point_in
+from fullbench.parsing.rubric_points import Point, PointsForm, point_in, reason_in
 from fullbench.parsing.verdict_form_base import Form
 
 _OVERALL = "overall"
@@ -29,6 +29,7 @@ class Sheet(Ballot):
 
     points: tuple[Point, ...]
     words: tuple[str, ...]
+    with_reasons: bool = False
 
     @property
     def spec(self) -> str:
@@ -39,18 +40,24 @@ class Sheet(Ballot):
             raise InputError(f"a sheet of criteria is filled in for one response at a time; found {n}")
 
     def ask(self, n: int, language: Language = "en", form: Style = "marker") -> str:
-        lines = [f"POINT {criterion_code(name)}: ..." for name, _ in self.points]
+        lines = []
+        for name, _ in self.points:
+            lines += [f"REASON {criterion_code(name)}: ..."] if self.with_reasons else []
+            lines += [f"POINT {criterion_code(name)}: ..."]
         points = [
             f"POINT {criterion_code(name)} ({_allowed_values_text(scale, language)}): {words}"
             for (name, scale), words in zip(self.points, self.words, strict=True)
         ]
         if language == "zh":
+            reasons = "（REASON 一行用一句话说明理由）" if self.with_reasons else ""
             return "\n".join([
-                "请按以下每一项分别评判，各项互不影响：", *points, "最后请逐项写出下面几行，后面不要再写别的：", *lines,
+                "请按以下每一项分别评判，各项互不影响：", *points,
+                f"最后请逐项写出下面几行{reasons}，后面不要再写别的：", *lines,
             ])  # fmt: skip
+        reasons = ", with a reason of one sentence before it" if self.with_reasons else ""
         return "\n".join([
             "Judge by each of these points, every one apart from the others:", *points,
-            "End with these lines, one for each point, and write nothing after them:", *lines,
+            f"End with these lines, one for each point{reasons}, and write nothing after them:", *lines,
         ])  # fmt: skip
 
     def allows(self, marks: Sequence[float]) -> bool:
@@ -71,10 +78,10 @@ def _(sheet: Sheet) -> Form:
 def _allowed_values_text(form: Ballot, language: Language) -> str:
     value, _ = form.values(1)
     if "enum" in value:
-        words = list(value["enum"])
+        words, order = list(value["enum"]), (form if isinstance(form, Likert) else Likert).order[language]
         if language == "zh":
-            return f"以下词语之一，由差到好：{'、'.join(words)}"
-        return f"one of these words, worst to best: {', '.join(words)}"
+            return f"以下词语之一，{order}：{'、'.join(words)}"
+        return f"one of these words, {order}: {', '.join(words)}"
     low, high, is_whole = value["minimum"], value["maximum"], isinstance(form, Score)
     if language == "zh":
         return f"{low} 到 {high} 之间的{'整数' if is_whole else '数'}，{high} 为最好"
@@ -87,7 +94,8 @@ class SheetJudge(JointJudge):
 
     Consecutive cases on the same response, each with its own criterion, go into one call. The first verdict carries
     the usage of the call, the others the same exchange. If only one criterion is due, it gets the same prompt. An
-    unreadable line makes only its criterion unreadable.
+    unreadable line makes only its criterion unreadable. Unless the judge is `direct`, the model writes a reason for
+    each criterion, which is the text of that verdict.
     """
 
     style_word = "sheet"
@@ -100,8 +108,8 @@ class SheetJudge(JointJudge):
     @cached_property
     def settings(self) -> Mapping[str, Any]:
         common_criteria = [criterion for criterion in self.criteria if not criterion.item]
-        points = [("a", Score(1, 5)), ("b", Likert(("no", "yes")))]
-        request_text = Sheet(tuple(points), ("a", "b")).ask(1, self.inner.language)
+        points = (("a", Score(1, 5)), ("b", Likert(("no", "yes"))), ("c", Flaw(("no", "yes"))))
+        request_text = Sheet(points, ("a", "b", "c"), self._has_reasons).ask(1, self.inner.language)
         # The lines of a sheet already say which end is good.
         judge_settings = {name: value for name, value in self.inner.settings.items() if name != "ends"}
         # The model reads all criteria of a sheet together, so another criterion makes another judge.
@@ -110,9 +118,17 @@ class SheetJudge(JointJudge):
             "sheet": digest([request_text, [[c.name, c.words, c.ballot] for c in common_criteria]]),
         }
 
+    @cached_property
+    def _criteria_by_item(self) -> Mapping[str, Sequence[Criterion]]:
+        by_item: dict[str, list[Criterion]] = {"": [criterion for criterion in self.criteria if not criterion.item]}
+        for criterion in self.criteria:
+            if criterion.item:
+                by_item.setdefault(criterion.item, [*by_item[""]]).append(criterion)
+        return by_item
+
     def prompts(self, case: Case) -> tuple[Prompt, ...]:
         """Return the prompts of a case; none for a criterion that comes with the one before it."""
-        of_item = [criterion for criterion in self.criteria if criterion.item in {"", case.item.id}]
+        of_item = self._criteria_by_item.get(case.item.id, self._criteria_by_item[""])
         if not of_item or of_item[0].name != case.criterion:
             return ()
         together = [replace(case, criterion=c.name, ballot=ballot(c.ballot)) for c in of_item]
@@ -136,13 +152,21 @@ class SheetJudge(JointJudge):
 
         for outcome in self.inner.judge(sheets()):
             sheet_cases = cases_by_key.pop((outcome.case, outcome.trial))
-            marks = [_read_mark(outcome, case) for case in sheet_cases] if isinstance(outcome, Verdict) else ()
-            yield from self.split_outcome(outcome, sheet_cases, marks)
+            if isinstance(outcome, Verdict):
+                marks = [_read_mark(outcome, case) for case in sheet_cases]
+                reasons = [reason_in(outcome.text, case.criterion) for case in sheet_cases]
+                yield from self.split_outcome(outcome, sheet_cases, marks, reasons)
+            else:
+                yield from self.split_outcome(outcome, sheet_cases, ())
 
     def _joint_case(self, cases: Sequence[Case]) -> Case:
         points = tuple((case.criterion, case.ballot) for case in cases)
         words = tuple(self.inner.criteria.get(name, name) for name, _ in points)
-        return replace(cases[0], ballot=Sheet(points, words), criterion=_OVERALL, nonce="")
+        return replace(cases[0], ballot=Sheet(points, words, self._has_reasons), criterion=_OVERALL, nonce="")
+
+    @property
+    def _has_reasons(self) -> bool:
+        return self.inner.mode != "direct"
 
 
 def response_of(case: Case) -> tuple[str, tuple[str, ...], int]:

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
-from fullbench.core.panel import VIEW_PREFIXES, View, view_from_settings
+from fullbench.core.panel_and_cascade import VIEW_PREFIXES, View, view_from_settings
 from fullbench.core.response import Response
 from fullbench.core.verdict import PILOT, Verdict
 from fullbench.core.verdict_record import Record
 from fullbench.ledger import contents_and_cost, judge_and_contestant_settings, row_conversion, study_items_and_cases
 from fullbench.ledger.database_interface import Connection
+from fullbench.ledger.item_response_and_cost_reader import ContentReader
 from fullbench.ledger.name_aliases import Naming, normalize_voter
 from fullbench.ledger.read_queries import (
     CHUNK,
@@ -25,7 +26,6 @@ from fullbench.ledger.read_queries import (
     where_clauses,
 )
 from fullbench.ledger.row_conversion import Row
-from fullbench.ledger.study_and_item_reader import ContentReader
 
 if TYPE_CHECKING:
     from fullbench.columns.verdict_columns import Columns

@@ -105,7 +105,7 @@ class ChatModel:
 
     def answer(self, prompts: Iterable[Prompt]) -> Iterator[Reply]:
         """Send every prompt and yield the replies as they arrive. A missing key raises before anything is sent."""
-        from fullbench.models.net.request_transport import Caller, CallTarget
+        from fullbench.models.net.prompt_call_with_retries import Caller, CallTarget
 
         secret = self.key.read(is_required=not is_local(self.url), server=f"the server at {self.url}")
         target = CallTarget(

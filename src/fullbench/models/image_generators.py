@@ -14,7 +14,7 @@ from fullbench.core.model_call import Usage
 from fullbench.core.picture import Picture
 from fullbench.errors import InputError
 from fullbench.models.chat_model import ChatModel
-from fullbench.models.dialects.images import GeminiImages, OpenAIEdits, OpenAIImages
+from fullbench.models.dialects.image_generation import GeminiImages, OpenAIEdits, OpenAIImages
 from fullbench.models.model_settings import Key
 from fullbench.models.model_specs import (  # fmt: skip
     ACCESS,

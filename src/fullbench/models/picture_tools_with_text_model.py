@@ -21,7 +21,7 @@ from fullbench.core.model_call import Usage
 from fullbench.core.picture import Picture
 from fullbench.errors import InputError
 from fullbench.models.local import rule_based_answers_from_notes
-from fullbench.models.prompt_fences import parse_judging_request, wants_a_question
+from fullbench.models.response_fences_and_parser import parse_judging_request, wants_a_question
 from fullbench.models.tools.picture_notes import Notes, Thing
 from fullbench.models.tools.toolbox import TOOLS, Toolbox
 from fullbench.plugin_specs import Spec

@@ -12,7 +12,18 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache, singledispatch
 from typing import TYPE_CHECKING, Any
 
-from fullbench.core.ballot import Ballot, Choice, Likert, MarksOrFault, Ranking, Real, Score, Style, register_reader
+from fullbench.core.ballot import (
+    Ballot,
+    Choice,
+    GradedChoice,
+    Likert,
+    MarksOrFault,
+    Ranking,
+    Real,
+    Score,
+    Style,
+    register_reader,
+)
 from fullbench.core.unbounded_number_ballot import Number
 
 if TYPE_CHECKING:
@@ -114,6 +125,13 @@ def _(ballot: Choice) -> Form:
     from fullbench.parsing.choice import ChoiceForm
 
     return ChoiceForm(ballot.tie)
+
+
+@form_of.register(GradedChoice)
+def _(ballot: GradedChoice) -> Form:
+    from fullbench.parsing.graded_choice import GradedForm
+
+    return GradedForm(ballot)
 
 
 @form_of.register(Ranking)

@@ -17,6 +17,9 @@ Point = tuple[str, Ballot]
 """A criterion and the ballot that it is marked on."""
 
 
+_NEXT_LINE = re.compile(r"\n\W{0,6}(?:POINT|REASON)[\s_-]?[0-9A-F]{4}\b", re.IGNORECASE)
+
+
 def _line(criterion: str) -> re.Pattern[str]:
     return re.compile(rf"POINT[\s_-]?{criterion_code(criterion)}[\"'*\s]{{0,4}}[:=：]", re.IGNORECASE)
 
@@ -31,6 +34,24 @@ def point_in(text: str, criterion: str, form: Ballot, *, cut: bool = False) -> M
     (2.0,)
     """
     return _mark(plain(text[reasoning_span(text)[2] :]), criterion, form, cut=cut)
+
+
+def reason_in(text: str, criterion: str) -> str:
+    r"""Return the reason that a reply gives for a criterion, or "".
+
+    >>> code = criterion_code("colour")
+    >>> reason_in(f"REASON {code}: It says red,\nand it is.\nPOINT {code}: yes", "colour")
+    'It says red,\nand it is.'
+    """
+    own_text = text[reasoning_span(text)[2] :]
+    reasons = list(
+        re.finditer(rf"REASON[\s_-]?{criterion_code(criterion)}[\"'*\s]{{0,4}}[:：]", own_text, re.IGNORECASE)
+    )
+    if not reasons:
+        return ""
+    rest = own_text[reasons[-1].end() :]
+    end = _NEXT_LINE.search(rest)
+    return rest[: end.start() if end else len(rest)].strip(" \n*")
 
 
 def _mark(text: str, criterion: str, form: Ballot, *, cut: bool = False) -> Marks | None:

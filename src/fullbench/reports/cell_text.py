@@ -8,11 +8,11 @@ import unicodedata
 from collections.abc import Sequence
 
 from fullbench.analysis.item_clustered_means_and_shares import EMPTY
+from fullbench.core.built_in_table_columns import HEADINGS
 from fullbench.core.estimate import Estimate
 from fullbench.core.table import Cell, Column, Table, sort_value
-from fullbench.core.table_columns import HEADINGS
 from fullbench.core.translatable_note import Note, join_notes
-from fullbench.text_safety import neutralise_text
+from fullbench.secret_masking_and_text_escapes import neutralise_text
 
 OBSERVATIONS = HEADINGS["n"]
 # Counts differ from cell to cell; without them, cells of one method share one note.

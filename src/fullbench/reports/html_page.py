@@ -10,13 +10,14 @@ import base64
 import hashlib
 import io
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
+from fullbench.core.dialogue import turn_starts
 from fullbench.core.digests import once
-from fullbench.core.item import SENSITIVE, Item
+from fullbench.core.item import SENSITIVE, Item, Part
 from fullbench.core.model_call import Usage
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
@@ -252,36 +253,57 @@ def _linked_chart(table: Table, ids: Sequence[str]) -> Chart | None:
 def _exhibit_view(exhibit: Exhibit, translate: Callable[..., str]) -> dict[str, Any]:
     item = exhibit.item
     is_veiled = not exhibit.include_sensitive
+    shown_name = exhibit.names.shown_name
     captions = [*item.captions, *[""] * len(item.pictures)]
+    item_views = [
+        (
+            thumbnail_uri(picture, is_veiled=is_veiled and bool(item.tags.get(SENSITIVE))),
+            caption or translate("Picture {place} of item {item}", place=place, item=item.id),
+        )
+        for place, (picture, caption) in enumerate(zip(item.pictures, captions, strict=False), start=1)
+    ]
+    remaining_views = iter(item_views if item.is_interleaved else ())
     return {
         "item": item,
         "note": exhibit.note,
-        "turns": [(translate(turn.role), turn.text) for turn in item.turns],
-        "pictures": [
-            (
-                thumbnail_uri(picture, is_veiled=is_veiled and bool(item.tags.get(SENSITIVE))),
-                caption or translate("Picture {place} of item {item}", place=place, item=item.id),
-            )
-            for place, (picture, caption) in enumerate(zip(item.pictures, captions, strict=False), start=1)
-        ],
+        "turns": [(translate(turn.role), _parts_in_place(turn.parts, remaining_views)) for turn in item.turns],
+        "pictures": [] if item.is_interleaved else item_views,
         "responses": [
             (
-                exhibit.names.shown_name(response.contestant),
-                response.text,
-                [
+                shown_name(response.contestant),
+                _parts_in_place(
+                    response.parts,
                     (
-                        thumbnail_uri(picture, is_veiled=is_veiled and bool(response.tags.get(SENSITIVE))),
-                        translate(
-                            "Picture {place} by {name}", place=place, name=exhibit.names.shown_name(response.contestant)
-                        ),
-                    )
-                    for place, picture in enumerate(response.pictures, start=1)
-                ],
+                        (
+                            thumbnail_uri(picture, is_veiled=is_veiled and bool(response.tags.get(SENSITIVE))),
+                            translate("Picture {place} by {name}", place=place, name=shown_name(response.contestant)),
+                        )
+                        for place, picture in enumerate(response.pictures, start=1)
+                    ),
+                    {
+                        index: translate("Turn {number}", number=number)
+                        for index, number in turn_starts(item, response).items()
+                    },
+                ),
             )
             for response in exhibit.responses
         ],
         "verdicts": _verdict_rows(exhibit, translate),
     }
+
+
+def _parts_in_place(
+    parts: Sequence[Part], picture_views: Iterable[tuple[str | None, str]], headings: Mapping[int, str] | None = None
+) -> list[tuple[str, str, tuple[str | None, str] | None]]:
+    """Return each text and each picture that has a view, in order, as (heading, text, view)."""
+    remaining_views, shown_headings = iter(picture_views), headings or {}
+    views = [
+        (shown_headings.get(index, ""), part, None)
+        if isinstance(part, str)
+        else (shown_headings.get(index, ""), "", next(remaining_views, None))
+        for index, part in enumerate(parts)
+    ]
+    return [view for view in views if any(view)]
 
 
 def _verdict_rows(exhibit: Exhibit, translate: Callable[..., str]) -> dict[str, Any]:

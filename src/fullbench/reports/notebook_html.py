@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
 from fullbench.core.case import Case
+from fullbench.core.dialogue import turn_starts
 from fullbench.core.item import Item, Part
 from fullbench.core.notebook_display import register_html
 from fullbench.core.picture import Picture
@@ -33,9 +34,10 @@ def render_html(noun: Any) -> str:
     if isinstance(noun, Item):
         return f"<b>{escape(noun.id)}</b>" + "".join(_parts_html(turn.parts, turn.role) for turn in noun.turns)
     if isinstance(noun, Response):
-        return _parts_html(noun.parts, (f"{noun.contestant}, sample {noun.sample}" if noun.sample else noun.contestant))
+        return _response_html(noun, {})
     if isinstance(noun, Case):
-        responses_html = "".join(map(render_html, noun.responses))
+        turns_by_response = [turn_starts(noun.item, response) for response in noun.responses]
+        responses_html = "".join(map(_response_html, noun.responses, turns_by_response))
         return f"{render_html(noun.item)}{responses_html}<p>{escape(noun.ballot.spec)}, {escape(noun.criterion)}</p>"
     if isinstance(noun, Record):
         return _record_html(noun)
@@ -72,8 +74,18 @@ def _picture_html(picture: Picture) -> str:
     return f'<img src="{escape(source)}" style="max-width:{_PICTURE}px">'
 
 
-def _parts_html(parts: Sequence[Part], who: str) -> str:
-    inside = "".join(escape(part) if isinstance(part, str) else f"{_picture_html(part)}<br>" for part in parts)
+def _response_html(response: Response, turns: Mapping[int, int]) -> str:
+    who = f"{response.contestant}, sample {response.sample}" if response.sample else response.contestant
+    return _parts_html(response.parts, who, turns)
+
+
+def _parts_html(parts: Sequence[Part], who: str, turns: Mapping[int, int] | None = None) -> str:
+    shown_turns = turns or {}
+    inside = "".join(
+        (f"<p><i>turn {shown_turns[index]}</i></p>" if index in shown_turns else "")
+        + (escape(part) if isinstance(part, str) else f"{_picture_html(part)}<br>")
+        for index, part in enumerate(parts)
+    )
     return f'<div style="{_BOX}"><b>{escape(who)}</b>\n{inside}</div>'
 
 

@@ -17,8 +17,14 @@ from fullbench.core.translatable_note import Note, pack_note, unpack_note
 from fullbench.errors import InputError
 from fullbench.reports.atomic_write import write_file
 from fullbench.reports.cell_text import is_fault, is_numeric_column, table_notes, with_n
-from fullbench.reports.table_type_metadata import packed_hint, restore_notes, table_types, typed_columns, unpacked_hint
-from fullbench.text_safety import escape_formula
+from fullbench.reports.table_json_types_and_notes import (
+    packed_hint,
+    restore_notes,
+    table_types,
+    typed_columns,
+    unpacked_hint,
+)
+from fullbench.secret_masking_and_text_escapes import escape_formula
 
 Form = Literal["text", "markdown", "csv", "json", "html"]
 FLAGS = ("one_sided", "simultaneous", "corrected")

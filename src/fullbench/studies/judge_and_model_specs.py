@@ -48,8 +48,8 @@ def contestant_from_spec(spec: str) -> Model:
     parsed_spec = Spec.parse(spec)
     if "asking" not in parsed_spec.options:
         return model_of(parsed_spec, spec)
+    from fullbench.judges.contestant_with_prompt_template import SLOTS, PromptedContestant
     from fullbench.judges.prompt_templates import Template
-    from fullbench.judges.prompted_contestant import SLOTS, PromptedContestant
 
     model_options = {key: value for key, value in parsed_spec.options.items() if key != "asking"}
     words = parsed_spec.options["asking"]
@@ -175,7 +175,7 @@ def _build_prompted_judge(model: Model, options: Mapping[str, str]) -> Judge:
     if "examples" in options:
         settings["examples"] = read_examples(Path(options["examples"]))
     if confidence_options := {key: options[key] for key in ("confidence", "marks") if key in options}:
-        from fullbench.judges.verdict_confidence import ConfidentJudge
+        from fullbench.judges.judge_with_confidence import ConfidentJudge
 
         source = "logprobs" if confidence_options.get("marks") == "expected" else "stated"
         prompted_judge: PromptedJudge = ConfidentJudge(model, **{"confidence": source} | settings | confidence_options)

@@ -7,15 +7,16 @@ from dataclasses import replace
 
 from fullbench.analysis.boards.leaderboard import Settings
 from fullbench.analysis.boards.mean_leaderboards import mean_tables
+from fullbench.analysis.people.voted_rows_check import CaseFacts
 from fullbench.analysis.views import cascade_verdicts
 from fullbench.analysis.views.panel_cascade_and_rubric_verdicts import add_view_verdicts, view_verdicts
 from fullbench.analysis.views.view_verdict_helpers import ResponseSetKey
 from fullbench.columns.verdict_columns import Columns
 from fullbench.core.language_and_words import resolve_prefix
-from fullbench.core.panel import View, is_view
+from fullbench.core.panel_and_cascade import View, is_view
 from fullbench.core.table import Table
 from fullbench.core.translatable_note import Note
-from fullbench.core.verdict import Verdict
+from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
 from fullbench.ledger.ledger import Ledger
@@ -125,6 +126,13 @@ def record_without_verdicts(ledger: Ledger, columns: Columns, *, study: str | No
     items = {item.id: item for item in ledger.items(study=study) if item.id in item_ids}
     answers = ledger.responses(None, item_keys=[item.key for item in items.values()])
     return Record((), items, {(answer.item, answer.contestant, answer.sample): answer for answer in answers})
+
+
+def load_case_facts(ledger: Ledger, columns: Columns, *, study: str | None = None) -> CaseFacts | None:
+    """Return tags and lengths, on which corrected boards compare voted with unvoted pairs; None without votes."""
+    if PEOPLE not in columns.judges():
+        return None
+    return CaseFacts.from_record(record_without_verdicts(ledger, columns, study=study))
 
 
 def add_ledger_notes(

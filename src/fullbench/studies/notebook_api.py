@@ -13,8 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, overload
 
-from fullbench.analysis import all_tables
 from fullbench.analysis import judge_card as cards
+from fullbench.analysis import standard_verdict_tables
 from fullbench.analysis.views.panel_cascade_and_rubric_verdicts import add_view_verdicts
 from fullbench.core.ballot import Ballot
 from fullbench.core.case import Case, Orders, SamplePairing
@@ -41,7 +41,12 @@ from fullbench.studies.run.base_run import StudyResult
 from fullbench.studies.run.cases_per_judge import no_cases_message
 from fullbench.studies.run.judge_cases import judge_cases
 from fullbench.studies.run.progress_display import in_notebook, watch_progress
-from fullbench.studies.run.study_inputs import changed_label_messages, enter_labels, label_messages
+from fullbench.studies.run.study_inputs import (
+    changed_label_messages,
+    enter_labels,
+    label_messages,
+    strip_blanks_around_names,
+)
 from fullbench.studies.study_file import Study, own_cases
 from fullbench.studies.study_file_trust import refuse_risks
 from fullbench.studies.study_kinds import study_run_for
@@ -218,8 +223,11 @@ def judge(
         if not shared_cases and not sheets:
             raise InputError(no_cases_message(loaded_responses))
         if labels is not None:
+            ids = {item.id for item in loaded_items}
+            contestants = {response.contestant for response in loaded_responses}
             label_verdicts = labels_of(_list_if_iterator(labels), forms[0] if len(forms) == 1 else None)
-            for sentence in label_messages(place, label_verdicts, {item.id for item in loaded_items}, loaded_responses):
+            label_verdicts = strip_blanks_around_names(label_verdicts, ids, contestants)
+            for sentence in label_messages(place, label_verdicts, ids, loaded_responses):
                 warnings.warn(sentence, DataWarning, stacklevel=2)
     judges = [sheet.judge for sheet in sheets] or [
         judge_and_model_specs.judge_from_spec(judge_or_spec) if isinstance(judge_or_spec, str) else judge_or_spec
@@ -312,19 +320,27 @@ def report(
     against: str | None = None,
     study: str | None = None,
     corrected: bool = False,
+    strong: float = 1.0,
     seed: int = 0,
 ) -> Tables:
     """Return the tables of `fullbench report`: leaderboards, agreement, consistency, unusable verdicts and cost.
 
-    `study` selects one study of a ledger. `corrected` puts leaderboards corrected by people's votes first.
+    `study` selects one study of a ledger. `corrected` puts leaderboards corrected by people's votes first. Ratings
+    count the strongest preference of a graded choice (`choice:5`) `strong` times.
     """
     if isinstance(verdicts, Record):
         if study is not None:
             raise InputError("a record is of one study already; give the ledger to choose one")
-        return Tables(all_tables.verdict_tables(verdicts, against=against, with_corrections=corrected, seed=seed))
+        tables = standard_verdict_tables.verdict_tables(
+            verdicts, against=against, with_corrections=corrected, strong=strong, seed=seed
+        )
+        return Tables(tables)
     with _open_ledger(verdicts, read_only=True) as book:
         columns = ledger_verdicts_with_panels.load_columns(book, study=study)
-        tables = all_tables.verdict_tables(columns, against=against, with_corrections=corrected, seed=seed)
+        facts = ledger_verdicts_with_panels.load_case_facts(book, columns, study=study) if corrected else None
+        tables = standard_verdict_tables.verdict_tables(
+            columns, against=against, with_corrections=corrected, strong=strong, facts=facts, seed=seed
+        )
         tables = with_judge_changes(tables, book, study)
         cascade_tables = ledger_verdicts_with_panels.cascade_tables(book, study=study)
         return Tables(

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from fullbench.core.ballot import ballot
+from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.case import Case
+from fullbench.core.dialogue import EACH_TURN
 from fullbench.core.table import Cell, Table
-from fullbench.core.table_columns import table_columns
 from fullbench.core.translatable_note import Note
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
@@ -53,6 +54,12 @@ class BestOfNRun(FixedCasesRun):
             answers = read_responses(study.responses, items={item.id for item in all_items})
             self.answers = [answer for answer in answers if answer.item in item_ids]
         form = ballot(study.ballots[0] if study.ballots else BALLOT)
+        if study.criteria[0].endswith(EACH_TURN):
+            raise InputError(
+                "the best answer is selected by one criterion: write 'turn 2', or no turn for the whole dialogue; "
+                f"found {study.criteria[0]!r}",
+                path=study.path,
+            )
         cases = ranking.ranking_cases(self.items, self.answers, form, trials=study.trials)
         self.cases = [replace(case, criterion=study.criteria[0]) for case in cases]
         self.out: Path = study.options["out"]

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any, get_args
 
-from fullbench.core.ballot import Ballot, Choice, Ranking, ballot
+from fullbench.core.ballot import Ballot, Choice, GradedChoice, Ranking, ballot, is_graded
 from fullbench.core.case import ORDERS, Case, Orders, SamplePairing
 from fullbench.core.case import cases as cases_of
+from fullbench.core.dialogue import check_answers_by_turn, criteria_of_items, names_turns
 from fullbench.core.item import Item
-from fullbench.core.panel import CASCADE, PANEL, is_view
+from fullbench.core.panel_and_cascade import CASCADE, PANEL, is_view
 from fullbench.core.plugin_entry_points import did_you_mean
 from fullbench.core.response import Response
 from fullbench.core.rubric import RUBRIC
@@ -20,7 +22,7 @@ from fullbench.errors import InputError
 from fullbench.files.toml_files import read_toml
 from fullbench.reports.display_names import DisplayNames
 from fullbench.reports.site_info import Imprint
-from fullbench.studies.run.excluded_responses import EXCLUSION_KINDS
+from fullbench.studies.run.excluded_responses_and_case_overrides import EXCLUSION_KINDS
 from fullbench.studies.study_file_tables import (
     JUDGING,
     KINDS,
@@ -57,6 +59,8 @@ class Study:
     every sample of other contestants; otherwise sample i only with sample i. `engine` says where calls are made:
     `here`, or on a Ray cluster (`ray`, `ray:auto`, `ray:HOST:PORT`). A benchmark may bring its own judges and
     contestants, as the synthetic benchmark does. They are used if the study names none.
+
+    In ratings, the strongest preference of a graded choice (`choice:5`) counts `strong` times, 1 by default.
 
     `orders` and `criteria` override those of a benchmark. `leave_out` names answers that are counted but not judged, as
     papers clean their data: `refusals` (of the contestant, or of a filter) and `short` (fewer than three words).
@@ -95,6 +99,7 @@ class Study:
     samples: int = 1
     sample_pairing: SamplePairing = "aligned"
     seed: int = 0
+    strong: float = 1.0
     budget: float | None = None
     engine: str = "here"
     ledger: str | Path = Path("fullbench.ledger")
@@ -199,11 +204,16 @@ class Study:
                 raise error_at(
                     "leave_out", f"unknown answers to leave out: {kind!r}; known: {', '.join(EXCLUSION_KINDS)}"
                 )
+        self._check_ballots(error_at)
+
+    def _check_ballots(self, error_at: Any) -> None:
         for spec in self.ballots:
             try:
                 ballot(spec)
             except InputError as error:
                 raise error_at("ballots", str(error)) from error
+        if self.strong != 1 and not any(map(is_graded, self.ballots)):
+            raise error_at("strong", "strong counts 'much better' of a graded choice: add a ballot such as choice:5")
 
 
 _KEY_TYPES: dict[str, tuple[type, str]] = {
@@ -212,6 +222,11 @@ _KEY_TYPES: dict[str, tuple[type, str]] = {
     "without_pictures": (bool, "true or false"),
     "unverified": (bool, "true or false"),
     "fetch_urls": (bool, "true or false"),
+}
+
+_NUMBERS: dict[str, tuple[Callable[[float], bool], str]] = {
+    "budget": (lambda value: value > 0, "budget is a number of dollars above 0"),
+    "strong": (lambda value: 1 <= value < math.inf, "strong is how often 'much better' counts, a number from 1"),
 }
 
 
@@ -233,9 +248,10 @@ def _parse_value(key: str, value: Any, folder: Path, error_at: Any) -> Any:
         if not isinstance(value, int) or isinstance(value, bool) or value < (key != "seed"):
             raise error_at(key, f"{key} is a whole number{' from 1' if key != 'seed' else ''}; found {value!r}")
         return value
-    if key == "budget":
-        if not isinstance(value, int | float) or isinstance(value, bool) or value <= 0:
-            raise error_at(key, f"budget is a number of dollars above 0; found {value!r}")
+    if key in _NUMBERS:
+        is_allowed, words = _NUMBERS[key]
+        if not isinstance(value, int | float) or isinstance(value, bool) or not is_allowed(value):
+            raise error_at(key, f"{words}; found {value!r}")
         return float(value)
     if not isinstance(value, str):
         raise error_at(key, f"{key} is a text; found {value!r}")
@@ -248,7 +264,7 @@ def _parse_value(key: str, value: Any, folder: Path, error_at: Any) -> Any:
 
 def responses_per_case(form: Ballot) -> int | None:
     """Return the default number of responses per case for a ballot: 1, 2, or None for all of an item."""
-    if isinstance(form, Choice):
+    if isinstance(form, Choice | GradedChoice):
         return 2
     return None if isinstance(form, Ranking) else 1
 
@@ -271,10 +287,13 @@ def own_cases(
     for criterion in criteria:
         if not isinstance(criterion, str) or not criterion.strip():
             raise InputError(f"a criterion has a name, such as 'overall' or 'accuracy'; found {criterion!r}")
+        if names_turns(criterion):
+            check_answers_by_turn(items, answers)
     for spec in ballots:
         form = ballot(spec)
         for criterion in criteria:
-            yield from cases_of(
-                items, answers, form, size=responses_per_case(form), orders=orders, criterion=criterion, trials=trials,
-                seed=seed, samples=sample_pairing,
-            )  # fmt: skip
+            for turn_criterion, chosen_items in criteria_of_items(criterion, items):
+                yield from cases_of(
+                    chosen_items, answers, form, size=responses_per_case(form), orders=orders,
+                    criterion=turn_criterion, trials=trials, seed=seed, samples=sample_pairing,
+                )  # fmt: skip

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from fullbench.core.panel import is_view
+from fullbench.core.panel_and_cascade import is_view
 from fullbench.core.plugin_entry_points import did_you_mean
 from fullbench.errors import InputError
 
@@ -129,7 +129,7 @@ VIEWS: Mapping[str, Mapping[str, Types]] = {
         "agreement": NUMBER,
         "risk": NUMBER,
     },
-    "rubrics": {"judge": str, "file": str, "criteria": list, "calls": str},
+    "rubrics": {"judge": str, "file": str, "criteria": list, "calls": str, "total": str, "cap": NUMBER},
 }
 _REQUIRED_KEYS = {"panels": ("members",), "cascades": ("small", "large"), "rubrics": ("judge",)}
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from fullbench.errors import InputError
 from fullbench.plugin_specs import Spec
 from fullbench.studies.study_file import Study
 
-CODE = frozenset({"scorer"})
-"""Kinds of judges whose name is a function to import and call."""
+CODE = {"scorer": "function", "command": "program"}
+"""Kinds of judges that run code, and what their name is."""
 FILES = ("key_file", "template")
 """Options of a spec that name a file whose content is sent to the server."""
 
@@ -40,7 +40,7 @@ def _risks_of(spec: str) -> Iterator[str]:
     _, at, address = parsed_spec.name.partition("@")
     server = address if at else f"the provider {parsed_spec.kind!r}"
     if parsed_spec.kind in CODE:
-        yield f"{spec!r} runs code on this machine: the function {parsed_spec.name!r}"
+        yield f"{spec!r} runs code on this machine: the {CODE[parsed_spec.kind]} {parsed_spec.name!r}"
     if name := parsed_spec.options.get("key_env"):
         yield f"{spec!r} sends what the variable {name!r} holds to {server}"
     for option in FILES:
@@ -48,6 +48,14 @@ def _risks_of(spec: str) -> Iterator[str]:
             yield f"{spec!r} sends what the file {path!r} holds to {server}"
     if reader := parsed_spec.options.get("reader"):
         yield from _risks_of(reader)
+
+
+def refuse_code(spec: str, allowed_specs: Collection[str]) -> None:
+    """Refuse a judge that runs code on a server, unless the server was started with it."""
+    if Spec.parse(spec).kind in CODE and spec not in allowed_specs:
+        raise InputError(
+            f"{spec!r} runs code on this server, which was not started with it: fullbench serve --program {spec!r}"
+        )
 
 
 def refuse_risks(study: Study, *, safe: bool = False) -> list[str]:

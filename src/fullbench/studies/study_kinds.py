@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from fullbench.reports.atomic_write import check_page
 from fullbench.studies.run.base_run import BaseRun
-from fullbench.studies.run.study_run import StudyRun
+from fullbench.studies.run.judging_kind import StudyRun
 from fullbench.studies.study_file import Study
 
 
@@ -30,7 +30,7 @@ def study_run_for(study: Study) -> BaseRun:
 
         return BestOfNRun(study)
     if study.kind == "experiment":
-        from fullbench.studies.experiment_kind import ExperimentRun
+        from fullbench.studies.model_written_text_kind import ExperimentRun
 
         return ExperimentRun(study)
     return StudyRun(study)

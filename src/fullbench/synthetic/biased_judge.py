@@ -29,7 +29,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from fullbench.core.ballot import Choice, Ranking
+from fullbench.core.ballot import Choice, GradedChoice, Ranking
 from fullbench.core.case import Case
 from fullbench.core.digests import digest
 from fullbench.core.judge import CallsNoModel
@@ -170,7 +170,7 @@ class SimulatedJudge(CallsNoModel):
             return marks_from(case.ballot, ally_marks)
         if biases.lazy and rng.random() < biases.lazy:
             return marks_from(case.ballot, [0.5] * len(latent_marks))
-        if isinstance(case.ballot, Choice | Ranking) and rng.random() < abs(biases.position):
+        if isinstance(case.ballot, Choice | GradedChoice | Ranking) and rng.random() < abs(biases.position):
             direction = -1.0 if biases.position > 0 else 1.0
             return marks_from(case.ballot, [direction * place for place in range(len(latent_marks))])
         # Map the scale of 1 to 5 to 0 to 1, which `marks_from` expects; the margin shrinks by the same factor.

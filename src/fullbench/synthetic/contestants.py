@@ -20,13 +20,13 @@ from fullbench.core.model import Prompt, Reply
 from fullbench.core.model_call import Usage
 from fullbench.core.picture import Picture
 from fullbench.errors import InputError
-from fullbench.models.prompt_fences import wants_a_question
+from fullbench.models.response_fences_and_parser import wants_a_question
 from fullbench.synthetic import peer_reviewers
-from fullbench.synthetic.parsed_question import Answer, Query
+from fullbench.synthetic.letter_comparison_and_sum_questions import LOOK_AGAIN
+from fullbench.synthetic.parsed_question_type import Answer, Query
 from fullbench.synthetic.picture_reading import Sight, read_scene
 from fullbench.synthetic.questions import parse_question, solve_query, word_answer
 from fullbench.synthetic.scenes import Scene, changed_scene, chart_scene, text_scene, things_scene
-from fullbench.synthetic.wide_questions import LOOK_AGAIN
 
 WritingStyle = Literal["plain", "terse", "wordy"]
 ONCE = Usage(calls=1)

@@ -10,9 +10,9 @@ from typing import get_args
 
 from fullbench.core.item import Item, Turn
 from fullbench.core.picture import Picture
-from fullbench.synthetic import wide_questions
+from fullbench.synthetic import letter_comparison_and_sum_questions
 from fullbench.synthetic.drawing import draw_scene
-from fullbench.synthetic.parsed_question import Answer, Query, Task
+from fullbench.synthetic.parsed_question_type import Answer, Query, Task
 from fullbench.synthetic.questions import LANGUAGES, TASKS, invent_query, solve_query, word_answer, word_question
 from fullbench.synthetic.scenes import Scene, changed_scene, chart_scene, text_scene, things_scene
 
@@ -39,7 +39,7 @@ def build_items(seed: int, size: int, *, wide: bool = False) -> tuple[SyntheticI
     pictures, sums and dialogues.
     """
     return tuple(
-        _build_item(seed, index, (*TASKS, *wide_questions.TASKS, "dialogue") if wide else TASKS)
+        _build_item(seed, index, (*TASKS, *letter_comparison_and_sum_questions.TASKS, "dialogue") if wide else TASKS)
         for index in range(size)
     )
 
@@ -79,6 +79,6 @@ def _as_dialogue(item: Item, query: Query, answer: Answer, rng: random.Random) -
         earlier_answer = answer if guessed_answer is None else guessed_answer
     turns = (
         Turn("assistant", (word_answer(query, earlier_answer),)),
-        Turn("user", (wide_questions.LOOK_AGAIN[query.language],)),
+        Turn("user", (letter_comparison_and_sum_questions.LOOK_AGAIN[query.language],)),
     )
     return replace(item, turns=(*item.turns, *turns))

@@ -11,8 +11,8 @@ import random
 import re
 from typing import get_args
 
-from fullbench.synthetic import wide_questions
-from fullbench.synthetic.parsed_question import Answer, Kind, Query, Task
+from fullbench.synthetic import letter_comparison_and_sum_questions
+from fullbench.synthetic.parsed_question_type import Answer, Kind, Query, Task
 from fullbench.synthetic.scenes import LABELS, TOP, Scene, Thing
 from fullbench.synthetic.vocabulary import (
     COLOUR_ZH,
@@ -50,14 +50,14 @@ _QUESTION_TEMPLATES: dict[tuple[str, str, Language], str] = {
     ("chart", "value", "zh"): f"坐标轴从0到{TOP}。{{detail}}柱的数值是多少？",
     ("chart", "", "en"): "Which bar is the tallest?",
     ("chart", "", "zh"): "哪根柱子最高？",
-    **wide_questions.QUESTION_TEMPLATES,
+    **letter_comparison_and_sum_questions.QUESTION_TEMPLATES,
     ("description", "", "en"): "Describe the picture: which shapes, in which colours, how many of each?",
     ("description", "", "zh"): "请描述这幅图：其中的图形各是什么颜色，各有几个？",
 }
 # The first match wins, so the order matters: a Chinese description question also contains "几个", for example.
 _TASK_PATTERNS: tuple[tuple[str, Task], ...] = (
     ("Describe|描述", "description"),
-    *wide_questions.TASK_PATTERNS,
+    *letter_comparison_and_sum_questions.TASK_PATTERNS,
     (r"\bbar\b|柱", "chart"),
     ("What colour|颜色", "colour"),
     ("left or to the right|above or below|左边还是右边|上方还是下方", "position"),
@@ -137,7 +137,7 @@ def solve_query(query: Query, scene: Scene) -> Answer | None:
         case "position":
             return _solve_position(query, scene)
         case "text" | "difference" | "problem":
-            return wide_questions.solve_wide_query(query, scene)
+            return letter_comparison_and_sum_questions.solve_wide_query(query, scene)
     return _solve_chart(query, scene)
 
 
@@ -163,8 +163,8 @@ _SAY_ZH = {
 
 def word_answer(query: Query, answer: Answer) -> str:
     """Write an answer as one plain sentence in the question's language."""
-    if query.task in wide_questions.TASKS:
-        return wide_questions.word_wide_answer(query, answer)
+    if query.task in letter_comparison_and_sum_questions.TASKS:
+        return letter_comparison_and_sum_questions.word_wide_answer(query, answer)
     return _say_zh(query, answer) if query.language == "zh" else _say_en(query, answer)
 
 
@@ -224,7 +224,7 @@ def invent_query(task: Task, language: Language, scene: Scene, rng: random.Rando
     if task in {"description", "text", "difference"}:
         return Query(task, language)
     if task == "problem":
-        return wide_questions.invent_problem(language, scene, rng)
+        return letter_comparison_and_sum_questions.invent_problem(language, scene, rng)
     if task == "chart":
         return Query(task, language, (), rng.choice([*(bar.label for bar in scene.bars), "", ""]))
     if task == "colour":

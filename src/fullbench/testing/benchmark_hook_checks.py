@@ -111,8 +111,8 @@ def _check_prompt_template(context: HookContext) -> None:
 
 
 def _check_asking(context: HookContext) -> None:
+    from fullbench.judges.contestant_with_prompt_template import SLOTS
     from fullbench.judges.prompt_templates import Template
-    from fullbench.judges.prompted_contestant import SLOTS
 
     words = context.benchmark.asking
     assert words is not None

@@ -19,24 +19,24 @@ from starlette.types import Scope
 from fullbench.ledger.ledger import Ledger
 from fullbench.reports.html_page import SHARED_FILES
 from fullbench.reports.site_info import Imprint
-from fullbench.version import __version__
-from fullbench.web import error_pages, live_events, page_access, picture_serving, request_metrics
-from fullbench.web.accounts import account_pages
+from fullbench.version_and_code_digest import __version__
+from fullbench.web import error_pages, live_events, metrics_health_and_compression, page_access, picture_serving
+from fullbench.web.accounts import account_people_and_audit_pages
 from fullbench.web.accounts import sign_in_pages as accounts
 from fullbench.web.accounts.random_ids_and_digests import site_key
-from fullbench.web.api import account_routes as api
+from fullbench.web.api import account_and_picture_routes as api
 from fullbench.web.campaigns import api_routes as campaign_api
-from fullbench.web.campaigns import lead_actions
+from fullbench.web.campaigns import lead_task_pages_and_actions
 from fullbench.web.campaigns.create import chunked_upload
 from fullbench.web.campaigns.create.creation_worker import creating_tasks
 from fullbench.web.campaigns.pages import annotation_page, group_link_pages, lead_pages
 from fullbench.web.database import engine_for, upgrade_schema, write_transaction
 from fullbench.web.ledger_writers import LedgerWriters
-from fullbench.web.request_metrics import CompressionMiddleware, MetricsMiddleware, RequestMetrics
+from fullbench.web.metrics_health_and_compression import CompressionMiddleware, MetricsMiddleware, RequestMetrics
 from fullbench.web.results import api_routes as results
 from fullbench.web.results import page_routes as public
-from fullbench.web.results.actions import visitor_actions
-from fullbench.web.results.catalogue.catalogue_updater import keep_updated
+from fullbench.web.results.actions import vote_rejudging_and_panel_routes
+from fullbench.web.results.catalogue.catalogue_board_and_page_updater import keep_updated
 from fullbench.web.results.catalogue.fill_catalogue import bind_ledger
 from fullbench.web.results.pages.chart_process import ChartDrawer
 from fullbench.web.results.pages.shown_names import Names
@@ -117,16 +117,16 @@ def create_app(settings: Settings) -> FastAPI:
 
 def _all_routers() -> list[APIRouter]:
     page_routers = [
-        request_metrics.router,
+        metrics_health_and_compression.router,
         live_events.router,
         picture_serving.router,
         accounts.router,
-        account_pages.router,
+        account_people_and_audit_pages.router,
         public.router,
-        visitor_actions.router,
+        vote_rejudging_and_panel_routes.router,
         annotation_page.router,
         chunked_upload.router,
-        lead_actions.router,
+        lead_task_pages_and_actions.router,
         group_link_pages.router,
         lead_pages.router,
         campaign_api.router,

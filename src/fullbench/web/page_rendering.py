@@ -21,7 +21,7 @@ from fullbench.reports.html_page import SHARED_FILES
 from fullbench.reports.html_table_layout import TEMPLATES
 from fullbench.reports.page_bibtex import bibtex_entry
 from fullbench.reports.site_info import Imprint
-from fullbench.version import __version__
+from fullbench.version_and_code_digest import __version__
 from fullbench.web import page_access
 from fullbench.web.accounts.users import Role, User
 from fullbench.web.rich_text import is_marked_up, render_prose

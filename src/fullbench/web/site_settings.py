@@ -66,6 +66,8 @@ class Settings:
     """Public address of the site if it is behind a proxy."""
     names: str = ""
     """File with display names of judges and contestants, and the site's imprint; empty for none."""
+    programs: tuple[str, ...] = ()
+    """Specs of judges that may run code on this server."""
 
     @property
     def base(self) -> str:
@@ -88,4 +90,4 @@ class Settings:
         if not text:
             raise InputError(f"{VARIABLE} is not set: start the web app by `fullbench serve`")
         values = json.loads(text)
-        return cls(**{**values, "data": Path(values["data"])})
+        return cls(**{**values, "data": Path(values["data"]), "programs": tuple(values.get("programs", ()))})

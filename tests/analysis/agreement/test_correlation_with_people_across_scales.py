@@ -11,8 +11,8 @@ from scipy.stats import kendalltau, pearsonr, spearmanr
 
 from fullbench import Record, Verdict
 from fullbench.analysis.agreement import correlation_with_people_across_scales, uncompared_verdicts
-from fullbench.analysis.all_tables import verdict_tables
 from fullbench.analysis.judge_card import build_card
+from fullbench.analysis.standard_verdict_tables import verdict_tables
 from fullbench.columns.column_builder import columns_from_verdicts
 
 RATERS = ("安", "bo", "cy")
@@ -90,5 +90,5 @@ def test_a_card_says_how_its_marks_go_with_people_on_their_scale():
     lone = Record(tuple(v for v in record.verdicts if v.ballot != "real:0-1" or v.judge != "human"))
     (table,) = [t for t in build_card(lone, "rubric:total").sections["Agreement"] if t.name == "other scales"]
     lead = build_card(lone, "rubric:total").lead
-    assert f"Pearson with people's marks on another scale (score:1-5) is {table.rows[0][3]}." in lead
+    assert f"Pearson of its marks with people's on another scale (score:1-5) is {table.rows[0][3]}." in lead
     assert "nothing is said about agreement" not in lead

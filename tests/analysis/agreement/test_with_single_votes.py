@@ -8,7 +8,7 @@ from itertools import combinations
 import pytest
 
 from fullbench import Choice, Item, Record, Response, Verdict
-from fullbench.analysis import all_tables
+from fullbench.analysis import standard_verdict_tables
 from fullbench.analysis.agreement.judges_with_people import compare_with_people
 from fullbench.analysis.agreement.with_single_votes import single_vote_table
 from fullbench.core.case import Case
@@ -51,7 +51,7 @@ def test_both_shares_are_those_counted_by_hand(seed):
 
 def test_the_report_has_the_table_and_counts_the_splits():
     heard, said = record()
-    (table,) = (table for table in all_tables.verdict_tables(heard) if table.name == "votes")
+    (table,) = (table for table in standard_verdict_tables.verdict_tables(heard) if table.name == "votes")
     split = sum(len(set(votes)) > 1 for _, votes in said.values())
     assert table.notes[-1].startswith(f"{split} of 12 such responses have votes that differ")
 

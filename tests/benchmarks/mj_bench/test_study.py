@@ -49,7 +49,8 @@ def test_a_study_asks_a_model_by_the_rubric_of_each_perspective(cli, sample):
     """`offline:echo` says what it was told, so that its verdicts hold the prompts."""
     judged_by(sample / "study.toml", "offline:echo?resample=0")
     code, _, err = cli("run", "sample/study.toml", "--quiet")
-    assert code == 0, err
+    assert code == 1, err
+    assert "has no usable verdict" in err, "the server says one thing, whatever it is asked for"
     with Ledger(sample / "study.ledger") as ledger:
         verdicts = [verdict for verdict in ledger.verdicts() if verdict.judge != PEOPLE]
     assert {verdict.criterion for verdict in verdicts} == set(prompt_templates.CRITERIA)

@@ -13,8 +13,8 @@ import pytest
 from fullbench import Picture
 from fullbench.errors import Unscorable
 from fullbench.judges.scorers.batch_preprocessing import Recipe
-from fullbench.judges.scorers.decoded_pictures import decode_picture
 from fullbench.judges.scorers.decoding_processes import DecodingProcesses
+from fullbench.judges.scorers.safe_picture_decoding import decode_picture
 from tests.judges.scorers.making import encoded, picture, texture
 
 RECIPE = Recipe(48, 32, (0.5,) * 3, (0.5,) * 3)

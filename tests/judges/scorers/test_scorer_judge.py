@@ -15,7 +15,7 @@ from fullbench import Choice, Item, Likert, Picture, Ranking, Real, Response, Sc
 from fullbench.core.case import cases as cases_of
 from fullbench.core.judge import Judge
 from fullbench.errors import InputError, Unscorable
-from fullbench.judges.scorers.decoded_pictures import decode_picture
+from fullbench.judges.scorers.safe_picture_decoding import decode_picture
 from fullbench.judges.scorers.scorer_judge import CallableScorer, ScorerJudge
 from tests.judges.scorers.making import case, encoded, picture, texture
 

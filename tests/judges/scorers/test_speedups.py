@@ -7,9 +7,9 @@ import pytest
 
 from fullbench import Picture, Real
 from fullbench.errors import InputError, Unscorable
-from fullbench.judges.scorers import torch_runner
+from fullbench.judges.scorers import torch_scorer_base
 from fullbench.judges.scorers.batch_preprocessing import Recipe
-from fullbench.judges.scorers.decoded_pictures import decode_picture
+from fullbench.judges.scorers.safe_picture_decoding import decode_picture
 from fullbench.judges.scorers.score_model_speedups import fuse_activations
 from fullbench.judges.scorers.scorer_judge import ScorerJudge
 from fullbench.judges.scorers.transformers_scorers import ContrastScorer
@@ -62,11 +62,11 @@ def test_a_prompt_is_read_once_and_forgetting_it_changes_nothing(clip, monkeypat
     cases = [case(picture(texture(n)), ballot=Real(0, 10), prompt=f"a {('red', 'blue')[n % 2]} cat") for n in range(12)]
     scorer = ContrastScorer(str(clip), span=(-1.0, 1.0))
     read: list[str] = []
-    meaning = scorer._embed_prompts
-    monkeypatch.setattr(scorer, "_meaning", lambda prompts: (read.extend(prompts), meaning(prompts))[1])
+    embed = scorer._embed_prompts
+    monkeypatch.setattr(scorer, "_embed_prompts", lambda prompts: (read.extend(prompts), embed(prompts))[1])
     kept = [verdict.marks for verdict in ScorerJudge(scorer, batch=4).judge(cases)]
     assert sorted(read) == ["a blue cat", "a red cat"]
-    monkeypatch.setattr(torch_runner, "_MAX_PROMPTS", 0)
+    monkeypatch.setattr(torch_scorer_base, "_MAX_PROMPTS", 0)
     forgotten = ScorerJudge(ContrastScorer(str(clip), span=(-1.0, 1.0)), batch=4).judge(cases)
     for one, two in zip(kept, (verdict.marks for verdict in forgotten), strict=True):
         assert one == pytest.approx(two, abs=1e-5)
@@ -131,13 +131,13 @@ def test_a_file_that_turns_out_broken_costs_its_own_case_alone(clip, monkeypatch
         except Unscorable as error:
             raise RuntimeError("the card cannot decode this") from error
 
-    monkeypatch.setattr(torch_runner, "available", lambda: True)
+    monkeypatch.setattr(torch_scorer_base, "can_decode_on_gpu", lambda: True)
     monkeypatch.setattr(
-        torch_runner,
+        torch_scorer_base,
         "plain_jpeg",
         lambda one: torch.frombuffer(bytearray(one.data()), dtype=torch.uint8) if one.media == "image/jpeg" else None,
     )
-    monkeypatch.setattr(torch_runner, "pixels", refusing)
+    monkeypatch.setattr(torch_scorer_base, "decode_on_gpu", refusing)
     whole = encoded(texture(1), "JPEG")
     pictures = [
         Picture.from_bytes(whole),

@@ -7,7 +7,7 @@ import selectors
 
 import pytest
 
-from fullbench.models.net.request_transport import Deadlines
+from fullbench.models.net.prompt_call_with_retries import Deadlines
 
 
 class Clockwork(asyncio.SelectorEventLoop):

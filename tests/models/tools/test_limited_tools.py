@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fullbench.models.local import rule_based_answers_from_notes
 from fullbench.models.local.rule_based_answers_from_notes import Query
-from fullbench.models.prompt_fences import JudgingRequest
+from fullbench.models.response_fences_and_parser import JudgingRequest
 from fullbench.models.tools.picture_notes import Notes
 from fullbench.models.tools.text_image_fit_from_notes import picture_bag
 from fullbench.models.tools.toolbox import LIMITED_TOOLS, Toolbox

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.estimate import Estimate
 from fullbench.core.table import Table
-from fullbench.core.table_columns import table_columns
 from fullbench.errors import InputError, MissingExtra
 from fullbench.reports.charts import vega_lite
 from fullbench.reports.charts.vega_lite import (

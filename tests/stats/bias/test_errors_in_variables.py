@@ -11,7 +11,7 @@ import statsmodels.api as sm
 
 from fullbench.errors import Undefined
 from fullbench.stats.bias.errors_in_variables import BOUNDS, KNOWN_ERROR, Votes, estimate_effects, fit_latent_scale
-from fullbench.stats.paired_comparison_of_judges import benjamini_hochberg
+from fullbench.stats.paired_comparison_and_test_corrections import benjamini_hochberg
 
 ASKED = ("words", "own", "shift")
 CLEAN = {

@@ -143,6 +143,6 @@ def test_the_command_writes_what_to_ask_and_takes_the_answers(tmp_path, monkeypa
     assert int(left) < first
     tables = json.loads(run("report", "--corrected", "--json").stdout)
     board = next(table for table in tables if table["name"] == "corrected j, pair")
-    assert any("The sample was designed" in note for note in board["notes"])
+    assert any("pairs were drawn with the chances recorded" in note for note in board["notes"])
     assert {row[-1] for row in board["rows"]} != {0}
     assert sum(row[-1] for row in board["rows"]) == 2 * 120

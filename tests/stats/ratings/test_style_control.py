@@ -38,7 +38,7 @@ def test_strengths_effects_and_errors_are_those_of_a_logistic_regression(drawn):
     assert log_strengths(made) == pytest.approx(strengths - strengths.mean(), abs=1e-6)
     assert [effect.value for effect in made.effects] == pytest.approx(fitted.params[4:], abs=1e-6)
     errors = [(effect.high - effect.low) / 2 / 1.959964 for effect in made.effects]
-    assert errors == pytest.approx(fitted.bse[4:], rel=1e-4)
+    assert errors == pytest.approx(fitted.bse[4:], rel=2e-3)  # ours allow for few items: here, 3,000
 
 
 def test_style_control_finds_what_plain_ratings_miss(drawn):
@@ -55,7 +55,7 @@ def test_clusters_of_copies_widen_the_intervals(drawn):
     single = rate_with_style_control(first, second, outcome, [length])
     grouped = rate_with_style_control(first, second, outcome, [length], cluster=np.repeat(np.arange(3000), 4))
     wide = (grouped.effects[0].high - grouped.effects[0].low) / (single.effects[0].high - single.effects[0].low)
-    assert wide == pytest.approx(2, rel=1e-6)
+    assert wide == pytest.approx(2, rel=1e-3)
 
 
 def test_the_lead_is_a_share_in_standard_deviations():
@@ -68,5 +68,7 @@ def test_a_covariate_that_tells_nothing_is_refused():
         rate_with_style_control([0, 1], [1, 0], [1, 1], [[2, 2]])
     with pytest.raises(Undefined, match="style decides"):
         rate_with_style_control([0, 0, 1, 1], [1, 1, 0, 0], [1, 0, 1, 0], [[1, -1, 1, -1]])
+    with pytest.raises(Undefined, match="2 items are too few for 1 effects"):
+        rate_with_style_control([0, 1, 0, 1], [1, 0, 1, 0], [1, 1, 0, 0.5], [[1, -2, 2, 1]], cluster=[0, 0, 1, 1])
     with pytest.raises(Undefined, match="2 groups"):
         rate_with_style_control([0, 0], [1, 1], [1, 1], [[1, 2]])

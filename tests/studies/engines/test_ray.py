@@ -18,7 +18,7 @@ from fullbench.parsing.random_check_codes import nonce_of
 from fullbench.studies import judge_and_model_specs
 from fullbench.studies.engines import Budget, Engine, JobCounts, Stop
 from fullbench.studies.run.judge_cases import judge_cases
-from fullbench.studies.run.study_run import StudyRun
+from fullbench.studies.run.judging_kind import StudyRun
 from fullbench.studies.study_file import Study
 from tests.studies.engines.billing import PRICED, unheard
 from tests.support.data_builders import png

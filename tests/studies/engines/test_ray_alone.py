@@ -21,7 +21,7 @@ from fullbench.studies.engines import JobCounts, engine_from_spec
 from fullbench.studies.engines.ray_worker import MAX_SILENCE_SECONDS
 from fullbench.studies.run.judge_cases import judge_cases
 from tests.studies.engines.billing import unheard
-from tests.support.fake_chat_server import FakeServer
+from tests.support.fake_chat_server import SERVED, FakeServer
 from tests.support.ray_cluster import RayCluster, environment, installed
 
 pytestmark = [
@@ -68,7 +68,7 @@ def command(folder: Path, url: str, where: str, *rest: str) -> subprocess.Popen[
         "--json",
         *rest,
     ]
-    words += ["--judge", f"vllm:m@{url}?concurrency=16", "--ledger", "l.ledger", "--engine", where]
+    words += ["--judge", f"vllm:{SERVED}@{url}?concurrency=16", "--ledger", "l.ledger", "--engine", where]
     run = [sys.executable, "-c", "from fullbench.cli import main; main()", *words]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     env = {**os.environ, **environment()}

@@ -25,7 +25,7 @@ from fullbench.studies.engines import ray_worker as worker_module
 from fullbench.studies.engines import rebuild_from_spec, wants_gpu
 from fullbench.studies.engines.cluster_rate_limits import RateLimitCoordinator, WorkerRateLimits
 from fullbench.studies.engines.ray_worker import AHEAD, MOST_AHEAD, Worker, WorkerTurn
-from fullbench.version import build_label
+from fullbench.version_and_code_digest import build_label
 from tests.studies.engines.test_cluster_rate_limits import direct
 from tests.support.fake_chat_server import FakeServer
 from tests.support.wait_until import until
@@ -160,7 +160,7 @@ def test_what_retries_cost_is_told_with_every_turn_and_no_money_means_no_retries
     )
 
 
-DIGEST = "from fullbench.version import build_label; print(build_label())"
+DIGEST = "from fullbench.version_and_code_digest import build_label; print(build_label())"
 
 
 def test_the_build_tells_two_commits_of_one_version_apart(tmp_path):

@@ -10,7 +10,7 @@ import pytest
 from fullbench.core import plugin_entry_points
 from fullbench.errors import InputError
 from fullbench.web.campaigns import campaigns
-from fullbench.web.campaigns.tasks import guidelines
+from fullbench.web.campaigns.tasks import shipped_guidelines_and_scale_anchors
 from fullbench.web.campaigns.tasks.task_kinds import kinds_by_name
 from fullbench.web.database import write_transaction
 from tests.web.campaigns.test_pages import content, field, study
@@ -26,28 +26,41 @@ def database(one_sqlite, tmp_path) -> str:
 
 
 def test_every_kind_and_every_paper_has_a_text_in_both_languages():
-    assert set(guidelines.papers_with_guidelines()) == {
+    assert set(shipped_guidelines_and_scale_anchors.papers_with_guidelines()) == {
         "mllm-as-a-judge",
         "visitbench",
         "mjbench",
         "upme",
         "alignmmbench",
     }
-    assert set(guidelines.papers_with_guidelines()) <= set(plugin_entry_points.plugin_names("benchmarks"))
+    assert set(shipped_guidelines_and_scale_anchors.papers_with_guidelines()) <= set(
+        plugin_entry_points.plugin_names("benchmarks")
+    )
     for kind in kinds_by_name():
-        for paper in (guidelines.PLAIN, *guidelines.papers_for_kind(kind)):
-            english, chinese = guidelines.shipped_text(kind, "en", paper), guidelines.shipped_text(kind, "zh", paper)
+        for paper in (
+            shipped_guidelines_and_scale_anchors.PLAIN,
+            *shipped_guidelines_and_scale_anchors.papers_for_kind(kind),
+        ):
+            english, chinese = (
+                shipped_guidelines_and_scale_anchors.shipped_text(kind, "en", paper),
+                shipped_guidelines_and_scale_anchors.shipped_text(kind, "zh", paper),
+            )
             assert english.startswith("# "), (kind, paper)
             assert "## Example" in english, (kind, paper)
             assert "## 例子" in chinese, (kind, paper)
             assert re.search(r"[\u4e00-\u9fff]", chinese)
             if kind in SCALES:
                 scale = [str(n) for n in range(1, 11)] if (kind, paper) == ("score", "alignmmbench") else SCALES[kind]
-                said = guidelines.scale_anchors(english, scale)
-                assert set(said) == set(guidelines.scale_anchors(chinese, scale)), (kind, paper)
+                said = shipped_guidelines_and_scale_anchors.scale_anchors(english, scale)
+                assert set(said) == set(shipped_guidelines_and_scale_anchors.scale_anchors(chinese, scale)), (
+                    kind,
+                    paper,
+                )
                 assert {scale[0], scale[-1]} <= set(said), (kind, paper)
-    for paper in guidelines.papers_with_guidelines():
-        assert [kind for kind in kinds_by_name() if paper in guidelines.papers_for_kind(kind)], paper
+    for paper in shipped_guidelines_and_scale_anchors.papers_with_guidelines():
+        assert [
+            kind for kind in kinds_by_name() if paper in shipped_guidelines_and_scale_anchors.papers_for_kind(kind)
+        ], paper
 
 
 def test_a_paper_without_such_a_text_is_refused(app):
@@ -62,9 +75,9 @@ def test_the_scale_says_what_its_points_mean_in_the_readers_language(app, annota
     annotator.headers["Accept-Language"] = "zh"
     page = annotator.get(f"/work/{made.id}").text
     assert re.findall(r'<span class="anchor">([^<]+)', page)[-1] == "正确、完整、清楚"
-    assert field(annotator.get(f"/work/{made.id}"), "guideline") == guidelines.shipped_version(
-        "score", "mllm-as-a-judge"
-    )
+    assert field(
+        annotator.get(f"/work/{made.id}"), "guideline"
+    ) == shipped_guidelines_and_scale_anchors.shipped_version("score", "mllm-as-a-judge")
 
 
 def test_an_own_text_in_two_languages_has_versions_and_anchors(app, organiser, annotator):

@@ -19,7 +19,7 @@ from fullbench.web.campaigns.votes import vote_export
 from fullbench.web.campaigns.votes.counted_votes import task_contents
 from fullbench.web.database import read_transaction, write_transaction
 from fullbench.web.results import hidden_cases
-from fullbench.web.results.catalogue.catalogue_updater import update_catalogue
+from fullbench.web.results.catalogue.catalogue_board_and_page_updater import update_catalogue
 from fullbench.web.site_settings import Settings
 from tests.support.data_builders import png
 from tests.web.campaigns.test_pages import field, vote

@@ -12,7 +12,7 @@ import pytest
 from fullbench.ledger.ledger import Ledger
 from fullbench.web.app import create_app
 from fullbench.web.database import engine_for, upgrade_schema
-from fullbench.web.results.catalogue import catalogue_updater, fill_catalogue
+from fullbench.web.results.catalogue import catalogue_board_and_page_updater, fill_catalogue
 from fullbench.web.site_settings import Settings
 from tests.support.browser_pages import PATIENCE
 from tests.web.results import making
@@ -70,7 +70,7 @@ def updated_site(tmp_path_factory) -> Callable[[int], Path]:
         folder = tmp_path_factory.mktemp("updated")
         path = making.fill(folder / "small.ledger", count=count)
         app = create_app(Settings(f"sqlite:///{folder / 'web.sqlite'}", str(path), data=folder))
-        catalogue_updater.update_catalogue(app.state.engine, app.state.ledger)
+        catalogue_board_and_page_updater.update_catalogue(app.state.engine, app.state.ledger)
         app.state.ledger.close()
         with app.state.engine.connect() as connection:
             connection.exec_driver_sql("ROLLBACK")

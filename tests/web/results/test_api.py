@@ -6,7 +6,7 @@ import pytest
 
 from fullbench.web.campaigns import campaigns
 from fullbench.web.database import write_transaction
-from fullbench.web.results.catalogue import catalogue_updater
+from fullbench.web.results.catalogue import catalogue_board_and_page_updater
 from tests.support.campaign_tasks import add_tasks
 from tests.web.api.test_api import Script
 from tests.web.campaigns.conftest import pair
@@ -20,7 +20,7 @@ def settings(copied_site):
 
 @pytest.fixture
 def script(app):
-    catalogue_updater.update_catalogue(app.state.engine, app.state.ledger)
+    catalogue_board_and_page_updater.update_catalogue(app.state.engine, app.state.ledger)
     with Script(app, "Sam", "viewer") as made:
         yield made
 

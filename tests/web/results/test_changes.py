@@ -12,7 +12,7 @@ from sqlalchemy import func, select
 from fullbench import Case, Choice, Failure, Item, Ledger, Response, Usage, Verdict
 from fullbench.web.database import read_transaction
 from fullbench.web.results.catalogue import catalogue_tables, flag_counts
-from fullbench.web.results.catalogue.catalogue_updater import update_catalogue
+from fullbench.web.results.catalogue.catalogue_board_and_page_updater import update_catalogue
 from fullbench.web.results.catalogue.verdict_flag_definitions import FLAGS
 
 STUDIES = ("legs", "wings")

@@ -18,7 +18,7 @@ from fullbench.core.response import Response
 from fullbench.core.verdict import Verdict
 from fullbench.ledger.ledger import Ledger
 from fullbench.web.app import create_app
-from fullbench.web.results.catalogue import catalogue_updater
+from fullbench.web.results.catalogue import catalogue_board_and_page_updater
 from fullbench.web.site_settings import Settings
 from tests.support.commands import cli
 from tests.web.api.test_api import Script
@@ -66,14 +66,14 @@ def test_three_people_vote_and_every_door_counts_them_alike(database, tmp_path):
     cases = ledger_of(path)
     app = create_app(Settings(database, str(path), data=tmp_path / "data"))
     with Script(app, "Sam", "viewer") as script:
-        catalogue_updater.update_catalogue(app.state.engine, app.state.ledger)
+        catalogue_board_and_page_updater.update_catalogue(app.state.engine, app.state.ledger)
         people = {name: signed_in(app, name, "annotator") for name in ("ann", "bob", "安娜")}
         for place, visitor in enumerate(people.values()):
             for number, case in enumerate(cases):
                 best = str((number + place) % 2)
                 assert visitor.submit(f"/cases/{case.key}/vote", {"best": best}).status_code == 303
         assert people["bob"].submit(f"/cases/{cases[0].key}/vote", {"best": "tie"}).status_code == 303
-        catalogue_updater.update_catalogue(app.state.engine, app.state.ledger)
+        catalogue_board_and_page_updater.update_catalogue(app.state.engine, app.state.ledger)
         with Ledger(path, read_only=True) as ledger:
             every = list(ledger.verdicts("human", revisions=True))
             counted = list(ledger.verdicts("human"))
@@ -111,7 +111,7 @@ def test_another_ledger_in_the_same_data_folder_never_mixes(database, tmp_path, 
 
     def shown(app, *, fill=True) -> str:
         if fill:
-            catalogue_updater.update_catalogue(app.state.engine, app.state.ledger)
+            catalogue_board_and_page_updater.update_catalogue(app.state.engine, app.state.ledger)
         visitor = signed_in(app, f"v{len(caplog.records)}{fill}{app.state.identity[:4]}", "viewer")
         visitor.cookies.clear()
         pages = [visitor.get(place).text for place in ("/", "/judges", "/verdicts")]
@@ -129,7 +129,7 @@ def test_another_ledger_in_the_same_data_folder_never_mixes(database, tmp_path, 
     visitor = signed_in(one, "late", "viewer")
     assert visitor.get("/").status_code == 503, "the first server must not show what the second one filled"
     with pytest.raises(Exception, match="another ledger"):
-        catalogue_updater.update_catalogue(one.state.engine, one.state.ledger)
+        catalogue_board_and_page_updater.update_catalogue(one.state.engine, one.state.ledger)
     three = opened(first)
     text = shown(three)
     assert "judge-of-the-first" in text
@@ -145,7 +145,7 @@ def test_two_studies_with_the_same_ids_stay_apart(database, tmp_path):
     other = ledger_of(path, study="math", count=3, judge="steady")
     app = create_app(Settings(database, str(path), data=tmp_path / "data"))
     with Script(app, "Sam", "viewer") as script:
-        catalogue_updater.update_catalogue(app.state.engine, app.state.ledger)
+        catalogue_board_and_page_updater.update_catalogue(app.state.engine, app.state.ledger)
         rows = script.get("/api/v1/boards").json()["rows"]
         assert [(one["study"], one["judge"], one["verdicts"]) for one in rows] == [
             ("geo", "steady", 4),
@@ -189,7 +189,7 @@ def test_a_second_answer_of_a_contestant_is_called_so(database, tmp_path):
     (case, *_) = ledger_of(path, samples=(1, 0))
     app = create_app(Settings(database, str(path), data=tmp_path / "data"))
     with Script(app, "Sam", "viewer") as script:
-        catalogue_updater.update_catalogue(app.state.engine, app.state.ledger)
+        catalogue_board_and_page_updater.update_catalogue(app.state.engine, app.state.ledger)
         line = script.get("/api/v1/verdicts").json()["rows"][0]
         assert [(one["contestant"], one["sample"]) for one in line["shown"]] == [("alpha", 1), ("beta", 0)]
         assert script.get(f"/api/v1/cases/{case.key}").json()["samples"] == [1, 0]
@@ -247,18 +247,18 @@ def test_the_corrected_board_is_on_the_page_and_in_the_api_and_follows_peoples_v
     app = create_app(Settings(database, str(path), data=tmp_path / "data"))
     with Script(app, "Sam", "viewer") as script:
         visitor = signed_in(app, "ann", "annotator")
-        catalogue_updater.update_catalogue(app.state.engine, app.state.ledger)
+        catalogue_board_and_page_updater.update_catalogue(app.state.engine, app.state.ledger)
         (board,) = script.get("/api/v1/boards").json()["rows"]
         first = script.get(f"/api/v1/boards/{board['name']}").json()["tables"]
-        assert any("does not say what people would say" in note for note in first[0]["notes"])
+        assert any("people may rank differently" in note for note in first[0]["notes"])
         with Ledger(path) as ledger:
             for number, case in enumerate(cases[:20]):
                 ledger.add(
                     case, Verdict.from_case(case, "human", (1.0, 0.0) if number % 3 else (0.0, 1.0), rater="ben")
                 )
-        catalogue_updater.update_catalogue(app.state.engine, app.state.ledger)
+        catalogue_board_and_page_updater.update_catalogue(app.state.engine, app.state.ledger)
         shown = script.get(f"/api/v1/boards/{board['name']}").json()["tables"]
-        assert not any("does not say what people" in note for note in shown[0]["notes"])
+        assert not any("people may rank differently" in note for note in shown[0]["notes"])
         tables = {table["name"]: table for table in shown}
         said = json.loads(command("report", "--ledger", str(path), "--corrected", "--json"))
         expected = {table["name"]: table for table in said if table["name"].startswith("corrected")}
@@ -266,9 +266,9 @@ def test_the_corrected_board_is_on_the_page_and_in_the_api_and_follows_peoples_v
         for name in expected:
             assert tables[name]["rows"] == expected[name]["rows"]
         page = visitor.get(f"/boards/{board['name']}").text
-        assert "judge flatters by" in page
+        assert "judge minus people" in page
         judge = next(one["name"] for one in script.get("/api/v1/judges").json()["rows"] if one["judge"] == "steady")
         assert "Corrected" in script.get(f"/api/v1/judges/{judge}").json()["sections"]
         command("export", "site", "--ledger", str(path), "--out", str(tmp_path / "site"), "--no-charts")
         copied = (tmp_path / "site" / "boards" / f"{board['name']}.html").read_text(encoding="utf-8")
-        assert "judge flatters by" in copied
+        assert "judge minus people" in copied

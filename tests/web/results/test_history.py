@@ -17,7 +17,7 @@ from fullbench.core.verdict import Verdict
 from fullbench.ledger.ledger import Ledger
 from fullbench.web.database import read_transaction
 from fullbench.web.results.boards import board_store
-from fullbench.web.results.catalogue import catalogue_updater
+from fullbench.web.results.catalogue import catalogue_board_and_page_updater
 from fullbench.web.results.site.page_urls import ServedPageUrls
 from fullbench.web.site_settings import Settings
 
@@ -67,7 +67,7 @@ def places(day: int) -> list[str]:
 
 
 def test_a_board_tells_how_its_ranks_went(app, viewer):
-    catalogue_updater.update_catalogue(app.state.engine, app.state.ledger)
+    catalogue_board_and_page_updater.update_catalogue(app.state.engine, app.state.ledger)
     name = board_store.board_name("default", "judge", "overall")
     with read_transaction(app.state.engine) as connection:
         board = board_store.find_board(connection, name)

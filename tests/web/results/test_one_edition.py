@@ -8,7 +8,7 @@ from sqlalchemy import delete
 from fullbench.ledger.ledger import Ledger
 from fullbench.web.database import read_transaction, write_transaction
 from fullbench.web.results.boards import board_store
-from fullbench.web.results.catalogue import catalogue_tables, catalogue_updater, fill_catalogue
+from fullbench.web.results.catalogue import catalogue_board_and_page_updater, catalogue_tables, fill_catalogue
 from tests.web.results import making
 
 
@@ -23,7 +23,7 @@ def grown(new_engine, tmp_path):
             ledger.add(case, *verdicts)
     with Ledger(path, read_only=True) as ledger:
         fill_catalogue.fill_from_ledger(engine, ledger)
-        assert catalogue_updater.refresh_boards(engine, ledger)
+        assert catalogue_board_and_page_updater.refresh_boards(engine, ledger)
     with Ledger(path) as ledger:
         for case, verdicts in cases[half:]:
             ledger.add(case, *verdicts)
@@ -63,7 +63,7 @@ def test_the_list_and_the_boards_agree_between_all_steps_of_an_update(grown):
         editions.append(shown)
         return True
 
-    catalogue_updater.refresh_boards(engine, ledger, should_continue=note_edition)
+    catalogue_board_and_page_updater.refresh_boards(engine, ledger, should_continue=note_edition)
     assert len({tuple(edition.items()) for edition in editions}) > 3, "boards were computed one by one"
     listed, shown = listed_and_shown(engine)
     assert listed == shown != before
@@ -91,5 +91,5 @@ def test_a_board_that_is_gone_is_listed_until_it_is_dropped(grown):
         connection.execute(delete(catalogue_tables.counts))
     listed, shown = listed_and_shown(engine)
     assert listed == shown != {}
-    catalogue_updater.refresh_boards(engine, ledger)
+    catalogue_board_and_page_updater.refresh_boards(engine, ledger)
     assert read_headings(engine) == []

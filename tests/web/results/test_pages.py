@@ -15,7 +15,7 @@ from fullbench.ledger.ledger import Ledger
 from fullbench.web.campaigns import campaigns
 from fullbench.web.database import write_transaction
 from fullbench.web.results.boards import board_store
-from fullbench.web.results.catalogue import catalogue_tables, catalogue_updater, panels_created_on_site
+from fullbench.web.results.catalogue import catalogue_board_and_page_updater, catalogue_tables, panels_created_on_site
 from fullbench.web.results.site.page_urls import ServedPageUrls
 from fullbench.web.site_settings import Settings
 from tests.support.campaign_tasks import add_tasks
@@ -35,7 +35,7 @@ def settings(database, copied_site, tmp_path):
 @pytest.fixture
 def shown(app):
     """The app with an up-to-date catalogue."""
-    catalogue_updater.update_catalogue(app.state.engine, app.state.ledger)
+    catalogue_board_and_page_updater.update_catalogue(app.state.engine, app.state.ledger)
     return app
 
 
@@ -162,7 +162,7 @@ def test_figures_by_tag_are_gone_when_people_begin_to_judge(shown, viewer):
     assert (by_task in now, anew in now) == (False, True)
     assert "Who beats whom" in now
     assert "data-tip" not in viewer.get("/?task=task:counting").text
-    catalogue_updater.update_catalogue(shown.state.engine, shown.state.ledger)
+    catalogue_board_and_page_updater.update_catalogue(shown.state.engine, shown.state.ledger)
     later = viewer.get(board).text
     assert (by_task in later, anew in later) == (True, False)
     with write_transaction(shown.state.engine) as connection:
@@ -186,14 +186,14 @@ def test_a_vote_is_a_verdict_of_a_person(shown, annotator, viewer, settings):
     assert told == [(key, (0.0, 1.0), "看错了", 0, False), (key, (1.0, 0.0), "因为更清楚", 1, False)]
     assert counted == every[1:]
     assert b"\xe5\xae\x89\xe5\xa8\x9c" not in Path(settings.ledger).read_bytes(), "names stay out of the ledger"
-    catalogue_updater.update_catalogue(shown.state.engine, shown.state.ledger)
+    catalogue_board_and_page_updater.update_catalogue(shown.state.engine, shown.state.ledger)
     assert "因为更清楚" in annotator.get(case).text
     assert "You have voted on this case." in annotator.get(case).text
 
 
 def test_a_vote_of_somebody_whom_a_file_of_labels_names_is_a_revision_of_the_label(app, settings):
     ann = signed_in(app, "ann", "annotator")
-    catalogue_updater.update_catalogue(app.state.engine, app.state.ledger)
+    catalogue_board_and_page_updater.update_catalogue(app.state.engine, app.state.ledger)
     case = some_case(ann)
     assert ann.submit(f"{case}/vote", {"best": "0", "text": "mine"}).status_code == 303
     with Ledger(settings.ledger, read_only=True) as ledger:
@@ -252,7 +252,7 @@ def test_an_organiser_makes_a_panel_and_it_has_a_leaderboard(shown, organiser, v
     assert organiser.submit("/panels", {"name": "x", "rule": "mean", "judges": "steady"}).status_code == 400
     wish = {"name": HOSTILE[:60], "rule": "mean", "judges": ["steady", "first-lover"]}
     assert organiser.submit("/panels", wish).status_code == 303
-    catalogue_updater.update_catalogue(shown.state.engine, shown.state.ledger)
+    catalogue_board_and_page_updater.update_catalogue(shown.state.engine, shown.state.ledger)
     name = f"panel:{HOSTILE[:60]} (mean)"
     page = viewer.get(ServedPageUrls().board(board_store.board_name("default", name, "overall")))
     assert page.status_code == 200
@@ -282,7 +282,7 @@ def test_a_judges_card_says_what_came_from_its_servers_cache(app, settings, view
         counts = [Usage(1, 0, 900, 40, 0.002, 0.5, cached, 0, 900) for cached in (700, 0, 61)]
         for verdict, used in zip(ruled, counts, strict=True):
             ledger.add(replace(verdict, judge="cacher", usage=used, exchanges=()))
-    catalogue_updater.update_catalogue(app.state.engine, app.state.ledger)
+    catalogue_board_and_page_updater.update_catalogue(app.state.engine, app.state.ledger)
     for language, words in (("en", ("from cache", "from cache %")), ("zh", ("来自缓存的词元", "来自缓存 %"))):
         card = viewer.get(ServedPageUrls().judge("cacher"), headers={"Accept-Language": language}).text
         assert all(word in card for word in words)

@@ -19,7 +19,7 @@ from fullbench.judges.prompt_templates import Template
 from fullbench.judges.prompted_judge import SLOTS, PromptedJudge
 from fullbench.ledger.ledger import Ledger
 from fullbench.web.app import create_app
-from fullbench.web.results.catalogue import catalogue_updater
+from fullbench.web.results.catalogue import catalogue_board_and_page_updater
 from fullbench.web.results.pages import social_card
 from fullbench.web.site_settings import Settings
 from tests.support.data_builders import Talker, png
@@ -35,7 +35,7 @@ def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("story")
     path = making.fill(folder / "small.ledger", count=COUNT)
     app = create_app(Settings(f"sqlite:///{folder / 'web.sqlite'}", str(path), folder, public=True, title="Our bench"))
-    catalogue_updater.update_catalogue(app.state.engine, app.state.ledger)
+    catalogue_board_and_page_updater.update_catalogue(app.state.engine, app.state.ledger)
     yield Visitor(app)
     app.state.engine.dispose()
 
@@ -190,7 +190,7 @@ def test_what_was_sent_is_rendered_again_only_where_its_digest_proves_it(tmp_pat
             ledger.declare("judge", judge.name, judge.settings)
             ledger.add(case, *judge.judge([case]))
     app = create_app(Settings(f"sqlite:///{tmp_path / 'web.sqlite'}", str(path), tmp_path, public=True))
-    catalogue_updater.update_catalogue(app.state.engine, app.state.ledger)
+    catalogue_board_and_page_updater.update_catalogue(app.state.engine, app.state.ledger)
     page = Visitor(app).get(f"/cases/{case.key}").text
     app.state.engine.dispose()
     parts = {
@@ -239,7 +239,7 @@ def test_judges_whom_nobody_met_are_in_no_order_and_that_is_said_once(tmp_path):
         for case, ruled in making.verdicts(count=COUNT):
             ledger.add(case, *(verdict for verdict in ruled if not verdict.judge.startswith("human")))
     app = create_app(Settings(f"sqlite:///{tmp_path / 'web.sqlite'}", str(path), tmp_path, public=True))
-    catalogue_updater.update_catalogue(app.state.engine, app.state.ledger)
+    catalogue_board_and_page_updater.update_catalogue(app.state.engine, app.state.ledger)
     page = Visitor(app).get("/judges").text
     app.state.engine.dispose()
     assert words(page).count("voted on") == 1, "one sentence for all of them"

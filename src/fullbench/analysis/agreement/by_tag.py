@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from fullbench.analysis.agreement.judges_with_people import (
     AGREEMENT_METRICS,
+    TIED_RANKS,
     UNTAGGED_GROUP,
     Agreement,
     Groups,
@@ -13,13 +14,14 @@ from fullbench.analysis.agreement.judges_with_people import (
     class_of,
     distance_of_orders,
     groups_by_tag,
+    has_tied_ranks,
     judge_agreements,
     scale_of,
     winner_index,
 )
+from fullbench.core.built_in_table_columns import data_column, table_columns
 from fullbench.core.estimate import Estimate
 from fullbench.core.table import Cell, Table
-from fullbench.core.table_columns import data_column, table_columns
 from fullbench.core.translatable_note import Note, join_notes, word_note
 from fullbench.core.verdict_record import Pairing
 from fullbench.errors import Undefined
@@ -75,6 +77,8 @@ def _agreement_table(
     notes = [Note("judging.beside-people-on-the-same", rule=word_note(comparison.rule(kind))), *comparison.notes(kind)]
     if p_values:
         notes.append(Note("judging.p"))
+    if kind == "rankings" and any(has_tied_ranks(comparison, entry.judge) for entry in entries):
+        notes.append(TIED_RANKS)
     for judge in dict.fromkeys(entry.judge for entry in entries):
         of_judge = [entry for entry in entries if entry.judge == judge]
         for entry in of_judge:

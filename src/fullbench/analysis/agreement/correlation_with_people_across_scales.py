@@ -17,8 +17,8 @@ from fullbench.analysis.item_clustered_means_and_shares import Gaps, scale_of
 from fullbench.analysis.people.paired_verdicts_and_votes import drop_visible_votes
 from fullbench.analysis.views.view_verdict_helpers import without_people_decisions
 from fullbench.columns.verdict_columns import Columns, group_rows
+from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.table import Cell, Table
-from fullbench.core.table_columns import table_columns
 from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import PEOPLE
 from fullbench.stats.agreement import two_raters
@@ -61,8 +61,9 @@ def correlation_table(
             gaps.cell(f"{judge}, {name}", partial(metric, pairs.ours, pairs.theirs, **options))
             for name, metric in CORRELATIONS.items()
         ]
-        has_same_scale = scale_of(judge_ballot) == scale_of(other_ballot)
-        error = two_raters.absolute_error(pairs.ours, pairs.theirs, **options) if has_same_scale else None
+        scale = scale_of(judge_ballot)
+        has_same_scale = scale == scale_of(other_ballot)
+        error = two_raters.absolute_error(pairs.ours, pairs.theirs, scale=scale, **options) if has_same_scale else None
         places = [pairs.key[place] for place, _ in scope_columns]
         rows.append([judge, *places, judge_ballot, other_ballot, *cells, error, len(pairs.ours)])
     names = [name for _, name in scope_columns]

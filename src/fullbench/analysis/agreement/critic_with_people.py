@@ -10,9 +10,9 @@ from functools import partial
 from fullbench.analysis.agreement.judges_with_people import compare_with_people
 from fullbench.analysis.item_clustered_means_and_shares import Gaps
 from fullbench.core.ballot import Score, ballot
+from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.estimate import Estimate
 from fullbench.core.table import Cell, Table
-from fullbench.core.table_columns import table_columns
 from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import PEOPLE
 from fullbench.core.verdict_record import Pairing, Record
@@ -20,7 +20,7 @@ from fullbench.errors import InputError
 from fullbench.stats.agreement import two_raters as agree
 from fullbench.stats.intervals import statistics_for_bootstrap
 from fullbench.stats.intervals.bootstrap import Statistic
-from fullbench.stats.paired_comparison_of_judges import paired_difference
+from fullbench.stats.paired_comparison_and_test_corrections import paired_difference
 
 Bands = Sequence[tuple[float, float]]
 
@@ -31,6 +31,11 @@ class Scale:
 
     fuzzy: Bands
     strict: Bands
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Least and greatest score."""
+        return float(self.fuzzy[0][0]), float(self.fuzzy[-1][1])
 
 
 SCALES: Mapping[tuple[int, int], Scale] = {
@@ -75,7 +80,7 @@ def critic_metrics(
     """
     options: agree.Options = {"cluster": cluster, "seed": seed}
     return {
-        "e": partial(agree.absolute_error, scores, truth, **options),
+        "e": partial(agree.absolute_error, scores, truth, scale=scale.ends, **options),
         "r": partial(agree.pearson_correlation, scores, truth, **options),
         "ρ": partial(agree.spearman_correlation, scores, truth, **options),
         "τ": partial(agree.kendall_correlation, scores, truth, **options),

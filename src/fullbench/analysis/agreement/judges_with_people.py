@@ -9,6 +9,7 @@ from functools import partial
 from itertools import chain, permutations, product
 from typing import Any
 
+from fullbench.analysis import item_clustered_means_and_shares
 from fullbench.analysis.people.joined_votes import VoteCounts, join_record_votes
 from fullbench.analysis.views.view_verdict_helpers import WAITS
 from fullbench.core.ballot import LETTERS
@@ -22,10 +23,11 @@ from fullbench.stats.agreement import two_raters as agree
 from fullbench.stats.agreement.vote_consensus import VoteRule
 from fullbench.stats.intervals import statistics_for_bootstrap
 from fullbench.stats.intervals.bootstrap import bootstrap
-from fullbench.stats.intervals.cluster_intervals import Scale
+from fullbench.stats.intervals.cluster_intervals import FROM_ZERO, Scale
 
 ALL = "all"
 UNTAGGED_GROUP = Note("judging.untagged")
+TIED_RANKS = Note("judging.tied-ranks")
 Groups = Callable[[Verdict], Iterable[str]]
 AgreementMetric = Callable[[Sequence[Pairing], int], Estimate]
 
@@ -79,6 +81,13 @@ def _score_metric(metric: Callable[..., Estimate]) -> AgreementMetric:
     return compute_metric
 
 
+def _absolute_error(pairings: Sequence[Pairing], seed: int) -> Estimate:
+    """Return the mean absolute error, bounded by the scale if all marks are on one."""
+    scales = {item_clustered_means_and_shares.scale_of(p.verdict.ballot) for p in pairings}
+    scale = scales.pop() if len(scales) == 1 else None
+    return _score_metric(partial(agree.absolute_error, scale=scale))(pairings, seed)
+
+
 def _choice_metric(metric: Callable[..., Estimate], *, ties: bool = True, **options: Any) -> AgreementMetric:
     def compute_metric(pairings: Sequence[Pairing], seed: int) -> Estimate:
         counted_pairings = [
@@ -101,7 +110,7 @@ def _ranking_metric(
     """Tied mean ranks are broken in every possible way and averaged."""
 
     def compute_metric(pairings: Sequence[Pairing], seed: int) -> Estimate:
-        if not any(len(set(marks)) < len(marks) for p in pairings for marks in (p.marks, p.other_marks)):
+        if not any(map(_has_ties, pairings)):
             ours, theirs = (
                 [ranking_letters(p.marks) for p in pairings],
                 [ranking_letters(p.other_marks) for p in pairings],
@@ -113,6 +122,15 @@ def _ranking_metric(
         )
 
     return compute_metric
+
+
+def has_tied_ranks(comparison: PeopleComparison, judge: str) -> bool:
+    """Return True if a ranking of the judge or the mean ranks of people have ties."""
+    return any(map(_has_ties, comparison.pairings(judge, "rankings")))
+
+
+def _has_ties(pairing: Pairing) -> bool:
+    return any(len(set(marks)) < len(marks) for marks in (pairing.marks, pairing.other_marks))
 
 
 def distance_of_orders(
@@ -141,7 +159,7 @@ AGREEMENT_METRICS: Mapping[str, Mapping[str, AgreementMetric]] = {
         "Pearson": _score_metric(agree.pearson_correlation),
         "Spearman": _score_metric(agree.spearman_correlation),
         "Kendall": _score_metric(agree.kendall_correlation),
-        "error": _score_metric(agree.absolute_error),
+        "error": _absolute_error,
         "kappa, quadratic": _score_metric(agree.quadratic_kappa),
     },
     "pairs": {
@@ -163,14 +181,14 @@ AGREEMENT_METRICS: Mapping[str, Mapping[str, AgreementMetric]] = {
 }
 
 
-def scale_of(metric: str) -> Scale | None:
-    """Return the range of an agreement metric, or None for errors, which have no upper bound.
+def scale_of(metric: str) -> Scale:
+    """Return the range of an agreement metric. Errors have no upper end.
 
     >>> scale_of("Kendall"), scale_of("same first"), scale_of("error")
-    ((-1.0, 1.0), (0.0, 1.0), None)
+    ((-1.0, 1.0), (0.0, 1.0), (0.0, inf))
     """
     if metric == "error":
-        return None
+        return FROM_ZERO
     return agree.SIGNED_SCALE if metric.startswith(("Pearson", "Spearman", "Kendall", "kappa")) else agree.SHARE_SCALE
 
 

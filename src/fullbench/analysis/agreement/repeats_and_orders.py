@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,13 +14,13 @@ from fullbench.analysis.scope_text import OVERALL
 from fullbench.analysis.views.view_verdict_helpers import waiting_mask, without_people_decisions
 from fullbench.columns.column_builder import columns_from_verdicts
 from fullbench.columns.verdict_columns import Array, Columns, group_rows
+from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.estimate import Estimate
 from fullbench.core.table import Cell, Table
-from fullbench.core.table_columns import table_columns
 from fullbench.core.translatable_note import Note, error_sentence, word_note
 from fullbench.core.verdict_record import Record
 from fullbench.errors import Undefined
-from fullbench.stats.agreement.repeat_consistency import Steadiness, measure_steadiness
+from fullbench.stats.agreement.repeat_and_rephrasing_consistency import Steadiness, measure_steadiness
 
 BINS = 6
 MANY = 10
@@ -144,7 +144,11 @@ def _share_counts(judge_steadiness: Steadiness) -> Iterator[tuple[str, int]]:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Share of pairs with the same verdict in both orders, and of decided verdicts for the first one shown."""
+    """Share of pairs with the same verdict in both orders, and of decided verdicts for the first one shown.
+
+    `first.p` tests "each place wins half", which holds for any judge without position bias, however good the responses
+    are, because each pair was judged in both orders.
+    """
 
     same: Estimate
     first: Estimate | None
@@ -172,9 +176,11 @@ def position_effect(matches: Matches) -> Position | None:
     to_first = plays.outcome[decided_rows]
     to_first -= plays.ahead[decided_rows]
     np.subtract(1.0, np.abs(to_first, out=to_first), out=to_first)
-    first = (
-        item_clustered_means_and_shares.share_estimate(to_first, plays.item[decided_rows])
-        if len(decided_rows)
-        else None
-    )
+    first = None
+    if len(decided_rows):
+        decided_items = plays.item[decided_rows]
+        first = item_clustered_means_and_shares.share_estimate(to_first, decided_items)
+        to_first -= 0.5
+        p = item_clustered_means_and_shares.difference_estimate(to_first, decided_items, (-0.5, 0.5)).p
+        first = replace(first, p=p)
     return Position(same, first, int(both.sum()))

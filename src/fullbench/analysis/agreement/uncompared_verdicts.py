@@ -10,8 +10,8 @@ import numpy as np
 from fullbench.analysis.item_clustered_means_and_shares import scale_of
 from fullbench.analysis.record_from_verdict_columns import response_codes_shown
 from fullbench.columns.verdict_columns import Columns, group_rows, values_of_codes
+from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.table import Cell, Table
-from fullbench.core.table_columns import table_columns
 from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import PEOPLE
 from fullbench.stats.array_checks import Bools, Ints

@@ -7,7 +7,8 @@ Only responses with at least two votes are used, the same ones for the judge and
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from statistics import fmean
 
 import numpy as np
 
@@ -19,12 +20,14 @@ from fullbench.analysis.agreement.judges_with_people import (
     verdict_shape,
     winner_index,
 )
+from fullbench.core.built_in_table_columns import table_columns
+from fullbench.core.estimate import Estimate
 from fullbench.core.table import Cell, Table
-from fullbench.core.table_columns import table_columns
 from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import Verdict
 
 ResponseSetKey = tuple[str, str, frozenset[tuple[str, int]]]
+_Votes = dict[ResponseSetKey, list[object]]
 
 
 def single_vote_table(comparison: PeopleComparison, judges: Sequence[str] | None = None) -> Table:
@@ -33,17 +36,15 @@ def single_vote_table(comparison: PeopleComparison, judges: Sequence[str] | None
     votes = _votes_by_response_set(comparison)
     split = sum(len(set(set_votes)) > 1 for set_votes in votes.values())
     for judge in comparison.judges if judges is None else judges:
-        by_shape: dict[str, list[tuple[float, float, str]]] = {}
+        by_shape: dict[str, dict[ResponseSetKey, list[float]]] = {}
         for verdict in comparison.record.where(judge=judge, fault=None):
-            set_votes = votes.get(response_set_key(verdict))
-            if set_votes is not None:
-                same = sum(vote == _verdict_outcome(verdict) for vote in set_votes) / len(set_votes)
-                by_shape.setdefault(verdict_shape(verdict), []).append(
-                    (same, _equal_vote_share(set_votes), verdict.item)
-                )
+            place = response_set_key(verdict)
+            if place in votes:
+                same = sum(vote == _verdict_outcome(verdict) for vote in votes[place]) / len(votes[place])
+                by_shape.setdefault(verdict_shape(verdict), {}).setdefault(place, []).append(same)
         for kind in AGREEMENT_METRICS:
             if kind in by_shape:
-                rows.append([judge, kind, *_agreement_cells(by_shape[kind]), len(by_shape[kind])])
+                rows.append([judge, kind, *_agreement_cells(by_shape[kind], votes), len(by_shape[kind])])
     notes = [Note("one-by-one.what", people=comparison.people), Note("one-by-one.split", split=split, n=len(votes))]
     columns = table_columns("judge", "verdict", "with one person", "people with each other", "difference", "cases")
     title = Note("one-by-one.title")
@@ -67,7 +68,7 @@ def _verdict_outcome(verdict: Verdict) -> object:
     return None if first is None else verdict.shown_responses[first]
 
 
-def _votes_by_response_set(comparison: PeopleComparison) -> dict[ResponseSetKey, list[object]]:
+def _votes_by_response_set(comparison: PeopleComparison) -> _Votes:
     votes: dict[ResponseSetKey, list[object]] = {}
     for verdict in comparison.record.where(judge=comparison.people, fault=None):
         if comparison.counts_vote(verdict):
@@ -75,21 +76,33 @@ def _votes_by_response_set(comparison: PeopleComparison) -> dict[ResponseSetKey,
     return {place: set_votes for place, set_votes in votes.items() if len(set_votes) > 1}
 
 
-def _equal_vote_share(votes: Sequence[object]) -> float:
+def equal_vote_share(votes: Sequence[object]) -> float:
     """Return the share of vote pairs that are equal.
 
-    >>> _equal_vote_share(["a", "a", "b"])
+    >>> equal_vote_share(["a", "a", "b"])
     0.3333333333333333
     """
     return sum(n * (n - 1) for n in Counter(votes).values()) / (len(votes) * (len(votes) - 1))
 
 
-def _agreement_cells(rows: Sequence[tuple[float, float, str]]) -> list[Cell]:
-    ours, theirs = np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
-    _, item = np.unique([row[2] for row in rows], return_inverse=True)
-    gap = item_clustered_means_and_shares.difference_estimate(ours - theirs, item, (-1.0, 1.0))
+def agreement_of_people(vote_lists: Sequence[Sequence[object]], items: Sequence[object]) -> Estimate:
+    """Return the share of vote pairs that are equal. Each set of responses counts once, those of an item together.
+
+    >>> print(agreement_of_people([["a", "a"], ["a", "b"], ["b", "b", "a"]], ["i", "i", "j"]))
+    0.444 [0.034, 0.947] n=3
+    """
+    _, item = np.unique(np.array(items), return_inverse=True)
+    return item_clustered_means_and_shares.share_estimate(np.array([*map(equal_vote_share, vote_lists)]), item)
+
+
+def _agreement_cells(same_votes: Mapping[ResponseSetKey, Sequence[float]], votes: _Votes) -> list[Cell]:
+    """Several verdicts of the judge on a set of responses count by their mean."""
+    ours = np.array([fmean(shares) for shares in same_votes.values()])
+    theirs = np.array([equal_vote_share(votes[place]) for place in same_votes])
+    items = [item for item, *_ in same_votes]
+    _, item = np.unique(items, return_inverse=True)
     return [
         item_clustered_means_and_shares.share_estimate(ours, item),
-        item_clustered_means_and_shares.share_estimate(theirs, item),
-        gap,
+        agreement_of_people([votes[place] for place in same_votes], items),
+        item_clustered_means_and_shares.difference_estimate(ours - theirs, item, (-1.0, 1.0)),
     ]

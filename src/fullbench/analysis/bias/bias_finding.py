@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from fullbench.core.estimate import Estimate
 from fullbench.core.translatable_note import Note
-from fullbench.stats.paired_comparison_of_judges import benjamini_hochberg
+from fullbench.stats.paired_comparison_and_test_corrections import benjamini_hochberg
 
 LEVEL = 0.05
 BIAS_NOTES = {
@@ -36,7 +36,9 @@ class Finding:
 
     `lean` is the difference that would be a bias: `more` describes it above zero, `less` below zero. `p` is the
     p-value of "no bias", or None for a metric that claims none. `one_vote`: each response has only one vote, so
-    people's errors are unknown. `correct_for_multiple_tests` fills in the sentence `says` and the claim `is_flagged`.
+    people's errors are unknown. `null` is what `value` is without any bias, or None if the test is of something else.
+    `unclaimed` is the reason if the interval of `value` leaves out `null` and the test shows no bias.
+    `correct_for_multiple_tests` fills in the sentence `says` and the claim `is_flagged`.
     """
 
     judge: str
@@ -50,8 +52,20 @@ class Finding:
     more: str = ""
     less: str = ""
     one_vote: bool = False
+    null: float | None = None
+    unclaimed: str = ""
     says: str = ""
     is_flagged: bool = False
+
+    @property
+    def claim(self) -> str:
+        """Return the bias in words, in the direction of the estimate."""
+        return self.more if self.lean > 0 else self.less
+
+    @property
+    def needs_second_vote(self) -> bool:
+        """Return True for effects of length and own family, which single votes per response cannot show."""
+        return self.one_vote and self.bias in {"length", "ego"} and not self.is_flagged
 
 
 def correct_for_multiple_tests(findings: Sequence[Finding]) -> list[Finding]:
@@ -68,17 +82,25 @@ def correct_for_multiple_tests(findings: Sequence[Finding]) -> list[Finding]:
             corrected_findings.append(replace(finding, says=finding.opening))
             continue
         is_flagged = next(significance_flags)
-        lean = finding.more if finding.lean > 0 else finding.less
-        claim = lean if is_flagged else _no_difference_note(finding)
+        claim = finding.claim if is_flagged else _unclaimed_note(finding, len(tested_findings))
         says = Note("probes.claim", opening=finding.opening, finding=claim)
         corrected_findings.append(replace(finding, is_flagged=is_flagged, says=says))
     return corrected_findings
 
 
-def _no_difference_note(finding: Finding) -> str:
+def _unclaimed_note(finding: Finding, tests: int) -> str:
+    """Return why no bias is claimed. The sentence never contradicts the interval that is printed next to it."""
+    if finding.needs_second_vote:
+        return Note("bias.needs-two-votes")
+    value, null = finding.value, finding.null
+    if null is not None and not value.why and not value.low <= null <= value.high:
+        if (finding.p or 0.0) <= LEVEL:
+            return Note("bias.not-after-correction", p=finding.p, n=tests)
+        return finding.unclaimed or Note("bias.interval-only", p=finding.p)
+    items = value.n if value.units is None else value.units
     if finding.one_vote:
-        return Note("bias.none-one-vote", n=finding.value.n)
-    return Note("bias.none", n=finding.value.n)
+        return Note("bias.none-one-vote", n=value.n, items=items)
+    return Note("bias.none", n=value.n, items=items)
 
 
 def format_percent(value: Estimate) -> str:

@@ -6,6 +6,7 @@ of a judge (`analysis.bias.bias_finding`) and people's own errors cannot explain
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,14 +15,16 @@ import numpy as np
 
 from fullbench.analysis import item_clustered_means_and_shares
 from fullbench.analysis.agreement.judges_with_people import PeopleComparison, ranking_letters, winner_index
+from fullbench.analysis.agreement.repeats_and_orders import position_effect
 from fullbench.analysis.bias import bias_regression
 from fullbench.analysis.bias.bias_finding import BIAS_NOTES, Finding, correct_for_multiple_tests, format_percent
+from fullbench.analysis.boards.matches_from_verdicts import build_matches
 from fullbench.columns.column_builder import columns_from_verdicts
 from fullbench.columns.verdict_columns import Columns, group_rows
+from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.estimate import Estimate
 from fullbench.core.response import LENGTHENS
 from fullbench.core.table import Cell, Table
-from fullbench.core.table_columns import table_columns
 from fullbench.core.translatable_note import Note, word_note
 from fullbench.core.verdict_record import Pairing, Record
 from fullbench.stats.bias.bias_estimators import swap_flips
@@ -47,10 +50,13 @@ def bias_findings(
         example: order of the worked example in the judge's prompt, best first (`CDBA`).
         judge_verdicts: all verdicts of the judge, if the record holds only those paired with people's.
     """
-    all_findings: list[Finding] = [*bias_regression.pair_findings(comparison, judge, own_contestants)]
-    all_findings += _swap_findings(
-        judge, columns_from_verdicts(comparison.record.where(judge=judge)) if judge_verdicts is None else judge_verdicts
-    )
+    verdicts = columns_from_verdicts(comparison.record.where(judge=judge)) if judge_verdicts is None else judge_verdicts
+    swap_findings = [*_swap_findings(judge, verdicts)]
+    # Both orders show a position bias by themselves. Only without them is it estimated from people's votes.
+    all_findings: list[Finding] = [
+        *bias_regression.pair_findings(comparison, judge, own_contestants, with_position=not swap_findings)
+    ]
+    all_findings += swap_findings
     all_findings += _copying_findings(judge, comparison.pairings(judge, "rankings"), example)
     all_findings += bias_regression.score_findings(comparison, judge, own_contestants)
     all_findings += _lengthening_findings(judge, comparison.record, comparison.record.where(judge=judge, fault=None))
@@ -86,6 +92,7 @@ def _compare_shares(rows: Rows) -> _ShareComparison | None:
 
 
 def _swap_findings(judge: str, judge_verdicts: Columns) -> Iterator[Finding]:
+    """Yield the position bias from pairs judged in both orders. Whatever a pair is worth, its two orders cancel."""
     latest_verdicts = judge_verdicts.latest()
     pairs = latest_verdicts.rows(
         (latest_verdicts.response_counts == 2) & (latest_verdicts.fault < 0) & ~latest_verdicts.self_matches()
@@ -113,6 +120,12 @@ def _swap_findings(judge: str, judge_verdicts: Columns) -> Iterator[Finding]:
         changed=change_count, pairs=len(first), share=format_percent(flips), first=to_first, second=to_second,
         tied=change_count - to_first - to_second,
     )  # fmt: skip
+    matches = build_matches(pairs, rule="each")
+    if (effect := position_effect(matches)) is not None and effect.first is not None:
+        opening = Note("probes.position-swapped", share=format_percent(effect.first), pairs=effect.pairs)
+        yield Finding(judge, "position", "first shown wins", effect.first, None, opening, effect.first.p,
+                      effect.first.value - 0.5, BIAS_NOTES["first-place"], BIAS_NOTES["second-place"],
+                      null=0.5)  # fmt: skip
     yield Finding(judge, "position", "changed by a swap", flips, None, says)
 
 
@@ -165,17 +178,24 @@ def _lengthening_findings(judge: str, record: Record, judge_verdicts: Record) ->
     )
     opening = Note("probes.lengthened", value=gap.value)
     yield Finding(judge, "length", "gain when lengthened", gap, None, opening, gap.p, gap.value,
-                  BIAS_NOTES["rewards-length"], BIAS_NOTES["punishes-length"])  # fmt: skip
+                  BIAS_NOTES["rewards-length"], BIAS_NOTES["punishes-length"], null=0.0)  # fmt: skip
 
 
-def bias_table(all_findings: Iterable[Finding]) -> Table:
-    """Return the findings as a table with their sentences as notes."""
+def bias_table(all_findings: Iterable[Finding], *, corrected_with: Sequence[Finding] = ()) -> Table:
+    """Return the findings as a table with their sentences as notes.
+
+    Args:
+        corrected_with: all findings that were corrected together, if they are more, such as those on other criteria.
+    """
     finding_list = list(all_findings)
     rows: list[list[Cell]] = [[f.judge, f.bias, f.metric, f.value, f.people] for f in finding_list]
     notes: list[str] = [Note("probes.says", judge=finding.judge, says=finding.says) for finding in finding_list]
-    tests = sum(finding.p is not None for finding in finding_list)
-    if tests:
-        notes.append(Note("probes.correction", n=tests))
+    tests = Counter(finding.judge for finding in corrected_with or finding_list if finding.p is not None)
+    counts = "; ".join(f"{judge} ({count})" for judge, count in tests.items())
+    if len(corrected_with) > len(finding_list):
+        notes.append(Note("probes.correction-all", tests=counts))
+    elif tests:
+        notes.append(Note("probes.correction", tests=counts))
     return Table(
         "biases",
         Note("probes.title.what-else-moves-the-judges"),

@@ -26,7 +26,7 @@ from fullbench.stats.agreement import two_raters as agree
 from fullbench.stats.array_checks import Floats, Ints
 from fullbench.stats.bias.errors_in_variables import BOUNDS, Effect, Votes, estimate_effects
 from fullbench.stats.intervals.bootstrap import bootstrap
-from fullbench.stats.intervals.cluster_intervals import Scale
+from fullbench.stats.intervals.cluster_intervals import FROM_ZERO, Scale
 
 # A judge's marks and people's votes on the same responses or pairs, as columns for the fit.
 
@@ -35,8 +35,9 @@ from fullbench.stats.intervals.cluster_intervals import Scale
 class Rows:
     """A judge's marks of responses or pairs and people's votes on them, in the order shown to the judge.
 
-    `verdicts`, `marks` and `item` have one entry per row (a response or a pair). `single_marks` and `verdict_row` have
-    one per verdict on a row, the other fields one per vote. `marks` are means over trials.
+    `verdicts`, `marks`, `item` and `subject` have one entry per row: a response, or a pair in one order. `single_marks`
+    and `verdict_row` have one per verdict on a row, the other fields one per vote and row. `marks` are means over
+    trials.
     """
 
     verdicts: Sequence[Verdict]
@@ -45,6 +46,8 @@ class Rows:
     single_marks: Floats
     verdict_row: Ints
     item: Ints
+    subject: Ints
+    """Number of the response or pair, whatever its order: votes count once for each."""
     response: Ints
     """Row of each vote."""
     vote: Floats
@@ -94,9 +97,14 @@ def _collect_rows(
         verdicts, np.array([np.mean(each) for each in marks_by_row], dtype=np.float64),
         np.array([mark for each in marks_by_row for mark in each], dtype=np.float64),
         np.repeat(np.arange(len(marks_by_row)), [len(each) for each in marks_by_row]),
-        _label_codes([verdict.item for verdict in verdicts]),
+        _label_codes([verdict.item for verdict in verdicts]), _subject_codes(verdicts),
         np.array(response, dtype=np.int64), np.array(vote, dtype=np.float64), _label_codes(rater),
     )  # fmt: skip
+
+
+def _subject_codes(verdicts: Sequence[Verdict]) -> Ints:
+    codes: dict[ResponseSetKey, int] = {}
+    return np.array([codes.setdefault(response_set_key(one), len(codes)) for one in verdicts], dtype=np.int64)
 
 
 def _vote_on(vote: Verdict, verdict: Verdict) -> float:
@@ -118,27 +126,26 @@ def score_rows(comparison: PeopleComparison, judge: str) -> Iterator[tuple[str, 
 
 
 def pair_rows(comparison: PeopleComparison, judge: str) -> Rows | None:
-    """Return one row per verdict on a pair, with people's votes, or None if there are none."""
+    """Return one row per pair and order, with its trials and people's votes, or None if there are none."""
     votes = _votes_by_response_set(comparison, 2)
-    judge_verdicts = [
-        verdict
-        for verdict in comparison.record
-        if verdict.judge == judge
-        and verdict.marks is not None
-        and len(verdict.shown_responses) == 2
-        and response_set_key(verdict) in votes
+    trials: dict[tuple[object, ...], list[Verdict]] = {}
+    for verdict in comparison.record:
+        is_pair = verdict.judge == judge and verdict.marks is not None and len(verdict.shown_responses) == 2
+        if is_pair and response_set_key(verdict) in votes:
+            trials.setdefault((verdict.item, verdict.ballot, *verdict.shown_responses), []).append(verdict)
+    leads = [
+        [float(np.sign(one.marks[0] - one.marks[1])) for one in verdicts if one.marks is not None]
+        for verdicts in trials.values()
     ]
-    verdicts = [
-        [float(np.sign(verdict.marks[0] - verdict.marks[1]))] for verdict in judge_verdicts if verdict.marks is not None
-    ]
-    return _collect_rows(judge_verdicts, verdicts, votes) if judge_verdicts else None
+    return _collect_rows([verdicts[0] for verdicts in trials.values()], leads, votes) if trials else None
 
 
 def _effect_finding(
     judge: str, bias_and_metric: tuple[str, str], effect: Effect, opening: str, leans: tuple[str, str]
 ) -> Finding:
     one_vote, value = effect.way == BOUNDS, effect.estimate.value
-    return Finding(judge, *bias_and_metric, effect.estimate, None, opening, effect.p, value, *leans, one_vote)
+    why = Note("bias.shift-by-scale") if bias_and_metric[0] == "high score" else ""
+    return Finding(judge, *bias_and_metric, effect.estimate, None, opening, effect.p, value, *leans, one_vote, 0.0, why)
 
 
 def _metric_label(name: str, ballot: str) -> str:
@@ -196,7 +203,7 @@ def _ballot_findings(
         )
     if "own" in traits:
         yield from _own_above(judge, rows, is_own, why, on)
-    yield from _leniency_findings(judge, rows, by_trait, why, on)
+    yield from _leniency_findings(judge, rows, by_trait, why, on=on, scale_ends=scale)
     yield from _entropy_findings(judge, rows, on)
 
 
@@ -256,9 +263,13 @@ def _length_correlation_findings(judge: str, rows: Rows, words: Floats, on: str)
     yield Finding(judge, "length", _metric_label("correlation with words", on), ours, theirs, says)
 
 
-def _leniency_findings(judge: str, rows: Rows, by_trait: Mapping[str, Effect], why: str, on: str) -> Iterator[Finding]:
+def _leniency_findings(
+    judge: str, rows: Rows, by_trait: Mapping[str, Effect], why: str, *, on: str, scale_ends: Scale | None
+) -> Iterator[Finding]:
     shift = by_trait.get("shift")
-    mark_shift = _plain_shift(rows) if shift is None else shift.estimate
+    if shift is not None:
+        shift = replace(shift, estimate=_within_scale(shift.estimate, scale_ends))
+    mark_shift = _plain_shift(rows, scale_ends) if shift is None else shift.estimate
     opening = Note("probes.shift", value=mark_shift.value)
     name = _metric_label("mean shift", on)
     if shift is None:
@@ -285,9 +296,18 @@ def _leniency_findings(judge: str, rows: Rows, by_trait: Mapping[str, Effect], w
     yield Finding(judge, "scale", _metric_label("scale", on), scale.estimate, None, _scale_says(scale))
 
 
-def _plain_shift(rows: Rows) -> Estimate:
+def _plain_shift(rows: Rows, scale: Scale | None) -> Estimate:
     """Return the mean of the judge's marks minus people's mean vote on the same answers."""
-    return item_clustered_means_and_shares.difference_estimate(rows.marks - rows.people(), rows.item)
+    within = item_clustered_means_and_shares.difference_scale(scale)
+    return item_clustered_means_and_shares.difference_estimate(rows.marks - rows.people(), rows.item, within)
+
+
+def _within_scale(shift: Estimate, scale: Scale | None) -> Estimate:
+    """Cut the interval of a difference of marks at what the scale allows."""
+    within = item_clustered_means_and_shares.difference_scale(scale)
+    if within is None:
+        return shift
+    return replace(shift, low=max(shift.low, within[0]), high=min(shift.high, within[1]))
 
 
 def _scale_says(scale: Effect) -> str:
@@ -299,14 +319,30 @@ def _scale_says(scale: Effect) -> str:
 def _compare_shares(
     rows: Rows, ours: npt.NDArray[np.bool_], theirs: npt.NDArray[np.bool_]
 ) -> tuple[Estimate, Estimate, Estimate]:
-    """Return the difference of two shares on the same items, and both shares. Each response counts once."""
-    judge_shares = _share_of_each(ours, rows.verdict_row, len(rows.marks))
-    people_shares = _share_of_each(theirs, rows.response, len(rows.marks))
+    """Return the difference of two shares on the same items, and both shares. Each response or pair weighs the same.
+
+    n is the number of the judge's verdicts, and of people's votes.
+    """
+    owner, item = rows.subject, _item_of_subject(rows)
+    judge_shares = _share_of_each(ours, owner[rows.verdict_row], len(item))
+    people_shares = _share_of_each(theirs, owner[rows.response], len(item))
     return (
-        item_clustered_means_and_shares.difference_estimate(judge_shares - people_shares, rows.item, (-1.0, 1.0)),
-        item_clustered_means_and_shares.share_estimate(judge_shares, rows.item),
-        item_clustered_means_and_shares.share_estimate(people_shares, rows.item),
+        item_clustered_means_and_shares.difference_estimate(judge_shares - people_shares, item, (-1.0, 1.0)),
+        replace(item_clustered_means_and_shares.share_estimate(judge_shares, item), n=len(rows.verdict_row)),
+        replace(item_clustered_means_and_shares.share_estimate(people_shares, item), n=int(_is_first(rows).sum())),
     )
+
+
+def _is_first(rows: Rows) -> npt.NDArray[np.bool_]:
+    """Return a mask of votes that counts each once. A vote on a pair is there once for each order of the judge."""
+    first = np.unique(rows.subject, return_index=True)[1]
+    return np.isin(rows.response, first)
+
+
+def _item_of_subject(rows: Rows) -> Ints:
+    item = np.zeros(int(rows.subject.max()) + 1, dtype=np.int64)
+    item[rows.subject] = rows.item
+    return item
 
 
 def _share_of_each(is_hit: npt.NDArray[np.bool_], owner: Ints, size: int) -> Floats:
@@ -316,8 +352,8 @@ def _share_of_each(is_hit: npt.NDArray[np.bool_], owner: Ints, size: int) -> Flo
 
 def _entropy_findings(judge: str, rows: Rows, on: str) -> Iterator[Finding]:
     try:
-        ours = bootstrap(mark_entropy, rows.single_marks, cluster=rows.item[rows.verdict_row])
-        theirs = bootstrap(mark_entropy, rows.vote, cluster=rows.vote_item())
+        ours = bootstrap(mark_entropy, rows.single_marks, cluster=rows.item[rows.verdict_row], within=FROM_ZERO)
+        theirs = bootstrap(mark_entropy, rows.vote, cluster=rows.vote_item(), within=FROM_ZERO)
     except Undefined:
         return
     fewer = not (ours.why or theirs.why) and ours.high < theirs.low
@@ -339,7 +375,9 @@ def mark_entropy(weights: Floats, values: Floats) -> Floats:
     return bits
 
 
-def pair_findings(comparison: PeopleComparison, judge: str, own_contestants: Collection[str]) -> Iterator[Finding]:
+def pair_findings(
+    comparison: PeopleComparison, judge: str, own_contestants: Collection[str], *, with_position: bool = True
+) -> Iterator[Finding]:
     """Yield findings on position, length, own family and ties in pairs."""
     rows = pair_rows(comparison, judge)
     if rows is None:
@@ -355,10 +393,11 @@ def pair_findings(comparison: PeopleComparison, judge: str, own_contestants: Col
     if not by_trait:
         # Retry without length: if it is collinear with quality, the position effect can still be estimated.
         by_trait, why = _fit_effects(lambda: estimate_effects(rows.marks, votes, traits, rows.item))
-    yield from _first_shown(judge, rows, by_trait.get("constant"), why)
+    if with_position:
+        yield from _first_shown(judge, rows, by_trait.get("constant"), why)
     if "words" in by_trait:
         yield _long_wins(judge, by_trait["words"])
-    gap, ours, theirs = _compare_shares(rows, rows.marks == 0, rows.vote == 0)
+    gap, ours, theirs = _compare_shares(rows, rows.single_marks == 0, rows.vote == 0)
     opening = Note("probes.ties", ours=format_percent(ours), theirs=format_percent(theirs))
     yield Finding(judge, "ties", "ties", ours, theirs, opening, gap.p, gap.value, BIAS_NOTES["more-ties"],
                   BIAS_NOTES["fewer-ties"])  # fmt: skip
@@ -390,11 +429,12 @@ def _long_wins(judge: str, effect: Effect) -> Finding:
 
 
 def _first_shown(judge: str, rows: Rows, effect: Effect | None, why: str) -> Iterator[Finding]:
-    is_decided, is_decided_vote = rows.marks != 0, rows.vote != 0
+    # Called for pairs judged in one order only, so a pair is one row, and each vote counts once.
+    is_decided, is_decided_vote = rows.single_marks != 0, rows.vote != 0
     if not is_decided.any() or not is_decided_vote.any():
         return
     ours = item_clustered_means_and_shares.share_estimate(
-        (rows.marks[is_decided] > 0).astype(np.float64), rows.item[is_decided]
+        (rows.single_marks[is_decided] > 0).astype(np.float64), rows.item[rows.verdict_row[is_decided]]
     )
     theirs = item_clustered_means_and_shares.share_estimate(
         (rows.vote[is_decided_vote] > 0).astype(np.float64), rows.vote_item()[is_decided_vote]
@@ -423,12 +463,15 @@ def _share_finding(
 
 
 def _own_wins(judge: str, rows: Rows, lead: Floats, effect: Effect | None, why: str) -> Finding:
-    is_own_pair, is_own_vote = lead != 0, lead[rows.response] != 0
-    ours = item_clustered_means_and_shares.share_estimate(
-        (rows.marks[is_own_pair] == lead[is_own_pair]).astype(np.float64), rows.item[is_own_pair]
-    )
-    own_votes = rows.vote[is_own_vote] == lead[rows.response][is_own_vote]
-    theirs = item_clustered_means_and_shares.share_estimate(own_votes.astype(np.float64), rows.vote_item()[is_own_vote])
+    subjects, item = np.unique(rows.subject[lead != 0]), _item_of_subject(rows)
+
+    def own_share(sign: Floats, row: Ints, n: int) -> Estimate:
+        is_own = lead[row] != 0
+        shares = _share_of_each((sign == lead[row])[is_own], rows.subject[row[is_own]], len(item))[subjects]
+        return replace(item_clustered_means_and_shares.share_estimate(shares, item[subjects]), n=n)
+
+    ours = own_share(rows.single_marks, rows.verdict_row, int((lead[rows.verdict_row] != 0).sum()))
+    theirs = own_share(rows.vote, rows.response, int((_is_first(rows) & (lead[rows.response] != 0)).sum()))
     opening = Note("probes.own-pairs", ours=format_percent(ours), theirs=format_percent(theirs))
     leans = (BIAS_NOTES["own"], BIAS_NOTES["hard-on-own"])
     bias_and_metric = ("ego", "own answers preferred")

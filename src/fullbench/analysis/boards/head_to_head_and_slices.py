@@ -17,9 +17,9 @@ from fullbench.analysis import item_clustered_means_and_shares
 from fullbench.analysis.boards.leaderboard import Board
 from fullbench.analysis.scope_text import mean_label
 from fullbench.columns.verdict_columns import Columns
+from fullbench.core.built_in_table_columns import data_column, table_columns
 from fullbench.core.estimate import Estimate
 from fullbench.core.table import Cell, Table
-from fullbench.core.table_columns import data_column, table_columns
 from fullbench.core.translatable_note import Note
 
 RIVALS = 25
@@ -69,17 +69,6 @@ def counted_verdicts(columns: Columns) -> Columns:
     """Return the latest verdict of each rater, without those that compare a contestant with itself."""
     latest = columns.latest()
     return latest.rows(~latest.self_matches())
-
-
-def faults_by_contestant(columns: Columns) -> dict[str, int]:
-    """Return the number of unusable verdicts that show each contestant."""
-    part = counted_verdicts(columns)
-    counts: dict[str, int] = {}
-    for row in np.flatnonzero(part.fault >= 0).tolist():
-        for code in np.unique(part.contestant[int(part.start[row]) : int(part.start[row + 1])]).tolist():
-            name = part.names["contestant"][code]
-            counts[name] = counts.get(name, 0) + 1
-    return counts
 
 
 def win_matrix(board: Board) -> Slice | None:

@@ -13,8 +13,8 @@ from fullbench.analysis.boards.matches_from_verdicts import build_matches
 from fullbench.analysis.people.paired_verdicts_and_votes import family_verdicts
 from fullbench.analysis.scope_text import family_suffix, scope_suffix
 from fullbench.columns.verdict_columns import Columns, Family
+from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.table import Cell, Table
-from fullbench.core.table_columns import table_columns
 from fullbench.core.translatable_note import Note, error_sentence
 from fullbench.core.verdict import PEOPLE
 from fullbench.errors import Undefined

@@ -10,7 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -20,7 +20,10 @@ from fullbench.analysis.boards.matches_from_verdicts import (
     Matches,
     Rule,
     build_matches,
+    strongest_preferences,
 )
+from fullbench.analysis.boards.unusable_by_contestant import unusable_counts, unusable_notes
+from fullbench.analysis.boards.votes_to_decide import votes_to_decide_columns
 from fullbench.analysis.boards.win_shares_and_mean_marks import (
     compute_mean_marks,
     compute_mean_shares,
@@ -32,13 +35,14 @@ from fullbench.analysis.scope_text import family_suffix, mean_heading, scope_suf
 from fullbench.analysis.views.view_verdict_helpers import waiting_mask, waiting_note
 from fullbench.columns.column_builder import columns_from_verdicts
 from fullbench.columns.verdict_columns import STUDY, Columns, Family, group_rows
+from fullbench.core.ballot import is_graded
+from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.estimate import Estimate
-from fullbench.core.rubric import LESS_IS_BETTER
+from fullbench.core.rubric import is_less_better
 from fullbench.core.table import Cell, Table
-from fullbench.core.table_columns import table_columns
 from fullbench.core.translatable_note import Note, error_sentence, word_note
 from fullbench.core.verdict_record import Record
-from fullbench.errors import Undefined
+from fullbench.errors import InputError, Undefined
 from fullbench.stats.agreement.vote_consensus import VoteRule
 from fullbench.stats.ratings.elo import elo_ratings
 from fullbench.stats.ratings.match_counts import MatchCounts
@@ -109,7 +113,8 @@ class Settings:
     """Options of a leaderboard: rule for two orders, ties, reference, seed, votes.
 
     `elo` adds Elo ratings, which depend on the order of the matches. `votes` joins several people's votes on the same
-    responses. `visible` includes votes that were cast with names visible.
+    responses. `visible` includes votes that were cast with names visible. In ratings, the strongest preference of a
+    graded choice ("much better") counts `strong` times.
     """
 
     rule: Rule = "mean"
@@ -119,6 +124,18 @@ class Settings:
     elo: bool = False
     votes: VoteRule = "default"
     visible: bool = False
+    strong: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_strong(self.strong)
+
+
+def check_strong(strong: float) -> None:
+    """Raise `InputError` if a strong preference cannot count this often."""
+    if not (math.isfinite(strong) and strong >= 1):
+        raise InputError(
+            f"strong says how often ratings count 'much better', a number from 1; found {strong:g}. Give for example 3"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,16 +255,19 @@ def build_board(columns: Columns, key: Key, settings: Settings | None = None) ->
     active_settings = settings or Settings()
     joint = join_column_votes(columns, active_settings.votes, visible=active_settings.visible)
     counted_verdicts = joint.columns
-    less = key.criterion in LESS_IS_BETTER  # matches assume that more is better, so such marks change sign
+    # Matches assume that more is better, so such marks change sign.
+    less = is_less_better(key.criterion, _ballot_names(counted_verdicts))
     oriented_verdicts = replace(counted_verdicts, mark=-counted_verdicts.mark) if less else counted_verdicts
     if joint.has_votes:
         # A person sees only one order, so votes are joined and orders are not.
         rule: Rule = "each" if active_settings.votes == "each" else "mean"
         key = replace(key, orders=rule, votes=joint.vote_counts.name)
-        matches = replace(build_matches(oriented_verdicts, key.judge, rule), one_order_pairs=0)
+        matches = build_matches(oriented_verdicts, key.judge, rule, active_settings.strong)
+        matches = replace(matches, one_order_pairs=0)
     else:
         self_match_count = int(columns.latest().self_matches().sum())
-        matches = replace(build_matches(oriented_verdicts, key.judge, active_settings.rule), set_aside=self_match_count)
+        matches = build_matches(oriented_verdicts, key.judge, active_settings.rule, active_settings.strong)
+        matches = replace(matches, set_aside=self_match_count)
     by = Note(
         "leaderboard.by-from",
         judge=key.judge, place=key.scope_suffix(), ballots=", ".join(_ballot_names(counted_verdicts)),
@@ -256,6 +276,7 @@ def build_board(columns: Columns, key: Key, settings: Settings | None = None) ->
     notes += [Note("leaderboard.less")] if less else []
     size = len(matches.names)
     ratings = _rate_contestants(matches, active_settings, notes, has_votes=joint.has_votes)
+    notes += _strong_notes(counted_verdicts, active_settings) if len(matches) else ()
     rating_estimates: Sequence[Estimate | None] = [None] * size if ratings is None else ratings.estimates
     win_rates = compute_win_rates(matches)
     means = compute_mean_marks(counted_verdicts, matches.names)
@@ -279,12 +300,8 @@ def build_board(columns: Columns, key: Key, settings: Settings | None = None) ->
               == (key.study, key.judge, key.criterion, key.family)
               )  # fmt: skip
     older = len(columns) - len(columns.latest())
-    if any(mean_shares):
-        share_note = Note("leaderboard.shared")
-        notes.append(share_note)
-    if active_settings.elo:
-        elo_note = Note("leaderboard.elo", k=K, draws=DRAWS)
-        notes.append(elo_note)
+    notes += [Note("leaderboard.shared")] if any(mean_shares) else []
+    notes += [Note("leaderboard.elo", k=K, draws=DRAWS)] if active_settings.elo else []
     notes += left_out_notes(
         matches,
         reference=active_settings.reference,
@@ -303,24 +320,37 @@ def build_board(columns: Columns, key: Key, settings: Settings | None = None) ->
     cells_by_column += [("weighted win rate", mean_shares)] if any(mean_shares) else []
     ballots = sorted({ballot for mean in means for ballot in mean})
     cells_by_column += [(mean_heading(ballot), [mean.get(ballot) for mean in means]) for ballot in ballots]
+    cells_by_column += votes_to_decide_columns(ratings, ranks, order, matches, notes) if joint.has_votes else []
     if any(orders):
         medians, ranges = zip(*map(_elo_cells, orders), strict=True)
         cells_by_column += [("Elo", medians), ("Elo over orders", ranges), ("matches", matches.counts())]
     cells_by_column += [("wins against the reference", against)] if active_settings.reference else []
     cells_by_column.append(("rank alone", [rank_text(rank) for rank in ranks.alone]))
+    counts = unusable_counts(columns)
+    if any(counts.values()):
+        cells_by_column.append(("unusable", [counts.get(name, 0) for name in matches.names]))
+        notes += unusable_notes(
+            columns, dict(zip(matches.names, win_rates, strict=True)), dict(zip(matches.names, means, strict=True))
+        )
     heads = table_columns(*(name for name, _ in cells_by_column))
     best = "rating" if any(rating_estimates) else "matches won" if len(matches) else heads[2].key if ballots else None
-    source = {
-        "judge": key.judge, "criterion": key.criterion, "family": key.family, "rule": key.orders,
-        "ties": active_settings.ties, "seed": active_settings.seed,
-    }  # fmt: skip
-    source |= {"votes": key.votes} if key.votes else {}
-    source |= {} if key.study == STUDY else {"study": key.study}
+    source = _table_source(key, active_settings)
     standings = Table(
         "leaderboard", "", heads, [[cells[who] for _, cells in cells_by_column] for who in order], tuple(notes), source,
         None if best is None else {"kind": "intervals", "label": "contestant", "value": best},
     )  # fmt: skip
     return Board(key, standings, matches, faults, due, counted_verdicts, ratings, active_settings)
+
+
+def _table_source(key: Key, settings: Settings) -> dict[str, Any]:
+    source: dict[str, Any] = {
+        "judge": key.judge, "criterion": key.criterion, "family": key.family, "rule": key.orders,
+        "ties": settings.ties, "seed": settings.seed,
+    }  # fmt: skip
+    source |= {"votes": key.votes} if key.votes else {}
+    source |= {} if settings.strong == 1 else {"strong": settings.strong}
+    source |= {} if key.study == STUDY else {"study": key.study}
+    return source
 
 
 def _sort_key(estimate: Estimate | None) -> float:
@@ -335,10 +365,25 @@ def count_matches(matches: Matches, ties: Ties = "half") -> MatchCounts:
     """Return the matches as counts, clustered by item. A model of ties needs wins, losses and ties, so under the rule
     "mean" it gets every verdict, not shares of wins.
     """
-    rows = matches.rows if ties == "half" else matches.plays if matches.rule == "mean" else matches.rows
+    rows = matches.rated or matches.rows
+    if ties != "half" and matches.rule == "mean":
+        rows = matches.plays
     return MatchCounts.from_rows(
-        rows.first, rows.second, rows.outcome, contestants=len(matches.names), cluster=rows.item, shares=ties == "half"
-    )
+        rows.first, rows.second, rows.outcome, contestants=len(matches.names), weight=rows.weight, cluster=rows.item,
+        shares=ties == "half",
+    )  # fmt: skip
+
+
+def _strong_notes(counted_verdicts: Columns, settings: Settings) -> Iterator[str]:
+    """Yield how often ratings count the strongest preference, if a ballot has one."""
+    specs = [spec for spec in _ballot_names(counted_verdicts) if is_graded(spec)]
+    graded = counted_verdicts.rows(counted_verdicts.fault < 0).where(ballot=specs)
+    if len(graded):
+        strongest, ballots, times = int(strongest_preferences(graded).sum()), ", ".join(specs), f"{settings.strong:g}"
+        if settings.strong == 1:
+            yield Note("leaderboard.once", n=strongest, all=len(graded), ballots=ballots)
+        else:
+            yield Note("leaderboard.strong", n=strongest, all=len(graded), ballots=ballots, times=times)
 
 
 def _rate_contestants(
@@ -373,8 +418,8 @@ def _first_means(means: Sequence[Mapping[str, Estimate]]) -> Sequence[Estimate |
 
 
 def _elo_ratings(matches: Matches, settings: Settings) -> list[Estimate | None]:
-    """Return Elo ratings over random orders. Under the rule "mean" every verdict is a game."""
-    rows = matches.plays if matches.rule == "mean" else matches.rows
+    """Return Elo ratings over random orders of the matches that the table counts."""
+    rows = matches.rows
     return elo_ratings(
         rows.first, rows.second, rows.outcome, contestants=len(matches.names), k=K, middle="median", draws=DRAWS,
         seed=settings.seed,

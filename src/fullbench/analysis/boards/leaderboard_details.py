@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
 from fullbench.analysis import item_clustered_means_and_shares
 from fullbench.analysis.boards.leaderboard import (
@@ -19,21 +17,19 @@ from fullbench.analysis.boards.leaderboard import (
     count_matches,
     further_notes,
 )
-from fullbench.analysis.boards.matches_from_verdicts import RULES, Matches, MatchRows, select_judge
+from fullbench.analysis.boards.matches_from_verdicts import RULES, Matches, select_judge
+from fullbench.analysis.boards.style_control_tables import length_controlled_table, style_tables
 from fullbench.analysis.people.joined_votes import merge_lead_verdicts
 from fullbench.analysis.scope_text import title_with_scope
 from fullbench.columns.column_builder import columns_from_verdicts
 from fullbench.columns.verdict_columns import Columns
-from fullbench.core.language_and_words import words_of
+from fullbench.core.built_in_table_columns import data_column, table_columns
 from fullbench.core.table import Cell, Table
-from fullbench.core.table_columns import data_column, table_columns
-from fullbench.core.translatable_note import Note, error_sentence, word_note
+from fullbench.core.translatable_note import Note, word_note
 from fullbench.core.verdict_record import Record
-from fullbench.errors import InputError, Undefined
+from fullbench.errors import InputError
 from fullbench.stats.agreement.vote_consensus import VOTE_RULES
-from fullbench.stats.array_checks import Floats
 from fullbench.stats.ratings.rating_diagnostics import predict_pairs
-from fullbench.stats.ratings.style_control import rate_with_style_control, relative_lead
 
 
 def standing_tables(
@@ -83,7 +79,7 @@ def _board_tables(
         win_table(leaderboard.matches),
         fit_table(leaderboard),
     ]
-    shown_tables += style_tables(record, leaderboard.matches)
+    shown_tables += [*style_tables(record, leaderboard), length_controlled_table(record, leaderboard)]
     if tag is None:
         return shown_tables
     shown_tables.append(family_win_table(record, leaderboard.matches, tag))
@@ -218,82 +214,3 @@ def fit_table(leaderboard: Board) -> Table:
         {},
         hint,
     )
-
-
-Feature = Callable[[str], float]
-Place = tuple[str, str, int]
-FEATURES: dict[str, Feature] = {
-    "words": lambda text: float(len(words_of(text))),
-    "list items": lambda text: float(
-        sum(line.lstrip()[:2] in {"- ", "* ", "1.", "2.", "3."} for line in text.split("\n"))
-    ),
-    "bold": lambda text: text.count("**") / 2,
-}
-
-
-def style_tables(record: Record, matches: Matches) -> list[Table]:
-    """Return the effects of length and format, and the ratings corrected for both."""
-    rows, sides = _matches_with_texts(record, matches)
-    leads = _feature_leads(record, sides)
-    used = {name: differences for name, differences in leads.items() if len(np.unique(differences)) > 1}
-    effects: list[list[Cell]] = []
-    ratings: list[list[Cell]] = []
-    notes = [Note("board.an-effect-is-in-log")]
-    if len(rows) and used:
-        contestant_codes, codes = np.unique(np.concatenate([rows.first, rows.second]), return_inverse=True)
-        names = [matches.names[code] for code in contestant_codes]
-        first_codes, second_codes = np.split(codes, 2)
-        try:
-            style_fit = rate_with_style_control(
-                first_codes, second_codes, rows.outcome, list(used.values()), cluster=rows.item
-            )
-            effects += [[name, effect] for name, effect in zip(used, style_fit.effects, strict=True)]
-            ratings += [[name, rating] for name, rating in zip(names, style_fit.estimates, strict=True)]
-        except Undefined as reason:
-            effects += [[name, None] for name in used]
-            notes.append(Note("board.style-cannot-be-told-apart", reason=error_sentence(reason)))
-    hint = {"kind": "intervals", "label": "contestant", "value": "rating"}
-    return [
-        Table("style", Note("board.title.what-style-is-worth"), table_columns("more", "effect"), effects, notes),
-        Table(
-            "style ratings",
-            Note("board.title.ratings-with-style-alike"),
-            table_columns("contestant", "rating"),
-            ratings,
-            (),
-            {},
-            hint,
-        ),
-    ]
-
-
-_Sides = tuple[list[Place], npt.NDArray[np.intp], npt.NDArray[np.intp]]
-"""Responses in matches, and their index for the first and the second side of every match."""
-
-
-def _matches_with_texts(record: Record, matches: Matches) -> tuple[MatchRows, _Sides]:
-    rows = matches.rows
-    sides = np.concatenate(
-        [
-            np.column_stack([rows.item, rows.first, rows.samples[0]]),
-            np.column_stack([rows.item, rows.second, rows.samples[1]]),
-        ]
-    )
-    different, number = np.unique(sides, axis=0, return_inverse=True)
-    places = [(matches.items[item], matches.names[who], sample) for item, who, sample in different.tolist()]
-    there = np.array([place in record.responses for place in places] or [False])
-    first, second = np.split(number.reshape(-1), 2)
-    has_texts = there[first] & there[second]
-    return rows.where(has_texts), (places, first[has_texts], second[has_texts])
-
-
-def _feature_leads(record: Record, sides: _Sides) -> dict[str, Floats]:
-    places, first, second = sides
-    response_numbers = np.unique(np.concatenate([first, second]))
-    texts = [record.responses[places[number]].text for number in response_numbers.tolist()]
-    leads: dict[str, Floats] = {}
-    for name, feature in FEATURES.items():
-        worth = np.zeros(len(places))
-        worth[response_numbers] = [feature(text) for text in texts]
-        leads[name] = np.zeros(0) if math.isclose(worth.sum(), 0) else relative_lead(worth[first], worth[second])
-    return leads

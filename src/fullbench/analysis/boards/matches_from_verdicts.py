@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from fullbench.columns.column_builder import columns_from_verdicts, join_blocks
 from fullbench.columns.verdict_columns import Columns, group_rows, is_constant
+from fullbench.core.ballot import is_graded
 from fullbench.core.translatable_note import Note
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
@@ -40,6 +41,8 @@ _BLOCK = 1 << 13
 """Comparisons per block, so few that temporary arrays are small compared with the result."""
 _STEP = 1 << 16
 """Comparisons of separate marks per step. Large, because few items lead to many steps."""
+_NEAR = 1e-9
+"""Marks of graded choices are shares of one; sixths are not exact."""
 
 Outcomes = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -49,6 +52,7 @@ Bools = npt.NDArray[np.bool_]
 class MatchRows:
     """Comparisons as arrays: the contestant whose name sorts first, the other one, and the outcome of the first.
     `ahead` is 1 if the first was also shown first, 0 if it was shown second, -1 if both were marked separately.
+    `weight` is how often each counts in ratings; None: once each.
     """
 
     item: Codes
@@ -57,6 +61,7 @@ class MatchRows:
     outcome: Outcomes
     samples: tuple[Codes, Codes]
     ahead: npt.NDArray[np.int8]
+    weight: Outcomes | None = None
 
     def __len__(self) -> int:
         return len(self.item)
@@ -64,7 +69,8 @@ class MatchRows:
     def where(self, selection: Bools | npt.NDArray[np.intp]) -> MatchRows:
         first, second = self.samples
         return MatchRows(self.item[selection], self.first[selection], self.second[selection], self.outcome[selection],
-                    (first[selection], second[selection]), self.ahead[selection])  # fmt: skip
+                    (first[selection], second[selection]), self.ahead[selection],
+                    None if self.weight is None else self.weight[selection])  # fmt: skip
 
     @classmethod
     def concatenate(cls, parts: list[MatchRows]) -> MatchRows:
@@ -78,6 +84,7 @@ class MatchRows:
             [part.samples[0] for part in parts],
             [part.samples[1] for part in parts],
         )
+        weights = [part.weight for part in parts if part.weight is not None]
         parts.clear()
         return cls(
             join_blocks(item),
@@ -86,6 +93,7 @@ class MatchRows:
             join_blocks(outcome),
             (join_blocks(first), join_blocks(second)),
             join_blocks(ahead),
+            join_blocks(weights) if weights else None,
         )
 
 
@@ -95,7 +103,8 @@ class Matches:
 
     `rows` are the matches, `plays` the comparisons behind them, `pair` the pair number of each play. `one_order_pairs`
     counts pairs that lack a usable verdict in one order. Under rules that need both orders they give no match, under
-    the others a match from one order. `set_aside` counts verdicts that compared a contestant with itself.
+    the others a match from one order. `set_aside` counts verdicts that compared a contestant with itself. If strong
+    preferences count more than once, `rated` has the matches as ratings count them.
     """
 
     judge: str
@@ -107,6 +116,7 @@ class Matches:
     pair: Codes
     one_order_pairs: int
     set_aside: int
+    rated: MatchRows | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -138,6 +148,7 @@ class Matches:
         return replace(
             self,
             rows=self.rows.where(is_included[self.rows.item]),
+            rated=None if self.rated is None else self.rated.where(is_included[self.rated.item]),
             plays=self.plays.where(play_mask),
             pair=self.pair[play_mask],
         )
@@ -156,14 +167,16 @@ def select_judge(judges: Iterable[str], judge: str | None = None) -> str:
     return judge
 
 
-def build_matches(verdicts: Columns | Record, judge: str | None = None, rule: Rule = "mean") -> Matches:
+def build_matches(
+    verdicts: Columns | Record, judge: str | None = None, rule: Rule = "mean", strong: float = 1.0
+) -> Matches:
     """Return the matches of one judge under one criterion.
 
     `mean`: the mean of the orders that were judged. `both-agree`: a contestant that won in both orders wins, anything
     else is a tie. `majority`: a winner in one order wins if the other order is a tie; opposite winners tie. `each`:
     every verdict is a match. Under `both-agree` and `majority` a pair without a usable verdict in each order is no
     match yet. Marks given separately have no order. They are compared like marks given together, sample i with sample
-    i.
+    i. In ratings, the strongest preference of a graded choice counts `strong` times.
     """
     if rule not in RULES:
         raise InputError(f"unknown rule {rule!r}; known: {', '.join(RULES)}")
@@ -176,10 +189,12 @@ def build_matches(verdicts: Columns | Record, judge: str | None = None, rule: Ru
         raise InputError(f"a leaderboard belongs to one criterion; the verdicts are on {criterion_names}: name one")
     is_self_match = latest_verdicts.self_matches()
     latest_verdicts = latest_verdicts.rows(~is_self_match)
-    plays, pair = _collect_plays(latest_verdicts)
+    plays, pair = _collect_plays(latest_verdicts, strong)
     names, plays = _renumber_contestants(latest_verdicts, plays)
     rows, half = _join_orders(plays, pair, rule)
-    return Matches(who, rule, names, latest_verdicts.names["item"], rows, plays, pair, half, int(is_self_match.sum()))
+    rated = None if plays.weight is None else _weigh_matches(rows, plays, pair, rule)
+    items, set_aside = latest_verdicts.names["item"], int(is_self_match.sum())
+    return Matches(who, rule, names, items, rows, plays, pair, half, set_aside, rated)
 
 
 def _renumber_contestants(columns: Columns, plays: MatchRows) -> tuple[tuple[str, ...], MatchRows]:
@@ -191,8 +206,18 @@ def _renumber_contestants(columns: Columns, plays: MatchRows) -> tuple[tuple[str
     return names, replace(plays, first=place[plays.first], second=place[plays.second])
 
 
-def _collect_plays(columns: Columns) -> tuple[MatchRows, Codes]:
-    parts = [*_plays_within_verdicts(columns), *_plays_across_verdicts(columns)]
+def strongest_preferences(columns: Columns) -> Bools:
+    """Return a mask of verdicts that give one response the whole mark of a graded choice ("much better")."""
+    graded = [code for code, spec in enumerate(columns.names["ballot"]) if is_graded(spec)]
+    mask: Bools = np.isin(columns.ballot, graded) & (columns.fault < 0) & (columns.response_counts == 2)
+    at = columns.start.astype(np.int64)[:-1][mask]
+    mask[mask] = np.abs(columns.mark[at] - columns.mark[at + 1]) > 1 - _NEAR
+    return mask
+
+
+def _collect_plays(columns: Columns, strong: float = 1.0) -> tuple[MatchRows, Codes]:
+    weights = None if strong == 1 else np.where(strongest_preferences(columns), strong, 1.0)
+    parts = [*_plays_within_verdicts(columns, weights), *_plays_across_verdicts(columns, weights)]
     if not parts:
         none = np.zeros(0, dtype=np.int32)
         empty = MatchRows(none, none, none, np.zeros(0), (none, none), none.astype(np.int8))
@@ -224,7 +249,7 @@ def _sitting_codes(columns: Columns) -> Codes:
     return code.astype(np.uint32)
 
 
-def _plays_within_verdicts(columns: Columns) -> Iterator[tuple[MatchRows, Codes]]:
+def _plays_within_verdicts(columns: Columns, weights: Outcomes | None) -> Iterator[tuple[MatchRows, Codes]]:
     sizes = columns.response_counts
     several = np.unique(sizes[sizes > 1]).tolist()
     sitting = _sitting_codes(columns) if several else sizes
@@ -232,10 +257,11 @@ def _plays_within_verdicts(columns: Columns) -> Iterator[tuple[MatchRows, Codes]
         index = np.flatnonzero((sizes == size) & (columns.fault < 0)).astype(columns.start.dtype)
         at = columns.start[index]
         for here, there in combinations(range(size), 2):
-            yield _compare_responses(columns, index, at + here, at + there, together=True), sitting[index]
+            compared = _compare_responses(columns, index, at + here, at + there, together=True)
+            yield replace(compared, weight=None if weights is None else weights[index]), sitting[index]
 
 
-def _plays_across_verdicts(columns: Columns) -> Iterator[tuple[MatchRows, Codes]]:
+def _plays_across_verdicts(columns: Columns, weights: Outcomes | None) -> Iterator[tuple[MatchRows, Codes]]:
     single = np.flatnonzero((columns.response_counts == 1) & (columns.fault < 0))
     if not len(single):
         return
@@ -255,7 +281,8 @@ def _plays_across_verdicts(columns: Columns) -> Iterator[tuple[MatchRows, Codes]
                 (numbers[here] == numbers[there]) | ~(several[here] & several[there])
             )
             here, there = here[meet], there[meet]
-            yield _compare_responses(columns, single[here], at[here], at[there], together=False), sitting[here]
+            compared = _compare_responses(columns, single[here], at[here], at[there], together=False)
+            yield replace(compared, weight=None if weights is None else np.ones(len(compared))), sitting[here]
 
 
 def _compare_responses(columns: Columns, row: Any, here: Any, there: Any, *, together: bool) -> MatchRows:
@@ -295,6 +322,31 @@ def means_by_order(plays: MatchRows, pair: Codes) -> Outcomes:
         total = np.bincount(of_pair, plays.outcome[in_order], size)
         np.divide(total, play_counts, out=means[order], where=play_counts > 0)
     return means
+
+
+def _weigh_matches(rows: MatchRows, plays: MatchRows, pair: Codes, rule: Rule) -> MatchRows:
+    """Return the matches as ratings count them: each with the mean weight of its orders.
+
+    Under the rule `mean`, a strong verdict also counts more than a weak one in the other order.
+    """
+    if rule == "each" or not (plays.ahead >= 0).any():
+        return plays
+    size = int(pair.max()) + 1
+    weight = plays.weight if plays.weight is not None else np.ones(len(plays))
+    means, wins = np.zeros((3, size)), np.zeros((3, size))
+    # Marks given separately (-1) have no order; each is a match of its own.
+    for order in (-1, 0, 1):
+        in_order = plays.ahead == order
+        counts = np.maximum(np.bincount(pair[in_order], minlength=size), 1)
+        means[order] = np.bincount(pair[in_order], weight[in_order], size) / counts
+        wins[order] = np.bincount(pair[in_order], (weight * plays.outcome)[in_order], size) / counts
+    orders = np.maximum((means > 0).sum(axis=0), 1)
+    _, first = group_rows(pair)
+    # Rules that need both orders drop the pairs of one order; the rest stays in this order.
+    kept = np.ones(size, dtype=np.bool_) if len(rows) == size else (means[:2] > 0).all(axis=0) | (means[2] > 0)
+    outcome = rows.outcome if rule != "mean" else (wins.sum(axis=0) / means.sum(axis=0))[kept]
+    weighted = replace(plays.where(first), weight=means.sum(axis=0) / orders).where(kept)
+    return replace(weighted, outcome=outcome)
 
 
 def _join_orders(plays: MatchRows, pair: Codes, rule: Rule) -> tuple[MatchRows, int]:

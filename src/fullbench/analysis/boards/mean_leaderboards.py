@@ -9,15 +9,16 @@ from typing import cast
 import numpy as np
 
 from fullbench.analysis.boards.leaderboard import Key, Settings, rank_text
+from fullbench.analysis.boards.unusable_by_contestant import unusable_counts, unusable_notes
 from fullbench.analysis.boards.win_shares_and_mean_marks import compute_mean_marks
 from fullbench.analysis.people.joined_votes import join_column_votes, merge_lead_verdicts
 from fullbench.analysis.scope_text import mean_heading
 from fullbench.analysis.views.view_verdict_helpers import waiting_mask, waiting_note
 from fullbench.columns.verdict_columns import Columns, Family
+from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.estimate import Estimate
-from fullbench.core.rubric import LESS_IS_BETTER
+from fullbench.core.rubric import is_less_better
 from fullbench.core.table import Cell, Table
-from fullbench.core.table_columns import table_columns
 from fullbench.core.translatable_note import Note
 from fullbench.stats.ratings.rank_ranges import rank_ranges_of_estimates
 
@@ -46,13 +47,20 @@ def _mean_table(part: Columns, key: Key, settings: Settings, *, multi_response_c
     means = compute_mean_marks(joint.columns, names)
     ballots = sorted({ballot for of_one in means for ballot in of_one})
     counted_verdicts = joint.columns
-    less = key.criterion in LESS_IS_BETTER  # ranks assume that more is better, so such marks change sign
+    less = is_less_better(key.criterion, ballots)  # ranks assume that more is better, so such marks change sign
     ranking_means = compute_mean_marks(replace(counted_verdicts, mark=-counted_verdicts.mark), names) if less else means
     first = [of_one.get(ballots[0]) for of_one in ranking_means]
     ranks = rank_ranges_of_estimates(first)
     order = sorted(range(len(names)), key=lambda who: _sort_key(first[who]))
+    counts = unusable_counts(part)
     rows: list[list[Cell]] = [
-        [rank_text(ranks.together[who]), names[who], *(means[who].get(ballot) for ballot in ballots)] for who in order
+        [
+            rank_text(ranks.together[who]),
+            names[who],
+            *(means[who].get(ballot) for ballot in ballots),
+            *([counts.get(names[who], 0)] if counts else []),
+        ]
+        for who in order
     ]
     pending = int(waiting_mask(part).sum())
     faults = int((part.fault >= 0).sum()) - pending
@@ -60,6 +68,7 @@ def _mean_table(part: Columns, key: Key, settings: Settings, *, multi_response_c
     if faults:
         left_out = Note("means.unusable", faults=faults, n=len(part))
         notes.append(left_out)
+    notes += unusable_notes(part, {}, dict(zip(names, means, strict=True)))
     if pending:
         notes.append(waiting_note(pending, len(part)))
     if multi_response_count:
@@ -67,7 +76,11 @@ def _mean_table(part: Columns, key: Key, settings: Settings, *, multi_response_c
         notes.append(several)
     notes.append(Note("means.no-matches"))
     title = Note("means.title", judge=key.judge, place=key.scope_suffix())
-    columns = (*table_columns("rank", "contestant"), *(mean_heading(ballot) for ballot in ballots))
+    columns = (
+        *table_columns("rank", "contestant"),
+        *(mean_heading(ballot) for ballot in ballots),
+        *table_columns(*(["unusable"] if counts else [])),
+    )
     return Table(f"means {key.judge}{key.scope_suffix()}", title, columns, rows, notes)
 
 

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from fullbench.analysis.boards.leaderboard import Board, Key, Settings, build_board
 from fullbench.columns.verdict_columns import Columns
+from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.table import Cell, Table
-from fullbench.core.table_columns import table_columns
 from fullbench.core.translatable_note import Note
 
 STEPS = 6

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from fullbench.core.built_in_table_columns import HEADINGS, data_column, table_columns
 from fullbench.core.table import Cell, Column, Kind, Table, sort_value
-from fullbench.core.table_columns import HEADINGS, data_column, table_columns
 from fullbench.core.translatable_note import Note
 from fullbench.stats.intervals import statistics_for_bootstrap
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from fullbench.analysis import item_clustered_means_and_shares
 from fullbench.analysis.boards.matches_from_verdicts import Matches
 from fullbench.columns.verdict_columns import Columns
+from fullbench.core.ballot import is_graded
 from fullbench.core.estimate import Estimate
 
 
@@ -42,21 +44,29 @@ def compute_mean_marks(columns: Columns, names: Sequence[str]) -> list[dict[str,
     return by_contestant
 
 
-def compute_mean_shares(columns: Columns, names: Sequence[str]) -> list[Estimate | None]:
-    """Return each contestant's mean share if the judge divides one whole between the two responses of a pair.
+def divided_shares(columns: Columns) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.float64]] | None:
+    """Return the verdicts that divide one whole between two responses, and the share of the first response.
 
-    AlpacaEval calls it the weighted win rate. The result is None for all if some marks are not such shares. It is also
-    None if every share is 0, 0.5 or 1, because it would then equal the win rate.
+    The marks of a graded choice are such shares. The result is None if some marks are not such shares. It is also None
+    if every share is 0, 0.5 or 1, which only says who won.
     """
-    real = [code for code, spec in enumerate(columns.names["ballot"]) if spec.startswith("real:")]
+    real = [code for code, spec in enumerate(columns.names["ballot"]) if spec.startswith("real:") or is_graded(spec)]
     both = np.flatnonzero((columns.response_counts == 2) & (columns.fault < 0) & np.isin(columns.ballot, real))
     at = columns.start.astype(np.int64)[both]
     first, second = columns.mark[at], columns.mark[at + 1]
     sums_to_one = len(both) > 0 and np.allclose(first + second, 1) and bool((np.minimum(first, second) >= 0).all())
-    if not sums_to_one or np.isin(first, (0.0, 0.5, 1.0)).all():
+    return (both, first) if sums_to_one and not np.isin(first, (0.0, 0.5, 1.0)).all() else None
+
+
+def compute_mean_shares(columns: Columns, names: Sequence[str]) -> list[Estimate | None]:
+    """Return each contestant's mean share, AlpacaEval's weighted win rate, or None for all without `divided_shares`."""
+    shares = divided_shares(columns)
+    if shares is None:
         return [None] * len(names)
+    both, first = shares
+    at = columns.start.astype(np.int64)[both]
     who = np.concatenate([columns.contestant[at], columns.contestant[at + 1]])
-    marks, items = np.concatenate([first, second]), np.concatenate([columns.item[both]] * 2)
+    marks, items = np.concatenate([first, columns.mark[at + 1]]), np.concatenate([columns.item[both]] * 2)
     codes = {name: code for code, name in enumerate(columns.names["contestant"])}
     masks = [who == codes[name] for name in names]
     return [

@@ -7,19 +7,21 @@ from dataclasses import replace
 from itertools import combinations
 from statistics import fmean, stdev
 
+from fullbench.analysis.peer_review.ground_truth import Truth
 from fullbench.analysis.peer_review.ranking_methods import (
     METHODS,
     RankingOptions,
+    correlation_ranges,
     learn_consensus,
     method_scores,
     nearness_to_truth,
     order_true_scores,
 )
 from fullbench.analysis.peer_review.reviews_from_record import PARTS, Gamma, Reviews
+from fullbench.core.built_in_table_columns import table_columns, with_deviation
 from fullbench.core.estimate import Estimate
 from fullbench.core.rubric import CORRECTNESS, CORRELATION, VISUAL
 from fullbench.core.table import Cell, Table
-from fullbench.core.table_columns import table_columns, with_deviation
 from fullbench.core.translatable_note import Note, word_note
 from fullbench.errors import Undefined
 
@@ -39,8 +41,46 @@ def _nearness_cells(estimated_scores: Sequence[float], names: Sequence[str], tru
     return [getattr(measures, metric) for metric in _FIGURES]
 
 
-def nearness_table(reviews: Reviews, *, truth: Mapping[str, float], terms: RankingOptions) -> Table:
-    """Return how near each method comes to the truth."""
+def nearness_table(reviews: Reviews, *, truth: Truth, terms: RankingOptions) -> Table:
+    """Return how near each method comes to the truth, with intervals over the pictures of the truth."""
+    rows = _nearness_rows(reviews, truth.scores, terms)
+    notes: list[str] = [
+        Note("peers.tables.alone-one-reviewer-who-ranks"), Note("peers.tables.entropy-of-the-patterns-of"),
+    ]  # fmt: skip
+    if truth.draws is not None and rows:
+        notes.append(Note("peers.tables.nearness-intervals"))
+        names = list(truth.scores)
+        estimates = {
+            method: dict(zip(reviews.names, scores, strict=True))
+            for method in METHODS
+            if (scores := _scores_or_none(reviews, method, terms)) is not None
+        }
+        for row in rows:
+            if (scores_by_name := estimates.get(str(row[0]))) is not None and row[1] is not None:
+                ranges = correlation_ranges([scores_by_name.get(name, 0.0) for name in names], truth.draws)
+                row[1:4] = [
+                    _estimate_in_range(number_from_cell(cell), *ends, len(names))
+                    for cell, ends in zip(row[1:4], ranges, strict=True)
+                ]
+    notes += [truth.source] if truth.source else []
+    columns = table_columns("method", *_FIGURES)
+    return Table("nearness", Note("peers.tables.title.how-near-each-method-comes"), columns, rows, notes)
+
+
+def _estimate_in_range(value: float, low: float, high: float, contestants: int) -> Cell:
+    if not low < high:
+        return value
+    return Estimate(value, min(value, low), max(value, high), contestants, method="bootstrap over pictures")
+
+
+def _scores_or_none(reviews: Reviews, method: str, terms: RankingOptions) -> Sequence[float] | None:
+    try:
+        return method_scores(reviews, method, terms)
+    except Undefined:
+        return None
+
+
+def _nearness_rows(reviews: Reviews, truth: Mapping[str, float], terms: RankingOptions) -> list[list[Cell]]:
     rows: list[list[Cell]] = []
     for method in METHODS if truth else ():
         try:
@@ -54,9 +94,7 @@ def nearness_table(reviews: Reviews, *, truth: Mapping[str, float], terms: Ranki
         if truth
         else []
     )
-    columns = table_columns("method", *_FIGURES)
-    notes = [Note("peers.tables.alone-one-reviewer-who-ranks"), Note("peers.tables.entropy-of-the-patterns-of")]
-    return Table("nearness", Note("peers.tables.title.how-near-each-method-comes"), columns, rows, notes)
+    return rows
 
 
 def _single_reviewer_rows(

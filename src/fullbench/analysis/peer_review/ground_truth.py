@@ -2,28 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from statistics import fmean
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
+from fullbench.analysis.item_clustered_means_and_shares import mean_estimate
 from fullbench.analysis.peer_review.reviews_from_record import TRUTHS
-from fullbench.analysis.people.joined_votes import join_record_votes
+from fullbench.analysis.people.joined_votes import RULE_DESCRIPTIONS, form_of, join_record_votes
 from fullbench.analysis.scope_text import OVERALL
-from fullbench.core.rubric import VISUAL
-from fullbench.core.translatable_note import Note
+from fullbench.core.estimate import Estimate
+from fullbench.core.rubric import CORRECTNESS, VISUAL, is_check, is_review
+from fullbench.core.translatable_note import Note, join_sentences
 from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.core.verdict_record import Record
+from fullbench.stats.agreement.vote_consensus import resolve_rule
+
+if TYPE_CHECKING:
+    from fullbench.stats.array_checks import Floats
 
 Pair = tuple[str, str, str]
 """An item and two contestants in the order of their names."""
 
 
+_CRITERIA = (OVERALL, CORRECTNESS)
+"""Criteria in the order in which people's verdicts on them are preferred as truth."""
+_DRAWS = 500
+
+
 @dataclass(frozen=True)
 class Truth:
-    """True scores of contestants and a sentence on their source; both empty if unknown."""
+    """True scores of contestants and a sentence on their source; both empty if unknown.
+
+    `estimates` are the scores with intervals over pictures, if they come from verdicts. `draws` are scores of resampled
+    pictures, a column per contestant in the order of `scores`; None if there are too few pictures.
+    """
 
     scores: Mapping[str, float]
     source: str = ""
+    estimates: Mapping[str, Estimate] = field(default_factory=dict)
+    draws: Floats | None = None
 
     def __bool__(self) -> bool:
         return bool(self.scores)
@@ -45,32 +63,82 @@ def truth_from_order(best_first: tuple[str, ...]) -> Truth:
 
 
 def truth_from_record(record: Record) -> Truth:
-    """Return the truth in a record: people's verdicts if there are any, else those of a judge that knows the truth."""
+    """Return the truth in a record: people's verdicts if there are any, else those of a judge that knows the truth.
+
+    Verdicts on one criterion and ballot count. Several votes on the same answers are joined as on every board.
+    """
     for judge in TRUTHS:
-        judge_verdicts = record.where(
-            lambda verdict: verdict.item in record.items and verdict.criterion != VISUAL, judge=judge, fault=None
-        )
-        scores = true_scores(judge_verdicts)
-        if not scores:
+        verdicts = _verdicts_on_answers(record, judge)
+        if not verdicts:
             continue
-        if judge == PEOPLE:
-            voters = len({verdict.rater for verdict in judge_verdicts})
-            source = Note("peers.truth.people", n=len(judge_verdicts), voters=voters)
-        else:
-            source = Note("peers.truth.known", n=len(judge_verdicts))
-        return Truth(scores, source)
+        criterion, spec = _select_criterion_and_ballot(verdicts)
+        selected = tuple(one for one in verdicts if (one.criterion, one.ballot) == (criterion, spec))
+        joined, counts = join_record_votes(replace(record, verdicts=selected), judge, visible=True)
+        scores, estimates, draws = _mean_marks(joined)
+        if judge != PEOPLE:
+            return Truth(scores, Note("peers.truth.known", n=len(joined)), estimates, draws)
+        source: str = Note(
+            "peers.truth.people",
+            n=len(selected), voters=len({one.rater for one in selected}), sets=len(joined), ballot=spec,
+            criterion=criterion, rule=counts.words or RULE_DESCRIPTIONS[resolve_rule("default", form_of(spec))],
+        )  # fmt: skip
+        if len(verdicts) > len(selected):
+            source = join_sentences([source, Note("peers.truth.left-out", n=len(verdicts) - len(selected))])
+        return Truth(scores, source, estimates, draws)
     return Truth({})
 
 
 def true_scores(record: Record) -> dict[str, float]:
     """Return each contestant's mean mark by the judges in `TRUTHS`, or an empty dict if there are none."""
-    marks_by_name: dict[str, list[float]] = {}
-    for verdict in record:
-        from_truth = verdict.judge in TRUTHS and verdict.item in record.items and verdict.criterion != VISUAL
-        if from_truth and verdict.marks is not None:
-            for name, mark in zip(verdict.contestants, verdict.marks, strict=True):
-                marks_by_name.setdefault(name, []).append(mark)
-    return {name: fmean(marks) for name, marks in sorted(marks_by_name.items())}
+    return dict(truth_from_record(record).scores)
+
+
+def _verdicts_on_answers(record: Record, judge: str) -> tuple[Verdict, ...]:
+    """Return the usable verdicts of a judge on answers to the record's questions, not on pictures or on verdicts."""
+    return tuple(
+        verdict
+        for verdict in record.where(judge=judge, fault=None)
+        if verdict.item in record.items and verdict.criterion != VISUAL
+        and not is_review(verdict) and not is_check(verdict)
+    )  # fmt: skip
+
+
+def _select_criterion_and_ballot(verdicts: Sequence[Verdict]) -> tuple[str, str]:
+    """Prefer the overall criterion and pairs, as reviewers judge them; then what has the most verdicts."""
+    counts = Counter((verdict.criterion, verdict.ballot, len(verdict.contestants) == 2) for verdict in verdicts)
+
+    def preference(key: tuple[str, str, bool]) -> tuple[int, bool, int, str, str]:
+        criterion, spec, is_pair = key
+        rank = _CRITERIA.index(criterion) if criterion in _CRITERIA else len(_CRITERIA)
+        return rank, not is_pair, -counts[key], criterion, spec
+
+    return min(counts, key=preference)[:2]
+
+
+def _mean_marks(record: Record) -> tuple[dict[str, float], dict[str, Estimate], Floats | None]:
+    """Return mean marks by contestant, with intervals over pictures, and the means of resampled pictures."""
+    import numpy as np
+
+    rows = [
+        (name, mark, record.tag(verdict, "image") or verdict.item)
+        for verdict in record for name, mark in zip(verdict.contestants, verdict.marks or (), strict=True)
+    ]  # fmt: skip
+    names, who = np.unique([name for name, _, _ in rows], return_inverse=True)
+    pictures, place = np.unique([picture for _, _, picture in rows], return_inverse=True)
+    marks = np.array([mark for _, mark, _ in rows])
+    estimates = {str(name): mean_estimate(marks[who == code], place[who == code]) for code, name in enumerate(names)}
+    scores = {name: estimate.value for name, estimate in estimates.items()}
+    if len(pictures) < 2:
+        return scores, estimates, None
+    cell = place * len(names) + who
+    shape = (len(pictures), len(names))
+    sums, counts = (
+        np.bincount(cell, weights, shape[0] * shape[1]).reshape(shape) for weights in (marks, np.ones(len(marks)))
+    )
+    times = np.random.default_rng(0).multinomial(len(pictures), np.full(len(pictures), 1 / len(pictures)), _DRAWS)
+    drawn_counts = times @ counts
+    draws = np.divide(times @ sums, drawn_counts, out=np.full(drawn_counts.shape, np.nan), where=drawn_counts > 0)
+    return scores, estimates, draws
 
 
 def true_outcomes(record: Record, criterion: str) -> dict[Pair, float]:

@@ -11,7 +11,7 @@ from itertools import pairwise
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from fullbench.analysis import all_tables
+from fullbench.analysis import standard_verdict_tables
 from fullbench.analysis.peer_review.distance_to_truth import (
     ablation_table,
     gamma_table,
@@ -47,10 +47,10 @@ from fullbench.analysis.peer_review.reviews_from_record import (
     reviewer_of,
 )
 from fullbench.analysis.peer_review.shared_bias_warnings import bias_warning_table
+from fullbench.core.built_in_table_columns import influence_column, table_columns
 from fullbench.core.estimate import Estimate
 from fullbench.core.rubric import CORRECTNESS, VISUAL
 from fullbench.core.table import Cell, Table
-from fullbench.core.table_columns import influence_column, table_columns
 from fullbench.core.translatable_note import Note, error_sentence, word_note
 from fullbench.core.verdict_record import Record
 from fullbench.errors import Undefined
@@ -82,7 +82,11 @@ def build_peer_review_tables(
     known_truth = truth or (truth_from_order(tuple(best_first)) if best_first else truth_from_record(peer_record))
     peer_tables = _review_tables(peer_record, terms or RankingOptions(), known_truth, best_first, families)
     peer_tables += [_win_share_table(record.where(judge=judge), judge) for judge in outsiders]
-    return [*peer_tables, all_tables.fault_table(record, together=True), all_tables.cost_table(record)]
+    return [
+        *peer_tables,
+        standard_verdict_tables.fault_table(record, together=True),
+        standard_verdict_tables.cost_table(record),
+    ]
 
 
 def _outside_judges(record: Record) -> list[str]:
@@ -125,7 +129,7 @@ def _review_tables(
         "reviewers": partial(_reviewer_table, terms=terms),
         "convergence": partial(convergence_table, terms=terms),
         "nearing": partial(nearness_by_round_table, truth=truth, terms=terms),
-        "nearness": partial(nearness_table, truth=truth.scores, terms=terms),
+        "nearness": partial(nearness_table, truth=truth, terms=terms),
         "readings": partial(equation_variants_table, truth=truth, terms=terms),
         "ablation": partial(ablation_table, truth=truth.scores, terms=terms),
         "gamma": partial(gamma_table, truth=truth.scores, terms=terms),
@@ -186,7 +190,7 @@ def _ranking_table(reviews: Reviews, *, truth: Truth, terms: RankingOptions) -> 
     rows: list[list[Cell]] = [
         [
             rank, reviews.names[place], *(column[place] for column in scores_by_method.values()),
-            *([true_scores.get(reviews.names[place])] if true_scores else []),
+            *([_true_cell(truth, reviews.names[place])] if true_scores else []),
         ]
         for rank, place in enumerate(order, 1)
     ]  # fmt: skip
@@ -301,6 +305,11 @@ def _reviewer_accuracy_row(
 CONVERGED_ROUNDS = 100
 """Rounds after which peer rank no longer changes. Its authors stop after five."""
 _SAME = 5e-4  # scores from 0 to 1 that differ by less count as equal
+
+
+def _true_cell(truth: Truth, name: str) -> Cell:
+    """Return the true score of a contestant, with an interval if it comes from verdicts."""
+    return truth.estimates.get(name, truth.scores.get(name))
 
 
 def equation_variants_table(reviews: Reviews, *, truth: Truth, terms: RankingOptions) -> Table:

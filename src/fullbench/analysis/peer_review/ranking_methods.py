@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from fullbench.analysis.peer_review.reviews_from_record import GAMMA, Gamma, Reviews
 from fullbench.core.translatable_note import Note
 from fullbench.errors import Undefined
-from fullbench.stats.agreement.pooled_pair_votes import majority_vote, rating_vote
+from fullbench.stats.agreement.majority_and_trust_weighted_votes import majority_vote, rating_vote
 from fullbench.stats.peer_review import peer_rankings as learning
 from fullbench.stats.peer_review.equation_variants import USUAL, by_reading
 from fullbench.stats.peer_review.list_disorder import permutation_entropy, true_ranks
 from fullbench.stats.peer_review.peer_rankings import Consensus, Initial, Peers
+
+if TYPE_CHECKING:
+    from fullbench.stats.array_checks import Floats
 
 ROBUST = "UPME, robust"
 METHODS = ("UPME", ROBUST, "PiCO", "PRD", "uniform", "rating vote", "majority vote")
@@ -105,6 +109,34 @@ def nearness_to_truth(estimated_scores: Sequence[float], truth: Sequence[float])
         for test in (stats.pearsonr, stats.spearmanr, stats.kendalltau)
     )
     return Nearness(pearson, spearman, kendall, permutation_entropy(true_ranks(estimated_scores, truth)))
+
+
+def correlation_ranges(scores: Sequence[float], draws: Floats, level: float = 0.95) -> list[tuple[float, float]]:
+    """Return percentile ranges of Pearson's, Spearman's and Kendall's correlation of scores with drawn true scores.
+
+    Draws in which a contestant has no score, or all have the same, do not count.
+    """
+    import numpy as np
+    from scipy.stats import rankdata
+
+    known = draws[~np.isnan(draws).any(axis=1)]
+    known = known[np.ptp(known, axis=1) > 0]
+    if not len(known):
+        return [(float("nan"), float("nan"))] * 3
+
+    def correlations(values: Floats, drawn: Floats) -> Floats:
+        values, drawn = values - values.mean(), drawn - drawn.mean(axis=1, keepdims=True)
+        result: Floats = (drawn @ values) / np.sqrt((values @ values) * (drawn**2).sum(axis=1))
+        return result
+
+    given = np.asarray(scores, dtype=np.float64)
+    upper = np.triu_indices(len(given), 1)
+    signs = np.sign(given[upper[0]] - given[upper[1]])
+    drawn_signs = np.sign(known[:, upper[0]] - known[:, upper[1]])
+    kendall = (drawn_signs @ signs) / np.sqrt(np.abs(signs).sum() * np.abs(drawn_signs).sum(axis=1))
+    samples = (correlations(given, known), correlations(rankdata(given), rankdata(known, axis=1)), kendall)
+    ends = [(1 - level) / 2, (1 + level) / 2]
+    return [(float(low), float(high)) for low, high in (np.quantile(sample, ends) for sample in samples)]
 
 
 def order_true_scores(names: Sequence[str], truth: Mapping[str, float]) -> list[float]:

@@ -16,8 +16,8 @@ from fullbench.analysis.peer_review.ranking_methods import (
     order_true_scores,
 )
 from fullbench.analysis.peer_review.reviews_from_record import Reviews
+from fullbench.core.built_in_table_columns import table_columns, with_deviation
 from fullbench.core.table import Cell, Table
-from fullbench.core.table_columns import table_columns, with_deviation
 from fullbench.core.translatable_note import Note
 from fullbench.core.verdict_record import Record
 from fullbench.errors import Undefined

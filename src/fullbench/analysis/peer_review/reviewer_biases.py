@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from fullbench.analysis.peer_review.ground_truth import Pair, pair_of, true_outcomes
 from fullbench.analysis.peer_review.reviews_from_record import TRUTHS, Reviews, match_judges_to_contestants, reviewer_of
+from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.language_and_words import length_of
 from fullbench.core.model import family_of
 from fullbench.core.rubric import CORRECTNESS, VISUAL
 from fullbench.core.table import Cell, Table
-from fullbench.core.table_columns import table_columns
 from fullbench.core.translatable_note import Note, error_sentence, word_note
 from fullbench.core.verdict import Verdict
 from fullbench.core.verdict_record import Record

@@ -16,13 +16,14 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 from typing import TypeVar
 
+from fullbench.core.built_in_table_columns import table_columns
+from fullbench.core.estimate import Estimate
 from fullbench.core.rubric import AGREES, CORRECTNESS, VISUAL
 from fullbench.core.table import Cell, Table
-from fullbench.core.table_columns import table_columns
 from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.core.verdict_record import Record
-from fullbench.stats.intervals.share_intervals import wilson_interval
+from fullbench.stats.intervals.share_intervals import share_estimate
 
 # Two people vote first; up to five vote if they differ.
 FIRST, MOST = 2, 5
@@ -43,6 +44,13 @@ def settle_votes(votes: Sequence[_Vote]) -> _Vote | None:
     return best if most >= FIRST and (not runners_up or runners_up[0][1] < most) else None
 
 
+def _share_by_item(hits: Sequence[tuple[object, str]]) -> Estimate | None:
+    """Return the share of hits; those on one item stay together."""
+    if not hits:
+        return None
+    return share_estimate([float(bool(hit)) for hit, _ in hits], cluster=[item for _, item in hits])
+
+
 def reviewers_with_people_table(record: Record) -> Table:
     """Return per criterion the share of verdicts that people agree with when shown, and that they give themselves."""
     choices_by_pair, agreements_by_case = _people_votes(record)
@@ -50,21 +58,20 @@ def reviewers_with_people_table(record: Record) -> Table:
     for criterion in (CORRECTNESS, VISUAL):
         verdicts = [verdict for verdict in record.where(criterion=criterion, fault=None) if verdict.judge != PEOPLE]
         agreements = [
-            settle_votes(agreements_by_case[verdict.case, verdict.judge])
+            (settle_votes(agreements_by_case[verdict.case, verdict.judge]), verdict.item)
             for verdict in verdicts
             if (verdict.case, verdict.judge) in agreements_by_case
         ]
         choices = [
-            (settle_votes(choices_by_pair[_pair_key(verdict)]), _winner_name(verdict))
+            (settle_votes(choices_by_pair[_pair_key(verdict)]), _winner_name(verdict), verdict.item)
             for verdict in verdicts
             if _pair_key(verdict) in choices_by_pair
         ]
-        yes = [vote for vote in agreements if vote is not None]
-        same = [people == reviewer for people, reviewer in choices if people is not None]
+        yes = [(vote, item) for vote, item in agreements if vote is not None]
+        same = [(people == reviewer, item) for people, reviewer, item in choices if people is not None]
         if yes or same:
             open_ = len(agreements) - len(yes) + len(choices) - len(same)
-            rows.append([criterion, wilson_interval(sum(yes), len(yes)) if yes else None,
-                         wilson_interval(sum(same), len(same)) if same else None, open_])  # fmt: skip
+            rows.append([criterion, _share_by_item(yes), _share_by_item(same), open_])
     notes = [
         Note("peers.people.agreement-told-the-ruling-people"),
         Note("peers.people.votes-that-differ-are-settled", first=FIRST, most=MOST),

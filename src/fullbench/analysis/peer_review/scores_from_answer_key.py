@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from fullbench.analysis.peer_review.ground_truth import Truth
+from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.table import Cell, Table
-from fullbench.core.table_columns import table_columns
 from fullbench.core.translatable_note import Note
 from fullbench.stats.intervals.share_intervals import share_estimate
 

@@ -16,8 +16,8 @@ from fullbench.analysis.peer_review.ground_truth import Truth
 from fullbench.analysis.peer_review.ranking_methods import RankingOptions, learn_consensus
 from fullbench.analysis.peer_review.reviewer_biases import family_lookup, own_family_of
 from fullbench.analysis.peer_review.reviews_from_record import Reviews
+from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.table import Cell, Table
-from fullbench.core.table_columns import table_columns
 from fullbench.core.translatable_note import Note, error_sentence
 from fullbench.errors import Undefined
 from fullbench.stats.array_checks import Floats

@@ -1,19 +1,22 @@
 """Corrected leaderboards: judges' verdicts on everything, corrected by people's votes on a part of it.
 
 Tables show judge alone, people alone and corrected side by side, and the size of the correction as a metric of its
-own. See `stats.people.prediction_powered`.
+own. See `stats.people.prediction_powered`. Every board says how its voted pairs were chosen, and warns if they differ
+from the others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import erfc, sqrt
 
 import numpy as np
+import numpy.typing as npt
 
 from fullbench.analysis.boards.leaderboard import Key, rank_text
+from fullbench.analysis.boards.votes_to_decide import votes_to_decide_notes
 from fullbench.analysis.people import paired_verdicts_and_votes
+from fullbench.analysis.people.joined_votes import RULE_DESCRIPTIONS
 from fullbench.analysis.people.paired_verdicts_and_votes import (
     Votes,
     ballot_families,
@@ -21,44 +24,60 @@ from fullbench.analysis.people.paired_verdicts_and_votes import (
     paired_outcomes,
     scope_columns,
 )
+from fullbench.analysis.people.voted_rows_check import (
+    CaseFacts,
+    VotedRowsCheck,
+    check_voted_rows,
+    selection_note,
+)
 from fullbench.analysis.scope_text import FROM, family_suffix, mean_label
 from fullbench.columns.column_builder import columns_from_verdicts
 from fullbench.columns.verdict_columns import STUDY, Columns
+from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.estimate import Estimate
 from fullbench.core.table import Cell, Column, Table
-from fullbench.core.table_columns import table_columns
-from fullbench.core.translatable_note import Note, error_sentence
+from fullbench.core.translatable_note import Note, error_sentence, word_note
 from fullbench.core.verdict import PEOPLE
 from fullbench.core.verdict_record import Record
 from fullbench.errors import Undefined
-from fullbench.stats.paired_comparison_of_judges import benjamini_hochberg
+from fullbench.stats.agreement.vote_consensus import VoteRule
 from fullbench.stats.people.prediction_powered import CorrectedMean, clip_estimate, corrected_mean, stack_predictions
-from fullbench.stats.ratings.corrected_ratings import corrected_ratings
-from fullbench.stats.ratings.rank_ranges import rank_ranges_of_estimates
+from fullbench.stats.ratings.corrected_ratings import CorrectedRatings, corrected_ratings
+from fullbench.stats.ratings.judge_scale import ScaleComparison
+from fullbench.stats.ratings.rank_ranges import Rank, Ranks, rank_ranges_of_covariance, rank_ranges_of_estimates
 
 RATING, MATCHES_WON = "rating", "matches won"
 _BOUNDS = {MATCHES_WON: (0.0, 1.0)}
 TOGETHER = Note("corrected.together")
-_FEW = 10
-"""With fewer votes per contestant than this, a note says that votes are few."""
+LEAST_VOTES = 10
+"""Votes that a contestant needs for corrected numbers: with fewer, intervals are too narrow."""
+_POINTS = 400 / np.log(10)
+"""Points of one unit of log strength."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One contestant's metric: corrected, by people alone, by each judge alone, and the bias of each judge."""
+    """One contestant's metric: corrected, by people alone, by each judge alone, and judges minus corrected.
+
+    `reweighted` is the corrected metric after post-stratification, if voted pairs differ from the others.
+    """
 
     contestant: str
     metric: str
     corrected_estimate: Estimate
     people: Estimate
     judges: tuple[Estimate, ...]
-    judge_biases: tuple[Estimate, ...]
+    judge_gaps: tuple[Estimate, ...]
+    rank: Rank | None = None
+    """Ranks that hold for all contestants together; of ratings only."""
+    reweighted: Estimate | None = None
 
 
 @dataclass(frozen=True)
 class CorrectedBoard:
     """Corrected metrics of one or several judges under one criterion and ballot family.
-    `key.judge` is the judge, or `TOGETHER` for several. `votes` are the rows behind the ratings.
+    `key.judge` is the judge, or `TOGETHER` for several. `votes` are the rows behind the ratings. `few_votes` has the
+    contestants without corrected rating, and their number of votes. `rule` joins several people's votes.
     """
 
     key: Key
@@ -66,6 +85,13 @@ class CorrectedBoard:
     lines: tuple[Line, ...]
     votes: Votes
     notes: tuple[str, ...]
+    few_votes: tuple[tuple[str, int], ...] = ()
+    rule: VoteRule = "default"
+
+    @property
+    def is_complete(self) -> bool:
+        """True if people voted on all pairs, so that the corrected numbers are people's own."""
+        return self.votes.selection == "all"
 
     def lines_for(self, metric: str) -> list[Line]:
         """Return the lines of one metric, best first."""
@@ -75,26 +101,35 @@ class CorrectedBoard:
 
     def tables(self, *, family: bool = False) -> list[Table]:
         """Return a table of ratings, and a table of shares and means."""
+        rule = "" if self.rule == "default" else Note("place.votes", rule=word_note(self.rule))
         title = Note(
             "corrected.title",
             judge=TOGETHER if self.key.judge == TOGETHER else self.key.judge, place=self.key.scope_suffix(),
-            family=family_suffix(self.key.family) if family else "",
+            family=family_suffix(self.key.family) if family else "", rule=rule,
         )  # fmt: skip
         name = f"corrected {self.key.judge}{self.key.scope_suffix()}, {self.key.family}"
         source = {
             "judges": list(self.judges), "criterion": self.key.criterion, "family": self.key.family,
-            "study": self.key.study, "method": "prediction-powered",
+            "study": self.key.study, "method": "prediction-powered", "votes": self.rule,
+            "selection": self.votes.selection,
         }  # fmt: skip
         shown_tables = []
         rating_lines = self.lines_for(RATING)
-        if rating_lines:
-            ranks = rank_ranges_of_estimates([line.corrected_estimate for line in rating_lines]).together
+        if rating_lines or self.few_votes:
+            has_reweighted = any(line.reweighted is not None for line in rating_lines)
+            heads = self._heads(has_reweighted=has_reweighted)
             rows: list[list[Cell]] = [
-                [rank_text(rank), line.contestant, *self._cells(line), line.people.n]
-                for rank, line in zip(ranks, rating_lines, strict=True)
+                [
+                    rank_text(line.rank),
+                    line.contestant,
+                    *self._cells(line, has_reweighted=has_reweighted),
+                    line.people.n,
+                ]
+                for line in rating_lines
             ]
-            hint = {"kind": "intervals", "label": "contestant", "value": "corrected"}
-            columns = table_columns("rank", "contestant", *self._heads(), "votes")
+            rows += [["-", name, *(None for _ in heads), votes] for name, votes in self.few_votes]
+            hint = {"kind": "intervals", "label": "contestant", "value": heads[0]} if rating_lines else None
+            columns = table_columns("rank", "contestant", *heads, "votes")
             shown_tables.append(Table(name, title, columns, rows, self.notes, source, hint))
         other_lines = [
             line for metric in _metric_names(self.lines) if metric != RATING for line in self.lines_for(metric)
@@ -102,26 +137,39 @@ class CorrectedBoard:
         if other_lines:
             rows = [[line.metric, line.contestant, *self._cells(line), line.people.n] for line in other_lines]
             columns = table_columns("metric", "contestant", *self._heads(), "votes")
-            notes = () if rating_lines else self.notes
+            notes = () if shown_tables else self.notes
             further = Note("corrected.title.shares", title=title)
             shown_tables.append(Table(f"{name}, shares and means", further, columns, rows, notes, source))
         return shown_tables
 
-    def _heads(self) -> Sequence[str]:
+    def _heads(self, *, has_reweighted: bool = False) -> list[str | Column]:
+        heads: list[str | Column] = [] if self.is_complete else ["corrected"]
+        heads += [*(["reweighted"] if has_reweighted else []), "people alone"]
         if len(self.judges) == 1:
-            return ["corrected", "people alone", "judge alone", "judge flatters by"]
-        return ["corrected", "people alone", *map(_judge_alone_column, self.judges)]
+            return [*heads, "judge alone", "judge minus people"]
+        return [*heads, *map(_judge_alone_column, self.judges)]
 
-    def _cells(self, line: Line) -> list[Cell]:
-        judge_biases = line.judge_biases if len(self.judges) == 1 else ()
-        return [line.corrected_estimate, line.people, *line.judges, *judge_biases]
+    def _cells(self, line: Line, *, has_reweighted: bool = False) -> list[Cell]:
+        gaps = line.judge_gaps if len(self.judges) == 1 else ()
+        corrected = [] if self.is_complete else [line.corrected_estimate]
+        return [*corrected, *([line.reweighted] if has_reweighted else []), line.people, *line.judges, *gaps]
 
 
 def corrected_boards(
-    verdicts: Columns | Record, *, judges: Collection[str] | None = None, together: bool = True, people: str = PEOPLE
+    verdicts: Columns | Record,
+    *,
+    judges: Collection[str] | None = None,
+    together: bool = True,
+    people: str = PEOPLE,
+    rule: VoteRule = "default",
+    facts: CaseFacts | None = None,
 ) -> Iterator[CorrectedBoard]:
     """Yield a leaderboard per judge, criterion and family that people voted on; `together` adds one of all judges.
-    `judges` get a leaderboard of their own (None: all).
+
+    Args:
+        judges: Judges that get a leaderboard of their own; None for all.
+        rule: Rule that joins several people's votes on the same responses.
+        facts: Tags and lengths on which voted and unvoted pairs are compared too.
     """
     columns = columns_from_verdicts(verdicts) if isinstance(verdicts, Record) else verdicts
     studies = len(columns.names["study"])
@@ -138,24 +186,32 @@ def corrected_boards(
             for group in [*groups, *([tuple(every)] if together and len(every) > 1 else [])]:
                 name = group[0] if len(group) == 1 else str(TOGETHER)
                 key = Key(study, name, criterion, family, studies=studies)
-                board = _corrected_board(part, key, group, people)
+                board = _corrected_board(part, key, group, people, rule=rule, facts=facts)
                 if board is not None:
                     yield board
 
 
 def corrected_tables(
-    verdicts: Columns | Record, *, judges: Collection[str] | None = None, together: bool = True, people: str = PEOPLE
+    verdicts: Columns | Record,
+    *,
+    judges: Collection[str] | None = None,
+    together: bool = True,
+    people: str = PEOPLE,
+    rule: VoteRule = "default",
+    facts: CaseFacts | None = None,
 ) -> list[Table]:
-    """Return the corrected leaderboards as tables, followed by agreement metrics."""
+    """Return the corrected leaderboards as tables, followed by agreement metrics. See `corrected_boards`."""
     columns = columns_from_verdicts(verdicts) if isinstance(verdicts, Record) else verdicts
-    all_boards = list(corrected_boards(columns, judges=judges, together=together, people=people))
+    all_boards = list(
+        corrected_boards(columns, judges=judges, together=together, people=people, rule=rule, facts=facts)
+    )
     families = {(board.key.study, board.key.criterion): set[str]() for board in all_boards}
     for board in all_boards:
         families[board.key.study, board.key.criterion].add(board.key.family)
     shown_tables: list[Table] = []
     for board in all_boards:
         shown_tables += board.tables(family=len(families[board.key.study, board.key.criterion]) > 1)
-    agreement_table = corrected_agreement_table(columns, judges=judges, people=people)
+    agreement_table = corrected_agreement_table(columns, judges=judges, people=people, rule=rule)
     return [*shown_tables, *([agreement_table] if agreement_table.rows else [])]
 
 
@@ -178,38 +234,63 @@ def add_opinion_notes(columns: Columns, leaderboard_tables: Sequence[Table], *, 
     ]  # fmt: skip
 
 
-def _corrected_board(part: Columns, key: Key, judges: Sequence[str], people: str) -> CorrectedBoard | None:
-    votes = paired_verdicts_and_votes.paired_outcomes(part, judges, people, key.family)
+def _corrected_board(
+    part: Columns, key: Key, judges: Sequence[str], people: str, *, rule: VoteRule, facts: CaseFacts | None
+) -> CorrectedBoard | None:
+    votes = paired_verdicts_and_votes.paired_outcomes(part, judges, people, key.family, rule)
     names = part.names["contestant"]
     lines: list[Line] = []
     notes: list[str] = []
+    few_votes: dict[str, int] = {}
+    check = VotedRowsCheck()
     if votes.vote_count:
-        lines += _rating_lines(votes, names, notes)
+        check = check_voted_rows(votes, names, part.names["item"], facts)
+        lines += _rating_lines(votes, names, check, judges, notes=notes, few_votes=few_votes)
         lines += _win_rate_lines(votes, names)
     if key.family == "score":
         for ballot in paired_verdicts_and_votes.people_ballots(part, people):
-            mark_votes = paired_verdicts_and_votes.paired_marks(part, judges, people, ballot)
+            mark_votes = paired_verdicts_and_votes.paired_marks(part, judges, people, ballot, rule)
             votes = votes if votes.vote_count else mark_votes
-            lines += _mean_lines(mark_votes, names, mean_label(ballot))
-    if not lines:
+            lines += _mean_lines(mark_votes, names, mean_label(ballot), few_votes)
+    if not lines and not few_votes:
         return None
-    all_notes = [*_summary_notes(votes, key, lines), *_judge_bias_notes(lines, judges), *notes, *_left_out_notes(votes)]
-    return CorrectedBoard(key, tuple(judges), tuple(lines), votes, tuple(all_notes))
+    few_note = (
+        [Note("corrected.few", names=", ".join(f"{name} ({n})" for name, n in few_votes.items()), least=LEAST_VOTES)]
+        if few_votes else []
+    )  # fmt: skip
+    all_notes = [
+        *_summary_notes(votes, key, lines, rule), *few_note, *check.notes(), *notes, *_left_out_notes(votes),
+    ]  # fmt: skip
+    return CorrectedBoard(key, tuple(judges), tuple(lines), votes, tuple(all_notes), tuple(few_votes.items()), rule)
 
 
-def _rating_lines(votes: Votes, names: Sequence[str], notes: list[str]) -> Iterator[Line]:
-    codes, where = np.unique(np.concatenate(votes.sides), return_inverse=True)
-    first_codes, second_codes = where[: len(votes)], where[len(votes) :]
+def _rating_lines(
+    votes: Votes,
+    names: Sequence[str],
+    check: VotedRowsCheck,
+    judges: Sequence[str],
+    *,
+    notes: list[str],
+    few_votes: dict[str, int],
+) -> Iterator[Line]:
+    is_rated = rows_with_enough_votes(votes)
+    rated_votes = votes.where(is_rated)
+    rated_codes = set(np.unique(np.concatenate(rated_votes.sides)).tolist())
+    few_votes |= {names[code]: n for code, n in votes.votes_by_contestant().items() if code not in rated_codes}
+    if not rated_codes:
+        return
+    codes, where = np.unique(np.concatenate(rated_votes.sides), return_inverse=True)
+    sides = where[: len(rated_votes)], where[len(rated_votes) :]
+
+    def fit(chances: paired_verdicts_and_votes.Floats | None) -> CorrectedRatings:
+        return corrected_ratings(
+            *sides, rated_votes.vote, stack_predictions(list(rated_votes.judge_values)), contestants=len(codes),
+            probability=chances, cluster=rated_votes.item,
+        )  # fmt: skip
+
     try:
-        rating_fit = corrected_ratings(
-            first_codes,
-            second_codes,
-            votes.vote,
-            stack_predictions(list(votes.judge_values)),
-            contestants=len(codes),
-            probability=votes.chance,
-            cluster=votes.item,
-        )
+        rating_fit = fit(rated_votes.chance)
+        reweighted = None if check.chances is None else fit(check.chances[is_rated])
     except Undefined as reason:
         notes.append(Note("corrected.no-ratings", reason=error_sentence(reason)))
         return
@@ -218,13 +299,38 @@ def _rating_lines(votes: Votes, names: Sequence[str], notes: list[str]) -> Itera
         notes.append(Note("corrected.unlinked", names=", ".join(left)))
     if rating_fit.has_prior:
         notes.append(Note("corrected.held"))
-    if votes.vote_count < _FEW * len(rating_fit.rated_codes):
-        notes.append(Note("corrected.few", n=votes.vote_count, contestants=len(rating_fit.rated_codes)))
-    for place, code in enumerate(rating_fit.rated_codes):
+    rated_names = [names[codes[code]] for code in rating_fit.rated_codes]
+    for judge, scale in zip(judges, rating_fit.scales, strict=True):
+        notes += _judge_scale_notes(judge, rated_names, scale)
+    ranks = _corrected_ranks(rating_fit)
+    notes += votes_to_decide_notes(rating_fit, rated_names, ranks, sides, rated_votes.vote)
+    for place, name in enumerate(rated_names):
         yield Line(
-            names[codes[code]], RATING, rating_fit.corrected_estimates[place], rating_fit.people[place],
+            name, RATING, rating_fit.corrected_estimates[place], rating_fit.people[place],
             tuple(line[place] for line in rating_fit.judges), tuple(line[place] for line in rating_fit.corrections),
+            ranks.together[place],
+            None if reweighted is None else reweighted.corrected_estimates[place],
         )  # fmt: skip
+
+
+def rows_with_enough_votes(votes: Votes) -> npt.NDArray[np.bool_]:
+    """Return a mask of the pairs of contestants with enough votes among each other."""
+    is_rated = np.ones(len(votes), dtype=np.bool_)
+    # Leaving out one contestant takes votes from the others, hence the loop.
+    while is_rated.any():
+        counts = votes.where(is_rated).votes_by_contestant()
+        few = [code for code, n in counts.items() if n < LEAST_VOTES]
+        if not few:
+            break
+        is_rated &= ~np.isin(votes.sides[0], few) & ~np.isin(votes.sides[1], few)
+    return is_rated
+
+
+def _corrected_ranks(rating_fit: CorrectedRatings) -> Ranks:
+    """Return the ranks by the covariance of the ratings; by their intervals if the covariance is unknown."""
+    if np.isfinite(rating_fit.covariance).all() and not any(one.why for one in rating_fit.corrected_estimates):
+        return rank_ranges_of_covariance(rating_fit.strengths, rating_fit.covariance, freedom=rating_fit.free)
+    return rank_ranges_of_estimates(rating_fit.corrected_estimates)
 
 
 def _win_rate_lines(votes: Votes, names: Sequence[str]) -> Iterator[Line]:
@@ -232,7 +338,7 @@ def _win_rate_lines(votes: Votes, names: Sequence[str]) -> Iterator[Line]:
     for code in np.unique(np.concatenate(votes.sides)).tolist():
         ahead, behind = first == code, second == code
         contestant_votes = votes.where(ahead | behind)
-        if contestant_votes.vote_count:
+        if contestant_votes.vote_count >= LEAST_VOTES:
             is_second = behind[ahead | behind]
             vote = np.where(is_second, 1 - contestant_votes.vote, contestant_votes.vote)
             judge_outcomes = np.where(is_second, 1 - contestant_votes.judge_values, contestant_votes.judge_values)
@@ -241,11 +347,13 @@ def _win_rate_lines(votes: Votes, names: Sequence[str]) -> Iterator[Line]:
             )
 
 
-def _mean_lines(votes: Votes, names: Sequence[str], metric: str) -> Iterator[Line]:
+def _mean_lines(votes: Votes, names: Sequence[str], metric: str, few_votes: dict[str, int]) -> Iterator[Line]:
     (who,) = votes.sides
     for code in np.unique(who).tolist():
         contestant_votes = votes.where(who == code)
-        if contestant_votes.vote_count:
+        if contestant_votes.vote_count < LEAST_VOTES:
+            few_votes.setdefault(names[code], contestant_votes.vote_count)
+        else:
             # Missing marks of a judge are set to its mean, an uninformative prediction.
             has_mark = ~np.isnan(contestant_votes.judge_values)
             means = np.array(
@@ -295,54 +403,53 @@ def _judge_alone_column(judge: str) -> Column:
     return Column(str(label), label, "metric", "more")
 
 
-def _summary_notes(votes: Votes, key: Key, lines: Sequence[Line]) -> Iterator[str]:
+def _summary_notes(votes: Votes, key: Key, lines: Sequence[Line], rule: VoteRule) -> Iterator[str]:
     what = Note("corrected.marks") if len(votes.sides) == 1 else Note("corrected.pairs")
-    yield Note(
-        "corrected.made",
-        all=len(votes), what=what, judge=TOGETHER if key.judge == TOGETHER else key.judge, n=votes.vote_count,
-        items=votes.items,
-    )  # fmt: skip
+    judge = TOGETHER if key.judge == TOGETHER else key.judge
+    if votes.selection == "all":
+        yield Note("corrected.made-all", all=len(votes), what=what, judge=judge, items=votes.items)
+    else:
+        yield Note("corrected.made", all=len(votes), what=what, judge=judge, n=votes.vote_count, items=votes.items)
+    yield selection_note(votes)
+    if rule == "each":
+        yield Note("corrected.rule", rule=RULE_DESCRIPTIONS[rule])
+    elif votes.vote_counts is not None:
+        yield from votes.vote_counts.notes()
     first = [line for line in lines if line.metric == lines[0].metric]
     widths = [
         (line.corrected_estimate.high - line.corrected_estimate.low, line.people.high - line.people.low)
         for line in first
     ]
+    if not widths or votes.selection == "all":
+        return
     ours, theirs = (float(np.mean([pair[side] for pair in widths])) for side in (0, 1))
     if ours > 0 and theirs > 0:
         saved_votes = max(0, round(votes.vote_count * ((theirs / ours) ** 2 - 1)))
         yield Note("corrected.narrower", share=max(0.0, 1 - ours / theirs), n=saved_votes)
 
 
-def _judge_bias_notes(lines: Sequence[Line], judges: Sequence[str]) -> Iterator[str]:
-    """Yield notes on contestants that a judge overrates or underrates, after Benjamini-Hochberg over contestants."""
-    first = [line for line in lines if line.metric == lines[0].metric]
-    points = lines[0].metric == RATING
-    for place, judge in enumerate(judges):
-        gaps = [line.judge_biases[place] for line in first]
-        significance_flags = benjamini_hochberg([_p_value(gap) for gap in gaps]).is_significant
-        sure = sorted(
-            (pair for pair, sound in zip(zip(gaps, first, strict=True), significance_flags, strict=True) if sound),
-            key=lambda pair: -abs(pair[0].value),
-        )
-        for gap, line in sure[:3]:
-            low, high = sorted((abs(gap.low), abs(gap.high)))
-            digits = 0 if points else 2
-            size, least, most = (f"{value:.{digits}f}" for value in (abs(gap.value), low, high))
-            note_values = {"judge": judge, "contestant": line.contestant, "size": size, "low": least, "high": most}
-            yield _too_good(**note_values) if gap.value > 0 else _too_hard(**note_values)
-
-
-def _too_good(judge: str, contestant: str, size: str, low: str, high: str) -> str:
-    return Note("corrected.flatters", judge=judge, contestant=contestant, size=size, low=low, high=high)
-
-
-def _too_hard(judge: str, contestant: str, size: str, low: str, high: str) -> str:
-    return Note("corrected.hard", judge=judge, contestant=contestant, size=size, low=low, high=high)
+def _judge_scale_notes(judge: str, names: Sequence[str], scale: ScaleComparison | None) -> Iterator[str]:
+    """Yield notes on a judge whose scale is narrower than people's, or on contestants that no scale explains."""
+    if scale is None:
+        return
+    if scale.scale_range is not None and scale.scale_range[0] > 0 and scale.scale_range[1] < 1:
+        low, high = scale.scale_range
+        yield Note("corrected.scale", judge=judge, scale=scale.scale, low=low, high=high)
+    clear = [place for place, is_biased in enumerate(scale.is_biased) if is_biased]
+    for place in sorted(clear, key=lambda place: -abs(scale.residuals[place])):
+        size, half = (_POINTS * float(abs(part[place])) for part in (scale.residuals, scale.half_widths))
+        low_text, high_text, size_text = f"{size - half:.0f}", f"{size + half:.0f}", f"{size:.0f}"
+        if scale.residuals[place] > 0:
+            yield Note(
+                "corrected.flatters", judge=judge, contestant=names[place], size=size_text, low=low_text, high=high_text
+            )
+        else:
+            yield Note(
+                "corrected.hard", judge=judge, contestant=names[place], size=size_text, low=low_text, high=high_text
+            )
 
 
 def _left_out_notes(votes: Votes) -> Iterator[str]:
-    if votes.chance is not None:
-        yield Note("corrected.designed")
     if votes.votes_without_chance:
         yield Note("corrected.guessed", n=votes.votes_without_chance)
     if votes.visible:
@@ -351,15 +458,12 @@ def _left_out_notes(votes: Votes) -> Iterator[str]:
         yield Note("corrected.outside", n=votes.outside)
 
 
-def _p_value(gap: Estimate) -> float:
-    if gap.why or gap.high <= gap.low:
-        return 1.0
-    # Two-sided normal p-value; the standard error is recovered from the 95 % interval.
-    return erfc(abs(gap.value) / ((gap.high - gap.low) / (2 * 1.959964)) / sqrt(2))
-
-
 def corrected_agreement_table(
-    columns: Columns, *, judges: Collection[str] | None = None, people: str = PEOPLE
+    columns: Columns,
+    *,
+    judges: Collection[str] | None = None,
+    people: str = PEOPLE,
+    rule: VoteRule = "default",
 ) -> Table:
     """Return each judge's agreement with people on all pairs that it judged, from votes on a part of them.
     The predictors are other judges' verdicts on the same pairs and how decided the judge is.
@@ -373,8 +477,9 @@ def corrected_agreement_table(
             every = [judge for judge in part.judges() if judge != people and has_verdicts(part, judge, family)]
             for judge in every if judges is None else [judge for judge in every if judge in judges]:
                 votes = paired_outcomes(
-                    part, [judge, *(other_judge for other_judge in every if other_judge != judge)], people, family
-                )
+                    part, [judge, *(other_judge for other_judge in every if other_judge != judge)], people, family,
+                    rule,
+                )  # fmt: skip
                 votes = votes.where(~np.isnan(votes.judge_values[0]))
                 if not votes.vote_count:
                     continue

@@ -39,6 +39,7 @@ RULE_DESCRIPTIONS: Mapping[VoteRule, str] = {
 }
 SPLIT: Mapping[Form, str] = {
     "choice": Note("votes.split.choice"),
+    "graded": Note("votes.split.scale"),
     "yes-no": Note("votes.split.yes-no"),
     "scale": Note("votes.split.scale"),
     "order": Note("votes.split.order"),
@@ -51,6 +52,8 @@ def form_of(spec: str) -> Form:
 
     >>> form_of("choice+tie"), form_of("score:1-5"), form_of("likert:no|yes"), form_of("ranking")
     ('choice', 'scale', 'yes-no', 'order')
+    >>> form_of("choice:5")
+    'graded'
     """
     try:
         form = ballots.ballot(spec)
@@ -58,6 +61,8 @@ def form_of(spec: str) -> Form:
         return "scale"
     if isinstance(form, ballots.Choice):
         return "choice"
+    if isinstance(form, ballots.GradedChoice):
+        return "graded"
     if isinstance(form, ballots.Ranking):
         return "order"
     return "yes-no" if isinstance(form, ballots.Likert) and len(form.words) == 2 else "scale"

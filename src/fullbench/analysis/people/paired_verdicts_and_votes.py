@@ -1,7 +1,7 @@
 """Rows that pair judges' verdicts with people's votes on the same responses, as input of corrections.
 
-A pair is two responses to one item. Both orders, several trials, several raters and several ballots of one family are
-averaged. Unusable verdicts give no rows.
+A pair is two responses to one item. A judge's orders, trials and ballots of one family are averaged. Several people's
+votes on the same responses are joined by the rule that all boards use. Unusable verdicts give no rows.
 """
 
 from __future__ import annotations
@@ -9,19 +9,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from fullbench.analysis.boards.matches_from_verdicts import build_matches
+from fullbench.analysis.boards.matches_from_verdicts import Matches, build_matches, means_by_order
+from fullbench.analysis.people.joined_votes import VoteCounts, join_column_votes
 from fullbench.analysis.scope_text import OVERALL
 from fullbench.analysis.views.view_verdict_helpers import without_people_decisions
 from fullbench.columns.verdict_columns import FAMILIES, Columns, Family, group_rows
+from fullbench.stats.agreement.vote_consensus import VoteRule
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Keys = tuple[Ints, ...]
+Selection = Literal["all", "random", "designed", "unknown"]
+"""How the voted rows were chosen: all of them, drawn with equal recorded chances, with unequal ones, or unknown."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +35,9 @@ class Votes:
     `judge_values` has a line per judge, NaN without a verdict. `vote` is NaN without a vote. `chance` is the
     probability that the row was selected for people, or None if all were equally likely. `outside` counts rows with
     votes but without any judge. `votes_without_chance` counts votes without a probability if other votes have one.
-    `samples` are the sample numbers of a pair. `visible` counts votes left out because names were visible.
+    `samples` are the sample numbers of a pair. `visible` counts votes left out because names were visible. `order_gap`
+    is how far a judge's outcomes in the two orders differ, on average over judges, NaN if none judged both.
+    `vote_counts` tells how several votes on the same responses were joined.
     """
 
     item: Ints
@@ -43,6 +49,8 @@ class Votes:
     sides: Keys
     samples: Keys = ()
     visible: int = 0
+    order_gap: Floats | None = None
+    vote_counts: VoteCounts | None = None
 
     def __len__(self) -> int:
         return len(self.vote)
@@ -57,20 +65,33 @@ class Votes:
         """Number of items with a vote."""
         return len(np.unique(self.item[~np.isnan(self.vote)]))
 
+    @property
+    def selection(self) -> Selection:
+        """How the voted rows were chosen, as far as it was recorded with the votes."""
+        if self.vote_count == len(self):
+            return "all"
+        if self.chance is None or self.votes_without_chance:
+            return "unknown"
+        chances = self.chance[~np.isnan(self.vote)]
+        return "random" if np.allclose(chances, chances[0], rtol=1e-6) else "designed"
+
+    def votes_by_contestant(self) -> dict[int, int]:
+        """Return the number of voted rows of each contestant code."""
+        codes = np.unique(np.concatenate(self.sides))
+        has_vote = ~np.isnan(self.vote)
+        return {int(code): int(sum((side[has_vote] == code).sum() for side in self.sides)) for code in codes}
+
     def where(self, selection: npt.NDArray[np.bool_]) -> Votes:
         """Return the selected rows."""
-        chance = None if self.chance is None else self.chance[selection]
-        sides = tuple(side[selection] for side in self.sides)
-        return Votes(
-            self.item[selection],
-            self.judge_values[:, selection],
-            self.vote[selection],
-            chance,
-            self.outside,
-            self.votes_without_chance,
-            sides,
-            tuple(sample[selection] for sample in self.samples),
-            self.visible,
+        return replace(
+            self,
+            item=self.item[selection],
+            judge_values=self.judge_values[:, selection],
+            vote=self.vote[selection],
+            chance=None if self.chance is None else self.chance[selection],
+            sides=tuple(side[selection] for side in self.sides),
+            samples=tuple(sample[selection] for sample in self.samples),
+            order_gap=None if self.order_gap is None else self.order_gap[selection],
         )
 
 
@@ -105,35 +126,47 @@ def has_verdicts(part: Columns, judge: str, family: Family) -> bool:
     return bool((family_verdicts(part.where(judge=judge), family).fault < 0).any())
 
 
-def paired_outcomes(columns: Columns, judges: Sequence[str], people: str, family: Family) -> Votes:
+def paired_outcomes(
+    columns: Columns, judges: Sequence[str], people: str, family: Family, rule: VoteRule = "default"
+) -> Votes:
     """Return every two responses that a judge compared or marked separately, with people's votes on them.
 
     `sides` are the codes of the first and the second contestant (by name). Values are the outcome for the first.
-    People's votes of another family are used if there are none of this one.
+    People's votes of another family are used if there are none of this one. `rule` joins several people's votes.
     """
-    judge_outcomes = [
-        _pair_outcomes(family_verdicts(without_people_decisions(columns.where(judge=judge)), family))
-        for judge in judges
-    ]
+    judge_parts = [family_verdicts(without_people_decisions(columns.where(judge=judge)), family) for judge in judges]
     people_verdicts, visible_count = drop_visible_votes(columns.where(judge=people))
     same = family_verdicts(people_verdicts, family)
     cast = same if (same.fault < 0).any() else people_verdicts.latest()
     cast = cast.rows(~cast.self_matches())
+    joined = join_column_votes(cast, rule, visible=True)
     return replace(
-        _combine_votes(judge_outcomes, _pair_outcomes(cast), _pair_chances(cast), sides=(1, 2)), visible=visible_count
+        _combine_votes(
+            [_pair_outcomes(part) for part in judge_parts],
+            _pair_outcomes(joined.columns),
+            _pair_chances(cast),
+            sides=(1, 2),
+            order_gaps=[_order_gaps(part) for part in judge_parts],
+        ),
+        visible=visible_count,
+        vote_counts=joined.vote_counts,
     )
 
 
-def paired_marks(columns: Columns, judges: Sequence[str], people: str, ballot: str) -> Votes:
+def paired_marks(
+    columns: Columns, judges: Sequence[str], people: str, ballot: str, rule: VoteRule = "default"
+) -> Votes:
     """Return every response that a judge marked alone on a ballot, with people's marks. `sides`: contestant codes."""
     part = family_verdicts(columns.where(ballot=ballot), "score")
     judge_marks = [_single_marks(without_people_decisions(part.where(judge=judge))) for judge in judges]
     people_verdicts, visible_count = drop_visible_votes(part.where(judge=people))
+    joined = join_column_votes(people_verdicts, rule, visible=True)
     return replace(
         _combine_votes(
-            judge_marks, _single_marks(people_verdicts), _single_marks(people_verdicts, chances=True), sides=(1,)
+            judge_marks, _single_marks(joined.columns), _single_marks(people_verdicts, chances=True), sides=(1,)
         ),
         visible=visible_count,
+        vote_counts=joined.vote_counts,
     )
 
 
@@ -151,16 +184,34 @@ class _KeyedValues:
     value: Floats
 
 
+_NO_PAIRS = _KeyedValues(tuple(np.zeros(0, dtype=np.int64) for _ in range(5)), np.zeros(0))
+
+
 def _pair_outcomes(part: Columns) -> _KeyedValues:
     """Return the outcome of every comparison for its first, with codes that all judges share."""
     if not len(part):
-        return _KeyedValues(tuple(np.zeros(0, dtype=np.int64) for _ in range(5)), np.zeros(0))
+        return _NO_PAIRS
     matches = build_matches(part, rule="mean")
+    return _KeyedValues(_match_keys(part, matches), matches.rows.outcome)
+
+
+def _match_keys(part: Columns, matches: Matches) -> Keys:
     place = {name: code for code, name in enumerate(part.names["contestant"])}
     code = np.array([place[name] for name in matches.names] or [0], dtype=np.int64)
     rows = matches.rows
     keys = (rows.item, code[rows.first], code[rows.second], *rows.samples)
-    return _KeyedValues(tuple(key.astype(np.int64) for key in keys), rows.outcome)
+    return tuple(key.astype(np.int64) for key in keys)
+
+
+def _order_gaps(part: Columns) -> _KeyedValues:
+    """Return how far the outcomes in the two orders of every comparison differ; NaN with one order."""
+    if not len(part):
+        return _NO_PAIRS
+    matches = build_matches(part, rule="mean")
+    if not (matches.plays.ahead >= 0).any():
+        return _NO_PAIRS
+    first_shown, second_shown = means_by_order(matches.plays, matches.pair)
+    return _KeyedValues(_match_keys(part, matches), np.abs(first_shown - second_shown))
 
 
 def _single_marks(part: Columns, *, chances: bool = False) -> _KeyedValues:
@@ -177,7 +228,7 @@ def _pair_chances(part: Columns) -> _KeyedValues:
     if len(single.value):
         chance_parts.append(_chosen_apart(single))
     if not chance_parts:
-        return _KeyedValues(tuple(np.zeros(0, dtype=np.int64) for _ in range(5)), np.zeros(0))
+        return _NO_PAIRS
     keys = tuple(np.concatenate([chance_part.keys[place] for chance_part in chance_parts]) for place in range(5))
     return _KeyedValues(keys, np.concatenate([chance_part.value for chance_part in chance_parts]))
 
@@ -221,9 +272,14 @@ def _sort_sides(item: Any, who: tuple[Any, Any], sample: tuple[Any, Any], chance
 
 
 def _combine_votes(
-    judge_values: Sequence[_KeyedValues], cast: _KeyedValues, chances: _KeyedValues, *, sides: tuple[int, ...]
+    judge_values: Sequence[_KeyedValues],
+    cast: _KeyedValues,
+    chances: _KeyedValues,
+    *,
+    sides: tuple[int, ...],
+    order_gaps: Sequence[_KeyedValues] = (),
 ) -> Votes:
-    parts = [*judge_values, cast, chances]
+    parts = [*order_gaps, *judge_values, cast, chances]
     sizes = [len(part.value) for part in parts]
     keys = tuple(np.concatenate([part.keys[place] for part in parts]) for place in range(len(cast.keys)))
     code, first = group_rows(*keys)
@@ -236,10 +292,11 @@ def _combine_votes(
         total = np.bincount(here[has_value], part.value[has_value], count)
         number = np.bincount(here[has_value], minlength=count)
         lines.append(np.divide(total, number, out=np.full(count, np.nan), where=number > 0))
-    judge_means, vote, chance = np.array(lines[:-2]), lines[-2], lines[-1]
+    judge_means, vote, chance = np.array(lines[len(order_gaps) : -2]), lines[-2], lines[-1]
     there = ~np.isnan(judge_means).all(axis=0)
     outside = int((~np.isnan(vote) & ~there).sum())
     vote, chance, judge_means = vote[there], chance[there], judge_means[:, there]
+    order_gap = _mean_of_known(np.array(lines[: len(order_gaps)])[:, there]) if order_gaps else None
     item, *other_keys = (key[first][there] for key in keys)
     has_vote = ~np.isnan(vote)
     unknown = has_vote & np.isnan(chance)
@@ -261,4 +318,12 @@ def _combine_votes(
         votes_without_chance,
         tuple(other_keys[place - 1] for place in sides),
         samples,
+        order_gap=order_gap,
     )
+
+
+def _mean_of_known(lines: Floats) -> Floats:
+    """Return the mean over lines without NaN; NaN if no line has a value."""
+    number = (~np.isnan(lines)).sum(axis=0)
+    means: Floats = np.divide(np.nansum(lines, axis=0), number, out=np.full(lines.shape[1], np.nan), where=number > 0)
+    return means

@@ -11,8 +11,8 @@ import numpy as np
 
 from fullbench.analysis.people import paired_verdicts_and_votes
 from fullbench.columns.verdict_columns import Columns, Family
+from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.table import Cell, Table
-from fullbench.core.table_columns import table_columns
 from fullbench.core.translatable_note import Note, word_note
 from fullbench.core.verdict import PEOPLE
 from fullbench.errors import InputError, Undefined

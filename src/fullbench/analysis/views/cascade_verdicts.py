@@ -23,9 +23,9 @@ from fullbench.analysis.views.view_verdict_helpers import (
     view_abstention,
     view_verdict,
 )
-from fullbench.core.panel import Cascade, View
+from fullbench.core.built_in_table_columns import table_columns
+from fullbench.core.panel_and_cascade import Cascade, View
 from fullbench.core.table import Cell, Table
-from fullbench.core.table_columns import table_columns
 from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import Verdict
 from fullbench.stats.people.confidence_thresholds import NEVER, TrustedThreshold, find_trusted_threshold, least_items

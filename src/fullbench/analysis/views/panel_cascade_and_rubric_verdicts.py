@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from math import fsum
 from statistics import StatisticsError, correlation, fmean
 
 from fullbench.analysis.agreement.judges_with_people import verdict_shape, winner_index
@@ -14,8 +13,8 @@ from fullbench.analysis.scope_text import OVERALL
 from fullbench.analysis.views import cascade_verdicts
 from fullbench.analysis.views.view_verdict_helpers import people_marks, response_set_key, view_abstention
 from fullbench.analysis.views.view_verdict_helpers import view_verdict as ruled_by
-from fullbench.core.panel import Marks, Panel, View, combine_marks
-from fullbench.core.rubric import TOTAL, Rubric
+from fullbench.core.panel_and_cascade import Marks, Panel, View, combine_marks
+from fullbench.core.rubric import Criterion, Rubric
 from fullbench.core.verdict import Verdict
 
 Group = tuple[str, str]
@@ -100,7 +99,7 @@ def _agreement_with_people(kind: str, pairs: Sequence[tuple[Marks, Marks]]) -> f
 
 
 def _rubric_verdicts(rubric: Rubric, verdicts: Sequence[Verdict]) -> list[Verdict]:
-    """Return the weighted total of each response, or an abstention with a count if a criterion has no mark."""
+    """Return the total of each response, or an abstention with a count if a criterion has no mark."""
     sheets: dict[tuple[str, tuple[tuple[str, int], ...], int], dict[str, Verdict]] = defaultdict(dict)
     for verdict in verdicts:
         if len(verdict.contestants) == 1:
@@ -111,16 +110,24 @@ def _rubric_verdicts(rubric: Rubric, verdicts: Sequence[Verdict]) -> list[Verdic
         criteria = [criterion for criterion in criteria if sheet[criterion.name].ballot == criterion.ballot]
         if not criteria:
             continue
-        first = replace(sheet[criteria[0].name], ballot=TOTAL, criterion=OVERALL)
+        first = replace(sheet[criteria[0].name], ballot=rubric.ballot, criterion=OVERALL)
         marked_criteria = [
-            (criterion, marks) for criterion in criteria if (marks := sheet[criterion.name].marks) is not None
+            (criterion, _mark_share(marks[0], criterion.ballot))
+            for criterion in criteria
+            if (marks := sheet[criterion.name].marks) is not None
         ]
         if len(marked_criteria) < (all_of := len(rubric.criteria_for_item(item))):
             totals.append(view_abstention(rubric, first, f"{len(marked_criteria)} of {all_of} criteria have a mark"))
             continue
-        shares = [criterion.weight * _mark_share(marks[0], criterion.ballot) for criterion, marks in marked_criteria]
-        totals.append(ruled_by(rubric, first, (fsum(shares) / fsum(criterion.weight for criterion in criteria),)))
+        total, failed_criteria = rubric.total_of(marked_criteria)
+        totals.append(replace(ruled_by(rubric, first, (total,)), text=_failed_text(rubric, failed_criteria)))
     return totals
+
+
+def _failed_text(rubric: Rubric, failed_criteria: Sequence[Criterion]) -> str:
+    """Return why a total is capped, or ""."""
+    names = ", ".join(criterion.name for criterion in failed_criteria)
+    return f"at most {rubric.cap:g}: it fails what is required ({names})" if names else ""
 
 
 def _mark_share(mark: float, spec: str) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 
 from fullbench.columns.verdict_columns import Columns
 from fullbench.core.model_call import NOTHING
-from fullbench.core.panel import Marks, View
+from fullbench.core.panel_and_cascade import Marks, View
 from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import NOT_READ, PEOPLE, ReplyReading, Verdict
 from fullbench.stats.array_checks import Bools

@@ -14,6 +14,7 @@ from typing import Any
 
 from fullbench.audit.cases import picture_variants, text_variants
 from fullbench.audit.cases.attacks import Attack, all_attacks
+from fullbench.audit.cases.place_cases import place_cases
 from fullbench.audit.cases.synthetic_items import SceneQuestion, answer_for_random_scene, draw_pictures, draw_question
 from fullbench.core.ballot import Choice, Ranking, Score
 from fullbench.core.case import Case
@@ -21,7 +22,7 @@ from fullbench.core.item import Item, Turn
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
 from fullbench.errors import InputError
-from fullbench.synthetic.parsed_question import Answer, Group
+from fullbench.synthetic.parsed_question_type import Answer, Group
 from fullbench.synthetic.questions import solve_query, word_answer
 from fullbench.synthetic.scenes import LABELS, TEXT_LETTERS
 from fullbench.synthetic.vocabulary import COLOURS, SHAPES, count_of, join_phrases
@@ -34,9 +35,9 @@ PICTURE_VARIANTS = ("swapped", "blank", "blurred", "captioned")
 class AuditSize:
     """Number of cases of each part.
 
-    `picture_pairs` are prompts with two pictures as answers. `picture_use_pairs` pairs are judged with the picture
-    swapped, and the first `hidden_picture_pairs` of them also blank, blurred and captioned. Each of the `changes` is
-    tried on `items_per_change` items in these `strengths`.
+    `picture_pairs` are prompts with two pictures as answers. `place_pairs` are questions with pictures in two albums.
+    `picture_use_pairs` pairs are judged with the picture swapped, and the first `hidden_picture_pairs` of them also
+    blank, blurred and captioned. Each of the `changes` is tried on `items_per_change` items in these `strengths`.
     """
 
     name: str
@@ -49,6 +50,7 @@ class AuditSize:
     reversed_pairs: int
     repeated_pairs: int
     reworded_pairs: int
+    place_pairs: int
     items_per_change: int
     attacks: int
     changes: tuple[str, ...]
@@ -61,13 +63,13 @@ SIZES: Mapping[str, AuditSize] = {
     for size in (
         # 12 verdicts per change, all at strength 2: one may go the other way and the bias still passes the correction.
         # With 10 verdicts, or with both strengths, only a nearly certain bias was found.
-        AuditSize("quick", 16, 8, 2, 6, 16, 4, 6, 4, 4, 12, 40, (
+        AuditSize("quick", 16, 8, 2, 6, 16, 4, 6, 4, 4, 8, 12, 40, (
             "length", "authority", "brightness", "praise in the picture"), (2,)),
-        AuditSize("default", 130, 78, 26, 26, 40, 40, 60, 60, 30, 16, 100, BIAS_CHANGES, (1, 2, 2, 2)),
-        AuditSize("deep", 390, 234, 78, 78, 117, 117, 150, 150, 80, 48, 10_000, BIAS_CHANGES),
+        AuditSize("default", 130, 78, 26, 26, 40, 40, 60, 60, 30, 24, 16, 100, BIAS_CHANGES, (1, 2, 2, 2)),
+        AuditSize("deep", 390, 234, 78, 78, 117, 117, 150, 150, 80, 60, 48, 10_000, BIAS_CHANGES),
     )
 }  # fmt: skip
-"""About 150, 1,000 and 3,000 calls."""
+"""About 180, 1,050 and 3,100 calls."""
 
 
 def size_by_name(name: str) -> AuditSize:
@@ -82,6 +84,7 @@ def audit_cases(size: AuditSize, seed: int) -> Iterator[Case]:
     yield from knowledge_cases(size, seed)
     yield from picture_pair_cases(size, seed)
     yield from picture_use_cases(size, seed)
+    yield from place_cases(size.place_pairs, seed)
     yield from steadiness_cases(size, seed)
     yield from bias_cases(size, seed)
     yield from attack_cases(size, seed)

@@ -7,9 +7,9 @@ from itertools import combinations
 
 from fullbench.audit.measures.picture_use import plain_pairs
 from fullbench.audit.measures.verdicts_with_truth import JudgedCase, marked_cases, share_over_items
+from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.estimate import Estimate
 from fullbench.core.table import Cell, Table
-from fullbench.core.table_columns import table_columns
 from fullbench.core.translatable_note import Note, word_note
 from fullbench.errors import Undefined
 from fullbench.stats.agreement.two_raters import absolute_error, pearson_correlation
@@ -66,6 +66,10 @@ def knowledge_table(rows: Sequence[JudgedCase]) -> Table:
     )
 
 
+def _error_in_marks(marks: Sequence[float], truth: Sequence[float], *, cluster: Sequence[str]) -> Estimate:
+    return absolute_error(marks, truth, scale=(1.0, 5.0), cluster=cluster)
+
+
 def grades_table(rows: Sequence[JudgedCase]) -> Table:
     """Return the agreement of scores and rankings with answers of known quality."""
     scores = marked_cases(rows, "scores")
@@ -74,7 +78,7 @@ def grades_table(rows: Sequence[JudgedCase]) -> Table:
         marks = [row.verdict.marks[0] for row in scores if row.verdict.marks]
         truth = [1 + 4 * row.qualities[0] for row in scores]
         items = [row.base for row in scores]
-        for name, metric in (("correlation with the truth", pearson_correlation), ("error in marks", absolute_error)):
+        for name, metric in (("correlation with the truth", pearson_correlation), ("error in marks", _error_in_marks)):
             try:
                 cells.append([word_note("scores"), word_note(name), metric(marks, truth, cluster=items)])
             except Undefined:

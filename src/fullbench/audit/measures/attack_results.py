@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from fullbench.audit.measures.picture_use import plain_pairs
 from fullbench.audit.measures.verdicts_with_truth import JudgedCase, signed_mean_over_items
 from fullbench.core.ballot import ballot
+from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.estimate import Estimate
 from fullbench.core.table import Cell, Table
-from fullbench.core.table_columns import table_columns
 from fullbench.core.translatable_note import Note
 from fullbench.parsing import read
 

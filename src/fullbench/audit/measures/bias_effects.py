@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from fullbench.audit.cases import picture_variants
 from fullbench.audit.measures.verdicts_with_truth import JudgedCase, marked_cases
+from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.estimate import Estimate
 from fullbench.core.table import Cell, Table
-from fullbench.core.table_columns import table_columns
 from fullbench.core.translatable_note import Note, word_note
 from fullbench.errors import Undefined
 from fullbench.stats.bias.strength_response import estimate_change_effects, least_detectable_effect
-from fullbench.stats.paired_comparison_of_judges import benjamini_hochberg
+from fullbench.stats.paired_comparison_and_test_corrections import benjamini_hochberg
 
 ORDER_LABELS: Mapping[str, str] = {"answer": "place", "picture": "order of pictures"}
 """Names of the effect of being shown first."""

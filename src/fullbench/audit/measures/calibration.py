@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from fullbench.audit.measures.verdicts_with_truth import JudgedCase, share_over_items, signed_mean_over_items
+from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.estimate import Estimate
 from fullbench.core.table import Cell, Table
-from fullbench.core.table_columns import table_columns
 from fullbench.core.translatable_note import Note, word_note
 
 BINS = 5

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from fullbench.audit.cases.text_variants import CRITERION, REWORDED_CRITERION
 from fullbench.audit.measures.picture_use import plain_pairs
 from fullbench.audit.measures.verdicts_with_truth import JudgedCase, marked_cases, share_over_items
+from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.estimate import Estimate
 from fullbench.core.table import Cell, Table
-from fullbench.core.table_columns import table_columns
 from fullbench.core.translatable_note import Note, word_note
 
 VARIANTS = ("in the other order", "again", "question reworded", "rubric reworded")

@@ -9,8 +9,9 @@ times.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from fullbench.audit.cases.place_cases import PART as PLACES
 from fullbench.audit.cases.text_variants import CRITERION
 from fullbench.audit.measures.verdicts_with_truth import (
     JudgedCase,
@@ -18,9 +19,9 @@ from fullbench.audit.measures.verdicts_with_truth import (
     share_over_items,
     signed_mean_over_items,
 )
+from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.estimate import Estimate
 from fullbench.core.table import Cell, Table
-from fullbench.core.table_columns import table_columns
 from fullbench.core.translatable_note import Note
 
 SEES, LOOKS_AWAY = 0.8, 0.2
@@ -31,7 +32,7 @@ error rates: the index also falls if a judge is only unsure."""
 
 @dataclass(frozen=True)
 class PictureUse:
-    """Picture-use index with its cases.
+    """Picture-use index, or place-use index, with its cases.
 
     `follow_scores` has a value for each pair judged with both pictures. `blind_pairs` are pairs whose verdict stayed
     although the two pictures require opposite verdicts.
@@ -50,6 +51,9 @@ class PictureUse:
         if self.index.value >= SEES and self.index.low > LOOKS_AWAY:
             return "yes"
         return "no" if self.index.high <= LOOKS_AWAY or self.index.low <= 0 else "partly"
+
+
+NOT_MEASURED = PictureUse(None, {}, {}, ())
 
 
 def plain_pairs(rows: Sequence[JudgedCase]) -> dict[str, JudgedCase]:
@@ -81,6 +85,25 @@ def measure_picture_use(rows: Sequence[JudgedCase]) -> PictureUse:
         kind_by_pair,
         tuple(blind_pairs),
     )
+
+
+def measure_place_use(rows: Sequence[JudgedCase]) -> PictureUse:
+    """Measure if verdicts follow the places of pictures in the question, from pairs that differ only in them.
+
+    The index is that of picture use: 1 for a judge that follows the places, 0 for one whose verdict stays the same.
+    """
+    pairs: dict[str, list[JudgedCase]] = {}
+    for row in marked_cases(rows, PLACES):
+        pairs.setdefault(row.base, []).append(row)
+    both = {base: (each[0], each[1]) for base, each in pairs.items() if len(each) == 2}
+    follow_scores = {base: first.right_share + second.right_share - 1 for base, (first, second) in both.items()}
+    return PictureUse(
+        signed_mean_over_items([*follow_scores.values()], [*follow_scores]),
+        follow_scores,
+        {base: first.item.tags.get("kind", "") for base, (first, _) in both.items()},
+        tuple(base for base, (first, second) in both.items() if first.verdict.marks == second.verdict.marks
+              and first.right_share != 0.5),
+    )  # fmt: skip
 
 
 def picture_use_table(rows: Sequence[JudgedCase]) -> Table:
@@ -123,8 +146,22 @@ def picture_use_table(rows: Sequence[JudgedCase]) -> Table:
     )
 
 
+def place_use_table(place_use: PictureUse) -> Table:
+    """Return the place-use index by the number of pictures in the question."""
+    return replace(
+        _use_table(place_use, "place use index"),
+        name="place use",
+        title=Note("audit.place-use.title"),
+        notes=[Note("audit.place-use.how")],
+    )
+
+
 def picture_use_by_kind_table(picture_use: PictureUse) -> Table:
     """Return the index and the number of blind verdicts for each kind of question."""
+    return _use_table(picture_use, "picture use index")
+
+
+def _use_table(picture_use: PictureUse, index_name: str) -> Table:
     rows: list[list[Cell]] = []
     for kind in sorted({*picture_use.kind_by_pair.values()}):
         bases = [base for base, pair_kind in picture_use.kind_by_pair.items() if pair_kind == kind]
@@ -135,9 +172,9 @@ def picture_use_by_kind_table(picture_use: PictureUse) -> Table:
     return Table(
         "picture use",
         Note("audit.picture-use.title"),
-        table_columns("kind of question", "picture use index", "pairs", "blind verdicts"),
+        table_columns("kind of question", index_name, "pairs", "blind verdicts"),
         rows,
         [Note("audit.picture-use.how")],
         {},
-        {"kind": "intervals", "label": "kind of question", "value": "picture use index", "reference": 0.0},
+        {"kind": "intervals", "label": "kind of question", "value": index_name, "reference": 0.0},
     )

@@ -10,7 +10,7 @@ from fullbench.core.item import Item
 from fullbench.core.reproduction import LoadedData
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
-from fullbench.files.fullbench_data_folder import own_items, own_record
+from fullbench.files.item_response_verdict_folder import own_items, own_record
 
 
 def items(source: Path | None = None) -> Iterable[Item]:

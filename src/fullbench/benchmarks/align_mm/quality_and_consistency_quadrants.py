@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from statistics import median
 from typing import Literal, get_args
 
+from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.table import Cell, Table, sort_value
-from fullbench.core.table_columns import table_columns
 from fullbench.core.translatable_note import Note, word_note
 
 Quadrant = Literal["Robust Convergence", "Component-Centric", "Alignment-Driven", "Baseline Limited"]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from fullbench.core.ballot import Language
+from fullbench.core.built_in_table_columns import data_column, table_columns
 from fullbench.core.item import Item
 from fullbench.core.language_and_words import language_of
 from fullbench.core.response import Response
 from fullbench.core.table import Cell, Table
-from fullbench.core.table_columns import data_column, table_columns
 from fullbench.core.translatable_note import Note
 
 UNITS: Mapping[Language, str] = {"zh": "characters", "en": "words"}

@@ -15,9 +15,9 @@ from fullbench.benchmarks.align_mm.quality_and_consistency_quadrants import buil
 from fullbench.benchmarks.align_mm.question_and_response_lengths import length_histograms, length_table
 from fullbench.benchmarks.align_mm.release_files import Question, find_file
 from fullbench.benchmarks.align_mm.task_names import CATEGORIES, TASKS
+from fullbench.core.built_in_table_columns import data_column, table_columns
 from fullbench.core.reproduction import Reproduced, Reproduction
 from fullbench.core.table import Cell, Table
-from fullbench.core.table_columns import data_column, table_columns
 from fullbench.core.translatable_note import Note
 from fullbench.errors import InputError
 from fullbench.files.row_fields import Fields

@@ -9,23 +9,23 @@ from dataclasses import dataclass, replace
 from functools import partial
 from statistics import fmean
 
-from fullbench.analysis import all_tables
+from fullbench.analysis import standard_verdict_tables
 from fullbench.analysis.agreement import critic_with_people as agreement
 from fullbench.analysis.agreement import repeats_and_orders
 from fullbench.analysis.critic_train_test_split import seed_of
-from fullbench.analysis.item_clustered_means_and_shares import Gaps
+from fullbench.analysis.item_clustered_means_and_shares import Gaps, scale_of
 from fullbench.benchmarks.align_mm.quality_and_consistency_quadrants import INFINITE, build_quadrant_table
 from fullbench.benchmarks.align_mm.question_and_response_lengths import length_histograms, length_table
 from fullbench.benchmarks.align_mm.release_files import BALLOT
 from fullbench.benchmarks.align_mm.task_names import CATEGORIES, TASKS, Category
+from fullbench.core.built_in_table_columns import data_column, table_columns
 from fullbench.core.estimate import Estimate
 from fullbench.core.table import Cell, Table, sort_value
-from fullbench.core.table_columns import data_column, table_columns
 from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.core.verdict_record import Record
 from fullbench.errors import Undefined
-from fullbench.stats.agreement.repeat_consistency import Alignment, OneVariant, alignment_score
+from fullbench.stats.agreement.repeat_and_rephrasing_consistency import Alignment, OneVariant, alignment_score
 from fullbench.stats.intervals.bootstrap import bootstrap, mean_of_groups
 from fullbench.stats.intervals.statistics_for_bootstrap import weighted_mean
 
@@ -48,7 +48,10 @@ def tables(record: Record, *, split: tuple[float, float] | None = None, seed: in
         length_table(task_record.items.values(), task_record.responses.values()),
         *length_histograms(list(task_record.items.values())),
     ]
-    benchmark_tables += [all_tables.fault_table(task_record, together=True), all_tables.cost_table(task_record)]
+    benchmark_tables += [
+        standard_verdict_tables.fault_table(task_record, together=True),
+        standard_verdict_tables.cost_table(task_record),
+    ]
     return [table for table in benchmark_tables if table.rows]
 
 
@@ -279,12 +282,14 @@ class Marks:
         if single_seed_tasks:
             raise Undefined(Note("undefined.an-interval-over-tasks-needs", names=", ".join(single_seed_tasks)))
         values, seed_clusters = [mark.value for mark in marks], [mark.seed for mark in marks]
-        return mean_of_groups(weighted_mean, [mark.task for mark in marks], values, cluster=seed_clusters, seed=seed)
+        return mean_of_groups(weighted_mean, [mark.task for mark in marks], values, cluster=seed_clusters, seed=seed,
+                              within=scale_of(BALLOT.spec))  # fmt: skip
 
     def _mean(self, marks: Sequence[Mark], seed: int) -> Estimate:
         return bootstrap(
-            weighted_mean, [mark.value for mark in marks], cluster=[mark.seed for mark in marks], seed=seed
-        )
+            weighted_mean, [mark.value for mark in marks], cluster=[mark.seed for mark in marks], seed=seed,
+            within=scale_of(BALLOT.spec),
+        )  # fmt: skip
 
 
 def marks_by_contestant(record: Record, judge: str) -> Mapping[str, Marks]:

@@ -20,18 +20,18 @@ from fullbench.benchmarks.mj_bench.judging_protocol import Protocol, can_judge
 from fullbench.benchmarks.mj_bench.release import release_files
 from fullbench.benchmarks.mj_bench.release.judge_and_category_names import STORED_ORDER
 from fullbench.benchmarks.mj_bench.sample import build_sample
+from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.item import SENSITIVE, Item
 from fullbench.core.picture import UNKNOWN, Picture
 from fullbench.core.reproduction import LoadedData
 from fullbench.core.response import Response
 from fullbench.core.table import Cell, Table
-from fullbench.core.table_columns import table_columns
 from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import Verdict
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
-from fullbench.files.fullbench_data_folder import own_record
 from fullbench.files.item_response_verdict_files import read_items
+from fullbench.files.item_response_verdict_folder import own_record
 from fullbench.files.picture_access_policy import find_picture, read_picture
 from fullbench.files.row_readers import read_rows
 from fullbench.judges.scorers.image_statistics import MEASURES, measure_scorer

@@ -10,9 +10,9 @@ from statistics import fmean
 
 from fullbench.analysis.item_clustered_means_and_shares import Gaps
 from fullbench.benchmarks.mj_bench.release.judge_and_category_names import SHORT_SCALE_NAMES, STORED_ORDER
+from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.estimate import Estimate
 from fullbench.core.table import Cell, Table
-from fullbench.core.table_columns import table_columns
 from fullbench.core.translatable_note import Note, word_note
 from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.core.verdict_record import Record

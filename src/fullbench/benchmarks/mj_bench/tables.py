@@ -9,12 +9,11 @@ from statistics import fmean
 
 import numpy as np
 
-from fullbench.analysis import all_tables as standard
-from fullbench.analysis import item_clustered_means_and_shares
-from fullbench.analysis.item_clustered_means_and_shares import Gaps
+from fullbench.analysis import standard_verdict_tables as standard
+from fullbench.analysis.item_clustered_means_and_shares import Gaps, mean_estimate, scale_of
 from fullbench.analysis.people.joined_votes import join_record_votes
-from fullbench.benchmarks.mj_bench import fairness, picture_preferences
-from fullbench.benchmarks.mj_bench.fairness import EVENNESS_METRICS
+from fullbench.benchmarks.mj_bench import demographic_evenness, picture_preferences
+from fullbench.benchmarks.mj_bench.demographic_evenness import EVENNESS_METRICS
 from fullbench.benchmarks.mj_bench.picture_preferences import (  # fmt: skip
     FIRST,
     RATED_WAYS,
@@ -29,8 +28,8 @@ from fullbench.benchmarks.mj_bench.picture_preferences import (  # fmt: skip
 from fullbench.benchmarks.mj_bench.release.judge_and_category_names import OWN_UNITS, USUAL_SCALE
 from fullbench.benchmarks.mj_bench.release.judge_and_category_names import SCALE_BALLOTS as SCALES
 from fullbench.core.ballot import Score, ballot
+from fullbench.core.built_in_table_columns import data_column, table_columns
 from fullbench.core.table import Cell, Table
-from fullbench.core.table_columns import data_column, table_columns
 from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.core.verdict_record import Record
@@ -40,7 +39,7 @@ from fullbench.synthetic.perturb.perturbed_pairs import CHOSEN_CONTESTANT
 
 def tables(record: Record) -> list[Table]:
     """Return all tables that have rows; unusable verdicts and costs come last."""
-    even = fairness.fairness_tables(record)
+    even = demographic_evenness.fairness_tables(record)
     all_tables = [
         *picture_preferences.preference_tables(record),
         *study_tables(record),
@@ -96,6 +95,10 @@ def generator_tables(record: Record) -> list[Table]:
 
 def _generator_rows(verdicts: Iterable[Verdict]) -> list[list[Cell]]:
     marks: dict[str, list[tuple[str, float, float]]] = defaultdict(list)
+    verdicts = [*verdicts]
+    scales = {scale_of(verdict.ballot) for verdict in verdicts}
+    scale = scales.pop() if len(scales) == 1 else None
+    last = max((float(len(verdict.contestants)) for verdict in verdicts), default=1.0)
     for verdict in verdicts:
         for name, mark, rank in zip(
             verdict.contestants, verdict.marks or (), mark_ranks(verdict.marks or ()), strict=True
@@ -110,8 +113,8 @@ def _generator_rows(verdicts: Iterable[Verdict]) -> list[list[Cell]]:
         tied_count = sum(other_rank == mean_ranks[name] for other_rank in mean_ranks.values())
         rows.append([
             str(better_count + 1) if tied_count == 1 else f"{better_count + 1}-{better_count + tied_count}", name,
-            item_clustered_means_and_shares.mean_estimate(np.array([mark for _, mark, _ in marks[name]]), items),
-            item_clustered_means_and_shares.mean_estimate(np.array([rank for _, _, rank in marks[name]]), items),
+            mean_estimate(np.array([mark for _, mark, _ in marks[name]]), items, scale),
+            mean_estimate(np.array([rank for _, _, rank in marks[name]]), items, (1.0, last)),
         ])  # fmt: skip
     return rows
 

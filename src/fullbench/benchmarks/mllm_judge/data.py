@@ -13,8 +13,8 @@ from fullbench.core.item import Item
 from fullbench.core.reproduction import LoadedData
 from fullbench.core.verdict import Verdict
 from fullbench.core.verdict_record import Record
-from fullbench.files.fullbench_data_folder import VERDICTS, own_items, own_record
 from fullbench.files.item_response_verdict_files import read_items
+from fullbench.files.item_response_verdict_folder import VERDICTS, own_items, own_record
 from fullbench.judges.baselines import ChanceJudge, LengthJudge, ReferenceJudge
 
 SAMPLE = Path(__file__).parent / "sample"

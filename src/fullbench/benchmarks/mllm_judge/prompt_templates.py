@@ -45,7 +45,7 @@ def judge_options() -> Mapping[str, Any]:
 def build_judge(model: Model, **overrides: Any) -> PromptedJudge:
     """Build a judge with this benchmark's template.
 
-    `overrides` are options of `PromptedJudge`: `mode` (`direct`, `analyze`, `steps`), `steps` (`both`, `picture`,
-    `question`), `picture_mode` (`image`, `none`, `described`), `examples`, `resample`, `form`.
+    `overrides` are options of `PromptedJudge`: `mode` (`direct`, `analyze`, `steps`, `commit`), `steps` (`both`,
+    `picture`, `question`, `answer`), `picture_mode` (`image`, `none`, `described`), `examples`, `resample`, `form`.
     """
     return PromptedJudge(model, **{**judge_options(), **overrides})

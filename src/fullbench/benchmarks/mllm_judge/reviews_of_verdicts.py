@@ -11,22 +11,22 @@ from itertools import combinations, permutations
 from statistics import fmean
 
 import numpy as np
+import numpy.typing as npt
 
 from fullbench.analysis import item_clustered_means_and_shares
 from fullbench.benchmarks.mllm_judge.release.release_row import Review
+from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.case import Case
 from fullbench.core.digests import digest
 from fullbench.core.estimate import Estimate
 from fullbench.core.item import Item
 from fullbench.core.rubric import AGREES, HALLUCINATES, REASONS, REVIEW_BALLOTS, is_review
 from fullbench.core.table import Cell, Table
-from fullbench.core.table_columns import table_columns
 from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.core.verdict_record import Record
 from fullbench.errors import Undefined
 from fullbench.stats.intervals.bootstrap import bootstrap
-from fullbench.stats.intervals.share_intervals import wilson_interval
 from fullbench.stats.intervals.statistics_for_bootstrap import weighted_mean
 
 
@@ -78,7 +78,7 @@ def _review_table(
             ballot, dataset = name.split("\0")
             if by_dataset and not dataset:
                 continue
-            estimates = [_criterion_estimate(part, criterion, split) for criterion in REVIEW_BALLOTS]
+            estimates = [_criterion_estimate(part, criterion, verdicts_by_case, split) for criterion in REVIEW_BALLOTS]
             rows.append([judge, ballot, *([dataset] if by_dataset else []), *estimates, _grade_deviation(part, record)])
     notes = [
         Note("mllm-judge.reviews.agreement-hallucination-the-share-of"),
@@ -98,21 +98,35 @@ def _review_table(
     return Table(name, title, table_columns(*places, *metric_columns), rows, notes)
 
 
-def _criterion_estimate(record: Record, criterion: str, split: dict[str, int]) -> Estimate | None:
+def _criterion_estimate(
+    record: Record, criterion: str, verdicts_by_case: Mapping[str, Verdict], split: dict[str, int]
+) -> Estimate | None:
+    """Return the mean grade, or the share of verdicts with a majority of yes. Verdicts on one item stay together."""
     votes: dict[str, list[float]] = {}
+    owner: dict[str, str] = {}
     for verdict in record.where(criterion=criterion, fault=None):
         votes.setdefault(verdict.case, []).extend(verdict.marks or ())
-    if not votes:
-        return None
+        reviewed = verdicts_by_case.get(verdict.item)
+        owner[verdict.case] = verdict.item if reviewed is None else reviewed.item
     if criterion == REASONS:
-        return _estimate_or_none(lambda: bootstrap(weighted_mean, [sum(v) / len(v) for v in votes.values()]))
-    vote_margins = [2 * sum(mark == 2.0 for mark in v) - len(v) for v in votes.values()]
-    split[criterion] = split.get(criterion, 0) + vote_margins.count(0)
-    return (
-        wilson_interval(sum(lead > 0 for lead in vote_margins), sum(lead != 0 for lead in vote_margins))
-        if any(vote_margins)
-        else None
-    )
+        grades = {case: fmean(marks) for case, marks in votes.items()}
+        scale = item_clustered_means_and_shares.scale_of(REVIEW_BALLOTS[REASONS].spec)
+        items = _item_codes(owner[case] for case in grades)
+        return (
+            item_clustered_means_and_shares.mean_estimate(np.array([*grades.values()]), items, scale)
+            if grades
+            else None
+        )
+    margins = {case: 2 * sum(mark == 2.0 for mark in marks) - len(marks) for case, marks in votes.items()}
+    decided = {case: margin for case, margin in margins.items() if margin}
+    split[criterion] = split.get(criterion, 0) + len(margins) - len(decided)
+    is_yes = np.array([margin > 0 for margin in decided.values()], dtype=np.float64)
+    items = _item_codes(owner[case] for case in decided)
+    return item_clustered_means_and_shares.share_estimate(is_yes, items) if decided else None
+
+
+def _item_codes(items: Iterable[str]) -> npt.NDArray[np.int64]:
+    return np.unique([*items], return_inverse=True)[1].astype(np.int64)
 
 
 def _grade_deviation(reviews: Record, record: Record) -> Estimate | None:

@@ -9,18 +9,18 @@ from statistics import fmean
 
 import numpy as np
 
-from fullbench.analysis import all_tables, item_clustered_means_and_shares
+from fullbench.analysis import item_clustered_means_and_shares, standard_verdict_tables
 from fullbench.analysis.agreement import among_people, by_tag, judges_with_people, repeats_and_orders
 from fullbench.analysis.agreement.judges_with_people import PeopleComparison
 from fullbench.analysis.bias import bias_probes
 from fullbench.benchmarks.mllm_judge import reviews_of_verdicts
 from fullbench.columns.column_builder import columns_from_verdicts
+from fullbench.core.built_in_table_columns import data_column, table_columns
 from fullbench.core.estimate import Estimate
 from fullbench.core.language_and_words import length_of
 from fullbench.core.model import family_of
 from fullbench.core.rubric import is_review
 from fullbench.core.table import Cell, Table
-from fullbench.core.table_columns import data_column, table_columns
 from fullbench.core.translatable_note import Note, word_note
 from fullbench.core.verdict import PEOPLE
 from fullbench.core.verdict_record import Record
@@ -75,7 +75,10 @@ def tables(record: Record) -> list[Table]:
         benchmark_tables += reviews_of_verdicts.review_tables(record)
     benchmark_tables += chart_tables(judge_record, comparison, benchmark_tables)
     benchmark_tables.append(among_people.people_agreement_table(columns_from_verdicts(record)))
-    benchmark_tables += [all_tables.fault_table(judge_record, together=True), all_tables.cost_table(judge_record)]
+    benchmark_tables += [
+        standard_verdict_tables.fault_table(judge_record, together=True),
+        standard_verdict_tables.cost_table(judge_record),
+    ]
     return [table for table in benchmark_tables if table.rows]
 
 
@@ -216,6 +219,9 @@ def score_gap_table(comparison: PeopleComparison) -> Table:
     rows: list[list[Cell]] = []
     for judge in comparison.judges:
         gaps: dict[str, list[tuple[float, str]]] = defaultdict(list)
+        ballots = {pairing.verdict.ballot for pairing in comparison.pairings(judge, "scores")}
+        scales = {*map(item_clustered_means_and_shares.scale_of, ballots)}
+        within = item_clustered_means_and_shares.difference_scale(scales.pop()) if len(scales) == 1 else None
         for pairing in comparison.pairings(judge, "scores"):
             gaps[pairing.verdict.contestants[0]].append(
                 (pairing.marks[0] - pairing.other_marks[0], pairing.verdict.item)
@@ -227,7 +233,7 @@ def score_gap_table(comparison: PeopleComparison) -> Table:
                     judge,
                     contestant,
                     item_clustered_means_and_shares.difference_estimate(
-                        np.array([gap for gap, _ in contestant_gaps]), items
+                        np.array([gap for gap, _ in contestant_gaps]), items, within
                     ),
                 ]
             )

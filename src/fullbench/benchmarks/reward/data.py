@@ -11,13 +11,13 @@ from typing import Any
 
 from fullbench.benchmarks.reward.file_layouts import FIRST, LAYOUTS, SECOND, Content, Pair, RowPicture
 from fullbench.core.ballot import Choice
+from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.case import Case
 from fullbench.core.item import Item, Part, Turn
 from fullbench.core.picture import Picture
 from fullbench.core.reproduction import LoadedData
 from fullbench.core.response import Response
 from fullbench.core.table import Cell, Table
-from fullbench.core.table_columns import table_columns
 from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.core.verdict_record import Record

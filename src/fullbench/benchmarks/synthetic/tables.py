@@ -14,17 +14,17 @@ import numpy as np
 
 from fullbench.analysis import item_clustered_means_and_shares
 from fullbench.analysis.boards.leaderboard import Settings, build_boards
+from fullbench.core.built_in_table_columns import data_column, table_columns
 from fullbench.core.estimate import Estimate
 from fullbench.core.language_and_words import length_of
 from fullbench.core.table import Cell, Table
-from fullbench.core.table_columns import data_column, table_columns
 from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import FAULTS
 from fullbench.core.verdict_record import Record
 from fullbench.errors import Undefined
 from fullbench.stats.agreement.two_raters import pearson_correlation
 from fullbench.stats.bias.bias_estimators import clustered_mean, latent_marks, position_bias, swap_flips
-from fullbench.stats.intervals.share_intervals import wilson_interval
+from fullbench.stats.intervals.share_intervals import share_estimate
 from fullbench.synthetic.biased_judge import USUAL_LENGTH, SimulatedJudge
 from fullbench.synthetic.planted_judges import FAVOURITE, build_simulated_judges
 
@@ -296,13 +296,13 @@ def bias_findings(judge_record: Record, judge: SimulatedJudge, record: Record) -
     forward, backward, items = swapped_pair_margins(judge_record)
     position_estimate = compute_or_none(lambda: position_bias(forward, backward, items))
     yield BiasFinding(judge, "position", biases.position, position_estimate, "share judged by position", 0.0)
-    unusable_count = sum(verdict.fault is not None for verdict in judge_record)
+    is_unusable = [float(verdict.fault is not None) for verdict in judge_record]
     if biases.unusable_share:
         yield BiasFinding(
             judge,
             "unusable",
             biases.unusable_share,
-            wilson_interval(unusable_count, len(judge_record)),
+            share_estimate(is_unusable, cluster=[verdict.item for verdict in judge_record]),
             "share of verdicts",
             0.0,
         )

@@ -27,12 +27,12 @@ from fullbench.benchmarks.visit_bench.items_from_release import (
 )
 from fullbench.benchmarks.visit_bench.release_files import Instance, Release, count_left_out_examples, read_instances
 from fullbench.core.ballot import Choice
+from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.case import Case
 from fullbench.core.digests import digest
 from fullbench.core.item import WITHOUT_PICTURES, Item
 from fullbench.core.response import Response
 from fullbench.core.table import Cell, Table
-from fullbench.core.table_columns import table_columns
 from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.core.verdict_record import Record

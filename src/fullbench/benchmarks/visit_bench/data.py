@@ -28,8 +28,8 @@ from fullbench.core.response import Response
 from fullbench.core.verdict import Verdict
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
-from fullbench.files.fullbench_data_folder import own_items, own_record
 from fullbench.files.item_response_verdict_files import read_items
+from fullbench.files.item_response_verdict_folder import own_items, own_record
 from fullbench.judges.baselines import ChanceJudge, LengthJudge, ReferenceJudge
 
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.item import Item
 from fullbench.core.model import Model
 from fullbench.core.table import Cell, Table
-from fullbench.core.table_columns import table_columns
 from fullbench.core.translatable_note import Note
 from fullbench.errors import InputError
 from fullbench.judges.prompt_templates import load_template

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from fullbench.benchmarks.visit_bench.release_files import FLAGS, KINDS, EloRow, Instance, Label, Release
+from fullbench.core.built_in_table_columns import data_column, table_columns
 from fullbench.core.estimate import Estimate
 from fullbench.core.reproduction import Reproduced, Reproduction
 from fullbench.core.table import Cell, Table
-from fullbench.core.table_columns import data_column, table_columns
 from fullbench.core.translatable_note import Note
 from fullbench.stats.agreement.two_raters import spearman_correlation
 from fullbench.stats.intervals.share_intervals import wilson_interval

@@ -7,24 +7,24 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from fullbench.analysis import all_tables
+from fullbench.analysis import standard_verdict_tables
 from fullbench.analysis.boards.leaderboard import Settings, build_boards
 from fullbench.analysis.boards.leaderboard_details import standing_tables
 from fullbench.analysis.boards.matches_from_verdicts import Rule, build_matches
-from fullbench.analysis.people import votes_on_reference_answers
+from fullbench.analysis.people import votes_on_reference_correctness
 from fullbench.analysis.scope_text import scope_suffix, title_with_scope
 from fullbench.benchmarks.visit_bench.items_from_release import REFERENCE, is_judged
+from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.estimate import Estimate
 from fullbench.core.item import Item
 from fullbench.core.rubric import is_check, is_review
 from fullbench.core.table import Cell, Table
-from fullbench.core.table_columns import table_columns
 from fullbench.core.translatable_note import Note, error_sentence
 from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.core.verdict_record import Record
 from fullbench.errors import Undefined
 from fullbench.stats.agreement.two_raters import spearman_correlation
-from fullbench.stats.intervals.share_intervals import wilson_interval
+from fullbench.stats.intervals.share_intervals import share_estimate, wilson_interval
 from fullbench.stats.ratings.bradley_terry import bradley_terry
 
 FAMILY = "family"
@@ -62,12 +62,15 @@ def tables(record: Record) -> list[Table]:
                 )
             ]
     benchmark_tables += [
-        votes_on_reference_answers.reference_table(full_record),
+        votes_on_reference_correctness.reference_table(full_record),
         label_count_table(full_record),
         label_share_table(full_record),
         *content_tables(full_record.items.values()),
     ]
-    benchmark_tables += [all_tables.fault_table(record, together=True), all_tables.cost_table(record)]
+    benchmark_tables += [
+        standard_verdict_tables.fault_table(record, together=True),
+        standard_verdict_tables.cost_table(record),
+    ]
     return [table for table in benchmark_tables if table.rows]
 
 
@@ -185,9 +188,10 @@ def agreement_table(record: Record, people: str = PEOPLE) -> Table:
             continue
         judge_hits = hits_by_pair(record, judge, truth)
         for level in (*levels, "all"):
-            level_hits = [hit for pair, hit in judge_hits.items() if level in {"all", truth[pair].level}]
+            level_hits = {pair: hit for pair, hit in judge_hits.items() if level in {"all", truth[pair].level}}
             if level_hits:
-                rows.append([judge, level, wilson_interval(sum(level_hits), len(level_hits))])
+                share = share_estimate([*level_hits.values()], cluster=[item for item, *_ in level_hits])
+                rows.append([judge, level, share])
     for level in (*levels, "all"):
         level_majorities = [majority for majority in truth.values() if level in {"all", majority.level}]
         if level_majorities:

@@ -1,4 +1,5 @@
-"""Reader of Label Studio and Argilla labels with their raters; `files.annotation_tools.write_labels` writes them.
+"""Reader of Label Studio and Argilla labels with their raters; `files.annotation_tools.annotation_record_writer` writes
+them.
 
 Both tools store a record per case with each person's answers. The case is described in `data` (Label Studio) or
 `metadata` (Argilla), under the names of our own files: `item`, `contestants`, `ballot`, `criterion`, `case`, `samples`.
@@ -14,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from fullbench.core.ballot import LETTERS, Ballot, Choice, Likert, Ranking, ballot
+from fullbench.core.ballot import LETTERS, Ballot, Choice, GradedChoice, Likert, Ranking, ballot
 from fullbench.core.verdict import PEOPLE
 from fullbench.errors import InputError
 from fullbench.files.row_readers import parse_json, read_rows
@@ -260,6 +261,8 @@ def _answer_marks(form: Ballot, names: Sequence[str], answers: JsonObject) -> li
     (value,) = answers.values()
     if isinstance(form, Choice):
         return _choice_marks(value, names)
+    if isinstance(form, GradedChoice):
+        return [*form.marks_of(_graded_step(form, value))]
     return _ranking_marks(value, names) if isinstance(form, Ranking) else [_parse_mark(form, value)]
 
 
@@ -276,6 +279,14 @@ def _answer_place(answer: Any, names: Sequence[str]) -> int:
         return LETTERS.index(words.upper())
     letters = ", ".join(LETTERS[: len(names)])
     raise InputError(f"an answer names one of {letters}, or of {', '.join(names)}; found {words[:40]!r}")
+
+
+def _graded_step(form: GradedChoice, value: Any) -> int:
+    step = form.step_of_token("A=B" if str(value).strip().lower() in TIES else str(value))
+    if step is None:
+        levels = ", ".join(map(form.token, form.steps))
+        raise InputError(f"an answer on {form.spec} is one of {levels}; found {str(value)[:40]!r}")
+    return step
 
 
 def _choice_marks(value: Any, names: Sequence[str]) -> list[float]:

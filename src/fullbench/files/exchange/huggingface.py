@@ -15,9 +15,9 @@ from fullbench.core.verdict import PEOPLE
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError, require_extra
 from fullbench.files.exchange.import_record_builder import RecordBuilder, files_in, picture_of, words_of
-from fullbench.files.fullbench_data_folder import ITEMS, RESPONSES, own_record
 from fullbench.files.item_response_verdict_files import write_items, write_responses, write_verdicts
-from fullbench.files.picture_folders import check_new
+from fullbench.files.item_response_verdict_folder import ITEMS, RESPONSES, own_record
+from fullbench.files.items_from_picture_folder import check_new
 from fullbench.files.row_readers import read_rows
 from fullbench.files.row_writers import replace_atomically
 

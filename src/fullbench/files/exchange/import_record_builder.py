@@ -10,13 +10,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.digests import digest
 from fullbench.core.item import Item, Part, Role, Turn
 from fullbench.core.picture import Picture
 from fullbench.core.reproduction import LoadedData
 from fullbench.core.response import Response
 from fullbench.core.table import Table
-from fullbench.core.table_columns import table_columns
 from fullbench.core.verdict import Fault, Verdict
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError

@@ -21,8 +21,8 @@ from fullbench.core.language_and_words import resolve_prefix
 from fullbench.core.verdict import Verdict
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
+from fullbench.files.items_from_picture_folder import check_new
 from fullbench.files.picture_access_policy import data_uri
-from fullbench.files.picture_folders import check_new
 from fullbench.files.row_writers import replace_atomically, write_rows
 
 

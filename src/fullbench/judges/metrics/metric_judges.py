@@ -153,7 +153,7 @@ def build_bertscore_judge(argument: str = "", options: Mapping[str, str] | None 
             "without any"
         )
     option_values = _check_options("bertscore", "", options, ("layer", "baseline", "revision", "device"))
-    from fullbench.judges.metrics.text_encoders import HubEncoder, reference_texts
+    from fullbench.judges.metrics.text_encoders_and_clipscore import HubEncoder, reference_texts
 
     layer = option_values.get("layer")
     if layer is not None and not layer.isdecimal():
@@ -197,7 +197,7 @@ def build_refclipscore_judge(argument: str = "", options: Mapping[str, str] | No
 
 
 def _build_clip_judge(name: str, argument: str, options: Mapping[str, str] | None, *, reference: bool) -> Judge:
-    from fullbench.judges.metrics.text_encoders import ClipScoreJudge
+    from fullbench.judges.metrics.text_encoders_and_clipscore import ClipScoreJudge
 
     if not argument:
         raise InputError(f"{name} needs a CLIP model: {name}:openai/clip-vit-base-patch32, or a folder with one")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from fullbench.core.picture import Picture
 from fullbench.errors import Unscorable
-from fullbench.judges.scorers.decoded_pictures import PIXELS
+from fullbench.judges.scorers.safe_picture_decoding import PIXELS
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -18,7 +18,7 @@ from weakref import finalize
 from fullbench.core.picture import Picture
 from fullbench.errors import Unscorable
 from fullbench.judges.scorers.batch_preprocessing import Recipe
-from fullbench.judges.scorers.decoded_pictures import decode_picture
+from fullbench.judges.scorers.safe_picture_decoding import decode_picture
 
 
 class DecodingProcesses:

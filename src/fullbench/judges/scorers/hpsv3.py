@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from fullbench.errors import InputError, require_packages
 from fullbench.judges.scorers.safe_weights import HUB, fetch_weights, load_tensors
-from fullbench.judges.scorers.torch_runner import TorchScorer, source_identity
+from fullbench.judges.scorers.torch_scorer_base import TorchScorer, source_identity
 
 if TYPE_CHECKING:
     from PIL.Image import Image

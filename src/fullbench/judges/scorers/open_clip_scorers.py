@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fullbench.errors import InputError, MissingExtra
 from fullbench.judges.scorers.safe_weights import HUB, fetch_weights
-from fullbench.judges.scorers.torch_runner import TorchScorer, source_identity, unit_vectors
+from fullbench.judges.scorers.torch_scorer_base import TorchScorer, source_identity, unit_vectors
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 
 from fullbench.core.picture import Picture
 from fullbench.errors import InputError, ModelError
-from fullbench.judges.scorers.decoded_pictures import UnscorableAmong
+from fullbench.judges.scorers.safe_picture_decoding import UnscorableAmong
 from fullbench.judges.scorers.scorer_judge import Span
 from fullbench.picture_conversion import encode_image
 

@@ -19,7 +19,7 @@ from fullbench.core.unbounded_number_ballot import Number
 from fullbench.core.verdict import Verdict
 from fullbench.errors import InputError, Unscorable
 from fullbench.judges.baselines import marks_from
-from fullbench.judges.scorers.decoded_pictures import UnscorableAmong, decode_picture
+from fullbench.judges.scorers.safe_picture_decoding import UnscorableAmong, decode_picture
 
 if TYPE_CHECKING:
     from PIL.Image import Image

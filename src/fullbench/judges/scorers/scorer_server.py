@@ -28,11 +28,13 @@ class ScoreServer(ThreadingHTTPServer):
     """Listens at `host:port`; requests are scored one after the other, since they share one model."""
 
     daemon_threads = True
+    request_queue_size = 128
+    handler_class: type[BaseHTTPRequestHandler]
 
     def __init__(self, judge: Judge, host: str, port: int) -> None:
         self.judge, self.turn = judge, threading.Lock()
         try:
-            super().__init__((host, port), _Handler)
+            super().__init__((host, port), self.handler_class)
         except OSError as error:
             raise InputError(f"nothing can listen on {host}:{port} ({error.strerror}); name another --port") from error
 
@@ -79,35 +81,63 @@ def _score_or_reason(outcome: Any) -> float | dict[str, str]:
     raise InputError(f"the model behind this server failed: {outcome.error}")
 
 
-class _Handler(BaseHTTPRequestHandler):
+class ScoreHandler(BaseHTTPRequestHandler):
+    """Answers `GET /` and `POST /scores`."""
+
     server: ScoreServer
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    paths: tuple[str, ...] = ("/scores",)
 
     def do_GET(self) -> None:
+        if self.refuse():
+            return
         if self.path == "/":
-            self._send_json(200, self.server.about())
+            self.send_json(200, self.server.about())
+        elif page := self.page():
+            self.send_body(200, page.encode(), "text/plain; version=0.0.4")
         else:
-            self._send_json(404, {"error": "there is GET / and POST /scores"})
+            self.send_json(404, {"error": f"there is GET / and POST {' and '.join(self.paths)}"})
+
+    def refuse(self) -> bool:
+        """Return True if the request may not be answered, after sending the refusal."""
+        return False
+
+    def page(self) -> str:
+        """Return the text of a page other than `/`, or ""."""
+        return ""
 
     def do_POST(self) -> None:
+        if self.refuse():
+            return
         length = int(self.headers.get("Content-Length") or 0)
-        if self.path != "/scores" or not 0 < length <= LARGEST:
+        if self.path not in self.paths or not 0 < length <= LARGEST:
             self.close_connection = True  # the unread body would be taken for the next request
-            self._send_json(413 if length > LARGEST else 404, {"error": f"POST /scores takes up to {LARGEST:,} bytes"})
+            error = f"POST {' and '.join(self.paths)} takes up to {LARGEST:,} bytes"
+            self.send_json(413 if length > LARGEST else 404, {"error": error})
             return
         try:
             request = json.loads(self.rfile.read(length))
-            self._send_json(200, {"scores": self.server.scores(request)})
+            self.send_json(*self.reply(request))
         except (FullbenchError, ValueError) as error:
-            self._send_json(400, {"error": str(error)})
+            self.send_json(400, {"error": str(error)})
 
-    def _send_json(self, status: int, payload: Mapping[str, Any]) -> None:
-        body = json.dumps(payload, default=str).encode()
+    def reply(self, request: Any) -> tuple[int, Mapping[str, Any]]:
+        """Return status and payload for a posted request."""
+        return 200, {"scores": self.server.scores(request)}
+
+    def send_json(self, status: int, payload: Mapping[str, Any]) -> None:
+        self.send_body(status, json.dumps(payload, default=str).encode(), "application/json")
+
+    def send_body(self, status: int, body: bytes, media_type: str) -> None:
         self.send_response(status)
-        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Type", media_type)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
 
     def log_message(self, *_: Any) -> None:
         """Log nothing."""
+
+
+ScoreServer.handler_class = ScoreHandler

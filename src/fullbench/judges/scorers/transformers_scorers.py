@@ -15,7 +15,7 @@ from fullbench.judges.scorers.batch_preprocessing import Recipe
 from fullbench.judges.scorers.imagereward import load_checkpoint
 from fullbench.judges.scorers.safe_weights import HUB, Layers, fetch_weights, linear_layers, load_tensors
 from fullbench.judges.scorers.scorer_judge import Span
-from fullbench.judges.scorers.torch_runner import TorchScorer, source_identity, unit_vectors
+from fullbench.judges.scorers.torch_scorer_base import TorchScorer, source_identity, unit_vectors
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from fullbench.errors import LedgerError, require_extra
 from fullbench.ledger import schema
 from fullbench.ledger.database_interface import BATCH, Answer, Connection
-from fullbench.ledger.lake.inlined_tables import INLINED_TABLES, InlinedTable, lake_columns
+from fullbench.ledger.lake.calls_inside_verdict_rows import INLINED_TABLES, InlinedTable, lake_columns
 from fullbench.ledger.lake.parquet_segments import LINKED_TABLES
 from fullbench.ledger.row_conversion import Row
 

@@ -31,8 +31,8 @@ from fullbench.ledger.postgres.connection import (
     lock_number,
     psycopg_sql,
 )
-from fullbench.ledger.postgres.locks import NameLocks
-from fullbench.text_safety import mask_secrets
+from fullbench.ledger.postgres.judge_and_contestant_name_locks import NameLocks
+from fullbench.secret_masking_and_text_escapes import mask_secrets
 
 COMMENT = f"COMMENT ON SCHEMA {SPACE} IS 'fullbench ledger, schema {schema.VERSION}'"
 

@@ -17,7 +17,7 @@ from typing import IO
 
 from filelock import lock_descriptor
 
-from fullbench.errors import LedgerError
+from fullbench.errors import LedgerError, LedgerInUse
 from fullbench.ledger import schema
 from fullbench.ledger.copies import backup_and_rescue
 from fullbench.ledger.database_interface import Connection, Database, Durability, Position, RescuedFile
@@ -180,7 +180,7 @@ def hold_run_lock(ledger: Path, name: str) -> Iterator[None]:
                 "machine, or on a PostgreSQL server"
             ) from error
         if not is_locked:
-            raise LedgerError(_lock_message(ledger, name, _read_holder(file)))
+            raise LedgerInUse(_lock_message(ledger, name, _read_holder(file)))
         file.truncate(0)
         file.write(json.dumps({"pid": os.getpid(), "since": time.strftime("%Y-%m-%d %H:%M:%S"), "name": name}))
         file.flush()

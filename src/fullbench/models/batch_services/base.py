@@ -24,7 +24,7 @@ from fullbench.models.net.http_client import CONNECT_SECONDS
 from fullbench.models.net.proxies import proxy_for
 from fullbench.models.net.retries import LONGEST_WAIT
 from fullbench.models.wire.reply_parsing import Trouble, trouble_from_response
-from fullbench.text_safety import mask_secret_in_bytes, mask_secrets
+from fullbench.secret_masking_and_text_escapes import mask_secret_in_bytes, mask_secrets
 
 ENDED_STATUSES = frozenset({"completed", "failed", "expired", "cancelled"})
 PAGE_SIZE = 100

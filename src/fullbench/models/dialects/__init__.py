@@ -6,7 +6,7 @@ from fullbench.models.dialects.anthropic import Anthropic
 from fullbench.models.dialects.base import Dialect
 from fullbench.models.dialects.gemini import Gemini
 from fullbench.models.dialects.openai import OpenAI
-from fullbench.models.dialects.responses import Responses
+from fullbench.models.dialects.openai_responses import Responses
 
 __all__ = ["DIALECTS", "Anthropic", "Dialect", "Gemini", "OpenAI", "Responses"]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from fullbench.core.ballot import LETTERS
-from fullbench.models.prompt_fences import JudgingRequest
+from fullbench.models.response_fences_and_parser import JudgingRequest
 from fullbench.models.tools.colour_tool import colours_named
 from fullbench.models.tools.detector_words import (
     count_of,

@@ -18,7 +18,7 @@ from fullbench.errors import Undefined
 from fullbench.stats.array_checks import Floats, Numbers, finite_column, finite_columns
 from fullbench.stats.intervals import statistics_for_bootstrap
 from fullbench.stats.intervals.bootstrap import Labels, Statistic, bootstrap
-from fullbench.stats.intervals.cluster_intervals import Scale
+from fullbench.stats.intervals.cluster_intervals import FROM_ZERO, Scale
 from fullbench.stats.intervals.share_intervals import share_estimate
 from fullbench.stats.intervals.statistics_for_bootstrap import ClassScore
 
@@ -75,13 +75,16 @@ def kendall_correlation(x: Numbers, y: Numbers, **options: Unpack[Options]) -> E
     return _correlation_with_p(statistics_for_bootstrap.weighted_kendall, "kendalltau", x, y, options)
 
 
-def absolute_error(x: Numbers, y: Numbers, **options: Unpack[Options]) -> Estimate:
-    """Return the mean absolute error.
+def absolute_error(x: Numbers, y: Numbers, *, scale: Scale | None = None, **options: Unpack[Options]) -> Estimate:
+    """Return the mean absolute error; `scale` is that of the marks, which bounds it.
 
-    >>> absolute_error([1, 5, 3], [2, 5, 1]).value
-    1.0
+    >>> print(absolute_error([1, 5, 3], [2, 5, 1], scale=(1, 5)))
+    1.000 [0.101, 3.245] n=3
+    >>> absolute_error([1, 5, 3], [2, 5, 1]).low
+    0.0
     """
-    return bootstrap(statistics_for_bootstrap.absolute_error, x, y, **options)
+    within = FROM_ZERO if scale is None else (0.0, scale[1] - scale[0])
+    return bootstrap(statistics_for_bootstrap.absolute_error, x, y, within=within, **options)
 
 
 def cohen_kappa(x: Numbers, y: Numbers, **options: Unpack[Options]) -> Estimate:

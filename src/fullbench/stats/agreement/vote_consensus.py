@@ -119,9 +119,11 @@ def _maximisation_step(chances: Floats, votes: tuple[Ints, Ints, Ints], raters: 
 
 VoteRule = Literal["default", "mean", "median", "majority", "dawid-skene", "each", "adjudicated"]
 VOTE_RULES: tuple[VoteRule, ...] = get_args(VoteRule)
-Form = Literal["choice", "yes-no", "scale", "order"]
-"""Kind of vote: the best of several, one of two words, marks on a scale, or an order."""
-DEFAULT_RULES: Mapping[Form, VoteRule] = {"choice": "majority", "yes-no": "majority", "scale": "mean", "order": "mean"}
+Form = Literal["choice", "graded", "yes-no", "scale", "order"]
+"""Kind of vote: the best of several, the better of two and how much, one of two words, marks on a scale, an order."""
+DEFAULT_RULES: Mapping[Form, VoteRule] = {
+    "choice": "majority", "graded": "median", "yes-no": "majority", "scale": "mean", "order": "mean",
+}  # fmt: skip
 """Rule that `default` means. `adjudicated` is the same; the caller replaces votes by a lead's verdict, if there is one.
 """
 

@@ -7,7 +7,7 @@ The interval depends on the scale:
 - A bounded value gets a score interval, like Wilson's for a share: the variance shrinks towards the ends of the scale
   as (value - least) (most - value) does. Student's quantile has one degree of freedom less than there are items, or
   fewer if a few items make up most of the spread.
-- An unbounded value gets Student's interval.
+- An unbounded value gets Student's interval. With one end, such as an error from 0 on, the interval is cut there.
 - If no item differs from another, there is no spread. On a scale a bound is still possible: if more than a share q of
   all items were different, some would have been seen, except with a chance of 5 % (q = 1 - 0.05^(1/n), the bound of
   Clopper and Pearson). The interval is the largest effect of such a share, and one-sided at an end of the scale.
@@ -18,6 +18,7 @@ docs/statistics.md has the measured coverage at 5 to 1,000 items.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -34,7 +35,9 @@ NO_SPREAD = Note("no-interval.no-spread")
 METHOD = "jackknife over items"
 
 Scale = tuple[float, float]
-"""Least and greatest possible value."""
+"""Least and greatest possible value. An end may be infinite."""
+FROM_ZERO: Scale = (0.0, math.inf)
+"""Scale of values that cannot be negative, such as errors and prices."""
 # a spread below this part of the value is rounding error
 _ROUNDING = 1e-9
 
@@ -118,16 +121,24 @@ def estimate_around(
     0.900 [0.814, 0.949] n=40
     >>> print(estimate_around(1.0, 40, Spread.without_variance(20), within=(0, 1)))
     1.000 [0.861, 1.000] n=40
+    >>> print(estimate_around(0.5, 2, Spread(0.1, 1.0, 2, 1.0), within=FROM_ZERO))
+    0.500 [0.000, 4.518] n=2
     """
     error = spread.variance**0.5
     if error <= _ROUNDING * max(1.0, abs(value)):
         return _estimate_without_spread(value, n, spread.units, within, level)
-    if within is None or not within[0] < value < within[1]:
-        half = error * student_quantile(spread.student, (1 + level) / 2)
-        low, high = value - half, value + half
-    else:
+    if within is not None and _has_two_ends(within) and within[0] < value < within[1]:
         low, high = _score_interval(value, spread.variance, student_quantile(spread.freedom, (1 + level) / 2), within)
+    else:
+        half = error * student_quantile(spread.student, (1 + level) / 2)
+        is_inside = within is not None and within[0] <= value <= within[1]
+        least, most = within if within is not None and is_inside else (-math.inf, math.inf)
+        low, high = max(least, value - half), min(most, value + half)
     return Estimate(value, low, high, n, level, method, units=spread.units)
+
+
+def _has_two_ends(within: Scale) -> bool:
+    return math.isfinite(within[0]) and math.isfinite(within[1])
 
 
 def p_of_zero(value: float, spread: Spread, within: Scale | None = None) -> float:
@@ -144,7 +155,7 @@ def p_of_zero(value: float, spread: Spread, within: Scale | None = None) -> floa
         # All units are equal, so a sign test on them is all that remains.
         return min(1.0, 2.0 ** (1 - spread.units))
     variance, freedom = spread.variance, spread.student
-    if within is not None and within[0] < value < within[1]:
+    if within is not None and _has_two_ends(within) and within[0] < value < within[1]:
         least, most = within
         variance, freedom = variance * -least * most / ((value - least) * (most - value)), spread.freedom
     return float(2 * stdtr(freedom, -abs(value) / variance**0.5))
@@ -163,7 +174,7 @@ def _score_interval(value: float, variance: float, reach: float, within: Scale) 
 
 
 def _estimate_without_spread(value: float, n: int, units: int, within: Scale | None, level: float) -> Estimate:
-    if within is None:
+    if within is None or not _has_two_ends(within):
         return Estimate(value, value, value, n, level, why=NO_SPREAD, units=units)
     least, most = within
     share = unseen_share(units, level)

@@ -10,6 +10,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+MOST_VOTES = 10_000
+"""Numbers of further votes beyond this are not shown: the two are as good as equal."""
+
 
 def _normal_quantile(share: float) -> float:
     from scipy.special import ndtri
@@ -85,3 +88,48 @@ def explained_share(votes: int, pool: int, vote_variance: float, corrected_varia
     if votes >= pool or vote_variance <= 0:
         return 0.0
     return min(1.0, max(0.0, (1 - corrected_variance / vote_variance) / (1 - votes / pool)))
+
+
+@dataclass(frozen=True)
+class PairVotes:
+    """Votes on two contestants alone: what is known of their difference in log strength, and what each vote adds.
+
+    `variance` is that of the difference now. `precision` is the weight of what is known in the ratings: 1 / `variance`
+    if all votes were independent. `slope` is the weight of one vote, p (1 - p), and `spread` the variance of a vote.
+    """
+
+    variance: float
+    precision: float
+    slope: float
+    spread: float
+
+    def error(self, votes: float) -> float:
+        """Return the standard error of the difference after this number of votes on the two.
+
+        >>> now = PairVotes(0.09, 1 / 0.09, 0.25, 0.25)
+        >>> round(now.error(0), 2), round(now.error(82), 2), round(PairVotes(0.09, 20, 0.25, 0.25).error(82), 2)
+        (0.3, 0.18, 0.19)
+        """
+        added = votes * self.slope
+        # Ratings weigh votes as if they were independent, so votes that share items weigh too much.
+        known = self.precision**2 * self.variance + votes * self.spread
+        return math.sqrt(known) / (self.precision + added)
+
+    def further_votes(self, difference: float, *, quantile: float = 1.959964, power: float = 0.8) -> int | None:
+        """Return how many votes separate the two with this power, or None beyond `MOST_VOTES`.
+
+        `quantile` is the number of standard errors that separate two contestants. The difference is taken to be true.
+
+        >>> now = PairVotes(0.09, 1 / 0.09, 0.25, 0.25)
+        >>> now.further_votes(0.5), now.further_votes(0.01)
+        (82, None)
+        """
+        target = abs(difference) / (quantile + _normal_quantile(power))
+        if not target or self.error(MOST_VOTES) > target:
+            return None
+        # The error falls with votes from its largest value on, so halving finds the first number below the target.
+        low, high = 0, MOST_VOTES
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self.error(middle) <= target else (middle, high)
+        return high

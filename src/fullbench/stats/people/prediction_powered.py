@@ -23,6 +23,9 @@ from fullbench.stats.intervals.cluster_intervals import NO_SPREAD, ONE_ITEM
 
 METHOD = "prediction-powered"
 _TIED = 1e-12
+# Degrees of freedom for each weight: it is fitted, and used only if it narrows. With one, intervals of shares over 5 to
+# 12 items held the truth in 92 to 93 % of simulations.
+_PRICE = 2
 
 
 @dataclass(frozen=True)
@@ -95,6 +98,16 @@ class VoteSample:
         shares = np.bincount(self.cluster, self.weight, self.clusters)
         return float(1 / (shares**2).sum())
 
+    def leverage_factors(self) -> Floats:
+        """Return a factor per cluster that makes up for its pull on the estimate, if votes have unequal weights.
+
+        A cluster with a large share of the weight draws the estimate towards itself, which shrinks its residual (CR3,
+        Bell and McCaffrey 2002). Equal shares give 1, because the degrees of freedom cover them.
+        """
+        shares = np.bincount(self.cluster, self.weight, self.clusters)
+        factors: Floats = np.maximum(1.0, (1 - 1 / max(self.units, 2.0)) / np.maximum(1 - shares, 0.05))
+        return factors
+
     def sums(self, rows: Floats) -> Floats:
         """Return the sum of each cluster."""
         sums: Floats = np.bincount(self.cluster, rows, self.clusters).astype(np.float64)
@@ -138,6 +151,8 @@ def corrected_mean(
     control = beyond_rounding(sample_sums, judge_sums)
     worth = tune_weights(people, control, vote_sample.units)
     used = int(np.count_nonzero(worth))
+    factors = vote_sample.leverage_factors()
+    people, control = people * factors, control * factors
     both = people - worth @ control
     value = alone - float(worth @ (sample_means - means))
     wide = people_spread(vote_sample.units, used)
@@ -152,7 +167,10 @@ def corrected_mean(
         factor, free = room
         if not np.isfinite(factor):
             return Estimate.bare(middle, n, ONE_ITEM)
-        half = float(stdtrit(free, (1 + level) / 2)) * (float(parts @ parts) * factor) ** 0.5
+        squares = parts**2
+        # A few clusters with large residuals leave fewer degrees of freedom (Satterthwaite 1946).
+        free = min(free, max(1.0, 3 * float(squares.sum()) ** 2 / max(float(squares @ squares), 1e-300) - 1))
+        half = float(stdtrit(free, (1 + level) / 2)) * (float(squares.sum()) * factor) ** 0.5
         if half <= _TIED:
             return Estimate.bare(middle, n, NO_SPREAD)
         units = vote_sample.clusters if n == rows else cast
@@ -175,7 +193,7 @@ def corrected_mean(
 
 def people_spread(units: float, used: int) -> tuple[float, float]:
     """Return the factor on a variance over `units` clusters with `used` fitted weights, and the degrees of freedom."""
-    free = units - 1 - used
+    free = units - 1 - _PRICE * used
     if free < 1:
         return float("inf"), 1.0
     return units / free, free

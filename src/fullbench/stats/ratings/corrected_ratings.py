@@ -22,6 +22,7 @@ from fullbench.errors import Undefined
 from fullbench.stats.array_checks import Bools, Floats, Ints, Numbers, match_arrays
 from fullbench.stats.intervals.cluster_intervals import NO_SPREAD, ONE_ITEM
 from fullbench.stats.people.prediction_powered import METHOD, VoteSample, people_spread, squared_half_width
+from fullbench.stats.ratings.judge_scale import ScaleComparison, compare_scales
 from fullbench.stats.ratings.match_graph import strong_components, weak_components
 
 _STEPS = 100
@@ -43,7 +44,7 @@ class CorrectedRatings:
     `rated_codes` are their codes; the other lists have the same order. `corrections` are judge minus corrected, a row
     per judge. `covariance` is of the corrected log strengths, `people_covariance` of people's own, `free` the degrees
     of freedom. `worth` is the weight of each judge's verdicts. `has_prior` is True if a weak prior keeps people's own
-    ratings finite.
+    ratings finite. `scales` compares each judge's ratings with the corrected ones, None with too few items.
     """
 
     rated_codes: tuple[int, ...]
@@ -59,6 +60,7 @@ class CorrectedRatings:
     vote_count: int
     rows: int
     has_prior: bool
+    scales: tuple[ScaleComparison | None, ...]
 
 
 def corrected_ratings(
@@ -183,7 +185,7 @@ class _VotedMatches:
         covariance = _mixed_covariance(products, mix_weights, mix_weights)
         corrected_estimates = scale.to_estimates(here, np.diag(covariance), rooms, cast)
         people = scale.to_estimates(alone, np.diag(products[0, 0]), [narrow] * self.size, cast, method="sandwich")
-        by_judges, corrections = [], []
+        by_judges, corrections, scales = [], [], []
         for place, strength in enumerate(judges, start=1 + len(gaps)):
             single = np.zeros_like(mix_weights)
             single[place] = 1.0
@@ -196,6 +198,9 @@ class _VotedMatches:
             corrections.append(
                 replace(scale, centre=0.0).to_estimates(strength - here, difference_variance, rooms, cast)
             )
+            between = _mixed_covariance(products, single, mix_weights)
+            covariances = (products[place, place] * wide[0], between * wide[0], covariance * wide[0])
+            scales.append(compare_scales(strength, here, covariances, wide[1]) if np.isfinite(wide[0]) else None)
         # With too few units the factor is infinite, and zero times it is NaN.
         with np.errstate(invalid="ignore"):
             wider, narrower = covariance * wide[0], products[0, 0] * narrow[0]
@@ -213,6 +218,7 @@ class _VotedMatches:
             vote_sample.vote_count,
             rows,
             has_prior,
+            tuple(scales),
         )
 
     def _part(self, sampled_amounts: Floats, row_amounts: Floats, bend: Floats) -> _Part:

@@ -57,13 +57,15 @@ def elo_ratings(
 ) -> list[Estimate | None]:
     """Return the mean or median rating over random orders of the matches, and the range of `level` of them.
 
+    An outcome may be any share from 0 to 1, such as the mean of two orders of a pair.
+
     Every match is played once in each order, and the range shows the effect of the order only. Elo forgets: of very
     many matches only the last of each order are played, enough that ratings from any start agree to 0.01 points.
 
     >>> [round(rating.value) for rating in elo_ratings([0, 0, 1] * 9, [1, 2, 2] * 9, [1, 1, 1] * 9)]
     [1180, 1000, 820]
     """
-    firsts, seconds, result, size = match_arrays(first, second, outcome, contestants)
+    firsts, seconds, result, size = match_arrays(first, second, outcome, contestants, shares=True)
     matches = (firsts, seconds, result)
     ratings = _ratings_by_last_matches(matches, size, k, draws, seed) if len(firsts) > _MANY else None
     if ratings is None:

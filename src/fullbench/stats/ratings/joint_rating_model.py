@@ -22,7 +22,8 @@ from fullbench.stats.array_checks import Bools, Floats, Ints
 _STEPS = 200
 _CLOSE = 1e-7
 _LONGEST = 1.0
-# weak priors (precisions): strengths within ten of each other, discriminations near one, biases within two
+# weak priors (precisions): strengths within ten of each other on every judge's own scale, discriminations near one,
+# biases within two. On one judge's scale only, shrunk strengths would make the other judges look sharper.
 _STRENGTH, _SHARP, _BIAS = 1 / 25, 1 / 4, 1 / 4
 # fixes a parameter by a very narrow prior
 _HOLDING_PRECISION = 1e6
@@ -75,6 +76,9 @@ class JudgeFit:
     votes: int
     worth: float
     """Value of a vote for the ratings, relative to one of the sharpest judge."""
+    is_separated: bool = False
+    """True if no verdict contradicts the fit. Then the votes do not bound the strengths on this judge's scale, and
+    discrimination follows from the priors alone."""
 
 
 @dataclass(frozen=True)
@@ -134,8 +138,9 @@ class _Fit:
     def prior(self, here: Floats) -> tuple[Floats, Floats]:
         """Gradient of the weak priors and their precision; a large precision fixes a parameter."""
         m, k = self.size, self.judges
+        strength, sharp, *_ = self.parts(here)
         precision = np.concatenate([
-            np.full(m, _STRENGTH), np.full(k, _SHARP), np.full(2 * k, _BIAS),
+            np.full(m, _STRENGTH * float(np.mean(sharp**2))), np.full(k, _SHARP), np.full(2 * k, _BIAS),
         ])  # fmt: skip
         middle = self.start()
         matrix = np.diag(precision)
@@ -145,7 +150,11 @@ class _Fit:
         else:
             matrix[m : m + k, m : m + k] += _HOLDING_PRECISION / k**2
         matrix[:m, :m] += 1 / m
-        return matrix @ (middle - here), matrix
+        pull = matrix @ (middle - here)
+        own_scale = _STRENGTH * float(strength @ strength) / k
+        pull[m : m + k] -= own_scale * sharp
+        matrix[m : m + k, m : m + k] += own_scale * np.eye(k)
+        return pull, matrix
 
     def merge_equal_rows(self) -> _Fit:
         v = self.votes
@@ -170,7 +179,7 @@ class _Fit:
             pull, precision = self.prior(here)
             score = self.sums(self.votes.outcome - chance, gap, discrimination) + pull
             bend = self.information(chance * (1 - chance), gap, discrimination) + precision
-            exact = bend - self.cross_curvature(self.votes.outcome - chance)
+            exact = bend - self.cross_curvature(self.votes.outcome - chance) + self.prior_cross_curvature(here)
             # Newton if the likelihood is concave here, else Fisher: strengths and sharpness multiply.
             bend = exact if np.linalg.eigvalsh(exact)[0] > 0 else bend
             if with_equal_judges and step_number < 3:
@@ -202,7 +211,11 @@ class _Fit:
         z += place[v.judge] * v.order + length[v.judge] * v.lead
         vote_likelihood = float(((v.outcome * z - np.logaddexp(0, z)) * self.times).sum())
         away = here - self.start()
-        return vote_likelihood - 0.5 * float(away @ self.prior(here)[1] @ away)
+        own_scale = _STRENGTH * float(strength @ strength) / self.judges
+        sharp_away = away[self.size : self.size + self.judges]
+        # The matrix has the strengths' prior on every judge's scale twice: with the strengths and with sharpness.
+        penalty = float(away @ self.prior(here)[1] @ away) - own_scale * float(sharp_away @ sharp_away)
+        return vote_likelihood - 0.5 * penalty
 
     def sums(self, residual: Floats, gap: Floats, discrimination: Floats) -> Floats:
         """Score: the residuals of all rows, along each parameter."""
@@ -248,6 +261,15 @@ class _Fit:
         matrix[:m, m : m + k] = across.reshape(k, m).T
         return matrix
 
+    def prior_cross_curvature(self, here: Floats) -> Floats:
+        """Curvature of the strengths' prior on every judge's scale, between strengths and discriminations."""
+        m, k = self.size, self.judges
+        strength, sharp, *_ = self.parts(here)
+        matrix = np.zeros((self.width, self.width))
+        matrix[m : m + k, :m] = 2 * _STRENGTH / k * np.outer(sharp, strength)
+        matrix[:m, m : m + k] = matrix[m : m + k, :m].T
+        return matrix
+
     def to_joint_ratings(self, here: Floats, level: float) -> JointRatings:
         from scipy.special import ndtri
 
@@ -277,6 +299,8 @@ class _Fit:
         counts = np.bincount(v.judge, minlength=k)
         ties = np.bincount(v.judge, v.outcome == 0.5, k) / np.maximum(counts, 1)
         vote_information = np.bincount(v.judge, chance * (1 - chance), k) / np.maximum(counts, 1) * sharp**2
+        side = (v.outcome - 0.5) * (chance - 0.5)
+        contradictions = np.bincount(v.judge, side <= 0, k)
         has_order, has_lead = (np.bincount(v.judge, part != 0, k) > 0 for part in (v.order, v.lead))
         variance = np.diag(covariance)
         fits = tuple(
@@ -293,6 +317,7 @@ class _Fit:
                 float(ties[judge]),
                 int(counts[judge]),
                 float(vote_information[judge] / vote_information.max()),
+                is_separated=bool(contradictions[judge] == 0),
             )
             for judge in range(k)
         )

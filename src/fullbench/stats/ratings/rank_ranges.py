@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -31,14 +31,21 @@ _MOST = 1 << 29
 _FEWEST = 200
 # with more items than this, the errors of differences count as known
 _ENOUGH = 100
+_KNOWN = 1_000_000
 
 
 @dataclass(frozen=True)
 class Ranks:
-    """Best and worst possible rank of each contestant, or None without a rating."""
+    """Best and worst possible rank of each contestant, or None without a rating.
+
+    `surely_above[i, j]` is True if i is above j, for the whole leaderboard together. `quantile` is the number of
+    standard errors that separate two contestants of the largest group, or None if it is unknown.
+    """
 
     together: tuple[Rank | None, ...]
     alone: tuple[Rank | None, ...]
+    surely_above: Bools = field(default_factory=lambda: np.zeros((0, 0), dtype=np.bool_), compare=False, repr=False)
+    quantile: float | None = field(default=None, compare=False, repr=False)
 
 
 def rank_ranges(ratings: CompleteRatings, *, level: float = 0.95, seed: int = 0) -> Ranks:
@@ -52,14 +59,41 @@ def rank_ranges(ratings: CompleteRatings, *, level: float = 0.95, seed: int = 0)
     """
     size = len(ratings.estimates)
     together, alone = np.zeros((size, size), dtype=bool), np.zeros((size, size), dtype=bool)
+    quantiles: list[float | None] = []
     for group, core in zip(ratings.groups, ratings.cores, strict=True):
         if core is not None:
             members = core.components[0]
             within = np.ix_(members, members)
-            together[within], alone[within] = _core_separations(core, level, seed)
+            together[within], alone[within], quantile = _core_separations(core, level, seed)
+            quantiles.append(quantile)
         _mark_outsiders(ratings, group, together, alone, level)
     is_rated = [rating is not None for rating in ratings.estimates]
-    return Ranks(_ranges_from_separations(together, is_rated), _ranges_from_separations(alone, is_rated))
+    return Ranks(
+        _ranges_from_separations(together, is_rated),
+        _ranges_from_separations(alone, is_rated),
+        together,
+        quantiles[0] if quantiles else None,
+    )
+
+
+def rank_ranges_of_covariance(
+    strengths: Floats, covariance: Floats, *, freedom: float = math.inf, level: float = 0.95, seed: int = 0
+) -> Ranks:
+    """Return the rank ranges of ratings whose covariance is known; `freedom` is that of Student's quantile.
+
+    >>> rank_ranges_of_covariance(np.array([3.0, 1.0, 0.0]), np.eye(3) / 8).together
+    ((1, 1), (2, 3), (2, 3))
+    """
+    inflation = student_quantile(freedom, (1 + level) / 2) / normal_quantile((1 + level) / 2)
+    # So many units that the covariance counts as known: the quantile is widened by `inflation` instead.
+    together, alone, quantile = _separations(strengths, covariance, _KNOWN, inflation, level=level, seed=seed)
+    everybody = [True] * len(strengths)
+    return Ranks(
+        _ranges_from_separations(together, everybody),
+        _ranges_from_separations(alone, everybody),
+        together,
+        quantile * inflation,
+    )
 
 
 def rank_ranges_of_estimates(estimates: Sequence[Estimate | None], *, level: float = 0.95) -> Ranks:
@@ -103,25 +137,30 @@ def _ranges_from_separations(above: Bools, is_rated: Sequence[bool]) -> tuple[Ra
     )
 
 
-def _core_separations(core: Ratings, level: float, seed: int) -> tuple[Bools, Bools]:
-    """Matrices of who is surely above whom: for the whole leaderboard, and for each contestant alone."""
+def _core_separations(core: Ratings, level: float, seed: int) -> tuple[Bools, Bools, float | None]:
+    """Matrices of who is surely above whom, for the whole leaderboard and for each contestant alone; the quantile."""
     if core.moves is None or core.moves.units < 2:
         nobody = np.zeros((len(core.components[0]),) * 2, dtype=bool)
-        return nobody, nobody
+        return nobody, nobody, None
     strengths = np.array([core.log_strengths[who] for who in core.components[0]], dtype=np.float64)
-    covariance = core.moves.covariance()
+    inflation = _quantile_inflation(core.moves, level)
+    return _separations(strengths, core.moves.covariance(), core.moves.units, inflation, level=level, seed=seed)
+
+
+def _separations(
+    strengths: Floats, covariance: Floats, units: int, inflation: Floats | float, *, level: float, seed: int
+) -> tuple[Bools, Bools, float]:
     variances = np.diag(covariance)
     errors = np.sqrt(np.clip(variances[:, None] + variances[None, :] - 2 * covariance, 0, None))
     # If two contestants have equal results on every item, the spread of their difference is unknown.
     errors[errors < 1e-9] = np.inf
-    inflation = _quantile_inflation(core.moves, level)
     ratio = (strengths[:, None] - strengths[None, :]) / (errors * inflation)
-    greatest = _greatest_differences(covariance, errors, core.moves.units, seed)
+    greatest = _greatest_differences(covariance, errors, units, seed)
     board_quantile = float(np.quantile(greatest.max(axis=1), level))
     each = np.quantile(greatest, level, axis=0)
     # Marginal ranges use each contestant's own c; a pair needs the larger of the two.
     is_separated = np.abs(ratio) > np.maximum(each[:, None], each[None, :])
-    return ratio > board_quantile, is_separated & (ratio > 0)
+    return ratio > board_quantile, is_separated & (ratio > 0), board_quantile
 
 
 def _quantile_inflation(moves: Moves, level: float) -> Floats:

@@ -14,6 +14,7 @@ from fullbench.core.translatable_note import Note
 from fullbench.errors import Undefined
 from fullbench.stats.array_checks import Floats, Ints, Numbers, finite_column, match_arrays
 from fullbench.stats.intervals.bootstrap import Labels
+from fullbench.stats.intervals.normal_and_t_quantiles import student_quantile
 from fullbench.stats.ratings.match_counts import MatchCounts
 from fullbench.stats.ratings.match_graph import strong_components
 
@@ -54,7 +55,7 @@ def rate_with_style_control(
     *,
     cluster: Labels | None = None,
 ) -> StyleControlledRatings:
-    """Fit strengths and effects together by maximum likelihood, with sandwich intervals.
+    """Fit strengths and effects together by maximum likelihood, with sandwich intervals and Student's quantile.
 
     The mean of the ratings is 1000. Each covariate has one value per match, for the first shown against the
     second. All contestants must be linked by wins both ways. A covariate that does not vary, or that strengths alone
@@ -75,9 +76,9 @@ def rate_with_style_control(
     if len(groups) > 1:
         raise Undefined(Note("undefined.no-common-scale-groups", size=size, n=len(groups)))
     matches = _StyledMatches(firsts, seconds, result, style, size)
-    here, spread = matches.solve_effects(cluster)
+    here, wide = matches.solve_effects(cluster)
     matches_played = np.bincount(firsts, minlength=size) + np.bincount(seconds, minlength=size)
-    return _to_ratings(here, spread, matches_played, len(firsts))
+    return _to_ratings(here, wide, matches_played, len(firsts))
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ class _StyledMatches:
             here[: self.size] -= here[: self.size].mean()
             if longest < _CLOSE:
                 bread: Floats = np.linalg.inv(bend).astype(np.float64)
-                return here, self.errors(surprise, bread, cluster)
+                return here, self.half_widths(surprise, bread, cluster)
         raise Undefined(Note("undefined.strengths-and-style-did-not", steps=_STEPS))
 
     def local_slopes(self, here: Floats) -> tuple[Floats, Floats, Floats]:
@@ -122,7 +123,7 @@ class _StyledMatches:
         sums = np.bincount(self.first, weight, self.size) - np.bincount(self.second, weight, self.size)
         return sums.astype(np.float64)
 
-    def errors(self, surprise: Floats, bread: Floats, cluster: Labels | None) -> Floats:
+    def half_widths(self, surprise: Floats, bread: Floats, cluster: Labels | None) -> Floats:
         from scipy.sparse import coo_array
 
         count = len(self.first)
@@ -136,15 +137,16 @@ class _StyledMatches:
         shift = np.eye(len(bread))
         shift[: self.size, : self.size] -= 1 / self.size
         half = shift @ bread
-        spread: Floats = np.sqrt(np.clip(np.diag(half @ meat @ half.T), 0, None))
-        return spread
+        # Fitted effects pull residuals towards zero: with few items, the plain sandwich is too small.
+        parameters = self.style.shape[1] + 1
+        if groups <= parameters:
+            raise Undefined(Note("undefined.too-few-items-for-style", n=groups, effects=self.style.shape[1]))
+        few = groups / (groups - parameters)
+        spread: Floats = np.sqrt(few * np.clip(np.diag(half @ meat @ half.T), 0, None))
+        return spread * student_quantile(groups - 1, 0.975)
 
 
-def _to_ratings(here: Floats, spread: Floats, matches_played: Ints, n: int) -> StyleControlledRatings:
-    from scipy.special import ndtri
-
-    wide = float(ndtri(0.975)) * spread
-
+def _to_ratings(here: Floats, wide: Floats, matches_played: Ints, n: int) -> StyleControlledRatings:
     def estimate(place: int, times: float, plus: float, count: int) -> Estimate:
         value, half = plus + times * float(here[place]), times * float(wide[place])
         return Estimate(value, value - half, value + half, count, 0.95, "sandwich")

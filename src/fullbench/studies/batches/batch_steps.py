@@ -10,7 +10,8 @@ from typing import Any, Literal
 
 from fullbench.core.case import Case
 from fullbench.core.digests import digest
-from fullbench.core.judge import Judge, models_of, with_models
+from fullbench.core.item import Item
+from fullbench.core.judge import Judge, answer_request_of, answers_first, models_of, with_models
 from fullbench.core.model import Model, Prompt, Reply
 from fullbench.core.verdict import Failure, Verdict
 from fullbench.errors import InputError
@@ -26,7 +27,7 @@ from fullbench.studies.engines import JobCounts, register_in_ledger
 from fullbench.studies.run.answer_items import Question, collect_answers
 from fullbench.studies.run.call_and_cost_plan import models_of_judges
 from fullbench.studies.run.judge_cases import judge_cases
-from fullbench.studies.run.study_run import StudyRun
+from fullbench.studies.run.judging_kind import StudyRun
 
 FailureLookup = Callable[[str], Iterable[Failure]]
 
@@ -78,6 +79,8 @@ class BatchFileJudge:
 
     inner: Judge
     context: RequestContext
+    answering_model: BatchFileModel
+    """Model for the judge's own answers, if it answers first."""
 
     @property
     def name(self) -> str:
@@ -86,6 +89,15 @@ class BatchFileJudge:
     @property
     def settings(self) -> Mapping[str, Any]:
         return self.inner.settings
+
+    @property
+    def answers_first(self) -> bool:
+        """Return True if this judge answers the question before it sees the responses."""
+        return answers_first(self.inner)
+
+    def answer_request(self, case: Case) -> Item | None:
+        """Return the request for the judge's own answer, if it answers first."""
+        return answer_request_of(self.inner, case)
 
     def judge(self, cases: Iterable[Case]) -> Iterator[Verdict | Failure]:
         for case in cases:
@@ -104,7 +116,8 @@ def judge_from_batch_files(
     if not batch_models or len(batch_models) < len(models) or not all(map(takes_batches, models)):
         return None
     inner = with_models(judge, batch_models)
-    return None if inner is None else BatchFileJudge(inner, context)
+    answering_model = contestant_from_batch_files(models[0], mailbox, failures)
+    return None if inner is None or answering_model is None else BatchFileJudge(inner, context, answering_model)
 
 
 def contestant_from_batch_files(

@@ -1,9 +1,9 @@
 """Engines: run the calls of a study on this machine or on a Ray cluster."""
 
-from fullbench.studies.engines.budget import Budget
 from fullbench.studies.engines.engine_specs import engine_from_spec
 from fullbench.studies.engines.interrupt_handling import SIGNAL_EXIT_CODES, Stop
 from fullbench.studies.engines.job import Job, Key, rebuild_from_spec, register_in_ledger, wants_gpu
+from fullbench.studies.engines.run_budget import Budget
 from fullbench.studies.engines.run_jobs import (
     DEFAULT_RETRY_POLICY,
     HERE,
@@ -11,6 +11,7 @@ from fullbench.studies.engines.run_jobs import (
     Engine,
     JobCounts,
     RetryPolicy,
+    StagedWatch,
     Watch,
     run_all_jobs,
 )
@@ -26,6 +27,7 @@ __all__ = [
     "JobCounts",
     "Key",
     "RetryPolicy",
+    "StagedWatch",
     "Stop",
     "Watch",
     "engine_from_spec",

@@ -6,7 +6,7 @@ import platform
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
@@ -72,6 +72,7 @@ class Job(ABC):
     """
 
     role: ClassVar[Role]
+    is_locked_by_caller = False
 
     def __init__(self, who: Judge | Model, ledger: Ledger, spec: str | None) -> None:
         """Register the judge or contestant in the ledger; remote workers get its spec, or a pickle without one."""
@@ -125,7 +126,7 @@ class Job(ABC):
 
     def hold_lock(self) -> AbstractContextManager[Any]:
         """Keep other runs from calling the same judge or contestant."""
-        return self.ledger.hold_lock(self.name)
+        return nullcontext() if self.is_locked_by_caller else self.ledger.hold_lock(self.name)
 
 
 @dataclass(frozen=True)

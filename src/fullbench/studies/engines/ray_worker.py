@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fullbench.errors import FullbenchError
-from fullbench.models.net.budget_check import charge_calls_to
+from fullbench.models.net.budget_reservations import charge_calls_to
 from fullbench.models.net.rate_limits import use_rate_limits
 from fullbench.studies.engines.cluster_rate_limits import WorkerRateLimits
 from fullbench.studies.engines.job import Ask, Recipe

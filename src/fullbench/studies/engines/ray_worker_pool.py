@@ -19,14 +19,14 @@ from typing import Any, Self
 from fullbench.core.judge import Judge, models_of
 from fullbench.core.verdict import Failure
 from fullbench.errors import EngineError, FullbenchError
-from fullbench.models.net.budget_check import current_budget
+from fullbench.models.net.budget_reservations import current_budget
 from fullbench.studies.engines.cluster_rate_limits import WorkerRateLimits
 from fullbench.studies.engines.interrupt_handling import Stop
 from fullbench.studies.engines.job import Job, Key, Recipe
 from fullbench.studies.engines.ray_worker import Worker, WorkerTurn
 from fullbench.studies.engines.run_jobs import JobCounts, outcome_key
 from fullbench.studies.engines.task_transfer import PictureMemory, PictureStore, WorkerLink, pack_tasks, unpack_tasks
-from fullbench.version import build_label
+from fullbench.version_and_code_digest import build_label
 
 CPUS = 0.1  # workers mostly wait for servers
 LOOK_AROUND = 1.0

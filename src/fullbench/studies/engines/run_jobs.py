@@ -10,21 +10,22 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice, takewhile
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from fullbench.core.model_call import NOTHING, Usage
 from fullbench.core.verdict import NOT_READ, Failure, ReplyReading, Verdict
 from fullbench.errors import FullbenchError
-from fullbench.models.net.budget_check import charge_calls_to
+from fullbench.models.net.budget_reservations import charge_calls_to
 from fullbench.models.net.cancellation import stop_calls_when
-from fullbench.studies.engines.budget import Budget
 from fullbench.studies.engines.interrupt_handling import Stop
 from fullbench.studies.engines.job import Job, Key
+from fullbench.studies.engines.run_budget import Budget
 
 LARGEST = 1 << 63
 """Smaller whole numbers fit into every database."""
@@ -133,6 +134,8 @@ class JobCounts:
     over_budget_count: int = 0
     sample: str = ""
     """Start of the last unusable reply or error."""
+    has_no_usable_verdict: bool = False
+    """True if a judge has verdicts in the ledger and none of them is usable."""
 
     @property
     def failure_count(self) -> int:
@@ -153,6 +156,13 @@ class Watch(Protocol):
     """Observer of progress, called from the working thread."""
 
     def step(self, counts: JobCounts) -> None: ...
+
+
+@runtime_checkable
+class StagedWatch(Watch, Protocol):
+    """Observer that can show other work for a while: `what` it is, and its number of tasks by name."""
+
+    def stage(self, what: str, totals: Mapping[str, int]) -> AbstractContextManager[None]: ...
 
 
 class Engine(Protocol):
@@ -384,8 +394,8 @@ class _JobRun:
         ):
             wrong = counts.faults["unreadable"] + counts.faults["refused"] + counts.failure_count
             counts.stop_reason = (
-                f"{wrong} replies and no ruling among them; the last: {counts.sample!r}. Look at its server and its "
-                "prompt, or go on all the same with --anyway"
+                f"{wrong} replies and no usable verdict among them; the last: {counts.sample!r}. Check the server and "
+                "the prompt, or continue with --anyway"
             )
 
     def leave(self) -> None:

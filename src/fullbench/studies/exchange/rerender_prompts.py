@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fullbench.core.case import Case
+from fullbench.core.dialogue import case_as_shown
 from fullbench.core.item import Turn
 from fullbench.core.model import Prompt, Reply
 from fullbench.core.verdict import Verdict
@@ -45,7 +46,7 @@ def sent_prompts(settings: Mapping[str, Any], case: Case, verdict: Verdict) -> d
     if judge is None:
         return {}
     nonce = next((call.nonce for call in verdict.exchanges if call.nonce), "")
-    judged_case = case.at(verdict.trial).with_nonce(nonce)
+    judged_case = case_as_shown(case.at(verdict.trial).with_nonce(nonce))
     turns_by_digest: dict[str, tuple[Turn, ...]] = {}
     replies = [call.text for call in verdict.exchanges]
     for prompt in judge.prompts(judged_case, replies):

@@ -15,11 +15,11 @@ from itertools import combinations
 
 import numpy as np
 
+from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.case import Case
 from fullbench.core.item import Item
 from fullbench.core.response import Response
 from fullbench.core.table import Cell, Table
-from fullbench.core.table_columns import table_columns
 from fullbench.core.translatable_note import Note, word_note
 from fullbench.errors import InputError
 from fullbench.stats.array_checks import Floats

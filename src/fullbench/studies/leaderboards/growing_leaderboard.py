@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Literal
 from fullbench.analysis.boards.leaderboard import Settings, count_matches
 from fullbench.analysis.boards.matches_from_verdicts import Matches, build_matches
 from fullbench.core.ballot import Choice
+from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.case import Case
 from fullbench.core.item import Item
 from fullbench.core.judge import Judge, models_of, prompts_of
 from fullbench.core.response import Response
 from fullbench.core.table import Cell, Table
-from fullbench.core.table_columns import table_columns
 from fullbench.core.translatable_note import Note
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError

@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fullbench.columns.verdict_columns import STUDY
+from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.estimate import Estimate
 from fullbench.core.table import Cell, Table
-from fullbench.core.table_columns import table_columns
-from fullbench.core.translatable_note import Note, word_note
+from fullbench.core.translatable_note import Note, join_notes, word_note
 from fullbench.core.verdict_record import Match, Record
 from fullbench.errors import InputError
 from fullbench.ledger.judge_replacements import JudgeReplacement, load_replacements
@@ -35,7 +35,10 @@ FEW = 30
 
 @dataclass(frozen=True)
 class CommonScale:
-    """Ratings on the old judge's scale; `matches` has the number by the old and the new judge per contestant."""
+    """Ratings on the old judge's scale.
+
+    `matches` has the number by the old and the new judge per contestant, `trials` the number of trials of either.
+    """
 
     old: str
     new: str
@@ -43,6 +46,7 @@ class CommonScale:
     ratings: dict[str, Estimate]
     matches: dict[str, tuple[int, int]]
     shared_matches: int
+    trials: tuple[int, int]
     fit: JointRatings
 
     def judged_by(self, contestant: str) -> str:
@@ -62,7 +66,8 @@ def fit_common_scales(record: Record, old: str, new: str) -> list[CommonScale]:
     for criterion, part in record.by("criterion").items():
         matches_by_judge = {name: list(part.where(judge=name).matches()) for name in (old, new)}
         if all(matches_by_judge.values()):
-            scales.append(_fit_common_scale(criterion, old, new, matches_by_judge))
+            trials = [len({verdict.trial for verdict in part.where(judge=name)}) for name in (old, new)]
+            scales.append(_fit_common_scale(criterion, old, new, matches_by_judge, (trials[0], trials[1])))
     if not scales:
         raise InputError(f"{old!r} and {new!r} ruled by no criterion in common; let both hear some of the same cases")
     return scales
@@ -72,7 +77,9 @@ def _match_key(match: Match) -> tuple[str, frozenset[tuple[str, int]]]:
     return match.item, frozenset(zip((match.first, match.second), match.samples, strict=True))
 
 
-def _fit_common_scale(criterion: str, old: str, new: str, matches_by_judge: dict[str, list[Match]]) -> CommonScale:
+def _fit_common_scale(
+    criterion: str, old: str, new: str, matches_by_judge: dict[str, list[Match]], trials: tuple[int, int]
+) -> CommonScale:
     rows = [*matches_by_judge[old], *matches_by_judge[new]]
     names = sorted({name for match in rows for name in (match.first, match.second)})
     items = {name: place for place, name in enumerate(dict.fromkeys(match.item for match in rows))}
@@ -98,7 +105,7 @@ def _fit_common_scale(criterion: str, old: str, new: str, matches_by_judge: dict
     }
     return CommonScale(
         old, new, criterion, dict(zip(names, fit.ratings, strict=True)),
-        {name: (matches[old][name], matches[new][name]) for name in names}, shared_count, fit,
+        {name: (matches[old][name], matches[new][name]) for name in names}, shared_count, trials, fit,
     )  # fmt: skip
 
 
@@ -108,10 +115,12 @@ def common_scale_table(scale: CommonScale, study: str = STUDY) -> Table:
     rows: list[list[Cell]] = [
         [name, scale.ratings[name], word_note(scale.judged_by(name)), *scale.matches[name]] for name in sorted_names
     ]
-    sharp = scale.fit.judges[1].discrimination
-    notes = [Note("judge-replacement.seam", old=scale.old, n=scale.shared_matches)]
-    if sharp is not None:
-        notes.append(Note("judge-replacement.sharp", new=scale.new, times=sharp.value, low=sharp.low, high=sharp.high))
+    notes = [Note("judge-replacement.seam", old=scale.old, n=scale.shared_matches), _sharpness_note(scale)]
+    if max(scale.trials) > 1:
+        old_trials, new_trials = scale.trials
+        notes.append(
+            Note("judge-replacement.trials", old=scale.old, old_trials=old_trials, new=scale.new, new_trials=new_trials)
+        )
     if scale.shared_matches < FEW:
         notes.append(Note("judge-replacement.few", few=FEW))
     title = Note("judge-replacement.title", new=scale.new, old=scale.old, criterion=scale.criterion)
@@ -119,6 +128,17 @@ def common_scale_table(scale: CommonScale, study: str = STUDY) -> Table:
     source = {"old": scale.old, "new": scale.new, "criterion": scale.criterion}
     source |= {} if study == STUDY else {"study": study}
     return Table("judge replacement", title, columns, rows, notes, source)
+
+
+def _sharpness_note(scale: CommonScale) -> Note:
+    """Return how sharply the new judge separates contestants, unless no verdict contradicts the order of a judge."""
+    names = [name for name, fit in zip((scale.old, scale.new), scale.fit.judges, strict=True) if fit.is_separated]
+    sharp = scale.fit.judges[1].discrimination
+    if names or sharp is None:
+        return Note("judge-replacement.separated", judges=join_notes(names), old=scale.old, new=scale.new)
+    if sharp.low <= 1 <= sharp.high:
+        return Note("judge-replacement.as-sharp", new=scale.new, times=sharp.value, low=sharp.low, high=sharp.high)
+    return Note("judge-replacement.sharp", new=scale.new, times=sharp.value, low=sharp.low, high=sharp.high)
 
 
 def with_judge_changes(

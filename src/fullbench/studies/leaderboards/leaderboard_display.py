@@ -20,7 +20,7 @@ from fullbench.stats.ratings.tie_models import Ties
 
 
 def parse_settings(
-    rule: str | None, ties: str, seed: int, reference: str | None = None, *, visible: bool = False
+    rule: str | None, ties: str, seed: int, reference: str | None = None, *, visible: bool = False, strong: float = 1.0
 ) -> Settings:
     """Parse and check the settings of a leaderboard.
 
@@ -35,7 +35,8 @@ def parse_settings(
     tie_rules: tuple[Ties, ...] = get_args(Ties)
     if ties not in tie_rules:
         raise InputError(f"unknown way of rating ties {ties!r}; known: {', '.join(tie_rules)}")
-    return Settings(orders, tie_rules[tie_rules.index(ties)], reference, seed, votes=votes, visible=visible)
+    tie_rule = tie_rules[tie_rules.index(ties)]
+    return Settings(orders, tie_rule, reference, seed, votes=votes, visible=visible, strong=strong)
 
 
 def leaderboard_tables(

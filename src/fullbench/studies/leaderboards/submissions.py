@@ -10,10 +10,10 @@ from pathlib import Path
 from fullbench.analysis.boards.leaderboard import Settings
 from fullbench.analysis.boards.leaderboard import build_boards as boards_of
 from fullbench.analysis.boards.rank_history import Step, history_table
+from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.item import Item
 from fullbench.core.response import Response
 from fullbench.core.table import Cell, Table
-from fullbench.core.table_columns import table_columns
 from fullbench.core.translatable_note import Note
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError

@@ -20,7 +20,7 @@ from fullbench.core.table import Table
 from fullbench.core.verdict import PEOPLE
 from fullbench.errors import InputError
 from fullbench.files.external_benchmark_questions import read_questions
-from fullbench.files.picture_folders import Pictures
+from fullbench.files.items_from_picture_folder import Pictures
 from fullbench.files.release_rows import Row
 from fullbench.files.row_readers import read_rows
 from fullbench.judges.peer_review import review_items_and_cases
@@ -37,7 +37,7 @@ from fullbench.studies.peer_review.peer_review_steps import COSTS, PeerReview, P
 from fullbench.studies.run import call_and_cost_plan
 from fullbench.studies.run.base_run import BaseRun, StudyResult
 from fullbench.studies.run.call_context import CallContext
-from fullbench.studies.run.cost_forecast import TOKENS_OUT, Load, UsageByName
+from fullbench.studies.run.cost_forecast_before_run import TOKENS_OUT, Load, UsageByName
 from fullbench.studies.run.run_options import RunOptions
 from fullbench.studies.study_file import Study
 from fullbench.synthetic.contestants import build_reviewers

@@ -14,6 +14,7 @@ from fullbench.analysis.peer_review.ground_truth import Truth, truth_from_order
 from fullbench.analysis.peer_review.ranking_methods import RankingOptions
 from fullbench.analysis.peer_review.reviews_from_record import GAMMA, Gamma
 from fullbench.analysis.peer_review.scores_from_answer_key import answer_key_score_table, truth_from_answer_key
+from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.case import Case, Orders
 from fullbench.core.item import Item
 from fullbench.core.judge import Judge
@@ -23,7 +24,6 @@ from fullbench.core.picture import Picture
 from fullbench.core.response import Response
 from fullbench.core.rubric import CORRECTNESS
 from fullbench.core.table import Cell, Table
-from fullbench.core.table_columns import table_columns
 from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.core.verdict_record import Record

@@ -18,8 +18,8 @@ from fullbench.analysis.peer_review.ranking_methods import (
     nearness_to_truth,
 )
 from fullbench.analysis.peer_review.shared_bias_warnings import bias_warning_table, warning_names
+from fullbench.core.built_in_table_columns import table_columns, with_deviation
 from fullbench.core.table import Cell, Table
-from fullbench.core.table_columns import table_columns, with_deviation
 from fullbench.core.translatable_note import Note, word_note
 from fullbench.errors import Undefined
 from fullbench.stats.peer_review.equation_variants import READINGS

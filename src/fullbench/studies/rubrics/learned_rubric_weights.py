@@ -17,13 +17,13 @@ import numpy as np
 import numpy.typing as npt
 
 from fullbench.analysis.item_clustered_means_and_shares import scale_of
+from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.digests import digest
 from fullbench.core.estimate import Estimate
 from fullbench.core.item import Item
 from fullbench.core.response import Response
 from fullbench.core.rubric import Criterion
 from fullbench.core.table import Cell, Table
-from fullbench.core.table_columns import table_columns
 from fullbench.core.translatable_note import Note, error_sentence
 from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.core.verdict_record import Record
@@ -60,7 +60,7 @@ def is_held_out(item: str, share: float, seed: int) -> bool:
 
 @dataclass(frozen=True)
 class MarkedResponses:
-    """Marked responses: scaled mark per criterion, the judge's overall mark, people's mean mark, and the item."""
+    """Marked responses: scaled mark per criterion (at most 0 for a flaw), the judge's overall mark, people's mean."""
 
     shares: Floats
     overall: Floats
@@ -82,7 +82,7 @@ def collect_marked_responses(
     overall = _mean_marks(record, plain, "overall", ballot)
     by_criterion = [_mean_marks(record, filler, line.name, line.ballot) for line in criteria]
     places = [place for place in people if place in overall and all(place in marks for marks in by_criterion)]
-    shares = [[_scale_share(marks[place], line.ballot) for line, marks in zip(criteria, by_criterion, strict=True)]
+    shares = [[_credit_share(marks[place], line) for line, marks in zip(criteria, by_criterion, strict=True)]
               for place in places]  # fmt: skip
     return MarkedResponses(
         np.array(shares, dtype=np.float64).reshape(len(places), len(criteria)),
@@ -105,9 +105,10 @@ def _add_mark(marks: dict[tuple[str, str, int], list[float]], verdict: Verdict) 
         marks[verdict.item, contestant, sample].append(verdict.marks[0])
 
 
-def _scale_share(mark: float, spec: str) -> float:
-    low, high = scale_of(spec) or (0.0, 1.0)
-    return (mark - low) / (high - low)
+def _credit_share(mark: float, line: Criterion) -> float:
+    """Return the share of the scale; that of a flaw is negative, so that every weight is at least 0."""
+    low, high = scale_of(line.ballot) or (0.0, 1.0)
+    return (mark - low) / (high - low) * (-1 if line.weight < 0 else 1)
 
 
 @dataclass(frozen=True)
@@ -141,10 +142,12 @@ def learn_weights(
     weights = np.where(weights < _NOTHING * weights.max(), 0.0, weights)
     weights = weights / weights.sum()
     learned_criteria = [
-        replace(line, weight=float(weight)) for line, weight in zip(criteria, weights, strict=True) if weight > 0
+        replace(line, weight=float(weight) * (-1 if line.weight < 0 else 1))
+        for line, weight in zip(criteria, weights, strict=True)
+        if weight > 0
     ]
     dropped_names = [line.name for line, weight in zip(criteria, weights, strict=True) if not weight]
-    before = np.array([line.weight for line in criteria])
+    before = np.abs([line.weight for line in criteria])
     totals: dict[str, Floats] = {
         Note("rubric.overall"): test.overall,
         Note("rubric.as-it-was"): test.shares @ (before / before.sum()),
@@ -154,7 +157,8 @@ def learn_weights(
     note = Note(
         "rubric.learned", train=sizes[0], rows=len(train.items), test=sizes[1], held=len(test.items), left=data.left_out
     )
-    by_weight = _weights_table(criteria, before / before.sum(), weights, train)
+    signs = np.sign([line.weight for line in criteria])
+    by_weight = _weights_table(criteria, signs * before / before.sum(), signs * weights, train)
     title = Note("rubric.title.tested")
     columns = table_columns("judged by", "Pearson", "gain")
     return LearnedRubric(
@@ -208,7 +212,7 @@ def _correlation_gain(weights: Floats, total: Floats, overall: Floats, people: F
 
 def _weights_table(criteria: Sequence[Criterion], before: Floats, after: Floats, train: MarkedResponses) -> Table:
     rows: list[list[Cell]] = [
-        [line.name, float(old), float(new), float(train.shares[:, place].mean())]
+        [line.name, float(old), float(new), abs(float(train.shares[:, place].mean()))]
         for place, (line, old, new) in enumerate(zip(criteria, before, after, strict=True))
     ]
     title = Note("rubric.title.weights")

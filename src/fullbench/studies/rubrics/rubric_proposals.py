@@ -18,9 +18,9 @@ from fullbench.core.response import Response
 from fullbench.core.rubric import Criterion, parse_criteria
 from fullbench.errors import InputError
 from fullbench.files.row_writers import replace_atomically
-from fullbench.studies.authoring.rewording_and_reference_review import study_template
+from fullbench.studies.authoring.human_review_of_rewordings_and_references import study_template
 from fullbench.studies.engines import JobCounts
-from fullbench.studies.rubrics.rubrics_in_studies import CONFIRMED_KEY, read_rubric_file, words_digest
+from fullbench.studies.rubrics.rubrics_in_studies import CONFIRMED_KEY, OPTION_KEYS, read_rubric_file, words_digest
 from fullbench.studies.run.call_context import CallContext
 
 EXAMPLES = 12
@@ -86,9 +86,14 @@ def points_in(text: str, who: str) -> list[Criterion]:
 
 
 def write_rubric(
-    path: Path, criteria: Sequence[Criterion], *, proposer: str = "", confirmation: Mapping[str, Any] | None = None
+    path: Path,
+    criteria: Sequence[Criterion],
+    *,
+    proposer: str = "",
+    confirmation: Mapping[str, Any] | None = None,
+    total_options: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write a rubric file. With a `proposer`, the file says how to confirm it."""
+    """Write a rubric file with the options of its total. With a `proposer`, the file says how to confirm it."""
     lines = []
     if proposer:
         lines += [
@@ -96,9 +101,12 @@ def write_rubric(
             f"#   fullbench rubric confirm {path.name}",
         ]
         lines += [f"proposed = {_toml_text(proposer)}", ""]
+    for key, value in (total_options or {}).items():
+        lines.append(f"{key} = {_toml_text(value) if isinstance(value, str) else repr(value)}")
     for criterion in criteria:
         lines += ["[[criteria]]", f"name = {_toml_text(criterion.name)}", f"asks = {_toml_text(criterion.words)}"]
-        lines += [f"weight = {criterion.weight:.6g}", f"ballot = {_toml_text(criterion.ballot)}", ""]
+        lines += [f"weight = {criterion.weight:.6g}", f"ballot = {_toml_text(criterion.ballot)}"]
+        lines += [*(["required = true"] if criterion.required else []), ""]
     if confirmation:
         lines += [
             f"[{CONFIRMED_KEY}]",
@@ -121,7 +129,10 @@ def confirm_rubric(path: Path, by: str, *, leave_out: Sequence[str] = ()) -> lis
     if not by.strip():
         raise InputError("who confirms? Give --by NAME")
     confirmation = {"by": by, "at": time.strftime("%Y-%m-%d", time.gmtime()), "digest": words_digest(accepted_criteria)}
-    write_rubric(path, accepted_criteria, proposer=str(table.get("proposed", "")), confirmation=confirmation)
+    write_rubric(
+        path, accepted_criteria, proposer=str(table.get("proposed", "")), confirmation=confirmation,
+        total_options={key: table[key] for key in OPTION_KEYS if key in table},
+    )  # fmt: skip
     return accepted_criteria
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import re
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,19 +17,24 @@ from fullbench.core.item import Item
 from fullbench.core.judge import Judge, models_of
 from fullbench.core.response import Response
 from fullbench.core.rubric import RUBRIC, Criterion, Rubric, criteria_of_items, parse_criteria
-from fullbench.errors import InputError
+from fullbench.errors import DataWarning, InputError
 from fullbench.files.toml_files import read_toml
 from fullbench.studies import judge_and_model_specs
 from fullbench.studies.study_file import Study
 
 ONE, EACH = "one", "each"
+ITEMS = "items"
+"""Name given for a rubric's file if each item has its own rubric."""
 CALLS = (ONE, EACH)
 CONFIRMED_KEY = "confirmed"
-_FILE_KEYS = ("criteria", "proposed", CONFIRMED_KEY)
+OPTION_KEYS = ("total", "cap")
+"""Options of a rubric, in its file or its table in a study."""
+_MERIT = re.compile(r"(?:^|: )(?:avoids?|refrains?)\b", re.IGNORECASE)
+_FILE_KEYS = ("criteria", "proposed", CONFIRMED_KEY, *OPTION_KEYS)
 
 
-def read_rubric(path: Path) -> tuple[Criterion, ...]:
-    """Read the criteria of a rubric file. Refuse a model's proposal until a person has confirmed its text."""
+def read_rubric(path: Path) -> tuple[tuple[Criterion, ...], dict[str, Any]]:
+    """Read the criteria and options of a rubric file. Refuse a model's proposal until a person has confirmed it."""
     criteria, table = read_rubric_file(path)
     if "proposed" in table and table.get(CONFIRMED_KEY, {}).get("digest") != words_digest(criteria):
         state_text = "was changed since a person confirmed it" if CONFIRMED_KEY in table else "waits for a person"
@@ -34,18 +42,34 @@ def read_rubric(path: Path) -> tuple[Criterion, ...]:
             f"the rubric was proposed by a model and {state_text}; read it, then: fullbench rubric confirm {path}",
             path=path,
         )
-    return criteria
+    return criteria, _options(table)
+
+
+def _options(table: Mapping[str, Any]) -> dict[str, Any]:
+    if not isinstance(table.get("cap", 0), int | float) or isinstance(table.get("cap"), bool):
+        raise InputError(f"the cap of a rubric is a number; found {table['cap']!r}")
+    return {key: table[key] for key in OPTION_KEYS if key in table}
 
 
 def read_rubric_file(path: Path) -> tuple[tuple[Criterion, ...], Mapping[str, Any]]:
-    """Return the criteria of a file, and its whole table."""
-    table, _ = read_toml(path, "the rubric")
+    """Return the criteria of a file, and its whole table. A .json file holds a list of criteria, as releases do."""
+    table = _read_json_rubric(path) if path.suffix.lower() == ".json" else read_toml(path, "the rubric")[0]
     if unknown := [key for key in table if key not in _FILE_KEYS]:
         raise InputError(f"unknown key {unknown[0]!r} in a rubric; known: {', '.join(_FILE_KEYS)}", path=path)
     try:
         return parse_criteria(table.get("criteria")), table
     except InputError as error:
         raise InputError(str(error), path=path) from error
+
+
+def _read_json_rubric(path: Path) -> Mapping[str, Any]:
+    try:
+        value = json.loads(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise InputError(f"the rubric cannot be read ({error.strerror})", path=path) from error
+    except ValueError as error:
+        raise InputError(f"the rubric is not valid JSON ({error})", path=path) from error
+    return value if isinstance(value, dict) else {"criteria": value}
 
 
 def words_digest(criteria: Sequence[Criterion]) -> str:
@@ -76,10 +100,13 @@ class RubricWithJudge:
 
 
 def rubrics_by(judges: Sequence[str], path: Path) -> dict[str, dict[str, Any]]:
-    """Return rubric tables of one file for several judges, named after the file and, if needed, the judge."""
+    """Return rubric tables of one file for several judges, named after the file and, if needed, the judge.
+
+    The path `items` means the items' own rubrics.
+    """
     names = {spec: path.stem if len(judges) == 1 else f"{path.stem} by {spec}" for spec in judges}
-    file = str(path.resolve())
-    return {name: {"judge": spec, "file": file, "calls": default_calls(spec)} for spec, name in names.items()}
+    source = {} if str(path) == ITEMS else {"file": str(path.resolve())}
+    return {name: {"judge": spec, **source, "calls": default_calls(spec)} for spec, name in names.items()}
 
 
 def default_calls(spec: str) -> str:
@@ -93,37 +120,56 @@ def load_rubrics(study: Study, items: Sequence[Item]) -> list[RubricWithJudge]:
     rubrics = []
     for name, table in study.rubrics.items():
         try:
-            criteria = _load_criteria(table, item_criteria, study.path.parent)
-            judge = _rubric_judge(str(table["judge"]), criteria, str(table.get("calls", ONE)))
-            rubrics.append(RubricWithJudge(Rubric(f"{RUBRIC}{name}", judge.name, criteria), judge))
+            criteria, file_options = _load_criteria(table, item_criteria, study.path.parent)
+            spec = str(table["judge"])
+            judge = judge_with_criteria(
+                judge_and_model_specs.judge_from_spec(spec), spec, criteria, str(table.get("calls", ONE))
+            )
+            rubric = Rubric(f"{RUBRIC}{name}", judge.name, criteria, **{**file_options, **_options(table)})
+            rubrics.append(RubricWithJudge(rubric, judge))
+            _warn_of_reversed_flaws(name, criteria)
         except InputError as error:
             if error.path is not None:
                 raise
-            raise InputError(f"[rubrics.{name}]: {error}", path=study.path) from error
+            path = study.path.parent / table["file"] if "file" in table else study.path
+            raise InputError(f"[rubrics.{name}]: {error}", path=path) from error
     return rubrics
+
+
+def _warn_of_reversed_flaws(name: str, criteria: Sequence[Criterion]) -> None:
+    """Warn of flaws that are worded as merits, as most pitfalls of RaR-Science are."""
+    flaws = [criterion for criterion in criteria if criterion.weight < 0]
+    reversed_flaws = [criterion for criterion in flaws if _MERIT.search(criterion.words)]
+    if reversed_flaws:
+        sentence = (
+            f"[rubrics.{name}]: {len(reversed_flaws):,} of {len(flaws):,} criteria with negative points are worded as "
+            f"merits, the first: {reversed_flaws[0].words[:60]!r}. An answer that meets them loses points; turn their "
+            "sign if that is not meant."
+        )
+        warnings.warn(sentence, DataWarning, stacklevel=2)
 
 
 def _load_criteria(
     table: Mapping[str, Any], item_criteria: tuple[Criterion, ...], folder: Path
-) -> tuple[Criterion, ...]:
+) -> tuple[tuple[Criterion, ...], dict[str, Any]]:
     if "file" in table:
         return read_rubric(folder / table["file"])
     if "criteria" in table:
-        return parse_criteria(table["criteria"])
+        return parse_criteria(table["criteria"]), {}
     if not item_criteria:
         raise InputError("no item has a column 'rubric'; name a file or criteria, or give the items theirs")
-    return item_criteria
+    return item_criteria, {}
 
 
-def _rubric_judge(spec: str, criteria: Sequence[Criterion], calls: str) -> Judge:
+def judge_with_criteria(judge: Judge, spec: str, criteria: Sequence[Criterion], calls: str) -> Judge:
+    """Return the judge that fills in a rubric: a prompted judge gets the texts of the criteria."""
     from fullbench.judges.prompted_judge import PromptedJudge
     from fullbench.judges.rubric_in_one_call import SheetJudge
 
-    judge = judge_and_model_specs.judge_from_spec(spec)
     if not isinstance(judge, PromptedJudge):
         if calls == ONE and len(criteria) > 1:
             raise InputError(f"{spec!r} is no model that is asked in words; say calls = {EACH!r}, or name a model")
         return judge
     words = {line.name: line.words for line in criteria if line.asks}
-    judge_with_criteria = replace(judge, criteria={**judge.criteria, **words})
-    return SheetJudge(judge_with_criteria, tuple(criteria)) if calls == ONE else judge_with_criteria
+    judge = replace(judge, criteria={**judge.criteria, **words})
+    return SheetJudge(judge, tuple(criteria)) if calls == ONE else judge

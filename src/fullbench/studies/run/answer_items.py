@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from fullbench.core.item import Item
+from fullbench.core.dialogue import dialogue_response, is_dialogue, open_turns, turns_to_answer
+from fullbench.core.item import Item, Part
 from fullbench.core.model import Model, Prompt, Reply
-from fullbench.core.model_call import Call, Usage
+from fullbench.core.model_call import NOTHING, Call, FailureKind, Usage
 from fullbench.core.response import Response
 from fullbench.core.verdict import Failure
+from fullbench.errors import ModelError
 from fullbench.ledger.ledger import Ledger
 from fullbench.picture_conversion import is_black
 from fullbench.studies import judge_and_model_specs
@@ -35,10 +38,11 @@ ItemsForContestant = Callable[[Model], Sequence[Item]]
 
 @dataclass(frozen=True)
 class Question:
-    """An item for a contestant; the tag of its prompt."""
+    """An item for a contestant, with its replies to earlier turns; the tag of its prompt."""
 
     item: Item
     sample: int
+    earlier: tuple[Reply, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -47,7 +51,7 @@ class _Answer:
     """Key of the item, as in a `Failure`."""
     response: Response
     usage: Usage
-    exchange: Call
+    exchanges: tuple[Call, ...]
 
     @property
     def trial(self) -> int:
@@ -100,8 +104,32 @@ class _AnswerJob(Job):
 
     @staticmethod
     def call(model: Model, questions: Iterable[Question]) -> Iterator[_Answer | Failure]:
-        for reply in model.answer(map(_build_prompt, questions)):
-            yield _outcome_from_reply(model.name, reply)
+        remaining_questions = iter(questions)
+        next_turns: deque[Question] = deque()
+        more = True
+
+        def prompts() -> Iterator[Prompt]:
+            nonlocal more
+            while next_turns or more:
+                question = next_turns.popleft() if next_turns else next(remaining_questions, None)
+                if question is None:
+                    more = False
+                else:
+                    yield _build_prompt(question)
+
+        # A reply to a turn leads to the prompt of the next one, after the iterator of prompts may have ended.
+        while more or next_turns:
+            try:
+                for reply in model.answer(prompts()):
+                    outcome = _outcome_from_reply(model.name, reply)
+                    if isinstance(outcome, Question):
+                        next_turns.append(outcome)
+                    else:
+                        yield outcome
+            except ModelError as error:  # earlier replies were paid for, so their usage is reported
+                for question in next_turns:
+                    yield _failure(model.name, question, f"it was not asked further: {error}")
+                raise
 
     def tasks(self) -> Iterator[Question]:
         return (Question(item, sample) for item in self._items for sample in range(self._samples))
@@ -122,26 +150,59 @@ class _AnswerJob(Job):
         if isinstance(outcome, Failure):
             self.ledger.add_response(item, outcome)
             return
-        call = outcome.exchange
+        last = outcome.exchanges[-1]
         self.ledger.add_response(
-            item, outcome.response, usage=outcome.usage, prompt=call.prompt, at=call.at, exchanges=(call,)
+            item, outcome.response, usage=outcome.usage, prompt=last.prompt, at=last.at, exchanges=outcome.exchanges
         )
 
 
 def _build_prompt(question: Question) -> Prompt:
-    return Prompt(question.item.turns, seed=question.sample or None, tag=question)
+    turns = question.item.turns
+    if is_dialogue(question.item):
+        turns = turns_to_answer(question.item, [_answer_parts(reply) for reply in question.earlier])
+    return Prompt(turns, seed=question.sample or None, tag=question)
 
 
-def _outcome_from_reply(contestant: str, reply: Reply) -> _Answer | Failure:
+def dialogue_prompts(item: Item) -> tuple[Prompt, ...]:
+    """Return the prompts of an item before there is any answer; earlier answers are empty."""
+    no_answer = Reply(Prompt(item.turns), "")
+    return tuple(
+        _build_prompt(Question(item, 0, (no_answer,) * number)) for number in range(max(1, len(open_turns(item))))
+    )
+
+
+def _failure(contestant: str, question: Question, error: str, kind: FailureKind = "passing") -> Failure:
+    usage = sum((reply.usage for reply in question.earlier), NOTHING)
+    exchanges = tuple(reply.exchange(time.time()) for reply in question.earlier)
+    return Failure(question.item.key, contestant, question.sample, error, usage, kind, exchanges)
+
+
+def _outcome_from_reply(contestant: str, reply: Reply) -> _Answer | Failure | Question:
+    """Return the answer, the failure, or the question with this reply if another turn follows."""
     question: Question = reply.prompt.tag
     item, sample = question.item, question.sample
     if reply.error is not None:
-        return Failure(item.key, contestant, sample, reply.error, reply.usage, reply.failure)
-    stop = _stop_reason(reply)
+        failure = _failure(contestant, question, reply.error, reply.failure)
+        return replace(failure, usage=failure.usage + reply.usage)
+    question = replace(question, earlier=(*question.earlier, reply))
+    if len(question.earlier) < len(open_turns(item)):
+        return question
+    replies = question.earlier
+    stops = [_stop_reason(earlier_reply) for earlier_reply in replies]
+    # Of several turns, the first that did not end normally is the answer's stop reason.
+    stop = next((reason for reason in stops if reason not in {"", "stop"}), stops[-1])
     tags = {**reply.tags, **({} if stop in {"", "stop"} else {"stop": stop})}
-    parts = reply.pictures or (reply.text,)  # text that comes with a picture is only kept in the call
-    response = Response(item.id, contestant, parts, tags, sample, stop)
-    return _Answer(item.key, response, reply.usage, reply.exchange(time.time()))
+    response = Response(item.id, contestant, (), tags, sample, stop)
+    response = dialogue_response(response, [_answer_parts(earlier_reply) for earlier_reply in replies])
+    if len(replies) == 1:
+        response = replace(response, parts=_answer_parts(reply), tags=tags)
+    usage = sum((earlier_reply.usage for earlier_reply in replies), NOTHING)
+    exchanges = tuple(earlier_reply.exchange(time.time()) for earlier_reply in replies)
+    return _Answer(item.key, response, usage, exchanges)
+
+
+def _answer_parts(reply: Reply) -> tuple[Part, ...]:
+    return reply.pictures or (reply.text,)  # text that comes with a picture is only kept in the call
 
 
 def _stop_reason(reply: Reply) -> str:

@@ -11,10 +11,10 @@ from typing import Any, Unpack
 
 from fullbench.core.case import Case
 from fullbench.core.item import Item
-from fullbench.core.judge import Judge
+from fullbench.core.judge import Judge, answers_first, models_of
 from fullbench.core.model import Model
 from fullbench.core.notebook_display import NotebookDisplay
-from fullbench.core.panel import View, is_view
+from fullbench.core.panel_and_cascade import View, is_view
 from fullbench.core.table import Table
 from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import Circumstances
@@ -27,6 +27,7 @@ from fullbench.studies.run import call_and_cost_plan
 from fullbench.studies.run.call_context import CallContext
 from fullbench.studies.run.judge_cases import CasesToJudge
 from fullbench.studies.run.missing_pictures import note_missing_pictures, refuse_missing_pictures
+from fullbench.studies.run.own_answers_of_judges import answering_model
 from fullbench.studies.run.panels_and_cascades import doubtful_cases, dropped_views_note
 from fullbench.studies.run.run_options import RunOptions, RunOptionsByName
 from fullbench.studies.study_file import Study
@@ -92,6 +93,10 @@ class BaseRun(ABC):
         `spent_dollars` is the cost of earlier runs of the study, if the budget covers all of them.
         """
         refuse_missing_pictures(self.items, self.contestants, self.judges, is_allowed=self.study.without_pictures)
+        if budget is not None:
+            silent_names = [judge.name for judge in self.judges if models_of(judge) is None]
+            notes = [f"{name} names no models: the budget counts only the dollars it reports." for name in silent_names]
+            self.messages += [note for note in notes if note not in self.messages]
         return call_and_cost_plan.check_keys_and_budget(self.models(), budget, spent_dollars=spent_dollars)
 
     def execute(self, ledger: Ledger, **keyword_options: Unpack[RunOptionsByName]) -> StudyResult:
@@ -129,7 +134,9 @@ class BaseRun(ABC):
 
     def _refuse_open_batches(self, ledger: Ledger) -> None:
         """Refuse live calls whose tasks are in an open batch: they would be paid twice."""
-        refuse_open(ledger.path, [*(model.name for model in self.contestants), *(judge.name for judge in self.judges)])
+        names = [*(model.name for model in self.contestants), *(judge.name for judge in self.judges)]
+        names += [answering_model(judge).name for judge in self.judges if answers_first(judge)]
+        refuse_open(ledger.path, names)
 
     def _first_judges(self) -> list[Judge]:
         return [judge for judge in self.judges if judge.name not in self.second]

@@ -8,20 +8,31 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Generic, TypeVar
 
+from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.case import Case
+from fullbench.core.dialogue import open_turns
 from fullbench.core.item import WITHOUT_PICTURES, Item
-from fullbench.core.judge import Judge, models_of, prompts_of
-from fullbench.core.model import Model, Prompt
+from fullbench.core.judge import Judge, answer_request_of, models_of, prompts_of
+from fullbench.core.model import Model
+from fullbench.core.model_call import Call
 from fullbench.core.response import Response
 from fullbench.core.table import Cell, Table
-from fullbench.core.table_columns import table_columns
 from fullbench.core.translatable_note import Note
 from fullbench.errors import InputError
 from fullbench.judges.rubric_in_one_call import SheetJudge, response_of
 from fullbench.ledger.ledger import Ledger
 from fullbench.studies.engines import LOOKUP, Budget, Key
-from fullbench.studies.run.cost_forecast import SECONDS, TOKENS_OUT, Load, UsageByName, estimate_load, parallel_seconds
+from fullbench.studies.run.answer_items import dialogue_prompts
+from fullbench.studies.run.cost_forecast_before_run import (
+    SECONDS,
+    TOKENS_OUT,
+    Load,
+    UsageByName,
+    estimate_load,
+    parallel_seconds,
+)
 from fullbench.studies.run.missing_pictures import count_prompt_pictures, prompt_pictures_note
+from fullbench.studies.run.own_answers_of_judges import WHAT, group_requests
 from fullbench.studies.run.progress_display import format_duration
 
 SAMPLE = 200
@@ -43,8 +54,13 @@ def plan_table(
 ) -> Table:
     """Return one row per contestant and judge, and a total: stored, due, calls, tokens, dollars, time."""
     usage_by_name = ledger_usage(ledger)
+    groups = group_requests(judges, cases, ledger)
+    own_answer_loads = [
+        replace(answer_load(model, groups.items(model), 1, ledger, usage_by_name), what=WHAT)
+        for model in groups.models.values()
+    ]
     return plan_table_from_loads(
-        [answer_load(model, items, samples, ledger, usage_by_name) for model in contestants],
+        [*(answer_load(model, items, samples, ledger, usage_by_name) for model in contestants), *own_answer_loads],
         [verdict_load(judge, cases(judge), ledger, usage_by_name) for judge in judges],
         [*notes, *_twin_notes(ledger, judges)],
     )
@@ -69,7 +85,7 @@ def placeholder_responses(
     answered_keys = {(response.item, response.contestant, response.sample) for response in responses}
     words = filler_text(TOKENS_OUT["answer"])
     return [
-        Response.say(item.id, model.name, words, sample=sample)
+        Response(item.id, model.name, (words,) * max(1, len(open_turns(item))), sample=sample)
         for model in contestants for item in items for sample in range(samples)
         if (item.id, model.name, sample) not in answered_keys
     ]  # fmt: skip
@@ -249,7 +265,7 @@ def answer_load(model: Model, items: Sequence[Item], samples: int, ledger: Ledge
         tasks, lambda task: (task[0].key, task[1]), lambda keys: ledger.answered_keys(name, keys),
         ledger.failed_for_good(name), lambda task: (task[0], len(task[0].pictures)),
     )  # fmt: skip
-    prompt_sequences = [(Prompt(item.turns),) for item, _ in split.sample]
+    prompt_sequences = [dialogue_prompts(item) for item, _ in split.sample]
     return estimate_load(
         split.load("answers", model.name),
         model,
@@ -258,6 +274,12 @@ def answer_load(model: Model, items: Sequence[Item], samples: int, ledger: Ledge
         prompt_sequences=prompt_sequences,
         mode="answer",
     )
+
+
+def _with_placeholder_answer(judge: Judge, case: Case) -> Case:
+    """Return the case with a placeholder for the judge's own answer, which is planned apart from the verdicts."""
+    has_own_answer = answer_request_of(judge, case) is not None
+    return case.with_own_answer(Call("", filler_text(TOKENS_OUT["answer"]))) if has_own_answer else case
 
 
 def verdict_load(judge: Judge, cases: Iterable[Case], ledger: Ledger, usage_by_name: UsageByName) -> Load:
@@ -272,13 +294,14 @@ def verdict_load(judge: Judge, cases: Iterable[Case], ledger: Ledger, usage_by_n
     models = models_of(judge)
     if models == () or not split.due:
         return base
-    prompts_by_case = [prompts_of(judge, case) for case in split.sample] if models else []
+    sample = [_with_placeholder_answer(judge, case) for case in split.sample]
+    prompts_by_case = [prompts_of(judge, case) for case in sample] if models else []
     if models is None or None in prompts_by_case:
         return replace(base, calls=None, tokens_in=None, tokens_out=None, dollars=None)
     prompt_sequences = [prompts for prompts in prompts_by_case if prompts]
     task_count = round(split.due * len(prompt_sequences) / len(prompts_by_case))
     if isinstance(judge, SheetJudge):
-        prompt_sequences, task_count = judge.prompts_together(split.sample), split.sheets
+        prompt_sequences, task_count = judge.prompts_together(sample), split.sheets
     mode = str(judge.settings.get("mode", "analyze"))
     return estimate_load(
         base, models[0], usage_by_name, task_count=task_count, prompt_sequences=prompt_sequences, mode=mode

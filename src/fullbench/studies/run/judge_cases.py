@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import filterfalse
 
 from fullbench.core.case import Case
+from fullbench.core.dialogue import case_as_shown
 from fullbench.core.judge import Judge, models_of
 from fullbench.core.verdict import Circumstances, Failure, Verdict
 from fullbench.ledger.ledger import Ledger
@@ -25,7 +27,8 @@ from fullbench.studies.engines import (
     Watch,
     run_all_jobs,
 )
-from fullbench.studies.run.cost_forecast import limits_of
+from fullbench.studies.run.cost_forecast_before_run import limits_of
+from fullbench.studies.run.own_answers_of_judges import OwnAnswers, collect_own_answers
 
 CasesToJudge = Callable[[Judge], Iterable[Case]]
 """Returns the cases of a judge, always the same ones in the same order."""
@@ -43,25 +46,40 @@ def judge_cases(
     watch: Watch | None = None,
     retry_policy: RetryPolicy = DEFAULT_RETRY_POLICY,
     circumstances_by_case: Mapping[str, Circumstances] | None = None,
+    holds_locks: bool = False,
 ) -> list[JobCounts]:
     """Let every judge judge its cases, except stored verdicts and permanent failures.
 
-    A judge that calls a server and has only unusable verdicts and failures is stopped; the others continue.
+    A judge that calls a server and has only unusable verdicts and failures is stopped; the others continue. Judges that
+    answer first give their own answers before that; the counts of these calls come last.
 
     Args:
         specs: specs of judges by name. A cluster worker builds the judge from its spec; without one it gets a pickle.
         circumstances_by_case: deliberate changes to cases, by case key. They are stored with the verdicts.
+        holds_locks: the caller holds the judges' locks, for several calls at once with different cases.
     """
-    with ledger.request_locks([judge.name for judge in judges]):
+    stop = stop or Stop()
+    own_answers, answer_counts = collect_own_answers(
+        judges, cases_to_judge, ledger, engine=engine, budget=budget, stop=stop, watch=watch, retry_policy=retry_policy
+    )
+    with ledger.request_locks([] if holds_locks else [judge.name for judge in judges]):
         jobs = [
-            _JudgingJob(judge, cases_to_judge, ledger, (specs or {}).get(judge.name), circumstances_by_case or {})
+            _JudgingJob(
+                judge, cases_to_judge, ledger, (specs or {}).get(judge.name), circumstances_by_case or {},
+                own_answers=own_answers.get(judge.name, OwnAnswers()),
+            )
             for judge in judges
-        ]
+        ]  # fmt: skip
+        for job in jobs:
+            job.is_locked_by_caller = holds_locks
         job_counts = run_all_jobs(jobs, engine=engine, budget=budget, stop=stop, watch=watch, retry_policy=retry_policy)
     model_names = {judge.name: models[0].name for judge in judges if (models := models_of(judge))}
     for counts in job_counts:
         counts.model = model_names.get(counts.name, "")
-    return job_counts
+        no_new_verdict = counts.faults.total() == counts.finished_count
+        has_verdicts = counts.finished_count + counts.stored_count > 0
+        counts.has_no_usable_verdict = has_verdicts and no_new_verdict and not ledger.has_judged(counts.name)
+    return [*job_counts, *answer_counts]
 
 
 class _JudgingJob(Job):
@@ -77,8 +95,11 @@ class _JudgingJob(Job):
         ledger: Ledger,
         spec: str | None,
         circumstances_by_case: Mapping[str, Circumstances],
+        *,
+        own_answers: OwnAnswers,
     ) -> None:
         super().__init__(judge, ledger, spec)
+        self._own_answers = own_answers
         self._judge, self._cases_to_judge = judge, cases_to_judge
         self._circumstances_by_case = circumstances_by_case
         self._salt = ledger.salt
@@ -88,12 +109,15 @@ class _JudgingJob(Job):
         return judge.judge(cases)
 
     def tasks(self) -> Iterable[Case]:
-        return self._cases_to_judge(self._judge)
+        cases = self._cases_to_judge(self._judge)
+        return filterfalse(self._own_answers.is_open, cases) if self._own_answers.requests else cases
 
     def key(self, case: Case) -> Key:
         return case.key, case.trial
 
     def prepare_task(self, case: Case) -> Case:
+        # The request for an own answer is that of the case as shown, so the answer is found before the case is cut.
+        case = case_as_shown(self._own_answers.add_to(case), with_earlier=models_of(self._judge) != ())
         return case.with_nonce(nonce_of(self._salt, case.key, case.trial)) if self._salt else case
 
     def stored_keys(self, keys: Sequence[Key]) -> set[Key]:
@@ -111,6 +135,7 @@ class _JudgingJob(Job):
 
     @cached_property
     def has_succeeded(self) -> bool:
-        # Useless calls cost something only if the model is behind a server.
-        is_served = any(limits_of(model) is not None for model in models_of(self._judge) or ())
-        return not is_served or self.ledger.has_judged(self.name)
+        # Useless calls cost something only if the model is behind a server, or is not known.
+        models = models_of(self._judge)
+        may_cost = models is None or any(limits_of(model) is not None for model in models)
+        return not may_cost or self.ledger.has_judged(self.name)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from fullbench.analysis.views.cascade_verdicts import cases_for_large_judge
 from fullbench.core.case import Case
-from fullbench.core.panel import CASCADE, PANEL, Cascade, Panel, View, is_view
+from fullbench.core.panel_and_cascade import CASCADE, PANEL, Cascade, Panel, View, is_view
 from fullbench.core.rubric import RUBRIC
 from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import PEOPLE

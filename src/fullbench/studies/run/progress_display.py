@@ -11,8 +11,8 @@ from contextlib import contextmanager, suppress
 from typing import IO, TYPE_CHECKING, Any
 
 from fullbench.core.model_call import Usage
+from fullbench.secret_masking_and_text_escapes import underlying_stream
 from fullbench.studies.engines import JobCounts, Watch
-from fullbench.text_safety import underlying_stream
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -94,6 +94,17 @@ class LineWatch:
             self._counts_by_name[counts.name] = counts
             self._write_line(now)
 
+    @contextmanager
+    def stage(self, what: str, totals: Mapping[str, int]) -> Iterator[None]:
+        """Show other work for a while: `what` it is, and its number of tasks by name."""
+        before = self._what, self._total, self._counts_by_name
+        self._what, self._total, self._counts_by_name = what, sum(totals.values()), {}
+        try:
+            yield
+            self.finish()
+        finally:
+            self._what, self._total, self._counts_by_name = before
+
     def finish(self) -> None:
         """Print the outcomes since the last line."""
         if self._counts_by_name:
@@ -155,6 +166,14 @@ class LiveWatch:
         if now - self._last.get(counts.name, 0.0) >= _REDRAW:
             self._last[counts.name] = now
             self._draw(counts, now)
+
+    @contextmanager
+    def stage(self, what: str, totals: Mapping[str, int]) -> Iterator[None]:
+        """Add bars for other work: `what` it is, and its number of tasks by name."""
+        for name, total in totals.items():
+            text = f"{name} ({what})"
+            self._tasks[name] = self._progress.add_task(text, total=total, rate="", faults="", spent="")
+        yield
 
     def finish(self) -> None:
         """Draw the outcomes since the last redraw."""

@@ -11,17 +11,18 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from fullbench.core.benchmark import Benchmark
+from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.item import Item
 from fullbench.core.reproduction import LoadedData
 from fullbench.core.response import Response
 from fullbench.core.table import Table
-from fullbench.core.table_columns import table_columns
 from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.errors import InputError
 from fullbench.files.item_response_verdict_files import read_items, read_responses, read_verdicts
+from fullbench.files.items_from_picture_folder import other_files_note, same_stem_note
+from fullbench.files.name_suggestions_and_lookalikes import closest_name
 from fullbench.files.picture_access_policy import allow_picture_folders, without_pictures
-from fullbench.files.picture_folders import other_files_note, same_stem_note
 from fullbench.ledger.ledger import Ledger
 from fullbench.ledger.name_aliases import normalize_voter
 from fullbench.plugin_specs import load_benchmark as benchmark_named
@@ -107,6 +108,8 @@ def load_study_inputs(study: Study, benchmark: Benchmark | None, contestants: Co
             if study.labels is None:
                 labels = [label for label in release.record.where(judge=PEOPLE) if label.item in ids]
     dropped_ids = {item.id for item in items_to_judge} - ids
+    names = {response.contestant for response in inputs.input_responses} | set(contestants)
+    labels = strip_blanks_around_names(labels, ids | dropped_ids, names)
     inputs.labels = [label for label in labels if label.item not in dropped_ids]
     inputs.messages = [
         *_item_messages(study, len(items_to_judge), len(inputs.items)),
@@ -138,6 +141,24 @@ def _label_file_messages(study: Study, inputs: StudyInputs, contestants: Collect
         yield from label_messages(str(study.labels), inputs.labels, ids, inputs.input_responses, contestants)
 
 
+def strip_blanks_around_names(
+    labels: Iterable[Verdict], ids: Collection[str], contestants: Collection[str]
+) -> list[Verdict]:
+    """Return labels with blanks removed around names that are only known without them."""
+    known_contestants = frozenset(contestants)
+
+    def known_name(name: str, known_names: Collection[str]) -> str:
+        return name.strip() if name not in known_names and name.strip() in known_names else name
+
+    matched_labels = []
+    for label in labels:
+        if label.item not in ids or not known_contestants.issuperset(label.contestants):
+            names = tuple(known_name(name, known_contestants) for name in label.contestants)
+            label = replace(label, item=known_name(label.item, ids), contestants=names)  # noqa: PLW2901
+        matched_labels.append(label)
+    return matched_labels
+
+
 def label_messages(
     place: str,
     labels: Sequence[Verdict],
@@ -161,6 +182,9 @@ def label_messages(
             {c for s in strangers for c in s.contestants} - contestant_names,
         ),
     ):
+        if stray and len(stray) == len(labels):
+            known_names = ids if stray is elsewhere else contestant_names
+            raise InputError(_no_label_fits_text(len(labels), what, names, known_names), path=Path(place))
         if stray:
             names_text = ", ".join(sorted(names)[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
             counts = f"{len(stray):,} of {len(labels):,} labels"
@@ -174,6 +198,15 @@ def label_messages(
             f"({', '.join(sorted(several)[:3])}) and name no sample: they are taken for the first answer, sample 0; "
             "a column samples names others."
         )
+
+
+def _no_label_fits_text(count: int, what: str, names: Collection[str], known_names: Collection[str]) -> str:
+    """Return the error for a file of labels of which none can be compared with a response."""
+    first = min(names)
+    nearest = closest_name(first, sorted(known_names))
+    hint = f"did you mean {nearest!r}" if nearest else f"known are {', '.join(map(repr, sorted(known_names)[:3]))}"
+    subject = "the only label is" if count == 1 else f"all {count:,} labels are"
+    return f"{subject} on {what}, so nothing can be compared; the first is {first!r}, {hint}"
 
 
 def enter_labels(labels: Iterable[Verdict], ledger: Ledger) -> int:

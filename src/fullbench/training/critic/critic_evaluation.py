@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from fullbench.analysis.agreement import critic_with_people as agreement
-from fullbench.analysis.all_tables import fault_table
 from fullbench.analysis.item_clustered_means_and_shares import Gaps
+from fullbench.analysis.standard_verdict_tables import fault_table
+from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.case import Case
 from fullbench.core.judge import CallsNoModel, Judge, Kind
 from fullbench.core.table import Cell, Table
-from fullbench.core.table_columns import table_columns
 from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import Failure, Verdict
 from fullbench.core.verdict_record import Record
@@ -22,7 +22,7 @@ from fullbench.errors import InputError
 from fullbench.files.row_readers import read_rows
 from fullbench.stats.agreement.two_raters import absolute_error
 from fullbench.stats.intervals import statistics_for_bootstrap
-from fullbench.stats.paired_comparison_of_judges import paired_difference
+from fullbench.stats.paired_comparison_and_test_corrections import paired_difference
 from fullbench.studies.engines.run_jobs import JobCounts
 from fullbench.studies.run.progress_display import watch_progress
 from fullbench.training.critic.critic_judge import CUT

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 from fullbench.core.ballot import Ballot, Real, Score
 from fullbench.core.case import Case
 from fullbench.core.digests import digest
+from fullbench.core.item import Item
 from fullbench.core.judge import CallsNoModel, Kind
 from fullbench.core.model import Model, Prompt
 from fullbench.core.verdict import Failure, Verdict
@@ -65,6 +66,15 @@ class CutJudge:
         """Return the prompts for a case; a long answer is cut as in training."""
         is_whole = len(case.responses) > 1 or bool(self.inner.abstention_reason(case))
         return self.inner.prompts(case if is_whole else self._encoder.fit_case(case))
+
+    @property
+    def answers_first(self) -> bool:
+        """Return True if this judge answers the question before it sees the responses."""
+        return self.inner.answers_first
+
+    def answer_request(self, case: Case) -> Item | None:
+        """Return the request for the judge's own answer, if it answers first."""
+        return self.inner.answer_request(case)
 
     @cached_property
     def settings(self) -> Mapping[str, Any]:

@@ -27,7 +27,7 @@ from fullbench.training.critic.fit.objectives import Objective, PreferenceObject
 from fullbench.training.critic.fit.training_loop import Loop, Watch, never_stop
 from fullbench.training.critic.training_settings import Settings
 from fullbench.training.critic.verdict_preference_accuracy import Preferences, verdict_likelihoods
-from fullbench.version import __version__
+from fullbench.version_and_code_digest import __version__
 
 Say = Callable[[str], None]
 MAX_BASE_TOKENS = 256

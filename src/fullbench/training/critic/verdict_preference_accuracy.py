@@ -12,8 +12,8 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
+from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.table import Cell, Table
-from fullbench.core.table_columns import table_columns
 from fullbench.core.translatable_note import Note
 from fullbench.models.local.transformers_model import load_pretrained, padding_token, resolve_device_and_precision
 from fullbench.stats.intervals.bootstrap import bootstrap

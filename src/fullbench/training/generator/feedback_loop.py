@@ -24,7 +24,12 @@ from fullbench.models.local.diffusers_pipeline import PipelineModel
 from fullbench.studies import best_of_n_ranking, judge_and_model_specs
 from fullbench.studies.engines import HERE, Budget, Engine, Stop
 from fullbench.studies.run.call_context import CallContext
-from fullbench.training.generator.ledger_calls import LedgerCaller, PictureContestant, TuningJob, TuningResult
+from fullbench.training.generator.ledger_calls_and_tuning_comparison import (
+    LedgerCaller,
+    PictureContestant,
+    TuningJob,
+    TuningResult,
+)
 
 if TYPE_CHECKING:
     from fullbench.training.generator.preference_tuning import Feedback, StepCallback, Tunable, TuningSettings

@@ -10,11 +10,12 @@ from typing import Any, Literal, get_args
 
 from sqlalchemy import Connection, Row, func, insert, select, update
 
+from fullbench.core.dialogue import EACH_TURN
 from fullbench.core.translatable_note import Note
 from fullbench.errors import InputError
 from fullbench.web.campaigns.campaign_tables import guidelines, studies
 from fullbench.web.campaigns.create.task_rows import Lots, TaskRow, insert_tasks
-from fullbench.web.campaigns.tasks import guidelines as guides
+from fullbench.web.campaigns.tasks import shipped_guidelines_and_scale_anchors as guides
 from fullbench.web.campaigns.tasks.task_content import Content
 from fullbench.web.campaigns.tasks.task_kind_base import Kind, Rules
 from fullbench.web.campaigns.tasks.task_kinds import kind_of
@@ -69,6 +70,8 @@ class CampaignPlan:
             raise InputError(Note("web.wrong.one-task-in-1-to", gold_every=self.gold_every))
         if not 0 <= self.pass_share <= 1:
             raise InputError(Note("web.wrong.the-share-to-pass-is", pass_share=self.pass_share))
+        if self.criterion.endswith(EACH_TURN):
+            raise InputError(Note("web.wrong.one-turn-per-study", found=self.criterion))
         if len(self.guidelines) > LONGEST_GUIDELINES:
             raise _guidelines_too_long(self.guidelines)
         guides.check_paper(str(self.options.get("paper") or ""), self.kind)

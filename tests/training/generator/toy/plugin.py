@@ -75,7 +75,7 @@ def toy_plugin(tmp_path_factory, monkeypatch) -> Iterator[None]:
     monkeypatch.syspath_prepend(str(site))
     monkeypatch.setenv("PYTHONPATH", str(site), prepend=os.pathsep)
     monkeypatch.setenv("PYTHONPATH", str(ROOT), prepend=os.pathsep)
-    monkeypatch.setattr(feedback_loop, "trainee", feedback_loop.trainee)
+    monkeypatch.setattr(feedback_loop, "make_trainee", feedback_loop.make_trainee)
     _forget_entry_points()
     yield
     _forget_entry_points()

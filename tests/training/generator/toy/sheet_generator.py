@@ -37,7 +37,7 @@ class SheetGenerator:
     guidance: float = 1.0
 
     @property
-    def trained(self) -> Denoiser:
+    def trained_network(self) -> Denoiser:
         """What tuning changes."""
         return self.network
 

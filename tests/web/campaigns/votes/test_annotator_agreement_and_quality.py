@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
+from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.estimate import Estimate
 from fullbench.core.table import Table
-from fullbench.core.table_columns import table_columns
 from fullbench.web.campaigns.campaigns import Campaign
 from fullbench.web.campaigns.tasks.task_kind_base import Rules
 from fullbench.web.campaigns.votes import annotator_agreement_and_quality, leaderboard_and_task_list

@@ -8,19 +8,19 @@ from dataclasses import replace
 import pytest
 
 from fullbench.core.ballot import Choice
+from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.case import Case
 from fullbench.core.estimate import Estimate
 from fullbench.core.item import Item
 from fullbench.core.response import Response
 from fullbench.core.table import Table
-from fullbench.core.table_columns import table_columns
 from fullbench.core.verdict import Verdict
 from fullbench.ledger.ledger import Ledger
 from fullbench.web.database import engine_for, read_transaction, upgrade_schema
 from fullbench.web.results.boards import board_store, judge_cards, judge_leaderboard
 from fullbench.web.results.boards.board_store import Board, LinkedTable
 from fullbench.web.results.boards.contestants_by_judges_matrix import build_matrices
-from fullbench.web.results.catalogue import catalogue_updater
+from fullbench.web.results.catalogue import catalogue_board_and_page_updater
 from fullbench.web.results.pages.study_summary import outcome_sentences
 from fullbench.web.results.pages.verdict_text import ranked_groups
 
@@ -28,7 +28,7 @@ from fullbench.web.results.pages.verdict_text import ranked_groups
 @pytest.fixture(scope="module")
 def updated(new_engine, ledger):
     engine = new_engine()
-    catalogue_updater.update_catalogue(engine, ledger)
+    catalogue_board_and_page_updater.update_catalogue(engine, ledger)
     return engine
 
 
@@ -109,7 +109,7 @@ def test_agreement_under_a_criterion_of_another_name_is_agreement_all_the_same(t
     with Ledger(tmp_path / "l", read_only=True) as ledger:
         engine = engine_for(f"sqlite:///{tmp_path / 'web.sqlite'}")
         upgrade_schema(engine)
-        catalogue_updater.update_catalogue(engine, ledger)
+        catalogue_board_and_page_updater.update_catalogue(engine, ledger)
         with read_transaction(engine) as connection:
             card, _ = judge_cards.find_card(connection, "default", "j")
         engine.dispose()
@@ -126,6 +126,12 @@ def test_agreement_under_a_criterion_of_another_name_is_agreement_all_the_same(t
         ("yes", "no", "Usable for choices, not for single marks, by the alternative annotator test.", "choices"),
         ("yes", "yes", "Usable for choices; single marks by the alternative annotator test.", "yes"),
         ("no", "no", "Not usable for choices; single marks by the alternative annotator test.", "no"),
+        (
+            "not enough data",
+            "no",
+            "Not usable for single marks by the alternative annotator test. Not enough data for choices",
+            "not enough data",
+        ),
     ],
 )
 def test_a_judge_has_a_plain_verdict_for_each_way_of_ruling(choices, marks, says, cell):

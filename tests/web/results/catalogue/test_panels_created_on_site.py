@@ -12,7 +12,7 @@ from fullbench.errors import InputError
 from fullbench.ledger.ledger import Ledger
 from fullbench.web.database import read_transaction, write_transaction
 from fullbench.web.results.boards import board_store
-from fullbench.web.results.catalogue import catalogue_updater, fill_catalogue, panels_created_on_site
+from fullbench.web.results.catalogue import catalogue_board_and_page_updater, fill_catalogue, panels_created_on_site
 from fullbench.web.results.lists import verdict_list
 from fullbench.web.results.lists.verdict_filters import Filter
 from tests.web.results import making
@@ -44,7 +44,7 @@ def test_a_panel_rules_as_most_of_its_judges_do_and_changes_with_them(new_engine
             ledger.add(*[one for one in ruled if one.rater == making.PEOPLE[2]])
         up_to_date(engine, ledger)
         check(engine, made, (*making.JUDGES[:2], *making.PEOPLE))
-        catalogue_updater.refresh_boards(engine, ledger)
+        catalogue_board_and_page_updater.refresh_boards(engine, ledger)
     with read_transaction(engine) as connection:
         board = board_store.find_board(
             connection, board_store.board_name("default", "panel:jury (majority)", "overall")

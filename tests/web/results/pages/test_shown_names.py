@@ -15,7 +15,7 @@ from fullbench.reports.display_names import Display
 from fullbench.web.app import create_app
 from fullbench.web.results.boards import board_store
 from fullbench.web.results.boards.contestants_by_judges_matrix import Matrix, MatrixCell, MatrixColumn
-from fullbench.web.results.catalogue import catalogue_updater
+from fullbench.web.results.catalogue import catalogue_board_and_page_updater
 from fullbench.web.results.pages.shown_names import Names, names_for_ledger
 from fullbench.web.results.pages.study_summary import outcome_sentences
 from fullbench.web.results.site.page_urls import ServedPageUrls, judge_name
@@ -62,7 +62,7 @@ def sites(ledger_path, names_path, tmp_path_factory):
     folder = tmp_path_factory.mktemp("sites")
     settings = Settings(f"sqlite:///{folder / 'web.sqlite'}", str(ledger_path), data=folder / "data", public=True)
     plain = create_app(settings)
-    catalogue_updater.update_catalogue(plain.state.engine, plain.state.ledger)
+    catalogue_board_and_page_updater.update_catalogue(plain.state.engine, plain.state.ledger)
     named = create_app(Settings(**{**vars(settings), "names": str(names_path)}))
     # Nothing reads the ledger meanwhile: the apps are asked without being started.
     yield Visitor(plain), Visitor(named)

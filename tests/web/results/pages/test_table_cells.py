@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fullbench.core.built_in_table_columns import data_column, table_columns
 from fullbench.core.estimate import Estimate
 from fullbench.core.table import Table
-from fullbench.core.table_columns import data_column, table_columns
 from fullbench.reports.charts import vega_lite
 from fullbench.reports.charts.chart_kinds import LEADS
 from fullbench.reports.html_page import table_fragment
@@ -32,7 +32,7 @@ def rendered(linked: LinkedTable) -> str:
     all_sheets = build_sheets([linked], ("board", "stamp"), ServedPageUrls(), "en", svg=vega_lite.render_svg)
     return (
         template_environment()
-        .get_template("results/sheets.html")
+        .get_template("results/table_sections.html")
         .render(all=all_sheets, t=partial(translate_sentence, "en"))
     )
 
@@ -161,7 +161,7 @@ def test_figures_by_tag_end_the_rows_of_a_board_so_many_at_most_and_said():
     shown = with_tags(build_sheets(tables, ("board", "stamp"), ServedPageUrls(), "en"), tables, ServedPageUrls(), "en")
     page = (
         template_environment()
-        .get_template("results/sheets.html")
+        .get_template("results/table_sections.html")
         .render(all=shown[:1], t=partial(translate_sentence, "en"))
     )
     heads = re.findall(r'<th scope="col" class="number by-tag"( hidden)?>(\w+) <span class="unit">([^<]*)<', page)
@@ -214,5 +214,5 @@ def test_a_mark_leads_where_the_cell_leads_that_it_is_drawn_from():
 
 
 def test_the_script_of_a_static_copy_names_the_flags_in_the_order_in_which_they_are_packed():
-    script = (resources.files("fullbench.web") / "static" / "site.js").read_text(encoding="utf-8")
+    script = (resources.files("fullbench.web") / "static" / "static_copy.js").read_text(encoding="utf-8")
     assert re.search(r"const FLAGS = \[(.*?)\];", script)[1] == ", ".join(f'"{flag}"' for flag in FLAGS)

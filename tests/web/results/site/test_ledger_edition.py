@@ -11,7 +11,7 @@ from fullbench.core.item import Item
 from fullbench.core.verdict import Verdict
 from fullbench.ledger.ledger import Ledger
 from fullbench.web.database import engine_for, read_transaction, upgrade_schema
-from fullbench.web.results.catalogue import catalogue_updater
+from fullbench.web.results.catalogue import catalogue_board_and_page_updater
 from fullbench.web.results.site import ledger_edition
 from tests.web.results import making
 
@@ -25,24 +25,24 @@ def test_the_digest_is_said_while_it_holds_and_the_day_is_the_studys_own(tmp_pat
     engine = engine_for(f"sqlite:///{tmp_path / 'web.sqlite'}")
     upgrade_schema(engine)
     with Ledger(path) as ledger:
-        catalogue_updater.update_catalogue(engine, ledger)
+        catalogue_board_and_page_updater.update_catalogue(engine, ledger)
         assert current(engine) == ledger_edition.Edition(), "verdicts have just come"
-        catalogue_updater.update_catalogue(engine, ledger)
+        catalogue_board_and_page_updater.update_catalogue(engine, ledger)
         assert current(engine) == ledger_edition.Edition(ledger.digest(), "1970-01-01")
         assert current(engine, "later").date == "2026-05-04"
 
         taken: list[int] = []
         digest = Ledger.digest
         monkeypatch.setattr(Ledger, "digest", lambda self: taken.append(1) or digest(self))
-        catalogue_updater.update_catalogue(engine, ledger)
+        catalogue_board_and_page_updater.update_catalogue(engine, ledger)
         assert taken == [], "nothing changed"
         for other, ruled in making.verdicts(4, 2):
             ledger.add(other, *ruled)
     with Ledger(path, read_only=True) as ledger:
-        catalogue_updater.update_catalogue(engine, ledger)
+        catalogue_board_and_page_updater.update_catalogue(engine, ledger)
         assert current(engine).digest == "", "more came than was in the digest"
         monkeypatch.setattr(ledger_edition, "time", Clock(time.time() + 3600))
-        catalogue_updater.update_catalogue(engine, ledger)
+        catalogue_board_and_page_updater.update_catalogue(engine, ledger)
         assert taken == [1]
         assert current(engine).digest == digest(ledger)
     engine.dispose()

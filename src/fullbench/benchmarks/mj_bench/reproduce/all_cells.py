@@ -32,9 +32,9 @@ from fullbench.benchmarks.mj_bench.release.judge_and_category_names import (
 from fullbench.benchmarks.mj_bench.release.release_files import Pair, Release, ReleasedVerdict, Run, Vote
 from fullbench.benchmarks.mj_bench.reproduce import bias_tables, genai_bench_cells
 from fullbench.benchmarks.mj_bench.reproduce.cells_and_printed_numbers import metric_cell, share_cell
+from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.reproduction import Reproduced, Reproduction
 from fullbench.core.table import Cell, Table
-from fullbench.core.table_columns import table_columns
 from fullbench.core.translatable_note import Note
 from fullbench.errors import Undefined
 from fullbench.stats.agreement.preferences_from_scores import decisive_mask, normalised_pairs, pair_outcomes

@@ -23,8 +23,8 @@ from fullbench.benchmarks.mllm_judge.release.release_row import (
     spell_marks,
 )
 from fullbench.benchmarks.mllm_judge.source_datasets import BY_NAME
+from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.table import Cell, Table
-from fullbench.core.table_columns import table_columns
 from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import PEOPLE
 from fullbench.errors import InputError

@@ -10,8 +10,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import IO, TYPE_CHECKING
 
+from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.table import Cell, Table
-from fullbench.core.table_columns import table_columns
 from fullbench.core.translatable_note import Note
 from fullbench.files.row_readers import read_rows
 from fullbench.studies.run.progress_display import format_duration, progress_bars

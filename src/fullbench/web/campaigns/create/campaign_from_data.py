@@ -27,6 +27,7 @@ from fullbench.web.campaigns.create import omitted_data_counts, task_creation, t
 from fullbench.web.campaigns.create.omitted_data_counts import OmittedCounts
 from fullbench.web.campaigns.create.storable_task_plan import TaskPlan
 from fullbench.web.campaigns.create.task_creation import Finishing
+from fullbench.web.campaigns.create.task_draw import draw_tasks
 from fullbench.web.campaigns.create.task_lists import (
     CountedTasks,
     TaskName,
@@ -112,8 +113,9 @@ def plan_tasks(campaign: Campaign, material: Material, task_limit: int = TASK_LI
     gain = None
     if material.by_gain:
         ordered_tasks = most_informative_first.order_by_gain(
-            campaign, source, material.ledger, _ledger_study(material), material.judges
-        )
+            campaign, source, material.ledger, _ledger_study(material), material.judges,
+            planned_votes=material.limit or len(source),
+        )  # fmt: skip
         left_out = replace(left_out, pairs=len(source) - len(ordered_tasks.contents))
         source, gain = ordered_tasks.contents, ordered_tasks.gain
     known_tasks: dict[Role, list[tuple[Content, dict[str, Any]]]] = {}
@@ -131,12 +133,30 @@ def plan_tasks(campaign: Campaign, material: Material, task_limit: int = TASK_LI
     remaining = len(source) - sum(1 for _ in select_tasks(source, set_apart))
     work = min(remaining, material.limit) if material.limit else remaining
     refuse_too_many(work + sum(map(len, known_tasks.values())), task_limit)
-    left_out = replace(left_out, over_limit=remaining - work)
-    unknown = (task for task in source if not set_apart or name_of(task) not in set_apart)
-    contents = list(islice(unknown, work))
+    if work < remaining and gain is None:
+        contents = draw_tasks(source, work, campaign.seed, set_apart)
+        left_out = replace(left_out, drawn=work, drawn_of=remaining, seed=campaign.seed)
+    else:
+        # The order by gain is a draw of its own, with the chances of its queue.
+        left_out = replace(left_out, over_limit=remaining - work)
+        unknown = (task for task in source if not set_apart or name_of(task) not in set_apart)
+        contents = list(islice(unknown, work))
+    contents = _with_known_chances(contents, campaign, material)
     if not contents:
         raise InputError(Note("web.wrong.there-is-nothing-to-do", kind=campaign.kind_name))
     return PlannedTasks(contents, known_tasks, left_out, gain)
+
+
+def _with_known_chances(contents: list[Content], campaign: Campaign, material: Material) -> list[Content]:
+    """Keep the chances of tasks that stand for all answers of their source, and give all tasks of a ledger chance 1.
+
+    A list that somebody chose, such as the cases that a cascade leaves to people, stands for itself only.
+    """
+    if campaign.kind_name not in task_inputs.COMPARISON_KINDS or material.pending:
+        return [replace(content, probability=None) for content in contents]
+    if material.ledger is None or material.items is not None:
+        return contents
+    return [content if content.probability else replace(content, probability=1.0) for content in contents]
 
 
 @dataclass(frozen=True)
@@ -242,11 +262,15 @@ def _tasks_of_material(campaign: Campaign, material: Material) -> tuple[Tasks, O
             raise InputError("an agree study shows judges' verdicts: name the ledger that holds them")
         record = material.ledger.record(material.judges or None, study=_ledger_study(material))
         verdicts, votes, bare = task_inputs.select_reviewed_verdicts(record, material.judges, campaign.rules.criterion)
+        readable_verdicts = [verdict for verdict in verdicts if verdict.marks is not None]
+        unusable = len(verdicts) - len(readable_verdicts)
+        if verdicts and not readable_verdicts:
+            raise InputError(Note("web.wrong.only-unusable-verdicts", n=unusable))
         other_criteria_count = task_inputs.count_other_criteria(
             record, material.judges, verdicts, campaign.rules.criterion
         )
-        tasks = CountedTasks(len(verdicts), lambda: task_inputs.review_tasks(record, verdicts))
-        return tasks, OmittedCounts(votes=votes, bare=bare, other_criteria=other_criteria_count)
+        tasks = CountedTasks(len(readable_verdicts), lambda: task_inputs.review_tasks(record, readable_verdicts))
+        return tasks, OmittedCounts(votes=votes, bare=bare, other_criteria=other_criteria_count, unusable=unusable)
     if kind.name == "rewrite":
         if material.queue is None:
             raise InputError("a rewrite study needs the queue that `fullbench compose rewrite` wrote")

@@ -21,8 +21,8 @@ class OmittedCounts:
     """Counts of omitted data.
 
     They are: `unverified` of `items`, requests for questions, pairs without an information gain, people's own votes in
-    a review of judges' verdicts, verdicts on other criteria, verdicts whose text is only numbers (`bare`), and tasks
-    over a limit.
+    a review of judges' verdicts, verdicts on other criteria, verdicts whose text is only numbers (`bare`), unusable
+    verdicts, and tasks over a limit. Of a random draw they are the tasks `drawn` of `drawn_of`, and the seed.
     """
 
     items: int = 0
@@ -33,6 +33,10 @@ class OmittedCounts:
     votes: int = 0
     other_criteria: int = 0
     bare: int = 0
+    unusable: int = 0
+    drawn: int = 0
+    drawn_of: int = 0
+    seed: int = 0
 
     @property
     def option(self) -> dict[str, dict[str, int]]:
@@ -48,7 +52,18 @@ class OmittedCounts:
             (self.votes, Note("web.people.omitted.votes", n=self.votes)),
             (self.other_criteria, Note("web.people.omitted.criteria", n=self.other_criteria)),
             (self.bare, Note("web.people.omitted.bare", n=self.bare)),
+            (self.unusable, Note("web.people.omitted.unusable", n=self.unusable)),
             (self.over_limit, Note("web.people.omitted.limit", n=self.over_limit)),
+            (
+                self.drawn,
+                Note(
+                    "web.people.omitted.drawn",
+                    n=self.drawn,
+                    all=self.drawn_of,
+                    seed=self.seed,
+                    chance=self.drawn / max(1, self.drawn_of),
+                ),
+            ),
         )
         return [note for count, note in counted_notes if count]
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from fullbench.analysis.scope_text import OVERALL
-from fullbench.core.ballot import ballot
+from fullbench.core.ballot import GradedChoice, ballot
 from fullbench.core.item import Item
 from fullbench.core.response import Response
 from fullbench.core.rubric import is_review
@@ -128,6 +128,13 @@ class TaskSplit:
     known_tasks: list[tuple[Content, dict[str, Any]]]
 
 
+def _known_answer(kind: Kind, spec: str, marks: Sequence[float]) -> dict[str, Any]:
+    form = ballot(spec)
+    if isinstance(form, GradedChoice) and (step := form.step_of(marks)) is not None:
+        return {"level": form.token(step)}
+    return kind.known_answer(marks)
+
+
 def split_known_tasks(kind: Kind, contents: Iterable[Content], labels: Iterable[Verdict]) -> TaskSplit:
     """Separate the tasks that have a label; the label's marks become the known answer."""
     answers = {(label.item, frozenset(label.contestants)): label for label in labels if label.marks is not None}
@@ -142,7 +149,7 @@ def split_known_tasks(kind: Kind, contents: Iterable[Content], labels: Iterable[
             continue
         used.add(place)
         marks = dict(zip(label.contestants, label.marks or (), strict=True))
-        split.known_tasks.append((content, kind.known_answer([marks[name] for name in names])))
+        split.known_tasks.append((content, _known_answer(kind, label.ballot, [marks[name] for name in names])))
     if unmatched_labels := [place for place in answers if place not in used]:
         item, about = unmatched_labels[0]
         raise InputError(

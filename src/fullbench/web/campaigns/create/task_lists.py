@@ -144,7 +144,7 @@ class CountedTasks:
 class ComparedTasks:
     """Tasks that judge responses: for each item, the groups of responses shown together.
 
-    `per_item` keeps that many groups of each item, drawn by the seed; 0 keeps all.
+    `per_item` keeps that many groups of each item, drawn by the seed, with their chances; 0 keeps all.
     """
 
     groups: list[tuple[Item, Sequence[tuple[Response, ...]]]]
@@ -159,9 +159,11 @@ class ComparedTasks:
             if 0 < self.per_item < len(group):
                 # Draw places instead of pairs: the result is the same, but only the drawn pairs are built.
                 places = random.Random(digest([self.seed, item.id])).sample(range(len(group)), self.per_item)
-                yield from (Content(item, group[place]) for place in places)
+                chance = self.per_item / len(group)
+                yield from (Content(item, group[place], probability=chance) for place in places)
             else:
-                yield from (Content(item, responses) for responses in group)
+                chance_of_all = 1.0 if self.per_item else None
+                yield from (Content(item, responses, probability=chance_of_all) for responses in group)
 
 
 def build_tasks(

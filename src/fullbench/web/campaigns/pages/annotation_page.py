@@ -140,7 +140,7 @@ def preview_page(
 def preview_fragment(request: Request, campaign: Campaign, lease: Lease, forecast: EffortEstimate) -> HTMLResponse:
     """Render a task of a campaign that is not created yet, with the effort estimate, as a page fragment."""
     return render_template(
-        request, "campaigns/_sketch.html", **_task_values(request, campaign, lease), forecast=forecast,
+        request, "campaigns/_task_preview.html", **_task_values(request, campaign, lease), forecast=forecast,
         guidelines=render_guideline(campaign.guideline_text(language_of(request))),
     )  # fmt: skip
 
@@ -174,7 +174,9 @@ def _render_task(
 def _render_nothing(request: Request, user: User, campaign: Campaign, nothing: NoTask) -> HTMLResponse:
     with read_transaction(engine_of(request)) as connection:
         completion_link = group_links.earned_completion_link(connection, campaign, user.id)
-    return render_template(request, "campaigns/nothing.html", study=campaign, why=nothing.why, earned=completion_link)
+    return render_template(
+        request, "campaigns/no_task_left.html", study=campaign, why=nothing.why, earned=completion_link
+    )
 
 
 async def read_form_fields(request: Request) -> dict[str, str]:
@@ -303,7 +305,7 @@ def own_votes_page(request: Request, user: Annotator, study_id: str, page: Page 
         is_own = group_links.is_return_secret(connection, user.id, secret)
     return render_template(
         request,
-        "campaigns/votes.html",
+        "campaigns/own_votes.html",
         study=campaign,
         rows=rows,
         page=page,

@@ -106,9 +106,15 @@ def _render_take_page(
     if campaign is None or link is None:
         raise HTTPException(404, group_links.LINK_ENDED_MESSAGE)
     return render_template(
-        request, "campaigns/take.html", status=422 if problem else 200, study=campaign, external_id=external_id,
-        problem=problem, each=int(campaign.rules.options.get("each") or 0), any_browser=link.any_browser,
-    )  # fmt: skip
+        request,
+        "campaigns/join_by_group_link.html",
+        status=422 if problem else 200,
+        study=campaign,
+        external_id=external_id,
+        problem=problem,
+        each=int(campaign.rules.options.get("each") or 0),
+        any_browser=link.any_browser,
+    )
 
 
 @router.post("/take/{study_id}/{secret}")
@@ -156,7 +162,7 @@ def _enter_work(request: Request, connection: Connection, study_id: str, user: U
 def back_page(request: Request, secret: str, connection: Database) -> HTMLResponse:
     """Somebody's own link, opened in whatever browser."""
     campaign, _ = _require_returning_user(connection, secret)
-    return render_template(request, "campaigns/back.html", study=campaign)
+    return render_template(request, "campaigns/resume_group_link.html", study=campaign)
 
 
 @router.post("/back/{secret}")

@@ -34,7 +34,7 @@ from fullbench.web.campaigns.create import (
 from fullbench.web.campaigns.create.effort_estimate import EffortEstimate
 from fullbench.web.campaigns.pages import annotation_page, campaign_charts
 from fullbench.web.campaigns.pages.annotation_page import Form, Page, change_campaign, read_campaign, require_campaign
-from fullbench.web.campaigns.tasks import guidelines, most_informative_first
+from fullbench.web.campaigns.tasks import most_informative_first, shipped_guidelines_and_scale_anchors
 from fullbench.web.campaigns.tasks.task_content import Content
 from fullbench.web.campaigns.tasks.task_kinds import kind_of, kinds_by_name
 from fullbench.web.campaigns.votes import (
@@ -58,7 +58,7 @@ PAGE = 50
 Width = Annotated[float | None, Query(gt=0, le=1000)]
 Pay = Annotated[float | None, Query(ge=0, le=10_000)]
 BALLOTS = {
-    "pair": ("choice+tie", "choice"),
+    "pair": ("choice+tie", "choice", "choice:5", "choice:7"),
     "score": ("score:1-5", "score:1-10"),
     "rate": ("score:1-10", "score:1-5"),
 }
@@ -76,7 +76,9 @@ def campaign_list_page(request: Request, _user: Organiser, page: Page = 1) -> HT
             (campaign, annotator_agreement_and_quality.campaign_progress(connection, campaign, now))
             for campaign in page_campaigns[:PAGE]
         ]
-    return render_template(request, "campaigns/organise.html", rows=rows, page=page, more=len(page_campaigns) > PAGE)
+    return render_template(
+        request, "campaigns/campaign_list.html", rows=rows, page=page, more=len(page_campaigns) > PAGE
+    )
 
 
 @router.get("/organise/new")
@@ -85,7 +87,7 @@ def new_campaign_page(
 ) -> HTMLResponse:
     """The choice of a kind, or the form of a new study of that kind."""
     if not kind:
-        return render_template(request, "campaigns/kinds.html", kinds=kinds_by_name().values())
+        return render_template(request, "campaigns/task_kinds.html", kinds=kinds_by_name().values())
     return _render_form(request, {"kind": kind_of(kind).name})
 
 
@@ -98,7 +100,7 @@ def _render_form(request: Request, values: dict[str, str], problem: str = "", st
         ]
     return render_template(
         request,
-        "campaigns/new.html",
+        "campaigns/new_campaign.html",
         status=status,
         kind=kind,
         values=values,
@@ -106,7 +108,7 @@ def _render_form(request: Request, values: dict[str, str], problem: str = "", st
         others=campaign_names,
         ledger=None if ledger is None else Path(str(settings_of(request).ledger)).name,
         ledger_studies=_ledger_study_names(request),
-        papers=guidelines.papers_for_kind(kind.name),
+        papers=shipped_guidelines_and_scale_anchors.papers_for_kind(kind.name),
         ballots=BALLOTS.get(kind.name, ()),
         body_limit=settings_of(request).body_limit,
     )
@@ -139,7 +141,7 @@ def create_campaign(
                 guideline_pictures = {
                     name: data for name, data in form.pictures.items() if f"]({name})" in plan.guidelines
                 }
-                guideline_text = guidelines.with_pictures(
+                guideline_text = shipped_guidelines_and_scale_anchors.with_pictures(
                     plan.guidelines, _store_pictures(connection, request, user, guideline_pictures)
                 )
                 plan = replace(plan, guidelines=guideline_text)
@@ -201,7 +203,7 @@ def campaign_page(
         if creation_progress is not None:
             topic = campaigns.campaign_topic(campaign.id)
             return render_template(
-                request, "campaigns/creating.html", study=campaign, far=creation_progress, topic=topic
+                request, "campaigns/task_creation.html", study=campaign, far=creation_progress, topic=topic
             )
         values = _board_values(connection, campaign, language, width)
         pilots = pilot_campaign.list_pilots(connection, campaign)
@@ -211,7 +213,7 @@ def campaign_page(
         takes = _estimate_effort(connection, campaign, values["progress"].tasks, pilots, pay)
     return render_template(
         request,
-        "campaigns/study.html",
+        "campaigns/campaign.html",
         study=campaign,
         topic=campaigns.campaign_topic(campaign.id),
         shown=render_guideline(campaign.guideline_text(language)),
@@ -239,7 +241,7 @@ def show_creation(request: Request, _user: Organiser, study_id: str) -> HTMLResp
     """How far the creation of a study is: what an open page loads again."""
     with read_campaign(request, study_id) as (connection, campaign):
         creation_progress = task_creation.progress_of(connection, campaign.id)
-    return render_template(request, "campaigns/_creating.html", study=campaign, far=creation_progress)
+    return render_template(request, "campaigns/_task_creation.html", study=campaign, far=creation_progress)
 
 
 def _estimate_effort(
@@ -262,7 +264,7 @@ def board_fragment(request: Request, _user: Organiser, study_id: str, width: Wid
     """The figures of a study alone: what an open page loads again when something changed."""
     with read_campaign(request, study_id) as (connection, campaign):
         values = _board_values(connection, campaign, language_of(request), width)
-    return render_template(request, "campaigns/_board.html", study=campaign, **values)
+    return render_template(request, "campaigns/_progress.html", study=campaign, **values)
 
 
 def _board_values(
@@ -337,7 +339,7 @@ def edit_guidelines(
 ) -> Response:
     """Write the guidelines anew, with the pictures sent along."""
     with change_campaign(request, study_id) as (connection, campaign):
-        text = guidelines.with_pictures(
+        text = shipped_guidelines_and_scale_anchors.with_pictures(
             form.fields.get("guidelines", ""),
             _store_pictures(connection, request, user, form.pictures),
             unnamed_too=True,

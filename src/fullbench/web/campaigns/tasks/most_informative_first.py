@@ -29,7 +29,13 @@ class OrderedTasks:
 
 
 def order_by_gain(
-    campaign: Campaign, tasks: Tasks, ledger: Ledger | None, ledger_study: str | None, judges: Sequence[str]
+    campaign: Campaign,
+    tasks: Tasks,
+    ledger: Ledger | None,
+    ledger_study: str | None,
+    judges: Sequence[str],
+    *,
+    planned_votes: int,
 ) -> OrderedTasks:
     """Return pairs that judges judged and people did not, in the order that shrinks corrected intervals fastest."""
     if campaign.kind_name != "pair" or ledger is None:
@@ -37,7 +43,7 @@ def order_by_gain(
     columns = ledger.columns(study=ledger_study).where(criterion=campaign.rules.criterion)
     judge_names = list(judges) or [judge for judge in columns.judges() if judge not in {PEOPLE, ADJUDICATION}]
     queue = next_pairs_to_vote_on.build_queue(
-        columns, judge_names, planned_votes=max(1, len(tasks)), seed=campaign.seed
+        columns, judge_names, planned_votes=max(1, planned_votes), seed=campaign.seed
     )
     place = {
         _pair_key(ask.item, zip(ask.contestants, ask.samples, strict=True)): at for at, ask in enumerate(queue.pairs)

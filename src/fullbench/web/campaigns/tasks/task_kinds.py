@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any, ClassVar
 
 from fullbench.core import plugin_entry_points, rubric
-from fullbench.core.ballot import Choice, Likert, Ranking, Score
+from fullbench.core.ballot import Choice, GradedChoice, Likert, Ranking, Score
 from fullbench.core.case import Case
 from fullbench.core.item import Item
 from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import Verdict
 from fullbench.errors import InputError
 from fullbench.ledger.row_conversion import FindPicture
-from fullbench.studies.authoring.rewording_and_reference_review import REASONS as COMPLAINTS
+from fullbench.studies.authoring.human_review_of_rewordings_and_references import REASONS as COMPLAINTS
 from fullbench.web.campaigns.tasks import picture_uploads
 from fullbench.web.campaigns.tasks.task_content import Content
 from fullbench.web.campaigns.tasks.task_kind_base import CastVote, Kind, Rules
@@ -34,12 +35,14 @@ class Pair(Kind):
     does = key("Two answers to one question; people say which is better.")
 
     def check(self, rules: Rules, content: Content) -> None:
-        if not isinstance(rules.form, Choice) or len(content.responses) < 2:
+        if not isinstance(rules.form, Choice | GradedChoice) or len(content.responses) < 2:
             raise InputError(Note("web.wrong.a-pair-shows-two-responses", ballot=rules.ballot))
         super().check(rules, content)
 
     def _read(self, fields: Fields, rules: Rules, display_order: Sequence[int]) -> dict[str, Any]:
         choice = fields.get("best", "")
+        if isinstance(rules.form, GradedChoice):
+            return {"level": _level_in_other_order(_read_level(choice, rules.form), display_order)}
         if choice == "tie" and rules.ballot == "choice+tie":
             return {"best": None}
         return {
@@ -47,6 +50,9 @@ class Pair(Kind):
         }
 
     def fields(self, answer: Answer, display_order: Sequence[int]) -> dict[str, str]:
+        if "level" in answer:
+            level = _level_in_other_order(answer["level"], display_order)
+            return {**vote_form_fields.common_fields(answer), "best": level}
         best = answer.get("best")
         return {
             **vote_form_fields.common_fields(answer),
@@ -54,14 +60,34 @@ class Pair(Kind):
         }
 
     def _label(self, answer: Answer) -> str:
+        if "level" in answer:
+            return str(answer["level"])
         return "tie" if answer["best"] is None else str(answer["best"])
 
     def marks(self, label: str, rules: Rules, count: int) -> tuple[float, ...]:
+        if isinstance(rules.form, GradedChoice):
+            step = rules.form.step_of_token(label)
+            return () if step is None else rules.form.marks_of(step)
         return tuple(1 / count if label == "tie" else float(label == str(place)) for place in range(count))
 
     def known_answer(self, marks: Sequence[float]) -> dict[str, Any]:
         best = [place for place, mark in enumerate(marks) if mark == max(marks)]
         return {"best": best[0] if len(best) == 1 else None}
+
+
+def _read_level(text: str, form: GradedChoice) -> str:
+    """Parse a level such as `A>>B`; the letters are those displayed."""
+    step = form.step_of_token(text[:20])
+    if step is None:
+        raise InputError(key("say which one is better, and by how much"))
+    return form.token(step)
+
+
+def _level_in_other_order(level: str, display_order: Sequence[int]) -> str:
+    """Convert a level between the letters displayed and the places in the task; the same both ways."""
+    if display_order[0] == 0 or "=" in level:
+        return level
+    return level.translate(str.maketrans("AB", "BA"))
 
 
 class Grade(Kind):
@@ -316,7 +342,14 @@ class Write(Kind):
         own_captions = tuple(answer.get("captions", ())) or ((answer["caption"],) if "caption" in answer else ())
         own_pictures = picture_uploads.pictures_of(answer, find)
         captions = own_captions or (() if own_pictures else content.item.captions)
-        turn = replace(last, parts=(*own_pictures, *last.pictures[len(own_pictures) :], question))
+        if question == content.item.question:
+            remaining = deque(own_pictures)
+            same_places = [
+                remaining.popleft() if remaining and not isinstance(part, str) else part for part in last.parts
+            ]
+            turn = replace(last, parts=(*remaining, *same_places))
+        else:  # nobody knows the places of the pictures in the new text
+            turn = replace(last, parts=(*own_pictures, *last.pictures[len(own_pictures) :], question))
         turns = (*content.item.turns[:-1], turn)
         if question == content.item.question and not own_pictures:
             return replace(content.item, id=name, turns=turns, captions=captions)

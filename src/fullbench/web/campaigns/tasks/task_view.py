@@ -6,15 +6,18 @@ included.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fullbench.core.ballot import LETTERS, Likert, Score, ballot
-from fullbench.core.item import Part, parts_text
-from fullbench.studies.authoring.rewording_and_reference_review import REASONS as COMPLAINTS
+from fullbench.core.ballot import LETTERS, GradedChoice, Likert, Score, ballot
+from fullbench.core.dialogue import content_as_shown, is_dialogue, open_turns, turn_starts
+from fullbench.core.item import Item, Part, parts_text
+from fullbench.core.response import Response
+from fullbench.studies.authoring.human_review_of_rewordings_and_references import REASONS as COMPLAINTS
 from fullbench.web.campaigns.campaigns import Campaign
-from fullbench.web.campaigns.tasks.guidelines import scale_anchors
+from fullbench.web.campaigns.tasks.shipped_guidelines_and_scale_anchors import scale_anchors
 from fullbench.web.campaigns.tasks.task_content import parts_from_json
 from fullbench.web.campaigns.tasks.task_kind_base import Rules
 from fullbench.web.campaigns.tasks.task_kinds import FAULTY, Write
@@ -27,12 +30,18 @@ SMALL = 960
 
 @dataclass(frozen=True)
 class Piece:
-    """Text, or a picture by its addresses; `bare` shows a sensitive picture without its veil."""
+    """Text, or a picture by its addresses; `bare` shows a sensitive picture without its veil.
+
+    `caption` is the caption to verify, in an interleaved question. `turn` is the number of the turn of a dialogue that
+    begins here; 0 if none does.
+    """
 
     text: str = ""
     small: str = ""
     full_size: str = ""
     bare: str = ""
+    caption: str = ""
+    turn: int = 0
 
 
 @dataclass(frozen=True)
@@ -76,6 +85,8 @@ class TaskView:
     guideline: str = ""
     quick: bool = False
     """Whether choosing sends the vote."""
+    is_interleaved: bool = False
+    """Whether the parts of the question keep their places on the page."""
 
     @property
     def pictures(self) -> list[str]:
@@ -113,17 +124,19 @@ class TaskView:
 def build_task_view(campaign: Campaign, lease: Lease, language: Language = "en") -> TaskView:
     """Build the view for the person who holds this lease: with their draft if there is one, else the latest answer."""
     guideline = campaign.guideline_text(language)
-    responses = [lease.content.responses[place] for place in lease.display_order]
     content = lease.content
-    item = content.item
+    criterion = str(content.about.get("criterion", campaign.rules.criterion))
+    ordered_responses = [content.responses[place] for place in lease.display_order]
+    item, responses = content_as_shown(content.item, ordered_responses, criterion)
+    captions = item.captions if campaign.kind_name == "verify" else ()
     answer_fields = {} if lease.answer is None else campaign.kind.fields(lease.answer, lease.display_order)
     return TaskView(
         lease.token,
         campaign.kind_name,
         lease.revision,
-        tuple((turn.role, _pieces_from_parts(turn.parts, item.tags)) for turn in item.turns_judged),
-        tuple(_candidate_from_parts(place, response.parts, response.tags) for place, response in enumerate(responses)),
-        add_anchors(ballot_scale(campaign.rules), guideline),
+        tuple(_turn_pieces(item, captions if item.is_interleaved else ())),
+        tuple(_candidate_from_response(place, item, response) for place, response in enumerate(responses)),
+        add_anchors(ballot_scale(campaign.rules, language), guideline),
         dict(lease.draft) if lease.draft is not None else answer_fields,
         _extra_values(campaign, content.about, guideline)
         | (
@@ -131,11 +144,12 @@ def build_task_view(campaign: Campaign, lease: Lease, language: Language = "en")
             if campaign.kind_name == "write"
             else {}
         ),
-        str(content.about.get("criterion", campaign.rules.criterion)),
+        criterion,
         item.reference or "" if campaign.rules.options.get("reference") else "",
-        item.captions if campaign.kind_name == "verify" else (),
+        captions,
         campaign.guideline,
         campaign.is_quick,
+        item.is_interleaved,
     )
 
 
@@ -145,9 +159,14 @@ def add_anchors(points: Sequence[Choice], guideline: str) -> tuple[Choice, ...]:
     return tuple(replace(point, anchor=words.get(point.value, "")) for point in points)
 
 
-def ballot_scale(rules: Rules) -> tuple[Choice, ...]:
-    """Return the marks of a campaign's ballot, lowest first, each with its key."""
+def ballot_scale(rules: Rules, language: Language = "en") -> tuple[Choice, ...]:
+    """Return the marks of a campaign's ballot, lowest first, or the levels of a graded choice, each with its key."""
     form = ballot(rules.ballot)
+    if isinstance(form, GradedChoice):
+        return tuple(
+            Choice(form.token(step), form.words(step, language), str(place), arrow="" if step else "ArrowDown")
+            for place, step in enumerate(form.steps, 1)
+        )
     if isinstance(form, Score):
         return tuple(_mark_choice(mark, str(mark), mark - form.low) for mark in range(form.low, form.high + 1))
     if isinstance(form, Likert):
@@ -182,6 +201,27 @@ def _candidate_from_parts(place: int, parts: Sequence[Part], tags: Mapping[str, 
     return Candidate(place, LETTERS[place], pieces, any(piece.small for piece in pieces), parts_text(parts))
 
 
+def _candidate_from_response(place: int, item: Item, response: Response) -> Candidate:
+    candidate = _candidate_from_parts(place, response.parts, response.tags)
+    starts = turn_starts(item, response)
+    pieces = tuple(replace(piece, turn=starts.get(index, 0)) for index, piece in enumerate(candidate.pieces))
+    return replace(candidate, pieces=pieces)
+
+
+def _turn_pieces(item: Item, captions: Sequence[str]) -> Iterator[tuple[str, tuple[Piece, ...]]]:
+    """Yield the turns that judges are shown, with each of the captions in the piece of its picture."""
+    remaining_captions = deque(captions)
+    first_judged = len(item.turns) - len(item.turns_judged)
+    numbers = {index: number for number, index in enumerate(open_turns(item), 1)} if is_dialogue(item) else {}
+    for place, turn in enumerate(item.turns):
+        pieces = tuple(
+            replace(piece, caption=remaining_captions.popleft()) if piece.small and remaining_captions else piece
+            for piece in _pieces_from_parts(turn.parts, item.tags)
+        )
+        if place >= first_judged:
+            yield turn.role, tuple(replace(piece, turn=numbers.get(place, 0)) for piece in pieces[:1]) + pieces[1:]
+
+
 def _pieces_from_parts(parts: Sequence[Part], tags: Mapping[str, str] | None = None) -> tuple[Piece, ...]:
     return tuple(
         Piece(text=part)
@@ -196,4 +236,7 @@ def _pieces_from_parts(parts: Sequence[Part], tags: Mapping[str, str] | None = N
 
 
 def _piece_json(piece: Piece) -> dict[str, str]:
-    return {"text": piece.text} if piece.text or not piece.full_size else {"picture": piece.full_size}
+    turn = {"turn": str(piece.turn)} if piece.turn else {}
+    if piece.text or not piece.full_size:
+        return {"text": piece.text, **turn}
+    return {"picture": piece.full_size, **({"caption": piece.caption} if piece.caption else {}), **turn}

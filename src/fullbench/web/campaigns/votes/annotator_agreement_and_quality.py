@@ -13,9 +13,10 @@ from sqlalchemy import Connection, func, select
 
 from fullbench.analysis import item_clustered_means_and_shares
 from fullbench.analysis.item_clustered_means_and_shares import Gaps
+from fullbench.core.ballot import is_graded
+from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.estimate import Estimate
 from fullbench.core.table import Cell, Table
-from fullbench.core.table_columns import table_columns
 from fullbench.core.translatable_note import Note, word_note
 from fullbench.stats.agreement.many_raters import Distance, fleiss_kappa, krippendorff_alpha
 from fullbench.stats.agreement.vote_consensus import Consensus, dawid_skene, majority_labels
@@ -64,10 +65,14 @@ def campaign_progress(connection: Connection, campaign: Campaign, now: float) ->
     return VoteProgress(row[0], settled_tasks, int(row[1]), int(row[2]), people, held_slots, pace)
 
 
+def _is_ordered(campaign: Campaign) -> bool:
+    return campaign.kind_name in ORDERED_KINDS or is_graded(campaign.rules.ballot)
+
+
 def _rated_units(campaign: Campaign, counted_votes: Sequence[Vote]) -> tuple[list[str], list[float]]:
     """Each response separately if marks are ordered, else the answer as a code."""
     labelled_votes = [vote for vote in counted_votes if vote.label is not None]
-    if campaign.kind_name in ORDERED_KINDS:
+    if _is_ordered(campaign):
         marks = [
             (vote, campaign.kind.marks(vote.label or "", campaign.rules, len(vote.display_order)) or ())
             for vote in labelled_votes
@@ -82,7 +87,7 @@ def _rated_units(campaign: Campaign, counted_votes: Sequence[Vote]) -> tuple[lis
 def agreement_table(campaign: Campaign, counted_votes: Sequence[Vote]) -> Table:
     """Return Krippendorff's alpha, Fleiss' kappa, and the share of agreeing pairs of votes."""
     units, marks = _rated_units(campaign, counted_votes)
-    distance: Distance = "ordinal" if campaign.kind_name in ORDERED_KINDS else "nominal"
+    distance: Distance = "ordinal" if _is_ordered(campaign) else "nominal"
     first = _first_ratings(units, marks, campaign.votes)
     metrics = {
         word_note(f"Krippendorff's alpha ({distance})"): lambda: krippendorff_alpha(

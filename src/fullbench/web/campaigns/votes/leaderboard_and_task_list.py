@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from sqlalchemy import Connection
 
 from fullbench.analysis.boards import leaderboard
-from fullbench.analysis.people import votes_on_reference_answers
+from fullbench.analysis.people import votes_on_reference_correctness
 from fullbench.columns.column_builder import columns_from_verdicts
-from fullbench.core.ballot import LETTERS
+from fullbench.core.ballot import LETTERS, GradedChoice
 from fullbench.core.estimate import Estimate
 from fullbench.core.table import Table
 from fullbench.core.translatable_note import Note
@@ -44,7 +44,7 @@ def contestant_tables(connection: Connection, campaign: Campaign, rule: VoteRule
     if checks:
         items = {case.item.id: case.item for case, _ in cases_and_verdicts}
         return (
-            [votes_on_reference_answers.reference_table(Record(tuple(verdicts), items, {}))]
+            [votes_on_reference_correctness.reference_table(Record(tuple(verdicts), items, {}))]
             if cases_and_verdicts
             else []
         )
@@ -138,6 +138,9 @@ def label_text(campaign: Campaign, content: Content, label: str, *, letters: boo
     names = [LETTERS[at] if letters else response.contestant for at, response in enumerate(content.responses)]
     if campaign.kind_name == "pair" and label.isdigit():
         return names[int(label)]
+    form = campaign.rules.form
+    if isinstance(form, GradedChoice) and (step := form.step_of_token(label)) is not None:
+        return form.words(step, names=names)
     if campaign.kind_name == "rank":
         return " > ".join(names[int(place)] for place in label.split(","))
     if campaign.kind_name == "rate":

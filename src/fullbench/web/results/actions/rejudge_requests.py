@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
@@ -193,10 +193,15 @@ TOPIC = "organiser/requests"
 """Topic for open pages: a request changed."""
 
 
-def judge_from(spec: str, expected_name: str) -> Judge:
-    """Create the judge of a spec. Raise if it is not the requested judge."""
-    from fullbench.studies import judge_and_model_specs
+def judge_from(spec: str, expected_name: str, programs: Collection[str]) -> Judge:
+    """Create the judge of a spec. Raise if it is not the requested judge.
 
+    `programs` are the specs of judges that may run code here.
+    """
+    from fullbench.studies import judge_and_model_specs
+    from fullbench.studies.study_file_trust import refuse_code
+
+    refuse_code(spec, programs)
     judge = judge_and_model_specs.judge_from_spec(spec)
     if judge.name != expected_name:
         raise InputError(
@@ -230,11 +235,11 @@ def rejudging_price(ledger: Ledger, judge: Judge, case: Case) -> dict[str, Any]:
     return {str(column): cell for column, cell in zip(table.columns, table.rows[0], strict=True)}
 
 
-def run_request(engine: Engine, ledger: Ledger, request: RejudgeRequest) -> State:
+def run_request(engine: Engine, ledger: Ledger, request: RejudgeRequest, programs: Collection[str] = ()) -> State:
     """Run a started request, store its result, and return its final state."""
     try:
         with _keep_alive(engine, request):
-            failure = _judge_request(ledger, request)
+            failure = _judge_request(ledger, request, programs)
     except UserError as error:
         failure = str(error)
     with write_transaction(engine) as connection:
@@ -247,11 +252,11 @@ def run_request(engine: Engine, ledger: Ledger, request: RejudgeRequest) -> Stat
     return "open" if failure else "done"
 
 
-def _judge_request(ledger: Ledger, request: RejudgeRequest) -> str:
+def _judge_request(ledger: Ledger, request: RejudgeRequest, programs: Collection[str]) -> str:
     """Return the error, or an empty string. A verdict in the ledger is not requested again."""
     from fullbench.studies.run.judge_cases import judge_cases
 
-    judge = judge_from(request.spec, request.judge)
+    judge = judge_from(request.spec, request.judge, programs)
     case = ledger.case(request.case_key, request.trial or 0)
     if case is None:
         return f"what was judged in case {request.case_key!r} is no longer in the ledger"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from fullbench.core.ballot import Choice, Likert, Real, Score, ballot
+from fullbench.core.ballot import Choice, GradedChoice, Likert, Real, Score, ballot
 from fullbench.core.case import Case
 from fullbench.core.verdict import PEOPLE, Circumstances, Verdict
 from fullbench.errors import InputError
@@ -23,13 +23,20 @@ _VOTE_LOCK = threading.Lock()
 
 @dataclass(frozen=True)
 class VoteForm:
-    """Form for a vote: choose the best response, or give each response a number."""
+    """Form for a vote: choose the best response, a level of preference, or give each response a number."""
 
-    kind: Literal["choice", "marks"]
+    kind: Literal["choice", "levels", "marks"]
     tie: bool = False
     low: float = 0
     high: float = 0
     step: str = "1"
+    levels: Sequence[int] = ()
+    """Signed strengths of a graded choice, the best for the first response first."""
+
+    def level_words(self, step: int) -> str:
+        """Return how much better one response is at this signed strength."""
+        words = (key("slightly better"), key("better"), key("much better"))
+        return words[abs(step) - max(self.levels) - 1] if step else key("none is ahead")
 
 
 def vote_form(case_details: CaseDetails) -> VoteForm | None:
@@ -40,6 +47,8 @@ def vote_form(case_details: CaseDetails) -> VoteForm | None:
         return None
     if isinstance(parsed_ballot, Choice):
         return VoteForm("choice", tie=parsed_ballot.tie)
+    if isinstance(parsed_ballot, GradedChoice):
+        return VoteForm("levels", levels=parsed_ballot.steps)
     if isinstance(parsed_ballot, Score):
         return VoteForm("marks", low=parsed_ballot.low, high=parsed_ballot.high)
     if isinstance(parsed_ballot, Real):
@@ -58,6 +67,8 @@ def marks_from_form(case: Case, form_texts: Mapping[str, str]) -> list[float]:
                 if best == "tie"
                 else [float(place == int(best)) for place in range(response_count)]
             )
+        elif isinstance(case.ballot, GradedChoice):
+            marks = list(case.ballot.marks_of(int(form_texts.get("level", ""))))
         else:
             marks = [float(form_texts.get(f"mark-{place}", "")) for place in range(response_count)]
     except ValueError:

@@ -45,6 +45,7 @@ def audit_card_and_badge(ledger: Ledger, study: str, judge: str) -> tuple[Card, 
 _METRIC_FILTERS: Mapping[str, Filter] = {
     "uses picture": Filter(tag="part", value="picture use"),
     "picture use index": Filter(tag="part", value="picture use"),
+    "place use index": Filter(tag="part", value="places"),
     "judged correctly": Filter(tag="part", value="pairs"),
     "same verdict in both orders": Filter(tag="part", value="pairs", both=True),
     "in the other order": Filter(tag="part", value="pairs", both=True),

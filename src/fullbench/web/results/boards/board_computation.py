@@ -10,14 +10,15 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from fullbench.analysis.boards import head_to_head_and_slices, leaderboard, rank_history
+from fullbench.analysis.boards import head_to_head_and_slices, leaderboard, rank_history, votes_to_decide
 from fullbench.analysis.boards.head_to_head_and_slices import Slice
 from fullbench.analysis.people import corrected_leaderboards
+from fullbench.analysis.people.voted_rows_check import CaseFacts
 from fullbench.analysis.scope_text import ballot_of, family_suffix, title_with_scope
 from fullbench.columns.column_builder import case_numbers
 from fullbench.columns.verdict_columns import Columns, Family
+from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.table import Cell, Table
-from fullbench.core.table_columns import table_columns
 from fullbench.web.results.boards.board_store import Board, LinkedTable, Links
 from fullbench.web.results.catalogue.disagreement_flags import is_panel, is_person
 from fullbench.web.results.lists.verdict_filters import Filter
@@ -60,8 +61,17 @@ class VerdictTimes:
         return self.at[place] if (self.cases[place] == columns.case).all() else None
 
 
-def compute_board(columns: Columns, subject: Subject, tags: Tags, times: VerdictTimes | None = None) -> Board:
-    """Compute all non-empty tables of a board; with `times` also the history of its ranks."""
+def compute_board(
+    columns: Columns,
+    subject: Subject,
+    tags: Tags,
+    times: VerdictTimes | None = None,
+    facts: CaseFacts | None = None,
+) -> Board:
+    """Compute all non-empty tables of a board; with `times` also the history of its ranks.
+
+    `facts` are tags and lengths on which corrected boards compare voted with unvoted pairs.
+    """
     verdicts = columns.where(study=subject.study, judge=subject.judge, criterion=subject.criterion)
     parts = {cast("Family", family): part for (family,), part in verdicts.by("family")}
     judged_families = [family for family in FAMILY_ORDER if family in parts and (parts[family].fault < 0).any()]
@@ -71,25 +81,27 @@ def compute_board(columns: Columns, subject: Subject, tags: Tags, times: Verdict
         key = leaderboard.Key(subject.study, subject.judge, subject.criterion, family)
         board = leaderboard.build_board(parts[family], key)
         has_several_families = len(judged_families) > 1
-        leaderboards.append(_link_leaderboard(board, parts[family], subject, has_several_families=has_several_families))
+        leaderboards.append(_link_leaderboard(board, subject, has_several_families=has_several_families))
         detail_tables += _detail_tables(board, subject, tags, has_several_families=has_several_families)
         at = None if times is None else times.times_for(parts[family])
         if at is not None and (history := rank_history.daily_history_table(parts[family], key, at)) is not None:
             history_table = _link_contestants(history, _board_filter(subject, family))
             detail_tables.append(_name_family(history_table, family) if has_several_families else history_table)
     if not is_panel(subject.judge):
-        leaderboards = _add_corrections(columns, subject, leaderboards)
+        leaderboards = _add_corrections(columns, subject, leaderboards, facts)
     return Board(
         subject.study, subject.judge, subject.criterion, len(verdicts.latest()), [*leaderboards, *detail_tables]
     )
 
 
-def _add_corrections(columns: Columns, subject: Subject, leaderboards: Sequence[LinkedTable]) -> list[LinkedTable]:
+def _add_corrections(
+    columns: Columns, subject: Subject, leaderboards: Sequence[LinkedTable], facts: CaseFacts | None
+) -> list[LinkedTable]:
     annotated_tables = corrected_leaderboards.add_opinion_notes(columns, [leader.table for leader in leaderboards])
     scope_columns = columns.where(study=subject.study, criterion=subject.criterion)
     for_all_judges = is_person(subject.judge)
     corrections = corrected_leaderboards.corrected_tables(
-        scope_columns, judges=[] if for_all_judges else [subject.judge], together=for_all_judges
+        scope_columns, judges=[] if for_all_judges else [subject.judge], together=for_all_judges, facts=facts
     )
     return [
         *(replace(leader, table=table) for leader, table in zip(leaderboards, annotated_tables, strict=True)),
@@ -124,26 +136,26 @@ def _board_filter(subject: Subject, family: Family) -> partial[Filter]:
     )
 
 
-def _link_leaderboard(
-    board: leaderboard.Board, part: Columns, subject: Subject, *, has_several_families: bool
-) -> LinkedTable:
+def _link_leaderboard(board: leaderboard.Board, subject: Subject, *, has_several_families: bool) -> LinkedTable:
     family = board.key.family
     table = board.table(
         f"leaderboard, {family}" if has_several_families else "leaderboard", family=has_several_families
     )
-    fault_counts, make_filter = head_to_head_and_slices.faults_by_contestant(part), _board_filter(subject, family)
-    rows: list[list[Cell]] = []
+    make_filter = _board_filter(subject, family)
+    if table.place("unusable") is None:  # links of every row lead to its unusable verdicts, even if there are none
+        rows_with_counts = [[*row, 0] for row in table.rows]
+        table = replace(table, columns=(*table.columns, *table_columns("unusable")), rows=rows_with_counts)
     links: list[list[Filter | None]] = []
     for row in table.rows:
         name = str(row[1])
         make_marked_filter = partial(make_filter, contestant=name, fault="none")
         row_links: list[Filter | None] = [None, make_filter(contestant=name)]
-        for column, cell in zip(table.typed_columns[2:], row[2:], strict=True):
-            row_links.append(None if cell is None else make_marked_filter(ballot=ballot_of(column)))
-        rows.append([*row, fault_counts.get(name, 0)])
+        for column, cell in zip(table.typed_columns[2:-1], row[2:-1], strict=True):
+            has_verdicts = cell is not None and column.key != votes_to_decide.COLUMN
+            row_links.append(make_marked_filter(ballot=ballot_of(column)) if has_verdicts else None)
         links.append([*row_links, make_filter(contestant=name, fault="any")])
     charts = [] if table.chart is None else [table.chart]
-    return LinkedTable(replace(table, columns=(*table.columns, *table_columns("unusable")), rows=rows), links, charts)
+    return LinkedTable(table, links, charts)
 
 
 def _detail_tables(

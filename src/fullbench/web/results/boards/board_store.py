@@ -17,7 +17,7 @@ from fullbench.analysis.boards.head_to_head_and_slices import GROUPS
 from fullbench.core.digests import digest
 from fullbench.core.table import Table
 from fullbench.reports.table_formats import render_table, table_from_json
-from fullbench.reports.table_type_metadata import packed_hint, unpacked_hint
+from fullbench.reports.table_json_types_and_notes import packed_hint, unpacked_hint
 from fullbench.web.results import hidden_cases
 from fullbench.web.results.catalogue import catalogue_tables, fill_catalogue
 from fullbench.web.results.catalogue.disagreement_flags import is_person

@@ -16,8 +16,9 @@ import numpy as np
 import orjson
 from sqlalchemy import Connection, Engine, func, select
 
-from fullbench.analysis import all_tables, record_from_verdict_columns
+from fullbench.analysis import record_from_verdict_columns, standard_verdict_tables
 from fullbench.analysis.judge_card import build_card as judge_card
+from fullbench.analysis.people.voted_rows_check import CaseFacts
 from fullbench.columns.verdict_columns import Columns
 from fullbench.core.digests import digest
 from fullbench.core.response import LENGTHENS
@@ -29,7 +30,7 @@ from fullbench.ledger.ledger import Ledger
 from fullbench.studies import ledger_verdicts_with_panels
 from fullbench.web.database import read_transaction
 from fullbench.web.results import hidden_cases
-from fullbench.web.results.boards import audit_sections, board_computation, board_store, evidence_links
+from fullbench.web.results.boards import audit_sections, board_computation, board_store, judge_card_evidence_links
 from fullbench.web.results.boards.board_store import LinkedTable
 from fullbench.web.results.catalogue import catalogue_tables
 from fullbench.web.results.catalogue.disagreement_flags import is_panel, is_person
@@ -86,7 +87,9 @@ def refresh_cards(engine: Engine, ledger: Ledger, *, should_continue: Callable[[
         if not should_continue() or (not due_stamps and stored_stamps.get(faults_name(study)) == study_stamp):
             continue
         columns, link = ledger_verdicts_with_panels.load_columns(ledger, study=study), study if place else ""
-        table = board_store.pack_table(board_computation.link_faults(all_tables.fault_table(columns), link))
+        table = board_store.pack_table(
+            board_computation.link_faults(standard_verdict_tables.fault_table(columns), link)
+        )
         board_store.store_body(engine, "unusable", faults_name(study), study_stamp, orjson.dumps(table).decode())
         if side_by_side := audit_sections.audited_judge_tables(ledger, study, link):
             body = orjson.dumps([board_store.pack_table(linked_table) for linked_table in side_by_side]).decode()
@@ -143,6 +146,7 @@ class CardSource:
     sampled: int
     total: int
     tags: Sequence[str]
+    facts: CaseFacts | None = None
 
 
 def load_card_source(connection: Connection, ledger: Ledger, study: str, columns: Columns) -> CardSource:
@@ -164,12 +168,13 @@ def load_card_source(connection: Connection, ledger: Ledger, study: str, columns
         names = set(connection.execute(select(i.name).where(i.id.in_(hidden_items))).scalars())
         items = {name: replace(item, tags={}) if name in names else item for name, item in record.items.items()}
         record = replace(record, items=items)
-    return CardSource(study, record, len(record) if total > MAX_VERDICTS else 0, total, tags)
+    facts = ledger_verdicts_with_panels.load_case_facts(ledger, columns, study=study)
+    return CardSource(study, record, len(record) if total > MAX_VERDICTS else 0, total, tags, facts)
 
 
 def compute_card(connection: Connection, source: CardSource, columns: Columns, judge: str, link: str) -> Card:
     """Compute the card of one judge with links to verdicts. `link` is the study's name in filters."""
-    report = judge_card(source.record, judge, tags=source.tags, columns=columns)
+    report = judge_card(source.record, judge, tags=source.tags, columns=columns, facts=source.facts)
     lengthened_contestants = {
         name for (_, name, _), response in source.record.responses.items() if LENGTHENS in response.tags
     }
@@ -178,7 +183,7 @@ def compute_card(connection: Connection, source: CardSource, columns: Columns, j
     def link_table(table: Table) -> LinkedTable:
         if table.name == "unusable":
             return board_computation.link_faults(table, link)
-        cell_links = evidence_links.table_links(
+        cell_links = judge_card_evidence_links.table_links(
             table, judge, link, lengthened_contestants=lengthened_contestants, count=count
         )
         return LinkedTable(table, cell_links, [] if table.chart is None else [table.chart])
@@ -188,7 +193,7 @@ def compute_card(connection: Connection, source: CardSource, columns: Columns, j
         for title, tables in report.sections.items()
         if title != "Leaderboard"
     ]
-    orders = all_tables.order_effect_table(columns.where(judge=judge))
+    orders = standard_verdict_tables.order_effect_table(columns.where(judge=judge))
     if orders.rows:
         sections.append(("Orders", [link_table(orders)]))
     return Card(judge, report.lead, source.sampled, source.total, sections)

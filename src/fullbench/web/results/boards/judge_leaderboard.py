@@ -11,9 +11,9 @@ from typing import cast
 
 from fullbench.analysis.scope_text import OVERALL, scope_suffix
 from fullbench.analysis.verdict_cost import AMOUNTS
+from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.estimate import Estimate
 from fullbench.core.table import Cell, Table
-from fullbench.core.table_columns import table_columns
 from fullbench.core.translatable_note import Note, join_notes, join_sentences
 from fullbench.web.results.boards.board_store import LinkedTable
 from fullbench.web.results.boards.judge_cards import Card
@@ -126,19 +126,17 @@ def _judge_standing(
         if _row_criterion(row) == criterion:
             cells |= {key: row[key] for key in ("same verdict in both orders", "first shown wins")}
     replaces = {
-        row["verdict"]: row["may replace people"] == "yes"
+        cast("str", row["verdict"]): str(row["may replace people"])
         for row in tables.get("replacement", ())
         if row["slice"] == "all" and _row_criterion(row) == criterion
     }
     if replaces:
-        replaceable_kinds = [cast("str", verdict_kind) for verdict_kind, may in replaces.items() if may]
-        cells["may replace people"] = (
-            join_notes(replaceable_kinds)
-            if 0 < len(replaceable_kinds) < len(replaces)
-            else "yes"
-            if replaceable_kinds
-            else "no"
-        )
+        kinds = [kind for kind, outcome in replaces.items() if outcome == "yes"]
+        outcomes = set(replaces.values())
+        if len(outcomes) == 1:
+            cells["may replace people"] = outcomes.pop()
+        else:
+            cells["may replace people"] = join_notes(kinds) if kinds else "not enough data"
     biases = f"biases{scope_suffix('', criterion)}"
     for row in tables.get(biases, ()):
         for key, (metric, _) in _LENGTH.items():
@@ -187,13 +185,12 @@ def _agreement_order(standing: Standing) -> float:
 
 
 def _standing_notes(
-    cells: Mapping[str, Cell], replaces: Mapping[Cell, bool], length_biases: Collection[str]
+    cells: Mapping[str, Cell], replaces: Mapping[str, str], length_biases: Collection[str]
 ) -> list[Note]:
-    """`replaces` maps verdict kinds to whether the judge may replace people; `length_biases` are significant ones."""
+    """`replaces` maps verdict kinds to yes, no or not enough data; `length_biases` are significant ones."""
     parts: list[Note] = []
-    usable, useless = (
-        [cast("str", verdict_kind) for verdict_kind, may in replaces.items() if may is is_usable]
-        for is_usable in (True, False)
+    usable, useless, undecided = (
+        [kind for kind, outcome in replaces.items() if outcome == answer] for answer in ("yes", "no", "not enough data")
     )
     if usable and useless:
         parts.append(Note("judges.usable-in-part", usable=join_notes(usable), useless=join_notes(useless)))
@@ -201,6 +198,8 @@ def _standing_notes(
         parts.append(Note("judges.usable", usable=join_notes(usable)))
     elif useless:
         parts.append(Note("judges.useless", useless=join_notes(useless)))
+    if undecided:
+        parts.append(Note("judges.open", open=join_notes(undecided)))
     pairs, scores, rankings = (cells.get(f"agreement on {verdict_kind}") for verdict_kind in _AGREEMENT)
     if isinstance(pairs, Estimate):
         parts.append(Note("judges.agrees", share=pairs.value))

@@ -13,7 +13,7 @@ from typing import TypeVar
 from fullbench.analysis.agreement.judges_with_people import winner_index
 from fullbench.analysis.people.joined_votes import form_of
 from fullbench.core.ballot import Likert, Real, Score, ballot
-from fullbench.core.panel import is_view
+from fullbench.core.panel_and_cascade import is_view
 from fullbench.core.unbounded_number_ballot import Number
 from fullbench.core.verdict import PEOPLE
 from fullbench.errors import InputError

@@ -20,7 +20,7 @@ from fullbench.errors import InputError
 from fullbench.ledger.ledger import Ledger
 from fullbench.web.database import read_transaction, write_transaction
 from fullbench.web.results.catalogue import catalogue_tables, disagreement_flags, flag_counts, full_text_search
-from fullbench.web.results.catalogue.case_cache import CaseCache
+from fullbench.web.results.catalogue.case_cache_between_batches import CaseCache
 from fullbench.web.results.catalogue.insert_verdicts import Batch
 from fullbench.web.results.catalogue.rater_pseudonyms import has_account_names
 from fullbench.web.results.catalogue.row_ids_and_bulk_inserts import (

@@ -18,7 +18,7 @@ from fullbench.ledger.ledger import Ledger
 from fullbench.web.accounts.users import load_pseudonyms, pseudonymize_tags
 from fullbench.web.database import dialect_insert
 from fullbench.web.results.catalogue import catalogue_tables, flag_counts, full_text_search
-from fullbench.web.results.catalogue.case_cache import CachedCase, CaseCache
+from fullbench.web.results.catalogue.case_cache_between_batches import CachedCase, CaseCache
 from fullbench.web.results.catalogue.rater_pseudonyms import with_pseudonym
 from fullbench.web.results.catalogue.row_ids_and_bulk_inserts import (
     Row,

@@ -21,7 +21,7 @@ from sqlalchemy import ColumnElement, Connection, Engine, and_, delete, func, or
 from fullbench.columns.column_builder import columns_from_verdicts
 from fullbench.columns.verdict_columns import Columns
 from fullbench.core.digests import digest
-from fullbench.core.panel import PANEL, Marks, combine_marks
+from fullbench.core.panel_and_cascade import PANEL, Marks, combine_marks
 from fullbench.core.verdict import Verdict
 from fullbench.errors import InputError
 from fullbench.ledger.ledger import Ledger

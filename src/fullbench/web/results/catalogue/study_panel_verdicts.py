@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Engine, func, select
 
 from fullbench.analysis.views.panel_cascade_and_rubric_verdicts import view_verdicts
 from fullbench.core.digests import digest
-from fullbench.core.panel import View
+from fullbench.core.panel_and_cascade import View
 from fullbench.core.verdict import FAULTS, Verdict
 from fullbench.ledger.ledger import Ledger
 from fullbench.web.database import read_transaction

@@ -10,8 +10,10 @@ from markupsafe import Markup
 from sqlalchemy import Connection, select, true
 
 from fullbench.core.case import Case
+from fullbench.core.dialogue import is_dialogue, open_turns, turn_starts
 from fullbench.core.item import Turn
 from fullbench.core.model_call import Call
+from fullbench.core.response import Response
 from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.ledger.ledger import Ledger
 from fullbench.studies.exchange import rerender_prompts
@@ -140,6 +142,17 @@ class CaseDetails:
     left_out: int
     all_contestants: Sequence[str] = ()
     """All contestants of the study, by name."""
+
+    @property
+    def turn_numbers(self) -> dict[int, int]:
+        """Return the numbers of the turns that contestants answered in a dialogue, by index."""
+        if self.case is None or not is_dialogue(self.case.item):
+            return {}
+        return {index: number for number, index in enumerate(open_turns(self.case.item), 1)}
+
+    def turn_starts(self, response: Response) -> dict[int, int]:
+        """Return the turn of each answer in a response, by the index of its first part."""
+        return {} if self.case is None else turn_starts(self.case.item, response)
 
     def colours(self) -> dict[str, int]:
         """Return the colour number of each answer, as in the list of cases."""

@@ -266,7 +266,7 @@ class Views:
         }
 
     def _body(self, board: Board, language: Language) -> str:
-        template = self.environment.get_template("results/sheets.html")
+        template = self.environment.get_template("results/table_sections.html")
         tables, source = self.names.tables(board.tables), (board.name, board.stamp + self.names.stamp)
         board_sheets = build_sheets(tables, source, self.urls, language, svg=self._draw_svg)
         return template.render(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import cache
 
-from fullbench.core.ballot import Ballot, Choice, Likert, Ranking, ballot
+from fullbench.core.ballot import Ballot, Choice, GradedChoice, Likert, Ranking, ballot
 
 COLOUR_COUNT = 8
 
@@ -25,7 +25,7 @@ def ranked_groups(spec: str, names: Sequence[str], marks: Sequence[float | None]
     >>> ranked_groups("score:1-5", ["a"], [4])
     []
     """
-    if len(names) < 2 or None in marks or not isinstance(_parse_ballot(spec), Choice | Ranking):
+    if len(names) < 2 or None in marks or not isinstance(_parse_ballot(spec), Choice | GradedChoice | Ranking):
         return []
     names_by_mark: dict[float, list[str]] = {}
     for name, mark in zip(names, marks, strict=True):

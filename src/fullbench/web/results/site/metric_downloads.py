@@ -13,7 +13,7 @@ from fullbench.core.table import Column, Table
 from fullbench.reports.cell_text import format_cell
 from fullbench.reports.site_info import FIELD_NAMES, Imprint
 from fullbench.reports.table_formats import render_table
-from fullbench.version import __version__
+from fullbench.version_and_code_digest import __version__
 from fullbench.web.results.boards import board_store
 from fullbench.web.results.recent_value_cache import RecentCache
 from fullbench.web.results.site import ledger_edition

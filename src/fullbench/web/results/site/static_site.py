@@ -38,7 +38,7 @@ from fullbench.web.page_rendering import static_file, template_environment
 from fullbench.web.results import hidden_cases
 from fullbench.web.results.boards import board_store, judge_cards
 from fullbench.web.results.boards.board_store import LinkedTable
-from fullbench.web.results.catalogue import catalogue_tables, catalogue_updater, rater_pseudonyms
+from fullbench.web.results.catalogue import catalogue_board_and_page_updater, catalogue_tables, rater_pseudonyms
 from fullbench.web.results.catalogue.disagreement_flags import is_person
 from fullbench.web.results.catalogue.row_ids_and_bulk_inserts import judge_names_by_id
 from fullbench.web.results.lists import verdict_list
@@ -53,7 +53,7 @@ from fullbench.web.words import Language, translate_sentence
 MARKER = "fullbench-site.json"
 STATIC = (
     *SHARED_FILES,
-    *("app.css", "public.css", "scheme.js", "public.js", "site.js", "icon.svg"),
+    *("app.css", "results.css", "color_scheme.js", "results.js", "static_copy.js", "icon.svg"),
 )
 COPIED_SUFFIXES = {"image/png": "png", "image/jpeg": "jpg", "image/webp": "webp", "image/gif": "gif"}
 LARGE_SIZE = 1920
@@ -178,7 +178,7 @@ def export_site(ledger: Ledger, out: Path, options: SiteOptions | None = None) -
         try:
             upgrade_schema(engine)
             rater_pseudonyms.copy_pseudonyms(engine, options.accounts)
-            catalogue_updater.update_catalogue(engine, ledger, study=study)
+            catalogue_board_and_page_updater.update_catalogue(engine, ledger, study=study)
             results_hidden_from_annotators.mark_judged_elsewhere(engine, options.judged_keys)
             ledger_edition.store_edition(engine, ledger)
             with read_transaction(engine) as connection:
@@ -246,7 +246,7 @@ class _SiteWriter:
         prefix = "../" * name.count("/")
         text = template_environment().get_template(template).render(
             **values,
-            layout="results/site.html",
+            layout="results/static_copy.html",
             user=None,
             t=partial(translate_sentence, self.options.language),
             language=self.options.language,
@@ -323,7 +323,7 @@ class _SiteWriter:
         )
         values = self.top.verdicts(self.connection, Filter(), withheld_items=self.withheld_items, ledger=self.ledger)
         copy_values = {"chunks": chunks, "copied": self.copied, "total": self.total, "withheld": self.withheld}
-        self._page("verdicts.html", "results/site_verdicts.html", {**values, **copy_values})
+        self._page("verdicts.html", "results/static_copy_verdicts.html", {**values, **copy_values})
 
     def _about(self) -> None:
         ledger_digest = ledger_edition.edition_of(self.connection, self.study).digest
@@ -336,7 +336,9 @@ class _SiteWriter:
             "withheld": self.withheld,
             "source": list(source.items()),
         }
-        self._page("about.html", "results/site_about.html", {**self.top.common(self.connection, "about"), **numbers})
+        self._page(
+            "about.html", "results/static_copy_about.html", {**self.top.common(self.connection, "about"), **numbers}
+        )
         self._file(MARKER, orjson.dumps(source, option=orjson.OPT_INDENT_2))
 
     def _picture(self, name: str, picture: Picture, size: int | None, is_veiled: bool) -> None:

@@ -139,8 +139,8 @@ def _items_by_id(
 
 
 def _verdict_entry(row: Any, case: CaseRow, names: dict[int, int], name_list: Sequence[str], item: int) -> list[Any]:
-    """For `site.js`: items by their index, judge or rater by the index of the dot."""
-    # Bit i is the i-th flag: `site.js` relies on the order of FLAGS.
+    """For `static_copy.js`: items by their index, judge or rater by the index of the dot."""
+    # Bit i is the i-th flag: `static_copy.js` relies on the order of FLAGS.
     flags = sum(getattr(row, name) << place for place, name in enumerate(FLAGS))
     shown_numbers = [names[number] for number in orjson.loads(row.shown)]
     judge = names[row.judge_id]
@@ -167,7 +167,7 @@ def _case_entry(
     pages: frozenset[str],
     display_name: Callable[[str], str],
 ) -> list[Any]:
-    """For `site.js`: rankings are indexes into its list of contestants."""
+    """For `static_copy.js`: rankings are indexes into its list of contestants."""
     outcomes = list(dict.fromkeys(outcome for dot in row.dots for outcome in dot.outcomes))
     dots = [
         [

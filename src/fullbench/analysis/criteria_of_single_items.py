@@ -1,0 +1,54 @@
+"""Criteria that belong to one item each, as in released rubrics: they get a count and no tables of their own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from fullbench.columns.verdict_columns import Columns
+from fullbench.core.built_in_table_columns import table_columns
+from fullbench.core.table import Cell, Table
+from fullbench.core.translatable_note import Note
+from fullbench.stats.array_checks import Bools
+
+POOLED = "criteria of single items"
+"""Name under which verdicts on such criteria are counted."""
+
+
+def single_item_criteria_mask(columns: Columns) -> Bools:
+    """Return a mask of verdicts on criteria that one item alone has, in studies where several items have such."""
+    mask = np.zeros(len(columns), dtype=np.bool_)
+    names = columns.names["criterion"]
+    if len(names) < 2 or not len(columns):
+        return mask
+    scope = columns.study.astype(np.int64) * len(names) + columns.criterion
+    scopes, first, group = np.unique(scope, return_index=True, return_inverse=True)
+    is_single = np.ones(len(scopes), dtype=np.bool_)
+    is_single[group[columns.item != columns.item[first][group]]] = False
+    mask = is_single[group]
+    for study in np.unique(columns.study[mask]):
+        of_study = mask & (columns.study == study)
+        if len(np.unique(columns.item[of_study])) < 2:
+            mask &= ~of_study
+    return mask
+
+
+def pool_criteria(columns: Columns, mask: Bools) -> Columns:
+    """Return the verdicts with one name for all masked criteria, for tables that only count."""
+    names = columns.names["criterion"]
+    pooled_names = {names[code] for code in np.unique(columns.criterion[mask])}
+    criterion = np.where(mask, len(names), columns.criterion).astype(np.int64)
+    due = tuple(replace(entry, criterion=POOLED) if entry.criterion in pooled_names else entry for entry in columns.due)
+    all_names = {**columns.names, "criterion": (*names, POOLED)}
+    return replace(columns, criterion=criterion, names=all_names, due=due)
+
+
+def single_item_criteria_table(columns: Columns, mask: Bools) -> Table:
+    """Return the number of such criteria, of their items and of verdicts on them, for each judge."""
+    rows: list[list[Cell]] = [
+        [judge, len(np.unique(part.criterion)), len(np.unique(part.item)), len(part)]
+        for (judge,), part in columns.rows(mask).by("judge")
+    ]
+    title, note = Note("single-item-criteria.title"), Note("single-item-criteria.note")
+    return Table(POOLED, title, table_columns("judge", "criteria", "items", "verdicts"), rows, [note])

@@ -1,0 +1,136 @@
+"""Forecast of calls, tokens, dollars and time from prompts, rate limits and earlier usage."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol, runtime_checkable
+
+from fullbench.core.model import Model, Prompt
+from fullbench.core.model_call import Usage
+from fullbench.models.model_settings import Limits
+
+# Assumed tokens and seconds per reply, by mode, until the ledger has seen calls of that name.
+TOKENS_OUT = {"direct": 8, "analyze": 300, "steps": 300, "answer": 300}
+SECONDS = {"direct": 2.0, "analyze": 10.0, "steps": 10.0, "answer": 10.0}
+
+UsageByName = Mapping[str, Usage]
+
+
+@runtime_checkable
+class RateLimitedModel(Protocol):
+    """A model with rate limits."""
+
+    @property
+    def limits(self) -> Limits: ...
+
+
+@dataclass(frozen=True)
+class Load:
+    """Forecast for one judge or contestant. None means unknown, never zero.
+
+    `skipped_count` counts permanent failures of earlier runs, which would not be called again.
+    """
+
+    what: str
+    who: str
+    stored_count: int
+    due: int
+    model: Model | None = None
+    calls: int | None = 0
+    tokens_in: int | None = 0
+    tokens_out: int | None = 0
+    dollars: float | None = 0.0
+    seconds: float | None = None
+    is_observed: bool = False
+    skipped_count: int = 0
+    pictures: Counter[int] = field(default_factory=Counter)
+    """Number of tasks by number of pictures."""
+    blind: int = 0
+    """Number of tasks about an item with missing pictures."""
+
+    @property
+    def batch_dollars(self) -> float | None:
+        """The price in batches, or None if the model takes none."""
+        # Imported late: metrics and people as judges need no code for servers.
+        from fullbench.models.wire.batch_lines import BATCH_PRICE_SHARE, takes_batches
+
+        if self.dollars is None or self.model is None or not takes_batches(self.model):
+            return None
+        return self.dollars * BATCH_PRICE_SHARE
+
+    @property
+    def limits(self) -> Limits | None:
+        return limits_of(self.model)
+
+    @property
+    def server(self) -> str | None:
+        """The server of the calls; calls to the same server share its limits."""
+        return getattr(self.model, "url", None)
+
+
+def estimate_load(
+    load: Load,
+    model: Model,
+    usage_by_name: UsageByName,
+    *,
+    task_count: int,
+    prompt_sequences: Sequence[Sequence[Prompt]],
+    mode: str,
+) -> Load:
+    """Estimate `task_count` tasks from sampled prompts; each later prompt of a task contains the earlier replies."""
+    from fullbench.models.wire.token_estimates import estimate_tokens
+
+    mode = mode if mode in TOKENS_OUT else "analyze"
+    usage = usage_by_name.get(load.who)
+    is_observed = usage is not None and usage.calls > 0 and usage.seconds > 0
+    reply_tokens = usage.tokens_out / usage.calls if usage is not None and is_observed else TOKENS_OUT[mode]
+    each = usage.seconds / usage.calls if usage is not None and is_observed else SECONDS[mode]
+    lengths = [len(prompts) for prompts in prompt_sequences]  # dialogues differ in their number of turns
+    turns = sum(lengths) / max(1, len(lengths))
+    replies_before = sum(length * (length - 1) / 2 for length in lengths) / max(1, len(lengths))
+    model_name = str(getattr(model, "model", model.name))
+    prompt_tokens = sum(
+        estimate_tokens(prompt, model_name) for prompts in prompt_sequences for prompt in prompts
+    ) / max(1, len(prompt_sequences))
+    calls = round(task_count * turns)
+    tokens_in = round(task_count * (prompt_tokens + reply_tokens * replies_before))
+    tokens_out = round(calls * reply_tokens)
+    price = model.price
+    dollars = None if price is None else (tokens_in * price[0] + tokens_out * price[1]) / 1e6
+    limits = limits_of(model)
+    seconds = each * calls if is_observed and limits is None else None
+    if limits is not None:
+        from fullbench.models.net.rate_limits import START
+
+        once = each * max(lengths) if calls else 0.0
+        in_turn = calls * each / (limits.concurrency or START)
+        seconds = max(once, in_turn, _rate_limited_seconds(limits, calls, tokens_in + tokens_out))
+    return replace(
+        load, model=model, calls=calls, tokens_in=tokens_in, tokens_out=tokens_out, dollars=dollars, seconds=seconds,
+        is_observed=is_observed,
+    )  # fmt: skip
+
+
+def limits_of(model: object) -> Limits | None:
+    """Return the rate limits of a model, or None if it has none."""
+    return model.limits if isinstance(model, RateLimitedModel) else None
+
+
+def parallel_seconds(loads: Sequence[Load]) -> float | None:
+    """Return the time of all loads in parallel, or None if no time is known."""
+    times = [load.seconds for load in loads if load.seconds is not None]
+    for server in {load.server for load in loads if load.server}:
+        sharing = [load for load in loads if load.server == server]
+        calls = sum(load.calls or 0 for load in sharing)
+        tokens = sum((load.tokens_in or 0) + (load.tokens_out or 0) for load in sharing)
+        times += [
+            _rate_limited_seconds(limits, calls, tokens) for load in sharing if (limits := load.limits) is not None
+        ]
+    return max(times) if times else None
+
+
+def _rate_limited_seconds(limits: Limits, calls: int, tokens: int) -> float:
+    by_requests = 0.0 if limits.rpm is None else calls / limits.rpm * 60
+    return max(by_requests, 0.0 if limits.tpm is None else tokens / limits.tpm * 60)

@@ -1,0 +1,345 @@
+"""Rewards for training loops: several workers, real kills, and every reward computed again from the ledger."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from PIL import Image
+from typer.testing import CliRunner
+
+import fullbench
+from fullbench import Ledger
+from fullbench.cli.all_commands import app
+from fullbench.errors import DataWarning, InputError, ModelError
+from fullbench.studies.rewards.reward_server import RewardServer
+from fullbench.studies.rewards.reward_service import Measure, RewardService
+from tests.support.scripted_server import ScriptedServer
+
+RUBRIC = """
+[[criteria]]
+name = "long"
+asks = "The answer is long."
+weight = 3
+ballot = "score:1-5"
+[[criteria]]
+name = "rude"
+asks = "The answer is rude."
+weight = -2
+"""
+
+
+def by_length(asked):
+    """Fills in a sheet: the length of the answer, and whether an x is in it."""
+    answer = re.search(r"answer-[\w-]+", asked.words)[0]
+    length, rude = re.findall(r"^POINT (\w{4}) \(", asked.words, re.MULTILINE)
+    return f"POINT {length}: {1 + len(answer) % 5}\nPOINT {rude}: {'yes' if 'x' in answer else 'no'}"
+
+
+def own_reward(answer):
+    return min(1.0, max(0.0, (3 * (len(answer) % 5) / 4 - 2 * ("x" in answer)) / 3))
+
+
+def marks_in(ledger):
+    """Each stored verdict's marks by response and criterion; a second one for a case is an error of this function."""
+    marks = {}
+    with Ledger(ledger, read_only=True) as book:
+        texts = {response.key: response.text for response in book.record().responses.values()}
+        for verdict in book.record():
+            place = verdict.item, verdict.shown_responses, verdict.criterion, verdict.ballot
+            assert place not in marks, "two verdicts on one case"
+            marks[place] = verdict.marks[0]
+    assert texts
+    return marks
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class ServedJudge:
+    """`fullbench serve-judge` in a process of its own."""
+
+    def __init__(self, *words, folder):
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "fullbench", "serve-judge", *map(str, words)], cwd=folder, stderr=subprocess.PIPE,
+            stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        line = self.process.stderr.readline()
+        assert "gives rewards at http://127.0.0.1:" in line, line + self.process.stderr.read()
+        self.url = line.split("gives rewards at ")[1].split(";")[0]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.communicate()
+
+
+def test_eight_workers_lose_nothing_when_the_server_is_killed(tmp_path):
+    (tmp_path / "r.toml").write_text(RUBRIC, encoding="utf-8")
+    port, begun, killed = free_port(), threading.Semaphore(0), threading.Event()
+    active, counting = [0], threading.Lock()
+
+    def slow(asked):
+        begun.release()
+        with counting:
+            active.append(active[-1] + 1)
+        time.sleep(0.03)
+        with counting:
+            active.append(active[-1] - 1)
+        return by_length(asked)
+
+    with ScriptedServer({"m": slow}) as judge:
+        words = (f"vllm:m@{judge.url}?concurrency=8", "--rubric", "r.toml", "--ledger", "l.ledger", "--port", port)
+
+        def work(worker):
+            reward = fullbench.reward(url=f"http://127.0.0.1:{port}", timeout=120)
+            rows = []
+            for step in range(4):
+                numbers = [(worker // 2 + step + place) % 12 for place in range(6)]
+                prompts = [f"question {number % 3}?" for number in numbers]
+                answers = [f"answer-{'x' * (number % 2)}{'a' * (number + 1)}" for number in numbers]
+                rewards = reward(prompts, answers, completion_ids=[[1]] * 6)
+                rows += zip(prompts, answers, rewards, [entry.cases for entry in reward.last_rewards], strict=True)
+            return rows
+
+        def kill_once():
+            for _ in range(9):
+                begun.acquire()
+            served.process.kill()
+            served.process.wait()
+            time.sleep(0.3)  # requests that the killed server sent may not have arrived yet
+            with Ledger(tmp_path / "l.ledger", read_only=True) as book:
+                lost.append(len(judge.asked) - len(list(book.verdicts())) // 2)
+            killed.set()
+            restarted.append(ServedJudge(*words, folder=tmp_path))
+
+        lost, restarted, served = [], [], ServedJudge(*words, folder=tmp_path)
+        killer = threading.Thread(target=kill_once)
+        killer.start()
+        with ThreadPoolExecutor(8) as workers:
+            rows = [row for rows in workers.map(work, range(8)) for row in rows]
+        killer.join()
+        with restarted[0]:
+            metrics = urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics").read().decode()
+        served.process.communicate()
+        asked = len(judge.asked)
+    assert killed.is_set()
+    assert max(active) <= 8 + lost[0], "the judge's limit holds for all workers; calls of the killed server may linger"
+    different = {(prompt, answer) for prompt, answer, _, _ in rows}
+    assert len(rows) == 8 * 4 * 6
+    assert asked - len(different) <= lost[0], "extra requests are at most those in flight at the kill"
+    with Ledger(tmp_path / "l.ledger", read_only=True) as book:
+        verdicts = list(book.verdicts())
+    assert Counter((verdict.case, verdict.trial) for verdict in verdicts).most_common(1)[0][1] == 1
+    assert len(verdicts) == 2 * len(different)
+    by_case = {verdict.case: verdict for verdict in verdicts}
+    for _, answer, reward, cases in rows:
+        marks = {by_case[case].criterion: by_case[case].marks[0] for case in cases}
+        from_ledger = min(1.0, max(0.0, (3 * (marks["long"] - 1) / 4 - 2 * (marks["rude"] - 1)) / 3))
+        assert reward == pytest.approx(from_ledger, abs=1e-12) == pytest.approx(own_reward(answer), abs=1e-12)
+    counts = dict(re.findall(r"^(fullbench_\w+)(?:{.*?})? (\S+)$", metrics, re.MULTILINE))
+    assert 0 < int(counts["fullbench_reward_rewards_total"]) <= len(rows)
+
+
+WORKER = """
+import json, sys, time
+import fullbench
+spec, worker = sys.argv[1], int(sys.argv[2])
+reward = fullbench.reward(spec, ballot="score:1-5", ledger="l.ledger", timeout=120)
+for step in range(12):
+    answers = [f"answer-{(worker + step + place) % 20}" for place in range(5)]
+    rewards = reward(["q?"] * 5, answers)
+    print(json.dumps([step, answers, rewards, [entry.cases[0] for entry in reward.last_rewards],
+                      reward._source.__self__._service is not None]), flush=True)
+"""
+
+
+def test_workers_of_one_machine_share_a_judge_and_outlive_the_one_that_holds_it(tmp_path):
+    def judge(asked):
+        time.sleep(0.05)
+        number = int(re.search(r"answer-(\d+)", asked.words)[1])
+        nonce = re.search(r"\b[a-z]{8}\b(?=[^\n]*$)", asked.last)
+        return f"[[{1 + number % 5}]]" + (f" {nonce[0]}" if nonce else "")
+
+    with ScriptedServer({"m": judge}) as server:
+        spec = f"vllm:m@{server.url}?concurrency=2"
+        workers = [
+            subprocess.Popen([sys.executable, "-c", WORKER, spec, str(number)], cwd=tmp_path, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True)
+            for number in range(3)
+        ]  # fmt: skip
+        first_lines = [worker.stdout.readline() for worker in workers]
+        holders = [worker for worker, line in zip(workers, first_lines, strict=True) if line and json.loads(line)[4]]
+        assert len(holders) == 1, [worker.stderr.read() for worker in workers if worker.poll()]
+        os.kill(holders[0].pid, signal.SIGKILL)
+        rest = [worker.communicate() for worker in workers]
+        asked = len(server.asked)
+    rows = [json.loads(line) for first, (out, _) in zip(first_lines, rest, strict=True)
+            for line in (first, *out.splitlines())]  # fmt: skip
+    assert [worker.returncode for worker in workers if worker not in holders] == [0, 0], rest
+    with Ledger(tmp_path / "l.ledger", read_only=True) as book:
+        verdicts = list(book.verdicts())
+    by_case = {verdict.case: verdict.marks[0] for verdict in verdicts}
+    assert len(by_case) == len(verdicts)
+    for _, answers, rewards, cases, _ in rows:
+        for answer, reward, case in zip(answers, rewards, cases, strict=True):
+            assert reward == by_case[case] == 1 + int(answer.removeprefix("answer-")) % 5
+    assert len({row[0] for row in rows}) == 12
+    # Two calls in flight at the kill, and two that were answered but not yet committed (commits wait up to 20 ms).
+    assert asked <= len(verdicts) + 4, "extra requests are at most those in flight at the kill"
+
+
+def test_unusable_failed_late_and_unpaid_verdicts_have_defined_rewards(tmp_path):
+    def judge(asked):
+        answer = re.search(r"answer-[\w-]+", asked.words)[0]
+        if "late" in answer:
+            time.sleep(1.5)
+        if "broken" in answer:
+            raise ValueError(answer)
+        return "I would rather not say." if "odd" in answer else "[[4]]"
+
+    with ScriptedServer({"m": judge}) as server:
+        spec = f"vllm:m@{server.url}?mode=direct&resample=0&attempts=1&price_in=1&price_out=1"
+        shared = {"ballot": "score:1-5", "ledger": tmp_path / "l.ledger"}
+        reward = fullbench.reward(spec, **shared, unusable=-1.0)
+        assert reward(["q"] * 3, ["answer-1", "answer-odd", "answer-1"]) == [4, -1, 4]
+        assert [entry.unusable for entry in reward.last_rewards] == ["", "unreadable", ""]
+        assert len(server.asked) == 2, "equal completions are judged once"
+        late = fullbench.reward(spec, **shared, timeout=0.5, failed=-2.0)
+        with pytest.raises(InputError, match="used in this ledger with another"):
+            fullbench.reward(spec, ballot="real:0-1", ledger=tmp_path / "l.ledger")(["q"], ["answer-1"])
+        with pytest.warns(DataWarning, match=r"1 of 2 completions have no verdict: no verdict within 0\.\d+ s"):
+            assert late(["q"] * 2, ["answer-1", "answer-late"]) == [4, -2]
+        assert reward(["q"], ["answer-late"]) == [4]
+        assert len([each for each in server.asked if "late" in each.words]) == 1, "a late verdict is stored"
+        reward.close()
+        poor = fullbench.reward(spec, ballot="score:1-5", ledger=tmp_path / "l.ledger", budget=1e-9)
+        assert poor(["q"], ["answer-1"]) == [4], "a stored verdict costs nothing"
+        with pytest.raises(ModelError, match="1 of 2 completions have no verdict: the budget of"):
+            poor(["q"] * 2, ["answer-1", "answer-2"])
+        assert not any("answer-2" in each.words for each in server.asked)
+
+
+def test_each_prompt_can_bring_its_rubric_reference_and_dialogue_and_verl_gets_the_same(tmp_path):
+    def judge(asked):
+        answer = re.search(r"answer-[\w-]+", asked.words)[0]
+        points = re.findall(r"^POINT (\w{4}) \(.*?\): (?:T: )?Has (\w)\.$", asked.words, re.MULTILINE)
+        return "\n".join(f"POINT {code}: {'yes' if letter in answer else 'no'}" for code, letter in points)
+
+    rubrics = [[{"criterion": "Has p.", "points": 4}, {"criterion": "Has q.", "points": -1}],
+               [{"title": "T", "description": "Has z.", "weight": 2},
+                {"criterion": "Has p.", "points": 2}]]  # fmt: skip
+    prompts = [[{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"},
+                {"role": "user", "content": "And?"}], "Why?"]  # fmt: skip
+    answers = [[{"role": "assistant", "content": "answer-pq"}], "answer-zz"]
+    with ScriptedServer({"m": judge}) as server:
+        spec = f"vllm:m@{server.url}?reference=yes"
+        reward = fullbench.reward(spec, rubric=True, ledger=tmp_path / "l.ledger")
+        judged = reward(prompts, answers, rubric=rubrics, reference=["Ref-1", "Ref-2"], trainer_state=object())
+        with pytest.raises(InputError, match="1 of 2 prompts have no rubric"):
+            reward(prompts, answers, rubric=[rubrics[0], None])
+        extra = [{"prompt": prompt, "rubric": rubric} for prompt, rubric in zip(prompts, rubrics, strict=True)]
+        solutions = ["answer-pq", "answer-zz"]
+        before = len(server.asked)
+        batch = reward.for_verl(
+            data_sources=["d"] * 2, solution_strs=solutions, ground_truths=["Ref-1", "Ref-2"], extra_infos=extra
+        )
+        single = [reward.for_verl("d", solution, truth, info)
+                  for solution, truth, info in zip(solutions, ["Ref-1", "Ref-2"], extra, strict=True)]  # fmt: skip
+        with pytest.raises(InputError, match="verl passes none"):
+            reward.for_verl("d", "answer-1", "Ref-1", {})
+        assert len(server.asked) == before
+        reward.close()
+        picture = Image.new("RGB", (8, 8), "red")
+        columns = {"rubric": rubrics, "reference": ["Ref-1", "Ref-2"], "images": [None, [picture]]}
+        with (
+            RewardService(spec, Measure(rubric=True), tmp_path / "l.ledger") as service,
+            RewardServer(service, "127.0.0.1", 0) as http,
+        ):
+            threading.Thread(target=http.serve_forever, daemon=True).start()
+            client = fullbench.reward(url=http.url, timeout=60)
+            served = client(prompts, answers, **columns)
+            http.shutdown()
+        assert [len(each.pictures) for each in server.asked] == [*[0] * before, 1], "a picture makes another prompt"
+    assert judged == batch == single == served == [0.75, 0.5]
+    for each in server.asked:
+        assert ("Ref-1" in each.words) == ("answer-pq" in each.words) == ("Hello" in each.words)
+        assert ("Ref-2" in each.words) == ("answer-zz" in each.words)
+
+
+def test_the_server_reads_a_study_file_and_refuses_what_it_cannot_do(tmp_path):
+    (tmp_path / "r.toml").write_text(RUBRIC + "\n", encoding="utf-8")
+    (tmp_path / "items.jsonl").write_text('{"id": "i", "question": "q"}\n', encoding="utf-8")
+    with ScriptedServer({"m": by_length}) as judge:
+        (tmp_path / "study.toml").write_text(
+            f'name = "s"\nitems = "items.jsonl"\nresponses = "none.jsonl"\nledger = "l.ledger"\n'
+            f'[rubrics.r]\njudge = "vllm:m@{judge.url}"\nfile = "r.toml"\ntotal = "sum"\n', encoding="utf-8",
+        )  # fmt: skip
+        with ServedJudge("study.toml", "--port", "0", "--token", "geheim", folder=tmp_path) as served:
+            reward = fullbench.reward(url=served.url, token="geheim", timeout=60)
+            assert reward(["q"] * 2, ["answer-x", "answer-aaa"]) == [3 * (8 % 5) / 4 - 2, 3 * (10 % 5) / 4]
+            with pytest.raises(InputError, match="needs its token"):
+                fullbench.reward(url=served.url, timeout=5)(["q"], ["answer-1"])
+
+            def post(body):
+                request = urllib.request.Request(
+                    f"{served.url}/rewards", data=json.dumps(body).encode(), headers={"Authorization": "Bearer geheim"}
+                )
+                with pytest.raises(urllib.error.HTTPError) as refused:
+                    urllib.request.urlopen(request)
+                return refused.value.code, json.loads(refused.value.read())["error"]
+
+            assert post([1]) == (400, "a request is an object with the lists 'prompts' and 'completions'")
+            assert post({"prompts": ["q"], "completions": []})[1].startswith("each prompt has one completion; found 1")
+            assert post({"prompts": ["q"], "completions": [7]})[1].startswith("a completion is a text or a list")
+            assert post({"prompts": ["q"], "completions": ["a"], "timeout": 0})[1].startswith("'timeout' is a number")
+        with pytest.raises(ModelError, match=r"gave no rewards within 0\.5 s"):
+            fullbench.reward(url=served.url, token="geheim", timeout=0.5)(["q"], ["answer-1"])
+    for words, sentence in [
+        ((f"vllm:m@{judge.url}",), "on what does the judge decide?"),
+        ((f"vllm:m@{judge.url}", "--ballot", "choice"), "a choice ballot takes 2 to 25 responses"),
+        ((f"vllm:m@{judge.url}", "--rubric", str(tmp_path / "r.toml"), "--ballot", "score:1-5"), "give one"),
+    ]:
+        with pytest.raises(InputError, match=re.escape(sentence)):
+            CliRunner().invoke(app, ["serve-judge", *words], catch_exceptions=False)
+    with pytest.raises(InputError, match="who judges"):
+        fullbench.reward(ballot="score:1-5")
+    with pytest.raises(InputError, match="leave them out here"):
+        fullbench.reward("length", url="http://127.0.0.1:1")
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_a_second_reward_function_uses_the_first_and_takes_over(tmp_path, request, monkeypatch, kind):
+    monkeypatch.setenv("FULLBENCH_CACHE", str(tmp_path / "cache"))
+    ledger = str(tmp_path / "l.ledger") if kind == "sqlite" else request.getfixturevalue("postgres").database()
+    with ScriptedServer({"m": by_length}) as server:
+        spec = f"vllm:m@{server.url}"
+        criteria = [{"name": "long", "asks": "The answer is long.", "weight": 3, "ballot": "score:1-5"},
+                    {"name": "rude", "asks": "The answer is rude.", "weight": -2}]  # fmt: skip
+        first, second = (fullbench.reward(spec, rubric=criteria, ledger=ledger, timeout=60) for _ in range(2))
+        answers = [f"answer-{'a' * number}" for number in range(1, 5)]
+        wanted = [own_reward(answer) for answer in answers]
+        assert first(["q"] * 4, answers) == second(["q"] * 4, answers) == wanted
+        assert [part._source.__self__._service is None for part in (first, second)] == [False, True]
+        first.close()
+        assert second(["q"] * 5, [*answers, "answer-xxx"]) == [*wanted, own_reward("answer-xxx")]
+        assert second._source.__self__._service is not None
+        assert len(server.asked) == 5
+        second.close()
