@@ -46,7 +46,15 @@ MAY_IMPORT = {
     "__main__": "cli",
 }
 """Other packages that each package may import. Benchmarks and reproductions are loaded by the plugin_specs only."""
-SHARED = {"errors", "cache_dir", "secret_masking_and_text_escapes", "picture_conversion", "picture_metadata", "plugin_specs", "version_and_code_digest"}
+SHARED = {
+    "errors",
+    "cache_dir",
+    "secret_masking_and_text_escapes",
+    "picture_conversion",
+    "picture_metadata",
+    "plugin_specs",
+    "version_and_code_digest",
+}
 """Modules that all packages except those in PLAIN may import."""
 PLAIN = {"core", "errors"}
 """Packages that import only the standard library."""
