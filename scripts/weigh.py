@@ -20,7 +20,7 @@ from fullbench.benchmarks.upme.own_versus_other_picture_fit import (
     picture_separation,
 )
 from fullbench.core.table import Cell, Table
-from fullbench.judges.image_text_correlation import Correlation
+from fullbench.judges.answer_picture_fit_judge import Correlation
 from fullbench.models.tools.text_image_fit_from_notes import ToolMeasure, Weights
 from fullbench.models.tools.toolbox import Toolbox
 from fullbench.reports.table_formats import render_table

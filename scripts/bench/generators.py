@@ -103,8 +103,8 @@ def _learner(folder: Path, size: Size) -> Iterator[tuple[Any, Any, Any]]:
     """What is tuned, what it began as, and feedback of random latents."""
     import torch
 
-    from fullbench.training.generator.diffusers_tuning import PipelineTrainee
     from fullbench.training.generator.preference_tuning import Feedback
+    from fullbench.training.generator.trainable_diffusers_pipeline import PipelineTrainee
 
     trainee = PipelineTrainee(PipelineModel(str(folder), size=f"{size.side}x{size.side}"))
     side = size.side // trainee.tunable.pipeline.vae_scale_factor

@@ -15,9 +15,9 @@ from typer.testing import CliRunner
 
 from fullbench.analysis import standard_verdict_tables
 from fullbench.analysis.boards.leaderboard import Settings, build_boards, leaderboard_tables
-from fullbench.analysis.boards.leaderboard_details import standing_tables
+from fullbench.analysis.boards.rule_effect_and_fit_tables import standing_tables
 from fullbench.analysis.judge_card import build_card
-from fullbench.analysis.scope_text import ballot_of
+from fullbench.analysis.scope_suffixes_of_table_titles import ballot_of
 from fullbench.cli.all_commands import app
 from fullbench.columns.column_builder import columns_from_verdicts
 from fullbench.columns.columns_from_parquet import read_parquet_columns

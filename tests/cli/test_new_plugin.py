@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fullbench.benchmarks.synthetic.bench import build_synthetic_benchmark
+from fullbench.benchmarks.synthetic.benchmark_definitions import build_synthetic_benchmark
 from fullbench.cli.new_plugin import new_benchmark
 from fullbench.errors import InputError
 from fullbench.testing import check_benchmark

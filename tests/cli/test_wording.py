@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from fullbench.benchmarks.visit_bench.bench import visit_bench
+from fullbench.benchmarks.visit_bench.benchmark_definition import visit_bench
 from fullbench.files.item_response_verdict_files import write_items, write_responses
-from fullbench.judges.critic_prompts import load_critic_template
+from fullbench.judges.critic_prompts_with_task_rules import load_critic_template
 from fullbench.ledger.ledger import Ledger
 from fullbench.models.chat_model import ChatModel
 from fullbench.training.critic.data.prompts import PromptSettings

@@ -241,7 +241,7 @@ def test_votes_and_battles_of_a_clone_become_the_papers_tables(sandbox, tmp_path
     # The judge's battles are verdicts in both orders, under its own name.
     card = json.loads(cli("card", "gpt-4", "--benchmark", "visitbench", "--data", root, "--json").stdout)
     assert card["judge"] == "gpt-4"
-    from fullbench.benchmarks.visit_bench.bench import visit_bench
+    from fullbench.benchmarks.visit_bench.benchmark_definition import visit_bench
 
     record = visit_bench.record(root)
     ours: Counter[str] = Counter()
@@ -259,7 +259,7 @@ def test_what_is_printed_of_all_instances_stands_not_beside_those_of_one_reposit
     root, _, _ = sandbox
     told = cli("reproduce", "visitbench", "--data", root, "--out", tmp_path / "cells.json")
     assert "the file of instances with several images is not here" in told.output
-    from fullbench.benchmarks.visit_bench.bench import visit_bench
+    from fullbench.benchmarks.visit_bench.benchmark_definition import visit_bench
 
     assert visit_bench.reproduce is not None
     made = {cell.id: cell for cell in visit_bench.reproduce(root).cells}

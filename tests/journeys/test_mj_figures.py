@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from fullbench.benchmarks.mj_bench.release.judge_and_category_names import LIKERT, LIKERT_10
-from fullbench.picture_conversion import encode_image
+from fullbench.picture_flattening_and_orientation import encode_image
 from fullbench.studies.exchange.runnable_study_export import export_study
 from fullbench.synthetic.perturb.demographic_grids import build_grid
 from fullbench.synthetic.perturb.perturbed_pairs import build_pair, build_record

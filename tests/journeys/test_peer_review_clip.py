@@ -10,7 +10,7 @@ import pytest
 from fullbench import Ledger
 from fullbench.core.rubric import CORRECTNESS, CORRELATION, VISUAL
 from fullbench.synthetic.item_generator import build_items
-from tests.judges.test_image_text_correlation import by_hand, tiny_clip
+from tests.judges.test_answer_picture_fit_judge import by_hand, tiny_clip
 from tests.support.commands import cli
 
 NAMES = ("keen", "wordy", "blind")

@@ -16,10 +16,10 @@ from fullbench.errors import InputError
 from fullbench.judges.peer_review.review_items_and_cases import BALLOT, CRITERIA
 from fullbench.judges.peer_review.review_prompts import default_review_template
 from fullbench.judges.prompted_judge import PromptedJudge
-from fullbench.models.local import rule_based_answers_from_notes
+from fullbench.models.local import rule_answers_from_tool_notes
 from fullbench.models.local.function_as_model import OfflineModel, echo_prompt
 from fullbench.models.picture_tools_with_text_model import ComposedModel, build_composed_model
-from fullbench.models.tools.picture_notes import Notes, Thing
+from fullbench.models.tools.notes_by_picture_tools import Notes, Thing
 from fullbench.models.tools.toolbox import Toolbox
 from fullbench.studies import judge_and_model_specs
 from tests.support.offline_tools import blank, drawn, with_model, with_tools
@@ -50,15 +50,13 @@ STREET = Notes(
     ],
 )
 def test_questions_are_answered_from_notes(question, answer):
-    query = rule_based_answers_from_notes.parse_question(question)
+    query = rule_answers_from_tool_notes.parse_question(question)
     assert (
-        rule_based_answers_from_notes.phrase_answer(
-            query, rule_based_answers_from_notes.answer_from_notes(query, STREET)
-        )
+        rule_answers_from_tool_notes.phrase_answer(query, rule_answers_from_tool_notes.answer_from_notes(query, STREET))
         == answer
     )
-    assert rule_based_answers_from_notes.answer_question(question, STREET).endswith(answer)
-    assert rule_based_answers_from_notes.answer_question(question, Notes()) == rule_based_answers_from_notes.UNKNOWN
+    assert rule_answers_from_tool_notes.answer_question(question, STREET).endswith(answer)
+    assert rule_answers_from_tool_notes.answer_question(question, Notes()) == rule_answers_from_tool_notes.UNKNOWN
 
 
 @pytest.mark.parametrize(
@@ -72,32 +70,31 @@ def test_questions_are_answered_from_notes(question, answer):
         ("What is written there?", "No parking, 24 hours.", "It says welcome."),
         ("Which colours are there?", "Grey and blue.", "Red and yellow."),
         ("What things are there?", "A man, and a car.", "A cat on a couch."),
-        ("What things are there?", "A man, and a car.", rule_based_answers_from_notes.UNKNOWN),
+        ("What things are there?", "A man, and a car.", rule_answers_from_tool_notes.UNKNOWN),
     ],
 )
 def test_right_answers_are_worth_more(question, right, wrong):
-    query = rule_based_answers_from_notes.parse_question(question)
-    known = rule_based_answers_from_notes.answer_from_notes(query, STREET)
+    query = rule_answers_from_tool_notes.parse_question(question)
+    known = rule_answers_from_tool_notes.answer_from_notes(query, STREET)
     assert known is not None
-    assert rule_based_answers_from_notes.score_answer(query, known, right) == 1
-    assert rule_based_answers_from_notes.score_answer(query, known, wrong) < 0.5
+    assert rule_answers_from_tool_notes.score_answer(query, known, right) == 1
+    assert rule_answers_from_tool_notes.score_answer(query, known, wrong) < 0.5
 
 
 def test_questions_are_about_what_was_noted():
-    asked = {rule_based_answers_from_notes.pose_question(STREET, random.Random(seed)) for seed in range(200)}
+    asked = {rule_answers_from_tool_notes.pose_question(STREET, random.Random(seed)) for seed in range(200)}
     assert asked == {
         "How many people are there in the picture?", "How many cars are there in the picture?",
         "Is there a person in the picture?", "Is there a car in the picture?",
         "What words are written in the picture?", "Which colours are spread widest in the picture?",
     }  # fmt: skip
     assert (
-        rule_based_answers_from_notes.pose_question(Notes(), random.Random(0))
-        == "What things are there in the picture?"
+        rule_answers_from_tool_notes.pose_question(Notes(), random.Random(0)) == "What things are there in the picture?"
     )
     for question in asked:
         assert (
-            rule_based_answers_from_notes.answer_from_notes(
-                rule_based_answers_from_notes.parse_question(question), STREET
+            rule_answers_from_tool_notes.answer_from_notes(
+                rule_answers_from_tool_notes.parse_question(question), STREET
             )
             is not None
         )

@@ -19,8 +19,15 @@ from fullbench.analysis.agreement.judges_with_people import AGREEMENT_METRICS
 from fullbench.analysis.boards.matches_from_verdicts import RULE_DESCRIPTIONS, RULE_NAMES, RULES
 from fullbench.analysis.peer_review.ranking_methods import METHODS
 from fullbench.analysis.peer_review.reviews_from_record import PARTS
-from fullbench.analysis.scope_text import MEAN, OVERALL, family_suffix, mean_heading, scope_suffix, title_with_scope
-from fullbench.benchmarks.align_mm.question_and_response_lengths import UNITS
+from fullbench.analysis.scope_suffixes_of_table_titles import (
+    MEAN,
+    OVERALL,
+    family_suffix,
+    mean_heading,
+    scope_suffix,
+    title_with_scope,
+)
+from fullbench.benchmarks.alignmmbench.question_and_response_lengths import UNITS
 from fullbench.benchmarks.mj_bench.demographic_evenness import EVENNESS_METRICS as EVENNESS
 from fullbench.core.built_in_table_columns import HEADINGS, data_column, influence_column, table_columns, with_deviation
 from fullbench.core.estimate import Estimate

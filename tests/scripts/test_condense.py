@@ -112,7 +112,7 @@ def test_visit_bench_is_condensed_row_by_row(tmp_path):
     assert {entry["commit"] for entry in sources["files"]} == {"e0c911c", "45b9bf8"}
     assert [entry["path"] for entry in sources["absent"]] == ["visit_bench_human_preferences.csv"]
     # What comes out is what the benchmark reads: three verified rows with words, of four, and the one with two images.
-    from fullbench.benchmarks.visit_bench.bench import visit_bench
+    from fullbench.benchmarks.visit_bench.benchmark_definition import visit_bench
 
     assert sorted(item.id for item in visit_bench.items(out)) == ["multi-0", "single-0", "single-2"]
 

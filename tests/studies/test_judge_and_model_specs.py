@@ -9,7 +9,7 @@ import pytest
 from fullbench.benchmarks.upme.own_versus_other_picture_fit import held_out_separation, picture_separation
 from fullbench.core.verdict import Verdict
 from fullbench.errors import InputError
-from fullbench.models.tools.picture_notes import Notes, Thing
+from fullbench.models.tools.notes_by_picture_tools import Notes, Thing
 from fullbench.models.tools.text_image_fit_from_notes import Weights, text_image_cosine
 from fullbench.studies.judge_and_model_specs import correlation_from_spec
 from fullbench.synthetic.item_generator import build_items

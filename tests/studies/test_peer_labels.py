@@ -17,8 +17,8 @@ from fullbench.models.chat_model import ChatModel
 from fullbench.studies import judge_and_model_specs, ledger_verdicts_with_panels
 from fullbench.studies.peer_review.peer_review_steps import PeerReview
 from fullbench.studies.run.judge_cases import judge_cases
-from fullbench.synthetic.contestants import build_contestants
 from fullbench.synthetic.item_generator import build_items
+from fullbench.synthetic.pixel_reading_contestants import build_contestants
 
 GIVEN = [known.item for known in build_items(7, 5)]
 

@@ -11,7 +11,7 @@ from fullbench.analysis.peer_review.ranking_methods import RankingOptions
 from fullbench.analysis.peer_review.shared_bias_warnings import ALPHA_EACH_OTHER, bias_warning_table, warning_names
 from fullbench.core.rubric import CORRECTNESS
 from fullbench.errors import InputError, Undefined
-from fullbench.stats.peer_review.reviewer_bias_tests import fit_vote_model_with_truth, mutual_biases
+from fullbench.stats.peer_review.shared_and_mutual_reviewer_biases import fit_vote_model_with_truth, mutual_biases
 from fullbench.studies.peer_review.simulation import SimulatedReviews, SimulationSetting, simulate_reviews
 
 CLEAN = SimulationSetting(length=0, length_spread=0.5, families=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fullbench.benchmarks.synthetic.bench import build_synthetic_benchmark
+from fullbench.benchmarks.synthetic.benchmark_definitions import build_synthetic_benchmark
 from fullbench.core.model import Prompt
 from fullbench.core.response import Response
 from fullbench.core.verdict_record import Record

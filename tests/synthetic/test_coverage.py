@@ -7,13 +7,13 @@ from collections import Counter, defaultdict
 
 import pytest
 
-from fullbench.benchmarks.synthetic.bench import build_synthetic_benchmark
+from fullbench.benchmarks.synthetic.benchmark_definitions import build_synthetic_benchmark
 from fullbench.benchmarks.synthetic.tables import SCORES, bias_findings, interval_coverage
 from fullbench.core.response import Response
 from fullbench.core.verdict_record import Record
 from fullbench.stats.paired_comparison_and_test_corrections import holm_correction
+from fullbench.synthetic.benchmark_judges_with_planted_faults import build_simulated_judges
 from fullbench.synthetic.item_generator import build_items
-from fullbench.synthetic.planted_judges import build_simulated_judges
 from fullbench.synthetic.truth_judge import TruthJudge
 from tests.synthetic.conftest import answers
 

@@ -13,7 +13,7 @@ from scipy import ndimage
 from fullbench.core.picture import Picture
 from fullbench.errors import InputError
 from fullbench.models.local.function_as_model import OfflineModel
-from fullbench.picture_conversion import encode_image, veil_picture
+from fullbench.picture_flattening_and_orientation import encode_image, veil_picture
 from fullbench.studies.authoring.near_duplicate_pictures_and_manifest import (
     CreatedPicture,
     near_duplicates,

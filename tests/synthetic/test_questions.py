@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fullbench.synthetic.answer_quality_measure import measure_quality
-from fullbench.synthetic.parsed_question_type import Kind, Query
+from fullbench.synthetic.question_meaning import Kind, Query
 from fullbench.synthetic.questions import TASKS, parse_question, solve_query, word_answer, word_question
 from fullbench.synthetic.scenes import Bar, Scene, Thing
 from fullbench.synthetic.vocabulary import COLOURS, SHAPES

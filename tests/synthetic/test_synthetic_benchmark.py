@@ -11,11 +11,11 @@ import pytest
 from scipy import stats
 
 from fullbench.analysis.boards.leaderboard import leaderboard_tables as leaderboards
-from fullbench.benchmarks.synthetic.bench import build_synthetic_benchmark, synthetic_benchmark
+from fullbench.benchmarks.synthetic.benchmark_definitions import build_synthetic_benchmark, synthetic_benchmark
 from fullbench.core.benchmark import Benchmark
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
-from fullbench.synthetic.planted_judges import FAVOURITE, build_simulated_judges
+from fullbench.synthetic.benchmark_judges_with_planted_faults import FAVOURITE, build_simulated_judges
 
 
 @pytest.fixture(scope="module")
@@ -43,9 +43,9 @@ def test_it_is_a_benchmark_like_any_other():
 
 
 def test_naming_the_benchmark_loads_nothing_heavy():
-    program = "import sys; from fullbench.benchmarks.synthetic.bench import synthetic_benchmark; print(*sys.modules)"
+    program = "import sys, fullbench.benchmarks.synthetic.benchmark_definitions; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, text=True).stdout.split()
-    assert "fullbench.benchmarks.synthetic.bench" in loaded
+    assert "fullbench.benchmarks.synthetic.benchmark_definitions" in loaded
     assert not {"numpy", "scipy", "PIL"} & set(loaded)
 
 

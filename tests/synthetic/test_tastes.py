@@ -9,9 +9,9 @@ import pytest
 
 from fullbench.errors import InputError
 from fullbench.synthetic.answer_quality_measure import measure_quality
-from fullbench.synthetic.contestants import build_contestants, contestant_from_options
-from fullbench.synthetic.parsed_question_type import Query
 from fullbench.synthetic.peer_reviewers import Reviewer, ReviewRequest, Taste, answer_worth
+from fullbench.synthetic.pixel_reading_contestants import build_contestants, contestant_from_options
+from fullbench.synthetic.question_meaning import Query
 from fullbench.synthetic.questions import parse_question
 from fullbench.synthetic.scenes import Scene, things_scene
 from tests.support.commands import cells, cli

@@ -10,7 +10,7 @@ from fullbench.core.item import Item
 from fullbench.core.judge import Judge
 from fullbench.core.response import Response
 from fullbench.synthetic.answer_quality_measure import measure_quality
-from fullbench.synthetic.parsed_question_type import Kind, Query
+from fullbench.synthetic.question_meaning import Kind, Query
 from fullbench.synthetic.truth_judge import TruthJudge
 from tests.synthetic.test_questions import CHART, SCENE
 

@@ -10,7 +10,7 @@ import numpy as np
 from fullbench.analysis.item_clustered_means_and_shares import SHARE, mean_estimate, scale_of
 from fullbench.columns.verdict_columns import Columns
 from fullbench.core.built_in_table_columns import data_column, table_columns
-from fullbench.core.dialogue import split_criterion
+from fullbench.core.dialogue_turn_answers_and_criteria import split_criterion
 from fullbench.core.table import Cell, Table
 from fullbench.core.translatable_note import Note
 

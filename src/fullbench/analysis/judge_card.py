@@ -29,7 +29,7 @@ from fullbench.analysis.bias.bias_finding import correct_for_multiple_tests as c
 from fullbench.analysis.boards import leaderboard
 from fullbench.analysis.people import corrected_leaderboards
 from fullbench.analysis.people.voted_rows_check import CaseFacts
-from fullbench.analysis.scope_text import OVERALL, scope_suffix, title_with_scope
+from fullbench.analysis.scope_suffixes_of_table_titles import OVERALL, scope_suffix, title_with_scope
 from fullbench.analysis.views.view_verdict_helpers import waiting_mask, without_people_decisions
 from fullbench.columns.column_builder import columns_from_verdicts
 from fullbench.columns.verdict_columns import Columns

@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from fullbench.analysis import criteria_of_single_items, item_clustered_means_and_shares
+from fullbench.analysis import item_clustered_means_and_shares, pooled_single_item_criteria
 from fullbench.analysis.agreement import (
     among_people,
     correlation_with_people_across_scales,
@@ -38,7 +38,7 @@ from fullbench.analysis.dialogue_turns import dialogue_turn_tables
 from fullbench.analysis.people import corrected_leaderboards as corrections
 from fullbench.analysis.people.voted_rows_check import CaseFacts
 from fullbench.analysis.record_from_verdict_columns import comparable_record
-from fullbench.analysis.scope_text import OVERALL, scope_suffix, title_with_scope
+from fullbench.analysis.scope_suffixes_of_table_titles import OVERALL, scope_suffix, title_with_scope
 from fullbench.analysis.verdict_cost import FromCache, total_usage
 from fullbench.analysis.views.view_verdict_helpers import PENDING, WAITS, waiting_mask
 from fullbench.columns.column_builder import columns_from_verdicts
@@ -84,10 +84,10 @@ def verdict_tables(
         raise InputError(f"there is no judge {against!r} to compare the others with; there are: {there}")
     reference_judge = against or (PEOPLE if PEOPLE in columns.judges() else None)
     board_settings = leaderboard.Settings(votes=rule, visible=visible, seed=seed, strong=strong)
-    single_item_mask = criteria_of_single_items.single_item_criteria_mask(columns)
+    single_item_mask = pooled_single_item_criteria.single_item_criteria_mask(columns)
     if has_single_item_criteria := bool(single_item_mask.any()):
         columns = columns.rows(~single_item_mask)
-        all_columns = criteria_of_single_items.pool_criteria(all_columns, single_item_mask)
+        all_columns = pooled_single_item_criteria.pool_criteria(all_columns, single_item_mask)
     shown_tables: list[Table] = []
     if with_corrections:
         known_facts = CaseFacts.from_record(verdicts) if isinstance(verdicts, Record) and facts is None else facts
@@ -111,7 +111,7 @@ def verdict_tables(
     ]
     if has_single_item_criteria:
         shown_tables.append(
-            criteria_of_single_items.single_item_criteria_table(_as_columns(verdicts), single_item_mask)
+            pooled_single_item_criteria.single_item_criteria_table(_as_columns(verdicts), single_item_mask)
         )
     return [table for table in shown_tables if table.rows]
 

@@ -9,7 +9,7 @@ from math import exp
 import numpy as np
 
 from fullbench.analysis import item_clustered_means_and_shares
-from fullbench.analysis.scope_text import OVERALL
+from fullbench.analysis.scope_suffixes_of_table_titles import OVERALL
 from fullbench.columns.verdict_columns import Columns
 from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.estimate import Estimate

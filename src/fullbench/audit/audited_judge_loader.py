@@ -9,7 +9,7 @@ from pathlib import Path
 from fullbench.core.judge import Judge
 from fullbench.core.panel_and_cascade import CASCADE, PANEL, View, is_view
 from fullbench.errors import InputError
-from fullbench.files.toml_files import read_toml
+from fullbench.files.toml_reader import read_toml
 from fullbench.ledger.ledger import Ledger
 from fullbench.studies import judge_and_model_specs
 from fullbench.studies.run import panels_and_cascades

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fullbench.audit.cases.build_audit_cases import BIAS_CHANGES
-from fullbench.audit.cases.place_cases import PART as PLACES
+from fullbench.audit.cases.picture_place_in_question_cases import PART as PLACES
 from fullbench.core.ballot import Choice, Ranking, Score
 from fullbench.core.case import Case
 from fullbench.core.digests import digest

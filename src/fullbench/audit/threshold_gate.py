@@ -42,7 +42,7 @@ from fullbench.core.table import Cell, Table
 from fullbench.core.translatable_note import Note, word_note
 from fullbench.core.verdict import PEOPLE
 from fullbench.errors import InputError
-from fullbench.files.toml_files import read_toml
+from fullbench.files.toml_reader import read_toml
 from fullbench.ledger.ledger import Ledger
 from fullbench.studies import ledger_verdicts_with_panels
 

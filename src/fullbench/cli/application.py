@@ -32,8 +32,8 @@ HELP_PANELS = {
 RENAMED_COMMANDS = {
     "canary": ("canary_and_equate", "canary"),
     "equate": ("canary_and_equate", "equate"),
-    "import": ("import_", "import_files"),
-    "list": ("list_", "listing"),
+    "import": ("import_to_fullbench_files", "import_files"),
+    "list": ("list_of_plugins", "listing"),
     "serve-scores": ("serve_judge", "serve_judge"),
 }
 """Module and function of commands whose module has another name."""

@@ -125,9 +125,9 @@ def export(
 
     Example: fullbench ledger export study.ledger --to verdicts.csv --judge human
     """
-    from fullbench.analysis.judge_texts_as_responses import analyses_as_responses, cases_as_items
+    from fullbench.analysis.judge_analyses_as_responses import analyses_as_responses, cases_as_items
     from fullbench.analysis.people.doubtful_cases_and_decisions import doubtful_case_rows
-    from fullbench.files.annotation_tools import annotation_record_writer, read_labels
+    from fullbench.files.annotation_tools import read_labels, verdicts_as_annotation_records
     from fullbench.files.item_response_verdict_files import write_items, write_responses, write_verdicts
     from fullbench.files.row_writers import write_rows
     from fullbench.studies.ledger_verdicts_with_panels import full_judge_names
@@ -146,7 +146,7 @@ def export(
                 for response in open_ledger.responses(study=study)
             }
             tool_name = read_labels.TOOLS[read_labels.TOOLS.index(tool)]
-            count = annotation_record_writer.write_records(
+            count = verdicts_as_annotation_records.write_records(
                 to, tool_name, open_ledger.verdicts(judge or None, study=study), items, answers
             )
         elif what is ExportKind.verdicts:

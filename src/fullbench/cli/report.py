@@ -159,7 +159,7 @@ def report(
         )
         if about is not None:
             from fullbench.analysis.boards.user_facts_about_contestants import add_contestant_facts
-            from fullbench.studies.run.contestant_facts_file import read_contestant_facts
+            from fullbench.studies.run.contestant_facts_reader import read_contestant_facts
 
             report_tables = add_contestant_facts(report_tables, read_contestant_facts(about))
         if charts is not None:

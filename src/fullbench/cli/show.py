@@ -64,7 +64,7 @@ def _find_case(ledger: Ledger, key: str) -> tuple[str, str]:
 def _build_case_facts(
     case_key: str, case: Case | None, verdicts: dict[str, Verdict], spec: str | None
 ) -> dict[str, Any]:
-    from fullbench.core.dialogue import turn_starts
+    from fullbench.core.dialogue_turn_answers_and_criteria import turn_starts
 
     item = None if case is None else {
         "id": case.item.id,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 from fullbench.core.case import Case
-from fullbench.core.dialogue import case_as_shown
+from fullbench.core.dialogue_turn_answers_and_criteria import case_as_shown
 from fullbench.core.item import Item
 from fullbench.core.model import Model, Prompt
 from fullbench.core.verdict import Failure, Verdict

@@ -32,7 +32,7 @@ from fullbench.files.item_response_verdict_files import (
 from fullbench.files.name_suggestions_and_lookalikes import warn_of_twins
 from fullbench.files.released_rubric_rows import convert_rubric_row
 from fullbench.files.row_fields import Fields
-from fullbench.picture_conversion import encode_image
+from fullbench.picture_flattening_and_orientation import encode_image
 
 LIBRARIES = ("polars", "pandas")
 _IMPORTED_HERE: set[str] = set()

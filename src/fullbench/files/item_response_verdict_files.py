@@ -34,7 +34,7 @@ from typing import Any, TypeVar, cast
 
 from fullbench.core.ballot import Ballot, GradedChoice
 from fullbench.core.ballot import ballot as ballot_of
-from fullbench.core.dialogue import dialogue_response
+from fullbench.core.dialogue_turn_answers_and_criteria import dialogue_response
 from fullbench.core.digests import digest
 from fullbench.core.item import ROLES, WITHOUT_PICTURES, Item, Part, Turn
 from fullbench.core.model_call import Usage

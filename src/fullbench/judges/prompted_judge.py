@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal, Self, get_args
 
 from fullbench.core.ballot import LETTERS, Ballot, Language, Style, ballot
 from fullbench.core.case import Case
-from fullbench.core.dialogue import is_dialogue, split_criterion
+from fullbench.core.dialogue_turn_answers_and_criteria import is_dialogue, split_criterion
 from fullbench.core.digests import digest
 from fullbench.core.item import WITHOUT_PICTURES, Item, Part, Turn
 from fullbench.core.judge import Kind
@@ -24,10 +24,10 @@ from fullbench.core.model_call import NOTHING, Call, FailureKind, Usage
 from fullbench.core.picture import UNKNOWN
 from fullbench.core.verdict import Failure, Fault, Verdict
 from fullbench.errors import InputError, ModelError
+from fullbench.judges.item_layout_in_prompt import PictureMode, layout_digest, question_slots, turn_criterion_text
 from fullbench.judges.own_answers import add_own_answers, outcome_without_answer, request_own_answer
 from fullbench.judges.prompt_parts_and_reply_reader import read_reply, response_pictures, scale_ends_text, style_of
 from fullbench.judges.prompt_templates import Example, Template, load_template, merge_text_parts, render_examples
-from fullbench.judges.question_parts import PictureMode, layout_digest, question_slots, turn_criterion_text
 from fullbench.judges.scorers.safe_picture_decoding import broken_reason
 from fullbench.models.response_fences_and_parser import fence_responses, response_parts
 from fullbench.parsing.json_schema import ruling_schema

@@ -13,10 +13,10 @@ from fullbench.errors import InputError
 from fullbench.models.dialects import Dialect, OpenAI
 from fullbench.models.model_prices import Price, Shares, cache_shares, is_local, price_of, shares_at
 from fullbench.models.model_settings import Key, Limits, Sampling
-from fullbench.models.net.circuit_breaker import Provider, get_provider
 from fullbench.models.net.concurrent_calls import stream_replies
 from fullbench.models.net.file_handles import reserve_connections
 from fullbench.models.net.rate_limits import CEILING, START, current_rate_limits
+from fullbench.models.net.server_rates_and_circuit_breakers import Provider, get_provider
 from fullbench.models.wire.server_url_checks import check_url
 
 

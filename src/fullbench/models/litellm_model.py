@@ -27,8 +27,8 @@ from fullbench.models.model_settings import Key, Limits, Sampling
 from fullbench.models.net import error_meanings
 from fullbench.models.net.budget_reservations import CallBudget, current_budget, expected_price
 from fullbench.models.net.cancellation import HALT_SECONDS, current_stop_check
-from fullbench.models.net.circuit_breaker import Gate, Provider, get_provider
 from fullbench.models.net.retries import GARBLED_TRIES, RATE_LIMITED, Tries, prompt_failure_kind, retry_delay
+from fullbench.models.net.server_rates_and_circuit_breakers import Gate, Provider, get_provider
 from fullbench.models.wire.reply_parsing import Trouble, UsageCounter, read_payload
 from fullbench.models.wire.token_estimates import estimate_tokens
 from fullbench.secret_masking_and_text_escapes import mask_secrets

@@ -22,7 +22,7 @@ from fullbench.models.model_prices import is_local
 from fullbench.models.net.error_meanings import printable_line
 from fullbench.models.net.http_client import connection_failure_reason, speaks_tls
 from fullbench.models.net.proxies import proxy_for
-from fullbench.picture_conversion import encode_image
+from fullbench.picture_flattening_and_orientation import encode_image
 
 LEFT, RIGHT = "blue", "yellow"
 QUESTION = (

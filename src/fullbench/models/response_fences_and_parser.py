@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from fullbench.core.ballot import LETTERS
 from fullbench.core.case import Case
-from fullbench.core.dialogue import answers_by_turn
+from fullbench.core.dialogue_turn_answers_and_criteria import answers_by_turn
 from fullbench.core.item import Part
 from fullbench.core.response import Response
 

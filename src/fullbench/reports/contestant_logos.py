@@ -11,7 +11,7 @@ from pathlib import Path
 
 from fullbench.core.picture import Picture
 from fullbench.errors import InputError
-from fullbench.picture_conversion import apply_orientation, encode_image, to_eight_bits
+from fullbench.picture_flattening_and_orientation import apply_orientation, encode_image, to_eight_bits
 
 SIDE = 64
 """Side of logos in pixels; sharp on any screen at a third of this size."""

@@ -14,7 +14,7 @@ from fullbench.core.digests import digest
 from fullbench.core.table import Cell, Column, Table
 from fullbench.core.translatable_note import Note
 from fullbench.errors import InputError
-from fullbench.files.toml_files import read_toml
+from fullbench.files.toml_reader import read_toml
 from fullbench.reports.contestant_logos import Logo
 
 NAME_COLUMNS = frozenset(

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from fullbench.core.dialogue import turn_starts
+from fullbench.core.dialogue_turn_answers_and_criteria import turn_starts
 from fullbench.core.digests import once
 from fullbench.core.item import SENSITIVE, Item, Part
 from fullbench.core.model_call import Usage
@@ -25,8 +25,13 @@ from fullbench.core.table import Column, Table
 from fullbench.core.translatable_note import WORD, Note
 from fullbench.core.verdict import Verdict
 from fullbench.errors import MissingExtra
-from fullbench.picture_conversion import apply_orientation, encode_image, has_transparency, to_eight_bits
-from fullbench.picture_conversion import veil_picture as under_a_veil
+from fullbench.picture_flattening_and_orientation import (
+    apply_orientation,
+    encode_image,
+    has_transparency,
+    to_eight_bits,
+)
+from fullbench.picture_flattening_and_orientation import veil_picture as under_a_veil
 from fullbench.reports.cell_text import table_notes
 from fullbench.reports.charts import vega_lite
 from fullbench.reports.charts.vega_lite import Chart
@@ -206,7 +211,7 @@ def shrink_picture(picture: Picture, *, size: int, is_veiled: bool = False) -> b
 
 def _rgb_profile(info: Mapping[Any, Any]) -> bytes:
     """Return the colour profile of a picture if it describes RGB, the colour space of WebP, or empty bytes."""
-    from fullbench.picture_metadata import clean_profile
+    from fullbench.picture_metadata_removal import clean_profile
 
     profile = clean_profile(info.get("icc_profile") or b"")
     return profile if profile[16:20] == b"RGB " else b""

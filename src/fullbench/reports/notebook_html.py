@@ -7,7 +7,7 @@ from html import escape
 from typing import Any
 
 from fullbench.core.case import Case
-from fullbench.core.dialogue import turn_starts
+from fullbench.core.dialogue_turn_answers_and_criteria import turn_starts
 from fullbench.core.item import Item, Part
 from fullbench.core.notebook_display import register_html
 from fullbench.core.picture import Picture

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from fullbench.core.plugin_entry_points import did_you_mean
 from fullbench.errors import InputError
-from fullbench.files.toml_files import read_toml
+from fullbench.files.toml_reader import read_toml
 from fullbench.reports.contestant_logos import Logo
 
 DEFAULT_TITLE = "fullbench"

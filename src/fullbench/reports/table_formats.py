@@ -45,7 +45,7 @@ def render_table(table: Table, form: Form = "text", *, width: int = 100, color: 
     <BLANKLINE>
     """
     if form == "text":
-        from fullbench.reports.terminal_text import render_text
+        from fullbench.reports.tables_as_terminal_text import render_text
 
         return render_text(table, width=width, color=color)
     if form == "html":

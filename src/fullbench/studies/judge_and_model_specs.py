@@ -15,7 +15,7 @@ from fullbench.core.plugin_entry_points import load_plugin, plugin_names, sugges
 from fullbench.errors import InputError
 from fullbench.files.row_fields import Fields
 from fullbench.files.row_readers import read_rows
-from fullbench.judges.image_text_correlation import Correlation, build_clip_correlation
+from fullbench.judges.answer_picture_fit_judge import Correlation, build_clip_correlation
 from fullbench.judges.prompt_templates import Example
 from fullbench.plugin_specs import Spec, judge_names
 from fullbench.plugin_specs import build_model as model_of
@@ -48,7 +48,7 @@ def contestant_from_spec(spec: str) -> Model:
     parsed_spec = Spec.parse(spec)
     if "asking" not in parsed_spec.options:
         return model_of(parsed_spec, spec)
-    from fullbench.judges.contestant_with_prompt_template import SLOTS, PromptedContestant
+    from fullbench.judges.contestant_with_templated_questions import SLOTS, PromptedContestant
     from fullbench.judges.prompt_templates import Template
 
     model_options = {key: value for key, value in parsed_spec.options.items() if key != "asking"}

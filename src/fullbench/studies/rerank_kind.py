@@ -11,7 +11,7 @@ from typing import Any
 from fullbench.core.ballot import ballot
 from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.case import Case
-from fullbench.core.dialogue import EACH_TURN
+from fullbench.core.dialogue_turn_answers_and_criteria import EACH_TURN
 from fullbench.core.table import Cell, Table
 from fullbench.core.translatable_note import Note
 from fullbench.core.verdict_record import Record

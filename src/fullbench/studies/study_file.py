@@ -12,14 +12,14 @@ from typing import Any, get_args
 from fullbench.core.ballot import Ballot, Choice, GradedChoice, Ranking, ballot, is_graded
 from fullbench.core.case import ORDERS, Case, Orders, SamplePairing
 from fullbench.core.case import cases as cases_of
-from fullbench.core.dialogue import check_answers_by_turn, criteria_of_items, names_turns
+from fullbench.core.dialogue_turn_answers_and_criteria import check_answers_by_turn, criteria_of_items, names_turns
 from fullbench.core.item import Item
 from fullbench.core.panel_and_cascade import CASCADE, PANEL, is_view
 from fullbench.core.plugin_entry_points import did_you_mean
 from fullbench.core.response import Response
 from fullbench.core.rubric import RUBRIC
 from fullbench.errors import InputError
-from fullbench.files.toml_files import read_toml
+from fullbench.files.toml_reader import read_toml
 from fullbench.reports.display_names import DisplayNames
 from fullbench.reports.site_info import Imprint
 from fullbench.studies.run.excluded_responses_and_case_overrides import EXCLUSION_KINDS

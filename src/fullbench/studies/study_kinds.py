@@ -30,7 +30,7 @@ def study_run_for(study: Study) -> BaseRun:
 
         return BestOfNRun(study)
     if study.kind == "experiment":
-        from fullbench.studies.model_written_text_kind import ExperimentRun
+        from fullbench.studies.model_text_experiment_kind import ExperimentRun
 
         return ExperimentRun(study)
     return StudyRun(study)

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from fullbench.synthetic import letter_comparison_and_sum_questions
-from fullbench.synthetic.parsed_question_type import Query
+from fullbench.synthetic.question_meaning import Query
 from fullbench.synthetic.questions import solve_query
 from fullbench.synthetic.scenes import LABELS, Scene
 from fullbench.synthetic.vocabulary import Colour, Shape, colours_in, groups_in, numbers_in

@@ -7,7 +7,7 @@ import math
 import random
 from typing import TYPE_CHECKING
 
-from fullbench.picture_conversion import encode_image
+from fullbench.picture_flattening_and_orientation import encode_image
 from fullbench.synthetic.scenes import HEIGHT, TOP, WIDTH, Bar, Scene, Thing
 from fullbench.synthetic.vocabulary import Colour, Shape
 

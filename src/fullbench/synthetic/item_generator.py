@@ -12,7 +12,7 @@ from fullbench.core.item import Item, Turn
 from fullbench.core.picture import Picture
 from fullbench.synthetic import letter_comparison_and_sum_questions
 from fullbench.synthetic.drawing import draw_scene
-from fullbench.synthetic.parsed_question_type import Answer, Query, Task
+from fullbench.synthetic.question_meaning import Answer, Query, Task
 from fullbench.synthetic.questions import LANGUAGES, TASKS, invent_query, solve_query, word_answer, word_question
 from fullbench.synthetic.scenes import Scene, changed_scene, chart_scene, text_scene, things_scene
 

@@ -10,7 +10,7 @@ import random
 import re
 from collections import Counter
 
-from fullbench.synthetic.parsed_question_type import Answer, Kind, Query, Task
+from fullbench.synthetic.question_meaning import Answer, Kind, Query, Task
 from fullbench.synthetic.scenes import Scene
 from fullbench.synthetic.vocabulary import Language, colours_in, noun_of, numbers_in, shapes_in
 

@@ -17,7 +17,7 @@ from fullbench.core.ballot import LETTERS, Language
 from fullbench.core.language_and_words import length_of, words_of
 from fullbench.models import response_fences_and_parser as hearings
 from fullbench.synthetic.answer_quality_measure import measure_quality
-from fullbench.synthetic.parsed_question_type import Query, Task
+from fullbench.synthetic.question_meaning import Query, Task
 from fullbench.synthetic.questions import invent_query, parse_question, solve_query, word_answer, word_question
 from fullbench.synthetic.scenes import Scene, things_scene
 from fullbench.synthetic.vocabulary import colours_in, numbers_in, shapes_in

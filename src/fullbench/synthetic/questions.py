@@ -12,7 +12,7 @@ import re
 from typing import get_args
 
 from fullbench.synthetic import letter_comparison_and_sum_questions
-from fullbench.synthetic.parsed_question_type import Answer, Kind, Query, Task
+from fullbench.synthetic.question_meaning import Answer, Kind, Query, Task
 from fullbench.synthetic.scenes import LABELS, TOP, Scene, Thing
 from fullbench.synthetic.vocabulary import (
     COLOUR_ZH,

@@ -111,7 +111,7 @@ def _check_prompt_template(context: HookContext) -> None:
 
 
 def _check_asking(context: HookContext) -> None:
-    from fullbench.judges.contestant_with_prompt_template import SLOTS
+    from fullbench.judges.contestant_with_templated_questions import SLOTS
     from fullbench.judges.prompt_templates import Template
 
     words = context.benchmark.asking

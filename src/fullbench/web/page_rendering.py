@@ -16,7 +16,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from itsdangerous import BadSignature, URLSafeSerializer
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from fullbench.picture_conversion import picture_size
+from fullbench.picture_flattening_and_orientation import picture_size
 from fullbench.reports.html_page import SHARED_FILES
 from fullbench.reports.html_table_layout import TEMPLATES
 from fullbench.reports.page_bibtex import bibtex_entry

@@ -26,7 +26,7 @@ from fullbench.core.item import SENSITIVE
 from fullbench.core.picture import Picture, media_type
 from fullbench.errors import InputError, LedgerError
 from fullbench.ledger.pictures.picture_folder import PictureFolder
-from fullbench.picture_metadata import STRIPPED_MEDIA, UnparsablePictureError, strip_metadata
+from fullbench.picture_metadata_removal import STRIPPED_MEDIA, UnparsablePictureError, strip_metadata
 from fullbench.reports.html_page import shrink_picture
 from fullbench.web.accounts.account_tables import uploads, users
 from fullbench.web.accounts.users import User

@@ -5,12 +5,8 @@ from dataclasses import replace
 import pytest
 
 from fullbench.analysis.boards.leaderboard import Settings, build_boards
-from fullbench.analysis.boards.leaderboard_details import (
-    family_win_table,
-    rule_effect_table,
-    standing_tables,
-)
 from fullbench.analysis.boards.matches_from_verdicts import build_matches
+from fullbench.analysis.boards.rule_effect_and_fit_tables import family_win_table, rule_effect_table, standing_tables
 from fullbench.analysis.boards.style_control_tables import style_tables
 from fullbench.columns.column_builder import columns_from_verdicts
 from fullbench.core.item import Item

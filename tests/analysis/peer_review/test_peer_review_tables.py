@@ -10,7 +10,11 @@ import pytest
 from fullbench.analysis.peer_review.ground_truth import true_scores
 from fullbench.analysis.peer_review.peer_review_tables import build_peer_review_tables, score_intervals
 from fullbench.analysis.peer_review.ranking_methods import RankingOptions
-from fullbench.analysis.peer_review.reviewer_biases import count_choices, longer_answer_check, own_family_check
+from fullbench.analysis.peer_review.reviewer_length_and_family_biases import (
+    count_choices,
+    longer_answer_check,
+    own_family_check,
+)
 from fullbench.analysis.peer_review.reviews_from_record import Reviews
 from fullbench.core.case import Case
 from fullbench.core.item import Item

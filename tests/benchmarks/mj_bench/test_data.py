@@ -7,7 +7,7 @@ import json
 import pytest
 
 from fullbench.benchmarks.mj_bench import data
-from fullbench.benchmarks.mj_bench.bench import mj_bench
+from fullbench.benchmarks.mj_bench.benchmark_definitions import mj_bench
 from fullbench.benchmarks.mj_bench.judging_protocol import can_judge
 from fullbench.errors import InputError
 from fullbench.files.row_writers import write_rows

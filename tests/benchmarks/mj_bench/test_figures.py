@@ -9,7 +9,7 @@ from statistics import fmean, pstdev
 
 import pytest
 
-from fullbench.benchmarks.mj_bench.bench import mj_bench
+from fullbench.benchmarks.mj_bench.benchmark_definitions import mj_bench
 from fullbench.core.ballot import ballot
 from fullbench.core.case import Case
 from fullbench.core.item import Item
@@ -218,7 +218,7 @@ def test_what_was_not_ruled_is_counted_and_wrong_as_the_paper_counts(pairs):
 
 def test_the_papers_figures_are_drawn_from_the_tables():
     """A radar over the perspectives, a heat map of orders, bars of evenness for each axis."""
-    from fullbench.benchmarks.mj_bench.bench import mj_bench
+    from fullbench.benchmarks.mj_bench.benchmark_definitions import mj_bench
     from fullbench.reports.charts.vega_lite import build_chart
 
     found = {table.name: table for table in mj_bench.tables(mj_bench.bring().record)}

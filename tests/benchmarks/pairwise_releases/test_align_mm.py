@@ -11,9 +11,9 @@ from scipy import stats
 from sklearn.metrics import mean_absolute_error
 
 from fullbench.analysis.agreement.critic_with_people import SCALES, critic_metrics
-from fullbench.benchmarks.align_mm import release_files, reproduce
-from fullbench.benchmarks.align_mm.bench import align_mm
-from fullbench.benchmarks.align_mm.task_names import CATEGORIES, TASKS
+from fullbench.benchmarks.alignmmbench import release_files, reproduce
+from fullbench.benchmarks.alignmmbench.benchmark_definition import align_mm
+from fullbench.benchmarks.alignmmbench.task_names import CATEGORIES, TASKS
 from fullbench.core.reproduction import Reproduced, Reproduction
 from fullbench.files.row_readers import read_rows
 

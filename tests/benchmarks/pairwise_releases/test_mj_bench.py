@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from fullbench.benchmarks.mj_bench.bench import genai_bench, mj_bench
+from fullbench.benchmarks.mj_bench.benchmark_definitions import genai_bench, mj_bench
 from fullbench.benchmarks.mj_bench.release.judge_and_category_names import (
     ALIGNMENT,
     AXES,
@@ -23,7 +23,7 @@ from fullbench.benchmarks.mj_bench.release.judge_and_category_names import (
     SCORE_MODELS,
     TWO_PICTURES,
 )
-from fullbench.benchmarks.mj_bench.release.release_files import Release
+from fullbench.benchmarks.mj_bench.release.released_scores_and_verdicts import Release
 from fullbench.benchmarks.mj_bench.reproduce import genai_bench_cells
 from fullbench.benchmarks.mj_bench.reproduce.bias_tables import BY_AXIS
 from fullbench.benchmarks.mj_bench.reproduce.cells_and_printed_numbers import printed_numbers

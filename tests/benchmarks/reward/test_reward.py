@@ -7,15 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from fullbench.benchmarks.reward import bench
+from fullbench.benchmarks.reward import benchmark_definitions
 from fullbench.core.verdict import PEOPLE
 from fullbench.ledger.ledger import Ledger
 from fullbench.testing import check_benchmark
 from tests.support.data_builders import png
 
 ALL = [
-    bench.vl_rewardbench, bench.multimodal_rewardbench, bench.multimodal_rewardbench_2, bench.genai_bench_pairs,
-    bench.editreward_bench, bench.mm_rlhf_rewardbench,
+    benchmark_definitions.vl_rewardbench, benchmark_definitions.multimodal_rewardbench,
+    benchmark_definitions.multimodal_rewardbench_2, benchmark_definitions.genai_bench_pairs,
+    benchmark_definitions.editreward_bench, benchmark_definitions.mm_rlhf_rewardbench,
 ]  # fmt: skip
 
 

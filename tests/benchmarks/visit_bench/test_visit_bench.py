@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from fullbench.benchmarks.visit_bench import items_from_release, prompt_styles, tables
-from fullbench.benchmarks.visit_bench.bench import visit_bench
+from fullbench.benchmarks.visit_bench.benchmark_definition import visit_bench
 from fullbench.benchmarks.visit_bench.release_files import Release, read_instances
 from fullbench.core.ballot import Choice
 from fullbench.core.case import Case
@@ -21,7 +21,7 @@ from fullbench.core.verdict import Verdict
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
 from fullbench.judges.fallback_reader import SecondReader
-from fullbench.judges.model_written_texts import compose_references
+from fullbench.judges.model_texts_for_experiments import compose_references
 from fullbench.models.local.function_as_model import OfflineModel
 from fullbench.studies.run.study_inputs import load_benchmark_release
 from fullbench.testing import check_benchmark

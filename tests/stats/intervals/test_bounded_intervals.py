@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fullbench.analysis.item_clustered_means_and_shares import mean_estimate, ratio_estimate
-from fullbench.benchmarks.align_mm.tables import Mark, Marks
+from fullbench.benchmarks.alignmmbench.tables import Mark, Marks
 from fullbench.stats.agreement.two_raters import absolute_error
 from fullbench.stats.intervals.cluster_intervals import FROM_ZERO, Spread, estimate_around
 

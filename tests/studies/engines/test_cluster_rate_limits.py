@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from fullbench import Prompt
 from fullbench.core.item import Turn
 from fullbench.errors import InputError, MissingExtra, ModelError
-from fullbench.models.net.circuit_breaker import Provider
 from fullbench.models.net.rate_limits import CEILING, use_rate_limits
+from fullbench.models.net.server_rates_and_circuit_breakers import Provider
 from fullbench.studies import judge_and_model_specs
 from fullbench.studies.engines.cluster_rate_limits import (
     LEASE,

@@ -28,8 +28,8 @@ from fullbench.models.local.function_as_model import OfflineModel
 from fullbench.studies.exchange.rerender_prompts import sent_prompts
 from fullbench.studies.judge_and_model_specs import correlation_from_spec
 from fullbench.studies.peer_review.peer_review_steps import PeerReview
-from fullbench.synthetic.contestants import build_contestants
 from fullbench.synthetic.item_generator import build_items
+from fullbench.synthetic.pixel_reading_contestants import build_contestants
 from fullbench.synthetic.truth_judge import PictureTruth
 
 KNOWN = build_items(7, 6)

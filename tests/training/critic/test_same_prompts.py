@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fullbench.cli.all_commands import app
-from fullbench.judges.critic_prompts import RULES, load_critic_template
+from fullbench.judges.critic_prompts_with_task_rules import RULES, load_critic_template
 from fullbench.training.critic.critic_judge import CutJudge
 from fullbench.training.critic.critic_metadata import Critic
 from fullbench.training.critic.data.encoding import Encoder

@@ -53,7 +53,7 @@ def test_what_a_network_foretells_is_what_the_pipeline_itself_draws_by(folder):
     from diffusers import DDIMScheduler
 
     from fullbench.models.local.diffusers_pipeline import PipelineModel
-    from fullbench.training.generator.diffusers_tuning import PipelineTrainee
+    from fullbench.training.generator.trainable_diffusers_pipeline import PipelineTrainee
 
     model = PipelineModel(str(folder / "pipe"), steps=1, size="16x16", guidance=1.0)
     pipe = model.load()

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from fullbench.analysis import item_clustered_means_and_shares
 from fullbench.analysis.agreement.judges_with_people import SHAPES
-from fullbench.analysis.scope_text import OVERALL
+from fullbench.analysis.scope_suffixes_of_table_titles import OVERALL
 from fullbench.columns.verdict_columns import Columns, Ints, group_rows
 from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.table import Cell, Table

@@ -10,7 +10,7 @@ import numpy as np
 
 from fullbench.analysis.boards.matches_from_verdicts import build_matches
 from fullbench.analysis.people.paired_verdicts_and_votes import drop_visible_votes, family_verdicts, scope_columns
-from fullbench.analysis.scope_text import FROM, OVERALL
+from fullbench.analysis.scope_suffixes_of_table_titles import FROM, OVERALL
 from fullbench.columns.verdict_columns import Bools, Columns, Family, group_rows
 from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.table import Cell, Table

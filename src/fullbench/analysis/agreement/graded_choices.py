@@ -18,7 +18,7 @@ import numpy.typing as npt
 from fullbench.analysis import item_clustered_means_and_shares
 from fullbench.analysis.item_clustered_means_and_shares import Gaps
 from fullbench.analysis.people.joined_votes import join_column_votes
-from fullbench.analysis.scope_text import OVERALL
+from fullbench.analysis.scope_suffixes_of_table_titles import OVERALL
 from fullbench.columns.verdict_columns import Columns
 from fullbench.core.ballot import is_graded
 from fullbench.core.built_in_table_columns import table_columns

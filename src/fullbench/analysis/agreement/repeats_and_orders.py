@@ -10,7 +10,7 @@ import numpy as np
 from fullbench.analysis import item_clustered_means_and_shares
 from fullbench.analysis.agreement.judges_with_people import SHAPES
 from fullbench.analysis.boards.matches_from_verdicts import Matches, means_by_order
-from fullbench.analysis.scope_text import OVERALL
+from fullbench.analysis.scope_suffixes_of_table_titles import OVERALL
 from fullbench.analysis.views.view_verdict_helpers import waiting_mask, without_people_decisions
 from fullbench.columns.column_builder import columns_from_verdicts
 from fullbench.columns.verdict_columns import Array, Columns, group_rows

@@ -27,7 +27,7 @@ from fullbench.core.response import LENGTHENS
 from fullbench.core.table import Cell, Table
 from fullbench.core.translatable_note import Note, word_note
 from fullbench.core.verdict_record import Pairing, Record
-from fullbench.stats.bias.bias_estimators import swap_flips
+from fullbench.stats.bias.position_bias_and_latent_marks import swap_flips
 
 
 def probe_biases(comparison: PeopleComparison, judge: str, **options: Any) -> list[Finding]:

@@ -1,4 +1,5 @@
-"""Regression of a judge's marks on bias traits, with people as noisy raters (`stats.bias.errors_in_variables`).
+"""Regression of a judge's marks on bias traits, with people as noisy raters
+(`stats.bias.trait_effects_with_noisy_votes`).
 
 Length, own family, leniency and position are estimated in one fit for scores and one for pairs. Thus an effect of one
 trait is not attributed to another, and people's own errors are not attributed to the judge.
@@ -24,7 +25,7 @@ from fullbench.core.verdict_record import Record
 from fullbench.errors import Undefined
 from fullbench.stats.agreement import two_raters as agree
 from fullbench.stats.array_checks import Floats, Ints
-from fullbench.stats.bias.errors_in_variables import BOUNDS, Effect, Votes, estimate_effects
+from fullbench.stats.bias.trait_effects_with_noisy_votes import BOUNDS, Effect, Votes, estimate_effects
 from fullbench.stats.intervals.bootstrap import bootstrap
 from fullbench.stats.intervals.cluster_intervals import FROM_ZERO, Scale
 

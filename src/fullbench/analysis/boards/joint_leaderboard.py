@@ -11,7 +11,7 @@ import numpy as np
 from fullbench.analysis.boards.leaderboard import rank_text
 from fullbench.analysis.boards.matches_from_verdicts import build_matches
 from fullbench.analysis.people.paired_verdicts_and_votes import family_verdicts
-from fullbench.analysis.scope_text import family_suffix, scope_suffix
+from fullbench.analysis.scope_suffixes_of_table_titles import family_suffix, scope_suffix
 from fullbench.columns.verdict_columns import Columns, Family
 from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.table import Cell, Table

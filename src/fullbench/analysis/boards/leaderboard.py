@@ -31,7 +31,7 @@ from fullbench.analysis.boards.win_shares_and_mean_marks import (
     compute_win_rates_against,
 )
 from fullbench.analysis.people.joined_votes import join_column_votes, merge_lead_verdicts
-from fullbench.analysis.scope_text import family_suffix, mean_heading, scope_suffix
+from fullbench.analysis.scope_suffixes_of_table_titles import family_suffix, mean_heading, scope_suffix
 from fullbench.analysis.views.view_verdict_helpers import waiting_mask, waiting_note
 from fullbench.columns.column_builder import columns_from_verdicts
 from fullbench.columns.verdict_columns import STUDY, Columns, Family, group_rows

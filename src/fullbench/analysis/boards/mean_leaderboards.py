@@ -12,7 +12,7 @@ from fullbench.analysis.boards.leaderboard import Key, Settings, rank_text
 from fullbench.analysis.boards.unusable_by_contestant import unusable_counts, unusable_notes
 from fullbench.analysis.boards.win_shares_and_mean_marks import compute_mean_marks
 from fullbench.analysis.people.joined_votes import join_column_votes, merge_lead_verdicts
-from fullbench.analysis.scope_text import mean_heading
+from fullbench.analysis.scope_suffixes_of_table_titles import mean_heading
 from fullbench.analysis.views.view_verdict_helpers import waiting_mask, waiting_note
 from fullbench.columns.verdict_columns import Columns, Family
 from fullbench.core.built_in_table_columns import table_columns

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from fullbench.analysis.item_clustered_means_and_shares import mean_estimate
 from fullbench.analysis.peer_review.reviews_from_record import TRUTHS
 from fullbench.analysis.people.joined_votes import RULE_DESCRIPTIONS, form_of, join_record_votes
-from fullbench.analysis.scope_text import OVERALL
+from fullbench.analysis.scope_suffixes_of_table_titles import OVERALL
 from fullbench.core.estimate import Estimate
 from fullbench.core.rubric import CORRECTNESS, VISUAL, is_check, is_review
 from fullbench.core.translatable_note import Note, join_sentences

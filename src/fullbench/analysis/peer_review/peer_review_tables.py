@@ -36,7 +36,7 @@ from fullbench.analysis.peer_review.ranking_methods import (
     nearness_to_truth,
     order_true_scores,
 )
-from fullbench.analysis.peer_review.reviewer_biases import reviewer_bias_table
+from fullbench.analysis.peer_review.reviewer_length_and_family_biases import reviewer_bias_table
 from fullbench.analysis.peer_review.reviewers_with_people import reviewers_with_people_table
 from fullbench.analysis.peer_review.reviews_from_record import (
     PARTS,

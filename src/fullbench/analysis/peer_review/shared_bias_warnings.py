@@ -14,7 +14,7 @@ import numpy as np
 
 from fullbench.analysis.peer_review.ground_truth import Truth
 from fullbench.analysis.peer_review.ranking_methods import RankingOptions, learn_consensus
-from fullbench.analysis.peer_review.reviewer_biases import family_lookup, own_family_of
+from fullbench.analysis.peer_review.reviewer_length_and_family_biases import family_lookup, own_family_of
 from fullbench.analysis.peer_review.reviews_from_record import Reviews
 from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.table import Cell, Table
@@ -22,7 +22,12 @@ from fullbench.core.translatable_note import Note, error_sentence
 from fullbench.errors import Undefined
 from fullbench.stats.array_checks import Floats
 from fullbench.stats.peer_review.peer_rankings import Peers
-from fullbench.stats.peer_review.reviewer_bias_tests import MutualBias, VoteModel, fit_vote_model, mutual_biases
+from fullbench.stats.peer_review.shared_and_mutual_reviewer_biases import (
+    MutualBias,
+    VoteModel,
+    fit_vote_model,
+    mutual_biases,
+)
 from fullbench.stats.ratings.joint_rating_model import Votes
 
 ALPHA = 0.02

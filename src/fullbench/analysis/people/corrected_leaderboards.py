@@ -30,7 +30,7 @@ from fullbench.analysis.people.voted_rows_check import (
     check_voted_rows,
     selection_note,
 )
-from fullbench.analysis.scope_text import FROM, family_suffix, mean_label
+from fullbench.analysis.scope_suffixes_of_table_titles import FROM, family_suffix, mean_label
 from fullbench.columns.column_builder import columns_from_verdicts
 from fullbench.columns.verdict_columns import STUDY, Columns
 from fullbench.core.built_in_table_columns import table_columns
@@ -43,7 +43,7 @@ from fullbench.errors import Undefined
 from fullbench.stats.agreement.vote_consensus import VoteRule
 from fullbench.stats.people.prediction_powered import CorrectedMean, clip_estimate, corrected_mean, stack_predictions
 from fullbench.stats.ratings.corrected_ratings import CorrectedRatings, corrected_ratings
-from fullbench.stats.ratings.judge_scale import ScaleComparison
+from fullbench.stats.ratings.judge_scale_against_people import ScaleComparison
 from fullbench.stats.ratings.rank_ranges import Rank, Ranks, rank_ranges_of_covariance, rank_ranges_of_estimates
 
 RATING, MATCHES_WON = "rating", "matches won"

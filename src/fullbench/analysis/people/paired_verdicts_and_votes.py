@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from fullbench.analysis.boards.matches_from_verdicts import Matches, build_matches, means_by_order
 from fullbench.analysis.people.joined_votes import VoteCounts, join_column_votes
-from fullbench.analysis.scope_text import OVERALL
+from fullbench.analysis.scope_suffixes_of_table_titles import OVERALL
 from fullbench.analysis.views.view_verdict_helpers import without_people_decisions
 from fullbench.columns.verdict_columns import FAMILIES, Columns, Family, group_rows
 from fullbench.stats.agreement.vote_consensus import VoteRule

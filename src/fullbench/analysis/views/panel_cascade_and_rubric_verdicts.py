@@ -9,7 +9,7 @@ from statistics import StatisticsError, correlation, fmean
 
 from fullbench.analysis.agreement.judges_with_people import verdict_shape, winner_index
 from fullbench.analysis.item_clustered_means_and_shares import scale_of
-from fullbench.analysis.scope_text import OVERALL
+from fullbench.analysis.scope_suffixes_of_table_titles import OVERALL
 from fullbench.analysis.views import cascade_verdicts
 from fullbench.analysis.views.view_verdict_helpers import people_marks, response_set_key, view_abstention
 from fullbench.analysis.views.view_verdict_helpers import view_verdict as ruled_by

@@ -14,7 +14,7 @@ from typing import Any
 
 from fullbench.audit.cases import picture_variants, text_variants
 from fullbench.audit.cases.attacks import Attack, all_attacks
-from fullbench.audit.cases.place_cases import place_cases
+from fullbench.audit.cases.picture_place_in_question_cases import place_cases
 from fullbench.audit.cases.synthetic_items import SceneQuestion, answer_for_random_scene, draw_pictures, draw_question
 from fullbench.core.ballot import Choice, Ranking, Score
 from fullbench.core.case import Case
@@ -22,7 +22,7 @@ from fullbench.core.item import Item, Turn
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
 from fullbench.errors import InputError
-from fullbench.synthetic.parsed_question_type import Answer, Group
+from fullbench.synthetic.question_meaning import Answer, Group
 from fullbench.synthetic.questions import solve_query, word_answer
 from fullbench.synthetic.scenes import LABELS, TEXT_LETTERS
 from fullbench.synthetic.vocabulary import COLOURS, SHAPES, count_of, join_phrases

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from fullbench.audit.cases.synthetic_items import SceneQuestion
-from fullbench.synthetic.parsed_question_type import Query
+from fullbench.synthetic.question_meaning import Query
 from fullbench.synthetic.questions import solve_query, word_answer
 from fullbench.synthetic.vocabulary import Language
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from fullbench.audit.cases.place_cases import PART as PLACES
+from fullbench.audit.cases.picture_place_in_question_cases import PART as PLACES
 from fullbench.audit.cases.text_variants import CRITERION
 from fullbench.audit.measures.verdicts_with_truth import (
     JudgedCase,

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from fullbench.benchmarks.mj_bench.judging_protocol import Protocol, can_judge
-from fullbench.benchmarks.mj_bench.release import release_files
+from fullbench.benchmarks.mj_bench.release import released_scores_and_verdicts
 from fullbench.benchmarks.mj_bench.release.judge_and_category_names import STORED_ORDER
 from fullbench.benchmarks.mj_bench.sample import build_sample
 from fullbench.core.built_in_table_columns import table_columns
@@ -101,9 +101,9 @@ def load_collection(source: Path | None) -> ItemCollection:
     if not source.exists():
         raise InputError("there is no such file or folder", path=source)
     collection = ItemCollection()
-    for file in release_files.find_tables(source):
+    for file in released_scores_and_verdicts.find_tables(source):
         for line, row in read_rows(file):
-            if release_files.is_bias_row(row):
+            if released_scores_and_verdicts.is_bias_row(row):
                 _add_person(collection, file, line, row)
             else:
                 _add_pair(collection, file, line, row)
@@ -119,7 +119,9 @@ def load_collection(source: Path | None) -> ItemCollection:
 
 def _is_released(path: Path) -> bool:
     _, row = next(iter(read_rows(path)))
-    return release_files.is_bias_row(row) or any(f"image{end}" in row or f"image_{end}" in row for end in "01")
+    return released_scores_and_verdicts.is_bias_row(row) or any(
+        f"image{end}" in row or f"image_{end}" in row for end in "01"
+    )
 
 
 def _add_pair(collection: ItemCollection, file: Path, line: int, row: Mapping[str, Any]) -> None:
@@ -133,13 +135,13 @@ def _add_pair(collection: ItemCollection, file: Path, line: int, row: Mapping[st
     stem = file.name.split(".")[0]
     row_id = row.get("id")
     name = f"{stem}-{row_id}" if isinstance(row_id, int) else str(row_id or f"{stem}-{line}")
-    if release_files.in_repository(file):
+    if released_scores_and_verdicts.in_repository(file):
         pictures = tuple(str(row.get(f"image{end}")) for end in "01")
         if (row[prompt_fields[0]], *pictures) in collection.pairs:
             collection.oddity_counts["the same pair stands in two files of the repository: it is taken once"] += 1
             return
         collection.pairs.add((row[prompt_fields[0]], *pictures))
-        name = f"{release_files.file_subset(file)}-{row_id}"
+        name = f"{released_scores_and_verdicts.file_subset(file)}-{row_id}"
     if name in collection.items:
         raise InputError(f"the id {name!r} occurs twice; ids must differ", path=file, line=line)
     places = f"{file.parent.name}/{stem}".lower()
@@ -150,7 +152,11 @@ def _add_pair(collection: ItemCollection, file: Path, line: int, row: Mapping[st
     tags = {
         "perspective": about,
         "subset": str(
-            row.get("subset") or row.get("category") or info or release_files.file_subset(file) or _SHARD.sub("", stem)
+            row.get("subset")
+            or row.get("category")
+            or info
+            or released_scores_and_verdicts.file_subset(file)
+            or _SHARD.sub("", stem)
         ),
         STORED_ORDER: CHOSEN_CONTESTANT if label == "0" else REJECTED_CONTESTANT,
     }
@@ -185,10 +191,12 @@ def _add_person(collection: ItemCollection, file: Path, line: int, row: Mapping[
         raise InputError(f"{person!r} as {work!r} occurs twice", path=file, line=line)
     collection.people.add((name, person))
     picture = _load_picture(
-        next((row[part] for part in release_files.PICTURES if row.get(part)), None), file, collection
+        next((row[part] for part in released_scores_and_verdicts.PICTURES if row.get(part)), None), file, collection
     )
     if picture is not None:
-        collection.responses.append(Response(name, person, (picture,), release_files.demographic_groups(row, person)))
+        collection.responses.append(
+            Response(name, person, (picture,), released_scores_and_verdicts.demographic_groups(row, person))
+        )
 
 
 def _load_picture(value: Any, file: Path, collection: ItemCollection) -> Picture | None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from fullbench.core.item import Item
 from fullbench.core.response import Response
-from fullbench.picture_conversion import encode_image
+from fullbench.picture_flattening_and_orientation import encode_image
 from fullbench.synthetic.perturb.blur import defocus_image, motion_blur_image
 from fullbench.synthetic.perturb.demographic_grids import build_grid
 from fullbench.synthetic.perturb.inpainted_regions import Region, distort_region

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from fullbench.benchmarks.mllm_judge.bench import cases
+from fullbench.benchmarks.mllm_judge.benchmark_definition import cases
 from fullbench.benchmarks.mllm_judge.release.load_release import Release
 from fullbench.benchmarks.mllm_judge.release.release_as_record import assemble_record, released_items
 from fullbench.core.item import Item

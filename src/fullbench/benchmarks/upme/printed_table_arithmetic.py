@@ -98,7 +98,7 @@ def _mean_deviation_cells(data: Path) -> Iterator[Reproduced]:
 
 
 def _bias_test_cells(data: Path) -> Iterator[Reproduced]:
-    from fullbench.stats.bias.two_by_two_tables import chi_square_p, phi_of
+    from fullbench.stats.bias.two_by_two_chi_square import chi_square_p, phi_of
 
     for row in released_rows(data, "bias_tests.jsonl"):
         chi_square = row.number("chi_square")

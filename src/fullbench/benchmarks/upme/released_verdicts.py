@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fullbench.benchmarks.upme import pico_reproduction, prd_reproduction
-from fullbench.benchmarks.upme.synthetic_sample import IMAGES, SEED, sample_contestants, sample_questions
+from fullbench.benchmarks.upme.sample_pictures_and_questions import IMAGES, SEED, sample_contestants, sample_questions
 from fullbench.core.digests import digest
 from fullbench.core.model import Prompt
 from fullbench.core.reproduction import LoadedData

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 
 from fullbench.analysis import standard_verdict_tables
 from fullbench.analysis.boards.leaderboard import Settings, build_boards
-from fullbench.analysis.boards.leaderboard_details import standing_tables
 from fullbench.analysis.boards.matches_from_verdicts import Rule, build_matches
+from fullbench.analysis.boards.rule_effect_and_fit_tables import standing_tables
 from fullbench.analysis.people import votes_on_reference_correctness
-from fullbench.analysis.scope_text import scope_suffix, title_with_scope
+from fullbench.analysis.scope_suffixes_of_table_titles import scope_suffix, title_with_scope
 from fullbench.benchmarks.visit_bench.items_from_release import REFERENCE, is_judged
 from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.estimate import Estimate

@@ -1,5 +1,5 @@
-"""Reader of Label Studio and Argilla labels with their raters; `files.annotation_tools.annotation_record_writer` writes
-them.
+"""Reader of Label Studio and Argilla labels with their raters; `files.annotation_tools.verdicts_as_annotation_records`
+writes them.
 
 Both tools store a record per case with each person's answers. The case is described in `data` (Label Studio) or
 `metadata` (Argilla), under the names of our own files: `item`, `contestants`, `ballot`, `criterion`, `case`, `samples`.

@@ -16,6 +16,7 @@ from fullbench.core.response import Response
 from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
+from fullbench.files.exchange.harness_metrics_as_marks import number_of
 from fullbench.files.exchange.import_record_builder import (
     CHOICE,
     SHARE,
@@ -31,7 +32,6 @@ from fullbench.files.exchange.import_record_builder import (
     text_of,
     words_of,
 )
-from fullbench.files.exchange.metric_scales import number_of
 from fullbench.files.picture_access_policy import data_uri
 from fullbench.files.row_fields import SIDES, TIES
 from fullbench.files.row_readers import parse_json

@@ -19,6 +19,7 @@ from fullbench.core.reproduction import LoadedData
 from fullbench.core.verdict import PEOPLE, Fault, Verdict
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
+from fullbench.files.exchange.harness_metrics_as_marks import number_of
 from fullbench.files.exchange.import_record_builder import (
     RecordBuilder,
     as_list,
@@ -33,7 +34,6 @@ from fullbench.files.exchange.import_record_builder import (
     text_of,
     words_of,
 )
-from fullbench.files.exchange.metric_scales import number_of
 from fullbench.files.row_writers import write_rows
 
 GAMES, SEVEN, SIX = GradedChoice(5), GradedChoice(7), GradedChoice(6)

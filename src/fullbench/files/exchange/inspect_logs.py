@@ -13,6 +13,7 @@ from typing import Any
 from fullbench.core.item import Item, Turn
 from fullbench.core.reproduction import LoadedData
 from fullbench.errors import InputError, require_extra
+from fullbench.files.exchange.harness_metrics_as_marks import Measures
 from fullbench.files.exchange.import_record_builder import (
     RecordBuilder,
     files_in,
@@ -21,7 +22,6 @@ from fullbench.files.exchange.import_record_builder import (
     read_json,
     words_of,
 )
-from fullbench.files.exchange.metric_scales import Measures
 
 
 def import_inspect(path: Path, options: Mapping[str, str]) -> LoadedData:

@@ -13,8 +13,8 @@ from fullbench.core.reproduction import LoadedData
 from fullbench.core.verdict import PEOPLE
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
-from fullbench.files.annotation_tools import annotation_record_writer, read_labels
-from fullbench.files.annotation_tools.annotation_record_writer import parts_of_response, turns_of
+from fullbench.files.annotation_tools import read_labels, verdicts_as_annotation_records
+from fullbench.files.annotation_tools.verdicts_as_annotation_records import parts_of_response, turns_of
 from fullbench.files.exchange.import_record_builder import RecordBuilder, files_in
 from fullbench.files.row_readers import read_rows
 
@@ -23,7 +23,7 @@ def import_labels(path: Path, options: Mapping[str, str]) -> LoadedData:
     """Import Label Studio or Argilla records with their question, answers and people's votes.
 
     The data of a record contain `item` and `contestants`. The answers are `response_a`, `response_b`..., with pictures
-    as in `files.annotation_tools.annotation_record_writer`. Option: `question`, the name of the question column.
+    as in `files.annotation_tools.verdicts_as_annotation_records`. Option: `question`, the name of the question column.
     """
     builder = RecordBuilder(path)
     column, passed_over = options.get("question", "question"), Counter[str]()
@@ -114,7 +114,7 @@ def _write_records(tool: read_labels.Tool, record: Record, path: Path, options: 
     blank = options.get("blank", "no")
     if blank not in {"yes", "no"}:
         raise InputError(f"the option blank is yes or no; found {blank!r}")
-    count = annotation_record_writer.write_records(
+    count = verdicts_as_annotation_records.write_records(
         path, tool, record, record.items, record.responses, blank=blank == "yes"
     )
     return {"records" if blank == "yes" else "votes": count}

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from fullbench.core.item import WITHOUT_PICTURES, Item
 from fullbench.core.reproduction import LoadedData
 from fullbench.errors import InputError
+from fullbench.files.exchange.harness_metrics_as_marks import Measures, number_of
 from fullbench.files.exchange.import_record_builder import (
     RecordBuilder,
     pictures_among,
@@ -19,7 +20,6 @@ from fullbench.files.exchange.import_record_builder import (
     stem_of,
     words_of,
 )
-from fullbench.files.exchange.metric_scales import Measures, number_of
 
 _LESS = {"wer", "cer", "ter", "perplexity", "word_perplexity", "byte_perplexity", "bits_per_byte", "brier_score"}
 """Metrics for which lower is better, if no results file says so."""

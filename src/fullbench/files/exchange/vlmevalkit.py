@@ -15,6 +15,7 @@ from fullbench.core.item import WITHOUT_PICTURES, Item, Part, Turn
 from fullbench.core.reproduction import LoadedData
 from fullbench.core.verdict import Fault
 from fullbench.errors import InputError
+from fullbench.files.exchange.harness_metrics_as_marks import Measures, number_of
 from fullbench.files.exchange.import_record_builder import (
     RecordBuilder,
     files_in,
@@ -23,7 +24,6 @@ from fullbench.files.exchange.import_record_builder import (
     stem_of,
     words_of,
 )
-from fullbench.files.exchange.metric_scales import Measures, number_of
 from fullbench.files.row_readers import read_rows
 
 _MARK_COLUMNS = ("hit", "score", "match", "eval_score")

@@ -25,7 +25,7 @@ from fullbench.core.picture import Picture
 from fullbench.errors import InputError, ModelError
 from fullbench.judges.scorers.safe_picture_decoding import UnscorableAmong
 from fullbench.judges.scorers.scorer_judge import Span
-from fullbench.picture_conversion import encode_image
+from fullbench.picture_flattening_and_orientation import encode_image
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from fullbench.core.picture import Picture, media_type
 from fullbench.errors import InputError, Unscorable
-from fullbench.picture_conversion import apply_orientation_in_place, flatten_to_rgb
+from fullbench.picture_flattening_and_orientation import apply_orientation_in_place, flatten_to_rgb
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -29,7 +29,7 @@ from fullbench.core.picture import Picture
 from fullbench.errors import InputError, require_extra, require_packages
 from fullbench.models.local.transformers_model import PRECISIONS, resolve_device_and_precision
 from fullbench.models.local.weights_digest import weights_fingerprint
-from fullbench.picture_conversion import apply_orientation, encode_image, flatten_to_rgb
+from fullbench.picture_flattening_and_orientation import apply_orientation, encode_image, flatten_to_rgb
 
 OPTIONS: Mapping[str, Callable[[str], Any]] = {
     "device": str, "precision": str, "batch": int, "steps": int, "guidance": float, "seed": int, "size": str,

@@ -18,13 +18,13 @@ from fullbench.models.model_settings import Key, Limits, Sampling
 from fullbench.models.net import error_meanings
 from fullbench.models.net.budget_reservations import REPLY_TOKENS, CallBudget, current_budget, expected_price
 from fullbench.models.net.cancellation import HALT_SECONDS, current_stop_check
-from fullbench.models.net.circuit_breaker import Provider
 from fullbench.models.net.concurrent_calls import unread_seconds
 from fullbench.models.net.hedged_requests import Hedge, race_requests
 from fullbench.models.net.http_client import BrokenOff, Connections, Exchange, NoConnection, NoHttp, speaks_tls
 from fullbench.models.net.proxies import proxy_for
 from fullbench.models.net.rate_limits import Throttle
 from fullbench.models.net.retries import GARBLED_TRIES, RATE_LIMITED, Tries, prompt_failure_kind, retry_delay
+from fullbench.models.net.server_rates_and_circuit_breakers import Provider
 from fullbench.models.wire.reply_parsing import Trouble, UsageCounter, read_body, trouble_from_response
 from fullbench.models.wire.token_estimates import estimate_tokens
 from fullbench.models.wire.untrusted_json import ENCODINGS, Misshapen, TooLarge, decompress_body

@@ -19,7 +19,7 @@ from fullbench.core.digests import digest
 from fullbench.core.picture import Picture
 from fullbench.models.tools.colour_tool import HUES, LEAST, colours_named
 from fullbench.models.tools.detector_words import labels_named
-from fullbench.models.tools.picture_notes import Notes
+from fullbench.models.tools.notes_by_picture_tools import Notes
 from fullbench.models.tools.toolbox import Toolbox
 
 

@@ -18,10 +18,10 @@ from fullbench.core.picture import Picture
 from fullbench.errors import InputError
 from fullbench.models.tools.colour_tool import Colours
 from fullbench.models.tools.detector import Objects
+from fullbench.models.tools.notes_by_picture_tools import Notes, kinds_of
 from fullbench.models.tools.ocr import Text
-from fullbench.models.tools.picture_notes import Notes, kinds_of
 from fullbench.models.wire.image_encoding import write_atomically
-from fullbench.picture_conversion import apply_orientation, flatten_to_rgb
+from fullbench.picture_flattening_and_orientation import apply_orientation, flatten_to_rgb
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -22,7 +22,7 @@ import pybase64
 from fullbench.cache_dir import cache_folder
 from fullbench.core.picture import Picture, media_type
 from fullbench.errors import InputError
-from fullbench.picture_conversion import (
+from fullbench.picture_flattening_and_orientation import (
     apply_orientation,
     encode_image,
     flatten_to_rgb,

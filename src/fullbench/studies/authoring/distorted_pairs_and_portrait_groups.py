@@ -12,7 +12,7 @@ from fullbench.errors import InputError, Unscorable
 from fullbench.files.picture_access_policy import read_picture
 from fullbench.files.row_readers import read_rows
 from fullbench.judges.scorers.safe_picture_decoding import decode_picture
-from fullbench.picture_conversion import encode_image
+from fullbench.picture_flattening_and_orientation import encode_image
 from fullbench.plugin_specs import load_function
 from fullbench.studies.authoring.near_duplicate_pictures_and_manifest import CreatedPicture, write_pictures
 from fullbench.studies.exchange.runnable_study_export import export_study

@@ -15,7 +15,7 @@ from fullbench.core.picture import Picture
 from fullbench.errors import InputError
 from fullbench.files.row_writers import replace_atomically, write_rows
 from fullbench.judges.scorers.safe_picture_decoding import decode_picture
-from fullbench.picture_conversion import encode_image, veil_picture
+from fullbench.picture_flattening_and_orientation import encode_image, veil_picture
 
 if TYPE_CHECKING:
     from PIL.Image import Image

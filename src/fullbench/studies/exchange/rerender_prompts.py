@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fullbench.core.case import Case
-from fullbench.core.dialogue import case_as_shown
+from fullbench.core.dialogue_turn_answers_and_criteria import case_as_shown
 from fullbench.core.item import Turn
 from fullbench.core.model import Prompt, Reply
 from fullbench.core.verdict import Verdict

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import get_args
 
 from fullbench.analysis.boards.leaderboard import Settings
-from fullbench.analysis.boards.leaderboard_details import standing_tables
 from fullbench.analysis.boards.matches_from_verdicts import RULES
+from fullbench.analysis.boards.rule_effect_and_fit_tables import standing_tables
 from fullbench.columns.verdict_columns import Columns
 from fullbench.core.table import Table
 from fullbench.core.translatable_note import Note

@@ -40,8 +40,8 @@ from fullbench.studies.run.call_context import CallContext
 from fullbench.studies.run.cost_forecast_before_run import TOKENS_OUT, Load, UsageByName
 from fullbench.studies.run.run_options import RunOptions
 from fullbench.studies.study_file import Study
-from fullbench.synthetic.contestants import build_reviewers
 from fullbench.synthetic.item_generator import build_items
+from fullbench.synthetic.pixel_reading_contestants import build_reviewers
 from fullbench.synthetic.truth_judge import PictureTruth
 
 _SAMPLE = 25

@@ -10,10 +10,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Unpack
 
+from fullbench.analysis.peer_review.answer_key_scores_as_truth import answer_key_score_table, truth_from_answer_key
 from fullbench.analysis.peer_review.ground_truth import Truth, truth_from_order
 from fullbench.analysis.peer_review.ranking_methods import RankingOptions
 from fullbench.analysis.peer_review.reviews_from_record import GAMMA, Gamma
-from fullbench.analysis.peer_review.scores_from_answer_key import answer_key_score_table, truth_from_answer_key
 from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.case import Case, Orders
 from fullbench.core.item import Item

@@ -13,7 +13,7 @@ from fullbench.core.picture import Picture
 from fullbench.core.response import Response
 from fullbench.core.rubric import RUBRIC_TAG
 from fullbench.errors import InputError
-from fullbench.picture_conversion import encode_image
+from fullbench.picture_flattening_and_orientation import encode_image
 
 PICTURE_COLUMNS = ("images", "image")
 RUBRIC_COLUMNS = (RUBRIC_TAG, "rubrics")

@@ -33,8 +33,8 @@ from fullbench.ledger.ledger import Ledger
 from fullbench.models.net.rate_limits import use_rate_limits
 from fullbench.studies import judge_and_model_specs
 from fullbench.studies.engines import JobCounts, Stop
+from fullbench.studies.rewards.rate_limits_of_call_streams import SharedRateLimits
 from fullbench.studies.rewards.reward_rows import RewardRow
-from fullbench.studies.rewards.shared_rate_limits import SharedRateLimits
 from fullbench.studies.rubrics.rubrics_in_studies import (
     EACH,
     OPTION_KEYS,

@@ -18,7 +18,7 @@ from fullbench.core.judge import Judge, models_of
 from fullbench.core.response import Response
 from fullbench.core.rubric import RUBRIC, Criterion, Rubric, criteria_of_items, parse_criteria
 from fullbench.errors import DataWarning, InputError
-from fullbench.files.toml_files import read_toml
+from fullbench.files.toml_reader import read_toml
 from fullbench.studies import judge_and_model_specs
 from fullbench.studies.study_file import Study
 

@@ -8,7 +8,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from fullbench.core.dialogue import dialogue_response, is_dialogue, open_turns, turns_to_answer
+from fullbench.core.dialogue_turn_answers_and_criteria import (
+    dialogue_response,
+    is_dialogue,
+    open_turns,
+    turns_to_answer,
+)
 from fullbench.core.item import Item, Part
 from fullbench.core.model import Model, Prompt, Reply
 from fullbench.core.model_call import NOTHING, Call, FailureKind, Usage
@@ -16,7 +21,7 @@ from fullbench.core.response import Response
 from fullbench.core.verdict import Failure
 from fullbench.errors import ModelError
 from fullbench.ledger.ledger import Ledger
-from fullbench.picture_conversion import is_black
+from fullbench.picture_flattening_and_orientation import is_black
 from fullbench.studies import judge_and_model_specs
 from fullbench.studies.engines import (
     DEFAULT_RETRY_POLICY,

@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 
 from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.case import Case
-from fullbench.core.dialogue import open_turns
+from fullbench.core.dialogue_turn_answers_and_criteria import open_turns
 from fullbench.core.item import WITHOUT_PICTURES, Item
 from fullbench.core.judge import Judge, answer_request_of, models_of, prompts_of
 from fullbench.core.model import Model

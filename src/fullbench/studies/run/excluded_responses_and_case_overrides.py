@@ -11,7 +11,7 @@ from typing import Protocol
 
 from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.case import Case, Orders
-from fullbench.core.dialogue import criteria_of_items
+from fullbench.core.dialogue_turn_answers_and_criteria import criteria_of_items
 from fullbench.core.response import Response
 from fullbench.core.table import Cell, Table
 from fullbench.core.translatable_note import Note

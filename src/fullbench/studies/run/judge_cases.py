@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import filterfalse
 
 from fullbench.core.case import Case
-from fullbench.core.dialogue import case_as_shown
+from fullbench.core.dialogue_turn_answers_and_criteria import case_as_shown
 from fullbench.core.judge import Judge, models_of
 from fullbench.core.verdict import Circumstances, Failure, Verdict
 from fullbench.ledger.ledger import Ledger

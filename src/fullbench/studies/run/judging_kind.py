@@ -13,7 +13,7 @@ from fullbench.analysis.views.panel_cascade_and_rubric_verdicts import add_view_
 from fullbench.core.ballot import ballot
 from fullbench.core.benchmark import Benchmark
 from fullbench.core.case import Case
-from fullbench.core.dialogue import check_answers_by_turn, names_turns
+from fullbench.core.dialogue_turn_answers_and_criteria import check_answers_by_turn, names_turns
 from fullbench.core.item import Item
 from fullbench.core.judge import Judge
 from fullbench.core.model import Model
@@ -41,7 +41,7 @@ from fullbench.studies.run.cases_per_judge import (
     refuse_excessive_trials,
     select_cases,
 )
-from fullbench.studies.run.contestant_facts_file import read_contestant_facts
+from fullbench.studies.run.contestant_facts_reader import read_contestant_facts
 from fullbench.studies.run.cost_forecast_before_run import TOKENS_OUT
 from fullbench.studies.run.excluded_responses_and_case_overrides import apply_case_overrides, exclude_answers
 from fullbench.studies.run.missing_pictures import note_missing_pictures

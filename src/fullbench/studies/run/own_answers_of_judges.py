@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 
 from fullbench.core.case import Case
-from fullbench.core.dialogue import case_as_shown
+from fullbench.core.dialogue_turn_answers_and_criteria import case_as_shown
 from fullbench.core.item import Item
 from fullbench.core.judge import Judge, answer_request_of, answers_first, models_of
 from fullbench.core.model import Model, Prompt

@@ -25,8 +25,8 @@ from fullbench.training.critic.fit.checkpoints import RunFolder
 from fullbench.training.critic.fit.distributed_training import Processes, gather_weights, shard_model
 from fullbench.training.critic.fit.objectives import Objective, PreferenceObjective, ScoreObjective, TokenObjective
 from fullbench.training.critic.fit.training_loop import Loop, Watch, never_stop
+from fullbench.training.critic.right_versus_wrong_verdict_likelihood import Preferences, verdict_likelihoods
 from fullbench.training.critic.training_settings import Settings
-from fullbench.training.critic.verdict_preference_accuracy import Preferences, verdict_likelihoods
 from fullbench.version_and_code_digest import __version__
 
 Say = Callable[[str], None]

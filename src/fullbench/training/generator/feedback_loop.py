@@ -275,7 +275,7 @@ def make_trainee(model: Model, lora: int) -> Trainee:
     with require_extra("tuning a generator", "train"):
         import torch  # noqa: F401
     if isinstance(model, PipelineModel):
-        from fullbench.training.generator.diffusers_tuning import PipelineTrainee
+        from fullbench.training.generator.trainable_diffusers_pipeline import PipelineTrainee
 
         return PipelineTrainee(model, lora)
     raise InputError(f"{model.name!r} cannot be tuned. Give --generator diffusers:FOLDER.")

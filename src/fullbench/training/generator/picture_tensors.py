@@ -6,7 +6,7 @@ from io import BytesIO
 from typing import Any
 
 from fullbench.core.picture import Picture
-from fullbench.picture_conversion import encode_image, flatten_to_rgb
+from fullbench.picture_flattening_and_orientation import encode_image, flatten_to_rgb
 
 
 def png_of(pixels: Any) -> bytes:

@@ -29,10 +29,10 @@ from fullbench.web.campaigns.create import (
     task_creation,
     task_inputs,
 )
+from fullbench.web.campaigns.create.lazy_lists_of_possible_tasks import build_tasks, refuse_too_many
 from fullbench.web.campaigns.create.new_campaign_form import texts_option
 from fullbench.web.campaigns.create.storable_task_plan import TaskPlan
 from fullbench.web.campaigns.create.task_creation import Finishing
-from fullbench.web.campaigns.create.task_lists import build_tasks, refuse_too_many
 from fullbench.web.campaigns.pages import annotation_page
 from fullbench.web.campaigns.tasks.task_content import Content
 from fullbench.web.campaigns.tasks.task_kinds import kind_of

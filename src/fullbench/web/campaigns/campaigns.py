@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 
 from sqlalchemy import Connection, Row, func, insert, select, update
 
-from fullbench.core.dialogue import EACH_TURN
+from fullbench.core.dialogue_turn_answers_and_criteria import EACH_TURN
 from fullbench.core.translatable_note import Note
 from fullbench.errors import InputError
 from fullbench.web.campaigns.campaign_tables import guidelines, studies

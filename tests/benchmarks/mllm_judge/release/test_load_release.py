@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from fullbench.benchmarks.mllm_judge.bench import mllm_judge
+from fullbench.benchmarks.mllm_judge.benchmark_definition import mllm_judge
 from fullbench.benchmarks.mllm_judge.release import load_release as files
 from fullbench.benchmarks.mllm_judge.release import released_line_parsers
 from fullbench.benchmarks.mllm_judge.release.load_release import FILES, Release

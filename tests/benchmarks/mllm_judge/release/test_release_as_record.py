@@ -9,7 +9,7 @@ import pytest
 
 from fullbench.analysis.agreement.judges_with_people import compare_with_people, groups_by_tag, ranking_letters
 from fullbench.benchmarks.mllm_judge import reviews_of_verdicts
-from fullbench.benchmarks.mllm_judge.bench import mllm_judge
+from fullbench.benchmarks.mllm_judge.benchmark_definition import mllm_judge
 from fullbench.benchmarks.mllm_judge.release import load_release as files
 from fullbench.benchmarks.mllm_judge.release.load_release import THIRD_PARTY, Release
 from fullbench.benchmarks.mllm_judge.release.release_as_record import assemble_record, released_items

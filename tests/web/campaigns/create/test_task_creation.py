@@ -30,8 +30,8 @@ from fullbench.web.campaigns.campaign_tables import conflicts, creation_parts, c
 from fullbench.web.campaigns.campaigns import Campaign, CampaignPlan
 from fullbench.web.campaigns.create import campaign_from_data, task_creation
 from fullbench.web.campaigns.create.campaign_from_data import Material
+from fullbench.web.campaigns.create.lazy_lists_of_possible_tasks import PairSequence, build_tasks, name_of
 from fullbench.web.campaigns.create.storable_task_plan import TaskPlan
-from fullbench.web.campaigns.create.task_lists import PairSequence, build_tasks, name_of
 from fullbench.web.campaigns.tasks.task_kinds import kind_of
 from fullbench.web.database import metadata, read_transaction, write_transaction
 from fullbench.web.page_access import SESSION

@@ -19,8 +19,8 @@ from fullbench.ledger.ledger import Ledger
 from fullbench.web.campaigns.campaigns import Campaign, CampaignPlan
 from fullbench.web.campaigns.create import campaign_from_data
 from fullbench.web.campaigns.create.campaign_from_data import Material
+from fullbench.web.campaigns.create.lazy_lists_of_possible_tasks import build_tasks, name_of
 from fullbench.web.campaigns.create.task_draw import draw_tasks
-from fullbench.web.campaigns.create.task_lists import build_tasks, name_of
 from fullbench.web.campaigns.tasks.task_kinds import kind_of
 from tests.journeys.voting import Site
 from tests.support.commands import write_rows

@@ -7,7 +7,7 @@ import pytest
 from fullbench.analysis.bias.bias_probes import BIAS_NOTES
 from fullbench.analysis.boards.head_to_head_and_slices import AGAINST_LABEL, WON_LABEL
 from fullbench.analysis.boards.leaderboard import Board, Key, Settings
-from fullbench.analysis.scope_text import family_suffix, scope_suffix, title_with_scope
+from fullbench.analysis.scope_suffixes_of_table_titles import family_suffix, scope_suffix, title_with_scope
 from fullbench.core.built_in_table_columns import data_column, table_columns
 from fullbench.core.estimate import Estimate
 from fullbench.core.table import Table

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from fullbench.benchmarks.mj_bench.release.judge_and_category_names import AXES, CLOSED_JUDGES, SCORE_MODELS
-from fullbench.benchmarks.mj_bench.release.release_files import (
+from fullbench.benchmarks.mj_bench.release.released_scores_and_verdicts import (
     BENCHMARK,
     BiasSheet,
     Pair,

@@ -29,7 +29,7 @@ from fullbench.benchmarks.mj_bench.release.judge_and_category_names import (
     SCORE_MODELS,
     TWO_PICTURES,
 )
-from fullbench.benchmarks.mj_bench.release.release_files import Pair, Release, ReleasedVerdict, Run, Vote
+from fullbench.benchmarks.mj_bench.release.released_scores_and_verdicts import Pair, Release, ReleasedVerdict, Run, Vote
 from fullbench.benchmarks.mj_bench.reproduce import bias_tables, genai_bench_cells
 from fullbench.benchmarks.mj_bench.reproduce.cells_and_printed_numbers import metric_cell, share_cell
 from fullbench.core.built_in_table_columns import table_columns

@@ -12,7 +12,7 @@ from fullbench.core.ballot import Score, ballot
 from fullbench.core.language_and_words import parse_language
 from fullbench.core.model import Model
 from fullbench.errors import InputError
-from fullbench.judges.critic_prompts import build_critic
+from fullbench.judges.critic_prompts_with_task_rules import build_critic
 from fullbench.judges.prompt_templates import Template
 from fullbench.judges.prompted_judge import SLOTS, PromptedJudge
 

@@ -24,11 +24,7 @@ from fullbench.web.accounts.users import User
 from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.campaigns import Campaign, CampaignPlan
 from fullbench.web.campaigns.create import omitted_data_counts, task_creation, task_inputs
-from fullbench.web.campaigns.create.omitted_data_counts import OmittedCounts
-from fullbench.web.campaigns.create.storable_task_plan import TaskPlan
-from fullbench.web.campaigns.create.task_creation import Finishing
-from fullbench.web.campaigns.create.task_draw import draw_tasks
-from fullbench.web.campaigns.create.task_lists import (
+from fullbench.web.campaigns.create.lazy_lists_of_possible_tasks import (
     CountedTasks,
     TaskName,
     Tasks,
@@ -37,6 +33,10 @@ from fullbench.web.campaigns.create.task_lists import (
     refuse_too_many,
     select_tasks,
 )
+from fullbench.web.campaigns.create.omitted_data_counts import OmittedCounts
+from fullbench.web.campaigns.create.storable_task_plan import TaskPlan
+from fullbench.web.campaigns.create.task_creation import Finishing
+from fullbench.web.campaigns.create.task_draw import draw_tasks
 from fullbench.web.campaigns.tasks import most_informative_first, mutually_exclusive_tasks
 from fullbench.web.campaigns.tasks.task_content import Content
 from fullbench.web.database import read_transaction

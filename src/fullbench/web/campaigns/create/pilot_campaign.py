@@ -12,9 +12,9 @@ from fullbench.web.campaigns import campaigns
 from fullbench.web.campaigns.campaign_tables import slots, tasks
 from fullbench.web.campaigns.campaigns import Campaign, CampaignPlan
 from fullbench.web.campaigns.create import omitted_data_counts, task_creation
+from fullbench.web.campaigns.create.lazy_lists_of_possible_tasks import refuse_too_many
 from fullbench.web.campaigns.create.storable_task_plan import TaskPlan
 from fullbench.web.campaigns.create.task_creation import Finishing
-from fullbench.web.campaigns.create.task_lists import refuse_too_many
 from fullbench.web.campaigns.tasks.task_content import Content
 from fullbench.web.site_settings import TASK_LIMIT
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from fullbench.core.digests import digest
 from fullbench.core.item import Item
 from fullbench.core.response import Response
-from fullbench.web.campaigns.create.task_lists import ComparedTasks, TaskName, Tasks, name_of
+from fullbench.web.campaigns.create.lazy_lists_of_possible_tasks import ComparedTasks, TaskName, Tasks, name_of
 from fullbench.web.campaigns.tasks.mutually_exclusive_tasks import picture_keys
 from fullbench.web.campaigns.tasks.task_content import Content
 

@@ -12,7 +12,7 @@ from fullbench.core.verdict import ADJUDICATION, PEOPLE
 from fullbench.errors import InputError
 from fullbench.ledger.ledger import Ledger
 from fullbench.web.campaigns.campaigns import Campaign
-from fullbench.web.campaigns.create.task_lists import Tasks, select_tasks
+from fullbench.web.campaigns.create.lazy_lists_of_possible_tasks import Tasks, select_tasks
 from fullbench.web.campaigns.tasks.task_content import Content
 from fullbench.web.words import key
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fullbench.core.ballot import LETTERS, GradedChoice, Likert, Score, ballot
-from fullbench.core.dialogue import content_as_shown, is_dialogue, open_turns, turn_starts
+from fullbench.core.dialogue_turn_answers_and_criteria import content_as_shown, is_dialogue, open_turns, turn_starts
 from fullbench.core.item import Item, Part, parts_text
 from fullbench.core.response import Response
 from fullbench.studies.authoring.human_review_of_rewordings_and_references import REASONS as COMPLAINTS

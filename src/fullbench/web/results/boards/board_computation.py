@@ -14,7 +14,7 @@ from fullbench.analysis.boards import head_to_head_and_slices, leaderboard, rank
 from fullbench.analysis.boards.head_to_head_and_slices import Slice
 from fullbench.analysis.people import corrected_leaderboards
 from fullbench.analysis.people.voted_rows_check import CaseFacts
-from fullbench.analysis.scope_text import ballot_of, family_suffix, title_with_scope
+from fullbench.analysis.scope_suffixes_of_table_titles import ballot_of, family_suffix, title_with_scope
 from fullbench.columns.column_builder import case_numbers
 from fullbench.columns.verdict_columns import Columns, Family
 from fullbench.core.built_in_table_columns import table_columns

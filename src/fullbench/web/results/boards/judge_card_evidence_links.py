@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from fullbench.analysis.agreement.judges_with_people import UNTAGGED_GROUP
-from fullbench.analysis.scope_text import OVERALL
+from fullbench.analysis.scope_suffixes_of_table_titles import OVERALL
 from fullbench.core.estimate import Estimate
 from fullbench.core.table import Cell, Table
 from fullbench.core.translatable_note import Note

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
-from fullbench.analysis.scope_text import OVERALL, scope_suffix
+from fullbench.analysis.scope_suffixes_of_table_titles import OVERALL, scope_suffix
 from fullbench.analysis.verdict_cost import AMOUNTS
 from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.estimate import Estimate

@@ -14,7 +14,7 @@ from fullbench.web.results.catalogue import catalogue_tables
 from fullbench.web.results.lists import verdict_list
 from fullbench.web.results.lists.case_list import CaseRow
 from fullbench.web.results.lists.verdict_filters import Filter, ResolvedFilter
-from fullbench.web.results.site.static_site_data import first_picture
+from fullbench.web.results.site.static_verdict_list_data import first_picture
 from fullbench.web.words import key
 
 MAX_NAMES = 100

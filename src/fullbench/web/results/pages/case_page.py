@@ -10,7 +10,7 @@ from markupsafe import Markup
 from sqlalchemy import Connection, select, true
 
 from fullbench.core.case import Case
-from fullbench.core.dialogue import is_dialogue, open_turns, turn_starts
+from fullbench.core.dialogue_turn_answers_and_criteria import is_dialogue, open_turns, turn_starts
 from fullbench.core.item import Turn
 from fullbench.core.model_call import Call
 from fullbench.core.response import Response

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from fullbench.picture_conversion import encode_image
+from fullbench.picture_flattening_and_orientation import encode_image
 from fullbench.web.results.boards.contestants_by_judges_matrix import Matrix
 
 SIZE = (1200, 630)  # the usual size of Open Graph previews

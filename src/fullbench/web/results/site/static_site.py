@@ -25,7 +25,7 @@ from fullbench.core.item import SENSITIVE
 from fullbench.core.picture import Picture
 from fullbench.errors import InputError
 from fullbench.ledger.ledger import Ledger
-from fullbench.picture_metadata import can_strip, strip_metadata
+from fullbench.picture_metadata_removal import can_strip, strip_metadata
 from fullbench.reports.contestant_logos import Logo
 from fullbench.reports.html_page import SHARED_FILES, shrink_picture
 from fullbench.reports.site_info import Imprint
@@ -47,7 +47,7 @@ from fullbench.web.results.pages.page_template_values import Views
 from fullbench.web.results.pages.shown_names import Names
 from fullbench.web.results.site import ledger_edition, metric_downloads
 from fullbench.web.results.site.page_urls import judge_name
-from fullbench.web.results.site.static_site_data import write_data
+from fullbench.web.results.site.static_verdict_list_data import write_data
 from fullbench.web.words import Language, translate_sentence
 
 MARKER = "fullbench-site.json"
