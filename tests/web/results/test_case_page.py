@@ -51,7 +51,7 @@ def live(path):
     served.engine.dispose()
 
 
-def meetings(everything) -> dict:
+def response_sets(everything) -> dict:
     """By item, criterion, ballot and contestants: all cases and verdicts that meet."""
     met = defaultdict(list)
     for case, verdicts in everything:
@@ -117,7 +117,7 @@ def compare(page, some) -> None:
 
 def test_every_case_says_what_the_ledger_says_one_row_a_judge_and_trial(live, everything, tab):
     kinds = defaultdict(list)
-    for key, some in meetings(everything).items():
+    for key, some in response_sets(everything).items():
         kinds[key[2], len(some)].append(some)
     assert len(kinds) >= 3, "pairs, scores and rankings"
     for some in (one for alike in kinds.values() for one in alike[:4]):
@@ -141,6 +141,6 @@ def test_a_case_is_readable_by_everybody_and_on_a_phone(live, everything, tab, a
 def test_a_static_copy_shows_the_same_rows(path, everything, tab, tmp_path):
     with Ledger(path, read_only=True) as ledger:
         static_site.export_site(ledger, tmp_path / "site", static_site.SiteOptions(charts=False))
-    some = next(some for key, some in meetings(everything).items() if len(key[3]) == 2)
+    some = next(some for key, some in response_sets(everything).items() if len(key[3]) == 2)
     tab.goto((tmp_path / "site" / "cases" / f"{some[0][0].key}.html").as_uri())
     compare(tab, some)

@@ -109,7 +109,7 @@ def test_every_page_takes_little_of_the_server(ledger, database, tmp_path):
         with read_transaction(live.engine) as connection:
             newest = case_list.find_cases(
                 connection, Filter(), verdict_list.count_verdicts(connection, Filter())
-            ).meetings[0]
+            ).response_sets[0]
             case = case_rows.case_rows(connection, [newest])[0].case
         every = {what: path for what, path in pages(case, newest // 2).items() if "panel" not in what}
         costs = {what: least(live.process.pid, client, path) for what, path in every.items()}

@@ -73,7 +73,7 @@ def test_a_list_never_goes_through_all_verdicts(engine, what):
         def work() -> None:
             count = verdict_list.count_verdicts(connection, wanted)
             page = case_list.find_cases(connection, wanted, count, order=order or "newest", **cursors)
-            case_rows.case_rows(connection, page.meetings, page.verdicts_by_meeting)
+            case_rows.case_rows(connection, page.response_sets, page.verdicts_by_response_set)
             case_facets.build_facets(
                 connection, wanted, lambda asked: verdict_list.count_verdicts(connection, asked), counting=not wanted.q
             )
@@ -108,8 +108,11 @@ def test_a_search_finds_what_older_studies_and_judges_have(engine, ledger, study
         else:
             assert 0 < count.n <= min(most, expected)
         page = case_list.find_cases(connection, wanted, count)
-        m, n = catalogue_tables.meetings.c, catalogue_tables.names.c
+        m, n = catalogue_tables.response_sets.c, catalogue_tables.names.c
         theirs = (
-            select(n.name).join(catalogue_tables.meetings, m.study_id == n.id).where(m.id.in_(page.meetings)).distinct()
+            select(n.name)
+            .join(catalogue_tables.response_sets, m.study_id == n.id)
+            .where(m.id.in_(page.response_sets))
+            .distinct()
         )
         assert list(connection.execute(theirs).scalars()) == [study]

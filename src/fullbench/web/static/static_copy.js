@@ -58,11 +58,11 @@ const asked = {
 const plain = (text) => text.normalize("NFKC").toLowerCase();
 const parts = plain(wanted.q || "").split(/\s+/).filter(Boolean);
 let texts = null;
-// Meetings in which the judge `beside` ruled.
+// Response sets in which the judge `beside` has a verdict.
 const beside = new Set();
 
 const has = (row) => {
-  const [meeting, , judge, item, ballot, criterion, fault, shape, shown, flags] = row;
+  const [responseSet, , judge, item, ballot, criterion, fault, shape, shown, flags] = row;
   if (asked.judge !== undefined && judge !== asked.judge) return false;
   if (asked.criterion !== undefined && criterion !== asked.criterion) return false;
   if (asked.ballot !== undefined && ballot !== asked.ballot) return false;
@@ -75,7 +75,7 @@ const has = (row) => {
   if (wanted.fault && (wanted.fault === "any" ? fault === 0 : FAULTS[fault] !== wanted.fault)) return false;
   if (wanted.shown && !(SHAPES[wanted.shown] || []).includes(shape)) return false;
   if (FLAGS.some((name, place) => wanted[name] === "1" && !(flags & (1 << place)))) return false;
-  if (asked.beside !== undefined && !beside.has(meeting)) return false;
+  if (asked.beside !== undefined && !beside.has(responseSet)) return false;
   if (parts.length) {
     const [question, answers] = texts[item] || ["", {}];
     const all = plain([items[item][0], question, ...shown.map((who) => answers[who] || "")].join("\n"));
@@ -134,8 +134,8 @@ const dot = ([judge, rater, told, turned, anchor], outcomes, href, matched, firs
   return around;
 };
 
-const caseRow = ([meeting, found]) => {
-  const [key, item, criterion, , flags, contestants, people, levels, joint, outcomes, dots, verdicts] = cases.get(meeting);
+const caseRow = ([responseSet, found]) => {
+  const [key, item, criterion, , flags, contestants, people, levels, joint, outcomes, dots, verdicts] = cases.get(responseSet);
   const made = element("li");
   const link = element("a", "case-link");
   link.href = key ? `cases/${encodeURIComponent(key)}.html` : "about.html";
@@ -186,11 +186,11 @@ const run = async () => {
     rows.push(...some);
     for (const [id, one] of Object.entries(met)) cases.set(Number(id), one);
   }
-  for (const [meeting, , judge, , , , fault] of rows) if (judge === asked.beside && fault === 0) beside.add(meeting);
+  for (const [responseSet, , judge, , , , fault] of rows) if (judge === asked.beside && fault === 0) beside.add(responseSet);
   const found = rows.filter(has);
   const grouped = new Map();
   for (const row of found) grouped.get(row[0])?.push(row) ?? grouped.set(row[0], [row]);
-  const doubt = (meeting) => (order === "doubt" ? cases.get(meeting)[3] : 0);
+  const doubt = (responseSet) => (order === "doubt" ? cases.get(responseSet)[3] : 0);
   const listed = [...grouped].toSorted(([one], [two]) => doubt(two) - doubt(one) || two - one);
   document.getElementById("count").textContent = found.length.toLocaleString("en");
   let shown = 0;

@@ -169,7 +169,9 @@ def test_filling_goes_on_where_it_stopped_and_twice_is_once(new_engine, tmp_path
     with read_transaction(engine) as connection:
         assert connection.execute(select(func.count()).select_from(catalogue_tables.verdicts)).scalar() == total
         assert verdict_list.count_verdicts(connection, Filter()).n == total
-        assert connection.execute(select(func.count()).select_from(catalogue_tables.unflagged_meetings)).scalar() == 0
+        assert (
+            connection.execute(select(func.count()).select_from(catalogue_tables.unflagged_response_sets)).scalar() == 0
+        )
 
 
 def test_a_batch_that_fails_leaves_nothing_behind(new_engine, tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""The list of cases: one row a meeting, compared with what the ledger's verdicts say without SQL."""
+"""The list of cases: one row a response set, compared with what the ledger's verdicts say without SQL."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ FILTERS = [
 
 
 def every(connection, wanted: Filter, order: str, size: int = 7) -> list[tuple[int, tuple[int, ...]]]:
-    """All meetings of a filter with the verdicts that were asked for, page by page, and back again."""
+    """All response sets of a filter with the verdicts that were asked for, page by page, and back again."""
     n = verdict_list.count_verdicts(connection, wanted)
     pages, before = [], None
     while True:
         page = case_list.find_cases(connection, wanted, n, order=order, before=before, size=size)
-        if pages and page.meetings:
+        if pages and page.response_sets:
             back = case_list.find_cases(connection, wanted, n, order=order, after=page.newer, size=size)
-            assert list(back.meetings) == list(pages[-1].meetings)
+            assert list(back.response_sets) == list(pages[-1].response_sets)
         pages.append(page)
         if page.older is None:
             break
         before = page.older
-    return [(id_, tuple(sorted(page.verdicts_by_meeting[id_]))) for page in pages for id_ in page.meetings]
+    return [(id_, tuple(sorted(page.verdicts_by_response_set[id_]))) for page in pages for id_ in page.response_sets]
 
 
 @pytest.mark.parametrize("few", [case_list.MAX_LOOKUP, -1], ids=["looked up", "walked through"])
@@ -61,18 +61,18 @@ def test_a_case_is_listed_once_where_a_verdict_of_it_is_asked_for(filled, wanted
     monkeypatch.setattr(case_list, "MAX_LOOKUP", few)
     with read_transaction(filled) as connection:
         verdicts = verdict_list.find_verdicts(connection, wanted, size=10_000).lines
-        v, m = catalogue_tables.verdicts.c, catalogue_tables.meetings.c
-        meeting = dict(tuple(row) for row in connection.execute(select(v.id, v.meeting_id)))
+        v, m = catalogue_tables.verdicts.c, catalogue_tables.response_sets.c
+        response_set = dict(tuple(row) for row in connection.execute(select(v.id, v.response_set_id)))
         doubt = dict(tuple(row) for row in connection.execute(select(m.id, m.doubt)))
         expected = defaultdict(list)
         for line in verdicts:
-            expected[meeting[line.id]].append(line.id)
+            expected[response_set[line.id]].append(line.id)
         whole = [(id_, tuple(sorted(some))) for id_, some in expected.items()]
         assert every(connection, wanted, "newest") == sorted(whole, reverse=True)
         assert every(connection, wanted, "doubt") == sorted(whole, key=lambda one: (-doubt[one[0]], -one[0]))
 
 
-def meetings(verdicts) -> dict:
+def response_sets(verdicts) -> dict:
     met = defaultdict(list)
     for verdict in verdicts:
         met[verdict.item, verdict.criterion, verdict.ballot, tuple(sorted(verdict.contestants))].append(verdict)
@@ -93,11 +93,11 @@ def said(verdict) -> str:
 
 def rows_of(connection) -> list[CaseRow]:
     found = case_list.find_cases(connection, Filter(), verdict_list.count_verdicts(connection, Filter()), size=10_000)
-    return case_rows(connection, found.meetings, found.verdicts_by_meeting)
+    return case_rows(connection, found.response_sets, found.verdicts_by_response_set)
 
 
 def test_a_row_says_what_everybody_ruled(filled, ledger):
-    expected = meetings(ledger.verdicts())
+    expected = response_sets(ledger.verdicts())
     with read_transaction(filled) as connection:
         rows = rows_of(connection)
     assert len(rows) == len(expected)
@@ -127,7 +127,7 @@ def test_a_row_says_what_everybody_ruled(filled, ledger):
 
 
 def test_who_is_ahead_is_what_people_say_by_majority_else_all_judges(filled, ledger):
-    expected = meetings(ledger.verdicts())
+    expected = response_sets(ledger.verdicts())
     with read_transaction(filled) as connection:
         rows = rows_of(connection)
     checked = Counter()

@@ -19,7 +19,7 @@ class CachedCase:
 
     id: int
     item: int
-    meeting: int
+    response_set: int
     ballot: int
     criterion: int
     shape: int

@@ -2,9 +2,9 @@
 
 The catalogue can be dropped and filled again from the ledger, which stays the source of truth. So a change of its
 tables needs no migration: drop them, and `database.upgrade_schema` creates them again. Names are stored as ids
-(`names`), so that a million verdicts stay small. A *meeting* groups the verdicts of one study, item, criterion, ballot
-and set of answers, in any order shown. Studies are separate: a case of two studies has a row in each. Only the latest
-revision of a vote or a re-parsed reply is stored.
+(`names`), so that a million verdicts stay small. A *response set* groups the verdicts of one study, item, criterion,
+ballot and set of answers, in any order shown. Studies are separate: a case of two studies has a row in each. Only the
+latest revision of a vote or a re-parsed reply is stored.
 """
 
 from __future__ import annotations
@@ -56,16 +56,16 @@ cases = Table(
 )
 """`place` is a digest of study and key."""
 
-meetings = Table(
-    "public_meetings",
+response_sets = Table(
+    "public_response_sets",
     metadata,
     Column("id", Integer, primary_key=True, autoincrement=False),
     Column("key", String(32), nullable=False, unique=True),
     Column("study_id", Integer, nullable=False),
     Column("item_id", Integer, nullable=False),
     Column("doubt", SmallInteger, nullable=False),
-    Index("public_meetings_study", "study_id", "id"),
-    Index("public_meetings_doubt", "study_id", "doubt", "id"),
+    Index("public_response_sets_study", "study_id", "id"),
+    Index("public_response_sets_doubt", "study_id", "doubt", "id"),
 )
 """`doubt` is how much its verdicts differ (see `catalogue.disagreement.doubt_score`)."""
 
@@ -73,14 +73,14 @@ compared_contestants = Table(
     "public_compared",
     metadata,
     Column("contestant_id", Integer, primary_key=True, autoincrement=False),
-    Column("meeting_id", Integer, primary_key=True, autoincrement=False),
+    Column("response_set_id", Integer, primary_key=True, autoincrement=False),
     sqlite_with_rowid=False,
 )
 
-unflagged_meetings = Table(
-    "public_dirty", metadata, Column("meeting_id", Integer, primary_key=True, autoincrement=False)
+unflagged_response_sets = Table(
+    "public_dirty", metadata, Column("response_set_id", Integer, primary_key=True, autoincrement=False)
 )
-"""Meetings with new verdicts whose flags are still to be set."""
+"""Response sets with new verdicts whose flags are still to be set."""
 
 verdicts = Table(
     "public_verdicts",
@@ -93,7 +93,7 @@ verdicts = Table(
     Column("rater_id", Integer, nullable=False),
     Column("revision", Integer, nullable=False),
     Column("item_id", Integer, nullable=False),
-    Column("meeting_id", Integer, nullable=False),
+    Column("response_set_id", Integer, nullable=False),
     Column("ballot_id", Integer, nullable=False),
     Column("criterion_id", Integer, nullable=False),
     Column("fault", SmallInteger, nullable=False),
@@ -107,7 +107,7 @@ verdicts = Table(
     Index("public_verdicts_judge", "judge_id", "id"),
     Index("public_verdicts_item", "item_id", "id"),
     Index("public_verdicts_study", "study_id", "id"),
-    Index("public_verdicts_meeting", "meeting_id", "judge_id", "fault"),
+    Index("public_verdicts_response_set", "response_set_id", "judge_id", "fault"),
     Index("public_verdicts_fault", "fault", "id"),
     Index("public_verdicts_split", "split", "id"),
     Index("public_verdicts_swapped", "swapped", "id"),
@@ -220,9 +220,9 @@ CATALOGUE = (
     items,
     tags,
     cases,
-    meetings,
+    response_sets,
     compared_contestants,
-    unflagged_meetings,
+    unflagged_response_sets,
     verdicts,
     shown_contestants,
     counts,

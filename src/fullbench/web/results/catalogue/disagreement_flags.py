@@ -1,4 +1,4 @@
-"""Flags and doubt of a meeting: disagreement between judges, with people, and between orders."""
+"""Flags and doubt of a response set: disagreement between judges, with people, and between orders."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from fullbench.web.results.catalogue.verdict_flag_definitions import Flags
 
 Marks = Mapping[int, float]
 DOUBT_WEIGHTS = {"opposed": 4, "split": 2, "swapped": 1}
-"""Doubt that each flag of a verdict adds to its meeting, once."""
+"""Doubt that each flag of a verdict adds to its response set, once."""
 Name = TypeVar("Name", int, str)
 
 
 @dataclass(frozen=True, slots=True)
 class CatalogueVerdict:
-    """One verdict of a meeting: judge, order of the contestants shown, and marks if any."""
+    """One verdict of a response set: judge, order of the contestants shown, and marks if any."""
 
     id: int
     judge: int
@@ -99,7 +99,7 @@ def _descending_order(marks: Sequence[float]) -> list[int]:
 
 
 def compute_flags(verdicts: Sequence[CatalogueVerdict], spec: str) -> dict[int, Flags]:
-    """Return the flags of every verdict of one meeting, by verdict id."""
+    """Return the flags of every verdict of one response set, by verdict id."""
     marked_verdicts = [verdict for verdict in verdicts if verdict.marks is not None]
     marks_by_id = {verdict.id: verdict.marks_by_contestant() for verdict in marked_verdicts}
     # Many verdicts have equal marks, so each pair of distinct marks is compared once.
@@ -137,7 +137,7 @@ def compute_flags(verdicts: Sequence[CatalogueVerdict], spec: str) -> dict[int, 
 
 
 def doubt_score(flags: Iterable[Flags]) -> int:
-    """Return how much the verdicts of one meeting differ. Lists sort by this number.
+    """Return how much the verdicts of one response set differ. Lists sort by this number.
 
     >>> (doubt_score([Flags(split=True), Flags(split=True, swapped=True)]), doubt_score([Flags(opposed=True)]),
     ...  doubt_score([]))

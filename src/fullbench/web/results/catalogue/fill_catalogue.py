@@ -182,53 +182,66 @@ def bind_ledger(engine: Engine, identity: str) -> None:
 
 
 def settle_flags(engine: Engine) -> bool:
-    """Set the flags of some meetings with new verdicts. Return True if none is left."""
+    """Set the flags of some response sets with new verdicts. Return True if none is left."""
     with exclusive_transaction(engine) as connection:
-        waiting_meetings = list(
-            connection.execute(select(catalogue_tables.unflagged_meetings.c.meeting_id).limit(BATCH_SIZE)).scalars()
-        )
-        if not waiting_meetings:
-            return True
-        for chunk in split_into_chunks(waiting_meetings):
-            _flag_meetings(connection, chunk)
+        waiting_response_sets = list(
             connection.execute(
-                delete(catalogue_tables.unflagged_meetings).where(
-                    catalogue_tables.unflagged_meetings.c.meeting_id.in_(chunk)
+                select(catalogue_tables.unflagged_response_sets.c.response_set_id).limit(BATCH_SIZE)
+            ).scalars()
+        )
+        if not waiting_response_sets:
+            return True
+        for chunk in split_into_chunks(waiting_response_sets):
+            _flag_response_sets(connection, chunk)
+            connection.execute(
+                delete(catalogue_tables.unflagged_response_sets).where(
+                    catalogue_tables.unflagged_response_sets.c.response_set_id.in_(chunk)
                 )
             )
         set_state(connection, "version", catalogue_version(connection) + 1)
-        return len(waiting_meetings) < BATCH_SIZE
+        return len(waiting_response_sets) < BATCH_SIZE
 
 
-def _flag_meetings(connection: Connection, meetings: Sequence[int]) -> None:
+def _flag_response_sets(connection: Connection, response_sets: Sequence[int]) -> None:
     names_by_id = {id_: (kind, name) for id_, kind, name in connection.execute(select(catalogue_tables.names))}
     v = catalogue_tables.verdicts.c
     flags = [v[name] for name in FLAGS]
-    columns = (v.study_id, v.meeting_id, v.id, v.judge_id, v.trial, v.rater_id, v.shown, v.marks, v.ballot_id, *flags)
-    verdicts_by_meeting: dict[int, list[disagreement_flags.CatalogueVerdict]] = {}
+    columns = (
+        v.study_id,
+        v.response_set_id,
+        v.id,
+        v.judge_id,
+        v.trial,
+        v.rater_id,
+        v.shown,
+        v.marks,
+        v.ballot_id,
+        *flags,
+    )
+    verdicts_by_response_set: dict[int, list[disagreement_flags.CatalogueVerdict]] = {}
     specs: dict[int, str] = {}
     earlier_flags: dict[int, tuple[int, ...]] = {}
     study_and_judge: dict[int, tuple[int, int]] = {}
     numbers = cache(lambda text: tuple(orjson.loads(text)))
-    for row in connection.execute(select(*columns).where(v.meeting_id.in_(meetings))):
-        study, meeting, id_, judge, trial, rater, shown_json, marks, spec, *flag_values = row
+    for row in connection.execute(select(*columns).where(v.response_set_id.in_(response_sets))):
+        study, response_set, id_, judge, trial, rater, shown_json, marks, spec, *flag_values = row
         parsed_marks = None if marks is None else numbers(marks)
         name = names_by_id[judge][1]
         person, panel = disagreement_flags.is_person(name), disagreement_flags.is_panel(name)
         verdict = disagreement_flags.CatalogueVerdict(
             id_, judge, person, panel, trial, rater, numbers(shown_json), parsed_marks
         )
-        verdicts_by_meeting.setdefault(meeting, []).append(verdict)
-        specs[meeting] = names_by_id[spec][1]
+        verdicts_by_response_set.setdefault(response_set, []).append(verdict)
+        specs[response_set] = names_by_id[spec][1]
         earlier_flags[id_] = tuple(flag_values)
         study_and_judge[id_] = study, judge
-    flags_by_meeting = {
-        meeting: disagreement_flags.compute_flags(verdicts, specs[meeting])
-        for meeting, verdicts in verdicts_by_meeting.items()
+    flags_by_response_set = {
+        response_set: disagreement_flags.compute_flags(verdicts, specs[response_set])
+        for response_set, verdicts in verdicts_by_response_set.items()
     }
     changed_rows = [
         {"of": id_} | {f"now_{name}": int(value) for name, value in vars(flags_now).items()}
-        for flags_by_id in flags_by_meeting.values()
+        for flags_by_id in flags_by_response_set.values()
         for id_, flags_now in flags_by_id.items()
         if tuple(vars(flags_now).values()) != earlier_flags[id_]
     ]
@@ -238,11 +251,11 @@ def _flag_meetings(connection: Connection, meetings: Sequence[int]) -> None:
         for name, was in zip(FLAGS, earlier_flags[changed_row["of"]], strict=True):
             count_changes[*study_and_judge[changed_row["of"]], name] += changed_row[f"now_{name}"] - was
     flag_counts.change_counts(connection, count_changes)
-    m = catalogue_tables.meetings.c
-    rows = connection.execute(select(m.id, m.doubt).where(m.id.in_(meetings)))
+    m = catalogue_tables.response_sets.c
+    rows = connection.execute(select(m.id, m.doubt).where(m.id.in_(response_sets)))
     doubts = [
         {"of": id_, "doubt": new_doubt}
         for id_, was in rows
-        if (new_doubt := disagreement_flags.doubt_score(flags_by_meeting.get(id_, {}).values())) != was
+        if (new_doubt := disagreement_flags.doubt_score(flags_by_response_set.get(id_, {}).values())) != was
     ]
-    execute_many(connection, text("UPDATE public_meetings SET doubt = :doubt WHERE id = :of"), doubts)
+    execute_many(connection, text("UPDATE public_response_sets SET doubt = :doubt WHERE id = :of"), doubts)

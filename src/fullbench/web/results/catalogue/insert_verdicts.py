@@ -1,4 +1,4 @@
-"""Insert one batch of verdicts into the catalogue, with its cases, items, meetings, counts and search words."""
+"""Insert one batch of verdicts into the catalogue, with its cases, items, response sets, counts and search words."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class Batch:
         """Also delete items without remaining cases."""
         c, v, i = catalogue_tables.cases.c, catalogue_tables.verdicts.c, catalogue_tables.items.c
         cases = list(self.connection.execute(select(c.id).where(c.study_id == study, c.key.in_(keys))).scalars())
-        rows = list(self.connection.execute(select(v.id, v.meeting_id).where(v.case_id.in_(cases))))
+        rows = list(self.connection.execute(select(v.id, v.response_set_id).where(v.case_id.in_(cases))))
         self._delete_verdicts([row.id for row in rows])
         self.connection.execute(delete(catalogue_tables.cases).where(c.id.in_(cases)))
         remaining_items = select(c.item_id).where(c.study_id == study)
@@ -111,13 +111,13 @@ class Batch:
         for chunk in split_into_chunks(orphan_items):
             self.connection.execute(delete(catalogue_tables.tags).where(catalogue_tables.tags.c.item_id.in_(chunk)))
             self.connection.execute(delete(catalogue_tables.items).where(i.id.in_(chunk)))
-        meetings = {row.meeting_id for row in rows}
+        response_sets = {row.response_set_id for row in rows}
         upsert_rows(
             self.connection,
-            catalogue_tables.unflagged_meetings,
-            [{"meeting_id": id_} for id_ in meetings],
-            ["meeting_id"],
-            ["meeting_id"],
+            catalogue_tables.unflagged_response_sets,
+            [{"response_set_id": id_} for id_ in response_sets],
+            ["response_set_id"],
+            ["response_set_id"],
         )
 
     def _enter_joined_cases(self, ledger: Ledger, limit: int) -> tuple[int, bool]:
@@ -179,10 +179,10 @@ class Batch:
         cases = [cached_cases[study, verdict.case] for verdict in verdicts]
         upsert_rows(
             connection,
-            catalogue_tables.unflagged_meetings,
-            [{"meeting_id": id_} for id_ in dict.fromkeys(case.meeting for case in cases)],
-            ["meeting_id"],
-            ["meeting_id"],
+            catalogue_tables.unflagged_response_sets,
+            [{"response_set_id": id_} for id_ in dict.fromkeys(case.response_set for case in cases)],
+            ["response_set_id"],
+            ["response_set_id"],
         )
         # Words of a deleted verdict stay in the search index, so its id must never be used again.
         start = max(next_id(connection, catalogue_tables.verdicts), int(get_state(connection, "next verdict") or 0))
@@ -215,19 +215,21 @@ class Batch:
                 first_verdicts.setdefault(verdict.case, verdict)
         items = self._item_ids(first_verdicts.values(), cases_by_key)
         cases, new_case_ids = self._case_ids(first_verdicts.values(), items)
-        keys = {case: meeting_key(study, verdict) for case, verdict in first_verdicts.items()}
-        meetings, missing_meetings = assign_ids(self.connection, catalogue_tables.meetings, "key", keys.values())
-        new_meetings = {
-            keys[case]: verdict for case, verdict in first_verdicts.items() if keys[case] in missing_meetings
+        keys = {case: response_set_key(study, verdict) for case, verdict in first_verdicts.items()}
+        response_sets, missing_response_sets = assign_ids(
+            self.connection, catalogue_tables.response_sets, "key", keys.values()
+        )
+        new_response_sets = {
+            keys[case]: verdict for case, verdict in first_verdicts.items() if keys[case] in missing_response_sets
         }
-        self._insert_meetings(new_meetings, meetings, items)
+        self._insert_response_sets(new_response_sets, response_sets, items)
         names = self.case_cache.names
         for key, verdict in first_verdicts.items():
             contestant_ids = [names["contestant", name] for name in verdict.contestants]
             self.case_cache.cases[study, key] = CachedCase(
                 cases[key],
                 items[verdict.item],
-                meetings[keys[key]],
+                response_sets[keys[key]],
                 names["ballot", verdict.ballot],
                 names["criterion", verdict.criterion],
                 shape_code(verdict),
@@ -238,17 +240,17 @@ class Batch:
             )
         return set(first_verdicts), new_case_ids
 
-    def _insert_meetings(
+    def _insert_response_sets(
         self, verdicts_by_key: Mapping[str, Verdict], ids: Mapping[str, int], items: Mapping[str, int]
     ) -> None:
-        """Each meeting is described by one of its verdicts."""
+        """Each response set is described by one of its verdicts."""
         rows = [
             {"id": ids[key], "key": key, "study_id": self.study, "item_id": items[verdict.item], "doubt": 0}
             for key, verdict in verdicts_by_key.items()
         ]
-        insert_all(self.connection, catalogue_tables.meetings, rows)
+        insert_all(self.connection, catalogue_tables.response_sets, rows)
         contestant_rows = [
-            {"contestant_id": self.case_cache.names["contestant", name], "meeting_id": ids[key]}
+            {"contestant_id": self.case_cache.names["contestant", name], "response_set_id": ids[key]}
             for key, verdict in verdicts_by_key.items()
             for name in set(verdict.contestants)
         ]
@@ -368,7 +370,7 @@ class Batch:
             "rater_id": names["rater", verdict.rater],
             "revision": verdict.revision,
             "item_id": case.item,
-            "meeting_id": case.meeting,
+            "response_set_id": case.response_set,
             "ballot_id": case.ballot,
             "criterion_id": case.criterion,
             "fault": 0 if verdict.fault is None else FAULTS.index(verdict.fault) + 1,
@@ -428,8 +430,8 @@ def place_of(study: int, name: str) -> str:
     return digest([study, name])
 
 
-def meeting_key(study: str, verdict: Verdict) -> str:
-    """Return the key of a meeting: a digest of study, item, criterion, ballot and the set of answers."""
+def response_set_key(study: str, verdict: Verdict) -> str:
+    """Return the key of a response set: a digest of study, item, criterion, ballot and the set of answers."""
     return digest([study, verdict.item, verdict.criterion, verdict.ballot, sorted(verdict.shown_responses)])
 
 

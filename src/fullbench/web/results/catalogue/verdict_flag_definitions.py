@@ -10,7 +10,7 @@ class Flags:
     """Flags of one verdict. The order is also the bit order in a static copy (`static_site_data`)."""
 
     split: bool = False
-    """Two judges contradict each other in this meeting."""
+    """Two judges contradict each other in this response set."""
     swapped: bool = False
     """The same judge has another winner in another order."""
     met: bool = False

@@ -1,8 +1,8 @@
 """Pages of the list of cases: find the cases that match a filter, and build their rows.
 
-A row is a meeting: one item, criterion, ballot and set of answers, over all judges and orders. It shows the question,
-the contestant that is ahead, and a dot for each judge or person. A meeting is listed if one of its verdicts matches the
-filter. Pages use keyset cursors.
+A row is a response set: one item, criterion, ballot and set of answers, over all judges and orders. It shows the
+question, the contestant that is ahead, and a dot for each judge or person. A response set is listed if one of its
+verdicts matches the filter. Pages use keyset cursors.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from fullbench.web.results.site.page_urls import voice_name
 
 PAGE_SIZE = 30
 MAX_LOOKUP = 20_000
-"""With at most this many matching verdicts, their meetings are looked up and sorted. With more, meetings are read in
-order: the next match is never far."""
+"""With at most this many matching verdicts, their response sets are looked up and sorted. With more, response sets are
+read in order: the next match is never far."""
 Order = Literal["newest", "doubt"]
 """The latest cases first, or those on which judges and people differ most."""
 ORDERS: tuple[Order, ...] = get_args(Order)
 _ID_RANGE = 2**32
-"""A cursor has the doubt of a meeting above its id."""
+"""A cursor has the doubt of a response set above its id."""
 
 
 @dataclass(frozen=True)
 class CaseListPage:
-    """Ordered meetings, the matching verdicts of each, and the cursors of the older and newer page."""
+    """Ordered response sets, the matching verdicts of each, and the cursors of the older and newer page."""
 
-    meetings: Sequence[int]
-    verdicts_by_meeting: Mapping[int, Sequence[int]]
+    response_sets: Sequence[int]
+    verdicts_by_response_set: Mapping[int, Sequence[int]]
     older: int | None
     newer: int | None
 
@@ -55,15 +55,15 @@ def find_cases(
     size: int = PAGE_SIZE,
     withheld_items: Select[Any] | None = None,
 ) -> CaseListPage:
-    """Find the meetings behind the cursor `before`, or the next ones ahead of the cursor `after`.
+    """Find the response sets behind the cursor `before`, or the next ones ahead of the cursor `after`.
 
-    `verdict_count` is the number of verdicts that match the filter. Meetings on `withheld_items` are left out.
+    `verdict_count` is the number of verdicts that match the filter. Response sets on `withheld_items` are left out.
     """
     resolved_filter = ResolvedFilter.from_filter(connection, verdict_filter)
     if resolved_filter.impossible or not verdict_count.n:
         return CaseListPage((), {}, None, None)
-    m = catalogue_tables.meetings.c
-    query = _meetings_query(connection, resolved_filter, few=verdict_count.exact and verdict_count.n <= MAX_LOOKUP)
+    m = catalogue_tables.response_sets.c
+    query = _response_sets_query(connection, resolved_filter, few=verdict_count.exact and verdict_count.n <= MAX_LOOKUP)
     study_ids = study_ids_by_name(connection)
     query = query.where(m.study_id == study_ids[verdict_filter.study or next(iter(study_ids))])
     if withheld_items is not None:
@@ -82,26 +82,28 @@ def find_cases(
     older = ends[1] if rows and (has_more or after is not None) else None
     newer = ends[0] if rows and (before is not None or (after is not None and has_more)) else None
     ids = [row.id for row in rows]
-    return CaseListPage(ids, _verdicts_by_meeting(connection, resolved_filter, ids), older, newer)
+    return CaseListPage(ids, _verdicts_by_response_set(connection, resolved_filter, ids), older, newer)
 
 
-def _verdicts_by_meeting(
-    connection: Connection, resolved_filter: ResolvedFilter, meetings: Sequence[int]
+def _verdicts_by_response_set(
+    connection: Connection, resolved_filter: ResolvedFilter, response_sets: Sequence[int]
 ) -> dict[int, list[int]]:
     v = catalogue_tables.verdicts.c
-    conditions = resolved_filter.without("contestant").without("other").conditions(in_known_meetings=True)
-    rows = list(connection.execute(select(v.meeting_id, v.id).where(v.meeting_id.in_(meetings), conditions)))
+    conditions = resolved_filter.without("contestant").without("other").conditions(in_known_response_sets=True)
+    rows = list(
+        connection.execute(select(v.response_set_id, v.id).where(v.response_set_id.in_(response_sets), conditions))
+    )
     if resolved_filter.filter.q:
         hits = full_text_search.matching_verdicts(connection, resolved_filter.filter.q, [id_ for _, id_ in rows])
         rows = [row for row in rows if row.id in hits]
-    verdicts_by_meeting: dict[int, list[int]] = {}
-    for meeting, id_ in rows:
-        verdicts_by_meeting.setdefault(meeting, []).append(id_)
-    return verdicts_by_meeting
+    verdicts_by_response_set: dict[int, list[int]] = {}
+    for response_set, id_ in rows:
+        verdicts_by_response_set.setdefault(response_set, []).append(id_)
+    return verdicts_by_response_set
 
 
 def _beyond_cursor(order: Order, cursor: int, *, ahead: bool) -> ColumnElement[bool]:
-    m = catalogue_tables.meetings.c
+    m = catalogue_tables.response_sets.c
     if order == "newest":
         return m.id > cursor if ahead else m.id < cursor
     doubt, id_ = divmod(cursor, _ID_RANGE)
@@ -109,29 +111,32 @@ def _beyond_cursor(order: Order, cursor: int, *, ahead: bool) -> ColumnElement[b
     return or_(m.doubt > doubt if ahead else m.doubt < doubt, same_doubt)
 
 
-def _meetings_query(connection: Connection, resolved_filter: ResolvedFilter, *, few: bool) -> Select[Any]:
+def _response_sets_query(connection: Connection, resolved_filter: ResolvedFilter, *, few: bool) -> Select[Any]:
     """`few` means that looking up all matches is cheap."""
-    m, v = catalogue_tables.meetings.c, catalogue_tables.verdicts.c
+    m, v = catalogue_tables.response_sets.c, catalogue_tables.verdicts.c
     query = select(m.id, m.doubt)
     if few:
         matching = verdict_list.matching_query(connection, resolved_filter)
-        return query.where(true() if matching is None else m.id.in_(select(v.meeting_id).where(v.id.in_(matching[0]))))
+        return query.where(
+            true() if matching is None else m.id.in_(select(v.response_set_id).where(v.id.in_(matching[0])))
+        )
     for name in ("contestant", "other"):
         if name in resolved_filter.ids:
             contestant_alias = catalogue_tables.compared_contestants.alias(name)
             query = query.join(
                 contestant_alias,
                 and_(
-                    contestant_alias.c.meeting_id == m.id, contestant_alias.c.contestant_id == resolved_filter.ids[name]
+                    contestant_alias.c.response_set_id == m.id,
+                    contestant_alias.c.contestant_id == resolved_filter.ids[name],
                 ),
             )
-    inside = select(v.id).where(v.meeting_id == m.id).correlate(catalogue_tables.meetings)
-    return query.where(resolved_filter.meeting_conditions(), _narrow_verdicts(resolved_filter, inside).exists())
+    inside = select(v.id).where(v.response_set_id == m.id).correlate(catalogue_tables.response_sets)
+    return query.where(resolved_filter.response_set_conditions(), _narrow_verdicts(resolved_filter, inside).exists())
 
 
 def _narrow_verdicts(resolved_filter: ResolvedFilter, query: Select[Any]) -> Select[Any]:
-    """The contestants of the meetings match already; apply the rest of the filter."""
-    query = query.where(resolved_filter.without("contestant").without("other").conditions(in_known_meetings=True))
+    """The contestants of the response sets match already; apply the rest of the filter."""
+    query = query.where(resolved_filter.without("contestant").without("other").conditions(in_known_response_sets=True))
     hits = (
         full_text_search.match_condition(resolved_filter.dialect, resolved_filter.filter.q)
         if resolved_filter.filter.q
@@ -145,7 +150,7 @@ def _narrow_verdicts(resolved_filter: ResolvedFilter, query: Select[Any]) -> Sel
 
 MAX_DOTS = 40
 MAX_ROW_VERDICTS = 400
-"""Maximum number of verdicts of a meeting that its row is built from."""
+"""Maximum number of verdicts of a response set that its row is built from."""
 
 
 @dataclass(frozen=True)
@@ -179,7 +184,7 @@ class Dot:
 class CaseRow:
     """One row of the list. `placing` (or `joint` marks) comes from people's votes, else from all judges."""
 
-    meeting: int
+    response_set: int
     cases: Sequence[str]
     """Cases in the orders in which the answers were shown, the latest first."""
     item: str
@@ -206,22 +211,22 @@ class CaseRow:
 
 def case_rows(
     connection: Connection,
-    meetings: Sequence[int],
-    verdicts_by_meeting: Mapping[int, Collection[int]] | None = None,
+    response_sets: Sequence[int],
+    verdicts_by_response_set: Mapping[int, Collection[int]] | None = None,
     display_name: Callable[[str], str] = str,
 ) -> list[CaseRow]:
-    """Build the rows of meetings, in the given order.
+    """Build the rows of response sets, in the given order.
 
-    `verdicts_by_meeting` has the matching verdicts of each meeting (None: all match). `display_name` maps a contestant
-    to the name that pages show.
+    `verdicts_by_response_set` has the matching verdicts of each response set (None: all match). `display_name` maps
+    a contestant to the name that pages show.
     """
     v, c, i = catalogue_tables.verdicts.c, catalogue_tables.cases.c, catalogue_tables.items.c
-    place = func.row_number().over(partition_by=v.meeting_id, order_by=v.id.desc()).label("place")
-    verdict_total = func.count().over(partition_by=v.meeting_id).label("whole")
+    place = func.row_number().over(partition_by=v.response_set_id, order_by=v.id.desc()).label("place")
+    verdict_total = func.count().over(partition_by=v.response_set_id).label("whole")
     columns = (
         v.id,
         v.study_id,
-        v.meeting_id,
+        v.response_set_id,
         v.case_id,
         v.item_id,
         v.judge_id,
@@ -230,11 +235,11 @@ def case_rows(
         v.criterion_id,
     )
     more_columns = (v.fault, v.shown, v.samples, v.marks, v.split, v.swapped, v.opposed)
-    inner = select(*columns, *more_columns, place, verdict_total).where(v.meeting_id.in_(meetings)).subquery()
-    by_meeting: dict[int, list[Any]] = {}
+    inner = select(*columns, *more_columns, place, verdict_total).where(v.response_set_id.in_(response_sets)).subquery()
+    by_response_set: dict[int, list[Any]] = {}
     for row in connection.execute(select(inner).where(inner.c.place <= MAX_ROW_VERDICTS).order_by(inner.c.id.desc())):
-        by_meeting.setdefault(row.meeting_id, []).append(row)
-    verdict_rows = [row for rows in by_meeting.values() for row in rows]
+        by_response_set.setdefault(row.response_set_id, []).append(row)
+    verdict_rows = [row for rows in by_response_set.values() for row in rows]
     keys = dict(_select_rows(connection, c.id, c.key, {row.case_id for row in verdict_rows}))
     items = {
         row[0]: row[1:]
@@ -250,20 +255,22 @@ def case_rows(
         study: contestants_in(connection, study) for study in {row.study_id for row in verdict_rows}
     }
     doubts: dict[int, int] = dict(
-        _select_rows(connection, catalogue_tables.meetings.c.id, catalogue_tables.meetings.c.doubt, meetings)
+        _select_rows(
+            connection, catalogue_tables.response_sets.c.id, catalogue_tables.response_sets.c.doubt, response_sets
+        )
     )
     return [
         _case_row(
-            [_NamedVerdict.from_row(row, names, keys) for row in by_meeting[id_]],
-            by_meeting[id_][0],
-            (*items[by_meeting[id_][0].item_id], names[by_meeting[id_][0].criterion_id]),
-            all_contestants=contestants_by_study[by_meeting[id_][0].study_id],
+            [_NamedVerdict.from_row(row, names, keys) for row in by_response_set[id_]],
+            by_response_set[id_][0],
+            (*items[by_response_set[id_][0].item_id], names[by_response_set[id_][0].criterion_id]),
+            all_contestants=contestants_by_study[by_response_set[id_][0].study_id],
             doubt=doubts[id_],
-            matched_ids=None if verdicts_by_meeting is None else verdicts_by_meeting.get(id_, ()),
+            matched_ids=None if verdicts_by_response_set is None else verdicts_by_response_set.get(id_, ()),
             display_name=display_name,
         )
-        for id_ in meetings
-        if id_ in by_meeting
+        for id_ in response_sets
+        if id_ in by_response_set
     ]
 
 
@@ -353,7 +360,7 @@ def _case_row(
     ]
     item, title, criterion = about
     return CaseRow(
-        meeting=newest.meeting_id,
+        response_set=newest.response_set_id,
         cases=list(dict.fromkeys(verdict.case for verdict in verdicts)),
         item=item,
         title=title,

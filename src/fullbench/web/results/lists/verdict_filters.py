@@ -163,12 +163,12 @@ class ResolvedFilter:
         """
         return self.dialect == "postgresql" and "judge" in self.ids
 
-    def conditions(self, *, in_known_meetings: bool = False, has_known_ids: bool = False) -> ColumnElement[bool]:
+    def conditions(self, *, in_known_response_sets: bool = False, has_known_ids: bool = False) -> ColumnElement[bool]:
         """Return the filter without its search text, as a condition on `verdicts`.
 
         SQLite does not know how selective an index is. So columns are written as `column + 0` to disable every index
-        but the right one. `in_known_meetings` is for verdicts that are found by meeting, `has_known_ids` for verdicts
-        that are found by id, such as search hits.
+        but the right one. `in_known_response_sets` is for verdicts that are found by response set, `has_known_ids` for
+        verdicts that are found by id, such as search hits.
         """
         if self.impossible:
             return false()
@@ -176,7 +176,7 @@ class ResolvedFilter:
         v: Any = catalogue_tables.verdicts.c
         is_sqlite = self.dialect == "sqlite"
         unindexed_columns = {column.name: column + 0 for column in v}
-        columns = unindexed_columns if is_sqlite and (in_known_meetings or has_known_ids) else v
+        columns = unindexed_columns if is_sqlite and (in_known_response_sets or has_known_ids) else v
         has_narrower_index = ids.keys() & {"judge", "item"} or verdict_filter.fault not in {"", "none"}
         conditions: list[ColumnElement[bool]] = [
             columns[f"{name}_id"] == ids[name] for name in ("item", "rater", "criterion", "ballot") if name in ids
@@ -195,7 +195,7 @@ class ResolvedFilter:
         if "beside" in ids:
             other_verdicts = catalogue_tables.verdicts.alias("there")
             other_conditions = (
-                other_verdicts.c.meeting_id == v.meeting_id,
+                other_verdicts.c.response_set_id == v.response_set_id,
                 other_verdicts.c.judge_id == ids["beside"],
                 other_verdicts.c.fault == 0,
             )
@@ -215,9 +215,9 @@ class ResolvedFilter:
             conditions.append(columns["item_id"].in_(self._items_with_tag()))
         return and_(true(), *conditions)
 
-    def meeting_conditions(self) -> ColumnElement[bool]:
-        """Return a condition on `meetings` that excludes most of them without reading their verdicts."""
-        m = catalogue_tables.meetings.c
+    def response_set_conditions(self) -> ColumnElement[bool]:
+        """Return a condition on `response_sets` that excludes most of them without reading their verdicts."""
+        m = catalogue_tables.response_sets.c
         conditions: list[ColumnElement[bool]] = [
             m.doubt.bitwise_and(weight) > 0 for name, weight in DOUBT_WEIGHTS.items() if getattr(self.filter, name)
         ]

@@ -203,17 +203,17 @@ def load_case_details(connection: Connection, ledger: Ledger, key: str, study: s
     if study and study not in study_ids:
         return None
     within = c.study_id == study_ids[study] if study else true()
-    meeting_row = connection.execute(
-        select(v.meeting_id, v.study_id)
+    response_set_row = connection.execute(
+        select(v.response_set_id, v.study_id)
         .join(catalogue_tables.cases, c.id == v.case_id)
         .where(c.key == key, within)
         .order_by(v.study_id, v.id)
         .limit(1)
     ).first()
-    if meeting_row is None:
+    if response_set_row is None:
         return None
-    meeting = meeting_row.meeting_id
-    (study,) = (name for name, number in study_ids.items() if number == meeting_row.study_id)
+    response_set = response_set_row.response_set_id
+    (study,) = (name for name, number in study_ids.items() if number == response_set_row.study_id)
     rater = catalogue_tables.names.alias("rater")
     rows = connection.execute(
         select(c.key, n.name, v.trial, rater.c.name.label("rater"), v.split, v.swapped, v.opposed)
@@ -221,7 +221,7 @@ def load_case_details(connection: Connection, ledger: Ledger, key: str, study: s
         .join(catalogue_tables.cases, c.id == v.case_id)
         .join(catalogue_tables.names, n.id == v.judge_id)
         .join(rater, rater.c.id == v.rater_id)
-        .where(v.meeting_id == meeting)
+        .where(v.response_set_id == response_set)
         .order_by(v.id)
     ).all()
     flags = {(row.key, row.name, row.trial, row.rater): row for row in rows[:MAX_VERDICTS]}
@@ -276,7 +276,7 @@ def load_case_details(connection: Connection, ledger: Ledger, key: str, study: s
         people,
         any(row.split for row in rows),
         len(rows) - len(flags),
-        contestants_in(connection, meeting_row.study_id),
+        contestants_in(connection, response_set_row.study_id),
     )
 
 

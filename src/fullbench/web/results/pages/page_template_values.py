@@ -335,7 +335,7 @@ class Views:
         page = case_list.find_cases(
             connection, verdict_filter, count, order=order, before=before, after=after, withheld_items=withheld_items
         )
-        rows = case_rows.case_rows(connection, page.meetings, page.verdicts_by_meeting, self.names.shown_name)
+        rows = case_rows.case_rows(connection, page.response_sets, page.verdicts_by_response_set, self.names.shown_name)
         # With hidden items or a search, stored counts do not apply and each facet would need its own query.
         facets = partial(
             case_facets.build_facets,

@@ -70,23 +70,27 @@ def write_data(
     places = {id_: place for place, id_ in enumerate(items)}
     places_by_name = {name: place for place, (name, _, _) in enumerate(items.values())}
     numbers = {(kind, name): place for place, (kind, name) in enumerate(zip(kinds, name_list, strict=True))}
-    rows_by_meeting: dict[int, CaseRow] = {}
+    rows_by_response_set: dict[int, CaseRow] = {}
     count = 0
     for chunk in split_into_chunks(newest, CHUNK_ROWS):
-        new_meetings = {row.meeting_id: None for row in chunk if row.meeting_id not in rows_by_meeting}
-        for meeting_ids in split_into_chunks(new_meetings):
-            rows_by_meeting |= {
-                case_row.meeting: case_row for case_row in case_rows(connection, meeting_ids, display_name=display_name)
+        new_response_sets = {
+            row.response_set_id: None for row in chunk if row.response_set_id not in rows_by_response_set
+        }
+        for response_set_ids in split_into_chunks(new_response_sets):
+            rows_by_response_set |= {
+                case_row.response_set: case_row
+                for case_row in case_rows(connection, response_set_ids, display_name=display_name)
             }
         keys += [row.case_key for row in chunk]
         rows = [
-            _verdict_entry(row, rows_by_meeting[row.meeting_id], names, name_list, places[row.item_id]) for row in chunk
+            _verdict_entry(row, rows_by_response_set[row.response_set_id], names, name_list, places[row.item_id])
+            for row in chunk
         ]
         cases = {
             id_: _case_entry(
-                rows_by_meeting[id_], places_by_name[rows_by_meeting[id_].item], numbers, pages, display_name
+                rows_by_response_set[id_], places_by_name[rows_by_response_set[id_].item], numbers, pages, display_name
             )
-            for id_ in new_meetings
+            for id_ in new_response_sets
         }
         write(f"data/verdicts-{count}.js", f'fullbench.chunk("verdicts-{count}", {script_json([rows, cases])});\n')
         count += 1
@@ -147,7 +151,7 @@ def _verdict_entry(row: Any, case: CaseRow, names: dict[int, int], name_list: Se
     voice = name_list[judge], name_list[names[row.rater_id]]
     dot = next((place for place, case_dot in enumerate(case.dots) if (case_dot.judge, case_dot.rater) == voice), -1)
     return [
-        row.meeting_id,
+        row.response_set_id,
         dot,
         judge,
         item,
