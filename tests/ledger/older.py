@@ -8,7 +8,7 @@ from fullbench.ledger import schema
 from fullbench.ledger.database_from_path import is_url
 from fullbench.ledger.database_interface import Connection
 from fullbench.ledger.ledger import Ledger
-from fullbench.ledger.postgres.connection import SPACE
+from fullbench.ledger.postgres.connection_with_sqlite_interface import SPACE
 from tests.ledger.tampering import intruder
 
 OLDER = schema.VERSION - 1

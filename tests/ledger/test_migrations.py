@@ -17,7 +17,7 @@ from fullbench.ledger import migrations, schema
 from fullbench.ledger.database_from_path import database_at, is_url
 from fullbench.ledger.integrity.row_chain import Chain
 from fullbench.ledger.ledger import Ledger
-from fullbench.ledger.postgres.connection import SPACE, lock_number
+from fullbench.ledger.postgres.connection_with_sqlite_interface import SPACE, lock_number
 from fullbench.ledger.postgres.database import backup_space
 from fullbench.ledger.sqlite import missing_wal_marks
 from fullbench.ledger.sqlite.connection import SqliteConnection

@@ -13,7 +13,7 @@ import pytest
 
 from fullbench import Case, Item, Verdict
 from fullbench.ledger.ledger import Ledger
-from fullbench.ledger.postgres.connection import SPACE, PostgresConnection
+from fullbench.ledger.postgres.connection_with_sqlite_interface import SPACE, PostgresConnection
 from fullbench.ledger.postgres.database import Postgres
 from fullbench.ledger.writing.group_commit_writer import MOST, Writer
 from fullbench.studies import judge_and_model_specs

@@ -42,7 +42,7 @@ from fullbench.core.translatable_note import Note, join_notes, join_sentences, w
 from fullbench.core.verdict import PEOPLE
 from fullbench.core.verdict_record import Pairing, Record
 from fullbench.errors import InputError, Undefined
-from fullbench.stats.agreement.vote_consensus import VoteRule
+from fullbench.stats.agreement.vote_rules_and_dawid_skene import VoteRule
 from fullbench.stats.array_checks import exact_sum
 from fullbench.stats.intervals import statistics_for_bootstrap
 from fullbench.stats.paired_comparison_and_test_corrections import benjamini_hochberg, paired_difference

@@ -50,7 +50,7 @@ from fullbench.core.translatable_note import Note, word_note
 from fullbench.core.verdict import FAULTS, PEOPLE
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
-from fullbench.stats.agreement.vote_consensus import VoteRule
+from fullbench.stats.agreement.vote_rules_and_dawid_skene import VoteRule
 
 Verdicts = Columns | Record
 

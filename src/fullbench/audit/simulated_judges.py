@@ -30,7 +30,7 @@ from fullbench.core.judge import CallsNoModel
 from fullbench.core.model_call import Call
 from fullbench.core.verdict import Verdict
 from fullbench.errors import InputError
-from fullbench.judges.prompt_parts_and_reply_reader import read_reply
+from fullbench.judges.reply_reader_and_quotable_prompt_texts import read_reply
 from fullbench.parsing.confidence import stated_confidence
 
 HIDDEN_VARIANTS = frozenset({"blank", "blurred"})

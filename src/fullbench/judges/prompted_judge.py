@@ -26,8 +26,13 @@ from fullbench.core.verdict import Failure, Fault, Verdict
 from fullbench.errors import InputError, ModelError
 from fullbench.judges.item_layout_in_prompt import PictureMode, layout_digest, question_slots, turn_criterion_text
 from fullbench.judges.own_answers import add_own_answers, outcome_without_answer, request_own_answer
-from fullbench.judges.prompt_parts_and_reply_reader import read_reply, response_pictures, scale_ends_text, style_of
 from fullbench.judges.prompt_templates import Example, Template, load_template, merge_text_parts, render_examples
+from fullbench.judges.reply_reader_and_quotable_prompt_texts import (
+    read_reply,
+    response_pictures,
+    scale_ends_text,
+    style_of,
+)
 from fullbench.judges.scorers.safe_picture_decoding import broken_reason
 from fullbench.models.response_fences_and_parser import fence_responses, response_parts
 from fullbench.parsing.json_schema import ruling_schema

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from fullbench.analysis.lengthening_caption_picture_mode_tables import (
+from fullbench.analysis.lengthening_reference_caption_and_picture_mode_tables import (
     lengthening_table,
     picture_mode_table,
     reference_accuracy_table,

@@ -16,7 +16,11 @@ from hypothesis import strategies as st
 from fullbench.errors import LedgerError
 from fullbench.ledger.ledger import Ledger
 from fullbench.ledger.postgres import database as postgres_ledger
-from fullbench.ledger.postgres.connection import number_array_writer, replace_zero_characters, text_array_literal
+from fullbench.ledger.postgres.connection_with_sqlite_interface import (
+    number_array_writer,
+    replace_zero_characters,
+    text_array_literal,
+)
 from tests.ledger.making import case, verdict
 from tests.ledger.test_survival import child
 from tests.support.commands import cli

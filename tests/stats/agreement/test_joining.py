@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fullbench.stats.agreement.vote_consensus import joint_votes_by_set
+from fullbench.stats.agreement.vote_rules_and_dawid_skene import joint_votes_by_set
 
 
 def test_likeliest_orders_have_as_many_marks_as_responses_were_shown():

@@ -26,7 +26,7 @@ from fullbench.core.estimate import Estimate
 from fullbench.core.table import Cell, Table
 from fullbench.core.translatable_note import Note
 from fullbench.stats.agreement import two_raters
-from fullbench.stats.agreement.vote_consensus import VoteRule
+from fullbench.stats.agreement.vote_rules_and_dawid_skene import VoteRule
 
 _NEAR = 1e-9
 Floats = npt.NDArray[np.float64]

@@ -20,7 +20,7 @@ from fullbench.core.verdict_record import Pairing, Record
 from fullbench.errors import Undefined
 from fullbench.stats.agreement import ranking_agreement
 from fullbench.stats.agreement import two_raters as agree
-from fullbench.stats.agreement.vote_consensus import VoteRule
+from fullbench.stats.agreement.vote_rules_and_dawid_skene import VoteRule
 from fullbench.stats.intervals import statistics_for_bootstrap
 from fullbench.stats.intervals.bootstrap import bootstrap
 from fullbench.stats.intervals.cluster_intervals import FROM_ZERO, Scale

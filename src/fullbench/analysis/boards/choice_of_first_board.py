@@ -18,7 +18,7 @@ from fullbench.analysis.people.paired_verdicts_and_votes import (
 from fullbench.columns.verdict_columns import Columns, Family
 from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import ADJUDICATION, PEOPLE
-from fullbench.stats.agreement.vote_consensus import VoteRule
+from fullbench.stats.agreement.vote_rules_and_dawid_skene import VoteRule
 
 BoardKind = Literal["corrected", "people", "judge"]
 _FAMILIES: tuple[Family, ...] = ("pair", "ranking", "score")

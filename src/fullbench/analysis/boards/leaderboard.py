@@ -43,7 +43,7 @@ from fullbench.core.table import Cell, Table
 from fullbench.core.translatable_note import Note, error_sentence, word_note
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError, Undefined
-from fullbench.stats.agreement.vote_consensus import VoteRule
+from fullbench.stats.agreement.vote_rules_and_dawid_skene import VoteRule
 from fullbench.stats.ratings.elo import elo_ratings
 from fullbench.stats.ratings.match_counts import MatchCounts
 from fullbench.stats.ratings.penalised_ratings import CompleteRatings, rate_everyone

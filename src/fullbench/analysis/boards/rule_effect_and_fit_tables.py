@@ -28,7 +28,7 @@ from fullbench.core.table import Cell, Table
 from fullbench.core.translatable_note import Note, word_note
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
-from fullbench.stats.agreement.vote_consensus import VOTE_RULES
+from fullbench.stats.agreement.vote_rules_and_dawid_skene import VOTE_RULES
 from fullbench.stats.ratings.rating_diagnostics import predict_pairs
 
 

@@ -16,7 +16,7 @@ from fullbench.core.rubric import CORRECTNESS, VISUAL, is_check, is_review
 from fullbench.core.translatable_note import Note, join_sentences
 from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.core.verdict_record import Record
-from fullbench.stats.agreement.vote_consensus import resolve_rule
+from fullbench.stats.agreement.vote_rules_and_dawid_skene import resolve_rule
 
 if TYPE_CHECKING:
     from fullbench.stats.array_checks import Floats

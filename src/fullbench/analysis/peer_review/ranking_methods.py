@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from fullbench.analysis.peer_review.reviews_from_record import GAMMA, Gamma, Reviews
 from fullbench.core.translatable_note import Note
 from fullbench.errors import Undefined
-from fullbench.stats.agreement.majority_and_trust_weighted_votes import majority_vote, rating_vote
+from fullbench.stats.agreement.majority_and_trust_weighted_pair_votes import majority_vote, rating_vote
 from fullbench.stats.peer_review import peer_rankings as learning
 from fullbench.stats.peer_review.equation_variants import USUAL, by_reading
 from fullbench.stats.peer_review.list_disorder import permutation_entropy, true_ranks

@@ -40,7 +40,7 @@ from fullbench.core.translatable_note import Note, error_sentence, word_note
 from fullbench.core.verdict import PEOPLE
 from fullbench.core.verdict_record import Record
 from fullbench.errors import Undefined
-from fullbench.stats.agreement.vote_consensus import VoteRule
+from fullbench.stats.agreement.vote_rules_and_dawid_skene import VoteRule
 from fullbench.stats.people.prediction_powered import CorrectedMean, clip_estimate, corrected_mean, stack_predictions
 from fullbench.stats.ratings.corrected_ratings import CorrectedRatings, corrected_ratings
 from fullbench.stats.ratings.judge_scale_against_people import ScaleComparison

@@ -19,7 +19,7 @@ from fullbench.core.translatable_note import Note, join_notes
 from fullbench.core.verdict import ADJUDICATION, PEOPLE, Verdict
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
-from fullbench.stats.agreement.vote_consensus import (
+from fullbench.stats.agreement.vote_rules_and_dawid_skene import (
     VOTE_RULES,
     Form,
     JointVote,

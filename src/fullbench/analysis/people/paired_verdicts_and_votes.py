@@ -19,7 +19,7 @@ from fullbench.analysis.people.joined_votes import VoteCounts, join_column_votes
 from fullbench.analysis.scope_suffixes_of_table_titles import OVERALL
 from fullbench.analysis.views.view_verdict_helpers import without_people_decisions
 from fullbench.columns.verdict_columns import FAMILIES, Columns, Family, group_rows
-from fullbench.stats.agreement.vote_consensus import VoteRule
+from fullbench.stats.agreement.vote_rules_and_dawid_skene import VoteRule
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -22,7 +22,7 @@ from fullbench.errors import LedgerError, require_extra
 from fullbench.ledger import migrations, schema
 from fullbench.ledger.copies import backup_and_rescue
 from fullbench.ledger.database_interface import Connection, Database, RescuedFile
-from fullbench.ledger.postgres.connection import (
+from fullbench.ledger.postgres.connection_with_sqlite_interface import (
     KEEPALIVE_SETTINGS,
     SPACE,
     TYPES,

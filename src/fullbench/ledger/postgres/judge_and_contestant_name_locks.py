@@ -14,7 +14,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 
 from fullbench.errors import LedgerInUse
-from fullbench.ledger.postgres.connection import (
+from fullbench.ledger.postgres.connection_with_sqlite_interface import (
     KEEPALIVE_SECONDS,
     KEEPALIVE_SETTINGS,
     SPACE,

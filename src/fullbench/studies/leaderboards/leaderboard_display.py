@@ -15,7 +15,7 @@ from fullbench.core.table import Table
 from fullbench.core.translatable_note import Note
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
-from fullbench.stats.agreement.vote_consensus import VOTE_RULES
+from fullbench.stats.agreement.vote_rules_and_dawid_skene import VOTE_RULES
 from fullbench.stats.ratings.tie_models import Ties
 
 

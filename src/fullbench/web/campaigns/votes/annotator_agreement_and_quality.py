@@ -19,7 +19,7 @@ from fullbench.core.estimate import Estimate
 from fullbench.core.table import Cell, Table
 from fullbench.core.translatable_note import Note, word_note
 from fullbench.stats.agreement.many_raters import Distance, fleiss_kappa, krippendorff_alpha
-from fullbench.stats.agreement.vote_consensus import Consensus, dawid_skene, majority_labels
+from fullbench.stats.agreement.vote_rules_and_dawid_skene import Consensus, dawid_skene, majority_labels
 from fullbench.stats.intervals.share_intervals import wilson_interval
 from fullbench.web.campaigns.campaign_tables import members, slots, tasks, votes
 from fullbench.web.campaigns.campaigns import Campaign

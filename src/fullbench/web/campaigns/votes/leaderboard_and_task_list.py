@@ -18,7 +18,7 @@ from fullbench.core.table import Table
 from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import ADJUDICATION
 from fullbench.core.verdict_record import Record
-from fullbench.stats.agreement.vote_consensus import VoteRule
+from fullbench.stats.agreement.vote_rules_and_dawid_skene import VoteRule
 from fullbench.web.campaigns.campaigns import Campaign
 from fullbench.web.campaigns.tasks.task_content import Content
 from fullbench.web.campaigns.votes import adjudication, vote_export

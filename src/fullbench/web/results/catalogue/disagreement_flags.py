@@ -18,7 +18,7 @@ from fullbench.core.unbounded_number_ballot import Number
 from fullbench.core.verdict import PEOPLE
 from fullbench.errors import InputError
 from fullbench.stats.agreement.ranking_agreement import rank_correlation
-from fullbench.stats.agreement.vote_consensus import joint_votes_by_set
+from fullbench.stats.agreement.vote_rules_and_dawid_skene import joint_votes_by_set
 from fullbench.web.results.catalogue.verdict_flag_definitions import Flags
 
 Marks = Mapping[int, float]

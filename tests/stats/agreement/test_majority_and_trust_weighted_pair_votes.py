@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fullbench.stats.agreement.majority_and_trust_weighted_votes import majority_vote, rating_vote
+from fullbench.stats.agreement.majority_and_trust_weighted_pair_votes import majority_vote, rating_vote
 
 votes = st.lists(
     st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(0, 3), st.sampled_from([0.0, 0.5, 1.0])).filter(

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fullbench.errors import Undefined
-from fullbench.stats.agreement.vote_consensus import dawid_skene, majority_labels
+from fullbench.stats.agreement.vote_rules_and_dawid_skene import dawid_skene, majority_labels
 
 VOTES = st.lists(
     st.tuples(st.sampled_from("abcdef"), st.sampled_from("rst"), st.sampled_from("xyz")), min_size=1, max_size=40
