@@ -38,20 +38,20 @@ MAY_IMPORT = {
     "errors": "",
     "cache_dir": "",
     "secret_masking_and_text_escapes": "",
-    "picture_conversion": "core",
-    "picture_metadata": "core",
+    "picture_flattening_and_orientation": "core",
+    "picture_metadata_removal": "core",
     "plugin_specs": "core",
     "version_and_code_digest": "",
     "__init__": "core ledger studies",
     "__main__": "cli",
 }
-"""Other packages that each package may import. Benchmarks and reproductions are loaded by the plugin_specs only."""
+"""Other packages that each package may import. Benchmarks and reproductions are loaded by plugin_specs only."""
 SHARED = {
     "errors",
     "cache_dir",
     "secret_masking_and_text_escapes",
-    "picture_conversion",
-    "picture_metadata",
+    "picture_flattening_and_orientation",
+    "picture_metadata_removal",
     "plugin_specs",
     "version_and_code_digest",
 }
