@@ -223,7 +223,7 @@ def test_pages_of_leads(site):
         assert page.post(f"/organise/{study}/tasks/{link}/adjudication", data=sent).status_code == 303
         again = page.get(f"/organise/{study}/tasks/{link}").text
         assert "裁定" in again
-        assert "ruled on by a lead" in again
+        assert "decided by a lead" in again
         preview = page.get(f"/organise/{study}/preview?at=1").text
         assert 'data-preview="/organise/' in preview
         assert "Choose the better answer" in preview

@@ -80,7 +80,7 @@ def test_every_leaderboard_is_a_row_with_those_who_may_be_first_on_it(site):
         ]
         first = [name for rank, name in ranked if rank.split("-")[0] == "1"]
         if len(first) == len(ranked):
-            assert "nobody is told apart" in row
+            assert "no contestants distinguished" in row
         else:
             assert [words(name) for name in re.findall(r'class="whose">(.*?)</span>', row)] == first[:3]
             listed += 1

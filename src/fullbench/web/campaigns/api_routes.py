@@ -424,7 +424,7 @@ def list_tasks(
     start: Annotated[int, Query(ge=0, le=1_000_000)] = 0,
     limit: Limit = 50,
 ) -> Page[dict[str, Any]]:
-    """Tasks with their votes and what leads ruled: all, or those where people stand in one way, such as `split`."""
+    """Tasks with their votes and decisions: all, or those in one state, such as `split`."""
     campaign = require_campaign(connection, study_id)
     if status and status not in STANDINGS:
         raise HTTPException(422, f"'status' is one of {', '.join(STANDINGS)}; found {status!r}")
@@ -464,13 +464,13 @@ def adjudicate(
     if there is None:
         raise HTTPException(404, "there is no such task")
     revision = adjudication.store_adjudication(connection, campaign, there, caller, wish.fields)
-    audit_log.record_action(request, connection, caller, "split ruled on", campaign.name, task=task)
+    audit_log.record_action(request, connection, caller, "disagreement decided", campaign.name, task=task)
     return AdjudicationKept(task=task, revision=revision)
 
 
 @router.post("/studies/{study_id}/pilots", status_code=201)
 def make_pilot(request: Request, caller: Organiser, connection: Database, study_id: Id, wish: PilotWish) -> StudyShown:
-    """Open a pilot of a few tasks; its votes are marked and left out unless asked for."""
+    """Open a pilot of a few tasks; its votes are marked, and excluded unless you include them."""
     new_pilot = pilot_campaign.create_pilot(
         connection, require_campaign(connection, study_id), wish.tasks, settings_of(request).task_limit
     )
@@ -520,7 +520,7 @@ def make_link(request: Request, caller: Organiser, connection: Database, study_i
 
 @router.delete("/studies/{study_id}/link")
 def end_link(request: Request, caller: Organiser, connection: Database, study_id: Id) -> LinkShown:
-    """End the link: nobody new comes by it, who is there works on."""
+    """End the link: no new people can join; those who have joined continue."""
     campaign = require_campaign(connection, study_id)
     _link_fields(connection, campaign)
     group_links.end_group_link(connection, campaign)
@@ -544,7 +544,7 @@ def list_arrivals(
 
 @router.post("/studies/{study_id}/arrivals/release")
 def release(request: Request, caller: Organiser, connection: Database, study_id: Id, wish: ReleaseWish) -> ReleaseWish:
-    """Let whoever comes next with an id go on with its work; who is there with it is signed out."""
+    """Let the next person with an id continue its work; anyone signed in with it is signed out."""
     campaign = require_campaign(connection, study_id)
     group_links.release_id(connection, campaign, wish.external_id)
     audit_log.record_action(request, connection, caller, "id released", campaign.name, id=wish.external_id)

@@ -43,8 +43,8 @@ MOST_PLACES = 10_000
 MOST_DAYS = 365
 LINK_ENDED_MESSAGE = key("This link has ended, or all places are taken.")
 OTHER_BROWSER_MESSAGE = key(
-    "Somebody has begun with this id in another browser: go on there, or by your own link to come back. If that is not "
-    "possible, write to whoever sent you here."
+    "This id is in use in another browser. Continue there, or use your own link to come back. If neither works, write "
+    "to the person who invited you."
 )
 
 
@@ -94,7 +94,7 @@ def create_group_link(
     if not 1 <= days <= MOST_DAYS:
         raise InputError(key("A link works for 1 to 365 days."))
     if not 0 <= each <= 1_000_000:
-        raise InputError(key("Each person is asked for a whole number of tasks; leave it empty for all."))
+        raise InputError(key("Tasks per person, a whole number; leave it empty for all."))
     if len(code) > 300 or ("://" in code and not _is_address(code)):
         raise InputError(key("The completion code is a word, or an address that begins with https://."))
     secret = new_secret()
@@ -220,7 +220,7 @@ def clean_id(text: str) -> str:
     """Normalize an id; raise `InputError` if it is empty, too long or has invisible characters."""
     text = " ".join(unicodedata.normalize("NFKC", text).split())
     if not 1 <= len(text) <= LONGEST_ID or not text.isprintable():
-        raise InputError(key("Your id has 1 to 100 characters that can be seen."))
+        raise InputError(key("An id has 1 to 100 visible characters."))
     return text
 
 

@@ -126,13 +126,13 @@ def adjudicate_task(request: Request, user: Organiser, study_id: str, task: int,
             adjudication.store_adjudication(
                 connection, campaign, require_task(connection, campaign, task), user, fields
             )
-            audit_log.record_action(request, connection, user, "split ruled on", campaign.name, task=task)
+            audit_log.record_action(request, connection, user, "disagreement decided", campaign.name, task=task)
     except UserError as error:
         return _task_page(request, study_id, task, error_sentence(error), 422)
     with read_transaction(engine_of(request)) as connection:
         following = _next_split(connection, campaign, task) or task
     return redirect_to_page(
-        request, f"/organise/{study_id}/tasks/{following}", flash=key("The ruling is kept; all votes stay.")
+        request, f"/organise/{study_id}/tasks/{following}", flash=key("The decision is stored. All votes stay.")
     )
 
 

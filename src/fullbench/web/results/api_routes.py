@@ -242,7 +242,7 @@ def list_verdicts(
     before: Annotated[int | None, Query(ge=0, le=2**31)] = None,
     limit: Limit = 50,
 ) -> VerdictPage:
-    """Verdicts that have all of what is asked for, the newest first."""
+    """Verdicts that match all filters, newest first."""
     withheld_items = hidden_cases.withheld_items(connection, caller)
     page = verdict_list.find_verdicts(
         connection, verdict_filter, before=before, size=limit, withheld_items=withheld_items
@@ -267,7 +267,7 @@ def _line_to_schema(line: verdict_list.VerdictLine) -> VerdictShown:
 
 @router.get("/cases/{case_key}")
 def case(request: Request, caller: Viewer, connection: Database, case_key: Key, study: Word = "") -> CaseShown:
-    """One case with everybody's rulings."""
+    """One case with all verdicts."""
     values = views_of(request).case(connection, need_ledger(request), case_key, study)
     if values is None:
         raise HTTPException(404, "there is no such case")

@@ -183,7 +183,7 @@ def show_verdicts(
 
 @router.get("/cases/{case_key}")
 def show_case(request: Request, user: Reader, connection: Database, case_key: Key, study: Study = "") -> HTMLResponse:
-    """One case with everybody's rulings."""
+    """One case with all verdicts."""
     from fullbench.web.results.actions.vote_on_case import vote_form
 
     values = views_of(request).case(connection, need_ledger(request), case_key, study)

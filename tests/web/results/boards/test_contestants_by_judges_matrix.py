@@ -165,7 +165,7 @@ def test_rows_are_in_the_order_of_peoples_own_board_however_rank_sets_overlap():
     ("boards", "says"),
     [
         ([[("1", "b", 9.0), ("2", "a", 1.0)]], "The judge puts b first."),
-        ([[("1-2", "b", 9.0), ("1-2", "a", 8.0)]], "The judge's rulings do not tell the contestants apart."),
+        ([[("1-2", "b", 9.0), ("1-2", "a", 8.0)]], "The judge's verdicts do not distinguish the contestants."),
         ([[("1-2", "b", 9.0), ("1-3", "a", 8.0), ("3", "c", 1.0)]], "For the judge b, a share the first place."),
         (
             [

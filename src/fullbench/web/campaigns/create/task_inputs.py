@@ -41,7 +41,7 @@ def with_references(kind: str, rules: Rules, items: Iterable[Item], responses: S
     if kind not in COMPARISON_KINDS:
         raise InputError(Note("web.wrong.a-reference-competes-where", kinds=", ".join(COMPARISON_KINDS), kind=kind))
     if rules.options.get("reference"):
-        raise InputError(key("a reference that is shown beside the answers cannot compete with them: choose one"))
+        raise InputError(key("a reference that is shown with the answers cannot compete with them; choose one"))
     playing = {response.item for response in responses if response.contestant == REFERENCE}
     joining = [
         Response.say(item.id, REFERENCE, item.reference) for item in items if item.reference and item.id not in playing

@@ -70,7 +70,7 @@ def release_id(request: Request, user: Organiser, study_id: str, form: Form) -> 
     with change_campaign(request, study_id) as (connection, campaign):
         group_links.release_id(connection, campaign, external_id)
         audit_log.record_action(request, connection, user, "id released", campaign.name, id=external_id[:100])
-    message = key("Whoever comes next by the link with the id {id} goes on with its work.")
+    message = key("The next person who opens the link with the id {id} continues its work.")
     return redirect_to_page(request, f"/organise/{study_id}", flash=message, id=external_id[: group_links.LONGEST_ID])
 
 
@@ -175,5 +175,5 @@ def resume_work(request: Request, secret: str, connection: Database) -> Response
 def _require_returning_user(connection: Connection, secret: str) -> tuple[Campaign, User]:
     campaign_and_user = group_links.find_returning_user(connection, secret)
     if campaign_and_user is None:
-        raise HTTPException(404, key("This link leads nowhere any more; write to whoever sent you here."))
+        raise HTTPException(404, key("This link is no longer valid. Write to the person who invited you."))
     return campaigns.get_campaign(connection, campaign_and_user[0]), campaign_and_user[1]

@@ -304,7 +304,7 @@ def change_state(request: Request, user: Organiser, study_id: str, form: Form) -
         campaigns.set_state(connection, campaign.id, "open" if wish == "open" else "closed")
         audit_log.record_action(request, connection, user, f"study {wish}", campaign.name)
         campaigns.publish_change(connection, campaign.id)
-    message = key("The study is open.") if wish == "open" else key("The study is closed: nobody votes any more.")
+    message = key("The study is open.") if wish == "open" else key("The study is closed. Votes are no longer accepted.")
     return redirect_to_page(request, f"/organise/{study_id}", flash=message)
 
 

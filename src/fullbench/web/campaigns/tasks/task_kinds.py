@@ -209,8 +209,8 @@ class Agree(_YesNo):
     """Review of a judge's verdict and its reasons: three verdicts on one text."""
 
     name, title, ballot = "agree", key("Judge the judge"), rubric.REVIEW_BALLOTS[rubric.AGREES].spec
-    does = key("What a judge ruled and why; people agree or not, grade the reasons, and note what was made up.")
-    question, answer_field = key("do you agree with the ruling?"), "agree"
+    does = key("A judge's verdict and its reasons. People agree or not, grade the reasons, and note what was made up.")
+    question, answer_field = key("do you agree with the verdict?"), "agree"
     plain_fields = ("agree", "grade", "hallucination")
 
     def check(self, rules: Rules, content: Content) -> None:
@@ -276,7 +276,7 @@ class Verify(_YesNo):
 
 class Rewrite(_YesNo):
     name, title, ballot = "rewrite", key("Same meaning?"), YES_NO.spec
-    does = key("A reworded question; people say whether it still asks the same, and mend it.")
+    does = key("A reworded question. People check whether it still asks the same, and correct it.")
     question, answer_field = key("does it ask the same?"), "same"
     plain_fields = ("same", "text")
 

@@ -24,7 +24,7 @@ STANDINGS: Mapping[Standing, str] = {
     "split": key("split: no majority"),
     "differ": key("not of one mind"),
     "one mind": key("of one mind"),
-    "adjudicated": key("ruled on by a lead"),
+    "adjudicated": key("decided by a lead"),
     "no votes": key("without votes"),
 }
 """States of the votes on a task; each task has one."""
@@ -103,9 +103,9 @@ def store_adjudication(
     if not task.votes:
         raise InputError(Note("web.wrong.nobody-voted-on-task", task=task.id))
     if campaign.kind_name == "write":
-        raise InputError(key("what people wrote is no vote; there is nothing to rule on"))
+        raise InputError(key("texts that people wrote are not votes; there is nothing to decide"))
     if fields.get("abstained"):
-        raise InputError(key("a ruling says which; leave the task as it is where you cannot say"))
+        raise InputError(key("a decision names one; leave the task as it is if you cannot decide"))
     answer = campaign.kind.read(fields, campaign.rules, range(len(task.content["responses"])))
     last = select(func.max(adjudications.c.revision)).where(adjudications.c.task == task.id)
     revision = (connection.execute(last).scalar() or 0) + 1

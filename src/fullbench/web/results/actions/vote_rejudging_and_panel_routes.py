@@ -87,8 +87,8 @@ def request_rejudging(
         raise HTTPException(404, key("There is no such case."))
     is_new = rejudge_requests.add_request(connection, user, case_key, judge, reason)
     if is_new:
-        audit_log.record_action(request, connection, user, "asked for another judgement", case_key, judge=judge)
-    message = key("The organisers will see your request.") if is_new else key("You have asked for this before.")
+        audit_log.record_action(request, connection, user, "requested another verdict", case_key, judge=judge)
+    message = key("An organiser decides about your request.") if is_new else key("You have asked for this before.")
     return redirect_to_page(request, f"/cases/{case_key}", flash=message)
 
 
@@ -152,7 +152,7 @@ def close_panel(request: Request, user: Organiser, connection: Database, *, name
     """Close a panel: it keeps what it ruled, and rules on nothing new."""
     panel = panels_created_on_site.close_panel(connection, name)
     audit_log.record_action(request, connection, user, "panel closed", panel.judge)
-    return redirect_to_page(request, "/panels", flash=key("The panel is closed; it keeps what it ruled."))
+    return redirect_to_page(request, "/panels", flash=key("The panel is closed. It keeps its verdicts."))
 
 
 @router.post("/panels/delete")
@@ -191,7 +191,7 @@ def decide_request(
                 connection, rejudge_request, spec or rejudge_request.judge, trial
             )
             message, is_changed = (
-                key("The request is queued; the new ruling appears in the case."),
+                key("The request is queued. The new verdict will appear on this page."),
                 started_request is not None,
             )
             if started_request is not None:

@@ -134,7 +134,7 @@ def remove_panel(connection: Connection, name: str) -> Panel:
     """Delete a panel that has no verdicts."""
     panel = _require_panel(connection, name)
     if verdict_counts(connection).get(panel.judge):
-        raise InputError(key("The panel has ruled; it can be closed, and keeps its rulings."))
+        raise InputError(key("The panel has verdicts. It can be closed, and keeps them."))
     connection.execute(delete(catalogue_tables.panels).where(_is_named_panel(connection, name)))
     return panel
 

@@ -24,7 +24,7 @@ FLAG_LABELS = {
     "split": key("judges disagree"),
     "opposed": key("against people"),
     "swapped": key("turns with the order"),
-    "met": key("people ruled too"),
+    "met": key("people voted too"),
 }
 KIND_TITLES = {
     "judge": key("Judge"),
@@ -82,7 +82,7 @@ def build_facets(
 
     groups = [
         FacetGroup(
-            key("What rulings say"),
+            key("What verdicts say"),
             [facet(words, name, True, count_facet(name, True)) for name, words in FLAG_LABELS.items()],
         ),
         FacetGroup(

@@ -83,7 +83,7 @@ def outcome_sentences(matrices: Sequence[Matrix]) -> list[Sentence]:
         if len(best) == 1:
             sentences.append(Sentence(key("People put {name} first."), {"name": best[0]}))
         elif len(best) == len(matrix.rows):
-            sentences.append(Sentence(key("People's votes do not tell the contestants apart.")))
+            sentences.append(Sentence(key("People's votes do not distinguish the contestants.")))
         elif best:
             words = (
                 key("In people's votes {names} share the first place.")
@@ -116,9 +116,9 @@ def outcome_sentences(matrices: Sequence[Matrix]) -> list[Sentence]:
         )
         sentences.append(Sentence(words, {"judges": len(judges), "count": highest_count, **_name_values(names)}))
     elif len(judges) == 1:
-        sentences.append(Sentence(key("The judge's rulings do not tell the contestants apart.")))
+        sentences.append(Sentence(key("The judge's verdicts do not distinguish the contestants.")))
     elif judges:
-        words = key("None of the {judges} judges tells the contestants apart.")
+        words = key("None of the {judges} judges distinguishes the contestants.")
         sentences.append(Sentence(words, {"judges": len(judges)}))
     return sentences
 
