@@ -20,7 +20,7 @@ from fullbench.cli.all_commands import app
 from fullbench.errors import InputError
 from fullbench.parsing.confidence import stated_confidence, token_confidence
 from fullbench.studies import judge_and_model_specs
-from tests.audit.test_figures import record_of
+from tests.audit.test_planted_faults_are_found import record_of
 from tests.support.colour_server import TinyServer
 
 

@@ -3,7 +3,7 @@
 from fullbench.analysis.boards.leaderboard import leaderboard_tables
 from fullbench.ledger.copies.copy_between_databases import LedgerCopy
 from fullbench.ledger.ledger import Ledger
-from tests.analysis.test_doors import ledger_of
+from tests.analysis.test_same_numbers_in_all_outputs import ledger_of
 
 
 def test_a_server_and_a_file_give_the_same_columns(postgres, tmp_path):

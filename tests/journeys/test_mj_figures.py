@@ -17,7 +17,7 @@ from fullbench.studies.exchange.runnable_study_export import export_study
 from fullbench.synthetic.perturb.demographic_grids import build_grid
 from fullbench.synthetic.perturb.perturbed_pairs import build_pair, build_record
 from fullbench.synthetic.perturb.perturbed_pairs import build_people_item as at_work
-from tests.benchmarks.mj_bench.test_figures import acc, ges, nds
+from tests.benchmarks.mj_bench.test_tables import acc, ges, nds
 from tests.journeys.voting import tables
 from tests.support.scripted_server import Asked, ScriptedServer
 

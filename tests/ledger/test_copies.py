@@ -20,7 +20,7 @@ from fullbench.core.picture import Picture
 from fullbench.errors import InputError, LedgerError
 from fullbench.ledger.sqlite import missing_wal_marks
 from tests.ledger.making import case, png, verdict
-from tests.ledger.test_survival import child
+from tests.ledger.test_kills_and_full_disks import child
 
 
 def run(*args: object):

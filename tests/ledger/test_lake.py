@@ -18,7 +18,7 @@ from fullbench.errors import LedgerError
 from fullbench.ledger.lake import manifest, parquet_segments
 from fullbench.ledger.lake.storage import LakeFolder
 from tests.ledger.lakes import DOORS, JUDGES, fill
-from tests.ledger.test_buckets import endpoint, s3  # noqa: F401 - fixtures
+from tests.ledger.test_s3_pictures import endpoint, s3  # noqa: F401 - fixtures
 from tests.support.commands import cli
 
 

@@ -21,7 +21,7 @@ from fullbench.studies.engines.run_jobs import LOOKUP
 from fullbench.studies.run.answer_items import collect_answers
 from fullbench.studies.run.judge_cases import judge_cases
 from tests.ledger.making import verdict
-from tests.studies.test_endurance import docket
+from tests.studies.test_run_with_faults_and_kills import docket
 from tests.support.fake_chat_server import FakeServer
 from tests.support.slow_proxy import slow_line
 from tests.support.wait_until import until

@@ -22,7 +22,7 @@ from fullbench.ledger.postgres.connection_with_sqlite_interface import (
     text_array_literal,
 )
 from tests.ledger.making import case, verdict
-from tests.ledger.test_survival import child
+from tests.ledger.test_kills_and_full_disks import child
 from tests.support.commands import cli
 from tests.support.postgres import Postgres, programs
 from tests.support.wait_until import until

@@ -15,7 +15,7 @@ from fullbench.models.response_fences_and_parser import JudgingRequest
 from fullbench.models.tools.notes_by_picture_tools import Notes
 from fullbench.models.tools.text_image_fit_from_notes import picture_bag
 from fullbench.models.tools.toolbox import LIMITED_TOOLS, Toolbox
-from tests.cli.test_offline import CHAIN
+from tests.cli.test_offline_peer_review import CHAIN
 from tests.support.offline_tools import drawn
 
 SEEN = st.fixed_dictionaries({

@@ -190,7 +190,7 @@ def rulings(ledger: Path) -> int:
     return 0
 
 
-@pytest.mark.slow  # tests/journeys/test_kinds.py kills every kind of study, this one too
+@pytest.mark.slow  # tests/journeys/test_kinds_of_studies.py kills every kind of study, this one too
 def test_killed_half_way_the_same_command_goes_on(tmp_path: Path):
     running = subprocess.Popen(command(tmp_path), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     while running.poll() is None and not rulings(tmp_path / "a.ledger"):

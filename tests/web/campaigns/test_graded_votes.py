@@ -27,9 +27,9 @@ from tests.support.campaign_tasks import add_known_tasks, add_tasks
 from tests.support.commands import write_rows
 from tests.support.wait_until import until
 from tests.web.campaigns.conftest import pair
+from tests.web.campaigns.test_annotator_pages import study, vote
 from tests.web.campaigns.test_no_vote_is_lost import Desk, desk  # noqa: F401
-from tests.web.campaigns.test_pages import study, vote
-from tests.web.campaigns.test_scenario import leases, moved_on
+from tests.web.campaigns.test_whole_campaign_in_browser import leases, moved_on
 from tests.web.conftest import signed_in
 
 FIVE = ("A>>B", "A>B", "A=B", "B>A", "B>>A")

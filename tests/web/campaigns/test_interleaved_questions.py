@@ -17,8 +17,8 @@ from fullbench.web.campaigns.votes import vote_export
 from fullbench.web.database import read_transaction, write_transaction
 from tests.support.campaign_tasks import add_tasks
 from tests.support.data_builders import png
+from tests.web.campaigns.test_annotator_pages import study, vote
 from tests.web.campaigns.test_no_vote_is_lost import Desk, desk  # noqa: F401
-from tests.web.campaigns.test_pages import study, vote
 from tests.web.conftest import add_person, signed_in
 
 PICTURES = [Picture.from_bytes(png(colour)) for colour in ((200, 30, 30), (30, 160, 60), (40, 60, 200))]

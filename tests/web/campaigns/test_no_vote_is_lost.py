@@ -18,8 +18,8 @@ from tests.support.browser_pages import PATIENCE
 from tests.support.campaign_tasks import add_tasks
 from tests.support.wait_until import until
 from tests.web.campaigns.conftest import pair
-from tests.web.campaigns.test_pages import content
-from tests.web.campaigns.test_scenario import leases, moved_on
+from tests.web.campaigns.test_annotator_pages import content
+from tests.web.campaigns.test_whole_campaign_in_browser import leases, moved_on
 from tests.web.conftest import start_live
 
 

@@ -39,7 +39,7 @@ from tests.support.campaign_tasks import add_known_tasks, add_tasks
 from tests.support.commands import call
 from tests.support.wait_until import until
 from tests.web.campaigns.conftest import pair, study_of
-from tests.web.campaigns.test_organise import lines
+from tests.web.campaigns.test_campaign_from_files_to_labels import lines
 from tests.web.conftest import PASSWORD, Visitor, person, start_live
 
 MANY = 3_000

@@ -17,7 +17,7 @@ from tests.support.campaign_tasks import add_known_tasks, add_tasks
 from tests.web.campaigns.conftest import pair
 from tests.web.campaigns.votes.test_annotator_agreement_and_quality import votes
 from tests.web.conftest import add_person
-from tests.web.results.test_look import looked_at
+from tests.web.results.test_accessibility_and_speed import looked_at
 
 
 def at(times, given):

@@ -1,0 +1,48 @@
+"""Earlier verdicts of a judge with another label are named before anybody pays again."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.support.fake_chat_server import FakeServer
+
+
+def fullbench(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "fullbench", *words], cwd=folder, capture_output=True, text=True, check=True
+    )
+
+
+def test_another_label_is_told_of_before_it_is_paid_for(tmp_path):
+    items = [{"id": f"q{number}", "question": "多少？"} for number in range(3)]
+    said = [{"item": item["id"], "contestant": who, "text": who} for item in items for who in ("one", "two")]
+    for name, rows in (("items", items), ("responses", said)):
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    with FakeServer(quick=True) as server:
+        files = ("--items", "items.jsonl", "--responses", "responses.jsonl", "--ballot", "score:1-5", "--quiet")
+
+        def judged(options: str, *more: str) -> subprocess.CompletedProcess[str]:
+            return fullbench(tmp_path, "judge", *files, "--judge", f"vllm:m@{server.url}?{options}", *more)
+
+        first = judged("mode=direct")
+        assert "same settings" not in first.stderr
+        assert "Asked 6, known 0" in first.stderr
+        other = judged("mode=analyze&label=mine", "--dry-run")
+        assert "same settings" not in other.stdout, "another manner is another judge"
+        planned = judged("mode=direct&label=mine", "--dry-run", "--json")
+        (table,) = json.loads(planned.stdout)
+        (told,) = [note for note in table["notes"] if "same settings" in note]
+        words = shlex.split(told.partition("type first: ")[2])
+        assert words[:3] == ["fullbench", "ledger", "alias"]
+        fullbench(tmp_path, *words[1:])
+        again = judged("mode=direct&label=mine")
+        assert "same settings" not in again.stderr
+        assert "Asked 0, known 6" in again.stderr
+        third = judged("mode=direct&label=hers")
+        assert "'mine+direct#" in third.stderr, "the name of today"
+        assert "Asked 6, known 0" in third.stderr
+        assert "same settings" not in judged("mode=direct&label=hers").stderr, "it has ruled itself by now"
