@@ -262,7 +262,7 @@ def test_a_stranger_sees_it_at_once_and_takes_it_along(served, browser, width, s
     assert top["y"] < 260
     assert page.locator(".matrix table").first.bounding_box()["y"] < (900 if width > 1000 else 1600)
     with page.expect_download() as taken:
-        page.get_by_role("link", name="figures as CSV").click()
+        page.get_by_role("link", name="numbers as CSV").click()
     assert taken.value.suggested_filename == "results.csv"
     page.get_by_role("link", name="how to cite them").click()
     page.locator("#cite").wait_for(state="visible")
@@ -275,7 +275,7 @@ def test_all_of_it_is_there_without_scripts(copied, browser):
     page = context.new_page()
     page.goto((copied / "index.html").as_uri())
     assert page.locator("h1").inner_text() == "Words & more"
-    assert page.get_by_role("link", name="figures as CSV").is_visible()
+    assert page.get_by_role("link", name="numbers as CSV").is_visible()
     page.get_by_text("Cite these results").first.click()
     assert "Lin Wei and Amara Diallo" in page.locator("#cite").inner_text()
     context.close()

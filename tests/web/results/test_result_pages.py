@@ -144,11 +144,11 @@ def test_cases_that_people_judge_now_are_withheld(shown, viewer, annotator, orga
 
 @pytest.mark.parametrize("database", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)], indirect=True)
 def test_figures_by_tag_are_gone_when_people_begin_to_judge(shown, viewer):
-    """At once, not when boards were computed anew: a group may be one item, whose rulings its figures tell."""
+    """At once, not when boards are computed again: a tag may be one item, and its numbers would show its verdicts."""
     board = ServedPageUrls().board(board_store.board_name("default", "steady", "overall"))
-    by_task, anew = "Won, by task", "are computed anew"
+    by_task, again = "Won, by task", "are computed again"
     before = viewer.get(board).text
-    assert (by_task in before, anew in before) == (True, False)
+    assert (by_task in before, again in before) == (True, False)
     assert viewer.get("/?task=task:counting").text.count("data-tip") > 0
     with write_transaction(shown.state.engine) as connection:
         items = (
@@ -159,12 +159,12 @@ def test_figures_by_tag_are_gone_when_people_begin_to_judge(shown, viewer):
         made = campaigns.create_campaign(connection, campaigns.CampaignPlan("begun", "pair"))
         add_tasks(connection, made, [pair(item) for item in items])
     now = viewer.get(board).text
-    assert (by_task in now, anew in now) == (False, True)
+    assert (by_task in now, again in now) == (False, True)
     assert "Who beats whom" in now
     assert "data-tip" not in viewer.get("/?task=task:counting").text
     catalogue_board_and_page_updater.update_catalogue(shown.state.engine, shown.state.ledger)
     later = viewer.get(board).text
-    assert (by_task in later, anew in later) == (True, False)
+    assert (by_task in later, again in later) == (True, False)
     with write_transaction(shown.state.engine) as connection:
         campaigns.set_state(connection, made.id, "closed")
     assert by_task in viewer.get(board).text, "what is over hides nothing"

@@ -104,7 +104,7 @@ def test_a_closed_panel_keeps_its_rulings_and_takes_no_more(new_engine, tmp_path
         before = told(engine, name)
         assert len(before) == 20
         with write_transaction(engine) as connection:
-            with pytest.raises(InputError, match="has ruled"):
+            with pytest.raises(InputError, match="has verdicts"):
                 panels_created_on_site.remove_panel(connection, "三位")
             panels_created_on_site.close_panel(connection, "三位")
             with pytest.raises(InputError, match="closed already"):

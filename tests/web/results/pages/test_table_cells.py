@@ -79,7 +79,7 @@ def test_who_has_too_few_matches_stands_apart_below_the_ranking():
         ("", "model-2"), ("", "model-4"), ("apart line", "model-1"), ("apart", "model-3")
     ]  # fmt: skip
     assert [few for _, few, _ in found] == ["", "", ' data-few="not enough matches"', ""]
-    assert f"2 with less than {FEW} matches stand apart below the ranking" in page
+    assert f"2 with fewer than {FEW} matches are listed below the ranking" in page
     fewer = [[rank, name, replace(rating, n=1)] for rank, name, rating in rows]
     assert "apart" not in rendered(replace(board, table=replace(board.table, rows=fewer)))
 
@@ -170,7 +170,7 @@ def test_figures_by_tag_end_the_rows_of_a_board_so_many_at_most_and_said():
         (f"language{n}", "language, share won") for n in range(MAX_TAG_COLUMNS - 3)
     ]
     assert [bool(head[0]) for head in heads] == [place >= TAGS_SHOWN for place in range(MAX_TAG_COLUMNS)]
-    assert f"{MAX_TAG_COLUMNS} of {MAX_TAG_COLUMNS + 3} figures by tag can be chosen as columns" in page
+    assert f"{MAX_TAG_COLUMNS} of {MAX_TAG_COLUMNS + 3} numbers by tag can be shown as columns" in page
     assert f"Columns, {MAX_TAG_COLUMNS} by tag" in page
     assert 'data-tip="model-4, task2 (task, share won): 0.04 [0.00, 1.00] · n=7"' in page
     first, last = shown[0].rows[0], shown[0].rows[-1]
