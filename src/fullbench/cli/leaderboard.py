@@ -18,6 +18,7 @@ from fullbench.cli.options import (
     SeedOption,
     StrongOption,
     TablesOption,
+    ViewOptions,
     VoteOptions,
     argument,
     option,
@@ -230,11 +231,12 @@ def grow(
 @leaderboard_app.command("show")
 @options(
     "ledger study judge rule visible pilot ties strong reference tag only corrected together history means seed out "
-    "as_json"
+    "all_tables table as_json"
 )
 def show_board(
     store: LedgerOptions,
     people: VoteOptions,
+    view: ViewOptions,
     judge: Annotated[str | None, option("Whose leaderboard, by the judge's name or its beginning.")] = None,
     rule: ShownRuleOption = None,
     ties: TiesOption = "half",
@@ -353,4 +355,4 @@ def show_board(
             leaderboard_display.write_leaderboard_page(record, tables, out, book.digest())
             print_message(f"The page: {out}")
         else:
-            print_tables(tables, as_json=as_json, out=out)
+            view.print_report(tables, as_json=as_json, out=out)

@@ -295,6 +295,23 @@ class CallOptions:
 
 
 @dataclass(frozen=True)
+class ViewOptions:
+    """What a command prints of a result."""
+
+    all_tables: Annotated[bool, option("Print every table, not only the summary.", "--all")] = False
+    table: Annotated[str | None, option("Print one table, by its name or the beginning of its name.", "--table")] = None
+    shown_judge: Annotated[str | None, option("Print the tables about one judge.", "--judge")] = None
+
+    def print_report(self, tables: Sequence[Table], *, as_json: bool, out: Path | None = None) -> None:
+        """Print the summary of a result, or the tables that these options name."""
+        from fullbench.cli.console import print_report
+        from fullbench.reports.first_screen import Selection
+
+        view = Selection(self.all_tables, self.table, self.shown_judge)
+        print_report(tables, view, as_json=as_json, out=out)
+
+
+@dataclass(frozen=True)
 class OpenRun:
     """A run with its ledger and engine open."""
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from fullbench.cli.console import print_message, print_tables
+from fullbench.cli.console import print_message
 from fullbench.cli.options import (
     ChartsOption,
     JsonOption,
@@ -15,6 +15,7 @@ from fullbench.cli.options import (
     LedgerOptions,
     ResamplingSeedOption,
     StrongOption,
+    ViewOptions,
     VoteOptions,
     option,
     options,
@@ -28,13 +29,13 @@ if TYPE_CHECKING:
 
 
 @options(
-    "ledger judges benchmark out labels about study settle rule visible pilot against corrected strong "
-    "replacement charts names "
-    "language include_sensitive seed as_json"
+    "ledger all_tables table judges benchmark out labels about study settle rule visible pilot against corrected "
+    "strong replacement charts names language include_sensitive seed as_json"
 )
 def report(
     store: LedgerOptions,
     people: VoteOptions,
+    view: ViewOptions,
     judges: Annotated[list[str] | None, option("Only these, by name or its beginning; repeatable.", "--judge")] = None,
     benchmark: Annotated[str | None, option("Show the tables of this benchmark.")] = None,
     out: Annotated[
@@ -145,6 +146,7 @@ def report(
                     else None
                 ),
                 precomputed_costs=verdict_costs,
+                texts=ledger_verdicts_with_panels.load_voted_texts(book, columns, study=study),
             )
         )
         replacement_pairs = (
@@ -182,7 +184,7 @@ def report(
             )
             print_message(f"The page: {page_path}")
         else:
-            print_tables(report_tables, as_json=as_json, out=out)
+            view.print_report(report_tables, as_json=as_json, out=out)
 
 
 def _load_new_labels(labels: Path, book: Ledger) -> list[Verdict]:

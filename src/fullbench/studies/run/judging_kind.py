@@ -286,7 +286,10 @@ class StudyRun(BaseRun):
             columns = _with_due(columns, ledger, self.judges)
             record = Record((), {item.id: item for item in self.items}, _responses_by_key(responses))
             source = self._source(list(columns.names["contestant"]), digest)
-            shown_tables = [*verdict_tables(columns, strong=study.strong, seed=study.seed), *self.extra_tables]
+            shown_tables = [
+                *verdict_tables(columns, strong=study.strong, seed=study.seed, texts=record),
+                *self.extra_tables,
+            ]
             comparing = bool((columns.response_counts > 1).any())
         left_out = exclude_answers(responses, study.leave_out).table()
         shown_tables = note_missing_pictures([*shown_tables, *([] if left_out is None else [left_out])], self.items)
@@ -356,7 +359,7 @@ class StudyRun(BaseRun):
         )
         if self.benchmark is None:
             shown_tables = standard_verdict_tables.verdict_tables(
-                columns, strong=self.study.strong, seed=self.study.seed
+                columns, strong=self.study.strong, seed=self.study.seed, texts=record
             )
             return [*shown_tables, *cascade_tables, *self.extra_tables]
         missing = (
