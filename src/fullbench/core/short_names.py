@@ -268,8 +268,8 @@ def _other_parts(name: str, settings: Mapping[str, Any]) -> NameParts:
     return NameParts(
         parts.base or name,
         parts.server,
-        options | parts.options,
-        parts.further_options | further_options,
+        {**options, **parts.options},
+        {**parts.further_options, **further_options},
         digest_match[0].strip() if digest_match else version[0] if version else "",
     )
 

@@ -15,6 +15,9 @@ def load_display_names(ledger: Ledger, chosen: DisplayNames | None = None) -> Di
         chosen: Names from a file, by full name. They override those that studies stored in the ledger.
     """
     judges, contestants = load_named_settings(ledger)
-    stored_displays = {full: Display(**entry) for full, entry in load_chosen_names(ledger).items()}
+    stored_displays = {
+        full: Display(entry["name"], entry.get("organisation", ""), entry.get("date", ""))
+        for full, entry in load_chosen_names(ledger).items()
+    }
     displays = {**stored_displays, **(chosen.displays if chosen else {})}
     return DisplayNames.from_settings(judges, contestants, DisplayNames(displays))
