@@ -217,7 +217,7 @@ def _compare_names(display_names: DisplayNames, file: Path, book: Ledger, report
 
     display_names.refuse_taken(report_names, file)
     with book.reader() as reader:
-        ledger_names = report_names | judge_and_contestant_names(reader) | {view.name for view in book.views()}
+        ledger_names = report_names.union(*judge_and_contestant_names(reader)) | {view.name for view in book.views()}
     if absent := display_names.absent_names_sentence(ledger_names, file):
         print_message(absent)
 

@@ -1,6 +1,7 @@
 """Display names of judges and contestants, with organisation, date and logo.
 
-Only visible text on pages changes. Addresses, data and the API keep the full names.
+Display names are in all text for people: terminal, notebook, pages, charts, messages. URLs, data files and the API
+have the full names, with the display names next to them.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from fullbench.core.digests import digest
+from fullbench.core.short_names import StoredSettings, short_names
 from fullbench.core.table import Cell, Column, Table
 from fullbench.core.translatable_note import Note
 from fullbench.errors import InputError
@@ -44,6 +46,9 @@ class Display:
         return " · ".join(filter(None, (self.organisation, self.date)))
 
 
+_NO_DISPLAY = Display("")
+
+
 class DisplayName(str):
     """A name as shown in a table, with the full name if it differs, the origin and the logo."""
 
@@ -60,7 +65,10 @@ class DisplayName(str):
 
 @dataclass(frozen=True)
 class DisplayNames:
-    """Displays by full name. Judges and contestants without one are shown by their full name."""
+    """Displays by full name. Judges and contestants without one are shown by their full name.
+
+    `from_settings` gives every judge and contestant of a ledger a distinct display name.
+    """
 
     displays: Mapping[str, Display] = field(default_factory=dict)
 
@@ -100,6 +108,36 @@ class DisplayNames:
         names = cls(displays)
         names.refuse_taken(displays, path)
         return names
+
+    @classmethod
+    def from_settings(
+        cls,
+        judges: Mapping[str, StoredSettings],
+        contestants: Mapping[str, StoredSettings] | None = None,
+        chosen: DisplayNames | None = None,
+    ) -> Self:
+        """Return distinct names of all judges and contestants, as short as possible.
+
+        Args:
+            judges: Settings of all judges by full name; None for names without settings.
+            contestants: The same for contestants.
+            chosen: Names that users chose, by full name. They are used as they are.
+        """
+        chosen_displays = chosen.displays if chosen else {}
+        chosen_names = {full: display.name for full, display in chosen_displays.items()}
+        names = short_names(judges, contestants, chosen_names)
+        displays = {
+            full: replace(chosen_displays.get(full, _NO_DISPLAY), name=name)
+            for full, name in names.items()
+            if name != full or full in chosen_displays
+        }
+        return cls({**chosen_displays, **displays})
+
+    @property
+    def legend(self) -> dict[str, str]:
+        """Full names by display name, for names that differ, in the order of display names."""
+        full_names = {display.name: full for full, display in self.displays.items() if display.name != full}
+        return {name: full_names[name] for name in sorted(full_names, key=str.lower)}
 
     def refuse_taken(self, known_names: Collection[str], path: Path) -> None:
         """Raise if a display name is the full name of another judge or contestant."""

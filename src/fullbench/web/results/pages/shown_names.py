@@ -94,7 +94,7 @@ def names_for_ledger(path: Path, ledger: Ledger | None) -> tuple[Names, str]:
     ledger_names: set[str] = set()
     if ledger is not None:
         with ledger.reader() as reader:
-            ledger_names = judge_and_contestant_names(reader)
+            ledger_names = set().union(*judge_and_contestant_names(reader))
         ledger_names |= {view.name for view in ledger.views()}
     names.refuse_taken(ledger_names, path)
     return names, names.absent_names_sentence(ledger_names, path)
