@@ -27,6 +27,7 @@ from fullbench.studies.run.progress_display import format_dollars
 
 if TYPE_CHECKING:
     from fullbench.core.verdict_record import Record
+    from fullbench.reports.display_names import DisplayNames
     from fullbench.reports.first_screen import Selection
 
 
@@ -247,7 +248,12 @@ def print_uncompared_items(record: Record, *, comparing: bool) -> None:
 
 
 def print_report(
-    tables: Sequence[Table], view: Selection, *, as_json: bool, out: Path | None = None
+    tables: Sequence[Table],
+    view: Selection,
+    *,
+    as_json: bool,
+    out: Path | None = None,
+    names: DisplayNames | None = None,
 ) -> None:
     """Print a result: its first screen, or every table, one table, or what is about one judge.
 
@@ -258,19 +264,21 @@ def print_report(
         view: What the user asked to see.
         as_json: Print JSON.
         out: File to write instead.
+        names: Display names, which text for a terminal has; JSON and files have the full names.
     """
     from fullbench.reports import first_screen
     from fullbench.reports.tables_as_terminal_text import render_texts
 
-    selected = first_screen.select_tables(tables, view)
+    selected = first_screen.select_tables(tables, view, names)
     if out is not None or as_json:
         print_tables(selected, as_json=as_json, out=out)
         return
     width = shutil.get_terminal_size((110, 40)).columns
+    shown = selected if names is None else [names.table(table) for table in selected]
     if view.is_default and tables:
-        _print_texts([first_screen.render_first_screen(tables, width=width).rstrip("\n")])
+        _print_texts([first_screen.render_first_screen(shown, width=width).rstrip("\n")])
     else:
-        _print_texts(render_texts(selected, width=width, color=sys.stdout.isatty()))
+        _print_texts(render_texts(shown, width=width, color=sys.stdout.isatty()))
 
 
 def print_tables(tables: Sequence[Table], *, as_json: bool, out: Path | None = None) -> None:

@@ -284,6 +284,7 @@ def show_board(
     from fullbench.studies import ledger_verdicts_with_panels
     from fullbench.studies.leaderboards import leaderboard_display, submissions
     from fullbench.studies.leaderboards.judge_replacement import with_judge_changes
+    from fullbench.studies.ledger_display_names import load_display_names
 
     with store.read(store.study) as book:
         judge = ledger_verdicts_with_panels.full_judge_names(book, [judge])[0] if judge else None
@@ -355,4 +356,4 @@ def show_board(
             leaderboard_display.write_leaderboard_page(record, tables, out, book.digest())
             print_message(f"The page: {out}")
         else:
-            view.print_report(tables, as_json=as_json, out=out)
+            view.print_report(tables, as_json=as_json, out=out, names=load_display_names(book))

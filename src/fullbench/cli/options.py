@@ -21,6 +21,7 @@ from fullbench.studies.engines import Budget, Engine, RetryPolicy, Stop
 
 if TYPE_CHECKING:
     from fullbench.ledger.ledger import Ledger
+    from fullbench.reports.display_names import DisplayNames
     from fullbench.studies.run.base_run import BaseRun, StudyResult
     from fullbench.studies.run.call_context import CallContext
     from fullbench.studies.run.run_options import RunOptionsByName
@@ -302,13 +303,20 @@ class ViewOptions:
     table: Annotated[str | None, option("Print one table, by its name or the beginning of its name.", "--table")] = None
     shown_judge: Annotated[str | None, option("Print the tables about one judge.", "--judge")] = None
 
-    def print_report(self, tables: Sequence[Table], *, as_json: bool, out: Path | None = None) -> None:
+    def print_report(
+        self,
+        tables: Sequence[Table],
+        *,
+        as_json: bool,
+        out: Path | None = None,
+        names: DisplayNames | None = None,
+    ) -> None:
         """Print the summary of a result, or the tables that these options name."""
         from fullbench.cli.console import print_report
         from fullbench.reports.first_screen import Selection
 
         view = Selection(self.all_tables, self.table, self.shown_judge)
-        print_report(tables, view, as_json=as_json, out=out)
+        print_report(tables, view, as_json=as_json, out=out, names=names)
 
 
 @dataclass(frozen=True)

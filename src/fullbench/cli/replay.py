@@ -43,12 +43,14 @@ def replay(
     from tempfile import TemporaryDirectory
 
     from fullbench.ledger.ledger import Ledger
+    from fullbench.studies.ledger_display_names import load_display_names
     from fullbench.studies.run.study_outputs import find_differing_files, write_outputs
     from fullbench.studies.study_kinds import study_run_for
 
     plan = read_study(study, ledger, inputs, safe=safe)
     with Ledger(ledger or plan.ledger, read_only=True) as book:
         study_result = study_run_for(plan).replay(book)
+        names = load_display_names(book, plan.names)
     if study_result.missing:
         print_message(
             f"{study_result.missing:,} verdicts of this study are missing; `fullbench run` asks for these alone."
@@ -61,7 +63,7 @@ def replay(
         if not differing_paths:
             print_message("The files of the study are what the ledger gives, byte for byte.")
         return 1 if differing_paths else 0
-    view.print_report(study_result.tables, as_json=as_json)
+    view.print_report(study_result.tables, as_json=as_json, names=names)
     for path in write_outputs(study_result, out):
         print_message(f"Written: {path}")
     return 0

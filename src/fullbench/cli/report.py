@@ -93,6 +93,7 @@ def report(
     from fullbench.reports.site_info import Imprint
     from fullbench.studies import judge_and_model_specs, ledger_verdicts_with_panels
     from fullbench.studies.leaderboards.judge_replacement import with_judge_changes
+    from fullbench.studies.ledger_display_names import load_display_names
 
     study, pilots = store.study, people.pilot
     vote_rule = rule_of(people.rule)
@@ -118,6 +119,7 @@ def report(
             raise InputError(f"the ledger holds no verdict of these judges; there are: {judge_names}", path=book.place)
         if names is not None:
             _compare_names(display_names, names, book, {*columns.names["judge"], *columns.names["contestant"]})
+        display_names = load_display_names(book, display_names)
         record = Record(())
         # Texts are loaded only for a page, for --settle and for the tables of a benchmark.
         if benchmark or settle or page_path:
@@ -184,7 +186,7 @@ def report(
             )
             print_message(f"The page: {page_path}")
         else:
-            view.print_report(report_tables, as_json=as_json, out=out)
+            view.print_report(report_tables, as_json=as_json, out=out, names=display_names)
 
 
 def _load_new_labels(labels: Path, book: Ledger) -> list[Verdict]:

@@ -49,6 +49,7 @@ def run(
 
         fullbench run study.toml --engine ray:auto
     """
+    from fullbench.studies.ledger_display_names import load_display_names
     from fullbench.studies.run.study_outputs import write_outputs
     from fullbench.studies.study_kinds import study_run_for
 
@@ -64,7 +65,7 @@ def run(
         study_result = opened.execute(study_run, budget=dollars, with_texts=plan.report is not None)
         output_paths = write_outputs(study_result)
         tables = [*study_result.tables, *study_result.run_tables]
-        view.print_report(tables, as_json=calls.as_json)
+        view.print_report(tables, as_json=calls.as_json, names=load_display_names(opened.book, plan.names))
         for path in output_paths:
             print_message(f"Written: {path}")
         print_message(*study_result.messages)

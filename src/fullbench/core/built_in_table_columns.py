@@ -29,8 +29,8 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
         "trust",
     ),
     ("text", ""): (
-        "why", "note", "biases", "question", "what", "what was done", "what, and what was done", "people said", "people say",
-        "mark given", "confidence stated", "what is seen",
+        "why", "note", "biases", "question", "what", "what was done", "what, and what was done", "people said",
+        "people say",        "mark given", "confidence stated", "what is seen",
         "parts", "captions", "images", "language", "counted in", "unit", "step", "status", "stage", "time",
         "Dawid-Skene", "Elo over orders", "day", "newcomers", "what it means",
     ),

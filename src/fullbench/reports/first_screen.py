@@ -1,7 +1,7 @@
 """The first screen of a result: the summary on at most 40 lines, and how to see the rest.
 
 Tables are shown in a short form: numbers without intervals but for the first one, columns dropped from the right until
-the rest fits, no cell on two lines.
+the rest fits, no cell on two lines. Texts that are cut end with an ellipsis; `--table NAME` has them in full.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from rich.cells import cell_len, set_cell_size
 
 from fullbench.analysis.summary.study_summary import CONTESTANTS, JUDGES, MAIN_TABLE, sentences_of
 from fullbench.core.estimate import Estimate
-from fullbench.core.language_and_words import resolve_prefix
 from fullbench.core.table import Cell, Column, Table
 from fullbench.errors import InputError
 from fullbench.reports.cell_text import column_decimals, format_cell, is_numeric_column, plain_line
+from fullbench.reports.display_names import DisplayNames
 
 HEIGHT = 40
 MOST_ROWS = 12
@@ -26,6 +26,8 @@ MOST_ROWS = 12
 LEAST_ROWS = 4
 _MOST_LISTED = 5
 _GAP = 2
+_HEAD = 14
+_LEAST_WHY = 16
 _NAME_SHARE = 0.45
 """Longest share of the width for a name; longer names are cut in their middle."""
 
@@ -44,26 +46,47 @@ class Selection:
         return not (self.all_tables or self.table or self.judge)
 
 
-def select_tables(tables: Sequence[Table], view: Selection) -> list[Table]:
+def select_tables(tables: Sequence[Table], view: Selection, names: DisplayNames | None = None) -> list[Table]:
     """Return the tables that a user asked for; all if nothing was asked. Raise if there is none of the name."""
     selected = list(tables)
     if view.judge is not None:
-        names = _judge_names(tables)
-        judge = resolve_prefix(view.judge, names, "judge")
+        judge = _find_judge(view.judge, _judge_names(tables), names or DisplayNames())
         selected = [part for table in selected if (part := _rows_about(table, judge)) is not None]
     if view.table is not None:
-        names = [table.name for table in selected]
-        found = [name for name in names if name == view.table] or [
-            name for name in names if name.lower().startswith(view.table.lower())
+        known = [_shown_table_name(table, names) for table in selected]
+        wanted = {view.table, view.table.lower()}
+        found = [table for table, name in zip(selected, known, strict=True) if {table.name, name} & wanted] or [
+            table
+            for table, name in zip(selected, known, strict=True)
+            if name.lower().startswith(view.table.lower()) or table.name.startswith(view.table)
         ]
         if not found:
-            near = get_close_matches(view.table, names, n=3, cutoff=0.4) or names[:_MOST_LISTED]
+            near = get_close_matches(view.table, known, n=3, cutoff=0.4) or known[:_MOST_LISTED]
             raise InputError(
                 f"there is no table {view.table!r}. Near it: {', '.join(map(repr, near))}; "
-                f"--all prints all {len(names)} tables with their names"
+                f"--all prints all {len(known)} tables with their names"
             )
-        selected = [table for table in selected if table.name in found]
+        selected = found
     return selected
+
+
+def _shown_table_name(table: Table, names: DisplayNames | None) -> str:
+    """Return the name of a table, with the display name of its judge."""
+    judge = str(table.source.get("judge", ""))
+    return table.name if names is None or not judge else table.name.replace(judge, names.shown_name(judge))
+
+
+def _find_judge(text: str, judges: Sequence[str], names: DisplayNames) -> str:
+    """Return the judge with this name or display name, or with a unique beginning of one."""
+    exact = [judge for judge in judges if text in {judge, names.shown_name(judge)}]
+    found = exact or [judge for judge in judges if judge.startswith(text) or names.shown_name(judge).startswith(text)]
+    if len(found) == 1:
+        return found[0]
+    listed = names.shown_names(found or judges)
+    known = ", ".join(listed[:MOST_ROWS]) + (f" and {len(listed) - MOST_ROWS} more" if len(listed) > MOST_ROWS else "")
+    if not found:
+        raise InputError(f"there is no judge {text!r} here; there are: {known or 'none'}")
+    raise InputError(f"the judge {text!r} may be {known}; give more of the name")
 
 
 def _judge_names(tables: Sequence[Table]) -> list[str]:
@@ -83,9 +106,7 @@ def _rows_about(table: Table, judge: str) -> Table | None:
     return replace(table, rows=rows, chart=None) if rows else None
 
 
-def render_first_screen(
-    tables: Sequence[Table], *, width: int = 80, height: int = HEIGHT, hint: str = ""
-) -> str:
+def render_first_screen(tables: Sequence[Table], *, width: int = 80, height: int = HEIGHT, hint: str = "") -> str:
     """Return the first screen of these tables.
 
     Args:
@@ -101,14 +122,19 @@ def render_first_screen(
     shown = main[:1] + [table for table in tables if table.name == JUDGES] or list(tables[:2])
     lines: list[str] = []
     for sentence in sentences:
-        lines += textwrap.wrap(plain_line(sentence), width)
+        lines += _wrap(sentence, width)
     others = [table.name for table in tables if table not in shown and table.name not in {CONTESTANTS, JUDGES}]
     footer = _footer_lines(tables, others, width, hint)
-    parts = [_ShortTable.from_table(table, width) for table in shown]
+    parts = [_ShortTable.from_table(_one_row_per_judge(table), width) for table in shown]
     free = height - len(lines) - len(footer) - sum(part.fixed_lines for part in parts)
     for part, rows in zip(parts, _share_rows([len(part.rows) for part in parts], free), strict=True):
         lines += ["", *part.lines(rows)]
     return "\n".join(line.rstrip() for line in [*lines, *footer]).strip("\n") + "\n"
+
+
+def _wrap(text: str, width: int) -> list[str]:
+    """Return the lines of a sentence; names are never broken."""
+    return textwrap.wrap(plain_line(text), width, break_long_words=False, break_on_hyphens=False)
 
 
 def _share_rows(wanted: Sequence[int], free: int) -> list[int]:
@@ -125,16 +151,41 @@ def _share_rows(wanted: Sequence[int], free: int) -> list[int]:
 
 def _footer_lines(tables: Sequence[Table], others: Sequence[str], width: int, hint: str) -> list[str]:
     if hint:
-        return ["", *textwrap.wrap(hint, width)]
+        return ["", *_wrap(hint, width)]
     count = len(tables)
     if not others:
         return []
-    text = f"{count} tables in all: --all prints them, --table NAME one of them, such as {_quoted(others[0])}."
-    return ["", *textwrap.wrap(text, width)]
+    text = (
+        f"{count} tables in all: --all prints them, --table NAME one of them, such as {_quoted(min(others, key=len))}."
+    )
+    return ["", *_wrap(text, width)]
 
 
 def _quoted(name: str) -> str:
     return f"'{name}'" if " " in name else name
+
+
+def _one_row_per_judge(table: Table) -> Table:
+    """Return the table of judges with the worst row of each judge, which names its criterion; other tables unchanged.
+
+    Rows are in the order of trust, so the worst row of a judge is its last one.
+    """
+    splits = [place for key in ("study", "criterion") if (place := table.place(key)) is not None]
+    judge, trust = table.place("judge"), table.place("trust")
+    if table.name != JUDGES or not splits or judge is None or trust is None:
+        return table
+    rows_by_judge: dict[Cell, list[Sequence[Cell]]] = {}
+    for row in table.rows:
+        rows_by_judge.setdefault(row[judge], []).append(row)
+    rows = []
+    for of_judge in rows_by_judge.values():
+        worst = list(of_judge[-1])
+        if len(of_judge) > 1 and len({row[trust] for row in of_judge}) == 1:
+            for place in splits:
+                worst[place] = f"all {len({row[place] for row in of_judge})}"
+        rows.append(worst)
+    order = {word: number for number, word in enumerate(dict.fromkeys(str(row[trust]) for row in table.rows))}
+    return replace(table, rows=sorted(rows, key=lambda row: order[str(row[trust])]))
 
 
 @dataclass(frozen=True)
@@ -148,11 +199,13 @@ class _ShortTable:
     right: Sequence[bool]
     widths: Sequence[int]
     left_out_columns: int
+    scopes: Sequence[tuple[Cell, ...]]
+    """Study and criterion of each row, as far as the table has them."""
 
     @classmethod
     def from_table(cls, table: Table, width: int) -> _ShortTable:
         columns = table.typed_columns
-        with_interval = _place_of_interval(table)
+        with_interval = None if table.name == JUDGES else _place_of_interval(table)
         texts = [
             [
                 _cut_name(text, int(width * _NAME_SHARE)) if columns[place].kind == "name" else text
@@ -160,38 +213,69 @@ class _ShortTable:
             ]
             for place in range(len(columns))
         ]
-        heads = [_cut_name(plain_line(column), 14) if column.is_data_label else plain_line(column) for column in columns]
-        widths = [
-            max(map(cell_len, [head, *cells]), default=1) for head, cells in zip(heads, texts, strict=True)
+        heads = [
+            _cut_name(plain_line(column), _HEAD) if column.is_data_label else plain_line(column) for column in columns
         ]
+        widths = [max(map(cell_len, [head, *cells]), default=1) for head, cells in zip(heads, texts, strict=True)]
         places = _fitting_places(table, widths, width)
+        if (why := table.place("why")) is not None and why in places:
+            widths[why] = min(widths[why], width - sum(widths[place] + _GAP for place in places if place != why))
+            texts[why] = [_cut_text(text, widths[why]) for text in texts[why]]
         rows = [[texts[place][row] for place in places] for row in range(len(table.rows))]
         return cls(
-            plain_line(table.title), table.name, [heads[place] for place in places], rows,
-            [is_numeric_column(table.cells(place)) for place in places], [widths[place] for place in places],
+            "" if table.name in {CONTESTANTS, JUDGES} else plain_line(table.title),
+            table.name,
+            [heads[place] for place in places],
+            rows,
+            [is_numeric_column(table.cells(place)) for place in places],
+            [widths[place] for place in places],
             sum(_is_informative(table, place) for place in range(len(columns)) if place not in places),
-        )  # fmt: skip
+            _scopes_of_rows(table),
+        )
 
     @property
     def fixed_lines(self) -> int:
         """Lines besides the rows: a blank line, title, heads, rule, and what was left out."""
-        return 5
+        return 4 + bool(self.title)
 
     def lines(self, most_rows: int) -> list[str]:
         """Return title, heads, a rule, the first rows, and a line that counts what is not shown."""
-        lines = [self.title, self._line(self.heads), "─" * (sum(self.widths) + _GAP * (len(self.widths) - 1))]
-        lines += [self._line(row) for row in self.rows[:most_rows]]
-        left_out = [f"+{count:,} more rows" for count in [len(self.rows) - most_rows] if count > 0]
-        left_out += [f"+{self.left_out_columns} columns"] if self.left_out_columns else []
+        lines = [
+            *filter(None, [self.title]),
+            self._line(self.heads),
+            "─" * (sum(self.widths) + _GAP * (len(self.widths) - 1)),
+        ]
+        lines += [self._line(self.rows[place]) for place in self._first_rows(most_rows)]
+        left_out = [
+            f"+{count:,} more row{'s' if count > 1 else ''}" for count in [len(self.rows) - most_rows] if count > 0
+        ]
+        left_out += (
+            [f"+{self.left_out_columns} column{'s' if self.left_out_columns > 1 else ''}"]
+            if self.left_out_columns
+            else []
+        )
         if left_out:
             lines.append(f"{', '.join(left_out)}: --table {_quoted(self.name)}")
         return lines
+
+    def _first_rows(self, most: int) -> list[int]:
+        """Return the rows to show: the first of every study and criterion, then the second ones, and so on."""
+        numbers: dict[tuple[Cell, ...], int] = {}
+        turns = [numbers[scope] for scope in self.scopes if numbers.update({scope: numbers.get(scope, 0) + 1}) is None]
+        return sorted(sorted(range(len(self.rows)), key=lambda place: (turns[place], place))[:most])
 
     def _line(self, cells: Sequence[str]) -> str:
         return (" " * _GAP).join(
             " " * (size - cell_len(cell)) + cell if is_right else cell + " " * (size - cell_len(cell))
             for cell, size, is_right in zip(cells, self.widths, self.right, strict=True)
         )
+
+
+def _scopes_of_rows(table: Table) -> list[tuple[Cell, ...]]:
+    places = [place for key in ("study", "criterion") if (place := table.place(key)) is not None]
+    if table.name != CONTESTANTS:
+        places = []
+    return [tuple(row[place] for place in places) for row in table.rows]
 
 
 def _short_cells(table: Table, place: int, *, with_interval: bool) -> list[str]:
@@ -221,31 +305,50 @@ def _place_of_interval(table: Table) -> int | None:
     )
 
 
-_LAST_KEYS = ("biases", "items", "people agree", "why")
-"""Columns that are dropped before all others: sentence and reason say the same."""
+_FIRST_KEYS = ("trust", "agreement")
+_LAST_KEYS = ("items", "people agree", "biases")
+"""Columns of the table of judges that are chosen first, and those that are dropped first."""
 
 
 def _is_informative(table: Table, place: int) -> bool:
-    return any(cell is not None for cell in table.cells(place))
+    """Return True if a column says something about some row."""
+    cells = table.cells(place)
+    is_same_scope = table.name == JUDGES and {str(cell) for cell in cells} <= {f"all {n}" for n in range(2, 1000)}
+    return any(cell is not None for cell in cells) and not is_same_scope
 
 
 def _fitting_places(table: Table, widths: Sequence[int], width: int) -> list[int]:
-    """Return the columns that fit, in their order; first those that name a row, then from the left."""
+    """Return the columns that fit, in their order; first those that name a row, then from the left.
+
+    A column `why` needs only some of its width, because its texts may be cut.
+    """
     columns = table.typed_columns
-    places = [place for place in range(len(columns)) if _is_informative(table, place)]
-    order = sorted(
-        places,
-        key=lambda place: (
-            columns[place].kind not in {"name", "rank"} or columns[place].is_data_label,
-            _LAST_KEYS.index(columns[place].key) + 1 if columns[place].key in _LAST_KEYS[:3] else 0,
-            place,
-        ),
-    )
+
+    def importance(place: int) -> tuple[int, int]:
+        key = columns[place].key
+        if columns[place].kind in {"name", "rank"} and not columns[place].is_data_label:
+            return 0, place
+        return (1 if key in _FIRST_KEYS else 3 if key in _LAST_KEYS else 2), place
+
     chosen: list[int] = []
-    for place in order:
-        if sum(widths[each] + _GAP for each in chosen) + widths[place] <= width or not chosen:
+    for place in sorted((place for place in range(len(columns)) if _is_informative(table, place)), key=importance):
+        # Reasons may be cut for the numbers, but not for what says the same.
+        least = [
+            min(widths[each], _LEAST_WHY) if columns[each].key == "why" and importance(place)[0] < 3 else widths[each]
+            for each in [*chosen, place]
+        ]
+        if sum(least) + _GAP * len(chosen) <= width or not chosen:
             chosen.append(place)
     return sorted(chosen)
+
+
+def _cut_text(text: str, most: int) -> str:
+    """Return the beginning of a text, with an ellipsis if something is missing.
+
+    >>> _cut_text("prefers long answers", 12), _cut_text("lenient", 12)
+    ('prefers lon…', 'lenient')
+    """
+    return text if cell_len(text) <= most else set_cell_size(text, most - 1).rstrip() + "…"
 
 
 def _cut_name(name: str, most: int) -> str:

@@ -44,8 +44,8 @@ MOST_UNUSABLE = 0.02
 NOT_USABLE = 0.2
 """Share of unusable verdicts from which a judge is not usable."""
 _BASELINES = frozenset(
-    {"length", "chance", "reference", "truth", "bleu", "meteor", "rouge", "cider", "bertscore", "clipscore", "refclipscore",
-     "spelling"}
+    {"length", "chance", "reference", "truth", "bleu", "meteor", "rouge", "cider", "bertscore", "clipscore",
+     "refclipscore", "spelling"}
 )  # fmt: skip
 """Judges that look at a text's surface, at nothing, or at a planted truth. They come after the others."""
 _SHAPE_ORDER = ("pairs", "rankings", "scores")
@@ -87,8 +87,8 @@ class Trust:
     criterion: str
     word: TrustWord
     reasons: tuple[str, ...]
-    items: int
-    unusable: Estimate | None
+    items: int = 0
+    unusable: Estimate | None = None
     metric: str = ""
     agreement: Estimate | None = None
     people: Estimate | None = None
@@ -116,23 +116,24 @@ def judge_trusts(
     trusts: list[Trust] = []
     for (study,), of_study in columns.by("study"):
         parts = {criterion: part for (criterion,), part in of_study.by("criterion")}
-        comparisons = {
-            criterion: _compare(part, texts, rule, visible=visible) for criterion, part in parts.items()
-        }
+        comparisons = {criterion: _compare(part, texts, rule, visible=visible) for criterion, part in parts.items()}
         for judge in real_judges(of_study):
             judged = {criterion: part.where(judge=judge) for criterion, part in parts.items()}
             judged = {criterion: part for criterion, part in judged.items() if len(part)}
             biases = _claimed_biases(comparisons, judged, judge)
             trusts += [
-                _trust(judge, (study, criterion), part, comparisons.get(criterion), biases.get(criterion, ()), seed)
+                _trust(
+                    Trust(judge, study, criterion, "unknown", (), biases=biases.get(criterion, ())),
+                    part,
+                    comparisons.get(criterion),
+                    seed,
+                )
                 for criterion, part in judged.items()
             ]
     return trusts
 
 
-def _compare(
-    part: Columns, texts: Record | None, rule: VoteRule, *, visible: bool
-) -> PeopleComparison | None:
+def _compare(part: Columns, texts: Record | None, rule: VoteRule, *, visible: bool) -> PeopleComparison | None:
     if PEOPLE not in part.judges():
         return None
     record = comparable_record(part, PEOPLE)
@@ -164,29 +165,25 @@ def _short_claim(claim: str) -> str:
     return Note(f"trust.{claim.id}") if isinstance(claim, Note) else claim
 
 
-def _trust(
-    judge: str,
-    scope: tuple[str, str],
-    verdicts: Columns,
-    comparison: PeopleComparison | None,
-    biases: tuple[str, ...],
-    seed: int,
-) -> Trust:
+def _trust(known: Trust, verdicts: Columns, comparison: PeopleComparison | None, seed: int) -> Trust:
+    """Fill in the word, its reasons and the numbers of one judge and criterion."""
     is_waiting = waiting_mask(verdicts)
     unusable = item_clustered_means_and_shares.share_estimate(
         ((verdicts.fault >= 0) & ~is_waiting).astype(np.float64), verdicts.item
     )
-    shape = next((kind for kind in _SHAPE_ORDER if comparison is not None and comparison.pairings(judge, kind)), None)
-    pairings: Sequence[Pairing] = () if comparison is None or shape is None else comparison.pairings(judge, shape)
+    shape = next(
+        (kind for kind in _SHAPE_ORDER if comparison is not None and comparison.pairings(known.judge, kind)), None
+    )
+    pairings: Sequence[Pairing] = () if comparison is None or shape is None else comparison.pairings(known.judge, shape)
     items = len({pairing.verdict.item for pairing in pairings})
-    known = Trust(judge, *scope, "unknown", (), items, unusable, biases=biases)
+    known = replace(known, items=items, unusable=unusable)
     if comparison is not None and shape is not None:
         known = _with_agreement(known, comparison, shape, seed)
     if unusable is not None and unusable.value > NOT_USABLE:
         return replace(known, word="not usable", reasons=(Note("trust.unusable", share=unusable.value),))
     if comparison is None or shape is None or items < LEAST_ITEMS:
         few = Note("trust.no-votes") if not items else Note("trust.few-items", n=items)
-        return replace(known, reasons=(few, *biases))
+        return replace(known, reasons=(few, *known.biases))
     if not _is_better_than_constant(pairings, shape, seed):
         return replace(known, word="not usable", reasons=(Note("trust.constant"),))
     reasons = tuple(_doubts(known))

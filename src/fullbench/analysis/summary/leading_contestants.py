@@ -98,15 +98,16 @@ def leading_contestants(
     for table in leaderboards:
         source = table.source
         if {"judge", "criterion", "family"} <= set(source):
-            key = (str(source.get("study", STUDY)), *(str(source[part]) for part in ("criterion", "judge", "family")))
-            tables.setdefault(key, table)
+            scope = str(source.get("study", STUDY)), str(source["criterion"])
+            tables.setdefault((*scope, str(source["judge"]), str(source["family"])), table)
     all_leaders = []
     for (study, criterion), part in columns.by("study", "criterion"):
         ranked = _rank_judges(part, [one for one in trusts if (one.study, one.criterion) == (study, criterion)])
         board = choose_first_board(_without_baselines(part), rule=rule) or choose_first_board(part, rule=rule)
         if board is not None:
-            scope_tables = {key[2:]: table for key, table in tables.items() if key[:2] == (study, criterion)}
-            all_leaders.append(_leaders(part, (study, criterion), board, scope_tables, ranked, rule))
+            scope_tables = {(key[2], key[3]): table for key, table in tables.items() if key[:2] == (study, criterion)}
+            corrected = _corrected_values(part, board, rule) if board.kind == "corrected" else {}
+            all_leaders.append(_leaders(part, board, scope_tables, ranked, corrected))
     return all_leaders
 
 
@@ -126,24 +127,25 @@ def _rank_judges(part: Columns, trusts: Sequence[Trust]) -> list[str]:
 
 def _leaders(
     part: Columns,
-    scope: tuple[str, str],
     board: FirstBoard,
-    tables: Mapping[tuple[str, ...], Table],
+    tables: Mapping[tuple[str, str], Table],
     ranked: Sequence[str],
-    rule: VoteRule,
+    corrected: Mapping[str, tuple[Estimate, Ranks | None]],
 ) -> Leaders:
+    """Return the first board of verdicts that are all of one study and criterion."""
+    scope = tuple(part.names[name][int(getattr(part, name)[0])] for name in ("study", "criterion"))
     family = board.family
     in_family = [judge for judge in ranked if (judge, family) in tables]
-    corrected = _corrected_values(part, board, in_family, rule) if board.kind == "corrected" else {}
     shown = {"people": tables[PEOPLE, family]} if (PEOPLE, family) in tables else {}
     best = [board.judge] if board.kind == "judge" else []
     best += [judge for judge in in_family if judge not in best][: BEST_JUDGES - len(best)]
     shown |= {judge: tables[judge, family] for judge in best if (judge, family) in tables}
     metric = _common_metric(list(shown.values()), use_means=family == "score" and not corrected)
-    values = {name: _cells(table, metric) for name, table in shown.items()}
+    values: dict[str, Mapping[str, Cell]] = {name: _cells(table, metric) for name, table in shown.items()}
     ranks: dict[str, Ranks | None]
     if corrected:
-        values = {**({"people": values.pop("people")} if "people" in values else {}), "corrected": corrected, **values}
+        people = {"people": values.pop("people")} if "people" in values else {}
+        values = {**people, "corrected": {name: estimate for name, (estimate, _) in corrected.items()}, **values}
         ranks = {name: rank for name, (_, rank) in corrected.items()}
     else:
         main = "people" if board.kind == "people" else board.judge
@@ -154,23 +156,17 @@ def _leaders(
     last = max((tier for tier in tiers.values() if tier is not None), default=0) + 1
     ordered = sorted(names, key=lambda name: tiers[name] or last)  # stable: within a tier in the order of the board
     standings = [
-        Standing(name, tiers[name], {column: _cell(cells.get(name)) for column, cells in values.items()})
+        Standing(name, tiers[name], {column: cells.get(name) for column, cells in values.items()})
         for name in ordered
     ]
     due = sum(entry.cases for entry in part.due if (entry.study, entry.criterion) == scope)
     return Leaders(
-        *scope, board, standings, list(values), metric, len(in_family) - sum(judge in values for judge in in_family),
+        scope[0], scope[1], board, standings, list(values), metric, sum(judge not in values for judge in in_family),
         len(np.unique(part.item)), due, _unusable_shares(part),
     )  # fmt: skip
 
 
-def _cell(value: Cell | tuple[Estimate, Ranks | None] | None) -> Cell:
-    return value[0] if isinstance(value, tuple) else value
-
-
-def _corrected_values(
-    part: Columns, board: FirstBoard, judges: Sequence[str], rule: VoteRule
-) -> dict[str, tuple[Estimate, Ranks | None]]:
+def _corrected_values(part: Columns, board: FirstBoard, rule: VoteRule) -> dict[str, tuple[Estimate, Ranks | None]]:
     one = board.judge in part.judges()
     boards = corrected_boards(
         _without_baselines(part), judges=[board.judge] if one else [], together=not one, rule=rule

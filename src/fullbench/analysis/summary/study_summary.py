@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import reduce
 
 import numpy as np
 
-from fullbench.analysis.scope_suffixes_of_table_titles import scope_suffix
+from fullbench.analysis.scope_suffixes_of_table_titles import OVERALL, scope_suffix
 from fullbench.analysis.summary.judge_trust import TRUST_WORDS, Trust, is_baseline, judge_trusts, trust_note
 from fullbench.analysis.summary.leading_contestants import Leaders, leading_contestants
 from fullbench.columns.verdict_columns import Columns
-from fullbench.core.built_in_table_columns import data_column, table_columns
+from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.table import Cell, Column, Table
 from fullbench.core.translatable_note import Note, join_notes
 from fullbench.core.verdict import PEOPLE
@@ -22,8 +23,6 @@ CONTESTANTS, JUDGES = "summary contestants", "summary judges"
 """Names of the two tables."""
 MAIN_TABLE = "main table of"
 """Entry in the source of a paper's main table, which the first screen shows in place of the contestants."""
-SENTENCES = ("summary.leads", "summary.trust", "summary.limits")
-"""Ids of the sentences among the notes of the first table."""
 _MOST_SCOPES, _MOST_NAMES = 3, 3
 """Criteria or studies, and names, that a sentence has; the others are counted."""
 
@@ -60,7 +59,12 @@ def sentences_of(tables: Sequence[Table]) -> list[str]:
     """Return the sentences of the summary, if the tables begin with one."""
     if not tables or tables[0].name != CONTESTANTS:
         return []
-    return [note for note in tables[0].notes if isinstance(note, Note) and note.id in SENTENCES]
+    return list(tables[0].notes[: tables[0].source["sentences"]])
+
+
+def without_sentences(table: Table) -> Table:
+    """Return a table of the summary without its sentences, for outputs that show them above."""
+    return replace(table, notes=table.notes[table.source.get("sentences", 0) :])
 
 
 def _contestant_table(columns: Columns, leaders: Sequence[Leaders], trusts: Sequence[Trust]) -> Table:
@@ -77,14 +81,14 @@ def _contestant_table(columns: Columns, leaders: Sequence[Leaders], trusts: Sequ
         for standing in one.standings
     ]
     built_in = {"people": Column("people", "people", "metric", "more"), "corrected": table_columns("corrected")[0]}
-    typed = [
-        built_in.get(head) or Column(head, head, "metric", "more", is_data_label=True) for head in heads
-    ]
-    limits = _limits(columns, leaders)
-    notes: list[str] = [
+    typed = [built_in.get(head) or Column(head, head, "metric", "more", is_data_label=True) for head in heads]
+    sentences = [
         Note("summary.leads", text=_lead_text(leaders)),
         *([Note("summary.trust", text=_trust_text(trusts))] if trusts else []),
-        Note("summary.limits", text=limits),
+        Note("summary.limits", text=_limits(columns, leaders)),
+    ]
+    notes: list[str] = [
+        *sentences,
         *dict.fromkeys(one.board.reason for one in leaders),
         Note("summary.tiers"),
         *dict.fromkeys(Note("summary.metric", metric=one.metric) for one in leaders),
@@ -93,7 +97,8 @@ def _contestant_table(columns: Columns, leaders: Sequence[Leaders], trusts: Sequ
         notes.append(Note("summary.more-judges", n=more))
     hint = {"kind": "intervals", "label": "contestant", "value": typed[0].key} if len(leaders) == 1 else None
     title = Note("summary.title.contestants")
-    return Table(CONTESTANTS, title, (*table_columns(*split, "tier", "contestant"), *typed), rows, notes, {}, hint)
+    source = {"sentences": len(sentences)}
+    return Table(CONTESTANTS, title, (*table_columns(*split, "tier", "contestant"), *typed), rows, notes, source, hint)
 
 
 def _judge_table(trusts: Sequence[Trust], costs: Table | None) -> Table:
@@ -118,8 +123,8 @@ def _judge_table(trusts: Sequence[Trust], costs: Table | None) -> Table:
         for one in ordered
     ]
     heads = table_columns(
-        "judge", *split, "trust", "why", "agreement", "people agree", "biases", "share unusable", "items",
-        "dollars per 1,000",
+        "judge", *split, "trust", "why", "agreement", "people agree", "biases",
+        Column("share unusable", "unusable", "metric", "less"), "items", "dollars per 1,000",
     )  # fmt: skip
     metrics = list(dict.fromkeys(one.metric for one in ordered if one.metric))
     notes = [Note("summary.words")]
@@ -153,33 +158,42 @@ def _join_with_comma(first: str, second: str) -> str:
 
 def _lead_text(leaders: Sequence[Leaders]) -> str:
     split = _split(leaders)
-    parts = []
+    parts: list[str] = []
+    said: set[str] = set()
     for one in leaders[:_MOST_SCOPES]:
-        phrase = _lead_phrase(one)
-        if split:
-            where = scope_suffix(one.study if "study" in split else "", one.criterion if "criterion" in split else "overall")
-            phrase = Note("summary.of-scope", scope=where, text=phrase) if where else phrase
-        parts.append(phrase)
+        scope = scope_suffix(one.study if "study" in split else "", one.criterion if "criterion" in split else OVERALL)
+        parts.append(_lead_phrase(one, scope, is_only=len(leaders) == 1, said=said))
     if len(leaders) > _MOST_SCOPES:
         parts.append(Note("summary.more-scopes", n=len(leaders) - _MOST_SCOPES))
     return join_notes(parts)
 
 
-def _lead_phrase(leaders: Leaders) -> Note:
-    """Return who leads on one board and by whom; contestants that share the first tier are named together."""
+def _lead_phrase(leaders: Leaders, scope: str, *, is_only: bool, said: set[str]) -> Note:
+    """Return who leads on one board and by whom; contestants that share the first tier are named together.
+
+    Args:
+        leaders: The board.
+        scope: Study and criterion as a suffix, if there are several.
+        is_only: Whether there is no other board; then the last contestant is named too.
+        said: Origins of boards that earlier phrases named; they are not repeated.
+    """
     tiers, board = leaders.tiers, leaders.board
-    by = {
+    by: str = {
         "people": Note("summary.by-people"),
         "corrected": Note("summary.by-corrected"),
         "judge": Note("summary.by-judge", judge=board.judge),
     }[board.kind]
+    by = "" if by in said else by
+    said.add(by)
+    where = Note("summary.where", scope=scope, by=by) if scope else by
     count = sum(map(len, tiers))
     if not tiers:
-        return Note("summary.nobody-rated", by=by)
+        return Note("summary.nobody-rated", by=where)
     if len(tiers) == 1 and count > 1:
-        return Note("summary.no-difference", n=count, by=by)
-    first = Note("summary.one-leads" if len(tiers[0]) == 1 else "summary.several-lead", names=join_names(tiers[0]), by=by)
-    if len(tiers) > 1 and len(tiers[-1]) == 1 and count > 2:
+        return Note("summary.no-difference", n=count, by=where)
+    id_ = "summary.one-leads" if len(tiers[0]) == 1 else "summary.several-lead"
+    first = Note(id_, names=join_names(tiers[0]), by=where)
+    if is_only and len(tiers) > 1 and len(tiers[-1]) == 1 and count > 2:
         return Note("summary.and-last", text=first, contestant=tiers[-1][0])
     return first
 
@@ -195,7 +209,9 @@ def _trust_text(trusts: Sequence[Trust]) -> str:
         if not of_word:
             continue
         names = list(dict.fromkeys(one.judge for one in of_word))
-        reasons = list(dict.fromkeys(str(one.why) for one in of_word if one.why))
+        reasons = list(dict.fromkeys(one.why for one in of_word))
+        if len(reasons) > 1:  # say at least what all have in common
+            reasons = list(dict.fromkeys(one.reasons[0] if one.reasons else "" for one in of_word))
         if len(names) == len(judges) and len(names) > 1:
             text: str = Note("summary.all-judges", n=len(names))
         else:
@@ -203,8 +219,8 @@ def _trust_text(trusts: Sequence[Trust]) -> str:
         criteria = list(dict.fromkeys(one.criterion for one in of_word))
         if "criterion" in split and len(criteria) < len({one.criterion for one in trusts}):
             text = Note("summary.on-criteria", names=text, criteria=join_names(criteria))
-        if len(reasons) == 1:
-            text = Note("summary.with-reason", names=text, why=of_word[0].why)
+        if len(reasons) == 1 and reasons[0]:
+            text = Note("summary.with-reason", names=text, why=reasons[0])
         parts.append(Note("summary.word", word=trust_note(word), names=text))
     return join_notes(parts)
 
