@@ -68,7 +68,7 @@ def tiers_of_ranks(ranks: Sequence[Ranks | None]) -> list[int | None]:
     confidence, no contestant belongs above its tier.
 
     >>> tiers_of_ranks([(1, 2), (1, 3), (2, 4), (4, 6), (5, 6), None])
-    [1, 1, 2, 3, 3, None]
+    [1, 1, 2, 3, 4, None]
     """
     tiers: list[int | None] = [None] * len(ranks)
     number, placed = 0, 0
