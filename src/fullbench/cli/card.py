@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from fullbench.cli.console import print_message, print_tables
+from fullbench.cli.console import print_message
 from fullbench.cli.options import (
     JsonOption,
     LabelsOption,
@@ -16,6 +16,7 @@ from fullbench.cli.options import (
     ReleaseOption,
     ResamplingSeedOption,
     TablesOption,
+    ViewOptions,
     VoteOptions,
     argument,
     option,
@@ -24,11 +25,14 @@ from fullbench.cli.options import (
 from fullbench.errors import InputError
 
 
-@options("ledger study labels benchmark data people rule visible pilot tags own epsilon out seed as_json")
+@options(
+    "ledger study labels benchmark data people rule visible pilot tags own epsilon all_tables table out seed as_json"
+)
 def card(
     judge: Annotated[str, argument("The judge's name, or its beginning, as `ledger show` gives it.")],
     store: LedgerOptions,
     counted: VoteOptions,
+    view: ViewOptions,
     labels: LabelsOption = None,
     benchmark: Annotated[str | None, option("Take the verdicts a benchmark brings, not a ledger's.")] = None,
     data: ReleaseOption = None,
@@ -61,11 +65,14 @@ def card(
     from fullbench.core.verdict_record import Record
     from fullbench.files.item_response_verdict_files import read_verdicts
     from fullbench.reports import judge_card_display as cards
+    from fullbench.reports.display_names import DisplayNames
     from fullbench.studies import ledger_verdicts_with_panels
+    from fullbench.studies.ledger_display_names import load_display_names
     from fullbench.studies.run.study_inputs import load_benchmark_release
 
     vote_rule = rule_of(counted.rule)
     columns: Columns | None = None
+    names: DisplayNames | None = None
     facts: CaseFacts | None = None
     judge_columns: Columns | None = None
     study_name: str | None = None
@@ -82,6 +89,7 @@ def card(
     else:
         with store.read() as book:
             study_name = book.one_study(store.study)
+            names = load_display_names(book)
             (judge,) = ledger_verdicts_with_panels.full_judge_names(book, [judge])
             columns = ledger_verdicts_with_panels.load_columns(
                 book, extra_verdicts=label_verdicts, study=study_name, pilots=counted.pilot
@@ -117,8 +125,7 @@ def card(
     if as_json:
         typer.echo(cards.card_json(built_card), nl=False)
         return
-    typer.echo(f"{judge}\n{built_card.lead}\n")
-    print_tables(built_card.tables, as_json=False)
+    view.print_card(built_card, names)
 
 
 def _find_contestant(name: str, judged_contestants: Collection[str]) -> str:

@@ -254,6 +254,7 @@ def print_report(
     as_json: bool,
     out: Path | None = None,
     names: DisplayNames | None = None,
+    sentences: Sequence[str] | None = None,
 ) -> None:
     """Print a result: its first screen, or every table, one table, or what is about one judge.
 
@@ -264,6 +265,7 @@ def print_report(
         view: What the user asked to see.
         as_json: Print JSON.
         out: File to write instead.
+        sentences: Sentences that come first; default: those of the summary.
         names: Display names, which text for a terminal has; JSON and files have the full names.
     """
     from fullbench.reports import first_screen
@@ -276,7 +278,7 @@ def print_report(
     width = shutil.get_terminal_size((110, 40)).columns
     shown = selected if names is None else [names.table(table) for table in selected]
     if view.is_default and tables:
-        _print_texts([first_screen.render_first_screen(shown, width=width).rstrip("\n")])
+        _print_texts([first_screen.render_first_screen(shown, width=width, sentences=sentences).rstrip("\n")])
     else:
         _print_texts(render_texts(shown, width=width, color=sys.stdout.isatty()))
 

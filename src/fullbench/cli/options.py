@@ -20,6 +20,7 @@ from fullbench.errors import InputError
 from fullbench.studies.engines import Budget, Engine, RetryPolicy, Stop
 
 if TYPE_CHECKING:
+    from fullbench.analysis.judge_card import Card
     from fullbench.ledger.ledger import Ledger
     from fullbench.reports.display_names import DisplayNames
     from fullbench.studies.run.base_run import BaseRun, StudyResult
@@ -310,13 +311,26 @@ class ViewOptions:
         as_json: bool,
         out: Path | None = None,
         names: DisplayNames | None = None,
+        sentences: Sequence[str] | None = None,
     ) -> None:
         """Print the summary of a result, or the tables that these options name."""
         from fullbench.cli.console import print_report
         from fullbench.reports.first_screen import Selection
 
         view = Selection(self.all_tables, self.table, self.shown_judge)
-        print_report(tables, view, as_json=as_json, out=out, names=names)
+        print_report(tables, view, as_json=as_json, out=out, names=names, sentences=sentences)
+
+    def print_card(self, card: Card, names: DisplayNames | None = None) -> None:
+        """Print a judge's card: its name, the sentences of its introduction, and its first numbers."""
+        from fullbench.reports.display_names import DisplayNames
+        from fullbench.reports.judge_card_display import lead_sentences
+
+        shown = names or DisplayNames()
+        title = shown.shown_name(card.judge)
+        sentences = [title, *(str(shown.with_shown_names(part)) for part in lead_sentences(card.lead))]
+        if self.all_tables:
+            typer.echo("\n".join(sentences) + "\n")
+        self.print_report(card.tables, as_json=False, names=names, sentences=sentences)
 
 
 @dataclass(frozen=True)

@@ -106,26 +106,26 @@ def _rows_about(table: Table, judge: str) -> Table | None:
     return replace(table, rows=rows, chart=None) if rows else None
 
 
-def render_first_screen(tables: Sequence[Table], *, width: int = 80, height: int = HEIGHT, hint: str = "") -> str:
+def render_first_screen(
+    tables: Sequence[Table], *, width: int = 80, height: int = HEIGHT, sentences: Sequence[str] | None = None
+) -> str:
     """Return the first screen of these tables.
 
     Args:
         tables: The tables; the summary is first if there is one.
         width: Columns of the terminal.
         height: Lines that may be printed.
-        hint: How to see more, instead of the usual sentence.
+        sentences: Sentences that come first; default: those of the summary.
     """
-    sentences = sentences_of(tables)
+    sentences = sentences_of(tables) if sentences is None else sentences
     main = [table for table in tables if MAIN_TABLE in table.source] or [
         table for table in tables if table.name == CONTESTANTS
     ]
-    shown = main[:1] + [table for table in tables if table.name == JUDGES] or list(tables[:2])
-    lines: list[str] = []
-    for sentence in sentences:
-        lines += _wrap(sentence, width)
+    shown = main[:1] + [table for table in tables if table.name == JUDGES] or list(tables[:1])
     others = [table.name for table in tables if table not in shown and table.name not in {CONTESTANTS, JUDGES}]
-    footer = _footer_lines(tables, others, width, hint)
+    footer = _footer_lines(tables, others, width)
     parts = [_ShortTable.from_table(_one_row_per_judge(table), width) for table in shown]
+    lines = _sentence_lines(sentences, width, height - len(footer) - sum(part.fixed_lines + 1 for part in parts))
     free = height - len(lines) - len(footer) - sum(part.fixed_lines for part in parts)
     for part, rows in zip(parts, _share_rows([len(part.rows) for part in parts], free), strict=True):
         lines += ["", *part.lines(rows)]
@@ -149,9 +149,19 @@ def _share_rows(wanted: Sequence[int], free: int) -> list[int]:
     return shares
 
 
-def _footer_lines(tables: Sequence[Table], others: Sequence[str], width: int, hint: str) -> list[str]:
-    if hint:
-        return ["", *_wrap(hint, width)]
+def _sentence_lines(sentences: Sequence[str], width: int, most: int) -> list[str]:
+    """Return the lines of the sentences; if they are too many, the last sentences are counted."""
+    lines: list[str] = []
+    for place, sentence in enumerate(sentences):
+        wrapped = _wrap(sentence, width)
+        more = len(sentences) - place
+        if len(lines) + len(wrapped) + (more > 1) > most and place:
+            return [*lines, f"+{more} more sentence{'s' * (more > 1)}: --all"]
+        lines += wrapped
+    return lines
+
+
+def _footer_lines(tables: Sequence[Table], others: Sequence[str], width: int) -> list[str]:
     count = len(tables)
     if not others:
         return []
@@ -194,7 +204,7 @@ class _ShortTable:
 
     title: str
     name: str
-    heads: Sequence[str]
+    heads: Sequence[tuple[str, str]]
     rows: Sequence[Sequence[str]]
     right: Sequence[bool]
     widths: Sequence[int]
@@ -216,7 +226,10 @@ class _ShortTable:
         heads = [
             _cut_name(plain_line(column), _HEAD) if column.is_data_label else plain_line(column) for column in columns
         ]
-        widths = [max(map(cell_len, [head, *cells]), default=1) for head, cells in zip(heads, texts, strict=True)]
+        split_heads = [
+            _two_lines(head, max(map(cell_len, cells), default=1)) for head, cells in zip(heads, texts, strict=True)
+        ]
+        widths = [max(map(cell_len, [*head, *cells])) for head, cells in zip(split_heads, texts, strict=True)]
         places = _fitting_places(table, widths, width)
         if (why := table.place("why")) is not None and why in places:
             widths[why] = min(widths[why], width - sum(widths[place] + _GAP for place in places if place != why))
@@ -225,7 +238,7 @@ class _ShortTable:
         return cls(
             "" if table.name in {CONTESTANTS, JUDGES} else plain_line(table.title),
             table.name,
-            [heads[place] for place in places],
+            [split_heads[place] for place in places],
             rows,
             [is_numeric_column(table.cells(place)) for place in places],
             [widths[place] for place in places],
@@ -236,24 +249,16 @@ class _ShortTable:
     @property
     def fixed_lines(self) -> int:
         """Lines besides the rows: a blank line, title, heads, rule, and what was left out."""
-        return 4 + bool(self.title)
+        return 4 + bool(self.title) + any(top for top, _ in self.heads)
 
     def lines(self, most_rows: int) -> list[str]:
         """Return title, heads, a rule, the first rows, and a line that counts what is not shown."""
-        lines = [
-            *filter(None, [self.title]),
-            self._line(self.heads),
-            "─" * (sum(self.widths) + _GAP * (len(self.widths) - 1)),
-        ]
+        tops, bottoms = zip(*self.heads, strict=True)
+        rule = "─" * (sum(self.widths) + _GAP * (len(self.widths) - 1))
+        lines = [*filter(None, [self.title]), *([self._line(tops)] if any(tops) else []), self._line(bottoms), rule]
         lines += [self._line(self.rows[place]) for place in self._first_rows(most_rows)]
-        left_out = [
-            f"+{count:,} more row{'s' if count > 1 else ''}" for count in [len(self.rows) - most_rows] if count > 0
-        ]
-        left_out += (
-            [f"+{self.left_out_columns} column{'s' if self.left_out_columns > 1 else ''}"]
-            if self.left_out_columns
-            else []
-        )
+        counts = {"more row": len(self.rows) - most_rows, "column": self.left_out_columns}
+        left_out = [f"+{count:,} {what}{'s' * (count > 1)}" for what, count in counts.items() if count > 0]
         if left_out:
             lines.append(f"{', '.join(left_out)}: --table {_quoted(self.name)}")
         return lines
@@ -340,6 +345,19 @@ def _fitting_places(table: Table, widths: Sequence[int], width: int) -> list[int
         if sum(least) + _GAP * len(chosen) <= width or not chosen:
             chosen.append(place)
     return sorted(chosen)
+
+
+def _two_lines(head: str, size: int) -> tuple[str, str]:
+    """Return a head on one line, or on two if it is wider than the cells below it.
+
+    >>> _two_lines("same verdict in both orders", 4), _two_lines("rating", 12)
+    (('same verdict', 'in both orders'), ('', 'rating'))
+    """
+    words = head.split(" ")
+    if cell_len(head) <= size or len(words) == 1:
+        return "", head
+    splits = [(" ".join(words[:place]), " ".join(words[place:])) for place in range(1, len(words))]
+    return min(splits, key=lambda split: max(map(cell_len, split)))
 
 
 def _cut_text(text: str, most: int) -> str:

@@ -122,7 +122,7 @@ def judge_trusts(
             judged = {criterion: part for criterion, part in judged.items() if len(part)}
             biases = _claimed_biases(comparisons, judged, judge)
             trusts += [
-                _trust(
+                assess_judge(
                     Trust(judge, study, criterion, "unknown", (), biases=biases.get(criterion, ())),
                     part,
                     comparisons.get(criterion),
@@ -155,17 +155,17 @@ def _claimed_biases(
     corrected = iter(correct_for_multiple_tests([finding for part in findings.values() for finding in part]))
     flagged = {criterion: [next(corrected) for _ in part] for criterion, part in findings.items()}
     return {
-        criterion: tuple(dict.fromkeys(_short_claim(finding.claim) for finding in part if finding.is_flagged))
+        criterion: tuple(dict.fromkeys(short_claim(finding.claim) for finding in part if finding.is_flagged))
         for criterion, part in flagged.items()
     }
 
 
-def _short_claim(claim: str) -> str:
+def short_claim(claim: str) -> str:
     """Return a claimed bias in two or three words."""
     return Note(f"trust.{claim.id}") if isinstance(claim, Note) else claim
 
 
-def _trust(known: Trust, verdicts: Columns, comparison: PeopleComparison | None, seed: int) -> Trust:
+def assess_judge(known: Trust, verdicts: Columns, comparison: PeopleComparison | None, seed: int) -> Trust:
     """Fill in the word, its reasons and the numbers of one judge and criterion."""
     is_waiting = waiting_mask(verdicts)
     unusable = item_clustered_means_and_shares.share_estimate(

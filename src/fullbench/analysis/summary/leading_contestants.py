@@ -156,8 +156,7 @@ def _leaders(
     last = max((tier for tier in tiers.values() if tier is not None), default=0) + 1
     ordered = sorted(names, key=lambda name: tiers[name] or last)  # stable: within a tier in the order of the board
     standings = [
-        Standing(name, tiers[name], {column: cells.get(name) for column, cells in values.items()})
-        for name in ordered
+        Standing(name, tiers[name], {column: cells.get(name) for column, cells in values.items()}) for name in ordered
     ]
     due = sum(entry.cases for entry in part.due if (entry.study, entry.criterion) == scope)
     return Leaders(
