@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 from fullbench.cli.console import print_message
 from fullbench.cli.options import (
@@ -86,6 +86,7 @@ def report(
     from fullbench.analysis.people.doubtful_cases_and_decisions import settle_doubtful_cases
     from fullbench.analysis.people.joined_votes import rule_of
     from fullbench.analysis.standard_verdict_tables import cost_table, verdict_tables
+    from fullbench.analysis.summary.paper_summary import add_paper_summary
     from fullbench.columns.column_builder import columns_from_verdicts
     from fullbench.core.verdict_record import Record
     from fullbench.reports.display_names import DisplayNames
@@ -101,9 +102,9 @@ def report(
     imprint = Imprint() if names is None else Imprint.read(names).for_language(language).of_report(study or "")
     if benchmark and vote_rule != "default":
         raise InputError("a benchmark's tables join votes as its paper does: leave out --rule, or --benchmark")
-    page_path = _page_path(out, language)
     if benchmark and strong != 1:
         raise InputError("a benchmark's tables count verdicts as its paper does: leave out --strong, or --benchmark")
+    page_path = _page_path(out, language)
     if names is not None and page_path is None and charts is None:
         raise InputError("--names is for the page and the charts; add --out PAGE.html or --charts FOLDER")
     with store.read() as book:
@@ -113,10 +114,7 @@ def report(
             book, judges or None, extra_verdicts=label_verdicts, study=study, pilots=pilots
         )
         if len(columns) == len(label_verdicts):
-            judge_names = (
-                ", ".join(sorted({account.name for account in book.bill() if account.role == "judge"})) or "none"
-            )
-            raise InputError(f"the ledger holds no verdict of these judges; there are: {judge_names}", path=book.place)
+            _refuse_empty_report(book)
         if names is not None:
             _compare_names(display_names, names, book, {*columns.names["judge"], *columns.names["contestant"]})
         display_names = load_display_names(book, display_names)
@@ -132,7 +130,9 @@ def report(
         verdict_costs = cost_table(columns)
         columns = columns.without_usage()
         report_tables = (
-            list(judge_and_model_specs.benchmark_from_name(benchmark).tables(record))
+            add_paper_summary(
+                judge_and_model_specs.benchmark_from_name(benchmark).tables(record), columns, texts=record, seed=seed
+            )
             if benchmark
             else verdict_tables(
                 columns,
@@ -187,6 +187,11 @@ def report(
             print_message(f"The page: {page_path}")
         else:
             view.print_report(report_tables, as_json=as_json, out=out, names=display_names)
+
+
+def _refuse_empty_report(book: Ledger) -> NoReturn:
+    judge_names = ", ".join(sorted({account.name for account in book.bill() if account.role == "judge"})) or "none"
+    raise InputError(f"the ledger holds no verdict of these judges; there are: {judge_names}", path=book.place)
 
 
 def _load_new_labels(labels: Path, book: Ledger) -> list[Verdict]:

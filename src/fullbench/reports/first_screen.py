@@ -223,11 +223,9 @@ class _ShortTable:
             ]
             for place in range(len(columns))
         ]
-        heads = [
-            _cut_name(plain_line(column), _HEAD) if column.is_data_label else plain_line(column) for column in columns
-        ]
         split_heads = [
-            _two_lines(head, max(map(cell_len, cells), default=1)) for head, cells in zip(heads, texts, strict=True)
+            _head_lines(column, max(map(cell_len, cells), default=1))
+            for column, cells in zip(columns, texts, strict=True)
         ]
         widths = [max(map(cell_len, [*head, *cells])) for head, cells in zip(split_heads, texts, strict=True)]
         places = _fitting_places(table, widths, width)
@@ -311,8 +309,8 @@ def _place_of_interval(table: Table) -> int | None:
 
 
 _FIRST_KEYS = ("trust", "agreement")
-_LAST_KEYS = ("items", "people agree", "biases")
-"""Columns of the table of judges that are chosen first, and those that are dropped first."""
+_LAST_KEYS = ("items", "people agree", "biases", "rank alone", "votes to decide", "Elo over orders", "matches")
+"""Columns that are chosen first, and those that are dropped first."""
 
 
 def _is_informative(table: Table, place: int) -> bool:
@@ -345,6 +343,13 @@ def _fitting_places(table: Table, widths: Sequence[int], width: int) -> list[int
         if sum(least) + _GAP * len(chosen) <= width or not chosen:
             chosen.append(place)
     return sorted(chosen)
+
+
+def _head_lines(column: Column, size: int) -> tuple[str, str]:
+    """Return the head of a column on one or two lines; long names from the data are cut."""
+    top, bottom = _two_lines(plain_line(column), size)
+    most = max(size, _HEAD) if column.is_data_label else 1000
+    return _cut_name(top, most), _cut_name(bottom, most)
 
 
 def _two_lines(head: str, size: int) -> tuple[str, str]:

@@ -182,7 +182,7 @@ def assess_judge(known: Trust, verdicts: Columns, comparison: PeopleComparison |
     if unusable is not None and unusable.value > NOT_USABLE:
         return replace(known, word="not usable", reasons=(Note("trust.unusable", share=unusable.value),))
     if comparison is None or shape is None or items < LEAST_ITEMS:
-        few = Note("trust.no-votes") if not items else Note("trust.few-items", n=items)
+        few = {0: Note("trust.no-votes"), 1: Note("trust.one-item")}.get(items) or Note("trust.few-items", n=items)
         return replace(known, reasons=(few, *known.biases))
     if not _is_better_than_constant(pairings, shape, seed):
         return replace(known, word="not usable", reasons=(Note("trust.constant"),))

@@ -194,15 +194,15 @@ def _cells(table: Table, metric: str) -> dict[str, Cell]:
 
 def _ranks_of(table: Table) -> dict[str, Ranks | None]:
     return {
-        str(name): _parse_rank(str(rank))
+        str(name): parse_rank(str(rank))
         for name, rank in zip(table.column("contestant"), table.column("rank"), strict=True)
     }
 
 
-def _parse_rank(text: str) -> Ranks | None:
+def parse_rank(text: str) -> Ranks | None:
     """Parse a rank as tables show it.
 
-    >>> _parse_rank("2-4"), _parse_rank("3"), _parse_rank("-")
+    >>> parse_rank("2-4"), parse_rank("3"), parse_rank("-")
     ((2, 4), (3, 3), None)
     """
     best, _, worst = text.partition("-")

@@ -23,6 +23,8 @@ CONTESTANTS, JUDGES = "summary contestants", "summary judges"
 """Names of the two tables."""
 MAIN_TABLE = "main table of"
 """Entry in the source of a paper's main table, which the first screen shows in place of the contestants."""
+LEADS_BY = "leads by"
+"""Entry in the source of a main table: the column by which its rows are compared."""
 _MOST_SCOPES, _MOST_NAMES = 3, 3
 """Criteria or studies, and names, that a sentence has; the others are counted."""
 
@@ -225,13 +227,17 @@ def _trust_text(trusts: Sequence[Trust]) -> str:
     return join_notes(parts)
 
 
+def _count_items(count: int) -> Note:
+    return Note("summary.one-item") if count == 1 else Note("summary.items", n=count)
+
+
 def _limits(columns: Columns, leaders: Sequence[Leaders]) -> str:
     """Return what limits the results: items, missing cases, the assumption on votes, contestants without verdicts."""
-    parts: list[str] = [Note("summary.items", n=len(np.unique(columns.item)))]
+    parts: list[str] = [_count_items(len(np.unique(columns.item)))]
     due = sum(entry.cases for entry in columns.due)
     lasting = sum(entry.lasting for entry in columns.due)
     if due:
-        parts.append(Note("summary.due", n=due))
+        parts.append(Note("summary.one-due") if due == 1 else Note("summary.due", n=due))
     if lasting:
         parts.append(Note("summary.failed-for-good", n=lasting))
     kinds = {one.board.kind for one in leaders}

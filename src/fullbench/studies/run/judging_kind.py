@@ -347,6 +347,7 @@ class StudyRun(BaseRun):
     def tables(self, record: Record, ledger: Ledger) -> Sequence[Table]:
         """Return the study's tables, with due cases and the cost of failed calls (after a benchmark's own)."""
         from fullbench.analysis import standard_verdict_tables
+        from fullbench.analysis.summary.paper_summary import add_paper_summary
         from fullbench.analysis.views import cascade_verdicts
         from fullbench.columns.column_builder import columns_from_verdicts
 
@@ -367,7 +368,8 @@ class StudyRun(BaseRun):
             if due or failed_calls
             else []
         )
-        return [*self.benchmark.tables(record), *cascade_tables, *self.extra_tables, *missing]
+        tables = [*self.benchmark.tables(record), *cascade_tables, *self.extra_tables, *missing]
+        return add_paper_summary(tables, columns, texts=record, seed=self.study.seed)
 
 
 def _responses_by_key(responses: Iterable[Response]) -> dict[tuple[str, str, int], Response]:
