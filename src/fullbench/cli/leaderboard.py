@@ -275,10 +275,12 @@ def show_board(
     """
     from dataclasses import replace
 
-    from fullbench.analysis.boards import joint_leaderboard
+    from fullbench.analysis.boards import joint_leaderboard, leaderboard
     from fullbench.analysis.boards.matches_from_verdicts import select_judge
     from fullbench.analysis.people import corrected_leaderboards as corrections
     from fullbench.analysis.people.voted_rows_check import CaseFacts
+    from fullbench.analysis.standard_verdict_tables import cost_table
+    from fullbench.analysis.summary.study_summary import summary_tables
     from fullbench.core.language_and_words import length_of
     from fullbench.core.verdict import PEOPLE
     from fullbench.studies import ledger_verdicts_with_panels
@@ -335,7 +337,15 @@ def show_board(
             board_tables = leaderboard_display.leaderboard_tables(
                 context_record, board_judge, board_settings, tag, columns=columns.where(judge=board_judge)
             )
-            tables += corrections.add_opinion_notes(columns, board_tables)
+            summary = summary_tables(
+                columns,
+                leaderboard.leaderboard_tables(columns, board_settings),
+                texts=context_record,
+                costs=cost_table(columns),
+                visible=people.visible,
+                seed=seed,
+            )
+            tables = [*summary, *tables, *corrections.add_opinion_notes(columns, board_tables)]
             if history:
                 record = ledger_verdicts_with_panels.load_record(book, [board_judge], pilots=people.pilot)
                 record = record.where(lambda verdict: items is None or verdict.item in items)
