@@ -201,8 +201,12 @@ def _verdict_sentences(trusts: Sequence[Trust]) -> Iterator[Note]:
         criteria_by_word.setdefault((trust.word, trust.why), []).append(trust.criterion)
     for (word, why), criteria in criteria_by_word.items():
         where = _of_criterion(join_names(criteria)) if [*criteria] != [OVERALL] else ""
-        id_ = "card.lead.trust-why" if why else "card.lead.trust"
-        yield Note(id_, word=word_note(word), on=where, why=why)
+        shown = word_note(word)
+        yield (
+            Note("card.lead.trust-why", word=shown, on=where, why=why)
+            if why
+            else Note("card.lead.trust", word=shown, on=where)
+        )
 
 
 def _summary_table(trusts: Sequence[Trust], judge_verdicts: Columns) -> Table:

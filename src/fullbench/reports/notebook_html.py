@@ -64,8 +64,8 @@ def _tables_html(tables: Sequence[Table]) -> str:
         except MissingExtra as extra:
             lacking = f"<p><small>Without charts: {escape(str(extra))}.</small></p>"
         table_blocks.append(f"<h4>{escape(str(table.title))}</h4>{chart_svg}{table_fragment(table, with_title=False)}")
-    if not sentences:
-        return "".join(table_blocks) + lacking
+    if not sentences or len(tables) <= 2:
+        return "".join([*sentences, *table_blocks]) + lacking
     rest = f"<details><summary>{len(tables) - 2} more tables</summary>{''.join(table_blocks[2:])}</details>"
     return "".join([*sentences, *table_blocks[:2]]) + rest + lacking
 

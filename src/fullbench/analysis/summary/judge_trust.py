@@ -21,7 +21,7 @@ from fullbench.analysis.agreement.judges_with_people import (
 )
 from fullbench.analysis.agreement.with_single_votes import single_vote_table
 from fullbench.analysis.bias import bias_probes
-from fullbench.analysis.bias.bias_finding import Finding, correct_for_multiple_tests
+from fullbench.analysis.bias.bias_finding import SHORT_NOTES, Finding, correct_for_multiple_tests
 from fullbench.analysis.record_from_verdict_columns import comparable_record
 from fullbench.analysis.views.view_verdict_helpers import waiting_mask
 from fullbench.columns.verdict_columns import Columns
@@ -162,7 +162,7 @@ def _claimed_biases(
 
 def short_claim(claim: str) -> str:
     """Return a claimed bias in two or three words."""
-    return Note(f"trust.{claim.id}") if isinstance(claim, Note) else claim
+    return SHORT_NOTES.get(claim.id, claim) if isinstance(claim, Note) else claim
 
 
 def assess_judge(known: Trust, verdicts: Columns, comparison: PeopleComparison | None, seed: int) -> Trust:

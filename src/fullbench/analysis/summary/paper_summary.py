@@ -14,7 +14,7 @@ from fullbench.analysis.summary.study_summary import (
     CONTESTANTS,
     LEADS_BY,
     MAIN_TABLE,
-    join_names,
+    leaders_note,
     sentences_of,
     summary_tables,
 )
@@ -106,11 +106,10 @@ def _lead_sentence(main: Table) -> Note:
     shown = f"{sort_value(best[0][place]) or 0.0:.2f}"
     by = Note("summary.main-by", metric=main.columns[place], value=shown)
     if len(leaders) == len(best) and len(best) > 1:
-        is_of_judges = main.typed_columns[named].key == "judge"
-        id_ = "summary.no-difference-judges" if is_of_judges else "summary.no-difference"
-        return Note("summary.leads", text=Note(id_, n=len(best), by=by))
-    id_ = "summary.one-leads" if len(leaders) == 1 else "summary.several-lead"
-    return Note("summary.leads", text=Note(id_, names=join_names(list(dict.fromkeys(leaders))), by=by))
+        if main.typed_columns[named].key == "judge":
+            return Note("summary.leads", text=Note("summary.no-difference-judges", n=len(best), by=by))
+        return Note("summary.leads", text=Note("summary.no-difference", n=len(best), by=by))
+    return Note("summary.leads", text=leaders_note(list(dict.fromkeys(leaders)), by))
 
 
 def _overlap(cell: Cell, best: Cell) -> bool:

@@ -66,7 +66,8 @@ def sentences_of(tables: Sequence[Table]) -> list[str]:
 
 def without_sentences(table: Table) -> Table:
     """Return a table of the summary without its sentences, for outputs that show them above."""
-    return replace(table, notes=table.notes[table.source.get("sentences", 0) :])
+    source = {key: value for key, value in table.source.items() if key != "sentences"}
+    return replace(table, notes=table.notes[table.source.get("sentences", 0) :], source=source)
 
 
 def _contestant_table(columns: Columns, leaders: Sequence[Leaders], trusts: Sequence[Trust]) -> Table:
@@ -193,11 +194,18 @@ def _lead_phrase(leaders: Leaders, scope: str, *, is_only: bool, said: set[str])
         return Note("summary.nobody-rated", by=where)
     if len(tiers) == 1 and count > 1:
         return Note("summary.no-difference", n=count, by=where)
-    id_ = "summary.one-leads" if len(tiers[0]) == 1 else "summary.several-lead"
-    first = Note(id_, names=join_names(tiers[0]), by=where)
+    first = leaders_note(tiers[0], where)
     if is_only and len(tiers) > 1 and len(tiers[-1]) == 1 and count > 2:
         return Note("summary.and-last", text=first, contestant=tiers[-1][0])
     return first
+
+
+def leaders_note(names: Sequence[str], by: str) -> Note:
+    """Return who leads: one contestant or judge, or several that share the first place."""
+    shown = join_names(names)
+    if len(names) == 1:
+        return Note("summary.one-leads", names=shown, by=by)
+    return Note("summary.several-lead", names=shown, by=by)
 
 
 def _trust_text(trusts: Sequence[Trust]) -> str:
