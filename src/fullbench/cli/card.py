@@ -62,6 +62,7 @@ def card(
     from fullbench.files.item_response_verdict_files import read_verdicts
     from fullbench.reports import judge_card_display as cards
     from fullbench.studies import ledger_verdicts_with_panels
+    from fullbench.studies.ledger_display_names import find_judges
     from fullbench.studies.run.study_inputs import load_benchmark_release
 
     vote_rule = rule_of(counted.rule)
@@ -82,7 +83,7 @@ def card(
     else:
         with store.read() as book:
             study_name = book.one_study(store.study)
-            (judge,) = ledger_verdicts_with_panels.full_judge_names(book, [judge])
+            (judge,) = find_judges(book, [judge])
             columns = ledger_verdicts_with_panels.load_columns(
                 book, extra_verdicts=label_verdicts, study=study_name, pilots=counted.pilot
             )

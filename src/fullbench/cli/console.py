@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from fullbench.cli.current_names import CURRENT
 from fullbench.cli.standard_streams import NullStream
 from fullbench.core.model_call import Usage
 from fullbench.core.table import Table
@@ -33,7 +34,7 @@ def print_message(*texts: str) -> None:
     """Print sentences on standard error, unless that is gone, as after a hang-up."""
     for text in texts:
         with suppress(OSError):
-            typer.echo(neutralise_text(text), err=True)
+            typer.echo(neutralise_text(CURRENT.text(text)), err=True)
 
 
 @contextmanager
@@ -94,6 +95,7 @@ def report_outcome(job_counts: Sequence[JobCounts], *, what: str) -> int:
 
     It is 0 if nothing is missing, else 1; after a signal, 128 plus its number.
     """
+    CURRENT.forget_names()
     stop_reason = next((counts.stop_reason for counts in job_counts if counts.stop_reason in SIGNAL_EXIT_CODES), "")
     stop_reason = stop_reason or next((counts.stop_reason for counts in job_counts if counts.stop_reason), "")
     has_several_reasons = len({counts.stop_reason for counts in job_counts}) > 1
@@ -249,6 +251,8 @@ def print_tables(tables: Sequence[Table], *, as_json: bool, out: Path | None = N
     """Print tables on standard output, or write them to a file in the format of its suffix."""
     from fullbench.reports.table_formats import render_table, write_tables
 
+    CURRENT.forget_names()
+    tables = CURRENT.tables(tables)
     if out is not None:
         for path in write_tables(tables, out):
             print_message(f"Written: {path}")

@@ -124,11 +124,11 @@ def export(
     if from_ledger and data is not None:
         raise InputError("--data is a release and --ledger your own verdicts; give one of them")
     if from_ledger:
-        from fullbench.studies.ledger_verdicts_with_panels import full_judge_names
+        from fullbench.studies.ledger_display_names import find_judges
 
         with store.read() as book:
             record, tables = book.record(study=book.one_study(store.study)), []
-            judge = judge and full_judge_names(book, [judge])[0]
+            judge = judge and find_judges(book, [judge])[0]
     else:
         release = load_benchmark_release(name, data)
         record, tables = release.record, list(release.tables)
@@ -158,7 +158,7 @@ def export(
 def _export_with_plugin(name: str, out: Path, store: LedgerOptions, options: list[str]) -> None:
     from fullbench.core.plugin_entry_points import load_plugin
     from fullbench.studies.leaderboards.withheld_test_sets import without_withheld_items
-    from fullbench.studies.ledger_verdicts_with_panels import full_judge_names
+    from fullbench.studies.ledger_display_names import find_judges
 
     malformed_options = [option for option in options if "=" not in option]
     if malformed_options:
@@ -166,7 +166,7 @@ def _export_with_plugin(name: str, out: Path, store: LedgerOptions, options: lis
     with store.read() as book:
         option_values = dict(option.split("=", 1) for option in options)
         if "judge" in option_values:
-            (option_values["judge"],) = full_judge_names(book, [option_values["judge"]])
+            (option_values["judge"],) = find_judges(book, [option_values["judge"]])
         study_name = book.one_study(store.study)
         record = book.record(study=study_name)
         items = {item.id: item for item in book.items(study=study_name)}
@@ -184,12 +184,12 @@ def _export_with_plugin(name: str, out: Path, store: LedgerOptions, options: lis
 
 def _export_dpo(out: Path, judge: str | None, store: LedgerOptions, margin: float, include_sensitive: bool) -> None:
     from fullbench.studies.exchange.dpo_pairs import export_dpo
-    from fullbench.studies.ledger_verdicts_with_panels import full_judge_names
+    from fullbench.studies.ledger_display_names import find_judges
 
     if judge is None:
         raise InputError("whose preferences? Say --judge NAME, as `fullbench ledger show` lists it")
     with store.read() as book:
-        (judge,) = full_judge_names(book, [judge])
+        (judge,) = find_judges(book, [judge])
         count, omitted_count = export_dpo(book.record(), judge, out, margin=margin, include_sensitive=include_sensitive)
     print_message(f"Written: {out} ({count:,} pairs that {judge} tells apart)")
     if omitted_count:

@@ -282,9 +282,10 @@ def show_board(
     from fullbench.studies import ledger_verdicts_with_panels
     from fullbench.studies.leaderboards import leaderboard_display, submissions
     from fullbench.studies.leaderboards.judge_replacement import with_judge_changes
+    from fullbench.studies.ledger_display_names import find_judges
 
     with store.read(store.study) as book:
-        judge = ledger_verdicts_with_panels.full_judge_names(book, [judge])[0] if judge else None
+        judge = find_judges(book, [judge])[0] if judge else None
         if means:
             if together or history or people.corrected or only:
                 raise InputError("--means shows means alone: leave out --joint, --history, --corrected and --only")

@@ -130,7 +130,7 @@ def export(
     from fullbench.files.annotation_tools import read_labels, verdicts_as_annotation_records
     from fullbench.files.item_response_verdict_files import write_items, write_responses, write_verdicts
     from fullbench.files.row_writers import write_rows
-    from fullbench.studies.ledger_verdicts_with_panels import full_judge_names
+    from fullbench.studies.ledger_display_names import find_judges
 
     if judge and what in {ExportKind.responses, ExportKind.items}:
         raise InputError(f"--judge chooses among verdicts; {what.value} have no judge: leave it out")
@@ -138,7 +138,7 @@ def export(
         raise InputError(f"--as writes verdicts for {' or '.join(read_labels.TOOLS)}; found {tool!r} for {what.value}")
     study = store.study
     with store.read() as open_ledger:
-        judge = full_judge_names(open_ledger, judge or [])
+        judge = find_judges(open_ledger, judge or [])
         if tool is not None:
             items = {item.id: item for item in open_ledger.items(study=study)}
             answers = {

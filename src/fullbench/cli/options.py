@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Unpack, get_
 import typer
 
 from fullbench.cli.console import print_message, print_tables, stop_on_signals
+from fullbench.cli.current_names import CURRENT
 from fullbench.core.table import Table
 from fullbench.errors import InputError
 from fullbench.studies.engines import Budget, Engine, RetryPolicy, Stop
@@ -91,6 +92,15 @@ def _refuse_blank_study(study: str | None) -> str | None:
     return study
 
 
+def _show_full_names(value: bool) -> bool:
+    CURRENT.shows_full_names = value
+    return value
+
+
+FullNamesOption = Annotated[
+    bool,
+    option("Show the full names of judges and contestants.", "--full-names", callback=_show_full_names),
+]
 JsonOption = Annotated[bool, option("Print JSON on standard output, nothing else.", "--json")]
 QuietOption = Annotated[bool, option("No progress display.", "--quiet")]
 SeedOption = Annotated[int, option("For whatever is drawn at random.")]
@@ -132,6 +142,7 @@ class LedgerOptions:
         str | None,
         option("The study in the ledger; unrelated data are kept apart by it.", callback=_refuse_blank_study),
     ] = None
+    full_names: FullNamesOption = False
     supersede: Annotated[
         bool, more("Items whose content changed take the place of the earlier ones.", "--supersede")
     ] = False
@@ -159,19 +170,23 @@ class LedgerOptions:
         from fullbench.ledger.database_from_path import durability_of
         from fullbench.ledger.ledger import Ledger
 
-        return Ledger(
+        book = Ledger(
             self.path,
             pictures=self.pictures,
             study=study or self.study,
             supersede=self.supersede,
             durability=durability_of(self.durability),
         )
+        CURRENT.use_ledger(book)
+        return book
 
     def read(self, study: str | None = None) -> Ledger:
         """Open the ledger read-only."""
         from fullbench.ledger.ledger import Ledger
 
-        return Ledger(self.path, read_only=True, study=study)
+        book = Ledger(self.path, read_only=True, study=study)
+        CURRENT.use_ledger(book)
+        return book
 
 
 @dataclass(frozen=True)
@@ -379,7 +394,9 @@ def ledger_if_any(place: str | Path) -> Iterator[Ledger]:
     file = database_at(place)
     if file.exists():
         with Ledger(place, read_only=True) as book:
+            CURRENT.use_ledger(book)
             yield book
         return
     with TemporaryDirectory() as folder, Ledger(Path(folder) / file.path.name) as book:
+        CURRENT.use_ledger(book)
         yield book

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from fullbench.cli.console import print_message, print_tables
+from fullbench.cli.current_names import CURRENT
 from fullbench.cli.options import (
     InputOptions,
     JsonOption,
@@ -46,6 +47,7 @@ def replay(
 
     plan = read_study(study, ledger, inputs, safe=safe)
     with Ledger(ledger or plan.ledger, read_only=True) as book:
+        CURRENT.use_ledger(book)
         study_result = study_run_for(plan).replay(book)
     if study_result.missing:
         print_message(

@@ -92,6 +92,7 @@ def report(
     from fullbench.reports.site_info import Imprint
     from fullbench.studies import judge_and_model_specs, ledger_verdicts_with_panels
     from fullbench.studies.leaderboards.judge_replacement import with_judge_changes
+    from fullbench.studies.ledger_display_names import find_judges
 
     study, pilots = store.study, people.pilot
     vote_rule = rule_of(people.rule)
@@ -105,7 +106,7 @@ def report(
     if names is not None and page_path is None and charts is None:
         raise InputError("--names is for the page and the charts; add --out PAGE.html or --charts FOLDER")
     with store.read() as book:
-        judges = ledger_verdicts_with_panels.full_judge_names(book, judges or [])
+        judges = find_judges(book, judges or [])
         label_verdicts = [] if labels is None else _load_new_labels(labels, book)
         columns = ledger_verdicts_with_panels.load_columns(
             book, judges or None, extra_verdicts=label_verdicts, study=study, pilots=pilots
@@ -133,7 +134,7 @@ def report(
             if benchmark
             else verdict_tables(
                 columns,
-                against=against and ledger_verdicts_with_panels.full_judge_names(book, [against])[0],
+                against=against and find_judges(book, [against])[0],
                 rule=vote_rule,
                 visible=people.visible,
                 strong=strong,
@@ -147,11 +148,7 @@ def report(
                 precomputed_costs=verdict_costs,
             )
         )
-        replacement_pairs = (
-            []
-            if replacement is None
-            else [_judge_pair(ledger_verdicts_with_panels.full_judge_names(book, replacement))]
-        )
+        replacement_pairs = [] if replacement is None else [_judge_pair(find_judges(book, replacement))]
         report_tables = with_judge_changes(report_tables, book, study, judges=judges, extra_pairs=replacement_pairs)
         cascade_tables = ledger_verdicts_with_panels.cascade_tables(book, judges or None, study=study, pilots=pilots)
         report_tables = ledger_verdicts_with_panels.add_ledger_notes(

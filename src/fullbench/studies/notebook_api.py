@@ -35,6 +35,7 @@ from fullbench.reports import notebook_html as _drawn  # noqa: F401 (what comes 
 from fullbench.studies import judge_and_model_specs, ledger_verdicts_with_panels
 from fullbench.studies.engines import JobCounts
 from fullbench.studies.leaderboards.judge_replacement import with_judge_changes
+from fullbench.studies.ledger_display_names import find_judges
 from fullbench.studies.rubrics.rubrics_in_studies import RubricWithJudge, default_calls, load_rubrics, rubrics_by
 from fullbench.studies.run import answer_items as answering
 from fullbench.studies.run.base_run import StudyResult
@@ -353,7 +354,7 @@ def card(verdicts: Record | LedgerOrPath, judge: str, *, people: str = PEOPLE, s
     if isinstance(verdicts, Record):
         return cards.build_card(verdicts.in_canonical_order(), judge, people=people, seed=seed)
     with _open_ledger(verdicts, read_only=True) as book:
-        (name,) = ledger_verdicts_with_panels.full_judge_names(book, [judge])
+        (name,) = find_judges(book, [judge])
         return cards.build_card(
             ledger_verdicts_with_panels.load_record(book).in_canonical_order(), name, people=people, seed=seed
         )
