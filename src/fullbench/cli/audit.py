@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fullbench.cli.console import print_message, print_tables, report_outcome
+from fullbench.cli.current_names import CURRENT
 from fullbench.cli.options import CallOptions, InputOptions, LedgerOptions, argument, ledger_if_any, option, options
 from fullbench.errors import InputError
 
@@ -64,6 +65,7 @@ def audit(
         fullbench audit --ledger fullbench.ledger
     """
     from fullbench.audit.audit_run import AuditRun
+    from fullbench.studies.ledger_display_names import with_card_names
 
     if quick and deep:
         raise InputError("an audit is quick or deep; leave one out")
@@ -91,7 +93,7 @@ def audit(
     with calls.open(store, audit_run.study.name) as opened:
         study_result = opened.execute(audit_run)
         names = [name for name in audit_run.audited_judges.names if name in study_result.record.judges]
-        judge_cards = [audit_run.card(study_result.record, name) for name in names]
+        judge_cards = [with_card_names(audit_run.card(study_result.record, name), study_result.names) for name in names]
         findings = (
             [] if audit_run.has_own_items else [audit_run.judge_findings(study_result.record, name) for name in names]
         )
@@ -118,7 +120,7 @@ def _print_cards(judge_cards: list[Card], findings: list[Findings], out: Path | 
         _print_json(judge_cards)
     elif out is None:
         for judge_card in judge_cards:
-            typer.echo(f"{judge_card.judge}\n{judge_card.lead}\n")
+            typer.echo(CURRENT.text(f"{judge_card.judge}\n{judge_card.lead}\n"))
             print_tables([] if comparison_tables else judge_card.tables, as_json=False)
         print_tables(comparison_tables, as_json=False)
     if out is None:
@@ -135,7 +137,7 @@ def _print_cards(judge_cards: list[Card], findings: list[Findings], out: Path | 
     else:
         cards.write_card(card, out, select_exhibits(findings[0]) if findings else None)
     if not as_json:
-        typer.echo(f"{card.judge}\n{card.lead}")
+        typer.echo(CURRENT.text(f"{card.judge}\n{card.lead}"))
     print_message(f"Written: {out}")
 
 

@@ -123,15 +123,16 @@ def export(
     from_ledger = ledger_source is not None and ledger_source.name == "COMMANDLINE"
     if from_ledger and data is not None:
         raise InputError("--data is a release and --ledger your own verdicts; give one of them")
-    if from_ledger:
-        from fullbench.studies.ledger_display_names import find_judges
+    from fullbench.studies.ledger_display_names import find_judges, find_name, record_display_names
 
+    if from_ledger:
         with store.read() as book:
             record, tables = book.record(study=book.one_study(store.study)), []
             judge = judge and find_judges(book, [judge])[0]
     else:
         release = load_benchmark_release(name, data)
         record, tables = release.record, list(release.tables)
+        judge = judge and find_name(judge, record.judges, record_display_names(record), "judge")
     if subset is not None and judge is not None:
         if subset not in {"hq", "hard"}:
             raise InputError(f"unknown subset {subset!r}; known: hq, hard")
@@ -158,7 +159,7 @@ def export(
 def _export_with_plugin(name: str, out: Path, store: LedgerOptions, options: list[str]) -> None:
     from fullbench.core.plugin_entry_points import load_plugin
     from fullbench.studies.leaderboards.withheld_test_sets import without_withheld_items
-    from fullbench.studies.ledger_display_names import find_judges
+    from fullbench.studies.ledger_display_names import find_contestants, find_judges
 
     malformed_options = [option for option in options if "=" not in option]
     if malformed_options:
@@ -167,6 +168,8 @@ def _export_with_plugin(name: str, out: Path, store: LedgerOptions, options: lis
         option_values = dict(option.split("=", 1) for option in options)
         if "judge" in option_values:
             (option_values["judge"],) = find_judges(book, [option_values["judge"]])
+        if "contestant" in option_values:
+            (option_values["contestant"],) = find_contestants(book, [option_values["contestant"]])
         study_name = book.one_study(store.study)
         record = book.record(study=study_name)
         items = {item.id: item for item in book.items(study=study_name)}

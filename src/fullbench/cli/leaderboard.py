@@ -282,10 +282,11 @@ def show_board(
     from fullbench.studies import ledger_verdicts_with_panels
     from fullbench.studies.leaderboards import leaderboard_display, submissions
     from fullbench.studies.leaderboards.judge_replacement import with_judge_changes
-    from fullbench.studies.ledger_display_names import find_judges
+    from fullbench.studies.ledger_display_names import find_contestants, find_judges
 
     with store.read(store.study) as book:
         judge = find_judges(book, [judge])[0] if judge else None
+        reference = reference if reference == "reference" else find_contestants(book, [reference])[0]
         if means:
             if together or history or people.corrected or only:
                 raise InputError("--means shows means alone: leave out --joint, --history, --corrected and --only")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from fullbench.cli.console import print_message, print_tables
+from fullbench.cli.current_names import CURRENT
 from fullbench.cli.options import (
     ChartsOption,
     JsonOption,
@@ -61,9 +62,7 @@ def report(
         ),
     ] = None,
     charts: ChartsOption = None,
-    names: Annotated[
-        Path | None, option("A TOML file of names and [site], or a study with them, for the page and charts.")
-    ] = None,
+    names: Annotated[Path | None, option("A TOML file of names to show and [site], or a study with them.")] = None,
     language: Annotated[str, option("Of the page: en or zh.")] = "en",
     include_sensitive: Annotated[bool, option("Show sensitive pictures as they are.", "--include-sensitive")] = False,
     strong: StrongOption = 1.0,
@@ -103,8 +102,6 @@ def report(
     page_path = _page_path(out, language)
     if benchmark and strong != 1:
         raise InputError("a benchmark's tables count verdicts as its paper does: leave out --strong, or --benchmark")
-    if names is not None and page_path is None and charts is None:
-        raise InputError("--names is for the page and the charts; add --out PAGE.html or --charts FOLDER")
     with store.read() as book:
         judges = find_judges(book, judges or [])
         label_verdicts = [] if labels is None else _load_new_labels(labels, book)
@@ -118,6 +115,8 @@ def report(
             raise InputError(f"the ledger holds no verdict of these judges; there are: {judge_names}", path=book.place)
         if names is not None:
             _compare_names(display_names, names, book, {*columns.names["judge"], *columns.names["contestant"]})
+        CURRENT.use_ledger(book, display_names)
+        display_names = CURRENT.names or DisplayNames()
         record = Record(())
         # Texts are loaded only for a page, for --settle and for the tables of a benchmark.
         if benchmark or settle or page_path:
@@ -209,10 +208,12 @@ def _page_path(out: Path | None, language: str) -> Path | None:
 def _compare_names(display_names: DisplayNames, file: Path, book: Ledger, report_names: set[str]) -> None:
     """Refuse display names that are taken, and print those that match nothing in the ledger."""
     from fullbench.ledger.contents_and_cost import judge_and_contestant_names
+    from fullbench.studies.ledger_display_names import names_by_full_name
 
     display_names.refuse_taken(report_names, file)
     with book.reader() as reader:
         ledger_names = report_names.union(*judge_and_contestant_names(reader)) | {view.name for view in book.views()}
+    display_names = names_by_full_name(display_names, ledger_names)
     if absent := display_names.absent_names_sentence(ledger_names, file):
         print_message(absent)
 

@@ -26,6 +26,8 @@ NAME_COLUMNS = frozenset(
     {"judge", "contestant", "other judge", "other", "against", "reviewer", "newcomer", "model", "name", "who"}
 )
 """Columns whose cells are judges or contestants."""
+_MIXED_COLUMNS = frozenset({"threshold of"})
+"""Columns whose cells are sentences with names."""
 MOST_LISTED = 5
 """Number of unknown names that are listed; the others are only counted."""
 
@@ -146,9 +148,16 @@ class DisplayNames:
         """Display names by full name."""
         return {full: display.name for full, display in self.displays.items()}
 
-    def legend(self) -> Table | None:
-        """Return a table of display names and full names, or None if all are equal."""
-        full_names = {display.name: full for full, display in self.displays.items() if display.name != full}
+    def legend(self, tables: Iterable[Table] | None = None) -> Table | None:
+        """Return a table of display names and full names, or None if all are equal.
+
+        Args:
+            tables: Only names in these tables, which have full names.
+        """
+        names = self.names
+        if tables is not None:
+            names = {full: name for table in tables for full, name in self.attach_to(table).names.items()}
+        full_names = {name: full for full, name in names.items() if name != full}
         rows = [[name, full_names[name]] for name in sorted(full_names, key=str.lower)]
         return Table("names", Note("names.title"), table_columns("shown name", "full name"), rows) if rows else None
 
@@ -263,8 +272,8 @@ class DisplayNames:
         """Return a table with full names in its cells and the display names that text for people shows."""
         cells = {cell for row in table.rows for cell in row if isinstance(cell, str)}
         cells |= {self._split_sample_number(cell)[0] for cell in cells}
-        notes = [cell for cell in cells if isinstance(cell, Note)]
-        text = "\n".join([table.title, *table.columns, *table.notes, *notes])
+        texts = [cell for cell in cells if isinstance(cell, Note) or ": " in cell]
+        text = "\n".join([table.title, *table.columns, *table.notes, *texts])
         names = {
             full: display.name
             for full, display in self.displays.items()
@@ -279,12 +288,14 @@ class DisplayNames:
         return {**hint, "columns": self.shown_names(map(str, hint["columns"]))}
 
     def _cell(self, column: Column, cell: Cell) -> Cell:
-        if isinstance(cell, str) and column.key in NAME_COLUMNS:
+        if isinstance(cell, str) and (column.key in NAME_COLUMNS or (cell in self.displays and _MARKS.search(cell))):
             full, number = self._split_sample_number(cell)
             if full in self.displays:
                 display = self.displays[full]
                 return DisplayName(str(cell), replace(display, name=display.name + number))
-        return self.with_shown_names(cell) if isinstance(cell, Note) else cell
+        if isinstance(cell, Note) or (isinstance(cell, str) and column.key in {*NAME_COLUMNS, *_MIXED_COLUMNS}):
+            return self.with_shown_names(cell)
+        return cell
 
     def _split_sample_number(self, name: str) -> tuple[str, str]:
         contestant, mark, number = name.rpartition(" #")

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from difflib import get_close_matches
 
+from fullbench.analysis.judge_card import Card
 from fullbench.core.judge import Judge
 from fullbench.core.model import Model
 from fullbench.core.plugin_entry_points import plugin_names
@@ -91,6 +92,12 @@ def record_display_names(record: Record) -> DisplayNames:
     if record.names:
         return DisplayNames.from_names(record.names)
     return DisplayNames.from_settings(dict.fromkeys(record.judges), dict.fromkeys(record.contestants))
+
+
+def with_card_names(card: Card, names: DisplayNames) -> Card:
+    """Return a card with display names attached to it and to its tables."""
+    sections = {name: [names.attach_to(table) for table in tables] for name, tables in card.sections.items()}
+    return replace(card, sections=sections, names=names.names)
 
 
 def find_judges(ledger: Ledger, typed_names: Iterable[str]) -> list[str]:

@@ -22,6 +22,7 @@ from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
 from fullbench.ledger.ledger import Ledger
 from fullbench.ledger.stored_names import load_named_settings
+from fullbench.reports.display_names import DisplayNames
 from fullbench.studies.batches.batch_folders import refuse_open
 from fullbench.studies.engines import Budget, JobCounts
 from fullbench.studies.ledger_display_names import load_display_names, store_study_names
@@ -57,6 +58,8 @@ class StudyResult(NotebookDisplay):
     """Number of missing verdicts; set by a replay."""
     comparing: bool = False
     """Whether a verdict shows several responses."""
+    names: DisplayNames = field(default_factory=DisplayNames)
+    """Display names of all judges and contestants of the ledger."""
 
     def __repr__(self) -> str:
         return f"StudyResult({self.study.name!r}: {self.record!r}, {len(self.tables)} tables)"
@@ -137,6 +140,7 @@ class BaseRun(ABC):
         names = load_display_names(ledger, self.study.names)
         return replace(
             study_result,
+            names=names,
             record=replace(study_result.record, names=names.names),
             tables=[names.attach_to(table) for table in study_result.tables],
             plain=[names.attach_to(table) for table in study_result.plain],
