@@ -217,7 +217,7 @@ def _export_site(
         raise InputError(f"{url!r} is no address of a site; write --url https://lab.example.org/study")
     from fullbench.web.campaigns.votes.results_hidden_from_annotators import load_open_campaign_items
     from fullbench.web.results.catalogue.rater_pseudonyms import accounts_in
-    from fullbench.web.results.pages.shown_names import names_for_ledger
+    from fullbench.web.results.pages.shown_names import read_names
 
     open_campaign_items = load_open_campaign_items(database) if database else frozenset()
     accounts = accounts_in(database) if database else {}
@@ -228,7 +228,7 @@ def _export_site(
     absent_names = ""
     with store.read() as book:
         if names is not None:
-            display_names, absent_names = names_for_ledger(names, book)
+            display_names, absent_names = read_names(names, book)
             options = replace(options, names=display_names, imprint=Imprint.read(names))
         site = write(book, out, options)
     print_message(f"Written: {site.files:,} files, {site.bytes / 1e6:,.1f} MB in {out}.")

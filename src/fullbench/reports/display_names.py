@@ -182,7 +182,7 @@ class DisplayNames:
             f"{', '.join(absent_names[:MOST_LISTED])}{more}."
         )
 
-    @property
+    @cached_property
     def stamp(self) -> str:
         """Short digest that changes with the names; empty if there are none."""
         entries = [
@@ -195,6 +195,16 @@ class DisplayNames:
         """Return a name as shown on pages, also for numbered answers (`alpha #2`)."""
         full, number = self._split_sample_number(name)
         return self.displays[full].name + number if full in self.displays else name
+
+    def full_name(self, typed: str, full_names: Collection[str] = ()) -> str:
+        """Return the full name of a display name. Names in `full_names`, and unknown ones, stay."""
+        if typed in full_names or typed in self.displays:
+            return typed
+        return next((full for full, display in self.displays.items() if display.name == typed), typed)
+
+    def differing(self, names: Iterable[str]) -> dict[str, str]:
+        """Return display names by full name, for those that differ."""
+        return {name: shown for name in dict.fromkeys(names) if (shown := self.shown_name(name)) != name}
 
     def full(self, name: str) -> str:
         """Return the full name if another one is shown, or an empty string."""
