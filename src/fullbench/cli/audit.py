@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 
 @options(
-    "limit picture_use_only panels ledger pictures out budget budget_for engine anyway again dry_run as_json quiet"
+    "limit picture_use_only panels ledger pictures out budget budget_for engine anyway again dry_run "
+    "full_names as_json quiet"
 )
 def audit(
     store: LedgerOptions,

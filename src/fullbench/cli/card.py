@@ -23,7 +23,7 @@ from fullbench.cli.options import (
 )
 
 
-@options("ledger study labels benchmark data people rule visible pilot tags own epsilon out seed as_json")
+@options("ledger study labels benchmark data people rule visible pilot tags own epsilon out seed full_names as_json")
 def card(
     judge: Annotated[str, argument("The judge's name, or its beginning, as `ledger show` gives it.")],
     store: LedgerOptions,

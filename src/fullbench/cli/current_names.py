@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from fullbench.core.table import Table
@@ -53,7 +53,9 @@ class CurrentNames:
         return text if names is None else names.with_shown_names(text)
 
     def tables(self, tables: Iterable[Table]) -> list[Table]:
-        """Return tables with the display names attached."""
+        """Return tables with the display names attached, or without if full names are shown."""
+        if self.shows_full_names:
+            return [replace(table, names={}) for table in tables]
         names = self.names
         return [table if names is None or table.names else names.attach_to(table) for table in tables]
 

@@ -24,8 +24,8 @@ from fullbench.errors import InputError
 
 @options(
     "question limit labels criteria orders trials cross_samples seed unverified ledger study supersede pictures "
-    "pictures_from without_pictures fetch_urls durability report budget budget_for anyway again engine dry_run as_json "
-    "quiet"
+    "pictures_from without_pictures fetch_urls durability report budget budget_for anyway again engine dry_run "
+    "full_names as_json quiet"
 )
 def judge(
     items: ItemsOption,

@@ -230,7 +230,7 @@ def grow(
 @leaderboard_app.command("show")
 @options(
     "ledger study judge rule visible pilot ties strong reference tag only corrected together history means seed out "
-    "as_json"
+    "full_names as_json"
 )
 def show_board(
     store: LedgerOptions,

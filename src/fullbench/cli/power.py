@@ -9,7 +9,7 @@ from fullbench.cli.options import CriterionOption, JsonOption, LedgerOptions, Ta
 from fullbench.errors import InputError
 
 
-@options("ledger judges criterion family study votes width between contestants pairs rho chance out as_json")
+@options("ledger judges criterion family study votes width between contestants pairs rho chance out full_names as_json")
 def power(
     store: LedgerOptions,
     judges: Annotated[

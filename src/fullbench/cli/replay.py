@@ -8,6 +8,7 @@ from typing import Annotated
 from fullbench.cli.console import print_message, print_tables
 from fullbench.cli.current_names import CURRENT
 from fullbench.cli.options import (
+    FullNamesOption,
     InputOptions,
     JsonOption,
     OwnLedgerOption,
@@ -19,7 +20,7 @@ from fullbench.cli.options import (
 )
 
 
-@options("ledger out check without_pictures safe as_json")
+@options("ledger out check without_pictures safe full_names as_json")
 def replay(
     study: StudyArgument,
     inputs: InputOptions,
@@ -29,6 +30,7 @@ def replay(
         bool, option("Write nothing: say whether the files are, byte for byte, what comes out.", "--check")
     ] = False,
     safe: SafeOption = False,
+    full_names: FullNamesOption = False,  # noqa: ARG001 (its callback turns display names off)
     as_json: JsonOption = False,
 ) -> int:
     """Make every table and the page of a study again from its ledger. Nothing is asked, no key is needed.

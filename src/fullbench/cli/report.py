@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 @options(
     "ledger judges benchmark out labels about study settle rule visible pilot against corrected strong "
     "replacement charts names "
-    "language include_sensitive seed as_json"
+    "language include_sensitive seed full_names as_json"
 )
 def report(
     store: LedgerOptions,

@@ -21,7 +21,7 @@ from fullbench.cli.options import (
 
 @options(
     "ledger pictures pictures_from without_pictures fetch_urls durability limit budget budget_for anyway again engine "
-    "safe canaries dry_run as_json quiet"
+    "safe canaries dry_run full_names as_json quiet"
 )
 def run(
     study: StudyArgument,

@@ -60,7 +60,8 @@ class NameParts:
     """
 
     base: str
-    server: str = ""
+    server: str | None = None
+    """Address of the server; empty for a provider's own, None if unknown, as for names from files."""
     options: Mapping[str, str] = field(default_factory=dict)
     further_options: Mapping[str, str] = field(default_factory=dict)
     digest: str = ""
@@ -124,12 +125,12 @@ def _distinct_names(parts: Mapping[str, NameParts], taken_names: Collection[str]
 
 def _names_with_options(parts: Mapping[str, NameParts]) -> dict[str, str]:
     """Return `base@server (options)` for names with one base: servers and options only if they differ."""
-    servers = {name_parts.server for name_parts in parts.values()}
+    servers = {name_parts.server for name_parts in parts.values() if name_parts.server is not None}
     hosts = {server: server.partition("/")[0] for server in servers}
     shown_servers = hosts if len(set(hosts.values())) == len(servers) else {server: server for server in servers}
     texts: dict[str, list[str]] = {name: [] for name in parts}
     _add_options(texts, {name: name_parts.options for name, name_parts in parts.items()})
-    groups: dict[tuple[str, ...], list[str]] = {}
+    groups: dict[tuple[str | None, ...], list[str]] = {}
     for name, name_parts in parts.items():
         groups.setdefault((name_parts.server, *texts[name]), []).append(name)
     for equal_names in groups.values():

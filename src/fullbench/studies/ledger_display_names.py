@@ -157,7 +157,11 @@ def find_name(typed: str, known_names: Iterable[str], names: DisplayNames, role:
             raise InputError(f"{typed!r} may be several {role}s: {listed}. Give one of these names in full.")
     where = f"{place}: " if place else ""
     shown_names = [form[1] for form in forms.values()]
-    near_names = [shown for shown in get_close_matches(typed, shown_names, n=3) if shown]
+    names_by_base: dict[str, list[str]] = {}
+    for shown in shown_names:
+        names_by_base.setdefault(shown.partition(" (")[0].partition("@")[0], []).append(shown)
+    near_bases = get_close_matches(typed, names_by_base, n=3)
+    near_names = [shown for base in near_bases for shown in names_by_base[base]][:3]
     hint = f" Did you mean {' or '.join(map(repr, near_names))}?" if near_names else ""
     listed = _list_names(names, full_names)
     raise InputError(f"{where}there is no {role} {typed!r}.{hint} {role.capitalize()}s: {listed}.")

@@ -113,6 +113,7 @@ class BaseRun(ABC):
         budget = self.check_ready(run_options.budget, spent_dollars=run_options.spent_dollars)
         self._store_names(ledger)
         study_result = self._execute(CallContext.from_options(ledger, run_options, budget, self.specs), run_options)
+        self._store_names(ledger)  # again, because responses from files are in the ledger only now
         return self._with_names(study_result, ledger)
 
     @abstractmethod
