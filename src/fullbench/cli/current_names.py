@@ -34,16 +34,21 @@ class CurrentNames:
         """Show the names of this ledger from now on; `chosen` ones win."""
         self.ledger, self.chosen, self._loaded = ledger, chosen, None
 
+    def use_names(self, names: DisplayNames) -> None:
+        """Show these names from now on, for verdicts that come from no ledger."""
+        self.ledger, self._loaded = None, names
+
     def forget_names(self) -> None:
         """Load the names again before the next text."""
-        self._loaded = None
+        if self.ledger is not None:
+            self._loaded = None
 
     @property
     def names(self) -> DisplayNames | None:
         """The display names, or None if full names are shown."""
-        if self.shows_full_names or self.ledger is None:
+        if self.shows_full_names:
             return None
-        if self._loaded is None:
+        if self._loaded is None and self.ledger is not None:
             self._loaded = _load_names(self.ledger, self.chosen)
         return self._loaded
 

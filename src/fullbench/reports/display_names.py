@@ -298,6 +298,8 @@ class DisplayNames:
         return {**hint, "columns": self.shown_names(map(str, hint["columns"]))}
 
     def _cell(self, column: Column, cell: Cell) -> Cell:
+        if column.key == "full name":
+            return cell
         if isinstance(cell, str) and (column.key in NAME_COLUMNS or (cell in self.displays and _MARKS.search(cell))):
             full, number = self._split_sample_number(cell)
             if full in self.displays:
