@@ -203,8 +203,8 @@ def tables(
     facts = None
     if (path.suffix == ".parquet" or path.is_dir()) and not is_lake(source):
         columns = read_parquet_columns(path).where(study=study)
-        settings = [dict.fromkeys(columns.names[role]) for role in ("judge", "contestant")]
-        CURRENT.use_names(DisplayNames.from_settings(*settings))
+        judges, contestants = (dict.fromkeys(columns.names[role]) for role in ("judge", "contestant"))
+        CURRENT.use_names(DisplayNames.from_settings(judges, contestants))
     else:
         with replace(store, place=source).read() as open_ledger:
             columns, bill, source = (
