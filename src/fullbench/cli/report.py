@@ -103,8 +103,9 @@ def report(
     if benchmark and strong != 1:
         raise InputError("a benchmark's tables count verdicts as its paper does: leave out --strong, or --benchmark")
     with store.read() as book:
-        judges = find_judges(book, judges or [])
         label_verdicts = [] if labels is None else _load_new_labels(labels, book)
+        label_judges = {verdict.judge for verdict in label_verdicts}
+        judges = find_judges(book, judges or [], also_known=label_judges)
         columns = ledger_verdicts_with_panels.load_columns(
             book, judges or None, extra_verdicts=label_verdicts, study=study, pilots=pilots
         )
@@ -133,7 +134,7 @@ def report(
             if benchmark
             else verdict_tables(
                 columns,
-                against=against and find_judges(book, [against])[0],
+                against=against and find_judges(book, [against], also_known=label_judges)[0],
                 rule=vote_rule,
                 visible=people.visible,
                 strong=strong,

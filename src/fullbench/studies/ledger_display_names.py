@@ -100,9 +100,15 @@ def with_card_names(card: Card, names: DisplayNames) -> Card:
     return replace(card, sections=sections, names=names.names)
 
 
-def find_judges(ledger: Ledger, typed_names: Iterable[str]) -> list[str]:
-    """Return the full names of judges, panels and cascades that a user typed; see `find_name`."""
-    return _find_names(ledger, typed_names, "judge")
+def find_judges(ledger: Ledger, typed_names: Iterable[str], *, also_known: Iterable[str] = ()) -> list[str]:
+    """Return the full names of judges, panels and cascades that a user typed; see `find_name`.
+
+    Args:
+        ledger: An open ledger.
+        typed_names: What the user typed.
+        also_known: Full names of judges that are not in the ledger, as of labels in a file.
+    """
+    return _find_names(ledger, typed_names, "judge", also_known)
 
 
 def find_contestants(ledger: Ledger, typed_names: Iterable[str]) -> list[str]:
@@ -110,12 +116,13 @@ def find_contestants(ledger: Ledger, typed_names: Iterable[str]) -> list[str]:
     return _find_names(ledger, typed_names, "contestant")
 
 
-def _find_names(ledger: Ledger, typed_names: Iterable[str], role: Role) -> list[str]:
+def _find_names(ledger: Ledger, typed_names: Iterable[str], role: Role, also_known: Iterable[str] = ()) -> list[str]:
     requested_names = list(typed_names)
     if all(role == "judge" and ledger.has_judged(name) for name in requested_names):
         return requested_names
     judges, contestants = load_named_settings(ledger)
     known_names = [*judges, *(view.name for view in ledger.views())] if role == "judge" else [*contestants]
+    known_names += also_known
     names = load_display_names(ledger)
     return [find_name(name, known_names, names, role, place=ledger.place) for name in requested_names]
 
