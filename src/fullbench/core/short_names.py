@@ -173,7 +173,7 @@ def _add_options(texts: Mapping[str, list[str]], options: Mapping[str, Mapping[s
 
 def _contestant_parts(name: str, settings: StoredSettings) -> NameParts:
     if settings is None:
-        return NameParts(name)
+        return _undeclared_parts(name)
     if name.endswith(_WITHOUT_IMAGE):
         parts = _contestant_parts(name.removesuffix(_WITHOUT_IMAGE), settings)
         return replace(parts, base=parts.base + _WITHOUT_IMAGE)
@@ -190,7 +190,7 @@ def _judge_parts(name: str, settings: StoredSettings) -> NameParts:
         return NameParts(name)
     tail = _JUDGE_TAIL.search(name)
     if tail is None:
-        return NameParts(name) if settings is None else _other_parts(name, settings)
+        return _undeclared_parts(name) if settings is None else _other_parts(name, settings)
     model_text, mode, words = name[: tail.start()], tail[1], tail[2].split("+")[1:]
     settings = settings or {"mode": mode, **{_TAIL_WORDS.get(word, word): word for word in words}}
     model = settings.get("model")
@@ -273,6 +273,11 @@ def _other_parts(name: str, settings: Mapping[str, Any]) -> NameParts:
         {**parts.further_options, **further_options},
         digest_match[0].strip() if digest_match else version[0] if version else "",
     )
+
+
+def _undeclared_parts(name: str) -> NameParts:
+    """Return the parts of a name without settings: users typed it unless it ends with a digest of ours."""
+    return replace(_other_parts(name, {}), server=None) if _DIGEST.search(name) else NameParts(name)
 
 
 def _is_digest_of(text: str, settings: Mapping[str, Any]) -> bool:
