@@ -57,13 +57,15 @@ _CASE_DIGITS = 16
 @dataclass(frozen=True)
 class Card(NotebookDisplay):
     """Summary of one judge: an introduction of a few sentences, and tables in sections.
-    `measures` has named numbers for programs, if the author of the card provides some.
+    `measures` has named numbers for programs, if the author of the card provides some. `names` are the display names by
+    full name.
     """
 
     judge: str
     lead: str
     sections: Mapping[str, Sequence[Table]]
     measures: Mapping[str, Any] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     @property
     def tables(self) -> list[Table]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fullbench.cli.console import print_message, print_tables, report_outcome
+from fullbench.cli.current_names import CURRENT
 from fullbench.cli.options import (
     CallOptions,
     InputOptions,
@@ -26,12 +27,11 @@ if TYPE_CHECKING:
     from fullbench.audit.audit_card import Findings
     from fullbench.core.case import Case
     from fullbench.core.table import Table
-    from fullbench.reports.display_names import DisplayNames
 
 
 @options(
     "limit picture_use_only panels ledger pictures out budget budget_for engine anyway again dry_run all_tables table "
-    "as_json quiet"
+    "full_names as_json quiet"
 )
 def audit(
     store: LedgerOptions,
@@ -77,7 +77,7 @@ def audit(
         fullbench audit --ledger fullbench.ledger
     """
     from fullbench.audit.audit_run import AuditRun
-    from fullbench.studies.ledger_display_names import load_display_names
+    from fullbench.studies.ledger_display_names import with_card_names
 
     if quick and deep:
         raise InputError("an audit is quick or deep; leave one out")
@@ -105,12 +105,13 @@ def audit(
     with calls.open(store, audit_run.study.name) as opened:
         study_result = opened.execute(audit_run)
         judged = [name for name in audit_run.audited_judges.names if name in study_result.record.judges]
-        judge_cards = [audit_run.card(study_result.record, name) for name in judged]
+        judge_cards = [
+            with_card_names(audit_run.card(study_result.record, name), study_result.names) for name in judged
+        ]
         findings = (
             [] if audit_run.has_own_items else [audit_run.judge_findings(study_result.record, name) for name in judged]
         )
-        names = load_display_names(opened.book)
-        _print_cards(judge_cards, findings, out, view, as_json=calls.as_json, names=names)
+        _print_cards(judge_cards, findings, out, view, as_json=calls.as_json)
         return report_outcome(study_result.job_counts, what="verdicts")
 
 
@@ -124,7 +125,6 @@ def _print_cards(
     view: ViewOptions,
     *,
     as_json: bool,
-    names: DisplayNames,
 ) -> None:
     """Print or write one card, or several next to each other. `findings` are those of drawn cases."""
     from fullbench.audit.audit_card import audit_board, render_badge, side_by_side_table
@@ -143,14 +143,13 @@ def _print_cards(
     elif out is None:
         for judge_card, board in zip(judge_cards, boards, strict=True):
             # The board's row of this judge has its main numbers. Several judges are compared on one board instead.
-            own_tables = [*board, *judge_card.tables]
             if comparison_tables:
-                typer.echo("\n".join([judge_card.judge, *cards.lead_sentences(judge_card.lead)]) + "\n")
+                typer.echo(CURRENT.text("\n".join([judge_card.judge, *cards.lead_sentences(judge_card.lead)])) + "\n")
             else:
-                view.print_card(replace(judge_card, sections={"": own_tables}), names)
+                view.print_card(replace(judge_card, sections={"": [*board, *judge_card.tables]}))
         if comparison_tables:
             all_tables = [*comparison_tables, *(table for each in judge_cards for table in each.tables)]
-            view.print_report(all_tables, as_json=False, names=names, sentences=[])
+            view.print_report(all_tables, as_json=False, sentences=[])
     if out is None:
         return
     if out.suffix.lower() == ".svg":
@@ -165,7 +164,7 @@ def _print_cards(
     else:
         cards.write_card(card, out, select_exhibits(findings[0]) if findings else None)
     if not as_json:
-        typer.echo(f"{card.judge}\n{card.lead}")
+        typer.echo(CURRENT.text(f"{card.judge}\n{card.lead}"))
     print_message(f"Written: {out}")
 
 

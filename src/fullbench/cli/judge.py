@@ -26,7 +26,7 @@ from fullbench.errors import InputError
 @options(
     "question limit labels criteria orders trials cross_samples seed unverified ledger study supersede pictures "
     "pictures_from without_pictures fetch_urls durability report budget budget_for anyway again engine dry_run "
-    "all_tables table as_json quiet"
+    "all_tables table full_names as_json quiet"
 )
 def judge(
     items: ItemsOption,
@@ -67,7 +67,6 @@ def judge(
     from fullbench.core.case import ORDERS
     from fullbench.core.rubric import RUBRIC
     from fullbench.reports.atomic_write import check_page
-    from fullbench.studies.ledger_display_names import load_display_names
     from fullbench.studies.rubrics.rubrics_in_studies import rubrics_by
     from fullbench.studies.run.judging_kind import StudyRun
     from fullbench.studies.study_file import Study
@@ -98,7 +97,7 @@ def judge(
             from fullbench.reports.results_page import write_page
 
             write_page("Judged", study_result.record, study_result.tables, report, source=study_result.source)
-        view.print_report(study_result.tables, as_json=calls.as_json, names=load_display_names(opened.book))
+        view.print_report(study_result.tables, as_json=calls.as_json)
         if report is not None:
             print_message(f"The page: {report}")
         print_message(*study_result.messages)

@@ -231,7 +231,7 @@ def grow(
 @leaderboard_app.command("show")
 @options(
     "ledger study judge rule visible pilot ties strong reference tag only corrected together history means seed out "
-    "all_tables table as_json"
+    "all_tables table full_names as_json"
 )
 def show_board(
     store: LedgerOptions,
@@ -286,10 +286,11 @@ def show_board(
     from fullbench.studies import ledger_verdicts_with_panels
     from fullbench.studies.leaderboards import leaderboard_display, submissions
     from fullbench.studies.leaderboards.judge_replacement import with_judge_changes
-    from fullbench.studies.ledger_display_names import load_display_names
+    from fullbench.studies.ledger_display_names import find_contestants, find_judges
 
     with store.read(store.study) as book:
-        judge = ledger_verdicts_with_panels.full_judge_names(book, [judge])[0] if judge else None
+        judge = find_judges(book, [judge])[0] if judge else None
+        reference = reference if reference == "reference" else find_contestants(book, [reference])[0]
         if means:
             if together or history or people.corrected or only:
                 raise InputError("--means shows means alone: leave out --joint, --history, --corrected and --only")
@@ -366,4 +367,4 @@ def show_board(
             leaderboard_display.write_leaderboard_page(record, tables, out, book.digest())
             print_message(f"The page: {out}")
         else:
-            view.print_report(tables, as_json=as_json, out=out, names=load_display_names(book))
+            view.print_report(tables, as_json=as_json, out=out)

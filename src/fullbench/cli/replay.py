@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Annotated
 
 from fullbench.cli.console import print_message
+from fullbench.cli.current_names import CURRENT
 from fullbench.cli.options import (
+    FullNamesOption,
     InputOptions,
     JsonOption,
     OwnLedgerOption,
@@ -19,7 +21,7 @@ from fullbench.cli.options import (
 )
 
 
-@options("ledger out all_tables table shown_judge check without_pictures safe as_json")
+@options("ledger out all_tables table shown_judge check without_pictures safe full_names as_json")
 def replay(
     study: StudyArgument,
     inputs: InputOptions,
@@ -30,6 +32,7 @@ def replay(
         bool, option("Write nothing: say whether the files are, byte for byte, what comes out.", "--check")
     ] = False,
     safe: SafeOption = False,
+    full_names: FullNamesOption = False,  # noqa: ARG001 (its callback turns display names off)
     as_json: JsonOption = False,
 ) -> int:
     """Make every table and the page of a study again from its ledger. Nothing is asked, no key is needed.
@@ -43,14 +46,13 @@ def replay(
     from tempfile import TemporaryDirectory
 
     from fullbench.ledger.ledger import Ledger
-    from fullbench.studies.ledger_display_names import load_display_names
     from fullbench.studies.run.study_outputs import find_differing_files, write_outputs
     from fullbench.studies.study_kinds import study_run_for
 
     plan = read_study(study, ledger, inputs, safe=safe)
     with Ledger(ledger or plan.ledger, read_only=True) as book:
+        CURRENT.use_ledger(book)
         study_result = study_run_for(plan).replay(book)
-        names = load_display_names(book, plan.names)
     if study_result.missing:
         print_message(
             f"{study_result.missing:,} verdicts of this study are missing; `fullbench run` asks for these alone."
@@ -63,7 +65,7 @@ def replay(
         if not differing_paths:
             print_message("The files of the study are what the ledger gives, byte for byte.")
         return 1 if differing_paths else 0
-    view.print_report(study_result.tables, as_json=as_json, names=names)
+    view.print_report(study_result.tables, as_json=as_json)
     for path in write_outputs(study_result, out):
         print_message(f"Written: {path}")
     return 0

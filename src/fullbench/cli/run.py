@@ -22,7 +22,7 @@ from fullbench.cli.options import (
 
 @options(
     "ledger pictures pictures_from without_pictures fetch_urls durability limit budget budget_for anyway again engine "
-    "safe canaries dry_run all_tables table shown_judge as_json quiet"
+    "safe canaries dry_run all_tables table shown_judge full_names as_json quiet"
 )
 def run(
     study: StudyArgument,
@@ -49,7 +49,6 @@ def run(
 
         fullbench run study.toml --engine ray:auto
     """
-    from fullbench.studies.ledger_display_names import load_display_names
     from fullbench.studies.run.study_outputs import write_outputs
     from fullbench.studies.study_kinds import study_run_for
 
@@ -65,7 +64,7 @@ def run(
         study_result = opened.execute(study_run, budget=dollars, with_texts=plan.report is not None)
         output_paths = write_outputs(study_result)
         tables = [*study_result.tables, *study_result.run_tables]
-        view.print_report(tables, as_json=calls.as_json, names=load_display_names(opened.book, plan.names))
+        view.print_report(tables, as_json=calls.as_json)
         for path in output_paths:
             print_message(f"Written: {path}")
         print_message(*study_result.messages)

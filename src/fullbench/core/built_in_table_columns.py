@@ -17,7 +17,7 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
         "judge", "contestant", "study", "criterion", "ballot", "other judge", "other", "against", "reviewer", "person",
         "newcomer", "model", "name", "item", "picture", "file", "batch", "data set", "row", "cell", "part", "task",
         "任务", "category", "类别", "perspective", "sub-category", "axis", "way", "scale", "split", "label", "which",
-        "who", "table", "slice", "verb", "verb and noun", "object",
+        "who", "shown name", "full name", "table", "slice", "verb", "verb and noun", "object",
         "shown", "kind of question", "carrier", "threshold of", "wanted value",
     ),
     ("word", ""): (

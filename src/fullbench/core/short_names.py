@@ -60,7 +60,8 @@ class NameParts:
     """
 
     base: str
-    server: str = ""
+    server: str | None = None
+    """Address of the server; empty for a provider's own, None if unknown, as for names from files."""
     options: Mapping[str, str] = field(default_factory=dict)
     further_options: Mapping[str, str] = field(default_factory=dict)
     digest: str = ""
@@ -124,12 +125,12 @@ def _distinct_names(parts: Mapping[str, NameParts], taken_names: Collection[str]
 
 def _names_with_options(parts: Mapping[str, NameParts]) -> dict[str, str]:
     """Return `base@server (options)` for names with one base: servers and options only if they differ."""
-    servers = {name_parts.server for name_parts in parts.values()}
+    servers = {name_parts.server for name_parts in parts.values() if name_parts.server is not None}
     hosts = {server: server.partition("/")[0] for server in servers}
     shown_servers = hosts if len(set(hosts.values())) == len(servers) else {server: server for server in servers}
     texts: dict[str, list[str]] = {name: [] for name in parts}
     _add_options(texts, {name: name_parts.options for name, name_parts in parts.items()})
-    groups: dict[tuple[str, ...], list[str]] = {}
+    groups: dict[tuple[str | None, ...], list[str]] = {}
     for name, name_parts in parts.items():
         groups.setdefault((name_parts.server, *texts[name]), []).append(name)
     for equal_names in groups.values():
@@ -172,7 +173,7 @@ def _add_options(texts: Mapping[str, list[str]], options: Mapping[str, Mapping[s
 
 def _contestant_parts(name: str, settings: StoredSettings) -> NameParts:
     if settings is None:
-        return NameParts(name)
+        return _undeclared_parts(name)
     if name.endswith(_WITHOUT_IMAGE):
         parts = _contestant_parts(name.removesuffix(_WITHOUT_IMAGE), settings)
         return replace(parts, base=parts.base + _WITHOUT_IMAGE)
@@ -189,7 +190,7 @@ def _judge_parts(name: str, settings: StoredSettings) -> NameParts:
         return NameParts(name)
     tail = _JUDGE_TAIL.search(name)
     if tail is None:
-        return NameParts(name) if settings is None else _other_parts(name, settings)
+        return _undeclared_parts(name) if settings is None else _other_parts(name, settings)
     model_text, mode, words = name[: tail.start()], tail[1], tail[2].split("+")[1:]
     settings = settings or {"mode": mode, **{_TAIL_WORDS.get(word, word): word for word in words}}
     model = settings.get("model")
@@ -272,6 +273,11 @@ def _other_parts(name: str, settings: Mapping[str, Any]) -> NameParts:
         {**parts.further_options, **further_options},
         digest_match[0].strip() if digest_match else version[0] if version else "",
     )
+
+
+def _undeclared_parts(name: str) -> NameParts:
+    """Return the parts of a name without settings: users typed it unless it ends with a digest of ours."""
+    return replace(_other_parts(name, {}), server=None) if _DIGEST.search(name) else NameParts(name)
 
 
 def _is_digest_of(text: str, settings: Mapping[str, Any]) -> bool:

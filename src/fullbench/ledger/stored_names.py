@@ -48,6 +48,14 @@ def load_chosen_names(ledger: Ledger) -> dict[str, Mapping[str, str]]:
     return {name: entry for name, entry in entries.items() if entry}
 
 
+def count_stored_names(ledger: Ledger) -> int:
+    """Return a number that grows with every judge, contestant, alias and chosen name that is declared."""
+    tables = ("judges", "contestants", "aliases", "adoptions")
+    with ledger.reader() as reader:
+        counts = reader.together(*((f"SELECT count(*) FROM {table}", ()) for table in tables))
+    return sum(int(rows[0][0]) for rows in counts)
+
+
 def store_chosen_names(ledger: Ledger, entries: Mapping[str, Mapping[str, str]]) -> None:
     """Store new or changed display names by full name."""
     stored_entries = load_chosen_names(ledger)

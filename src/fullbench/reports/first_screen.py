@@ -90,6 +90,9 @@ def _find_judge(text: str, judges: Sequence[str], names: DisplayNames) -> str:
 
 
 def _judge_names(tables: Sequence[Table]) -> list[str]:
+    for table in tables:
+        if table.name == JUDGES and table.rows:
+            return list(dict.fromkeys(map(str, table.column("judge"))))
     names = [str(table.source["judge"]) for table in tables if "judge" in table.source]
     for table in tables:
         place = table.place("judge")
@@ -342,6 +345,8 @@ def _fitting_places(table: Table, widths: Sequence[int], width: int) -> list[int
         ]
         if sum(least) + _GAP * len(chosen) <= width or not chosen:
             chosen.append(place)
+        elif table.name != JUDGES:  # no gap between the columns that are shown
+            break
     return sorted(chosen)
 
 

@@ -38,10 +38,13 @@ def write_page(
 ) -> Path:
     """Write a page with all tables, their charts and example cases, as one HTML file.
 
-    Sensitive pictures are veiled unless `include_sensitive`. `names` are the display names of judges and contestants.
+    Sensitive pictures are veiled unless `include_sensitive`. `names` are the display names of judges and contestants;
+    default: those of the record and tables. A table of full names ends the page.
     `imprint` describes the owner of the page; its title replaces `title`. fullbench's own texts are in `language`.
     """
-    names = names or DisplayNames()
+    if names is None:
+        table_names = {full: name for table in tables for full, name in table.names.items()}
+        names = DisplayNames.from_names({**record.names, **table_names})
     sections = result_sections([names.table(table) for table in tables])
     withheld_count = sum(item.is_withheld for item in record.items.values())
     page_exhibits = [
@@ -54,11 +57,15 @@ def write_page(
         words.append(Note("page.withheld", n=withheld_count, all=len(record.items)))
     if words:
         sections.append(Section("Cases", join_sentences(words), exhibits=page_exhibits))
+    if legend := names.legend(tables):
+        sections.append(Section("Names", tables=[legend]))
     total_usage = sum((verdict.usage for verdict in record), Usage())
     lead = lead or Note(
         "page.lead", verdicts=len(record), judges=len(record.judges), contestants=len(record.contestants)
     )
     page_source = {"fullbench": version("fullbench"), **(source or {})}
+    for role in page_source.keys() & {"judges", "contestants"}:
+        page_source[role] = names.shown_names(page_source[role])
     return write_file(
         path, render(title, lead, sections, usage=total_usage, source=page_source, imprint=imprint, language=language)
     )

@@ -14,24 +14,15 @@ from fullbench.analysis.views import cascade_verdicts
 from fullbench.analysis.views.panel_cascade_and_rubric_verdicts import add_view_verdicts, view_verdicts
 from fullbench.analysis.views.view_verdict_helpers import ResponseSetKey
 from fullbench.columns.verdict_columns import Columns
-from fullbench.core.language_and_words import resolve_prefix
-from fullbench.core.panel_and_cascade import View, is_view
+from fullbench.core.panel_and_cascade import View
 from fullbench.core.table import Table
 from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
 from fullbench.ledger.ledger import Ledger
+from fullbench.studies.ledger_display_names import find_judges
 from fullbench.studies.run.missing_pictures import note_missing_pictures
-
-
-def full_judge_names(ledger: Ledger, requested_names: Sequence[str]) -> list[str]:
-    """Expand unique prefixes to full names of judges in the ledger."""
-    if all(ledger.has_judged(name) or is_view(name) for name in requested_names):
-        return list(requested_names)
-    accounts = [account.name for account in ledger.bill() if account.role == "judge"]
-    ledger_names = list(dict.fromkeys([*accounts, *(view.name for view in ledger.views())]))
-    return [resolve_prefix(name, ledger_names, "judge") for name in requested_names]
 
 
 def load_columns(
@@ -112,7 +103,7 @@ def cascade_tables(
 
 def cases_left_to_people(ledger: Ledger, cascade: str, *, study: str | None = None) -> set[ResponseSetKey]:
     """Return the cases that a cascade leaves to people and that have no vote yet."""
-    (name,) = full_judge_names(ledger, [cascade])
+    (name,) = find_judges(ledger, [cascade])
     cascades = {view.name: view for view in cascade_verdicts.select_cascades(ledger.views())}
     if name not in cascades:
         cascade_names = ", ".join(cascades) or "none"

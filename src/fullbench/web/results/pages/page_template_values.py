@@ -77,11 +77,11 @@ class Views:
         *,
         drawing: bool | None = None,
         svg: Callable[[vega_lite.Chart], str] = vega_lite.render_svg,
-        names: Names | None = None,
+        names: Callable[[], Names] = Names,
         imprint: Imprint | None = None,
     ) -> None:
-        """`drawing` turns charts on or off; None means on if `vl_convert` is installed."""
-        self.environment, self.urls, self.svg, self.names = environment, urls, svg, names or Names()
+        """`drawing` turns charts on or off; None means on if `vl_convert` is installed. `names` loads display names."""
+        self.environment, self.urls, self.svg, self._load_names = environment, urls, svg, names
         self.imprint = imprint or Imprint()
         self.drawing = find_spec("vl_convert") is not None if drawing is None else drawing
         self._draw_svg = svg if self.drawing else None
@@ -100,6 +100,11 @@ class Views:
         self._previews: RecentCache[bytes] = RecentCache(16)
         self._stories: RecentCache[study_summary.Story] = RecentCache(16)
         self.files = metric_downloads.DownloadCache()
+
+    @property
+    def names(self) -> Names:
+        """Display names as of now."""
+        return self._load_names()
 
     def common(self, connection: Connection, tab: str, study: str = "") -> dict[str, Any]:
         """Return the values of all pages. An empty `study` is the first one."""
@@ -163,7 +168,7 @@ class Views:
             ],
             "matrices": shown_matrices,
             "body": self._bodies.get(
-                (shown_study, board_stamps, language, selected_task),
+                (shown_study, board_stamps, language, selected_task, self.names.stamp),
                 partial(self._render_matrices, shown_study, shown_matrices, language, selected_task),
             ),
             "task": selected_task,
@@ -276,7 +281,7 @@ class Views:
         board = self._board(connection, name, stamp)
         if board is None:
             return None
-        body = self._bodies.get((name, stamp, language), lambda: self._body(board, language))
+        body = self._bodies.get((name, stamp, language, self.names.stamp), lambda: self._body(board, language))
         all_headings = sorted(
             board_store.board_headings(connection, board.study), key=lambda heading: not is_person(heading.judge)
         )
@@ -312,7 +317,7 @@ class Views:
             drawable_chart = chart_of(translated_table, chart, self.urls)
             return None if drawable_chart is None else self.svg(drawable_chart)
 
-        return self._charts.get((name, stamp, place, language), draw)
+        return self._charts.get((name, stamp, place, language, self.names.stamp), draw)
 
     def _tables(self, connection: Connection, name: str, stamp: str | None) -> Sequence[LinkedTable]:
         if not name.startswith("card-"):
@@ -503,7 +508,7 @@ class Views:
                 for row in judge_leaderboard.standings_of(card)
             ],
             "sections": self._parts.get(
-                (study, judge, stamp, language), lambda: self._sections(study, card, stamp, language)
+                (study, judge, stamp, language, self.names.stamp), lambda: self._sections(study, card, stamp, language)
             ),
         }
 
