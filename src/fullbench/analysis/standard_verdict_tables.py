@@ -39,6 +39,7 @@ from fullbench.analysis.people import corrected_leaderboards as corrections
 from fullbench.analysis.people.voted_rows_check import CaseFacts
 from fullbench.analysis.record_from_verdict_columns import comparable_record
 from fullbench.analysis.scope_suffixes_of_table_titles import OVERALL, scope_suffix, title_with_scope
+from fullbench.analysis.summary.judge_trust import is_baseline
 from fullbench.analysis.summary.study_summary import summary_tables
 from fullbench.analysis.verdict_cost import FromCache, total_usage
 from fullbench.analysis.views.view_verdict_helpers import PENDING, WAITS, waiting_mask
@@ -98,6 +99,7 @@ def verdict_tables(
         shown_tables += corrections.corrected_tables(columns, rule=rule, facts=known_facts)
     costs = cost_table(all_columns) if precomputed_costs is None else precomputed_costs
     boards = corrections.add_opinion_notes(columns, leaderboard.leaderboard_tables(columns, board_settings))
+    boards.sort(key=lambda table: is_baseline(str(table.source.get("judge", ""))))
     summary = summary_tables(columns, boards, texts=texts, costs=costs, rule=rule, visible=visible, seed=seed)
     shown_tables = [*summary, *shown_tables, *boards]
     if reference_judge is not None:
