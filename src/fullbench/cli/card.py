@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from fullbench.cli.console import print_message, print_tables
-from fullbench.cli.current_names import CURRENT
+from fullbench.cli.console import print_message
 from fullbench.cli.options import (
     JsonOption,
     LabelsOption,
@@ -16,6 +15,7 @@ from fullbench.cli.options import (
     ReleaseOption,
     ResamplingSeedOption,
     TablesOption,
+    ViewOptions,
     VoteOptions,
     argument,
     option,
@@ -23,11 +23,15 @@ from fullbench.cli.options import (
 )
 
 
-@options("ledger study labels benchmark data people rule visible pilot tags own epsilon out seed full_names as_json")
+@options(
+    "ledger study labels benchmark data people rule visible pilot tags own epsilon all_tables table out seed "
+    "full_names as_json"
+)
 def card(
     judge: Annotated[str, argument("The judge's name, or its beginning, as `ledger show` gives it.")],
     store: LedgerOptions,
     counted: VoteOptions,
+    view: ViewOptions,
     labels: LabelsOption = None,
     benchmark: Annotated[str | None, option("Take the verdicts a benchmark brings, not a ledger's.")] = None,
     data: ReleaseOption = None,
@@ -73,6 +77,7 @@ def card(
 
     vote_rule = rule_of(counted.rule)
     columns: Columns | None = None
+    names = DisplayNames()
     facts: CaseFacts | None = None
     judge_columns: Columns | None = None
     study_name: str | None = None
@@ -129,5 +134,4 @@ def card(
     if as_json:
         typer.echo(cards.card_json(built_card), nl=False)
         return
-    typer.echo(CURRENT.text(f"{judge}\n{built_card.lead}\n"))
-    print_tables(built_card.tables, as_json=False)
+    view.print_card(built_card)

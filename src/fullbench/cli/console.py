@@ -28,6 +28,7 @@ from fullbench.studies.run.progress_display import format_dollars
 
 if TYPE_CHECKING:
     from fullbench.core.verdict_record import Record
+    from fullbench.reports.first_screen import Selection
 
 
 def print_message(*texts: str) -> None:
@@ -245,6 +246,44 @@ def print_uncompared_items(record: Record, *, comparing: bool) -> None:
     if uncompared_items:
         more = f" and {len(uncompared_items) - 3} more" if len(uncompared_items) > 3 else ""
         print_message(f"Nothing to compare for {', '.join(uncompared_items[:3])}{more}: fewer than two responses.")
+
+
+def print_report(
+    tables: Sequence[Table],
+    view: Selection,
+    *,
+    as_json: bool,
+    out: Path | None = None,
+    sentences: Sequence[str] | None = None,
+) -> None:
+    """Print a result: its first screen, or every table, one table, or what is about one judge.
+
+    JSON and files always have all tables.
+
+    Args:
+        tables: The tables; the summary is first if there is one.
+        view: What the user asked to see.
+        as_json: Print JSON.
+        out: File to write instead.
+        sentences: Sentences that come first; default: those of the summary.
+    """
+    from fullbench.reports import first_screen
+    from fullbench.reports.display_names import table_as_shown
+    from fullbench.reports.tables_as_terminal_text import render_texts
+
+    CURRENT.forget_names()
+    selected = first_screen.select_tables(CURRENT.tables(tables), view, CURRENT.names)
+    if out is not None or as_json:
+        print_tables(selected, as_json=as_json, out=out)
+        return
+    width = shutil.get_terminal_size((110, 40)).columns
+    shown = [table_as_shown(table) for table in selected]
+    if view.all_tables and CURRENT.names is not None and (legend := CURRENT.names.legend(selected)) is not None:
+        shown.append(legend)
+    if view.is_default and tables:
+        _print_texts([first_screen.render_first_screen(shown, width=width, sentences=sentences).rstrip("\n")])
+    else:
+        _print_texts(render_texts(shown, width=width, color=sys.stdout.isatty()))
 
 
 def print_tables(tables: Sequence[Table], *, as_json: bool, out: Path | None = None) -> None:

@@ -21,6 +21,7 @@ from fullbench.errors import InputError
 from fullbench.studies.engines import Budget, Engine, RetryPolicy, Stop
 
 if TYPE_CHECKING:
+    from fullbench.analysis.judge_card import Card
     from fullbench.ledger.ledger import Ledger
     from fullbench.studies.run.base_run import BaseRun, StudyResult
     from fullbench.studies.run.call_context import CallContext
@@ -307,6 +308,39 @@ class CallOptions:
 
     def print_tables(self, tables: Sequence[Table], out: Path | None = None) -> None:
         print_tables(tables, as_json=self.as_json, out=out)
+
+
+@dataclass(frozen=True)
+class ViewOptions:
+    """What a command prints of a result."""
+
+    all_tables: Annotated[bool, option("Print every table, not only the summary.", "--all")] = False
+    table: Annotated[str | None, option("Print one table, by its name or the beginning of its name.", "--table")] = None
+    shown_judge: Annotated[str | None, option("Print the tables about one judge.", "--judge")] = None
+
+    def print_report(
+        self,
+        tables: Sequence[Table],
+        *,
+        as_json: bool,
+        out: Path | None = None,
+        sentences: Sequence[str] | None = None,
+    ) -> None:
+        """Print the summary of a result, or the tables that these options name."""
+        from fullbench.cli.console import print_report
+        from fullbench.reports.first_screen import Selection
+
+        view = Selection(self.all_tables, self.table, self.shown_judge)
+        print_report(tables, view, as_json=as_json, out=out, sentences=sentences)
+
+    def print_card(self, card: Card) -> None:
+        """Print a judge's card: its name, the sentences of its introduction, and its first numbers."""
+        from fullbench.reports.judge_card_display import lead_sentences
+
+        sentences = [CURRENT.text(part) for part in (card.judge, *lead_sentences(card.lead))]
+        if self.all_tables:
+            typer.echo("\n".join(sentences) + "\n")
+        self.print_report(card.tables, as_json=False, sentences=sentences)
 
 
 @dataclass(frozen=True)

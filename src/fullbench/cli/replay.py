@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from fullbench.cli.console import print_message, print_tables
+from fullbench.cli.console import print_message
 from fullbench.cli.current_names import CURRENT
 from fullbench.cli.options import (
     FullNamesOption,
@@ -14,16 +14,18 @@ from fullbench.cli.options import (
     OwnLedgerOption,
     SafeOption,
     StudyArgument,
+    ViewOptions,
     option,
     options,
     read_study,
 )
 
 
-@options("ledger out check without_pictures safe full_names as_json")
+@options("ledger out all_tables table shown_judge check without_pictures safe full_names as_json")
 def replay(
     study: StudyArgument,
     inputs: InputOptions,
+    view: ViewOptions,
     ledger: OwnLedgerOption = None,
     out: Annotated[Path | None, option("Write the study's files to this folder instead.")] = None,
     check: Annotated[
@@ -63,7 +65,7 @@ def replay(
         if not differing_paths:
             print_message("The files of the study are what the ledger gives, byte for byte.")
         return 1 if differing_paths else 0
-    print_tables(study_result.tables, as_json=as_json)
+    view.print_report(study_result.tables, as_json=as_json)
     for path in write_outputs(study_result, out):
         print_message(f"Written: {path}")
     return 0

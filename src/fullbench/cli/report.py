@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
-from fullbench.cli.console import print_message, print_tables
+from fullbench.cli.console import print_message
 from fullbench.cli.current_names import CURRENT
 from fullbench.cli.options import (
     ChartsOption,
@@ -16,6 +16,7 @@ from fullbench.cli.options import (
     LedgerOptions,
     ResamplingSeedOption,
     StrongOption,
+    ViewOptions,
     VoteOptions,
     option,
     options,
@@ -29,13 +30,13 @@ if TYPE_CHECKING:
 
 
 @options(
-    "ledger judges benchmark out labels about study settle rule visible pilot against corrected strong "
-    "replacement charts names "
-    "language include_sensitive seed full_names as_json"
+    "ledger all_tables table judges benchmark out labels about study settle rule visible pilot against corrected "
+    "strong replacement charts names language include_sensitive seed full_names as_json"
 )
 def report(
     store: LedgerOptions,
     people: VoteOptions,
+    view: ViewOptions,
     judges: Annotated[list[str] | None, option("Only these, by name or its beginning; repeatable.", "--judge")] = None,
     benchmark: Annotated[str | None, option("Show the tables of this benchmark.")] = None,
     out: Annotated[
@@ -84,6 +85,7 @@ def report(
     from fullbench.analysis.people.doubtful_cases_and_decisions import settle_doubtful_cases
     from fullbench.analysis.people.joined_votes import rule_of
     from fullbench.analysis.standard_verdict_tables import cost_table, verdict_tables
+    from fullbench.analysis.summary.paper_summary import add_paper_summary
     from fullbench.columns.column_builder import columns_from_verdicts
     from fullbench.core.verdict_record import Record
     from fullbench.reports.display_names import DisplayNames
@@ -99,9 +101,9 @@ def report(
     imprint = Imprint() if names is None else Imprint.read(names).for_language(language).of_report(study or "")
     if benchmark and vote_rule != "default":
         raise InputError("a benchmark's tables join votes as its paper does: leave out --rule, or --benchmark")
-    page_path = _page_path(out, language)
     if benchmark and strong != 1:
         raise InputError("a benchmark's tables count verdicts as its paper does: leave out --strong, or --benchmark")
+    page_path = _page_path(out, language)
     with store.read() as book:
         label_verdicts = [] if labels is None else _load_new_labels(labels, book)
         label_judges = {verdict.judge for verdict in label_verdicts}
@@ -110,10 +112,7 @@ def report(
             book, judges or None, extra_verdicts=label_verdicts, study=study, pilots=pilots
         )
         if len(columns) == len(label_verdicts):
-            judge_names = (
-                ", ".join(sorted({account.name for account in book.bill() if account.role == "judge"})) or "none"
-            )
-            raise InputError(f"the ledger holds no verdict of these judges; there are: {judge_names}", path=book.place)
+            _refuse_empty_report(book)
         if names is not None:
             _compare_names(display_names, names, book, {*columns.names["judge"], *columns.names["contestant"]})
         CURRENT.use_ledger(book, display_names)
@@ -130,7 +129,9 @@ def report(
         verdict_costs = cost_table(columns)
         columns = columns.without_usage()
         report_tables = (
-            list(judge_and_model_specs.benchmark_from_name(benchmark).tables(record))
+            add_paper_summary(
+                judge_and_model_specs.benchmark_from_name(benchmark).tables(record), columns, texts=record, seed=seed
+            )
             if benchmark
             else verdict_tables(
                 columns,
@@ -146,6 +147,7 @@ def report(
                     else None
                 ),
                 precomputed_costs=verdict_costs,
+                texts=ledger_verdicts_with_panels.load_voted_texts(book, columns, study=study),
             )
         )
         replacement_pairs = [] if replacement is None else [_judge_pair(find_judges(book, replacement))]
@@ -179,7 +181,12 @@ def report(
             )
             print_message(f"The page: {page_path}")
         else:
-            print_tables(report_tables, as_json=as_json, out=out)
+            view.print_report(report_tables, as_json=as_json, out=out)
+
+
+def _refuse_empty_report(book: Ledger) -> NoReturn:
+    judge_names = ", ".join(sorted({account.name for account in book.bill() if account.role == "judge"})) or "none"
+    raise InputError(f"the ledger holds no verdict of these judges; there are: {judge_names}", path=book.place)
 
 
 def _load_new_labels(labels: Path, book: Ledger) -> list[Verdict]:

@@ -10,7 +10,7 @@ from fullbench.core.table import Better, Column, Kind
 from fullbench.core.translatable_note import Note, word_note
 
 _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
-    ("rank", ""): ("rank", "rank alone"),
+    ("rank", ""): ("rank", "rank alone", "tier"),
     ("n", ""): ("n",),
     ("fault", "less"): ("refused", "unreadable", "abstained", "cut off", "unusable"),
     ("name", ""): (
@@ -26,10 +26,11 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
         "chosen", "inside", "speed", "reading", "used", "order", "may replace people",
         "share of the most common verdict",
         "judged by", "outcome", "changed thing", "biased", "split by", "judged again", "uses picture", "picture mode",
+        "trust",
     ),
     ("text", ""): (
-        "why", "note", "question", "what", "what was done", "what, and what was done", "people said", "people say",
-        "mark given", "confidence stated", "what is seen",
+        "why", "note", "biases", "question", "what", "what was done", "what, and what was done", "people said",
+        "people say",        "mark given", "confidence stated", "what is seen",
         "parts", "captions", "images", "language", "counted in", "unit", "step", "status", "stage", "time",
         "Dawid-Skene", "Elo over orders", "day", "newcomers", "what it means",
     ),

@@ -17,7 +17,7 @@ from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.digests import digest
 from fullbench.core.short_names import StoredSettings, short_names
 from fullbench.core.table import Cell, Column, Table
-from fullbench.core.translatable_note import Note
+from fullbench.core.translatable_note import Note, english_messages
 from fullbench.errors import InputError
 from fullbench.files.toml_reader import read_toml
 from fullbench.reports.contestant_logos import Logo
@@ -234,7 +234,7 @@ class DisplayNames:
         """
         if not isinstance(text, Note):
             return self._replace_marked_names(text)
-        sentence, values = str(text), dict(text.values)
+        template, sentence, values = english_messages().get(text.id), str(text), dict(text.values)
         for key, value in text.values.items():
             if not isinstance(value, str):
                 continue
@@ -243,8 +243,9 @@ class DisplayNames:
             else:
                 values[key] = shown_text = self.shown_name(value)
             # A name that occurs more than once in the sentence may also be one of our own words.
-            if str(shown_text) != str(value) and sentence.count(value) == 1:
+            if template is None and str(shown_text) != str(value) and sentence.count(value) == 1:
                 sentence = sentence.replace(value, shown_text)
+        sentence = sentence if template is None or values == text.values else template.format(**values)
         return Note.from_sentence(text.id, self._replace_marked_names(sentence), values)
 
     def _replace_marked_names(self, text: str) -> str:

@@ -9,9 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fullbench.analysis.judge_card import Card
+from fullbench.core.translatable_note import Note
 
 if TYPE_CHECKING:
     from fullbench.reports.html_page import Exhibit
+
+
+def lead_sentences(lead: str) -> list[str]:
+    """Return the sentences of a card's introduction."""
+    if isinstance(lead, Note) and lead.id == "list.sentences":
+        return [part for value in lead.values.values() if isinstance(value, str) for part in lead_sentences(value)]
+    return [lead]
 
 
 def card_json(card: Card) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import Any
 
+from fullbench.analysis.summary.study_summary import sentences_of, without_sentences
 from fullbench.core.case import Case
 from fullbench.core.dialogue_turn_answers_and_criteria import turn_starts
 from fullbench.core.item import Item, Part
@@ -58,7 +59,9 @@ def _tables_html(tables: Sequence[Table]) -> str:
     from fullbench.reports.html_page import table_fragment
 
     table_blocks, lacking = [], ""
-    for table in map(table_as_shown, tables):
+    tables = [table_as_shown(table) for table in tables]
+    sentences = [f"<p>{escape(str(sentence))}</p>" for sentence in sentences_of(tables)]
+    for table in map(without_sentences, tables):
         chart_svg = ""
         try:
             hint = build_chart(table)
@@ -66,7 +69,10 @@ def _tables_html(tables: Sequence[Table]) -> str:
         except MissingExtra as extra:
             lacking = f"<p><small>Without charts: {escape(str(extra))}.</small></p>"
         table_blocks.append(f"<h4>{escape(str(table.title))}</h4>{chart_svg}{table_fragment(table, with_title=False)}")
-    return "".join(table_blocks) + lacking
+    if not sentences or len(tables) <= 2:
+        return "".join([*sentences, *table_blocks]) + lacking
+    rest = f"<details><summary>{len(tables) - 2} more tables</summary>{''.join(table_blocks[2:])}</details>"
+    return "".join([*sentences, *table_blocks[:2]]) + rest + lacking
 
 
 def _picture_html(picture: Picture) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
+
+import numpy as np
 
 from fullbench.analysis.boards.leaderboard import Settings
 from fullbench.analysis.boards.mean_leaderboards import mean_tables
@@ -111,12 +113,23 @@ def cases_left_to_people(ledger: Ledger, cascade: str, *, study: str | None = No
     )
 
 
-def record_without_verdicts(ledger: Ledger, columns: Columns, *, study: str | None = None) -> Record:
-    """Return the items and responses of these columns. Takes half the time of a full record."""
-    item_ids = set(columns.names["item"])
+def record_without_verdicts(
+    ledger: Ledger, columns: Columns, *, study: str | None = None, item_ids: Collection[str] | None = None
+) -> Record:
+    """Return the items and responses of these columns, or of some items. Takes half the time of a full record."""
+    item_ids = set(columns.names["item"]) if item_ids is None else item_ids
     items = {item.id: item for item in ledger.items(study=study) if item.id in item_ids}
     answers = ledger.responses(None, item_keys=[item.key for item in items.values()])
     return Record((), items, {(answer.item, answer.contestant, answer.sample): answer for answer in answers})
+
+
+def load_voted_texts(ledger: Ledger, columns: Columns, *, study: str | None = None) -> Record | None:
+    """Return the items that people voted on, with their responses, for tests of length bias; None without votes."""
+    if PEOPLE not in columns.judges():
+        return None
+    votes = columns.where(judge=PEOPLE)
+    voted_items = {columns.names["item"][code] for code in np.unique(votes.item).tolist()}
+    return record_without_verdicts(ledger, columns, study=study, item_ids=voted_items)
 
 
 def load_case_facts(ledger: Ledger, columns: Columns, *, study: str | None = None) -> CaseFacts | None:

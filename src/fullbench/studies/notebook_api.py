@@ -351,8 +351,9 @@ def report(
         columns = ledger_verdicts_with_panels.load_columns(book, study=study)
         facts = ledger_verdicts_with_panels.load_case_facts(book, columns, study=study) if corrected else None
         tables = standard_verdict_tables.verdict_tables(
-            columns, against=against, with_corrections=corrected, strong=strong, facts=facts, seed=seed
-        )
+            columns, against=against, with_corrections=corrected, strong=strong, facts=facts, seed=seed,
+            texts=ledger_verdicts_with_panels.load_voted_texts(book, columns, study=study),
+        )  # fmt: skip
         tables = with_judge_changes(tables, book, study)
         cascade_tables = ledger_verdicts_with_panels.cascade_tables(book, study=study)
         tables = ledger_verdicts_with_panels.add_ledger_notes(book, [*tables, *cascade_tables], columns, study=study)

@@ -11,6 +11,7 @@ import orjson
 from fastapi import APIRouter, Depends, HTTPException, Path, Query, Request
 from pydantic import Field
 
+from fullbench.analysis.summary.study_summary import sentences_of
 from fullbench.core.table import Table
 from fullbench.reports.table_formats import render_table
 from fullbench.web.api.schemas import RESPONSES, Limit, Page, Shape
@@ -18,7 +19,7 @@ from fullbench.web.api.token_authentication import Viewer
 from fullbench.web.campaigns.votes import results_hidden_from_annotators
 from fullbench.web.page_access import Database
 from fullbench.web.results import hidden_cases
-from fullbench.web.results.boards import board_store, judge_cards
+from fullbench.web.results.boards import board_store, judge_cards, stored_summary
 from fullbench.web.results.boards.board_store import LinkedTable
 from fullbench.web.results.catalogue.row_ids_and_bulk_inserts import judge_names_by_id as all_judges
 from fullbench.web.results.catalogue.row_ids_and_bulk_inserts import judges_in, study_ids_by_name
@@ -76,6 +77,14 @@ class TableShown(Shape):
     notes: Sequence[str]
     links: Sequence[Sequence[Mapping[str, str] | None]]
     names: Mapping[str, str] = DISPLAY_NAMES
+
+
+class SummaryShown(Shape):
+    """Who leads, which judges to trust, and what limits it: the beginning of every report."""
+
+    study: str
+    sentences: Sequence[str]
+    tables: Sequence[TableShown]
 
 
 class BoardShown(BoardListed):
@@ -169,6 +178,22 @@ class CaseShown(Shape):
     hidden: bool = False
     verdicts: Sequence[CaseVerdictShown]
     names: Mapping[str, str] = DISPLAY_NAMES
+
+
+@router.get("/summary")
+def summary(request: Request, _caller: Viewer, connection: Database, study: Word = "") -> SummaryShown:
+    """The summary of a study, or of the first one."""
+    study_name = study or next(iter(study_ids_by_name(connection)), "")
+    tables = stored_summary.find_summary(connection, study_name)
+    if not tables:
+        raise HTTPException(404, "there is no such study, or its summary is not computed yet")
+    names = views_of(request).names
+    sentences = [str(names.with_shown_names(sentence)) for sentence in sentences_of(tables)]
+    return SummaryShown(
+        study=study_name,
+        sentences=sentences,
+        tables=[_table_to_schema(LinkedTable(table), names) for table in tables],
+    )
 
 
 @router.get("/boards")

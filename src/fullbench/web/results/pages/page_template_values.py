@@ -11,11 +11,14 @@ from typing import Any
 from jinja2 import Environment
 from sqlalchemy import Connection, Select
 
+from fullbench.analysis.summary.study_summary import sentences_of, without_sentences
 from fullbench.core.ballot import LETTERS
+from fullbench.core.table import Table
 from fullbench.ledger.ledger import Ledger
 from fullbench.reports.charts import vega_lite
 from fullbench.reports.site_info import Imprint
-from fullbench.web.results.boards import board_store, judge_cards, judge_leaderboard
+from fullbench.reports.translated_tables import localise_table
+from fullbench.web.results.boards import board_store, judge_cards, judge_leaderboard, stored_summary
 from fullbench.web.results.boards.board_store import Board, Heading, LinkedTable
 from fullbench.web.results.boards.contestants_by_judges_matrix import (
     BoardSummary,
@@ -93,6 +96,7 @@ class Views:
         self._cards: RecentCache[Any] = RecentCache(64)
         self._parts: RecentCache[list[tuple[str, list[Sheet]]]] = RecentCache(64)
         self._matrix_cache: RecentCache[Sequence[Matrix]] = RecentCache(64)
+        self._summaries: RecentCache[Sequence[Table]] = RecentCache(16)
         self._previews: RecentCache[bytes] = RecentCache(16)
         self._stories: RecentCache[study_summary.Story] = RecentCache(16)
         self.files = metric_downloads.DownloadCache()
@@ -143,8 +147,14 @@ class Views:
         shown_matrices = (
             overall if selected_task is None else self._matrices(connection, board_stamps, language, selected_task)
         )
+        summary = [] if selected_task else self._summary(connection, shown_study, stamps, language)
         return {
             **self.common(connection, "boards", study),
+            "summary_sentences": [str(sentence) for sentence in sentences_of(summary)],
+            "summary_sheets": [
+                build_sheet(LinkedTable(without_sentences(table)), self.urls, table.name.replace(" ", "-"))
+                for table in summary
+            ],
             "verdicts": verdict_list.count_verdicts(connection, Filter(study=shown_study)).n,
             "story": story,
             "outcome": [
@@ -163,6 +173,22 @@ class Views:
             ),
             "task": selected_task,
         }
+
+    def _summary(
+        self, connection: Connection, study: str, stamps: Mapping[str, str], language: Language
+    ) -> Sequence[Table]:
+        """Return the summary of a study with display names, in a language."""
+        stamp = stamps.get(stored_summary.summary_name(study))
+        if stamp is None:
+            return []
+        tables: Sequence[Table] = self._summaries.get(
+            (study, stamp, language),
+            lambda: [
+                localise_table(self.names.table(table), language)
+                for table in stored_summary.find_summary(connection, study)
+            ],
+        )
+        return tables
 
     def _render_matrices(
         self, study: str, shown_matrices: Sequence[Matrix], language: Language, task: Task | None = None
