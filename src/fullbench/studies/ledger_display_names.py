@@ -51,6 +51,21 @@ def load_display_names(
     return DisplayNames.from_settings(judge_settings, contestant_settings, displays)
 
 
+def study_display_names(ledger: Ledger, chosen: DisplayNames, full_names: Collection[str]) -> DisplayNames:
+    """Return the display names of a study's judges and contestants, whatever else the ledger has.
+
+    Args:
+        ledger: An open ledger.
+        chosen: Names that the study chose, by full name or spec.
+        full_names: Full names of the study's judges and contestants.
+    """
+    judges, contestants = (
+        {name: settings for name, settings in named_settings.items() if name in full_names}
+        for named_settings in load_named_settings(ledger)
+    )
+    return DisplayNames.from_settings(judges, contestants, names_by_full_name(chosen, full_names))
+
+
 def names_by_full_name(
     chosen: DisplayNames, full_names: Collection[str], specs: Mapping[str, Iterable[str]] | None = None
 ) -> DisplayNames:

@@ -25,7 +25,7 @@ from fullbench.ledger.stored_names import load_named_settings
 from fullbench.reports.display_names import DisplayNames
 from fullbench.studies.batches.batch_folders import refuse_open
 from fullbench.studies.engines import Budget, JobCounts
-from fullbench.studies.ledger_display_names import load_display_names, store_study_names
+from fullbench.studies.ledger_display_names import store_study_names, study_display_names
 from fullbench.studies.run import call_and_cost_plan
 from fullbench.studies.run.call_context import CallContext
 from fullbench.studies.run.judge_cases import CasesToJudge
@@ -59,7 +59,7 @@ class StudyResult(NotebookDisplay):
     comparing: bool = False
     """Whether a verdict shows several responses."""
     names: DisplayNames = field(default_factory=DisplayNames)
-    """Display names of all judges and contestants of the ledger."""
+    """Display names of all judges and contestants of the study."""
 
     def __repr__(self) -> str:
         return f"StudyResult({self.study.name!r}: {self.record!r}, {len(self.tables)} tables)"
@@ -137,8 +137,15 @@ class BaseRun(ABC):
         store_study_names(ledger, self.study.names, known_names, names_by_spec)
 
     def _with_names(self, study_result: StudyResult, ledger: Ledger) -> StudyResult:
-        """Return a result whose tables and record have the display names of the ledger."""
-        names = load_display_names(ledger, self.study.names)
+        """Return a result whose tables and record have display names.
+
+        They depend on this study only: what other studies add to the ledger must not change its files.
+        """
+        record, source = study_result.record, study_result.source
+        own_names = {*self.specs, *record.judges, *record.contestants}
+        own_names |= {named.name for group in (self.judges, self.contestants, self.views) for named in group}
+        own_names.update(*(source.get(role, ()) for role in ("judges", "contestants")))
+        names = study_display_names(ledger, self.study.names, own_names)
         return replace(
             study_result,
             names=names,
