@@ -67,7 +67,7 @@ def test_the_terminal_and_the_page_have_no_digest(in_folder):
     folder, hosts = in_folder
     run = (folder / "run.txt").read_text(encoding="utf-8")
     report = call("report", "--ledger", "s.ledger", "--all")[1].output
-    first_screen = call("report", "--ledger", "s.ledger", "--all")[1].output
+    first_screen = call("report", "--ledger", "s.ledger")[1].output
     assert not LONG_NAME.search(first_screen)
     assert "Mini" in first_screen
     for text in (run, report):
@@ -102,11 +102,11 @@ def test_full_names_are_shown_on_request_and_in_data(in_folder):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ("report --judge gpt-4o-m --all --all", "Leaderboard by Mini"),
-        ("report --judge mine --judge Mini --against Mini --all --all", "Leaderboard by mine"),
-        ("report --replace Mini mine --all --all", "mine on the scale of Mini"),
+        ("report --judge gpt-4o-m --all", "Leaderboard by Mini"),
+        ("report --judge mine --judge Mini --against Mini --all", "Leaderboard by mine"),
+        ("report --replace Mini mine --all", "mine on the scale of Mini"),
         ("card mine", "mine"),
-        ("leaderboard show --judge mine --reference LLaVA --all --all", "Leaderboard by mine"),
+        ("leaderboard show --judge mine --reference LLaVA --all", "Leaderboard by mine"),
         ("power --judge Mini --between gpt-4o,LLaVA", "How many votes"),
         ("people next --judge Mini --to next.jsonl", "Written: next.jsonl"),
         ("people add a --kind agree --judge Mini --contestant LLaVA", "The study 'a' is open"),
