@@ -6,7 +6,7 @@ import re
 
 from fullbench.parsing.numbers import ValueForm
 from fullbench.parsing.verdict_form_base import ILLEGAL, PLACEHOLDER, Claim, Form, trim
-from fullbench.parsing.vocabulary import CUE
+from fullbench.parsing.vocabulary import ASPECTS, CUE
 
 MENU = "menu"
 MOST = 200
@@ -118,6 +118,7 @@ def _is_next_option(text: str, group: list[Claim], claim: Claim, gap: str) -> bo
         and text[claim.start : claim.end] not in written
         and all(map(_MENU_LINE.match, heads))
         and not CUE.search(heads[1])
+        and ASPECTS.isdisjoint(re.findall(r"\w+", f"{heads[0]} {heads[1]}".casefold()))
     )
 
 

@@ -45,12 +45,14 @@ _OR_ANOTHER = re.compile(
     rf"\s?(?:,|/|\||&|(?i:\bor\b|\band\b|\bvs\.?)|或者?|和|与)\s?(?i:maybe |perhaps |possibly |also )?{ref()}"
 )
 _WORD_FOLLOWS = re.compile(r"'s\b|\s(?!(?i:because|as|since|over|for|by|based|due|given|than|with)\b)[a-z]")
-_WIN_WORDS = """better best superior stronger prefer winner winning wins win won prevails outperforms beats surpasses
-edges comes 更好 更优 更佳 最好 最佳 最优 胜 优于 好于 强于""".split()
-_LOSS_WORDS = "worse inferior weaker worst loses lost 不如 更差 差于 劣于".split()
-_CHOICE_WORDS = "choose chose prefer pick select vote go opt favor favour 选 我选 倾向 更喜欢 投".split()
-_BEST_WORDS = "更好的 更优的 最好的 最佳 胜者 胜出 获胜".split()
-_TIE_WORDS = "tie draw winner both equal 平局 平手 打平 不相 不分 难分 一样 同样 都".split()
+_CUES = """
+better best superior stronger prefer winner winning wins win won prevails outperforms beats surpasses edges comes 更好 更优 更佳 最好 最佳 最优 胜 优于 好于 强于
+worse inferior weaker worst loses lost 不如 更差 差于 劣于
+choose chose prefer pick select vote go opt favor favour 选 我选 倾向 更喜欢 投
+更好的 更优的 最好的 最佳 胜者 胜出 获胜
+tie draw winner both equal 平局 平手 打平 不相 不分 难分 一样 同样 都
+"""  # noqa: E501
+_WIN_WORDS, _LOSS_WORDS, _CHOICE_WORDS, _BEST_WORDS, _TIE_WORDS = (row.split() for row in _CUES.strip().split("\n"))
 _SMALL = re.compile(rf"(?:(?i:{NOUN})[ _-]?)?([a-z])")
 _WHICH = re.compile(r"(?i)better|best|preferred|winning|winner|choice|preference|胜|选择")
 _DIGIT = re.compile(r"(\d{1,2})(?![\w.]\d)(?!\w)")

@@ -14,22 +14,27 @@ from fullbench.parsing.vocabulary import ASPECTS, KEY, NOUN
 MOST_OBJECTS = 40
 """Number of objects that are tried from the end, so that time stays linear."""
 _LONGEST = 20_000
-_SCORING = frozenset("rating score grade mark 评分 得分 分数 打分 总分 评级 等级 评价".split())
-_STRICT = _SCORING | frozenset(
-    "judgement judgment verdict ruling ranking rank decision overall 结论 判断 判定 裁决 排名 排序".split()
+_WORDS = {
+    "scoring": "rating score grade mark 评分 得分 分数 打分 总分 评级 等级 评价",
+    "strict": "judgement judgment verdict ruling ranking rank decision overall 结论 判断 判定 裁决 排名 排序",
+    "choosing": "winner better best preferred preference choice 胜者 选择 更好",
+    "loose": "answer result order output pick selection conclusion 答案 结果",
+    "none": "max min maximum minimum possible confidence reason scale range code",
+    "qualifying": "final overall total the of for my is 最终 综合 总体 整体",
+}
+_KINDS = {kind: frozenset(words.split()) for kind, words in _WORDS.items()}
+_SCORING, _CHOOSING, _QUALIFIERS, _NOT_A_VERDICT = (
+    _KINDS[kind] for kind in ("scoring", "choosing", "qualifying", "none")
 )
-_CHOOSING = frozenset("winner better best preferred preference choice 胜者 选择 更好".split())
-_LOOSE = _CHOOSING | frozenset("answer result order output pick selection conclusion 答案 结果".split())
-_NOT_A_VERDICT = frozenset("max min maximum minimum possible confidence reason scale range code".split())
-_QUALIFIERS = frozenset("final overall total the of for my is 最终 综合 总体 整体".split())
+_STRICT, _LOOSE = _SCORING | _KINDS["strict"], _CHOOSING | _KINDS["loose"]
 _HAN_PREFIX = re.compile("^(?:最终|综合|总体|整体)")
 _SPLIT = re.compile(r"[\s_-]+|(?<=[a-z])(?=[A-Z])")
 _NOUNS = re.compile(rf"{NOUN}|{KEY}|final|overall|the|of|for", re.IGNORECASE)
 _PAIR = re.compile(
     r"[\"']?(?P<key>[^\W\d_][\w -]{0,38}?)[\"']?\s{0,5}:\s{0,5}"
-    r"(?P<value>\[[^{}]{1,200}?\](?=\s*[,}\n]|$)|\"[^\"\n]{0,80}\"|'[^'\n]{0,80}'|[^\s\"'{}\[\],][^\"'{}\[\],\n]{0,60})(?P<after>\s*,?\s*)"
+    r"(?P<value>\[[^{}]{1,200}?\](?=\s*[,}\n]|$)|\"[^\"\n]{0,80}\"|'[^'\n]{0,80}'"
+    r"|[^\s\"'{}\[\],][^\"'{}\[\],\n]{0,60})\s*,?\s*"
 )
-_STRAIGHT = str.maketrans("“”‘’", "\"\"''")
 
 
 class Found(NamedTuple):
@@ -49,10 +54,7 @@ def find_objects(text: str) -> Iterator[Found]:
         try:
             value, end = decode(text[: at + _LONGEST], at)
         except (ValueError, RecursionError):
-            # Not JSON: it ends before the next object, or with the last brace.
-            following = _NEXT.search(text, at + 1)
-            last = text.rfind("}", at, following.start() if following else len(text)) + 1
-            end = last or (following.start() if following else len(text))
+            end = _object_end(text, at)
             yield Found(at, end, None)
         else:
             yield Found(at, end, value)
@@ -60,6 +62,18 @@ def find_objects(text: str) -> Iterator[Found]:
 
 
 _NEXT = re.compile(r"\n\s{0,20}\{\s{0,20}[\"']")
+_BRACES = re.compile(r"[{}]")
+
+
+def _object_end(text: str, start: int) -> int:
+    """Return the end of an object that is not JSON: its closing brace, else the next object, else the end."""
+    depth = 0
+    for brace in _BRACES.finditer(text, start, start + _LONGEST):
+        depth += 1 if brace[0] == "{" else -1
+        if depth == 0:
+            return brace.end()
+    following = _NEXT.search(text, start + 1)
+    return following.start() if following else len(text)
 
 
 class Objects:
@@ -165,7 +179,7 @@ class Objects:
         """
         pairs, at = [], 1
         while match := _PAIR.search(text, at):
-            at = max(match.start("value"), match.start() + 1) if not match["value"].startswith(('"', "'", "[")) else match.end()
+            at = match.end() if match["value"].startswith(('"', "'", "[")) else match.start("value")
             value = match["value"].strip().strip("\"'")
             if (marks := self.value(match["key"], value)) is not None and (rank := self.rank(match["key"])) is not None:
                 edge = not text[1 : match.start()].strip(" \n\t\"'") or not text[match.end() :].strip(" \n}")

@@ -15,7 +15,9 @@ _REFUTED = re.compile(
     r"|(?:more|less|higher|lower|better|worse) than)\b|[~不非约]",
     re.IGNORECASE,
 )
-_BOUNDED = re.compile(r"\b(?:more|less|higher|lower|better|worse|greater|fewer) than\s*$|[高低大小多少]于\s*$", re.IGNORECASE)
+_BOUNDED = re.compile(
+    r"\b(?:more|less|higher|lower|better|worse|greater|fewer) than\s*$|[高低大小多少]于\s*$", re.IGNORECASE
+)
 _SEPARATOR = r"(?:\s?[,;/|&\n]\s{0,3}(?:and\s)?|\sand\s|\s{1,4}|\s?和\s?)"
 _OF_THE_ITEM = re.compile(r"answer|result|order|答案|结果", re.IGNORECASE)
 _RATE = re.compile(r"(?i:\b(?:rate|rated|grade|judge|consider)\b[^.!?\n\[\]]{0,80}?\s(?:as|a|an|be)\s|评为|评价为)")
@@ -106,7 +108,7 @@ class ValueForm(Form):
             if not _OF_THE_ITEM.match(label.key) or "final" in clause(text, label.start).casefold():
                 marks, end = self.lead(label.rest)
                 claims += [] if marks is None else [Claim(label.start, label.end + end, marks, label.kind)]
-        return claims or self.rated(text)
+        return claims
 
     def sentences(self, text: str, n: int) -> list[Claim]:
         return self.rated(text) if n == 1 else []

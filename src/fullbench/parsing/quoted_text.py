@@ -7,7 +7,6 @@ import json
 import re
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
-from os.path import commonprefix
 
 from fullbench.parsing.vocabulary import KEY, NOUN, clause, plain
 
@@ -22,8 +21,12 @@ _FENCE = re.compile(r"(?<!`)`{3,}|~{3,}")
 _MOST_FENCES = 200
 _BLOCK = re.compile(r"(?:^[ \t]*>[^\n]*(?:\n|\Z))+", re.MULTILINE)
 _INLINE = re.compile(r"(?<!`)`([^`\n]{1,400})`(?!`)")
-_ELEMENT = re.compile(r"<!--.*?(?:-->|\Z)|<(blockquote|quote|q|cite)\b[^<>]{0,60}>.*?(?:</\1>|\Z)", re.DOTALL | re.I)
-_ONLY_FORM = re.compile(r"[\W_]*\[\[[^\[\]\n]{1,40}\]\](?:[\W_]{0,4}\[\[[^\[\]\n]{1,40}\]\]){0,25}[\W_]*|\s*\{.*\}\s*", re.DOTALL)
+_ELEMENT = re.compile(
+    r"<!--.*?(?:-->|\Z)|<(blockquote|quote|q|cite)\b[^<>]{0,60}>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE
+)
+_ONLY_FORM = re.compile(
+    r"[\W_]*\[\[[^\[\]\n]{1,40}\]\](?:[\W_]{0,4}\[\[[^\[\]\n]{1,40}\]\]){0,25}[\W_]*|\s*\{.*\}\s*", re.DOTALL
+)
 
 
 def whole_object(text: str) -> str:
@@ -110,25 +113,38 @@ def is_in_quotation_marks(text: str, start: int, end: int) -> bool:
     if after == '"':
         earlier = text[max(0, start - 2 * REACH) : start]
         return earlier.count('"') % 2 == 1 or _OPENED.search(earlier) is not None
-    return after == "'" and re.search(r"(?:^|[\s:(])'[^'\n]{0,200}$", head) is not None
+    return _SINGLE_OPENED.search(head) is not None and _SINGLE_CLOSED.search(tail) is not None
 
 
 _OPENED = re.compile(r"(?:^|[\s:(,>-])\"(?=\S)[^\"]*$")
+_SINGLE_OPENED, _SINGLE_CLOSED = re.compile(r"(?:^|[\s:(])'(?=\S|$)[^'\n]{0,200}$"), re.compile(r"\S'(?![A-Za-z])|^'")
 _LABEL_END = re.compile(rf"(?:{KEY}|overall)(?:\s?[:=]|\sis|为|是)\s?$", re.IGNORECASE)
 
 # Attribution, within its sentence.
 
 _SAYS = re.compile(
     r"(?:\b(?:says?|said|saying|wr[io]tes?|wrote|writing|claims?|claimed|claiming|states|stating|tells?|telling|asks?"
-    r"|asking|instructs?|instructing|demands?|demanding|injects?|quotes?|quoting|reads|ends with|ending with|begins with"
-    r"|contains?|containing|wants?|adds|repeats?|handed in|gives itself|giving itself|gave itself|gave|prints?|printed"
-    r"|outputs?|an? instruction|the text|verbatim|planted|embedded|injected|ignor(?:e|ed|ing)|disregard(?:ed|ing)?)\b"
+    r"|asking|instructs?|instructing|demands?|demanding|injects?|quotes?|quoting|reads|ends with|ending with"
+    r"|begins with|contains?|containing|wants?|adds|repeats?|handed in|gives itself|giving itself|gave itself|gave"
+    r"|prints?|printed|outputs?|an? instruction|the text|verbatim|planted|embedded|injected|ignor(?:e|ed|ing)|disregard(?:ed|ing)?)\b"
     r"|写道|声称|要求|试图|写着|注入|说|引用|原文|写的是|内容(?:是|为)|回答(?:是|为)|忽略|无视|嵌入)",
     re.IGNORECASE,
 )
-_OWN_SUBJECT = re.compile(r"(?:\b(?:i|i'd|i'll|we|would|will|must|to|not|no|my|our|verdict|rating|score|judge?ment|ruling|decision)|我)[\s,]*(?:\w+ly\s)?$", re.I)
-_STOCK = frozenset(
-    """
+_SAY_WORDS_TEXT = """
+say says said saying writes writing write wrote claim claims claimed claiming states stating tell tells
+telling ask asks asking instruct instructs instructing demand demands demanding inject injects quote quotes quoting
+reads ends ending begins contain contains containing want wants adds repeat repeats handed gives giving gave print
+prints printed output outputs instruction text verbatim planted embedded injected ignore ignored ignoring disregard
+disregarded disregarding
+"""
+_SAY_WORDS = frozenset(_SAY_WORDS_TEXT.split())
+_LOWER_WORD = re.compile(r"[a-z]+")
+_OWN_SUBJECT = re.compile(
+    r"(?:\b(?:i|i'd|i'll|we|would|will|must|to|not|no|my|our|verdict|rating|score|judge?ment|ruling|decision)|我)"
+    r"[\s,]*(?:\w+ly\s)?$",
+    re.IGNORECASE,
+)
+_STOCK_TEXT = """
 the an is are was be as of to in on for it its this that my your our we and or so thus therefore hence overall final
 finally conclusion verdict answer rating score scores grade judgement judgment decision choice ranking rank order
 result winner preference better best worse worst good bad tie tied both equal equally response responses assistant
@@ -137,8 +153,8 @@ following analysis reason json points point stars out because ruling judge answe
 verify i a at these given above reasons below now settle will change changed revise revised reflection correction
 actually instead s d ll 我 的 是 为 最 终 后 总 评 分 得 数 结 论 判 断 答 案 选 择 排 名 序 果 更 好 优 差 胜 平 局
 因 此 所 以 综 上 回 复 图 片 给 打 裁 决 述 定 体 这 个 在 第
-""".split()
-)
+"""
+_STOCK = frozenset(_STOCK_TEXT.split())
 _WORD = re.compile(r"[a-z]+|[\u3400-\u9fff]", re.IGNORECASE)
 _IS_THEIRS = re.compile(
     r"[^\w\[\]{}\n]{0,4}(?:(?:which|that|this|but|and|is|was|were|are|it|i|we|has been|is what|as|an?|the)"
@@ -148,27 +164,40 @@ _IS_THEIRS = re.compile(
     r"|[^\w\[\]{}\n]{0,3}(?:我)?(?:不予|忽略|无视|不理会|是.{0,6}(?:写|要求))",
     re.IGNORECASE,
 )
-_SENTENCE = re.compile(r"[.!?](?=[\s\"')]|$)|\n|(?<=[\u3400-\u9fff])[;]")
+_SENTENCE = re.compile(r"[.!?\n](?:(?<=\n)|(?=[\s\"')]|$))|(?<=[\u3400-\u9fff]);")
 _OPENING = re.compile(r"[\s\"'<>*_~|(\[{/#-]*$")
 _TURNS_TO = re.compile(
     rf"\b(?:look(?:ing)? at|consider|turn(?:ing)? to|examine|review|read(?:ing)?|here (?:is|are|comes?)|take"
-    rf"|starts? with|on to|move to|see|tries)\b[^\n.]{{0,24}}(?:{NOUN}|contestant|candidate|author)s?\b[^\n.]{{0,12}}[.:]?$"
+    rf"|starts? with|on to|move to|see|tries)\b[^\n.]{{0,24}}"
+    rf"(?:{NOUN}|contestant|candidate|author)s?\b[^\n.]{{0,12}}[.:]?$"
     r"|(?:来?看|先看|再看|下面是|以下是)[^\n.]{0,12}[.:]?$",
     re.IGNORECASE,
 )
 _NAME = re.compile(
-    rf"^\W*(?:[\w ',]{{0,30}}\b)?(?:{NOUN}|contestant|candidate|author|submission|verbatim|[A-Z]|原文)[^\n]{{0,30}}[:>).,|*]*$", re.I
+    rf"^\W*[\w ',-]{{0,30}}?(?<![A-Za-z])(?:{NOUN}|contestant|candidate|author|submission|verbatim|原文"
+    r"|(?-i:[A-HJ-Z](?![A-Za-z])))[^\n]{0,30}[:>).,|*]*$",
+    re.IGNORECASE,
 )
 
 
 def _is_name(line: str) -> bool:
-    return _NAME.search(line) is not None
+    return line[-1:] not in "!?" and (line[-1:] != "." or line.endswith("this.")) and _NAME.search(line) is not None
 
 
 def own_words(text: str) -> int:
     """Return the number of letters in words that are not stock words of verdicts; a Chinese character counts 3."""
     words = (word for word in _WORD.findall(text) if word.casefold() not in _STOCK)
     return sum(len(word) if word.isascii() else 3 for word in words if len(word) > 1 or not word.isascii())
+
+
+def _may_hold(words: str, first_words: frozenset[str]) -> bool:
+    """Return False if English words hold none of these: a set is looked up ten times as fast as a long pattern."""
+    return not words.isascii() or not first_words.isdisjoint(_LOWER_WORD.findall(words.lower()))
+
+
+def is_stock(text: str) -> bool:
+    """Return True if a line has only stock words of verdicts, or none."""
+    return not text or all(word.lower() in _STOCK or word in "x)" for word in _WORD.findall(text[:80]))
 
 
 def is_attributed(text: str, start: int, end: int | None = None) -> bool:
@@ -185,9 +214,9 @@ def is_attributed(text: str, start: int, end: int | None = None) -> bool:
     if gap is not None and is_next_line:
         head = head[: gap.start()]
     sentence = _SENTENCE.split(head)[-1]
-    verb = None
-    for verb in _SAYS.finditer(sentence):
-        pass
+    if not _may_hold(sentence, _SAY_WORDS):
+        return False
+    verb = next(reversed(list(_SAYS.finditer(sentence))), None)
     if verb is None or _OWN_SUBJECT.search(sentence, 0, verb.start()):
         return False
     if gap is not None and is_next_line and not head.endswith(":"):
@@ -214,6 +243,13 @@ _HYPOTHETICAL = re.compile(
     r"|(?:完美|理想|满分|更好)的?(?:回答|答案)[^.!?;\n]{0,20}$|(?:而不是|而非|并非|不是|不到|够不上|不应给|不该给|无视|忽略|嵌入的?)\s{0,2}$",
     re.IGNORECASE,
 )
+_HYPOTHETICAL_WORDS_TEXT = """
+not never instead rather less more short far unlike nowhere close almost without cannot can isn wasn perfect ideal
+flawless faultless complete better stronger fuller fully excellent correct good worse embedded planted hidden
+injected ignore ignored ignoring disregard disregarded disregarding tempted to hardly won fake so demand demands beg
+begs for reserve reserved
+"""
+_HYPOTHETICAL_WORDS = frozenset(_HYPOTHETICAL_WORDS_TEXT.split())
 _DISMISSED = re.compile(
     r"[\"')]{0,3}\s?(?:points?|stars?|分)?,?\s?(?:(?:is|was|seems|feels|would be|would have been|might be|could be"
     r"|may be|sounds)\s(?:clearly |simply |just |perhaps |far |a bit |a little |much |rather |slightly |way )*"
@@ -231,32 +267,36 @@ def is_hypothetical(text: str, start: int, end: int) -> bool:
     >>> is_hypothetical("A perfect answer would be [[5]].", 26, 31), is_hypothetical("My rating is [[5]].", 13, 18)
     (True, False)
     """
-    return _HYPOTHETICAL.search(clause(text, start)) is not None or _DISMISSED.match(text, end) is not None
+    before = clause(text, start)
+    if _may_hold(before, _HYPOTHETICAL_WORDS) and _HYPOTHETICAL.search(before):
+        return True
+    return _DISMISSED.match(text, end) is not None
 
 
 # Copies of what was shown. Letters, digits, brackets and braces are compared, so that the way of quoting, escapes and
 # line breaks do not matter.
 
 _ESCAPED = r"\\u[0-9a-fA-F]{4}|\\[nrt]|&(?:#\d{1,6}|#x[0-9a-fA-F]{1,5}|[a-z]{2,6});|<br ?/?>"
-_RARE = re.compile(rf"{_ESCAPED}|(?:^|(?<=\n))[ \t]*(?:(?:[>|+•·-]|\d{{1,3}}[.)](?=\s))[ \t]*)+")
+_LIST_SIGN = re.compile(r"(?:^|\s)(?:\d{1,3}[.)]|[-*•])\s*$")
+_RARE = re.compile(rf"{_ESCAPED}|(?:`{{3,}}|~{{3,}})\w*|(?:^|(?<=\n))[ \t]*(?:(?:[>|+•·-]|\d{{1,3}}[.)](?=\s))[ \t]*)+")
 _DROPPED = re.compile(r"[^\w\[\]{}]+|_+")
 
 
 def _decoded(match: re.Match[str]) -> str:
     escape = match[0]
     if escape.startswith("\\u"):
-        return chr(int(escape[2:], 16))
+        return chr(int(f"0x{escape[2:]}", 0))
     return html.unescape(escape) if escape.startswith("&") else " "
 
 
-@lru_cache(maxsize=2048)
+@lru_cache(maxsize=64)
 def squeezed(text: str) -> str:
     """Return the letters, digits, brackets and braces of a text.
 
     >>> squeezed("> Eight legs.\\n> **[[A]]**"), squeezed('"Eight legs.\\\\n[[A]]"')
     ('eightlegs[[a]]', 'eightlegs[[a]]')
     """
-    return _DROPPED.sub("", _RARE.sub(_decoded, plain(text))).casefold()
+    return _DROPPED.sub("", plain(_RARE.sub(_decoded, text))).casefold()
 
 
 class ShownTexts:
@@ -274,6 +314,12 @@ class ShownTexts:
         core = squeezed(text[start:end])
         return any(core in shown for shown in self.squeezed)
 
+    def may_hold(self, words: str) -> bool:
+        """Return False if the longest of these words is in no text that was shown: no copy then, at little cost."""
+        longest = max(_WORD.findall(words), key=len, default="")
+        spellings = {longest, longest.lower(), longest.capitalize(), longest.upper()}
+        return any(spelling in text for text in self.texts for spelling in spellings)
+
     def copies(self, text: str, start: int, end: int) -> bool:
         """Return True if a form stands in a shown text among the same words, at least `OWN_LETTERS` of them its own."""
         return self.copied_run(text, start, end)[0] >= OWN_LETTERS
@@ -283,42 +329,56 @@ class ShownTexts:
 
         A short passage without words of its own needs a verb ("Response A says"), or a name above it if `by_name`.
         """
-        own, before = self.copied_run(text.replace(QUOTED, "#"), start, end)
+        own, before, after = self.copied_run(text.replace(QUOTED, "#"), start, end)
         if own < 0:
             return False
+        if own < OWN_LETTERS:  # the form alone: a sign or two of the words around it are the same by chance
+            before, after = text[max(0, start - REACH) : start], text[end : end + REACH]
+        if _IS_THEIRS.match(after):
+            return True
+        before = _LIST_SIGN.sub("", before)
         if not before.strip(" \n\"'*>#"):
             return own >= OWN_LETTERS
         head = before.rstrip(" \"'<>*_~|([{/#-\n")
         line = head.rpartition("\n")[2]
-        if _TURNS_TO.search(line) or is_attributed(f"{head}: ", len(head) + 2):
+        if _TURNS_TO.search(line) or is_attributed(before, len(before)):
             return True
         is_above = by_name and ("\n" in before[len(head) :] or line.endswith(")"))
         return (own >= OWN_LETTERS or is_above) and len(line) <= 60 and _is_name(line)
 
-    def copied_run(self, text: str, start: int, end: int) -> tuple[int, str]:
-        """Return the own letters of the longest copied passage around a form, -1 if none, and the words before it."""
+    def copied_run(self, text: str, start: int, end: int) -> tuple[int, str, str]:
+        """Return the own letters of the longest copied passage around a form, -1 if none, and the words around it."""
         core = squeezed(text[start:end])
         left = _RARE.sub(_decoded, text[max(0, start - REACH) : start])
         right = squeezed(text[end : end + REACH])
         left_squeezed = squeezed(left)
         inner = own_words(text[start:end]) if core[:1] == "{" else 0
         # A passage that is half blanked out as a quotation has its words there.
-        next_to_quotation = OWN_LETTERS * (left.rstrip().endswith(QUOTED) or text[end:].lstrip(" .\n").startswith(QUOTED))
-        best = (-1, left)
+        is_next = left.rstrip().endswith(QUOTED) or text[end:].lstrip(" .\n").startswith(QUOTED)
+        next_to_quotation = OWN_LETTERS * is_next
+        best = (-1, left, "")
         for shown in self.squeezed:
             at = shown.find(core)
             for _ in range(_PLACES):
                 if at == -1:
                     break
-                before = commonprefix([left_squeezed[::-1], shown[max(0, at - REACH) : at][::-1]])
-                after = commonprefix([right, shown[at + len(core) : at + len(core) + REACH]])
-                cut = _place_of_tail(left, len(before))
-                tail = _place_of_tail(text[end : end + REACH][::-1], len(after))
+                before = _same_signs(left_squeezed[::-1], shown[max(0, at - REACH) : at][::-1])
+                after = _same_signs(right, shown[at + len(core) : at + len(core) + REACH])
+                cut = _place_of_tail(left, before)
+                tail = _place_of_tail(text[end : end + REACH][::-1], after)
                 copied = text[end : end + REACH][::-1][tail:][::-1]
+                rest = text[end + len(copied) : end + len(copied) + 80].lstrip(" \"'.)]}`")
                 own = inner + own_words(left[cut:]) + own_words(copied) + next_to_quotation
-                best = max(best, (own, left[:cut]), key=lambda run: run[0])
+                best = max(best, (own, left[:cut], rest), key=lambda run: run[0])
                 at = shown.find(core, at + 1)
         return best
+
+
+def _same_signs(one: str, other: str) -> int:
+    """Return the length of the longest common beginning."""
+    return next(
+        (place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
+    )
 
 
 def _place_of_tail(text: str, kept: int) -> int:
@@ -346,5 +406,3 @@ def is_copied_whole(reply: str, responses: Sequence[str]) -> bool:
         return False
     core = squeezed(reply)
     return len(core) > 0 and any(core in squeezed(response) for response in responses)
-
-

@@ -32,12 +32,14 @@ def signed_marks(form: Form, n: int, text: str, nonce: str, *, cut: bool) -> Mar
 
     In a reply that was `cut` off nothing may follow it.
     """
-    objects = [c for c in Objects(form, n, lambda _: None).claims(text) if nonce in text[c.start : c.end].casefold()]
-    found = (objects[-1].end, objects[-1].marks) if objects else None
-    # Some models write the code inside the brackets, or in brackets of its own.
-    text = re.sub(rf"\[\[\s?{nonce}\s?\]\]", nonce, text, flags=re.IGNORECASE)
-    text = re.sub(rf"\[\[\s?{nonce}\s?[:,;-]?\s?", f"{nonce} [[", text, flags=re.IGNORECASE)
-    text = re.sub(rf"\s?[:,;-]?\s?{nonce}\s?\]\]", f"]] {nonce}", text, flags=re.IGNORECASE)
+    places = _places(nonce, text)
+    objects = Objects(form, n, lambda _: None).claims(text) if "{" in text else []
+    found = next(((c.end, c.marks) for c in reversed(objects) if any(c.start < at < c.end for at in places)), None)
+    if any("[[" in text[max(0, at - 3) : at] or "]]" in text[at + LENGTH : at + LENGTH + 3] for at in places):
+        # Some models write the code inside the brackets, or in brackets of its own.
+        text = re.sub(rf"\[\[\s?{nonce}\s?\]\]", nonce, text, flags=re.IGNORECASE)
+        text = re.sub(rf"\[\[\s?{nonce}\s?[:,;-]?\s?", f"{nonce} [[", text, flags=re.IGNORECASE)
+        text = re.sub(rf"\s?[:,;-]?\s?{nonce}\s?\]\]", f"]] {nonce}", text, flags=re.IGNORECASE)
     last = max((claim for claim in (found, _next_to_code(form, n, text, nonce)) if claim is not None), default=None)
     if last is None:
         return None
@@ -45,10 +47,23 @@ def signed_marks(form: Form, n: int, text: str, nonce: str, *, cut: bool) -> Mar
     return None if cut and text[end:].strip(" \n.}\"'") else marks
 
 
+def _places(nonce: str, text: str) -> list[int]:
+    """Return where the code is. To compile a pattern for each reply would take longer than all the reading."""
+    folded = text.lower()
+    if len(folded) != len(text):  # some capitals become two letters, and places behind them would be others
+        return [match.start() for match in re.finditer(nonce, text, re.IGNORECASE)]
+    places: list[int] = []
+    at = folded.find(nonce)
+    while at >= 0:
+        places.append(at)
+        at = folded.find(nonce, at + len(nonce))
+    return places
+
+
 def _next_to_code(form: Form, n: int, text: str, nonce: str) -> tuple[int, Marks] | None:
     """Return the end and the marks of the last verdict in brackets next to the check code."""
-    for match in reversed(list(re.finditer(nonce, text, re.IGNORECASE))):
-        start, end = match.span()
+    for start in reversed(_places(nonce, text)):
+        end = start + len(nonce)
         if gap := _GAP.match(text, end):
             row, _, more = text[gap.end() : gap.end() + 2000].partition("\n")
             for part in (row, f"{row}\n{more}"):  # a row of brackets may be written one a line

@@ -29,6 +29,7 @@ from fullbench.parsing.quoted_text import (
     is_copied_whole,
     is_hypothetical,
     is_in_quotation_marks,
+    is_stock,
     own_words,
     squeezed,
     whole_object,
@@ -38,11 +39,8 @@ from fullbench.parsing.random_check_codes import signed_marks
 from fullbench.parsing.verdict_form_base import ILLEGAL, PROSE, Claim, Form, Marks
 from fullbench.parsing.vocabulary import ASPECTS, plain, refuses
 
-_LONGEST = 50_000
-_WORDS_AT_END, _WORDS_AT_START = 2_000, 300
+_WORDS_AT_END, _WORDS_AT_START, _LAST_WORDS = 2_000, 300, 80
 """Parts of a reply in which verdicts in words are looked for."""
-_WORD = 3
-"""Letters of a word that is no stock word: with one on its line, a form is part of a sentence."""
 _ASPECT = "aspect"
 _LABEL = "label"
 
@@ -63,7 +61,7 @@ class JudgeReply:
 
 
 def read_verdict(form: Form, reply: JudgeReply, n: int) -> tuple[MarksOrFault, bool]:
-    """Return the marks of a reply, one for each response in the order shown, or the fault; and if its code was found."""
+    """Return the marks of a reply in the order shown, or the fault, and True if the verdict carries the check code."""
     return _Reading(form, reply, n).verdict()
 
 
@@ -161,6 +159,7 @@ class _Reading:
                 if all(claim.marks == marks for claim in others):
                     return True
         return not marks and len(core) > 3
+
     def favours(self, marks: Marks, place: int) -> bool:
         """Return True if marks are good for the response at this place."""
         if len(marks) > 1:
@@ -189,7 +188,9 @@ class _Reading:
         brackets = [claim for claim in bracket_claims(self.form, self.n, text) if claim.start >= start]
         objects = [claim for claim in self.objects(text) if claim.start >= start] if "{" in text else []
         if objects:
-            brackets = [c for c in brackets if not any(o.start <= c.start < o.end and text[o.end - 1] == "}" for o in objects)]
+            brackets = [
+                c for c in brackets if not any(o.start <= c.start < o.end and text[o.end - 1] == "}" for o in objects)
+            ]
         if self.reply.asked is None:
             ways = [sorted(brackets + objects)]
         else:
@@ -241,7 +242,9 @@ class _Reading:
         head, tail = _rest_of_line(text, claim)
         if "|" in head:  # a row of a table: its cells are read like labels
             cells = [cell for cell in head.split("|") if cell.strip()]
-            if tail.partition("|")[0].strip() or own_words(head.rpartition("|")[2]) >= _WORD:
+            if head.count("|") == 1 and not tail.strip(" |") and text[: claim.start].rstrip(" |").endswith("-|\n"):
+                return 3  # the only column of a table is a quotation
+            if tail.partition("|")[0].strip() or not is_stock(head.rpartition("|")[2]):
                 return 3
             head, tail = f"{cells[0]}: " if cells else "", ""
         tail = _GLOSS.sub("", tail)
@@ -250,11 +253,11 @@ class _Reading:
             return 3
         if label == _LABEL:
             return 2
-        return 0 if own_words(head) < _WORD and own_words(tail) < _WORD else 1
+        return 0 if is_stock(head) and is_stock(tail) else 1
 
     def label(self, head: str, tail: str) -> str:
         """Return the kind of label that a form has: of another criterion, of something unknown, or none."""
-        words = _CLAUSE_END.split(head)[-1].casefold().replace("-", " ").split()
+        words = _CLAUSE_END.split(head[-80:])[-1].casefold().replace("-", " ").split()
         near = [word.strip("\"'():=,.|") for word in words[-4:]]
         if {"overall", "final", "total", "总体", "综合"} & {*near, *tail.casefold().split()[:2]}:
             return ""
@@ -264,7 +267,7 @@ class _Reading:
         if any(word in ASPECTS and word != own for word in named):
             return _ASPECT
         label = _LINE_LABEL.fullmatch(head)
-        if label and own_words(label[1]) >= _WORD and label[1].casefold() != own and len(label[1].split()) <= 4:
+        if label and not is_stock(label[1]) and label[1].casefold() != own and len(label[1].split()) <= 4:
             return _LABEL
         return ""
 
@@ -274,7 +277,9 @@ class _Reading:
         if self.reply.asked != "marker" and body.endswith("}"):
             last = next(reversed(list(find_objects(body))), None)
             claims = self.objects(body) if last is not None and last.value is not None else []
-            return claims[-1].marks if claims and claims[-1].end == len(body) and self.is_own(body, claims[-1]) else None
+            return (
+                claims[-1].marks if claims and claims[-1].end == len(body) and self.is_own(body, claims[-1]) else None
+            )
         claims = bracket_claims(self.form, self.n, body) if body.endswith("]]") else []
         if not claims or claims[-1].end < len(body) or "{" in body[: claims[-1].start].split("\n")[-1]:
             return None
@@ -286,18 +291,25 @@ class _Reading:
 
     def in_words(self, text: str, start: int, *, is_value: bool = False) -> Marks | None:
         """Return the verdict in words of the end of a reply, else of its start."""
+        last = text.rfind("\n", start, max(start, len(text) - _LAST_WORDS)) + 1
+        if not is_value and last > start:
+            own = [claim for claim in self.form.labelled(text[last:], self.n) if not claim.kind and claim.marks]
+            if own and (marks := self.decide_in_words(text[last:], own, is_value=False)) is not None:
+                return marks
         parts = [text[max(start, len(text) - _WORDS_AT_END) :]]
         if len(text) - start > _WORDS_AT_END:
             parts.append(text[start : start + _WORDS_AT_START].rpartition("\n")[0])
         for part in parts:
-            for claims in (self.form.labelled, self.form.sentences, self.lines):
+            for claims in (self.form.labelled, self.lines, self.form.sentences):
                 if (marks := self.decide_in_words(part, claims(part, self.n), is_value=is_value)) is not None:
                     return marks
         return None
 
     def decide_in_words(self, text: str, claims: list[Claim], *, is_value: bool) -> Marks | None:
         """Return the last claim that counts, a decisive one first; others only if they do not contradict each other."""
-        own = [c for c in claims if not is_hypothetical(text, c.start, c.end) and self.is_own_sentence(text, c, is_value)]
+        own = [
+            c for c in claims if not is_hypothetical(text, c.start, c.end) and self.is_own_sentence(text, c, is_value)
+        ]
         if not own:
             return None
         if decisive := [claim for claim in own if not claim.kind]:
@@ -319,6 +331,8 @@ class _Reading:
     def is_shown_sentence(self, text: str, start: int, end: int) -> bool:
         if not text[:start].strip() and not text[end:].strip(" \n."):
             return False
+        if not self.shown.may_hold(text[start:end]):
+            return False
         return self.shown.copies(text, start, end) or self.shown.introduces(text, start, end)
 
     def lines(self, text: str, n: int) -> list[Claim]:
@@ -327,7 +341,10 @@ class _Reading:
         if matches:
             return [Claim(m.start(), m.end(), self.form.phrase(m[1], n) or ILLEGAL) for m in matches]
         body = text.strip()
-        for line in dict.fromkeys((body, body.rpartition("\n")[2], body.partition("\n")[0])):
+        first, last = body.partition("\n")[0], body.rpartition("\n")[2]
+        # "A" on the first line of a requested choice is a heading as often as a verdict.
+        is_heading = self.reply.asked is not None and n > 1
+        for line in dict.fromkeys((body, last) if is_heading else (body, last, first)):
             if (_LISTED.match(line) and line != body) or line.endswith(":") or len(line) >= 80:
                 continue
             marks = self.form.bare(line, n)
@@ -339,7 +356,9 @@ class _Reading:
 
 def _rest_of_line(text: str, claim: Claim) -> tuple[str, str]:
     """Return the words before and after a form on its lines."""
-    return text[text.rfind("\n", 0, claim.start) + 1 : claim.start], text[claim.end : (text + "\n").find("\n", claim.end)]
+    return text[text.rfind("\n", 0, claim.start) + 1 : claim.start], text[
+        claim.end : (text + "\n").find("\n", claim.end)
+    ]
 
 
 def _blank(text: str, objects: Sequence[Claim]) -> str:

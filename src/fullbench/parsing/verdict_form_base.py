@@ -67,7 +67,8 @@ _LABEL = re.compile(
     rf"(?P<key>(?i:{KEY})|(?i:better|best|preferred|winning)\s?(?i:{NOUN}|one)?|(?i:overall)(?=\s?[:=]))s?"
     rf"(?P<of>(?i:\s?\([^()\n]{{0,40}}\)|\s(?:from|of|between|on)\s[^\n:.]{{0,24}}?{NUM}\s?(?:to|and|-)\s?{NUM}"
     rf"|\s(?:of|for)\s(?:the|this|that)\s[\w ]{{1,30}}?)?)"
-    r"(?:[\"']?\s?(?:[:=]|\s-\s|-\s|\|)\s{0,3}|\s(?i:is|are|was|would be|will be|as|of)(?i:\sthat|\sas follows)?[\s:]{1,3}"
+    r"(?:[\"']?\s?(?:[:=]|\s-\s|-\s|\|)\s{0,3}"
+    r"|\s(?i:is|are|was|would be|will be|as|of)(?i:\sthat|\sas follows)?[\s:]{1,3}"
     r"|\s?(?:是|为|应为|应该是)[\s:]{0,3})"
 )
 _LABEL_WORDS = [*KEY_WORDS, "better", "best", "preferred", "winning", "overall"]
