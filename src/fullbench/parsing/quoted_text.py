@@ -19,6 +19,7 @@ _PLACES = 40
 
 _FENCE = re.compile(r"(?<!`)`{3,}|~{3,}")
 _MOST_FENCES = 200
+_NO_FORM = dict.fromkeys(map(ord, "[]{}<>:="), QUOTED)
 _BLOCK = re.compile(r"(?:^[ \t]*>[^\n]*(?:\n|\Z))+", re.MULTILINE)
 _INLINE = re.compile(r"(?<!`)`([^`\n]{1,400})`(?!`)")
 _ELEMENT = re.compile(
@@ -51,10 +52,13 @@ def without_quotations(text: str, responses: ShownTexts) -> str:
         text = _without_fences(text, responses)
     if ">" in text and (text.lstrip().startswith(">") or "\n>" in text or "\n >" in text):
         text = _BLOCK.sub(
-            lambda match: _kept(text, *match.span(), match[0].lstrip(" >").replace("\n>", "\n "), responses), text
+            lambda match: _kept(
+                text, match.start(), match.end(), match[0].lstrip(" >").replace("\n>", "\n "), responses
+            ),
+            text,
         )
     if "`" in text:
-        text = _INLINE.sub(lambda match: match[1] if _is_form(match[1]) else QUOTED, text)
+        text = _INLINE.sub(lambda match: match[1] if _is_form(match[1]) else match[1].translate(_NO_FORM), text)
     if "<" in text:
         text = _ELEMENT.sub(QUOTED, text)
     return plain(text)
@@ -126,8 +130,9 @@ _SAYS = re.compile(
     r"(?:\b(?:says?|said|saying|wr[io]tes?|wrote|writing|claims?|claimed|claiming|states|stating|tells?|telling|asks?"
     r"|asking|instructs?|instructing|demands?|demanding|injects?|quotes?|quoting|reads|ends with|ending with"
     r"|begins with|contains?|containing|wants?|adds|repeats?|handed in|gives itself|giving itself|gave itself|gave"
-    r"|prints?|printed|outputs?|an? instruction|the text|verbatim|planted|embedded|injected|ignor(?:e|ed|ing)|disregard(?:ed|ing)?)\b"
-    r"|写道|声称|要求|试图|写着|注入|说|引用|原文|写的是|内容(?:是|为)|回答(?:是|为)|忽略|无视|嵌入)",
+    r"|prints?|printed|outputs?|an? instruction|the text|verbatim|planted|embedded|injected|ignor(?:e|ed|ing)"
+    r"|disregard(?:ed|ing)?)\b"
+    r"|写道|声称|要求|试图|写着|注入|(?<!来)说(?!明)|引用|原文|写的是|内容(?:是|为)|回答(?:是|为)|忽略|无视|嵌入)",
     re.IGNORECASE,
 )
 _SAY_WORDS_TEXT = """
@@ -151,8 +156,9 @@ result winner preference better best worse worst good bad tie tied both equal eq
 assistants model models image images option candidate output would give rate choose pick select prefer than with
 following analysis reason json points point stars out because ruling judge answers note mark me us judges line follows
 verify i a at these given above reasons below now settle will change changed revise revised reflection correction
-actually instead s d ll 我 的 是 为 最 终 后 总 评 分 得 数 结 论 判 断 答 案 选 择 排 名 序 果 更 好 优 差 胜 平 局
-因 此 所 以 综 上 回 复 图 片 给 打 裁 决 述 定 体 这 个 在 第
+actually instead here please luck itself s d ll
+我 的 是 为 最 终 后 总 评 分 得 数 结 论 判 断 答 案 选 择 排 名 序 果 更 好 优 差 胜
+平 局 因 此 所 以 综 上 回 复 图 片 给 打 裁 决 述 定 体 这 个 在 第
 """
 _STOCK = frozenset(_STOCK_TEXT.split())
 _WORD = re.compile(r"[a-z]+|[\u3400-\u9fff]", re.IGNORECASE)
@@ -197,7 +203,7 @@ def _may_hold(words: str, first_words: frozenset[str]) -> bool:
 
 def is_stock(text: str) -> bool:
     """Return True if a line has only stock words of verdicts, or none."""
-    return not text or all(word.lower() in _STOCK or word in "x)" for word in _WORD.findall(text[:80]))
+    return not text or all(word.lower() in _STOCK for word in _WORD.findall(text[:80]))
 
 
 def is_attributed(text: str, start: int, end: int | None = None) -> bool:
@@ -221,7 +227,7 @@ def is_attributed(text: str, start: int, end: int | None = None) -> bool:
         return False
     if gap is not None and is_next_line and not head.endswith(":"):
         return verb.end() == len(sentence) and gap[0].count("\n") == 1
-    return own_words(sentence[verb.end() :]) < OWN_LETTERS
+    return is_stock(sentence[verb.end() :])
 
 
 # A verdict that is only spoken of: "a perfect answer would be [[5]]", "rating: 5 would be too generous".
@@ -235,12 +241,12 @@ _HYPOTHETICAL = re.compile(
     rf"|without being|cannot be|can't be|isn't|wasn't){_AT_ONCE}"
     rf"|\b(?:perfect|ideal|flawless|faultless|complete|better|stronger|fuller|fully \w+|excellent|correct|good|worse)\s"
     rf"(?:{NOUN}|one|description|solution|version)s?\s(?:\w+\s){{0,3}}?"
-    r"(?:would|should|could|might|must|deserves?|gets?|earns?|merits?|is|receives?)\b[^.!?;\n]{0,30}$"
+    r"(?:would|should|could|might|must|deserves?|gets?|earns?|merits?|is|receives?)\b[^.!?;\[\n]{0,30}$"
     r"|\b(?:embedded|planted|hidden|injected|ignor(?:e|ed|ing)|disregard(?:ed|ing)?|tempted to (?:give|say|write)"
     r"|(?:to|not|hardly|cannot|can't|won't) (?:get|earn|reach|deserve|merit|justify)|fake|so-called|demands?|begs? for)"
     r"[^.!?,;\n]{0,40}$"
     r"|\b(?:for|reserved for|reserve)\s(?:a|an)\s?[\"'(]{0,3}$"
-    r"|(?:完美|理想|满分|更好)的?(?:回答|答案)[^.!?;\n]{0,20}$|(?:而不是|而非|并非|不是|不到|够不上|不应给|不该给|无视|忽略|嵌入的?)\s{0,2}$",
+    r"|(?:完美|理想|满分|更好)的?(?:回答|答案)[^.!?;\[\n]{0,20}$|(?:而不是|而非|并非|不是|不到|够不上|不应给|不该给|无视|忽略|嵌入的?)\s{0,2}$",
     re.IGNORECASE,
 )
 _HYPOTHETICAL_WORDS_TEXT = """
@@ -277,7 +283,7 @@ def is_hypothetical(text: str, start: int, end: int) -> bool:
 # line breaks do not matter.
 
 _ESCAPED = r"\\u[0-9a-fA-F]{4}|\\[nrt]|&(?:#\d{1,6}|#x[0-9a-fA-F]{1,5}|[a-z]{2,6});|<br ?/?>"
-_LIST_SIGN = re.compile(r"(?:^|\s)(?:\d{1,3}[.)]|[-*•])\s*$")
+_LIST_SIGN = re.compile(r"(?:^|\s)(?:\d{1,3}[.)]|[-*•])[ \t]*$")
 _RARE = re.compile(rf"{_ESCAPED}|(?:`{{3,}}|~{{3,}})\w*|(?:^|(?<=\n))[ \t]*(?:(?:[>|+•·-]|\d{{1,3}}[.)](?=\s))[ \t]*)+")
 _DROPPED = re.compile(r"[^\w\[\]{}]+|_+")
 
@@ -329,11 +335,9 @@ class ShownTexts:
 
         A short passage without words of its own needs a verb ("Response A says"), or a name above it if `by_name`.
         """
-        own, before, after = self.copied_run(text.replace(QUOTED, "#"), start, end)
+        own, before, after = self.copied_run(text[:start].replace(QUOTED, "#") + text[start:], start, end)
         if own < 0:
             return False
-        if own < OWN_LETTERS:  # the form alone: a sign or two of the words around it are the same by chance
-            before, after = text[max(0, start - REACH) : start], text[end : end + REACH]
         if _IS_THEIRS.match(after):
             return True
         before = _LIST_SIGN.sub("", before)
@@ -365,6 +369,8 @@ class ShownTexts:
                 before = _same_signs(left_squeezed[::-1], shown[max(0, at - REACH) : at][::-1])
                 after = _same_signs(right, shown[at + len(core) : at + len(core) + REACH])
                 cut = _place_of_tail(left, before)
+                if not _WORD.search(left, cut):  # a number before the form is the same by chance
+                    cut = len(left)
                 tail = _place_of_tail(text[end : end + REACH][::-1], after)
                 copied = text[end : end + REACH][::-1][tail:][::-1]
                 rest = text[end + len(copied) : end + len(copied) + 80].lstrip(" \"'.)]}`")

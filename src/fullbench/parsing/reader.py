@@ -175,12 +175,11 @@ class _Reading:
         return self.decide_before_marker(text, start)
 
     def prompt_marker(self, text: str, start: int) -> int | None:
-        """Return where the model starts to write a prompt itself, unless a response contains that marker."""
+        """Return where the model starts to write a prompt itself; None if it never does, or copies a response there."""
         if not any(marker in text for marker in _PROMPT_MARKERS):
             return None
         for match in _PROMPT_MARKER.finditer(text, start):
-            marker = match[0].strip()
-            if text[start : match.start()].strip() and not any(marker in words for words in self.reply.responses):
+            if text[start : match.start()].strip() and not self.responses.copies(text, *match.span()):
                 return match.start()
         return None
 
@@ -280,8 +279,9 @@ class _Reading:
             return (
                 claims[-1].marks if claims and claims[-1].end == len(body) and self.is_own(body, claims[-1]) else None
             )
-        claims = bracket_claims(self.form, self.n, body) if body.endswith("]]") else []
-        if not claims or claims[-1].end < len(body) or "{" in body[: claims[-1].start].split("\n")[-1]:
+        is_bracketed = body.endswith("]]") and self.reply.asked in {None, "marker"}
+        claims = bracket_claims(self.form, self.n, body) if is_bracketed else []
+        if not claims or claims[-1].end < len(body) or any(found.end >= len(body) for found in find_objects(body)):
             return None
         last = claims[-1]
         return last.marks if self.is_own(body, last) and self.rank(body, last) < 2 else None
