@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 
 from fullbench.parsing.vocabulary import KEY, NOUN, clause, plain
 
-OWN_LETTERS, REACH = 6, 300
+OWN_LETTERS, LONG_COPY, REACH = 6, 60, 300
 QUOTED = "\0"
 """Sign in the place of a quotation."""
 _PLACES = 40
@@ -87,7 +87,8 @@ def _without_fences(text: str, responses: ShownTexts) -> str:
 
 
 def _closes(text: str, opening: str, fence: re.Match[str]) -> bool:
-    return fence[0] == opening and not text[fence.end() : fence.end() + 1].isalnum()
+    same = fence[0][0] == opening[0] and len(fence[0]) >= len(opening)
+    return same and not text[fence.end() : fence.end() + 1].isalnum()
 
 
 def _kept(text: str, start: int, end: int, content: str, responses: ShownTexts) -> str:
@@ -283,7 +284,7 @@ def is_hypothetical(text: str, start: int, end: int) -> bool:
 # line breaks do not matter.
 
 _ESCAPED = r"\\u[0-9a-fA-F]{4}|\\[nrt]|&(?:#\d{1,6}|#x[0-9a-fA-F]{1,5}|[a-z]{2,6});|<br ?/?>"
-_LIST_SIGN = re.compile(r"(?:^|\s)(?:\d{1,3}[.)]|[-*•])[ \t]*$")
+_LIST_SIGN = re.compile(r"(?:^|[\s'\"(])(?:\d{1,3}[.)]|[-*•])[ \t]*$")
 _RARE = re.compile(rf"{_ESCAPED}|(?:`{{3,}}|~{{3,}})\w*|(?:^|(?<=\n))[ \t]*(?:(?:[>|+•·-]|\d{{1,3}}[.)](?=\s))[ \t]*)+")
 _DROPPED = re.compile(r"[^\w\[\]{}]+|_+")
 
@@ -333,15 +334,16 @@ class ShownTexts:
     def introduces(self, text: str, start: int, end: int, *, by_name: bool = False) -> bool:
         """Return True if a passage around the form is a copy, and the words before it name its author.
 
-        A short passage without words of its own needs a verb ("Response A says"), or a name above it if `by_name`.
+        A short passage without words of its own needs a verb ("Response A says"), or a name above it if `by_name`. A
+        dozen words in a row that a response has, too, need no introduction.
         """
         own, before, after = self.copied_run(text[:start].replace(QUOTED, "#") + text[start:], start, end)
         if own < 0:
             return False
-        if _IS_THEIRS.match(after):
+        if own >= LONG_COPY or _IS_THEIRS.match(after):
             return True
         before = _LIST_SIGN.sub("", before)
-        if not before.strip(" \n\"'*>#"):
+        if not _WORD.search(before):
             return own >= OWN_LETTERS
         head = before.rstrip(" \"'<>*_~|([{/#-\n")
         line = head.rpartition("\n")[2]

@@ -291,17 +291,20 @@ class _Reading:
 
     def in_words(self, text: str, start: int, *, is_value: bool = False) -> Marks | None:
         """Return the verdict in words of the end of a reply, else of its start."""
+        n, forms = self.n, self.form
         last = text.rfind("\n", start, max(start, len(text) - _LAST_WORDS)) + 1
         if not is_value and last > start:
-            own = [claim for claim in self.form.labelled(text[last:], self.n) if not claim.kind and claim.marks]
-            if own and (marks := self.decide_in_words(text[last:], own, is_value=False)) is not None:
+            own = [claim for claim in _shifted(forms.labelled(text[last:], n), last) if not claim.kind and claim.marks]
+            if own and (marks := self.decide_in_words(text, own, is_value=False)) is not None:
                 return marks
-        parts = [text[max(start, len(text) - _WORDS_AT_END) :]]
-        if len(text) - start > _WORDS_AT_END:
-            parts.append(text[start : start + _WORDS_AT_START].rpartition("\n")[0])
-        for part in parts:
-            for claims in (self.form.labelled, self.lines, self.form.sentences):
-                if (marks := self.decide_in_words(part, claims(part, self.n), is_value=is_value)) is not None:
+        first = max(start, len(text) - _WORDS_AT_END)
+        parts = [(first, text[first:])]
+        if first > start:
+            parts.append((start, text[start : start + _WORDS_AT_START].rpartition("\n")[0]))
+        for place, part in parts:
+            for claims in (forms.labelled, self.lines, forms.sentences):
+                own = _shifted(claims(part, n), place)
+                if (marks := self.decide_in_words(text, own, is_value=is_value)) is not None:
                     return marks
         return None
 
@@ -352,6 +355,10 @@ class _Reading:
                 start = text.find(line) if body.startswith(line) else text.rfind(line)
                 return [Claim(start, start + len(line), marks)]
         return []
+
+
+def _shifted(claims: Sequence[Claim], places: int) -> list[Claim]:
+    return [claim._replace(start=claim.start + places, end=claim.end + places) for claim in claims]
 
 
 def _rest_of_line(text: str, claim: Claim) -> tuple[str, str]:
