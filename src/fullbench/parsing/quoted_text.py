@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 
 from fullbench.parsing.vocabulary import KEY, NOUN, clause, plain
 
-OWN_LETTERS, LONG_COPY, REACH = 6, 60, 300
+OWN_LETTERS, LONG_COPY, SENTENCE, REACH = 6, 60, 160, 300
 QUOTED = "\0"
 """Sign in the place of a quotation."""
 _PLACES = 40
@@ -118,7 +118,7 @@ def is_in_quotation_marks(text: str, start: int, end: int) -> bool:
     if after == '"':
         earlier = text[max(0, start - 2 * REACH) : start]
         return earlier.count('"') % 2 == 1 or _OPENED.search(earlier) is not None
-    return _SINGLE_OPENED.search(head) is not None and _SINGLE_CLOSED.search(tail) is not None
+    return "'" in tail and _SINGLE_OPENED.search(head) is not None and _SINGLE_CLOSED.search(tail) is not None
 
 
 _OPENED = re.compile(r"(?:^|[\s:(,>-])\"(?=\S)[^\"]*$")
@@ -215,7 +215,7 @@ def is_attributed(text: str, start: int, end: int | None = None) -> bool:
     """
     if end is not None and _IS_THEIRS.match(text, end):
         return True
-    head = text[max(0, start - REACH) : start]
+    head = text[max(0, start - SENTENCE) : start]
     gap = _OPENING.search(head)
     is_next_line = gap is not None and "\n" in gap[0]
     if gap is not None and is_next_line:

@@ -39,7 +39,7 @@ from fullbench.parsing.random_check_codes import signed_marks
 from fullbench.parsing.verdict_form_base import ILLEGAL, PROSE, Claim, Form, Marks
 from fullbench.parsing.vocabulary import ASPECTS, plain, refuses
 
-_WORDS_AT_END, _WORDS_AT_START, _LAST_WORDS = 2_000, 300, 80
+_WORDS_AT_END, _WORDS_AT_START = 2_000, 300
 """Parts of a reply in which verdicts in words are looked for."""
 _ASPECT = "aspect"
 _LABEL = "label"
@@ -292,7 +292,7 @@ class _Reading:
     def in_words(self, text: str, start: int, *, is_value: bool = False) -> Marks | None:
         """Return the verdict in words of the end of a reply, else of its start."""
         n, forms = self.n, self.form
-        last = text.rfind("\n", start, max(start, len(text) - _LAST_WORDS)) + 1
+        last = text.rfind("\n", start, len(text.rstrip())) + 1
         if not is_value and last > start:
             own = [claim for claim in _shifted(forms.labelled(text[last:], n), last) if not claim.kind and claim.marks]
             if own and (marks := self.decide_in_words(text, own, is_value=False)) is not None:
