@@ -72,8 +72,10 @@ class Everyday:
 class Writer:
     """Writes a judge's reply on one case."""
 
-    def __init__(self, draw: random.Random, field: Field, token: str) -> None:
-        self.draw, self.field, self.token = draw, field, token
+    def __init__(
+        self, draw: random.Random, field: Field, token: str, responses: Sequence[str] = ("It is red.",)
+    ) -> None:
+        self.draw, self.field, self.token, self.responses = draw, field, token, responses
 
     def sentence(self) -> str:
         x = "answer" if self.field.n == 1 else f"Response {self.draw.choice('ABC'[: self.field.n])}"
@@ -251,13 +253,22 @@ def _speaks_of_code(w: Writer) -> str:
     return f"{w.sentence()}\n\n{code}\n\n{w.analysis()}\n\n{w.form}"
 
 
+def _quotes_first(w: Writer) -> str:
+    quoted = "\n\n".join(
+        f"Response {letter} says:\n" + "\n".join(f"> {line}" for line in text.split("\n")) if w.draw.random() < 0.7
+        else f"{w.sentence()} Response {letter} writes \"{text.partition('.')[0]}\"."
+        for letter, text in zip("ABC", w.responses, strict=False)
+    )  # fmt: skip
+    return f"{quoted}\n\n{w.draw.choice(('', w.analysis() + chr(10) * 2))}{w.form}"
+
+
 HABITS: tuple[tuple[float, Callable[[Writer], str], str], ...] = (
     (26, _ends_bare, "marker"), (14, _ends_bold, "marker"), (8, _only_form, "marker"), (8, _object, "json"),
     (6, _fenced_object, "json"), (6, _heading, "marker"), (6, _sentence, "marker"), (4, _form_first, "marker"),
     (5, _thinks, "marker"), (6, _in_chinese, "marker"), (2, _table, "marker"), (2, _criteria, "marker"),
     (2, _second_thoughts, "marker"), (3, _other_form, "marker"), (0.5, _runs_on, "marker"),
     (1, _odd_brackets, "marker"),
-    (1.5, _speaks_of_code, "marker"),
+    (1.5, _speaks_of_code, "marker"), (2, _quotes_first, "marker"),
 )  # fmt: skip
 
 
@@ -280,8 +291,9 @@ def everyday(seed: int, size: int) -> Iterator[Everyday]:
         (field,) = draw.choices([field for _, field in BALLOTS], [weight for weight, _ in BALLOTS])
         token = draw.choice(field.rulings)
         ((_, habit, asked),) = draw.choices(HABITS, [weight for weight, *_ in HABITS])
-        text = habit(Writer(draw, field, token))
-        yield Everyday(field, answers(draw, field.n), asked, text, marks(field, token), habit.__name__.strip("_"))
+        responses = answers(draw, field.n)
+        text = habit(Writer(draw, field, token, responses))
+        yield Everyday(field, responses, asked, text, marks(field, token), habit.__name__.strip("_"))
 
 
 def silencers(field: Field, place: int) -> list[str]:

@@ -337,7 +337,7 @@ class ShownTexts:
         A short passage without words of its own needs a verb ("Response A says"), or a name above it if `by_name`. A
         dozen words in a row that a response has, too, need no introduction.
         """
-        own, before, after = self.copied_run(text[:start].replace(QUOTED, "#") + text[start:], start, end)
+        own, before, after = self.copied_run(text[:start].replace(QUOTED, "\1") + text[start:], start, end)
         if own < 0:
             return False
         if own >= LONG_COPY or _IS_THEIRS.match(after):
