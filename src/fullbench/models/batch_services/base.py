@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from urllib.parse import quote, urljoin, urlsplit
 
 import orjson
@@ -34,6 +34,8 @@ ENDED_STATUSES = frozenset({"completed", "failed", "expired", "cancelled"})
 PAGE_SIZE = 100
 _CHUNK = 1 << 18
 _REDIRECTS = 5
+_LONGEST_LINE = 64 << 20
+"""A longer line is written in parts, so that it needs no more memory."""
 _URL_CHARACTERS = "!#$%&'()*+,/:;=?@[]~"
 _REDIRECT_STATUSES = frozenset({301, 302, 303, 307, 308})
 Sender = Callable[[], Coroutine[Any, Any, Any]]
@@ -188,8 +190,7 @@ class BatchServer(ABC):
                     if fault_of(url) is not None:
                         return Trouble("model", f"the server sends us to {url[:200]!r}, which is no http address")
                 elif exchange.status != 200:
-                    raw = mask_secret_in_bytes(exchange.body, self._secret)
-                    return trouble_from_response(exchange.status, raw, exchange.headers)
+                    return trouble_from_response(exchange.status, exchange.body, exchange.headers)
                 elif _is_packed(exchange):
                     return Trouble("model", "the server sends a compressed file, which was not requested")
                 else:
@@ -201,8 +202,10 @@ class BatchServer(ABC):
     async def _fetch_file(self, url: str, headers: Mapping[str, str], to: Path) -> Exchange:
         """Send one request for a file, and store it if the status is 200."""
         with suppress(_NotServed), replace_atomically(to) as part, part.open("wb") as out:
-            exchange = Exchange(sink=out.write)
+            lines = _MaskedLines(out, self._secret)
+            exchange = Exchange(sink=lines.write)
             await self._run_exchange("GET", url, headers, exchange)
+            lines.finish()
             if exchange.status != 200 or _is_packed(exchange):
                 raise _NotServed
         return exchange
@@ -227,6 +230,7 @@ class BatchServer(ABC):
                     raise BrokenOff(f"nothing came or went for {self.model.limits.timeout:g} s")
                 await asyncio.wait({task}, timeout=self.model.limits.timeout)
             task.result()
+            exchange.body = mask_secret_in_bytes(exchange.body, self._secret)  # in case the server repeats it
         finally:
             task.cancel()
             await asyncio.wait({task})
@@ -279,6 +283,25 @@ class BatchServer(ABC):
         else:
             reason = f"{server} did not do it ({trouble.message}); the same command goes on from here"
         return mask_secrets(reason, [secret])
+
+
+class _MaskedLines:
+    """Lines written to a file, with the key masked in case the server repeats it."""
+
+    def __init__(self, file: IO[bytes], secret: str | None) -> None:
+        self._file, self._secret = file, secret
+        self._waiting = bytearray()
+
+    def write(self, part: bytes) -> None:
+        end = part.rfind(b"\n") + 1
+        if not end and len(self._waiting) < _LONGEST_LINE:
+            self._waiting += part
+            return
+        self._file.write(mask_secret_in_bytes(bytes(self._waiting) + part[:end], self._secret))
+        self._waiting[:] = part[end:]
+
+    def finish(self) -> None:
+        self._file.write(mask_secret_in_bytes(bytes(self._waiting), self._secret))
 
 
 class _NotServed(Exception):
