@@ -44,7 +44,7 @@ def coverage(items, votes, way, kind, *, worlds, seed):
             won = corrected_mean(
                 np.where(turned, 1 - vote[mine], vote[mine]),
                 np.where(turned, 1 - world.judge[mine], world.judge[mine]),
-                probability=None if chance is None else chance[mine], cluster=world.item[mine],
+                probability=None if chance is None else chance[mine], cluster=world.item[mine], within=(0.0, 1.0),
             ).corrected_estimate  # fmt: skip
             held_shares.append(won.low <= shares[who] <= won.high)
     return shown / worlds, np.array(held), np.array(held_shares).reshape(-1, SIZE)

@@ -320,7 +320,9 @@ def build_board(columns: Columns, key: Key, settings: Settings | None = None) ->
     cells_by_column += [("weighted win rate", mean_shares)] if any(mean_shares) else []
     ballots = sorted({ballot for mean in means for ballot in mean})
     cells_by_column += [(mean_heading(ballot), [mean.get(ballot) for mean in means]) for ballot in ballots]
-    cells_by_column += votes_to_decide_columns(ratings, ranks, order, matches, notes) if joint.has_votes else []
+    if joint.has_votes:
+        voted_rows = (matches.rows.first, matches.rows.second, matches.rows.outcome)
+        cells_by_column += votes_to_decide_columns(ratings, ranks, order, matches.names, voted_rows, notes=notes)
     if any(orders):
         medians, ranges = zip(*map(_elo_cells, orders), strict=True)
         cells_by_column += [("Elo", medians), ("Elo over orders", ranges), ("matches", matches.counts())]

@@ -72,8 +72,15 @@ class Votes:
             return "all"
         if self.chance is None or self.votes_without_chance:
             return "unknown"
+        return "random" if self.has_equal_chances else "designed"
+
+    @property
+    def has_equal_chances(self) -> bool:
+        """True if all votes weigh the same."""
+        if self.chance is None:
+            return True
         chances = self.chance[~np.isnan(self.vote)]
-        return "random" if np.allclose(chances, chances[0], rtol=1e-6) else "designed"
+        return not len(chances) or bool(np.allclose(chances, chances[0], rtol=1e-6))
 
     def votes_by_contestant(self) -> dict[int, int]:
         """Return the number of voted rows of each contestant code."""
@@ -81,8 +88,8 @@ class Votes:
         has_vote = ~np.isnan(self.vote)
         return {int(code): int(sum((side[has_vote] == code).sum() for side in self.sides)) for code in codes}
 
-    def where(self, selection: npt.NDArray[np.bool_]) -> Votes:
-        """Return the selected rows."""
+    def where(self, selection: npt.NDArray[np.bool_] | Ints) -> Votes:
+        """Return the rows of a mask, or those with these numbers."""
         return replace(
             self,
             item=self.item[selection],
@@ -151,6 +158,37 @@ def paired_outcomes(
         visible=visible_count,
         vote_counts=joined.vote_counts,
     )
+
+
+def verdict_outcomes(
+    columns: Columns, judges: Sequence[str], people: str, family: Family, rule: VoteRule = "default"
+) -> tuple[Votes, Votes]:
+    """Return `paired_outcomes` once by verdict of the first judge, and once by pair.
+
+    Each order and trial of the first judge is a row of its own. Other judges and people have their value of the pair.
+    """
+    votes = paired_outcomes(columns, judges, people, family, rule)
+    votes = votes.where(~np.isnan(votes.judge_values[0]))
+    part = family_verdicts(without_people_decisions(columns.where(judge=judges[0])), family)
+    matches = build_matches(part, rule="each")
+    verdict_keys, pair_keys = _match_keys(part, matches), (votes.item, *votes.sides, *votes.samples)
+    code, _ = group_rows(*(np.concatenate(both) for both in zip(pair_keys, verdict_keys, strict=True)))
+    row_of_code = np.zeros(len(votes), dtype=np.int64)
+    row_of_code[code[: len(votes)]] = np.arange(len(votes))
+    by_verdict = votes.where(row_of_code[code[len(votes) :]])
+    values = by_verdict.judge_values.copy()
+    values[0] = matches.rows.outcome
+    return replace(by_verdict, judge_values=values), votes
+
+
+def has_same_winner(outcomes: Floats, votes: Floats) -> Floats:
+    """Return 1 if an outcome and a vote name the same winner or both a tie, else 0; NaN without a vote.
+
+    >>> has_same_winner(np.array([1.0, 0.5, 0.5]), np.array([0.7, 0.5, np.nan])).tolist()
+    [1.0, 1.0, nan]
+    """
+    same: Floats = np.where(np.isnan(votes), np.nan, np.sign(outcomes - 0.5) == np.sign(votes - 0.5))
+    return same
 
 
 def paired_marks(
