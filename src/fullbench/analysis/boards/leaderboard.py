@@ -255,18 +255,18 @@ def build_board(columns: Columns, key: Key, settings: Settings | None = None) ->
     active_settings = settings or Settings()
     joint = join_column_votes(columns, active_settings.votes, visible=active_settings.visible)
     counted_verdicts = joint.columns
-    # Matches assume that more is better, so such marks change sign.
+    # Ranks assume that more is better, so such marks change sign.
     less = is_less_better(key.criterion, _ballot_names(counted_verdicts))
     oriented_verdicts = replace(counted_verdicts, mark=-counted_verdicts.mark) if less else counted_verdicts
     if joint.has_votes:
         # A person sees only one order, so votes are joined and orders are not.
         rule: Rule = "each" if active_settings.votes == "each" else "mean"
         key = replace(key, orders=rule, votes=joint.vote_counts.name)
-        matches = build_matches(oriented_verdicts, key.judge, rule, active_settings.strong)
+        matches = build_matches(counted_verdicts, key.judge, rule, active_settings.strong)
         matches = replace(matches, one_order_pairs=0)
     else:
         self_match_count = int(columns.latest().self_matches().sum())
-        matches = build_matches(oriented_verdicts, key.judge, active_settings.rule, active_settings.strong)
+        matches = build_matches(counted_verdicts, key.judge, active_settings.rule, active_settings.strong)
         matches = replace(matches, set_aside=self_match_count)
     by = Note(
         "leaderboard.by-from",

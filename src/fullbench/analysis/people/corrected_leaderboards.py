@@ -28,6 +28,7 @@ from fullbench.analysis.people import paired_verdicts_and_votes
 from fullbench.analysis.people.corrected_accuracy import corrected_accuracy_table
 from fullbench.analysis.people.joined_votes import RULE_DESCRIPTIONS
 from fullbench.analysis.people.paired_verdicts_and_votes import (
+    KeyedValues,
     Votes,
     family_verdicts,
 )
@@ -357,19 +358,19 @@ def _rating_lines(
     rated_names = [names[codes[code]] for code in rating_fit.rated_codes]
     for judge, scale in zip(judges, rating_fit.scales, strict=True):
         notes += _judge_scale_notes(judge, rated_names, scale)
-    rated_rows = _RatedRows.from_votes(rated_votes, sides, rating_fit.rated_codes)
-    people_ratings = rated_rows.ratings_alone(rated_votes.vote) if rated_votes.has_equal_chances else None
-    judge_ratings = [rated_rows.ratings_alone(line) for line in rated_votes.judge_values]
+    places = {int(codes[code]): place for place, code in enumerate(rating_fit.rated_codes)}
+    people_ratings = _ratings_alone(votes.people_rows, places) if rated_votes.has_equal_chances else None
+    judge_ratings = [_ratings_alone(rows, places) for rows in votes.judge_rows]
     if rating_fit.has_prior:
         notes.append(Note("corrected.held"))
     notes += [
         Note("corrected.held-judge", judge=judge)
         for judge, ratings in zip(judges, judge_ratings, strict=True) if ratings is None
     ]  # fmt: skip
+    voted_rows = _rated_rows(votes.people_rows, places)[0]
     ranks, votes_to_decide = _ranks_and_votes_to_decide(
-        rating_fit, people_ratings if votes.selection == "all" else None, rated_names, rated_rows.with_outcome(
-            rated_votes.vote), notes,
-    )  # fmt: skip
+        rating_fit, people_ratings if votes.selection == "all" else None, rated_names, voted_rows, notes
+    )
     for place, name in enumerate(rated_names):
         people, corrected = rating_fit.people[place], rating_fit.corrected_estimates[place]
         if people_ratings is not None:
@@ -389,42 +390,27 @@ def _rating_lines(
         )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class _RatedRows:
-    """Pairs of rated contestants, as positions in the order of the ratings, and the mask that selects them."""
+def _rated_rows(rows: KeyedValues, places: Mapping[int, int]) -> tuple[VotedRows, npt.NDArray[np.int64]]:
+    """Return the matches of rated contestants, as positions in the order of the ratings, and their items."""
+    item, *sides = rows.keys
+    place = np.full(max([0, *(int(side.max(initial=0)) for side in sides[:2]), *places]) + 1, -1)
+    place[list(places)] = list(places.values())
+    first, second = place[sides[0]], place[sides[1]]
+    is_rated = (first >= 0) & (second >= 0)
+    return (first[is_rated], second[is_rated], rows.value[is_rated]), item[is_rated]
 
-    mask: npt.NDArray[np.bool_]
-    first: npt.NDArray[np.int64]
-    second: npt.NDArray[np.int64]
-    item: npt.NDArray[np.int64]
-    size: int
 
-    @classmethod
-    def from_votes(
-        cls, votes: Votes, sides: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]], rated_codes: Sequence[int]
-    ) -> _RatedRows:
-        place = np.full(int(max(side.max() for side in sides)) + 1, -1)
-        place[list(rated_codes)] = np.arange(len(rated_codes))
-        first, second = place[sides[0]], place[sides[1]]
-        mask = (first >= 0) & (second >= 0)
-        return cls(mask, first[mask], second[mask], votes.item[mask], len(rated_codes))
+def _ratings_alone(rows: KeyedValues, places: Mapping[int, int]) -> CompleteRatings | None:
+    """Return the ratings of the board by these rows alone.
 
-    def with_outcome(self, outcome: Floats) -> VotedRows:
-        """Return the matches that have an outcome."""
-        there = ~np.isnan(outcome[self.mask])
-        return self.first[there], self.second[there], outcome[self.mask][there]
-
-    def ratings_alone(self, outcome: Floats) -> CompleteRatings | None:
-        """Return the ratings of the board by these outcomes alone.
-
-        None if somebody won or lost every match there: such ratings are on a scale of their own.
-        """
-        there = ~np.isnan(outcome[self.mask])
-        counts = MatchCounts.from_rows(
-            *self.with_outcome(outcome), contestants=self.size, cluster=self.item[there], shares=True
-        )
-        ratings = rate_everyone(counts, interval="sandwich")
-        return None if ratings.outside or len(ratings.groups) != 1 or None in ratings.estimates else ratings
+    None if somebody won or lost every match there: such ratings are on a scale of their own.
+    """
+    matches, items = _rated_rows(rows, places)
+    if not len(items):
+        return None
+    counts = MatchCounts.from_rows(*matches, contestants=len(places), cluster=items, shares=True)
+    ratings = rate_everyone(counts, interval="sandwich")
+    return None if ratings.outside or len(ratings.groups) != 1 or None in ratings.estimates else ratings
 
 
 def _estimate_of(ratings: CompleteRatings, place: int, default: Estimate) -> Estimate:
@@ -478,7 +464,9 @@ def _win_rate_lines(votes: Votes, names: Sequence[str]) -> Iterator[Line]:
             vote = np.where(is_second, 1 - contestant_votes.vote, contestant_votes.vote)
             outcomes = np.where(is_second, 1 - contestant_votes.judge_values, contestant_votes.judge_values)
             oriented_votes = replace(contestant_votes, vote=vote, judge_values=outcomes)
-            yield _corrected_line(names[code], MATCHES_WON, oriented_votes, stack_predictions(list(outcomes)), SHARE)
+            yield _corrected_line(
+                code, names[code], oriented_votes, stack_predictions(list(outcomes)), (MATCHES_WON, SHARE)
+            )
 
 
 def _mean_lines(votes: Votes, names: Sequence[str], ballot: str, few_votes: dict[str, int]) -> Iterator[Line]:
@@ -497,19 +485,24 @@ def _mean_lines(votes: Votes, names: Sequence[str], ballot: str, few_votes: dict
                 ]
             )
             predictions = np.where(has_mark, contestant_votes.judge_values, means[:, None])
-            yield _corrected_line(names[code], mean_label(ballot), contestant_votes, predictions, scale_of(ballot))
+            yield _corrected_line(
+                code, names[code], contestant_votes, predictions, (mean_label(ballot), scale_of(ballot))
+            )
 
 
-def _corrected_line(name: str, metric: str, votes: Votes, predictions: Floats, scale: Scale | None) -> Line:
+def _corrected_line(
+    code: int, name: str, votes: Votes, predictions: Floats, metric_and_scale: tuple[str, Scale | None]
+) -> Line:
     """Return one line. What people and judges say alone is what their own boards say of the same rows."""
+    metric, scale = metric_and_scale
     correction = corrected_mean(votes.vote, predictions, probability=votes.chance, cluster=votes.item, within=scale)
     people, corrected = correction.people, correction.corrected_estimate
     if votes.has_equal_chances:
-        people = _mean_alone(votes.vote, votes.item, scale) or people
+        people = _mean_alone(votes.people_rows, code, scale) or people
         corrected = corrected if any(correction.worth) else replace(people, method=METHOD, corrected=True)
     judges = [
-        _mean_alone(line, votes.item, scale) or fitted
-        for line, fitted in zip(votes.judge_values, correction.judges, strict=True)
+        _mean_alone(rows, code, scale) or fitted
+        for rows, fitted in zip(votes.judge_rows, correction.judges, strict=True)
     ]
     corrections = correction.corrections
     if scale is not None:
@@ -519,9 +512,9 @@ def _corrected_line(name: str, metric: str, votes: Votes, predictions: Floats, s
     return Line(name, metric, corrected, people, tuple(judges), corrections)
 
 
-def _mean_alone(values: Floats, items: npt.NDArray[np.int64], scale: Scale | None) -> Estimate | None:
-    there = ~np.isnan(values)
-    return mean_estimate(values[there], items[there], scale) if there.any() else None
+def _mean_alone(rows: KeyedValues, code: int, scale: Scale | None) -> Estimate | None:
+    values, items = rows.values_of(code)
+    return mean_estimate(values, items, scale) if len(values) else None
 
 
 def _metric_names(lines: Sequence[Line]) -> list[str]:
