@@ -241,6 +241,6 @@ def test_every_table_of_a_random_ledger_has_the_same_numbers(seed, database, tmp
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", (1, 2, *range(4, 22)))
+@pytest.mark.parametrize("seed", [1, 2, *range(4, 22)])
 def test_every_table_of_many_random_ledgers_has_the_same_numbers(seed, database, tmp_path):
     check(database, tmp_path, seed)

@@ -272,8 +272,8 @@ def build_board(columns: Columns, key: Key, settings: Settings | None = None) ->
         "leaderboard.by-from",
         judge=key.judge, place=key.scope_suffix(), ballots=", ".join(_ballot_names(counted_verdicts)),
     )  # fmt: skip
-    notes: list[str] = [by, *joint.notes]
-    notes += [Note("leaderboard.less")] if less else []
+    trials = [] if joint.has_votes else _trial_notes(counted_verdicts)
+    notes: list[str] = [by, *joint.notes, *trials, *([Note("leaderboard.less")] if less else [])]
     size = len(matches.names)
     ratings = _rate_contestants(matches, active_settings, notes, has_votes=joint.has_votes)
     notes += _strong_notes(counted_verdicts, active_settings) if len(matches) else ()
@@ -321,8 +321,10 @@ def build_board(columns: Columns, key: Key, settings: Settings | None = None) ->
     ballots = sorted({ballot for mean in means for ballot in mean})
     cells_by_column += [(mean_heading(ballot), [mean.get(ballot) for mean in means]) for ballot in ballots]
     if joint.has_votes:
-        voted_rows = (matches.rows.first, matches.rows.second, matches.rows.outcome)
-        cells_by_column += votes_to_decide_columns(ratings, ranks, order, matches.names, voted_rows, notes=notes)
+        rows = matches.rows
+        cells_by_column += votes_to_decide_columns(
+            ratings, ranks, order, matches.names, (rows.first, rows.second, rows.outcome), notes=notes
+        )
     if any(orders):
         medians, ranges = zip(*map(_elo_cells, orders), strict=True)
         cells_by_column += [("Elo", medians), ("Elo over orders", ranges), ("matches", matches.counts())]
@@ -374,6 +376,13 @@ def count_matches(matches: Matches, ties: Ties = "half") -> MatchCounts:
         rows.first, rows.second, rows.outcome, contestants=len(matches.names), weight=rows.weight, cluster=rows.item,
         shares=ties == "half",
     )  # fmt: skip
+
+
+def _trial_notes(counted_verdicts: Columns) -> Iterator[str]:
+    """Yield how trials count, if there are several."""
+    trials = len(np.unique(counted_verdicts.trial))
+    if trials > 1:
+        yield Note("leaderboard.trials", n=trials)
 
 
 def _strong_notes(counted_verdicts: Columns, settings: Settings) -> Iterator[str]:

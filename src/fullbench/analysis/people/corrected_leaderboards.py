@@ -308,12 +308,15 @@ def _corrected_board(
         if few_votes else []
     )  # fmt: skip
     unusable: Counter[str] = Counter()
+    trials = 1
     for judge in judges:
         verdicts = family_verdicts(part.where(judge=judge), key.family)
+        trials = max(trials, len(np.unique(verdicts.trial)))
         unusable.update(unusable_counts(verdicts))
         if len(judges) == 1:
             won = {line.contestant: line.corrected_estimate for line in lines if line.metric == MATCHES_WON}
             notes += unusable_notes(verdicts, won, {})
+    notes += [Note("corrected.trials", n=trials)] if trials > 1 else []
     all_notes = [
         *_summary_notes(votes, key, lines, rule), *few_note, *check.notes(), *notes, *_left_out_notes(votes),
     ]  # fmt: skip
