@@ -1,4 +1,4 @@
-"""Corrected numbers, accusations and warnings in simulated worlds with known truth. Slow cells have up to 2,000 worlds."""
+"""Corrected numbers, accusations and warnings in simulated worlds with known truth. Slow cells have 1,000 or more."""
 
 from __future__ import annotations
 
