@@ -99,6 +99,7 @@ def rows_of(table):
 def plain(cell):
     """A number, or value, interval and n of an estimate."""
     if isinstance(cell, dict):
+        assert cell.get("why") or cell["low"] < cell["high"], cell
         return tuple(None if cell.get(key) is None else round(cell[key], 9) for key in ("value", "low", "high", "n"))
     return round(cell, 9) if isinstance(cell, float) else cell
 
