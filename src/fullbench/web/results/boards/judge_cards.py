@@ -39,7 +39,7 @@ from fullbench.web.results.catalogue.row_ids_and_bulk_inserts import judge_names
 from fullbench.web.results.lists import verdict_list
 from fullbench.web.results.lists.verdict_filters import Filter
 
-EDITION = 2
+EDITION = 3
 """Increase it when cards are computed differently: cards of older versions are then computed again."""
 MAX_VERDICTS = 40_000
 MAX_TAG_VALUES = 12
