@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import json
 import os
 import re
@@ -343,3 +345,54 @@ def test_a_second_reward_function_uses_the_first_and_takes_over(tmp_path, reques
         assert second._source.__self__._service is not None
         assert len(server.asked) == 5
         second.close()
+
+
+def sent_order(asked):
+    """Texts and pictures of the last turn in their order, pictures by their colour."""
+    order = []
+    for part in asked.body["messages"][-1]["content"]:
+        if part["type"] == "text":
+            order.append(part["text"])
+        else:
+            picture = Image.open(io.BytesIO(base64.b64decode(part["image_url"]["url"].partition(",")[2])))
+            order.append(f"<{'red' if picture.convert('RGB').getpixel((0, 0)) == (255, 0, 0) else 'blue'}>")
+    return "".join(order)
+
+
+def test_pictures_of_prompts_and_completions_keep_their_places(tmp_path):
+    red, blue = (Image.new("RGB", (8, 8), colour) for colour in ("red", "blue"))
+
+    def albums(*pictures):
+        texts = [{"type": "text", "text": text} for text in ("Album A:", "Album B:", "Which is warmer?")]
+        return [{"role": "user", "content": [texts[0], pictures[0], texts[1], pictures[1], texts[2]]}]
+
+    filled = albums({"type": "image", "image": red}, {"type": "image", "image": blue})
+    hollow = albums({"type": "image"}, {"type": "image"})
+    in_text = [{"role": "user", "content": "Album A:<image>Album B:<image>Which is warmer?"}]
+    drawn = [{"role": "assistant", "content": [{"type": "text", "text": "This one:"}, {"type": "image", "image": blue},
+                                               {"type": "text", "text": "It is cold."}]}]  # fmt: skip
+    answer = [{"role": "assistant", "content": "answer-a"}]
+    with ScriptedServer({"m": lambda asked: "[[3]]"}) as server:
+        spec, columns = f"vllm:m@{server.url}?mode=direct", {"images": [[red, blue]] * 4}
+        reward = fullbench.reward(spec, ballot="score:1-5", ledger=tmp_path / "l.ledger", timeout=60)
+        other = fullbench.reward(spec, ballot="score:1-5", ledger=tmp_path / "l.ledger", timeout=60)
+        prompts = [filled, hollow, in_text, "Which is warmer?"]
+        assert reward(prompts, [answer] * 3 + [drawn], **columns) == [3.0] * 4
+        cases = [entry.cases for entry in reward.last_rewards]
+        assert cases[0] == cases[1] == cases[2] != cases[3], "TRL's and verl's ways to name a place are one prompt"
+        assert other(prompts, [answer] * 3 + [drawn], **columns) == [3.0] * 4, "over HTTP"
+        assert [entry.cases for entry in other.last_rewards] == cases
+        assert len(server.asked) == 2
+        for prompt, row, why in [
+            (hollow, [red], "2 place(s) for pictures, and its row 1 picture(s)"),
+            ([{"role": "user", "content": [{"type": "video"}]}], None, "found a part of the kind 'video'"),
+            ([{"role": "system", "content": "s"}], [red], "no turn of the user"),
+            ("q", ["no base64!"], "a picture of a prompt is bytes, base64 or an image"),
+        ]:
+            for function in (reward, other):
+                with pytest.raises(InputError, match=re.escape(why)):
+                    function([prompt], ["a"], **({} if row is None else {"images": [row]}))
+        reward.close()
+    in_place, in_front = sorted(map(sent_order, server.asked), key=lambda words: "This one" in words)
+    assert re.search(r"Album A:\n?<red>\n?Album B:\n?<blue>\n?Which is warmer\?", in_place), in_place
+    assert re.search(r"<red>\s*\[2\] <blue>\s.*Which is warmer\?.*This one:\n?<blue>\n?It is cold", in_front, re.DOTALL)

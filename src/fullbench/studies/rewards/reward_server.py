@@ -25,7 +25,7 @@ from urllib.parse import urlsplit
 from fullbench.errors import InputError, ModelError
 from fullbench.judges.scorers.remote_scorer import PROTOCOL
 from fullbench.judges.scorers.scorer_server import ScoreHandler, ScoreServer
-from fullbench.studies.rewards.reward_rows import columns_for_http, reward_rows
+from fullbench.studies.rewards.reward_rows import json_value, reward_rows
 from fullbench.studies.rewards.reward_service import Reward, RewardService
 
 MOST_ROWS = 4_096
@@ -129,9 +129,9 @@ class RewardClient:
         problem = "no time"
         while (left := deadline - time.monotonic()) > 0:
             body = json.dumps({
-                "prompts": list(prompts), "completions": list(completions), "columns": columns_for_http(columns),
+                "prompts": list(prompts), "completions": list(completions), "columns": dict(columns),
                 "contestant": contestant, "timeout": left,
-            }).encode()  # fmt: skip
+            }, default=json_value).encode()  # fmt: skip
             try:
                 # A little more than the server's own limit, so that its answer about late calls arrives.
                 status, payload = self._request("POST", "/rewards", body, left + 5)
