@@ -136,9 +136,9 @@ class ServiceCounts:
     seconds: float = 0.0
 
 
-def read_reward_study(path: Path) -> tuple[str, Measure, str]:
-    """Return judge, measure and ledger of a study file with one rubric, or with one judge and one ballot."""
-    study = Study.read(path)
+def read_reward_study(study: Study) -> tuple[str, Measure, str]:
+    """Return judge, measure and ledger of a study with one rubric, or with one judge and one ballot."""
+    path = study.path
     ledger = str(study.ledger)
     if len(study.rubrics) == 1:
         ((_, table),) = study.rubrics.items()
