@@ -199,6 +199,28 @@ def test_judges_get_the_parts_of_a_question_as_contestants_do(folder):
                 )
 
 
+def test_neighbouring_texts_are_never_joined_to_one_line(folder):
+    recorder = Recorder()
+    write_rows(folder / "items.jsonl", [
+        {"id": "frames", "turns": [{"role": "user", "parts": ["What happens #11?", "[0.0 s]", {"picture": "0.png"}]}]}
+    ])  # fmt: skip
+    write_rows(folder / "steps.jsonl", [
+        {"item": "frames", "contestant": "ann", "parts": ["Step 1.", "Step 2.", {"picture": "1.png"}]}
+    ])  # fmt: skip
+    with JsonServer(recorder) as server:
+        specs = [f"{dialect}:c-{dialect}@{server.url}/{v}" for dialect, v in DIALECTS.items()]
+        words = [word for spec in specs for word in ("--contestant", spec)]
+        cli("answer", "--items", "items.jsonl", *words, "--out", "answers.jsonl", "--quiet")
+        words = [word for spec in specs for word in ("--judge", f"{spec.replace(':c-', ':j-')}?mode=direct")]
+        cli("judge", "--items", "items.jsonl", "--responses", "steps.jsonl", "--ballot", "score:1-5", *words, "--quiet")
+    for dialect in DIALECTS:
+        (asked,), (judged,) = recorder.of(f"c-{dialect}"), recorder.of(f"j-{dialect}")
+        assert "What happens #11?\n[0.0 s]" in "".join(words for kind, words in asked if kind == "text")
+        sent = "".join(words if kind == "text" else f"<{words}>" for kind, words in judged)
+        assert "What happens #11?\n[0.0 s]" in sent
+        assert f"Step 1.\nStep 2.<{digest(1)}>" in sent
+
+
 def test_judges_without_pictures_get_placeholders_and_descriptions_in_their_places(folder):
     recorder = Recorder()
     modes = list(product(("none", "described"), ("en", "zh")))
