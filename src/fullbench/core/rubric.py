@@ -196,7 +196,7 @@ class Rubric:
             # Items bring their own criteria in parts, so a required one may still come.
             if self.cap and not any(criterion.item for criterion in self.criteria):
                 raise InputError(
-                    f"the cap {self.cap:g} has no effect: no criterion is required; write required = true, or remove cap"
+                    f"the cap {self.cap:g} has no effect: no criterion is required; add required = true, or remove cap"
                 )
             return
         if not math.isfinite(self.cap) or not 0 <= self.cap < self._bounds[1]:
