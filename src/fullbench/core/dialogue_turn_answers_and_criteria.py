@@ -215,7 +215,5 @@ def _item_up_to(item: Item, place: int, *, with_earlier: bool) -> Item:
             earlier_pictures = sum(len(turn.pictures) for turn in turns[:-1])
             turns = turns[-1:]
         end = earlier_pictures + sum(len(turn.pictures) for turn in turns)
-        _LAST_ITEMS[key] = replace(
-            item, turns=turns, reference=reference, captions=item.captions[earlier_pictures:end]
-        )
+        _LAST_ITEMS[key] = replace(item, turns=turns, reference=reference, captions=item.captions[earlier_pictures:end])
     return _LAST_ITEMS[key]
