@@ -17,6 +17,7 @@ from tests.support.batch_server import BatchService
 from tests.support.commands import cli, write_rows
 from tests.support.data_builders import png
 from tests.support.json_server import JsonServer
+from tests.support.ray_cluster import RayCluster, installed
 from tests.support.wait_until import until
 
 COLOURS = [(200, 30, 30), (30, 160, 60), (40, 60, 200), (230, 200, 20)]
@@ -282,6 +283,29 @@ def test_batches_show_and_site_keep_the_places(folder):
             order_on_page(question, verdict.item)
         sent = page[page.index(">Sent<") :]
         order_on_page(sent, verdict.item)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not installed(), reason="no Ray: scripts/localray.sh could not install it")
+def test_a_cluster_keeps_the_places(folder):
+    recorder = Recorder()
+    with JsonServer(recorder) as server, RayCluster(1) as cluster:
+        contestants = [f"{dialect}:c-{dialect}@{server.url}/{v}" for dialect, v in DIALECTS.items()]
+        judges = [f"{dialect}:j-{dialect}@{server.url}/{v}?mode=commit" for dialect, v in DIALECTS.items()]
+        judges.append(f"openai:j-described@{server.url}/v1?picture_mode=described")
+        run_study(folder, contestants, judges, engine=f"ray:{cluster.address}")
+    for dialect in DIALECTS:
+        for who in (f"c-{dialect}", f"j-{dialect}"):
+            streams = recorder.of(who)
+            assert {item_of(stream) for stream in streams} == set(ITEMS)
+            for stream in streams:
+                order_in(stream, item_of(stream))
+        # Each item is answered once by the judge itself, and once for each contestant's response.
+        assert len(recorder.of(f"j-{dialect}")) == len(ITEMS) * (1 + len(DIALECTS))
+    described = [stream for stream in recorder.of("j-described") if item_of(stream) != "usual"]
+    assert len(described) == (len(ITEMS) - 1) * len(DIALECTS)
+    for stream in described:
+        order_in(stream, item_of(stream), partial(placeholder, "described", "en"))
 
 
 def order_on_page(html, name):

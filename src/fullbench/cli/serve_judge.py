@@ -27,7 +27,8 @@ def serve_judge(
     port: Annotated[int, option("0: any free one.", min=0, max=65535)] = 8710,
     token: Annotated[str, option("A secret that every request must carry.", envvar="FULLBENCH_REWARD_TOKEN")] = "",
     most_in_flight: Annotated[
-        int, more("Most cases on their way; further requests wait for their turn.", "--most-in-flight", min=1)
+        int,
+        more("Most cases or pictures on their way; further requests wait for their turn.", "--most-in-flight", min=1),
     ] = 16_384,
     safe: SafeOption = False,
 ) -> None:
@@ -66,7 +67,9 @@ def serve_judge(
             scorer = judge_and_model_specs.judge_from_spec(judge)
             if models_of(scorer):
                 raise InputError("on what does the judge decide? Give --rubric FILE or --ballot score:1-5")
-            server = opened.enter_context(ScoreServer(scorer, host, port))
+            if budget is not None:
+                raise InputError("--budget needs --rubric or --ballot; a score model alone costs nothing")
+            server = opened.enter_context(ScoreServer(scorer, host, port, token=token, most_in_flight=most_in_flight))
             print_message(
                 f"{scorer.name} gives scores at {server.url}; judge by it as scores:{server.url}. Ctrl-C ends it."
             )

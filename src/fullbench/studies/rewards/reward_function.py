@@ -25,6 +25,7 @@ from fullbench.cache_dir import cache_folder
 from fullbench.core.digests import digest
 from fullbench.core.judge import Judge
 from fullbench.errors import DataWarning, InputError, LedgerInUse, ModelError
+from fullbench.judges.scorers.scorer_server import ServerBusyError
 from fullbench.studies.notebook_api import DEFAULT_LEDGER
 from fullbench.studies.rewards.reward_rows import PICTURE_COLUMNS, REFERENCE, RUBRIC_COLUMNS, reward_rows
 from fullbench.studies.rewards.reward_server import CONTESTANT, RewardClient, RewardServer
@@ -194,7 +195,13 @@ class _SharedJudge:
             service, client = self._join(deadline)
             left = max(0.001, deadline - time.monotonic())
             if service is not None:
-                return service.rewards(rows, left)
+                try:
+                    return service.rewards(rows, left)
+                except ServerBusyError:  # another thread closed it just now
+                    if time.monotonic() >= deadline:
+                        raise
+                    time.sleep(_WAIT_SECONDS)
+                    continue
             assert client is not None
             try:
                 return client.rewards(prompts, completions, columns, self._contestant, left, is_patient=False)
