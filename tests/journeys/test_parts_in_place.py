@@ -230,9 +230,17 @@ def test_judges_without_pictures_get_placeholders_and_descriptions_in_their_plac
             f"openai:j-{mode}-{language}@{server.url}/v1?mode=direct&picture_mode={mode}&language={language}"
             for mode, language in modes
         ]
-        run_study(folder, [f"openai:c{n}@{server.url}/v1" for n in (1, 2)], judges)
-    for mode, language in modes:
-        streams = recorder.of(f"j-{mode}-{language}")
+        styled = {
+            f"j-style{n}-{mode}": (style, mode) for n, style in enumerate(STYLES) for mode in ("none", "described")
+        }
+        judges += [
+            f"openai:{name}@{server.url}/v1?{style}&picture_mode={mode}" for name, (style, mode) in styled.items()
+        ]
+        run_study(folder, [f"openai:c1@{server.url}/v1"], judges)
+    named = {f"j-{mode}-{language}": (mode, language) for mode, language in modes}
+    named |= {name: (mode, "zh" if "zh" in style else "en") for name, (style, mode) in styled.items()}
+    for judge, (mode, language) in named.items():
+        streams = recorder.of(judge)
         assert {item_of(stream) for stream in streams} == set(ITEMS)
         for stream in streams:
             assert all(kind == "text" for kind, _ in stream)
