@@ -29,6 +29,26 @@ BIAS_NOTES = {
     "hard-on-own": Note("bias.hard-on-own"),
 }
 
+SHORT_NOTES = {
+    "bias.first-place": Note("trust.bias.first-place"),
+    "bias.second-place": Note("trust.bias.second-place"),
+    "bias.more-ties": Note("trust.bias.more-ties"),
+    "bias.fewer-ties": Note("trust.bias.fewer-ties"),
+    "bias.copies": Note("trust.bias.copies"),
+    "bias.copies-less": Note("trust.bias.copies-less"),
+    "bias.long-gain": Note("trust.bias.long-gain"),
+    "bias.long-lose": Note("trust.bias.long-lose"),
+    "bias.rewards-length": Note("trust.bias.rewards-length"),
+    "bias.punishes-length": Note("trust.bias.punishes-length"),
+    "bias.lenient": Note("trust.bias.lenient"),
+    "bias.strict": Note("trust.bias.strict"),
+    "bias.crowds-top": Note("trust.bias.crowds-top"),
+    "bias.spares-top": Note("trust.bias.spares-top"),
+    "bias.own": Note("trust.bias.own"),
+    "bias.hard-on-own": Note("trust.bias.hard-on-own"),
+}
+"""A claimed bias in two or three words, by the id of its claim."""
+
 
 @dataclass(frozen=True)
 class Finding:
