@@ -216,15 +216,17 @@ def _export_site(
     if url and not url.startswith(("http://", "https://")):
         raise InputError(f"{url!r} is no address of a site; write --url https://lab.example.org/study")
     from fullbench.web.campaigns.votes.results_hidden_from_annotators import load_open_campaign_items
-    from fullbench.web.results.catalogue.rater_pseudonyms import accounts_in
+    from fullbench.web.results.catalogue.rater_pseudonyms import rater_names_in
     from fullbench.web.results.pages.shown_names import read_names
 
     open_campaign_items = load_open_campaign_items(database) if database else frozenset()
-    accounts = accounts_in(database) if database else {}
     options = SiteOptions(
         title, cases, verdicts, "zh" if language == "zh" else "en", charts, store.study or "", url.rstrip("/"),
-        open_campaign_items, accounts,
+        open_campaign_items,
     )  # fmt: skip
+    if database:
+        raters = rater_names_in(database)
+        options = replace(options, accounts=raters.accounts, rater_key=raters.key)
     absent_names = ""
     with store.read() as book:
         if names is not None:

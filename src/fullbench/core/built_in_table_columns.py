@@ -105,7 +105,7 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
         "said the same", "share of votes won", "mean mark, n for the best of n", "corrected", "reweighted",
         "people alone",
         "discrimination",
-        "judge alone", "agreement on all pairs", "agreement on voted pairs", "agreement on pairs",
+        "judge alone", "accuracy on all pairs", "accuracy on voted pairs", "agreement on pairs",
         "agreement on scores", "agreement on rankings", "people replaced", "as near as a person",
         "beyond chance",
     ),

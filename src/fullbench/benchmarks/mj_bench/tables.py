@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from statistics import fmean
@@ -73,14 +73,16 @@ def generator_tables(record: Record) -> list[Table]:
         lambda verdict: len(verdict.contestants) > 1 and isinstance(ballot(verdict.ballot), Score), judge=PEOPLE
     )
     joined_verdicts, votes = join_record_votes(rating_record, PEOPLE, "mean")
+    has_unusable = any(verdict.marks is None for verdict in joined_verdicts)
+    columns = [*_RANKING_COLUMNS, *(["unusable"] if has_unusable else [])]
     by_perspective: dict[str, list[Verdict]] = defaultdict(list)
     for verdict in joined_verdicts:
         by_perspective[str(record.tag(verdict, "perspective") or "-")].append(verdict)
     overall_table = Table(
         "generators",
         Note("mj-bench.generators.title"),
-        table_columns(*_RANKING_COLUMNS),
-        _generator_rows(joined_verdicts),
+        table_columns(*columns),
+        _generator_rows(joined_verdicts, has_unusable=has_unusable),
         (_NOTE, *votes.notes()),
         {"rule": "mean"},
     )
@@ -89,24 +91,30 @@ def generator_tables(record: Record) -> list[Table]:
     perspective_table = Table(
         "generators by perspective",
         Note("mj-bench.generators.by-perspective"),
-        table_columns("perspective", *_RANKING_COLUMNS),
-        [[about, *row] for about in sorted(by_perspective) for row in _generator_rows(by_perspective[about])],
+        table_columns("perspective", *columns),
+        [
+            [about, *row]
+            for about in sorted(by_perspective)
+            for row in _generator_rows(by_perspective[about], has_unusable=has_unusable)
+        ],
         (_NOTE, *votes.notes()),
         {"rule": "mean"},
     )
     return [overall_table, perspective_table]
 
 
-def _generator_rows(verdicts: Iterable[Verdict]) -> list[list[Cell]]:
+def _generator_rows(verdicts: Iterable[Verdict], *, has_unusable: bool) -> list[list[Cell]]:
+    unusable: Counter[str] = Counter()
     marks: dict[str, list[tuple[str, float, float]]] = defaultdict(list)
     verdicts = [*verdicts]
     scales = {scale_of(verdict.ballot) for verdict in verdicts}
     scale = scales.pop() if len(scales) == 1 else None
     last = max((float(len(verdict.contestants)) for verdict in verdicts), default=1.0)
     for verdict in verdicts:
-        for name, mark, rank in zip(
-            verdict.contestants, verdict.marks or (), mark_ranks(verdict.marks or ()), strict=True
-        ):
+        if verdict.marks is None:
+            unusable.update(verdict.contestants)
+            continue
+        for name, mark, rank in zip(verdict.contestants, verdict.marks, mark_ranks(verdict.marks), strict=True):
             marks[name].append((verdict.item, mark, rank))
     rows: list[list[Cell]] = []
     # Rounded, so that floating-point errors do not separate generators that tie.
@@ -119,6 +127,7 @@ def _generator_rows(verdicts: Iterable[Verdict]) -> list[list[Cell]]:
             str(better_count + 1) if tied_count == 1 else f"{better_count + 1}-{better_count + tied_count}", name,
             mean_estimate(np.array([mark for _, mark, _ in marks[name]]), items, scale),
             mean_estimate(np.array([rank for _, _, rank in marks[name]]), items, (1.0, last)),
+            *([unusable[name]] if has_unusable else []),
         ])  # fmt: skip
     return rows
 

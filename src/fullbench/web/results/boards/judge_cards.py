@@ -40,6 +40,7 @@ from fullbench.web.results.boards import (
 from fullbench.web.results.boards.board_store import LinkedTable
 from fullbench.web.results.catalogue import catalogue_tables
 from fullbench.web.results.catalogue.disagreement_flags import is_panel, is_person
+from fullbench.web.results.catalogue.rater_pseudonyms import load_rater_names
 from fullbench.web.results.catalogue.row_ids_and_bulk_inserts import judge_names_by_id, study_ids_by_name
 from fullbench.web.results.lists import verdict_list
 from fullbench.web.results.lists.verdict_filters import Filter
@@ -94,7 +95,10 @@ def refresh_cards(engine: Engine, ledger: Ledger, *, should_continue: Callable[[
         study_stamp = hidden_cases.stamp_with_campaigns(study_stamp, campaign_stamps)
         if not should_continue() or (not due_stamps and stored_stamps.get(faults_name(study)) == study_stamp):
             continue
-        columns, link = ledger_verdicts_with_panels.load_columns(ledger, study=study), study if place else ""
+        with read_transaction(engine) as connection:
+            rename_columns = load_rater_names(connection).rename_columns
+        columns = rename_columns(ledger_verdicts_with_panels.load_columns(ledger, study=study))
+        link = study if place else ""
         table = board_store.pack_table(
             board_computation.link_faults(standard_verdict_tables.fault_table(columns), link)
         )

@@ -30,6 +30,7 @@ from fullbench.reports.contestant_logos import Logo
 from fullbench.reports.html_page import SHARED_FILES, shrink_picture
 from fullbench.reports.site_info import Imprint
 from fullbench.reports.table_formats import render_table
+from fullbench.secret_masking_and_text_escapes import replace_controls
 from fullbench.web.accounts.users import Pseudonyms
 from fullbench.web.campaigns.votes import results_hidden_from_annotators
 from fullbench.web.database import engine_for, read_transaction, upgrade_schema
@@ -79,6 +80,8 @@ class SiteOptions:
     """Items (or cases whose verdicts are reviewed) of open campaigns; their cases are withheld."""
     accounts: Pseudonyms = field(default_factory=dict)
     """Pseudonyms of a site's accounts, shown instead of raters with an account's name."""
+    rater_key: bytes = b""
+    """Key of a site's pseudonyms of other raters; a copy without one makes its own."""
     names: Names = field(default_factory=Names)
     """Chosen names; other judges and contestants get short names."""
     imprint: Imprint = field(default_factory=Imprint)
@@ -178,7 +181,7 @@ def export_site(ledger: Ledger, out: Path, options: SiteOptions | None = None) -
         engine = engine_for(f"sqlite:///{Path(name) / 'catalogue.sqlite'}")
         try:
             upgrade_schema(engine)
-            rater_pseudonyms.copy_pseudonyms(engine, options.accounts)
+            rater_pseudonyms.copy_pseudonyms(engine, options.accounts, options.rater_key)
             catalogue_board_and_page_updater.update_catalogue(engine, ledger, study=study)
             results_hidden_from_annotators.mark_judged_elsewhere(engine, options.judged_keys)
             ledger_edition.store_edition(engine, ledger)
@@ -260,7 +263,7 @@ class _SiteWriter:
             release=version("fullbench"),
             ledger_id=self.ledger.identity,
         )  # fmt: skip
-        self._file(name, text)
+        self._file(name, replace_controls(text))
 
     def _static(self) -> None:
         for name in STATIC:
