@@ -24,7 +24,7 @@ help:
 	@echo "make sbom       write dist/sbom.cdx.json (CycloneDX) and docs/licences.md from the lock"
 
 demo:
-	@$(RUN) charts fullbench demo
+	@FULLBENCH_COMMAND=.venv/bin/fullbench $(RUN) charts fullbench demo
 
 docs:
 	@$(RUN) docs python -m scripts.docs

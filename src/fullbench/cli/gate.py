@@ -10,15 +10,17 @@ from fullbench.cli.options import JsonOption, TablesOption, argument, option
 
 
 def gate(
-    thresholds: Annotated[Path, argument("The thresholds, a TOML file.")] = Path("gate.toml"),
+    thresholds: Annotated[Path, argument("TOML file with the thresholds.")] = Path("gate.toml"),
     ledger: Annotated[
-        str | None, option("The ledger, in the place of the one that the file names.", "--ledger")
+        str | None, option("Ledger to check. Default: the ledger that the file names.", "--ledger")
     ] = None,
-    junit: Annotated[Path | None, option("Write JUnit XML here.")] = None,
+    junit: Annotated[Path | None, option("File for JUnit XML.")] = None,
     out: TablesOption = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Check thresholds on audits, agreement, ratings and drift; the exit code is 1 where one fails. Nothing is asked.
+    """Check thresholds on audits, agreement, ratings and judge changes. No model is called.
+
+    The exit code is 1 if any threshold fails, and 0 otherwise.
 
     Examples:
 

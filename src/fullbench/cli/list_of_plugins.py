@@ -8,7 +8,7 @@ from fullbench.cli.options import JsonOption
 
 
 def listing(as_json: JsonOption = False) -> None:
-    """List what is installed behind each door: benchmarks, judges, models and the rest, plugins included.
+    """List installed benchmarks, judges, models and other plugins, by plugin type.
 
     Examples:
 

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 def show(
     key: Annotated[str, argument("The key of a case or verdict, or its beginning.", metavar="CASE|VERDICT")],
     store: LedgerOptions,
-    judge: Annotated[str | None, option("The spec of the judge, to render again what it was sent.")] = None,
+    judge: Annotated[str | None, option("Judge as KIND:NAME?OPTIONS, to show the prompt that it got.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show a case: the item, the responses, what each judge was sent, and what came back.
+    """Show a case: item, responses, prompts, replies and verdicts.
 
     Example: fullbench show 7e7817c8 --ledger study.ledger
     """
