@@ -90,7 +90,7 @@ def read_gate(path: Path) -> Mapping[str, Any]:
             if missing_keys := [key for key in _REQUIRED_KEYS.get(kind, ()) if key not in entry]:
                 raise InputError(f"[[{kind}]] lacks the key {missing_keys[0]!r}", path=path)
     if not any(kind in table for kind in _KEYS):
-        raise InputError(f"the gate asks for nothing; it has one or more of {', '.join(_KEYS)}", path=path)
+        raise InputError(f"the gate has no thresholds. Add one or more of {', '.join(_KEYS)}", path=path)
     return table
 
 

@@ -86,7 +86,7 @@ def _unique_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     mapping = dict(pairs)
     if len(mapping) != len(pairs):
         twice = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
-        raise ValueError(f"the name {twice!r} stands twice in one object; keep one")
+        raise ValueError(f"the name {twice!r} occurs twice in one object; keep one")
     return mapping
 
 

@@ -84,7 +84,7 @@ def _read(ballot: Ballot, n: int, text: str, **known: Any) -> MarksOrFault:
 @singledispatch
 def form_of(ballot: Ballot) -> Form:
     """What rulings on a ballot look like, by the ballot's type."""
-    raise TypeError(f"nobody says how rulings on {ballot.spec!r} look; register its form with reading.form_of")
+    raise TypeError(f"no reply format is known for {ballot.spec!r}; register it with reading.form_of")
 
 
 _form = lru_cache(maxsize=256)(form_of)  # ballots are few and frozen, and a form is asked for with every reply

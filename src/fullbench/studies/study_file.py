@@ -283,7 +283,7 @@ def own_cases(
     """Yield the cases of the user's own data, for every ballot and criterion."""
     answers = list(responses)
     if trials < 1:
-        raise InputError(f"a case is heard in 1 trial or more; found {trials}")
+        raise InputError(f"the number of trials is at least 1; found {trials}")
     for criterion in criteria:
         if not isinstance(criterion, str) or not criterion.strip():
             raise InputError(f"a criterion has a name, such as 'overall' or 'accuracy'; found {criterion!r}")

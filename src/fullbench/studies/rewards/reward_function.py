@@ -127,7 +127,7 @@ class RewardFunction:
             (reason, _), *_ = reasons.most_common(1)
             sentence = f"{reasons.total():,} of {len(rewards):,} completions have no verdict: {reason}"
             if self._failed is None:
-                raise ModelError(f"{sentence}. The others are stored; call again, or give failed=VALUE to go on")
+                raise ModelError(f"{sentence}. The others are stored; call again, or pass failed=VALUE to continue")
             warnings.warn(f"{sentence}; their reward is {self._failed:g}", DataWarning, stacklevel=2)
         return [self._number(reward) for reward in rewards]
 

@@ -115,7 +115,7 @@ class BaseRun(ABC):
         """Return the tables from the ledger, without calls or keys."""
         study_result = self._replay(ledger)
         if not len(study_result.record):
-            raise InputError(f"{ledger.place} holds no verdict of this study; `fullbench run` asks for them")
+            raise InputError(f"{ledger.place} has no verdict of this study. `fullbench run` adds them")
         return study_result
 
     @abstractmethod

@@ -261,7 +261,6 @@ def changed_label_messages(place: str, changed_count: int) -> list[str]:
     if not changed_count:
         return []
     return [
-        f"{place}: {changed_count:,} labels say something else than the ledger held of the same people; the "
-        "file's count "
-        "from now on, and the earlier ones stay as older revisions."
+        f"{place}: {changed_count:,} labels differ from the ledger's votes of the same people. The labels of the "
+        "file count from now on; the earlier ones stay as older revisions."
     ]
