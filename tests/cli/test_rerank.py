@@ -115,7 +115,7 @@ def test_sensitive_pictures_are_copied_only_when_asked_for(cli, tmp_path):
     assert cli(*judged, "--judge", "picture:sharpness", "--ballot", "real:0-1")[0] == 0
     code, _, said = cli("export", "dpo", "--judge", "sharpness", "--out", "pairs/pairs.parquet")
     assert (code, len(parquet(tmp_path / "pairs/pairs.parquet"))) == (0, 1)
-    assert "2 more have sensitive pictures" in said
+    assert "2 more pairs have sensitive pictures" in said
     hidden = (tmp_path / "soft.png").read_bytes()
     assert hidden not in (tmp_path / "pairs/pairs.parquet").read_bytes()
     cli("export", "dpo", "--judge", "sharpness", "--include-sensitive", "--out", "all/pairs.parquet")

@@ -33,10 +33,10 @@ def test_the_first_start_gives_a_link_and_ctrl_c_ends_it(tmp_path):
     ("options", "says"),
     [
         (["--host", "0.0.0.0"], "add --url https://"),
-        (["--url", "bench.example.org"], "is no address of a site"),
-        (["--url", "https://example.org/bench"], "needs a host of its own"),
+        (["--url", "bench.example.org"], "is not the address of a site"),
+        (["--url", "https://example.org/bench"], "needs its own host name"),
         (["--invite", "emperor"], "the role 'emperor' is not known"),
-        (["--ledger", "nothing.ledger"], "there is no ledger 'nothing.ledger'"),
+        (["--ledger", "nothing.ledger"], "There is no ledger 'nothing.ledger'"),
         (["--ledger", "broken.ledger"], "broken.ledger: "),
         (["--database", "mysql://x"], "'mysql' is not known"),
         (["--names", "names.toml"], "names.toml: 'a' and 'b' would both be shown as '甲'"),

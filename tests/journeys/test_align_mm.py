@@ -56,8 +56,8 @@ def test_what_export_says_comes_next_can_be_typed(tmp_path, monkeypatch):
     ])  # fmt: skip
     said = cli("export", "alignmmbench", "--data", tmp_path, "--out", "unanswered").stderr
     assert "Next:" not in said
-    assert "Nobody has answered yet: name contestants in unanswered/study.toml" in said
-    assert "name contestants or responses" in cli("run", "unanswered/study.toml", "--quiet", code=2).stderr
+    assert "There are no responses yet. Add contestants to unanswered/study.toml" in said
+    assert "Name contestants or responses" in cli("run", "unanswered/study.toml", "--quiet", code=2).stderr
     study = tmp_path / "unanswered" / "study.toml"
     named = re.sub(
         "# contestants = .*", 'contestants = ["offline:canned?text=三个"]', study.read_text(encoding="utf-8")

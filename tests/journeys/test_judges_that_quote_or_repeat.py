@@ -197,7 +197,9 @@ def test_every_verdict_is_what_its_judge_meant(cli, judges):
 
     assert unsigned["repeating"] == cases
     for name in ("forgetful", "repeating", "cut"):
-        shown = next(line for line in done.output.splitlines() if name in line and "do not carry the nonce" in line)
+        shown = next(
+            line for line in done.output.splitlines() if name in line and "did not contain the check code" in line
+        )
         assert f"{unsigned[name]:,} of {cases:,} replies" in shown
     shown = next(line for line in done.output.splitlines() if "were cut off" in line)
     assert f"{cut['cut']:,} replies" in shown

@@ -31,7 +31,7 @@ def test_winner_columns_and_raters(ledger, tmp_path):
             app, ["ledger", "import", str(tmp_path / "votes.csv"), "--ledger", str(ledger)], catch_exceptions=False
         )
         assert f"{new} new votes of" in done.output
-        assert f"{known} were there" in done.output
+        assert f"{known} were already there" in done.output
     with Ledger(ledger, read_only=True) as book:
         votes = {(vote.item, vote.rater): vote.marks for vote in book.verdicts("human")}
     assert votes["q0", "ann"] == (1.0, 0.0)

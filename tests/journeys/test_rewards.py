@@ -80,8 +80,8 @@ class ServedJudge:
             stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
         line = self.process.stderr.readline()
-        assert "gives rewards at http://127.0.0.1:" in line, line + self.process.stderr.read()
-        self.url = line.split("gives rewards at ")[1].split(";")[0]
+        assert "serves rewards at http://127.0.0.1:" in line, line + self.process.stderr.read()
+        self.url = line.split("serves rewards at ")[1].split(";")[0]
 
     def __enter__(self):
         return self
@@ -313,7 +313,7 @@ def test_the_server_reads_a_study_file_and_refuses_what_it_cannot_do(tmp_path):
         with pytest.raises(ModelError, match=r"gave no rewards within 0\.5 s"):
             fullbench.reward(url=served.url, token="geheim", timeout=0.5)(["q"], ["answer-1"])
     for words, sentence in [
-        ((f"vllm:m@{judge.url}",), "on what does the judge decide?"),
+        ((f"vllm:m@{judge.url}",), "No rubric or ballot given"),
         ((f"vllm:m@{judge.url}", "--ballot", "choice"), "a choice ballot takes 2 to 25 responses"),
         ((f"vllm:m@{judge.url}", "--rubric", str(tmp_path / "r.toml"), "--ballot", "score:1-5"), "give one"),
     ]:

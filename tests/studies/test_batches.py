@@ -460,7 +460,7 @@ def test_a_live_run_does_not_ask_what_is_in_a_batch(folder):
         filed = study(folder, spec(service))
         with rounds(filed) as made:
             made.write(rate=0.5)
-        with Ledger(filed.ledger) as ledger, pytest.raises(InputError, match="is being asked in the batch 0001-judge"):
+        with Ledger(filed.ledger) as ledger, pytest.raises(InputError, match="are in the batch 0001-judge"):
             StudyRun(filed).execute(ledger, quiet=True)
 
 
@@ -491,7 +491,7 @@ def test_judges_without_a_model_on_a_server_are_left_to_a_live_run(folder):
             done = made.write(rate=0.5)
         assert done.count.written_requests == CASES
         assert [name.split("+")[0].split("#")[0] for name in done.left_out] == ["length", "first"]
-        with rounds(study(folder, "length")) as made, pytest.raises(InputError, match="can be asked in a batch"):
+        with rounds(study(folder, "length")) as made, pytest.raises(InputError, match="supports batches"):
             made.write(rate=0.5)
 
 

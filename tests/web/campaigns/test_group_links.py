@@ -246,7 +246,7 @@ def test_a_link_from_the_command_line(app, settings, organiser):
     for name, status in (("ann", 303), ("bob", 303), ("ann", 422), ("cem", 422)):
         with Visitor(app) as visitor:
             assert visitor.submit(path, {"external_id": name}).status_code == status, name
-    assert "goes on with its work" in people("--release", "ann").output
+    assert "can continue its work" in people("--release", "ann").output
     with Visitor(app) as visitor:
         assert visitor.submit(path, {"external_id": "ann"}).status_code == 303
     for wrong in (("--release", "eve"), ("--end", "--release", "ann"), ("--max-people", "0")):
