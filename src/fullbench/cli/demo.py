@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from fullbench.cli.console import command_text, print_message, print_tables, report_outcome, stop_on_signals
+from fullbench.cli.current_names import CURRENT
 from fullbench.cli.options import QuietOption, option
 from fullbench.errors import InputError
 
@@ -47,6 +48,7 @@ def demo(
         "with simulated judges, some of them biased."
     )
     with Ledger(study.ledger, study=study.name) as ledger, stop_on_signals() as stop:
+        CURRENT.use_ledger(ledger)
         study_result = StudyRun(study).execute(ledger, stop=stop, quiet=quiet)
         print_tables([table for table in study_result.tables if table.name == "planted"], as_json=False)
         print_message(f"Finished in {format_duration(time.monotonic() - start_time)}.")

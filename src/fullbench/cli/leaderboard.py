@@ -19,6 +19,7 @@ from fullbench.cli.options import (
     SeedOption,
     StrongOption,
     TablesOption,
+    ViewOptions,
     VoteOptions,
     argument,
     more,
@@ -244,11 +245,12 @@ def grow(
 @leaderboard_app.command("show")
 @options(
     "ledger study judge rule visible pilot ties strong reference tag only corrected together history means seed out "
-    "as_json"
+    "all_tables table full_names as_json"
 )
 def show_board(
     store: LedgerOptions,
     people: VoteOptions,
+    view: ViewOptions,
     judge: Annotated[str | None, option("Judge of the leaderboard: its name or a unique prefix.")] = None,
     rule: ShownRuleOption = None,
     ties: TiesOption = "half",
@@ -285,18 +287,22 @@ def show_board(
     """
     from dataclasses import replace
 
-    from fullbench.analysis.boards import joint_leaderboard
+    from fullbench.analysis.boards import joint_leaderboard, leaderboard
     from fullbench.analysis.boards.matches_from_verdicts import select_judge
     from fullbench.analysis.people import corrected_leaderboards as corrections
     from fullbench.analysis.people.voted_rows_check import CaseFacts
+    from fullbench.analysis.standard_verdict_tables import cost_table
+    from fullbench.analysis.summary.study_summary import summary_tables
     from fullbench.core.language_and_words import length_of
     from fullbench.core.verdict import PEOPLE
     from fullbench.studies import ledger_verdicts_with_panels
     from fullbench.studies.leaderboards import leaderboard_display, submissions
     from fullbench.studies.leaderboards.judge_replacement import with_judge_changes
+    from fullbench.studies.ledger_display_names import find_contestants, find_judges
 
     with store.read(store.study) as book:
-        judge = ledger_verdicts_with_panels.full_judge_names(book, [judge])[0] if judge else None
+        judge = find_judges(book, [judge])[0] if judge else None
+        reference = reference if reference == "reference" else find_contestants(book, [reference])[0]
         if means:
             if together or history or people.corrected or only:
                 raise InputError("--means shows only means. Leave out --joint, --history, --corrected and --only.")
@@ -344,7 +350,15 @@ def show_board(
             board_tables = leaderboard_display.leaderboard_tables(
                 context_record, board_judge, board_settings, tag, columns=columns.where(judge=board_judge)
             )
-            tables += corrections.add_opinion_notes(columns, board_tables)
+            summary = summary_tables(
+                columns,
+                leaderboard.leaderboard_tables(columns, board_settings),
+                texts=context_record,
+                costs=cost_table(columns),
+                visible=people.visible,
+                seed=seed,
+            )
+            tables = [*summary, *tables, *corrections.add_opinion_notes(columns, board_tables)]
             if history:
                 record = ledger_verdicts_with_panels.load_record(book, [board_judge], pilots=people.pilot)
                 record = record.where(lambda verdict: items is None or verdict.item in items)
@@ -365,4 +379,4 @@ def show_board(
             leaderboard_display.write_leaderboard_page(record, tables, out, book.digest())
             print_message(f"Page: {out}")
         else:
-            print_tables(tables, as_json=as_json, out=out)
+            view.print_report(tables, as_json=as_json, out=out)
