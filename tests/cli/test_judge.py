@@ -22,7 +22,7 @@ def test_own_data_end_to_end_and_again(cli, data):
     assert "几种颜色？" in page
     assert "<svg" in page
     before = (data / "fullbench.ledger").stat().st_mtime_ns
-    again, out2, _ = cli(*GOOD, "choice+tie", "--judge", "chance")
+    again, out2, _ = cli(*GOOD, "choice+tie", "--judge", "chance", "--all")
     assert again == 0
     assert out2 == out
     assert (data / "fullbench.ledger").stat().st_mtime_ns == before

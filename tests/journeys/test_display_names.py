@@ -45,7 +45,7 @@ def study(tmp_path_factory):
             f'[names."{judges[2]}"]\nname = "Mini"\n[names."llava+rag"]\nname = "LLaVA with RAG"\n',
             encoding="utf-8",
         )
-        code, done = call("run", "study.toml", "--quiet")
+        code, done = call("run", "study.toml", "--quiet", "--all")
         assert code == 0, done.stderr
         (folder / "run.txt").write_text(done.stdout + done.stderr, encoding="utf-8")
         hosts = [server.url.removeprefix("http://").removesuffix("/v1") for server in (one, two)]
@@ -66,10 +66,14 @@ def in_folder(study):
 def test_the_terminal_and_the_page_have_no_digest(in_folder):
     folder, hosts = in_folder
     run = (folder / "run.txt").read_text(encoding="utf-8")
-    report = call("report", "--ledger", "s.ledger")[1].output
-    assert not LONG_NAME.search(run)
-    assert not LONG_NAME.search(report)
+    report = call("report", "--ledger", "s.ledger", "--all")[1].output
+    first_screen = call("report", "--ledger", "s.ledger")[1].output
+    assert not LONG_NAME.search(first_screen)
+    assert "Mini" in first_screen
     for text in (run, report):
+        tables, _, legend = text.rpartition("Display names and full names")
+        assert not LONG_NAME.search(tables)
+        assert LONG_NAME.search(legend)
         assert all(f"Leaderboard by {name}" in text for name in shown_names(hosts))
         assert "LLaVA with RAG" in text
         assert "model@lab" in text
@@ -82,7 +86,7 @@ def test_the_terminal_and_the_page_have_no_digest(in_folder):
 
 def test_full_names_are_shown_on_request_and_in_data(in_folder):
     folder, hosts = in_folder
-    full = call("report", "--ledger", "s.ledger", "--full-names")[1].output
+    full = call("report", "--ledger", "s.ledger", "--all", "--full-names")[1].output
     assert len(set(re.findall(r"Leaderboard by (\S+#[0-9a-f]{8})", full))) == 6
     for text in ((folder / "tables.json").read_text(), call("report", "--ledger", "s.ledger", "--json")[1].stdout):
         tables = json.loads(text)
@@ -98,11 +102,11 @@ def test_full_names_are_shown_on_request_and_in_data(in_folder):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ("report --judge gpt-4o-m", "Leaderboard by Mini"),
-        ("report --judge mine --judge Mini --against Mini", "Leaderboard by mine"),
-        ("report --replace Mini mine", "mine on the scale of Mini"),
+        ("report --judge gpt-4o-m --all", "Leaderboard by Mini"),
+        ("report --judge mine --judge Mini --against Mini --all", "Leaderboard by mine"),
+        ("report --replace Mini mine --all", "mine on the scale of Mini"),
         ("card mine", "mine"),
-        ("leaderboard show --judge mine --reference LLaVA", "Leaderboard by mine"),
+        ("leaderboard show --judge mine --reference LLaVA --all", "Leaderboard by mine"),
         ("power --judge Mini --between gpt-4o,LLaVA", "How many votes"),
         ("people next --judge Mini --to next.jsonl", "Written: next.jsonl"),
         ("people add a --kind agree --judge Mini --contestant LLaVA", "The campaign 'a' is open"),

@@ -12,6 +12,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -297,7 +298,7 @@ def print_report(
         print_tables(selected, as_json=as_json, out=out)
         return
     width = shutil.get_terminal_size((110, 40)).columns
-    shown = [table_as_shown(table) for table in selected]
+    shown = [replace(table_as_shown(table), name=CURRENT.text(table.name)) for table in selected]
     if view.all_tables and CURRENT.names is not None and (legend := CURRENT.names.legend(selected)) is not None:
         shown.append(legend)
     if view.is_default and tables:

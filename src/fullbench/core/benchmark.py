@@ -19,6 +19,9 @@ from fullbench.core.verdict import Verdict
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
 
+PAPER_PROTOCOL: Mapping[str, Any] = {"paper": True}
+"""What `protocol = "paper"` of a study means; a table `[protocol]` never has the key `paper`."""
+
 
 @dataclass(frozen=True)
 class LazyFunction:

@@ -7,8 +7,9 @@ have the full names, with the display names next to them.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -28,6 +29,8 @@ NAME_COLUMNS = frozenset(
 """Columns whose cells are judges or contestants."""
 _MIXED_COLUMNS = frozenset({"threshold of"})
 """Columns whose cells are sentences with names."""
+MOST_NAMES = 12
+"""Number of names that an error about an unknown name lists."""
 MOST_LISTED = 5
 """Number of unknown names that are listed; the others are only counted."""
 
@@ -201,6 +204,49 @@ class DisplayNames:
         if typed in full_names or typed in self.displays:
             return typed
         return next((full for full, display in self.displays.items() if display.name == typed), typed)
+
+    def find(self, typed: str, full_names: Sequence[str], role: str, *, place: str = "") -> str:
+        """Return the full name of the judge or contestant that a user typed.
+
+        An exact full name wins, then an exact display name, a name without its options, and a unique beginning of a
+        full name or display name.
+
+        Args:
+            typed: What the user typed.
+            full_names: Full names that are possible.
+            role: What is named, such as `judge`, for the error.
+            place: The ledger or file, for the error.
+        """
+        if typed in full_names:
+            return typed
+        marks = tuple(typed + mark for mark in (" (", "@", "+", "#", "?"))
+        tests: Sequence[Callable[[str], bool]] = (
+            lambda form: form == typed,
+            lambda form: form.startswith(marks),
+            lambda form: form.startswith(typed),
+            lambda form: form.lower().startswith(typed.lower()),
+        )
+        for test in tests if typed else ():
+            found = [full for full in full_names if test(full) or test(self.shown_name(full))]
+            if len(found) == 1:
+                return found[0]
+            if found:
+                listed = self._list_names(found)
+                raise InputError(f"{typed!r} may be several {role}s: {listed}. Give one of these names in full.")
+        names_by_base: dict[str, list[str]] = {}
+        for shown in self.shown_names(full_names):
+            names_by_base.setdefault(shown.partition(" (")[0].partition("@")[0], []).append(shown)
+        near_names = [shown for base in get_close_matches(typed, names_by_base) for shown in names_by_base[base]][:3]
+        hint = f" Did you mean {' or '.join(map(repr, near_names))}?" if near_names else ""
+        where = f"{place}: " if place else ""
+        listed = self._list_names(full_names)
+        raise InputError(f"{where}there is no {role} {typed!r}.{hint} {role.capitalize()}s: {listed}.")
+
+    def _list_names(self, full_names: Sequence[str]) -> str:
+        """List display names in alphabetical order; the rest is counted."""
+        shown_names = sorted(self.shown_names(full_names), key=str.lower)
+        more = f" and {len(shown_names) - MOST_NAMES:,} more" if len(shown_names) > MOST_NAMES else ""
+        return (", ".join(shown_names[:MOST_NAMES]) or "none") + more
 
     def differing(self, names: Iterable[str]) -> dict[str, str]:
         """Return display names by full name, for those that differ."""

@@ -50,7 +50,7 @@ def select_tables(tables: Sequence[Table], view: Selection, names: DisplayNames 
     """Return the tables that a user asked for; all if nothing was asked. Raise if there is none of the name."""
     selected = list(tables)
     if view.judge is not None:
-        judge = _find_judge(view.judge, _judge_names(tables), names or DisplayNames())
+        judge = (names or DisplayNames()).find(view.judge, _judge_names(tables), "judge")
         selected = [part for table in selected if (part := _rows_about(table, judge)) is not None]
     if view.table is not None:
         known = [_shown_table_name(table, names) for table in selected]
@@ -74,19 +74,6 @@ def _shown_table_name(table: Table, names: DisplayNames | None) -> str:
     """Return the name of a table, with the display name of its judge."""
     judge = str(table.source.get("judge", ""))
     return table.name if names is None or not judge else table.name.replace(judge, names.shown_name(judge))
-
-
-def _find_judge(text: str, judges: Sequence[str], names: DisplayNames) -> str:
-    """Return the judge with this name or display name, or with a unique beginning of one."""
-    exact = [judge for judge in judges if text in {judge, names.shown_name(judge)}]
-    found = exact or [judge for judge in judges if judge.startswith(text) or names.shown_name(judge).startswith(text)]
-    if len(found) == 1:
-        return found[0]
-    listed = names.shown_names(found or judges)
-    known = ", ".join(listed[:MOST_ROWS]) + (f" and {len(listed) - MOST_ROWS} more" if len(listed) > MOST_ROWS else "")
-    if not found:
-        raise InputError(f"there is no judge {text!r} here; there are: {known or 'none'}")
-    raise InputError(f"the judge {text!r} may be {known}; give more of the name")
 
 
 def _judge_names(tables: Sequence[Table]) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from fullbench.core.ballot import ballot as ballot_of
-from fullbench.core.benchmark import Benchmark
+from fullbench.core.benchmark import PAPER_PROTOCOL, Benchmark
 from fullbench.core.judge import Judge, explain_missing_parts
 from fullbench.core.model import Model
 from fullbench.core.plugin_entry_points import load_plugin, plugin_names, suggest_spec
@@ -36,7 +36,7 @@ def benchmark_from_name(name: str, protocol: Mapping[str, Any] | None = None) ->
         raise InputError(
             f"the benchmark {name!r} has no items: its questions were not released, so no model can be called"
         )
-    if not protocol:
+    if not protocol or protocol == PAPER_PROTOCOL:  # the defaults are the paper's
         return bench
     if bench.protocol is None:
         raise InputError(f"the benchmark {name!r} has only one protocol; leave out [protocol]")

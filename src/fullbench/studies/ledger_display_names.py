@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from difflib import get_close_matches
 
 from fullbench.analysis.judge_card import Card
 from fullbench.core.judge import Judge
@@ -13,15 +12,12 @@ from fullbench.core.model import Model
 from fullbench.core.plugin_entry_points import plugin_names
 from fullbench.core.table import Table
 from fullbench.core.verdict_record import Record
-from fullbench.errors import FullbenchError, InputError
+from fullbench.errors import FullbenchError
 from fullbench.ledger.contents_and_cost import Role
 from fullbench.ledger.ledger import Ledger
 from fullbench.ledger.stored_names import load_chosen_names, load_named_settings, store_chosen_names
 from fullbench.reports.display_names import Display, DisplayNames
 from fullbench.studies.judge_and_model_specs import contestant_from_spec, judge_from_spec
-
-MOST_LISTED = 12
-"""Number of names that an error lists."""
 
 
 def load_display_names(
@@ -143,10 +139,7 @@ def _find_names(ledger: Ledger, typed_names: Iterable[str], role: Role, also_kno
 
 
 def find_name(typed: str, known_names: Iterable[str], names: DisplayNames, role: str, *, place: str = "") -> str:
-    """Return the full name of the judge or contestant that a user typed.
-
-    An exact full name wins, then an exact display name, a spec, a name without its options, and a unique prefix of a
-    full name or display name.
+    """Return the full name of the judge or contestant that a user typed; see `DisplayNames.find`. A spec is found too.
 
     Args:
         typed: What the user typed.
@@ -156,44 +149,11 @@ def find_name(typed: str, known_names: Iterable[str], names: DisplayNames, role:
         place: The ledger, for the error.
     """
     full_names = list(dict.fromkeys(known_names))
-    forms = {full: (full, names.shown_name(full)) for full in full_names}
-
-    def matches(test: Callable[[str], bool]) -> list[str]:
-        return [full for full in full_names if any(map(test, forms[full]))]
-
-    if typed in forms:
-        return typed
-    tests: Sequence[Callable[[], list[str]]] = (
-        lambda: matches(lambda form: form == typed),
-        lambda: [full for full in _full_names_of_spec(typed) if full in forms],
-        lambda: matches(lambda form: form.startswith(tuple(typed + mark for mark in (" (", "@", "+", "#", "?")))),
-        lambda: matches(lambda form: form.startswith(typed)),
-        lambda: matches(lambda form: form.lower().startswith(typed.lower())),
-    )
-    for test in tests:
-        found = test() if typed else []
-        if len(found) == 1:
-            return found[0]
-        if found:
-            listed = _list_names(names, found)
-            raise InputError(f"{typed!r} may be several {role}s: {listed}. Give one of these names in full.")
-    where = f"{place}: " if place else ""
-    shown_names = [form[1] for form in forms.values()]
-    names_by_base: dict[str, list[str]] = {}
-    for shown in shown_names:
-        names_by_base.setdefault(shown.partition(" (")[0].partition("@")[0], []).append(shown)
-    near_bases = get_close_matches(typed, names_by_base, n=3)
-    near_names = [shown for base in near_bases for shown in names_by_base[base]][:3]
-    hint = f" Did you mean {' or '.join(map(repr, near_names))}?" if near_names else ""
-    listed = _list_names(names, full_names)
-    raise InputError(f"{where}there is no {role} {typed!r}.{hint} {role.capitalize()}s: {listed}.")
-
-
-def _list_names(names: DisplayNames, full_names: Sequence[str]) -> str:
-    """List display names in alphabetical order; the rest is counted."""
-    shown_names = sorted(names.shown_names(full_names), key=str.lower)
-    more = f" and {len(shown_names) - MOST_LISTED:,} more" if len(shown_names) > MOST_LISTED else ""
-    return (", ".join(shown_names[:MOST_LISTED]) or "none") + more
+    if typed not in full_names:
+        of_spec = [full for full in _full_names_of_spec(typed) if full in full_names]
+        if len(of_spec) == 1:
+            return of_spec[0]
+    return names.find(typed, full_names, role, place=place)
 
 
 def _full_names_of_spec(spec: str) -> list[str]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from fullbench.core.ballot import Ballot, Choice, GradedChoice, Ranking, ballot, is_graded
+from fullbench.core.benchmark import PAPER_PROTOCOL
 from fullbench.core.case import ORDERS, Case, Orders, SamplePairing
 from fullbench.core.case import cases as cases_of
 from fullbench.core.dialogue_turn_answers_and_criteria import check_answers_by_turn, criteria_of_items, names_turns
@@ -64,7 +65,7 @@ class Study:
 
     `orders` and `criteria` override those of a benchmark. `leave_out` names answers that are counted but not judged, as
     papers clean their data: `refusals` (of the contestant, or of a filter) and `short` (fewer than three words).
-    `[protocol]` selects how a benchmark is run; each has a default.
+    `[protocol]` selects how a benchmark is run; each has a default. `protocol = "paper"` refuses all other choices.
 
     `kind` is `judging` or one of `studies.study_kinds`. The options of a kind are in a table with its name.
     `[panels.NAME]` defines the judge `panel:NAME` (`members`, `rule`, `quorum`). `[cascades.NAME]` defines
@@ -217,7 +218,7 @@ class Study:
 
 
 _KEY_TYPES: dict[str, tuple[type, str]] = {
-    "protocol": (dict, "a table, [protocol]"),
+    "protocol": (dict, "'paper', or a table, [protocol]"),
     "names": (dict, "a table, [names]"),
     "without_pictures": (bool, "true or false"),
     "unverified": (bool, "true or false"),
@@ -239,6 +240,8 @@ def _parse_value(key: str, value: Any, folder: Path, error_at: Any) -> Any:
         if len(set(value)) < len(value):
             raise error_at(key, f"{key} names something twice: {value}")
         return tuple(folder / entry for entry in value) if key == "pictures_from" else tuple(value)
+    if key == "protocol" and value == "paper":
+        return PAPER_PROTOCOL
     if key in _KEY_TYPES:
         kind, words = _KEY_TYPES[key]
         if not isinstance(value, kind):

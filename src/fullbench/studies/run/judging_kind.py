@@ -25,6 +25,7 @@ from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError, ModelError, UserError
 from fullbench.ledger.ledger import Ledger
+from fullbench.plugin_specs import Spec, judge_names
 from fullbench.studies import judge_and_model_specs
 from fullbench.studies.engines import JobCounts, Stop
 from fullbench.studies.rubrics.rubrics_in_studies import RubricWithJudge, load_rubrics
@@ -45,6 +46,7 @@ from fullbench.studies.run.contestant_facts_reader import read_contestant_facts
 from fullbench.studies.run.cost_forecast_before_run import TOKENS_OUT
 from fullbench.studies.run.excluded_responses_and_case_overrides import apply_case_overrides, exclude_answers
 from fullbench.studies.run.missing_pictures import note_missing_pictures
+from fullbench.studies.run.paper_protocol import follows_paper, protocol_messages, refuse_differences
 from fullbench.studies.run.run_options import RunOptions
 from fullbench.studies.run.study_inputs import changed_label_messages, enter_labels, load_study_inputs
 from fullbench.studies.study_file import Study, own_cases
@@ -90,8 +92,11 @@ class StudyRun(BaseRun):
         self.second: list[str] = panels_and_cascades.second_judges(requested_study, names)
         self.specs |= {judge.name: spec for judge, spec in zip(self.judges, full_specs, strict=True)}
         if self.benchmark is not None:
+            options = {spec: Spec.parse(spec).options for spec in judge_specs}
+            refuse_differences(self.study, options)
             style_message = judge_and_model_specs.default_style_message(self.benchmark, self.specs)
             self.messages += [style_message] if style_message else []
+            self.messages += protocol_messages(self.study, self.benchmark, options)
             if self.benchmark.judges is not None:
                 self.judges = self.judges or list(self.benchmark.judges())
 
@@ -137,8 +142,18 @@ class StudyRun(BaseRun):
         return (
             spec
             if bench is None
-            else judge_and_model_specs.spec_for_benchmark(self.study.benchmark or "", spec, together=bench.together)
+            else judge_and_model_specs.spec_for_benchmark(
+                self.study.benchmark or "", spec, prompt_style=self._style_for(spec), together=bench.together
+            )
         )
+
+    def _style_for(self, spec: str) -> str:
+        """Return the paper's prompt style if the study follows the paper and the judge takes prompts; else ""."""
+        parsed_spec = Spec.parse(spec)
+        has_prompts = parsed_spec.kind not in judge_names() and "template" not in parsed_spec.options
+        if self.benchmark is None or not has_prompts or not follows_paper(self.study):
+            return ""
+        return self.benchmark.prompt_style_of_paper
 
     def cases(self, responses: Sequence[Response]) -> Iterator[Case]:
         """Yield the study's cases in a fixed order; those of rubrics come last."""
