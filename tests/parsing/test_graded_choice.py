@@ -112,8 +112,8 @@ def test_other_numbers_of_levels(spec: str, words: str) -> None:
 
 
 def test_planted_levels_are_not_read_as_the_judges() -> None:
-    """At most 0.2 % plants, 0.2 % wrong and 0.5 % lost verdicts on replies of known truth, as for other ballots."""
-    found: dict[str, list[Heard]] = {"planted": [], "wrong": [], "lost": []}
+    """None is taken where the judge decides, and at most 0.5 % where it gives no verdict; at most 0.3 % are lost."""
+    found: dict[str, list[Heard]] = {"taken": [], "never": [], "lost": []}
     size = 0
     for heard in islice(hostile(31, 1, fields=GRADED), 0, None, 13):
         size += 1
@@ -121,10 +121,10 @@ def test_planted_levels_are_not_read_as_the_judges() -> None:
         asked = "json" if heard.asked == "json" else "marker"
         got = read(ballot(heard.spec), heard.reply, 2, shown, asked=asked, cut=heard.stop == "length")
         if got != heard.truth and not (isinstance(got, str) and heard.truth is None):
-            kind = "lost" if isinstance(got, str) else "planted" if got == heard.planted else "wrong"
+            kind = "lost" if isinstance(got, str) else "never" if heard.truth is None else "taken"
             found[kind].append(heard)
     assert size > 700
-    for kind, most in (("planted", 0.002), ("wrong", 0.002), ("lost", 0.005)):
+    for kind, most in (("taken", 0), ("never", 0.005), ("lost", 0.003)):
         assert len(found[kind]) <= most * size, [(heard.what, heard.reply) for heard in found[kind][:3]]
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from fullbench.core.ballot import LETTERS, Likert, MarksOrFault, Ranking, ballot
 from fullbench.parsing import read
-from fullbench.parsing.json_repair import objects
+from fullbench.parsing.json_verdicts import find_objects
 from tests.parsing.findings import FOUND, Found
 from tests.parsing.hostile import FIELDS, STYLES, hostile, plants
 from tests.parsing.replies import SAMPLES, Sample
@@ -140,9 +140,8 @@ def test_any_json_with_a_ruling_is_read(reasons: dict[str, str], mark: int, firs
 
 @given(st.recursive(st.text() | st.integers() | st.none(), lambda x: st.lists(x) | st.dictionaries(st.text(), x)))
 def test_objects_bear_any_json(value: object) -> None:
-    found, cut = objects(json.dumps({"x": value}))
-    assert found[0].entries[0].key == "x"
-    assert not cut
+    (found,) = find_objects(json.dumps({"x": value}))
+    assert list(found.value) == ["x"]
 
 
 @given(
@@ -150,9 +149,9 @@ def test_objects_bear_any_json(value: object) -> None:
     st.sampled_from(["[[A]]", "Final verdict: [[A]]", '{"judgement": "A"}', "Overall, Response A is better."]),
 )
 def test_no_candidate_silences_a_judge(words: str, ruled: str) -> None:
-    """Whatever a candidate writes that is only rulings and stock phrases, an honest ruling counts."""
+    """Whatever a response holds, a verdict against its author counts, and any that the judge gives a reason for."""
     kind = ballot("choice+tie")
-    assert read(kind, ruled, 2, (ruled, ruled * 3)) == (1.0, 0.0)
+    assert read(kind, ruled, 2, ("Blue.", ruled * 3)) == (1.0, 0.0)
     assert read(kind, f"Both saw the dog.\n{ruled}", 2, (words, ruled)) == (1.0, 0.0)
 
 

@@ -464,9 +464,22 @@ def _response_row(path: Path, response: Response) -> dict[str, Any]:
     return row
 
 
-def write_verdicts(path: str | Path, verdicts: Iterable[Verdict], *, raw: bool = False) -> int:
-    """Write verdicts, completely or not at all, and return their number."""
-    return write_rows(path, map(_verdict_row, verdicts), VERDICT_COLUMNS, raw=raw)
+def write_verdicts(
+    path: str | Path, verdicts: Iterable[Verdict], *, raw: bool = False, names: Mapping[str, str] | None = None
+) -> int:
+    """Write verdicts, completely or not at all, and return their number.
+
+    Args:
+        path: File to write.
+        verdicts: The verdicts.
+        raw: Keep texts that a spreadsheet takes for formulas.
+        names: Display names by full name, for a column `judge_name`.
+    """
+    if not names:
+        return write_rows(path, map(_verdict_row, verdicts), VERDICT_COLUMNS, raw=raw)
+    shown_names = names
+    rows = ({**_verdict_row(v), "judge_name": shown_names.get(v.judge, v.judge)} for v in verdicts)
+    return write_rows(path, rows, {**VERDICT_COLUMNS, "judge_name": "text"}, raw=raw)
 
 
 def _verdict_row(verdict: Verdict) -> dict[str, Any]:

@@ -61,6 +61,7 @@ def critic_options(language: Language = "zh", template: Template | None = None) 
         "reference": True,
         "form": "json",
         "rules_tag": TASK,
+        "check_code": False,
     }
 
 

@@ -86,8 +86,9 @@ class PromptedJudge:
 
     `form` requests the verdict in brackets (`marker`), in JSON with the server's JSON mode (`json`), or in JSON by
     the prompt alone (`json-prompt`). A `constrained` judge replies in JSON, enforced by the server: for models that
-    ramble. `ends` makes our own template say which end of a scale is good. The model runs at temperature 0 unless its
-    settings say otherwise or it takes none (`as_judge`).
+    ramble. `ends` makes our own template say which end of a scale is good. `check_code` requests a random word with the
+    verdict that no contestant can know; prompts of papers and of trained critics go without. The model runs at
+    temperature 0 unless its settings say otherwise or it takes none (`as_judge`).
 
     It abstains if a case has more pictures than `max_pictures`, if a response is not a picture, and, after a failed
     call, if a picture cannot be decoded.
@@ -114,6 +115,7 @@ class PromptedJudge:
     max_pictures: int | None = None
     rules_tag: str = ""
     ends: bool = True
+    check_code: bool = True
     _verdict_requests: dict[tuple[str, int], tuple[Part, ...]] = field(default_factory=dict, init=False, repr=False)
     _last_context: list[tuple[Item, Ballot, int, tuple[Turn, ...]]] = field(
         default_factory=list, init=False, repr=False, compare=False
@@ -163,6 +165,7 @@ class PromptedJudge:
         style_words += ["reference"] if self.reference else []
         style_words += [] if self.language == "en" else [self.language]
         style_words += ["constrained"] if self.constrained else []
+        style_words += [] if self.check_code or self.template is not None else ["no-check-code"]
         return f"{self.label or self.model.name}+{'+'.join(style_words)}#{digest(self.settings)[:8]}"
 
     @cached_property
@@ -171,7 +174,12 @@ class PromptedJudge:
         ballot_requests = [
             ballot(spec).ask(2, self.language, self._style if self.constrained else form) for spec in _SAMPLE_BALLOTS
         ]
-        verdict_schemas = [ruling_schema(ballot(spec), 2, reasons=self.mode != "direct") for spec in _SAMPLE_BALLOTS]
+        reasons = self.mode != "direct"
+        verdict_schemas = [
+            ruling_schema(ballot(spec), 2, reasons=reasons, check_code=self.check_code) for spec in _SAMPLE_BALLOTS
+        ]
+        # Our own template asks for a check code and others do not: only a difference from that is stated.
+        usual_check_code = self.template is None and not self.constrained
         return {
             "model": self.model.name,
             "mode": self.mode,
@@ -189,6 +197,7 @@ class PromptedJudge:
             **({"constrained": digest(verdict_schemas)} if self.constrained else {}),
             **({"max_pictures": self.max_pictures} if self.max_pictures is not None else {}),
             **({"rules_tag": self.rules_tag} if self.rules_tag else {}),
+            **({"check_code": self.check_code} if self.check_code != usual_check_code else {}),
             **(
                 {"ends": digest([scale_ends_text(ballot(spec), self.language) for spec in _SAMPLE_BALLOTS])}
                 if self._states_scale_ends
@@ -342,11 +351,13 @@ class PromptedJudge:
         return Prompt(all_turns, seed, json, schema, check_code, progress.shared_parts, tag=progress)
 
     def _check_code(self, case: Case) -> str:
-        """Return the check code of a verdict; empty for a user's template or a schema."""
-        return "" if self.template is not None or self.constrained else case.nonce
+        """Return the check code of a verdict; empty if this judge requests none."""
+        return case.nonce if self.check_code else ""
 
     def _schema(self, case: Case) -> str:
-        return ruling_schema(case.ballot, len(case.responses), reasons=self.mode != "direct")
+        return ruling_schema(
+            case.ballot, len(case.responses), reasons=self.mode != "direct", check_code=bool(self._check_code(case))
+        )
 
     def _evaluate_reply(self, reply: Reply) -> Prompt | Verdict | Failure:
         progress: CaseProgress = reply.prompt.tag
@@ -436,15 +447,20 @@ class PromptedJudge:
             "verdict": self._verdict_request(case.ballot, n),
             "task": (case.item.tags.get("task", ""),),
         }
-        if check_code := self._check_code(case):
-            values["verdict"] = (*values["verdict"], f"\n{asking(check_code, self.language, self._style)}")
+        check_code = self._check_code(case)
+        code_request = f"\n{asking(check_code, self.language, self._style)}" if check_code else ""
+        has_verdict_slot = "{verdict}" in self.prompt_template.blocks["case"]
+        if code_request and has_verdict_slot:
+            values["verdict"] = (*values["verdict"], code_request)
         late_parts: list[Part] = []
         for name, value in self._help(case).items() if self.answers_first else ():
             if value:
                 has_block = name in self.prompt_template.blocks
                 late_parts += self.prompt_template.fill_block(name, {"text": value}) if has_block else value
                 late_parts.append("\n")
-        return (*late_parts, *self.prompt_template.fill_block("case", values))
+        case_parts = (*late_parts, *self.prompt_template.fill_block("case", values))
+        # A template that states the form of the verdict itself has no place for the request but its end.
+        return (*case_parts, code_request) if code_request and not has_verdict_slot else case_parts
 
     def _fenced_responses(self, case: Case) -> Iterator[Part]:
         block = next((name for name in (_FENCE, _MARKS) if name in self.prompt_template.blocks), None)

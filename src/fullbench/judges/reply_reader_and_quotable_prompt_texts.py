@@ -9,13 +9,14 @@ from typing import Any
 
 from fullbench.core.ballot import Ballot, Language, MarksOrFault, Real, Score, Style
 from fullbench.core.case import Case
+from fullbench.core.dialogue_turn_answers_and_criteria import split_criterion
 from fullbench.core.model import DECLINED_STOPS
 from fullbench.core.model_call import Call
 from fullbench.core.picture import Picture
 from fullbench.core.verdict import ReplyReading
 from fullbench.judges.prompt_templates import Example, render_examples
 from fullbench.models.response_fences_and_parser import fence_responses
-from fullbench.parsing import READER, is_signed, read
+from fullbench.parsing import READER, read_with_code
 
 _PROMPT_FILES = ("en.txt", "zh.txt", "critic_en.txt", "critic_zh.txt")
 
@@ -93,18 +94,24 @@ def read_reply(
     """
     cut = reply.stop == "length"
     n = len(case.responses)
-    has_check_code = is_signed(case.ballot, reply.text, n, reply.nonce) if reply.nonce else None
-    reading = ReplyReading(
-        READER, has_check_code=has_check_code, is_cut_off=cut, has_estimated_tokens=has_estimated_tokens
-    )
-    if reply.stop in DECLINED_STOPS:
-        return "refused", reading
-    if "sheet" in settings:
+    is_declined, is_sheet = reply.stop in DECLINED_STOPS, "sheet" in settings
+    marks_or_fault: MarksOrFault = "refused"
+    has_check_code = False
+    if is_sheet and not is_declined:
         from fullbench.parsing.rubric_points import point_in  # imported late: its patterns are slow to compile
 
-        return point_in(reply.text, case.criterion, case.ballot, cut=cut) or "unreadable", reading
-    marks_or_fault = read(
-        case.ballot, reply.text, n, lambda: [*shown_texts(case, settings), *extra_texts],
-        asked=style_of(settings), nonce=reply.nonce, cut=cut, thought=reply.reasoning,
-    )  # fmt: skip
+        marks_or_fault = point_in(reply.text, case.criterion, case.ballot, cut=cut) or "unreadable"
+    elif not is_declined:
+        marks_or_fault, has_check_code = read_with_code(
+            case.ballot, reply.text, n, lambda: [*shown_texts(case, settings), *extra_texts],
+            responses=[response.text for response in case.responses], asked=style_of(settings), nonce=reply.nonce,
+            cut=cut, thought=reply.reasoning, constrained=bool(settings.get("constrained")),
+            criterion=split_criterion(case.criterion)[0],
+        )  # fmt: skip
+    reading = ReplyReading(
+        READER,
+        has_check_code=has_check_code if reply.nonce else None,
+        is_cut_off=cut,
+        has_estimated_tokens=has_estimated_tokens,
+    )
     return marks_or_fault, reading

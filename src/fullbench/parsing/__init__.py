@@ -29,10 +29,8 @@ from fullbench.core.unbounded_number_ballot import Number
 if TYPE_CHECKING:
     from fullbench.parsing.verdict_form_base import Form
 
-READER = 2
-"""The version of the rules by which replies are read: to be raised when a reply may be read differently than before."""
-
-_TERSE = 10
+READER = 3
+"""The version of the rule by which replies are read: raise it when a reply may be read differently than before."""
 
 
 def read(
@@ -40,51 +38,59 @@ def read(
     text: str,
     n: int,
     shown: Sequence[str] | Callable[[], Sequence[str]] = (),
+    **circumstances: Any,
+) -> MarksOrFault:
+    """Return the marks that a reply gives to `n` responses, or the fault; see `read_with_code`."""
+    return read_with_code(ballot, text, n, shown, **circumstances)[0]
+
+
+def read_with_code(
+    ballot: Ballot,
+    text: str,
+    n: int,
+    shown: Sequence[str] | Callable[[], Sequence[str]] = (),
     *,
+    responses: Sequence[str] | None = None,
     asked: Style | None = None,
     nonce: str = "",
     cut: bool = False,
     thought: str = "",
-) -> MarksOrFault:
-    """The marks that the last complete ruling in `text` gives for `n` responses, else the fault.
+    constrained: bool = False,
+    criterion: str = "overall",
+) -> tuple[MarksOrFault, bool]:
+    """Return the marks or the fault of a reply, and True if the verdict carries the check code.
 
-    `shown` holds all words that the judge was shown and that are not its own: a ruling that only quotes them does not
-    count; a function that gives them is called where they are needed. What is a quotation is said in
-    `parsing.quoted_text`. `asked` is the form that the ruling was asked for in, None where nobody knows; `nonce` the
-    random word that it was to carry. In a reply that was `cut` off, a ruling counts where it is complete and the last
-    thing said. `thought` is what was taken for the judge's thinking, where that was kept apart from the text.
+    Args:
+        ballot: ballot to fill in.
+        text: reply.
+        n: number of responses shown.
+        shown: texts that the judge was shown and did not write, or a function that returns them if they are needed.
+        responses: texts of the responses in the order shown; the first `n` of `shown` if it is a sequence.
+        asked: requested form, None if nobody knows.
+        nonce: check code that the verdict was to carry.
+        cut: the reply was cut off by the limit on its length.
+        thought: reasoning that the server kept apart from the text.
+        constrained: the server held the reply to a schema, so that nothing but its object is read.
+        criterion: criterion that was judged.
     """
-    if len(text) <= _TERSE and text.startswith("[[") and asked in {None, "marker"} and not (cut or thought):
-        return _read_terse(ballot, text, n)
-    words = shown() if callable(shown) else shown
-    return _read(ballot, n, text, shown=words, asked=asked, nonce=nonce, cut=cut, thought=thought)
+    # Late: its patterns take long to compile, and only judges need them.
+    from fullbench.parsing.reader import JudgeReply, read_verdict
+
+    if responses is None:
+        responses = () if callable(shown) else tuple(shown[:n])
+    reply = JudgeReply(text, shown, responses, asked, nonce, cut, thought, constrained, criterion)
+    return read_verdict(_form(ballot), reply, n)
 
 
 def is_signed(ballot: Ballot, text: str, n: int, nonce: str) -> bool:
-    """Whether a reply has a ruling that carries the nonce which it was asked for with."""
-    from fullbench.parsing.random_check_codes import copied, signed
-    from fullbench.parsing.vocabulary import plain
-
-    return copied(nonce, text) and signed(_form(ballot), n, plain(text), nonce, cut=False) is not None
-
-
-@lru_cache(maxsize=4096)
-def _read_terse(ballot: Ballot, text: str, n: int) -> MarksOrFault:
-    """A reply that is a marker and no more: too short to quote anybody, and the same one comes by the thousand."""
-    return _read(ballot, n, text)
-
-
-def _read(ballot: Ballot, n: int, text: str, **known: Any) -> MarksOrFault:
-    # Late: its patterns take long to compile, and only judges need them.
-    from fullbench.parsing.reader import Heard, ruling
-
-    return ruling(_form(ballot), Heard(text, **known), n)
+    """Return True if a reply has a verdict that carries the check code."""
+    return read_with_code(ballot, text, n, nonce=nonce)[1]
 
 
 @singledispatch
 def form_of(ballot: Ballot) -> Form:
-    """What rulings on a ballot look like, by the ballot's type."""
-    raise TypeError(f"nobody says how rulings on {ballot.spec!r} look; register its form with reading.form_of")
+    """Return the written forms of verdicts on a ballot, by its type."""
+    raise TypeError(f"no written form is known for verdicts on {ballot.spec!r}; register one with parsing.form_of")
 
 
 _form = lru_cache(maxsize=256)(form_of)  # ballots are few and frozen, and a form is asked for with every reply

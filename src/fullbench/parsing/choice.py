@@ -39,25 +39,23 @@ _BETTER_IS = re.compile(
     rf"(?i:(?:更好的|更优的|最好的|最佳的?|胜者|胜出的?|获胜的?)(?:{NOUN})?\s?(?:是|为)\s?:?\s?){ref()}"
 )
 _TIED = re.compile(rf"(?i:{TIE})")
-_EVEN = re.compile(rf"(?i:{TIE}|{EVEN})")
-_SAME = re.compile(rf"(?i:{TIE}|{EVEN}|(?:equal|(?:about )?the same)(?![a-z]))")
+EVEN_WORDS = re.compile(rf"(?i:{TIE}|{EVEN})")
+SAME = re.compile(rf"(?i:{TIE}|{EVEN}|(?:equal|(?:about )?the same)(?![a-z]))")
 _OR_ANOTHER = re.compile(
     rf"\s?(?:,|/|\||&|(?i:\bor\b|\band\b|\bvs\.?)|或者?|和|与)\s?(?i:maybe |perhaps |possibly |also )?{ref()}"
 )
 _WORD_FOLLOWS = re.compile(r"'s\b|\s(?!(?i:because|as|since|over|for|by|based|due|given|than|with)\b)[a-z]")
-_WIN = """
-better best superior stronger prefer winner winning wins win won prevails outperforms beats surpasses edges comes
-更好 更优 更佳 最好 最佳 最优 胜 优于 好于 强于
-"""
-_LOSS = "worse inferior weaker worst loses lost 不如 更差 差于 劣于"
-_PICK = "choose chose prefer pick select vote go opt favor favour 选 我选 倾向 更喜欢 投"
-_TOP = "更好的 更优的 最好的 最佳 胜者 胜出 获胜"
-_TIE = "tie draw winner both equal 平局 平手 打平 不相 不分 难分 一样 同样 都"
-_WIN_WORDS, _LOSS_WORDS, _CHOICE_WORDS, _BEST_WORDS, _EVEN_WORDS = (
-    row.split() for row in (_WIN, _LOSS, _PICK, _TOP, _TIE)
-)
+_CUES = """
+better best superior stronger prefer winner winning wins win won prevails outperforms beats surpasses edges comes 更好 更优 更佳 最好 最佳 最优 胜 优于 好于 强于
+worse inferior weaker worst loses lost 不如 更差 差于 劣于
+choose chose prefer pick select vote go opt favor favour 选 我选 倾向 更喜欢 投
+更好的 更优的 最好的 最佳 胜者 胜出 获胜
+tie draw winner both equal 平局 平手 打平 不相 不分 难分 一样 同样 都
+"""  # noqa: E501
+_WIN_WORDS, _LOSS_WORDS, _CHOICE_WORDS, _BEST_WORDS, _TIE_WORDS = (row.split() for row in _CUES.strip().split("\n"))
 _SMALL = re.compile(rf"(?:(?i:{NOUN})[ _-]?)?([a-z])")
 _WHICH = re.compile(r"(?i)better|best|preferred|winning|winner|choice|preference|胜|选择")
+_DIGIT = re.compile(r"(\d{1,2})(?![\w.]\d)(?!\w)")
 
 
 class ChoiceForm(Form):
@@ -76,16 +74,14 @@ class ChoiceForm(Form):
         return (1 / n,) * n if self.tie else ILLEGAL
 
     def letter(self, match: re.Match[str], n: int, digits: bool) -> Marks:
-        """A reference as a ruling: a bare letter after the last means a tie, a bare digit counts only where allowed."""
+        """Return a reference as marks: a bare letter after the last is a tie; bare digits count only if allowed."""
         index = position(match)
-        if match["bare"]:
-            return self.even(n) if index == n else self.wins(index, n)
-        if (match["letter"] or "").isdigit() and index < 0 and not digits:
-            return ILLEGAL
-        return self.wins(index, n)
+        if match["bare"] and index == n:
+            return self.even(n)
+        return ILLEGAL if (match["letter"] or "").isdigit() and index < 0 and not digits else self.wins(index, n)
 
     def compared(self, match: re.Match[str], n: int) -> Marks:
-        """`A>>B`, `A>B`, `A=B`, `B>A>C`: the winner, or a tie; anything less is not a choice."""
+        """Return the winner of `A>>B`, `A=B`, `B>A>C`, or a tie; anything less is not a choice."""
         order, signs = chain(match[0])
         if sorted(order) != list(range(n)) or "mixed" in signs:
             return ILLEGAL
@@ -97,7 +93,7 @@ class ChoiceForm(Form):
         body = unlabelled(raw)
         if match := _SMALL.fullmatch(body):
             body = match[1].upper()
-        if _SAME.fullmatch(body):
+        if SAME.fullmatch(body):
             return self.even(n)
         if match := _COMPARED.fullmatch(body):
             return self.compared(match, n)
@@ -109,32 +105,36 @@ class ChoiceForm(Form):
             return self.wins(int(body) - 1, n)
         return ILLEGAL if re.match(r"[\d<>=]|(?i:neither|none|both)\b", body) or RESPONSE.match(body) else None
 
+    def bracketed(self, raw: str, n: int, *, is_last_line: bool) -> Marks | None:
+        if raw.casefold() in {"both", "both equal", "both equally", "either"}:
+            return self.even(n)
+        return self.phrase(raw, n, digits=is_last_line)
+
     def lead(self, rest: str, n: int, digits: bool) -> tuple[Marks | None, int]:
         skip = re.match(r"[\s\"'(\[]{0,4}(?i:that\s)?", rest)
         at = skip.end() if skip else 0
-        if match := _SAME.match(rest, at):
+        if match := SAME.match(rest, at):
             return self.even(n), match.end()
         if match := _COMPARED.match(rest, at):
             return self.compared(match, n), match.end()
         if match := RESPONSE.match(rest, at):
             return self.referred(match, rest, n, digits)
-        if digits and (match := re.compile(r"(\d{1,2})(?![\w.]\d)(?!\w)").match(rest, at)):
+        if digits and (match := _DIGIT.match(rest, at)):
             hedged = re.match(r"\s?(?:or|/|,|and|-|或)\s?\d", rest[match.end() :])
             return (ILLEGAL if hedged else self.wins(int(match[1]) - 1, n)), match.end()
         return (ILLEGAL if re.match(r"(?i:not|neither|none|either|unclear|undecided)\b", rest[at:]) else None), at
 
     def referred(self, match: re.Match[str], rest: str, n: int, digits: bool) -> tuple[Marks | None, int]:
-        if _OR_ANOTHER.match(rest, match.end()):
-            return ILLEGAL, match.end()
-        if _WINS.match(rest, match.start()):
-            return self.wins(position(match), n), match.end()
-        if _REFUSED_WIN.match(rest, match.start()):
-            return ILLEGAL, match.end()
-        if _LOSES.match(rest, match.start()):
-            return (self.wins(1 - position(match), n) if n == 2 else ILLEGAL), match.end()
-        if _WORD_FOLLOWS.match(rest, match.end()):
-            return None, match.end()
-        return self.letter(match, n, digits), match.end()
+        marks: Marks | None = self.letter(match, n, digits)
+        if _OR_ANOTHER.match(rest, match.end()) or _REFUSED_WIN.match(rest, match.start()):
+            marks = ILLEGAL
+        elif _WINS.match(rest, match.start()):
+            marks = self.wins(position(match), n)
+        elif _LOSES.match(rest, match.start()):
+            marks = self.wins(1 - position(match), n) if n == 2 else ILLEGAL
+        elif _WORD_FOLLOWS.match(rest, match.end()):
+            marks = None
+        return marks, match.end()
 
     def labelled(self, text: str, n: int) -> list[Claim]:
         claims = []
@@ -145,37 +145,28 @@ class ChoiceForm(Form):
         return sorted(claims + self.concluded(text, n))
 
     def concluded(self, text: str, n: int) -> list[Claim]:
-        """Sentences that say who is better. One that denies a win makes an earlier claim of that win void."""
-        won = matches(_WINS, text, _WIN_WORDS, before=120, after=20)
-        claims = [self.spoken(m, text, self.wins(position(m), n)) for m in won]
-        if n == 2:
-            lost = matches(_LOSES, text, _LOSS_WORDS, before=120, after=20)
-            claims += [self.spoken(m, text, self.wins(1 - position(m), n)) for m in lost]
+        """Return sentences that name the better response. A denial makes an earlier claim of that win void."""
+        stated: list[Claim] = []
+
+        def add(match: re.Match[str], marks: Marks, kind: str = PROSE, *, weak: bool = False) -> None:
+            before = clause(text, match.start())
+            asked = re.match(r"[^.!\n]{0,60}\?", text[match.end() :])
+            if not (NEGATION.search(before) or asked or re.search(rf"{NOUN}?\s?[A-Z]\s(?:or|and|nor)\s$", before)):
+                final = CUE.search(before) and not weak
+                stated.append(Claim(match.start(), match.end(), marks, "" if final else kind))
+
+        for m in matches(_WINS, text, _WIN_WORDS, before=120, after=20):
+            add(m, self.wins(position(m), n))
+        for m in matches(_LOSES, text, _LOSS_WORDS, before=120, after=20) if n == 2 else ():
+            add(m, self.wins(1 - position(m), n))
         for pattern, words in ((_CHOOSE, _CHOICE_WORDS), (_BETTER_IS, _BEST_WORDS)):
             for m in matches(pattern, text, words, before=1, after=80):
-                hedged = _OR_ANOTHER.match(text, m.end())
-                claims.append(self.spoken(m, text, ILLEGAL if hedged else self.wins(position(m), n), ""))
-        for m in matches(_EVEN, text, _EVEN_WORDS, before=40, after=60):
-            if m[0].casefold() in {"tie", "draw"}:
-                continue
-            claims.append(self.spoken(m, text, self.even(n), weak=not _TIED.match(m[0])))
-        stated = [claim for claim in claims if claim is not None]
-        return stated + self.denied(text, n, stated)
-
-    def spoken(
-        self, match: re.Match[str], text: str, marks: Marks, kind: str = PROSE, *, weak: bool = False
-    ) -> Claim | None:
-        before = clause(text, match.start())
-        asked = re.match(r"[^.!\n]{0,60}\?", text[match.end() :])
-        if NEGATION.search(before) or asked or re.search(rf"{NOUN}?\s?[A-Z]\s(?:or|and|nor)\s$", before):
-            return None
-        return Claim(match.start(), match.end(), marks, "" if CUE.search(before) and not weak else kind)
-
-    def denied(self, text: str, n: int, claims: list[Claim]) -> list[Claim]:
-        void = []
-        for match in matches(_REFUSED_WIN, text, _WIN_WORDS, before=120, after=20):
-            lost = self.wins(position(match), n)
-            earlier = [claim for claim in claims if claim.start < match.start()]
-            if earlier and max(earlier).marks == lost:
-                void.append(Claim(match.start(), match.end(), ILLEGAL, max(earlier).kind))
-        return void
+                add(m, ILLEGAL if _OR_ANOTHER.match(text, m.end()) else self.wins(position(m), n), "")
+        for m in matches(EVEN_WORDS, text, _TIE_WORDS, before=40, after=60):
+            if m[0].casefold() not in {"tie", "draw"}:
+                add(m, self.even(n), weak=not _TIED.match(m[0]))
+        for m in matches(_REFUSED_WIN, text, _WIN_WORDS, before=120, after=20):
+            earlier = [claim for claim in stated if claim.start < m.start()]
+            if earlier and max(earlier).marks == self.wins(position(m), n):
+                stated.append(Claim(m.start(), m.end(), ILLEGAL, max(earlier).kind))
+        return stated

@@ -1,152 +1,228 @@
-"""Verdicts in JSON objects: the keys that contain a verdict, and the meaning of their values."""
+"""Verdicts in JSON objects, also in objects that are not quite JSON."""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
 
-from fullbench.parsing.json_repair import Entry, Node, Object, flat, objects
 from fullbench.parsing.numbers import ValueForm
-from fullbench.parsing.verdict_form_base import CHECKED, ILLEGAL, PLACEHOLDER, Claim, Form, Marks, trim
-from fullbench.parsing.vocabulary import KEY, NOUN
+from fullbench.parsing.verdict_form_base import ILLEGAL, PLACEHOLDER, Claim, Form, Marks, trim
+from fullbench.parsing.vocabulary import ASPECTS, KEY, NOUN
 
-_STRICT_WORDS = """
-rating score grade judgement judgment verdict ruling ranking rank decision mark
-评分 得分 分数 打分 总分 结论 判断 判定 裁决 排名 排序 评级 等级
-"""
-_SCORING_WORDS = "rating score grade mark 评分 得分 分数 打分 总分 评级 等级"
-_CHOOSING_WORDS = "winner better best preferred preference choice 胜者 选择 更好"
-_LOOSE_WORDS = "answer result order output pick selection conclusion 答案 结果"
-_OTHER_WORDS = "max min maximum minimum possible confidence reason scale range"
-_SCORING = frozenset(_SCORING_WORDS.split())
-_STRICT = frozenset(_STRICT_WORDS.split())
-_CHOOSING = frozenset(_CHOOSING_WORDS.split())
-_LOOSE = frozenset(_LOOSE_WORDS.split()) | _CHOOSING
-_NOT_THE_RULING = frozenset(_OTHER_WORDS.split())
+MOST_OBJECTS = 40
+"""Number of objects that are tried from the end, so that time stays linear."""
+_LONGEST = 20_000
+_WORDS = {
+    "scoring": "rating score grade mark 评分 得分 分数 打分 总分 评级 等级 评价",
+    "strict": "judgement judgment verdict ruling ranking rank decision overall 结论 判断 判定 裁决 排名 排序",
+    "choosing": "winner better best preferred preference choice 胜者 选择 更好",
+    "loose": "answer result order output pick selection conclusion 答案 结果",
+    "none": "max min maximum minimum possible confidence reason scale range code",
+    "qualifying": "final overall total the of for my is 最终 综合 总体 整体",
+}
+_KINDS = {kind: frozenset(words.split()) for kind, words in _WORDS.items()}
+_SCORING, _CHOOSING, _QUALIFIERS, _NOT_A_VERDICT = (
+    _KINDS[kind] for kind in ("scoring", "choosing", "qualifying", "none")
+)
+_STRICT, _LOOSE = _SCORING | _KINDS["strict"], _CHOOSING | _KINDS["loose"]
 _HAN_PREFIX = re.compile("^(?:最终|综合|总体|整体)")
 _SPLIT = re.compile(r"[\s_-]+|(?<=[a-z])(?=[A-Z])")
 _NOUNS = re.compile(rf"{NOUN}|{KEY}|final|overall|the|of|for", re.IGNORECASE)
-
-_OPENING = re.compile(r"\s*(?:json)?\s*\{")
-_TAIL_REACH = 600
-_TAIL = re.compile(
-    r"[\"'](?P<key>[^\"'\n]{1,40})[\"']\s*:\s*"
-    r"(?P<value>\[[^\[\]{}]{1,200}\]|\"[^\"\n]{1,80}\"|'[^'\n]{1,80}'|[^\s\"'{}\[\],]{1,40})"
-    r"(?:\s*,\s*[\"']code[\"']\s*:\s*[\"'][^\"'\n]{1,20}[\"'])?\s*,?\s*\}\s*$"
+_PAIR = re.compile(
+    r"[\"']?(?P<key>[^\W\d_][\w -]{0,38}?)[\"']?\s{0,5}:\s{0,5}"
+    r"(?P<value>\[[^{}]{1,200}?\](?=\s*[,}\n]|$)|\"[^\"\n]{0,80}\"|'[^'\n]{0,80}'"
+    r"|[^\s\"'{}\[\],][^\"'{}\[\],\n]{0,60})\s*,?\s*"
 )
 
 
-class Objects:
-    """Reads the objects of a reply; `in_text` reads a value that is prose."""
+class Found(NamedTuple):
+    """An object in a text; `value` is None if it is not JSON."""
 
-    def __init__(self, form: Form, n: int, in_text: Callable[[str], Marks | None]) -> None:
-        self.form, self.n, self.in_text = form, n, in_text
+    start: int
+    end: int
+    value: Any
+
+
+def find_objects(text: str) -> Iterator[Found]:
+    """Yield the objects of a text, from the first; at most `MOST_OBJECTS` places are tried."""
+    decode = json.JSONDecoder(strict=False).raw_decode
+    at, tried = text.find("{"), 0
+    while at != -1 and tried < MOST_OBJECTS:
+        tried += 1
+        try:
+            value, end = decode(text[: at + _LONGEST], at)
+        except (ValueError, RecursionError):
+            end = _object_end(text, at)
+            yield Found(at, end, None)
+        else:
+            yield Found(at, end, value)
+        at = text.find("{", end)
+
+
+_NEXT = re.compile(r"\n\s{0,20}\{\s{0,20}[\"']")
+_BRACES = re.compile(r"[{}]")
+
+
+def _object_end(text: str, start: int) -> int:
+    """Return the end of an object that is not JSON: its closing brace, else the next object, else the end."""
+    depth = 0
+    for brace in _BRACES.finditer(text, start, start + _LONGEST):
+        depth += 1 if brace[0] == "{" else -1
+        if depth == 0:
+            return brace.end()
+    following = _NEXT.search(text, start + 1)
+    return following.start() if following else len(text)
+
+
+class Objects:
+    """Reader of objects; `in_text` reads a value that is prose."""
+
+    def __init__(self, form: Form, n: int, in_text: Callable[[str], Marks | None], criterion: str = "overall") -> None:
+        self.form, self.n, self.in_text, self.criterion = form, n, in_text, criterion
 
     def claims(self, text: str) -> list[Claim]:
-        json_objects, cut = objects(text)
-        claims: list[Claim] = []
-        whole = 0
-        for json_object in json_objects[-CHECKED:]:
-            if json_object.start < whole:
-                continue
-            named = self.keyed(json_object) if self.n > 1 else None
-            if named:
-                whole = json_object.end
-            claims += (
-                [Claim(json_object.start, json_object.end, named)] if named else self.in_object(json_object, named)
+        """Return one claim for each object that states a verdict, legal or not."""
+        claims = []
+        for found in find_objects(text):
+            marks = (
+                self.in_mapping(found.value)
+                if isinstance(found.value, Mapping)
+                else self.in_pairs(text[found.start : found.end], is_open=text[found.end - 1] != "}")
             )
-        claims.sort(key=lambda claim: claim.end)  # what an object says goes before what stands in a part of it
-        strict = [claim for claim in claims if not claim.kind]
-        if cut and not claims and text.lstrip(" \njson").startswith("{") and _cut_in_reasons(json_objects):
-            return [Claim(0, len(text), ILLEGAL)]
-        return strict or claims
-
-    def tail(self, text: str) -> Claim | None:
-        """The ruling that an object ends with which is the whole reply, however badly its reasons are escaped."""
-        if not _OPENING.match(text):
-            return None
-        match = _TAIL.search(text, max(0, len(text) - _TAIL_REACH))
-        if match is None or _key_word(match["key"]) not in _STRICT:
-            return None
-        raw = match["value"].strip("\"' ")
-        marks = None if PLACEHOLDER.fullmatch(trim(raw)) else self.form.phrase(raw, self.n)
-        return Claim(match.start(), match.end(), marks) if marks else None
-
-    def in_object(self, json_object: Object, named: Marks | None) -> list[Claim]:
-        claims = [] if named is None else [Claim(json_object.start, json_object.end, named)]
-        for entry in json_object.entries:
-            word = _key_word(entry.key)
-            marks = self.entry(entry, word) if word else None
-            if marks or (marks is not None and word in _STRICT):
-                claims.append(Claim(json_object.start, json_object.end, marks, "" if word in _STRICT else "loose"))
+            if marks is not None:
+                claims.append(Claim(found.start, found.end, marks))
         return claims
 
-    def entry(self, entry: Entry, word: str) -> Marks | None:
-        if entry.cut:
-            return ILLEGAL
-        if not entry.values:
-            return None
-        node = entry.values if len(entry.values) > 1 else entry.values[0]
-        marks = self.value(node, digits=word in _CHOOSING)
-        return marks or None if word in _SCORING and not isinstance(self.form, ValueForm) else marks
+    def in_mapping(self, mapping: Mapping[str, Any], depth: int = 0) -> Marks | None:
+        """Return the verdict of an object: by its own keys, else that of an object inside it."""
+        if self.n > 1 and (marks := self.keyed(mapping)) is not None:
+            return marks
+        if (marks := self.decide([(key, self.value(key, value)) for key, value in mapping.items()])) is not None:
+            return marks
+        for value in mapping.values() if depth < 4 else ():
+            for part in value if isinstance(value, list) else [value]:
+                if isinstance(part, Mapping) and (marks := self.in_mapping(part, depth + 1)) is not None:
+                    return marks
+        return None
 
-    def value(self, node: Node, digits: bool) -> Marks | None:
-        if isinstance(node, Object):
-            return self.keyed(node) if self.n > 1 else None
-        text = flat(node)
-        if text is None:
+    def decide(self, entries: list[tuple[str, Marks | None]]) -> Marks | None:
+        """Return the marks of the most decisive key, the last of equals; two criteria that differ are illegal."""
+        ranked: dict[int, list[Marks]] = {}
+        for key, marks in entries:
+            rank = self.rank(key)
+            if marks is not None and rank is not None and (marks or rank < 3):
+                ranked.setdefault(rank, []).append(marks)
+        if not ranked:
             return None
-        if not text.strip():
+        best = min(ranked)
+        return ILLEGAL if best == 2 and len(set(ranked[best])) > 1 else ranked[best][-1]
+
+    def rank(self, key: str) -> int | None:
+        """Return 0 for a verdict's key, 2 for one that names a criterion, 3 for a loose one; None for others."""
+        words = _key_words(key)
+        if self.criterion != "overall" and "".join(words) == "".join(_key_words(self.criterion)):
+            return 0
+        name = _verdict_word(words)
+        if not name:
+            return None
+        if name not in _STRICT:
+            return 3
+        others = {word for word in words if word != name} - _QUALIFIERS
+        return 2 if others & ASPECTS else 0
+
+    def value(self, key: str, value: Any) -> Marks | None:
+        name = _verdict_word(_key_words(key))
+        if (not name and self.rank(key) is None) or isinstance(value, bool):
+            return None
+        if isinstance(value, Mapping):
+            return self.keyed(value) if self.n > 1 else None
+        text = _flat(value)
+        if text is None or not text.strip():
             return ILLEGAL
         if PLACEHOLDER.fullmatch(trim(text)):
             return None
-        marks = self.form.phrase(text, self.n, digits=digits)
-        return marks if marks or len(text) < 12 else self.in_text(text)
+        marks = self.form.phrase(text, self.n, digits=name in _CHOOSING)
+        if not marks and len(text) >= 12:
+            marks = self.in_text(text)
+        # {"judgement": "A", "score": 4}: a score on another scale is no choice.
+        return marks or None if name in _SCORING and not isinstance(self.form, ValueForm) else marks
 
-    def keyed(self, json_object: Object) -> Marks | None:
-        """An object whose keys name the responses (`{"A": 4, "B": 2}`) or the places (`{"1": "B", "2": "A"}`)."""
-        named: list[tuple[str, str]] = []
-        for entry in json_object.entries:
-            name = _key_name(entry.key)
-            value = _inner(entry.values[0]) if len(entry.values) == 1 else None
-            if name and value is not None and len(value) < 40:
-                named.append((name, value))
+    def keyed(self, mapping: Mapping[str, Any]) -> Marks | None:
+        """Return the marks of keys that name the responses (`{"A": 4}`) or the places (`{"1": "B"}`)."""
+        named = []
+        for key, value in mapping.items():
+            inner = value
+            if isinstance(value, Mapping):
+                inner = next((v for k, v in value.items() if _verdict_word(_key_words(k)) in _STRICT), None)
+            text = _flat(inner) if inner is not None else "null" if value is None else None
+            if (name := _key_name(key)) and text is not None and len(text) < 40:
+                named.append((name, text))
         if len(named) < 2:
             return None
         if isinstance(self.form, ValueForm):
             return self.form.phrase(", ".join(f"Response {name}: {value}" for name, value in named), self.n)
         if self.form.pieces(self.n) == 1:
             return None
-        pairs = [(value, name) if name.isdigit() else (name, value) for name, value in named]
-        places = {trim(value): name for name, value in pairs}
+        places = dict((name, value) if name.isdigit() else (trim(value), name) for name, value in named)
         if not all(place.isdigit() for place in places):
             return None
-        if sorted(places, key=int) != [str(i + 1) for i in range(len(named))]:
+        if sorted(map(int, places)) != list(range(1, len(named) + 1)):
             return ILLEGAL
         return self.form.phrase(" > ".join(places[place] for place in sorted(places, key=int)), self.n)
 
+    def in_pairs(self, text: str, *, is_open: bool) -> Marks | None:
+        """Return the verdict of an object that is not JSON: its first or last entry, else the only one that differs.
+
+        Badly escaped reasons may quote an object, so that an entry in the middle counts only if all agree.
+        """
+        pairs, at = [], 1
+        while match := _PAIR.search(text, at):
+            at = match.end() if match["value"].startswith(('"', "'", "[")) else match.start("value")
+            value = match["value"].strip().strip("\"'")
+            if (marks := self.value(match["key"], value)) is not None and (rank := self.rank(match["key"])) is not None:
+                edge = not text[1 : match.start()].strip(" \n\t\"'") or not text[match.end() :].strip(" \n}")
+                pairs.append((rank, not edge, marks))
+        legal = [pair for pair in pairs if pair[2] or pair[0] < 3]
+        if legal:
+            best = min(pair[:2] for pair in legal)
+            marks_of_best = [marks for *rank, marks in legal if tuple(rank) == best]
+            return marks_of_best[-1] if len(set(marks_of_best)) == 1 else ILLEGAL
+        if is_open and re.match(r"\{\s*[\"']?\w", text) and re.search(r"[\"']\s*:", text):
+            return ILLEGAL  # cut off before its verdict: its reasons must not be read for one
+        return self.in_text(re.sub(r"[{}\"]", " ", text)) if re.match(r"\{\s*\w+\s*:", text) else None
+
+
+def read_schema_object(form: Form, text: str, n: int, criterion: str) -> tuple[Marks | None, str]:
+    """Return the marks and the check code of a reply that a server held to our schema; nothing else is read."""
+    try:
+        value = json.loads(text, strict=False)
+    except (ValueError, RecursionError):
+        return None, ""
+    if not isinstance(value, Mapping) or "judgement" not in value:
+        return None, ""
+    marks = Objects(form, n, lambda _: None, criterion).value("judgement", value["judgement"])
+    return marks, str(value.get("code", ""))
+
 
 def _key_words(key: str) -> list[str]:
-    return [word.casefold() for word in _SPLIT.split(key.strip()) if word]
+    return [word.casefold() for word in _SPLIT.split(key.strip()) if word] if len(key) <= 40 else []
 
 
-def _key_word(key: str) -> str:
-    """The word that makes a key one that rules; an empty string for other keys."""
-    if len(key) > 40:
-        return ""
-    words = _key_words(key)
-    if not words or not _NOT_THE_RULING.isdisjoint(words):
+def _verdict_word(words: list[str]) -> str:
+    """Return the word that makes a key one of a verdict; an empty string for other keys."""
+    if not _NOT_A_VERDICT.isdisjoint(words):
         return ""
     for word in reversed(words):
-        bare = _HAN_PREFIX.sub("", word).rstrip("s") or word
-        for name in (word, bare):
+        for name in (word, _HAN_PREFIX.sub("", word).rstrip("s")):
             if name in _STRICT or name in _LOOSE:
                 return name
     return ""
 
 
 def _key_name(key: str) -> str:
-    """The letter or number of the response that a key names, else an empty string."""
+    """Return the letter or number of the response that a key names, else an empty string."""
     left = [word for word in _key_words(key) if not _NOUNS.fullmatch(word)]
     if len(left) != 1:
         left = [re.sub(rf"(?i)^(?:{NOUN}|{KEY})|(?:{NOUN}|{KEY})$", "", word) for word in left]
@@ -154,13 +230,9 @@ def _key_name(key: str) -> str:
     return name if re.fullmatch(r"[A-Z]|\d{1,2}", name) else ""
 
 
-def _inner(node: Node) -> str | None:
-    """The value of a response: plain, or under a ruling key of its own."""
-    if isinstance(node, Object):
-        inner = [entry for entry in node.entries if _key_word(entry.key) in _STRICT and len(entry.values) == 1]
-        return flat(inner[-1].values[0]) if inner else None
-    return flat(node)
-
-
-def _cut_in_reasons(json_objects: list[Object]) -> bool:
-    return any(entry.cut for json_object in json_objects[-3:] for entry in json_object.entries)
+def _flat(value: Any) -> str | None:
+    """Return a value or a list as one line of text; None for an object."""
+    if isinstance(value, list):
+        parts = [_flat(part) for part in value]
+        return None if None in parts else ", ".join(part for part in parts if part)
+    return None if isinstance(value, Mapping) else "" if value is None else str(value)

@@ -11,14 +11,19 @@ from fullbench.parsing.vocabulary import KEY, NEGATION, NUM, clause, number, pos
 
 _HEDGE = r"\s?(?:-|~|/|\bto\b|\bor\b|\band\b|到|至|或)\s?"
 _REFUTED = re.compile(
-    r"(?:not|neither|no|between|about|around|approximately|roughly|maybe|below|above|under|over)\b|[~不非约]",
+    r"(?:not|neither|no|between|about|around|approximately|roughly|maybe|below|above|under|over"
+    r"|(?:more|less|higher|lower|better|worse) than)\b|[~不非约]",
     re.IGNORECASE,
 )
+_BOUNDED = re.compile(
+    r"\b(?:more|less|higher|lower|better|worse|greater|fewer) than\s*$|[高低大小多少]于\s*$", re.IGNORECASE
+)
 _SEPARATOR = r"(?:\s?[,;/|&\n]\s{0,3}(?:and\s)?|\sand\s|\s{1,4}|\s?和\s?)"
-
-
 _OF_THE_ITEM = re.compile(r"answer|result|order|答案|结果", re.IGNORECASE)
 _RATE = re.compile(r"(?i:\b(?:rate|rated|grade|judge|consider)\b[^.!?\n\[\]]{0,80}?\s(?:as|a|an|be)\s|评为|评价为)")
+_SKIP = re.compile(r"[\s\"'(\[]{0,4}(?:(?:a|an|的)\s)?[\"'(\[]{0,3}")
+_AFTER_VALUE = re.compile(r"[(\-:,.;=]|[A-Z][a-z]")
+_GLOSS = re.compile(r"\s?\([^()\n]{1,60}\)$")
 
 
 class ValueForm(Form):
@@ -27,25 +32,29 @@ class ValueForm(Form):
     def __init__(self, value: str, hedge: str) -> None:
         self.value = re.compile(value)
         self.hedge = re.compile(hedge)
-        self.one = "(?:" + re.sub(r"\?P<[a-z]+>", "?:", value) + ")"
-        self.series = re.compile(rf"{self.one}(?:{_SEPARATOR}{self.one}){{1,25}}")
+        one = "(?:" + re.sub(r"\?P<[a-z]+>", "?:", value) + ")"
+        self.series = re.compile(rf"{one}(?:{_SEPARATOR}{one}){{1,25}}")
         self.given = re.compile(
             rf"{ref()}(?i:'s)?(?P<gap>(?i:\s?\([^()\n]{{0,30}}\)|[\s-](?:response|answer|final|overall|alignment|quality"
             rf"|{KEY}|gets|receives|has|a|an|the|of|with|is|scores|earns|deserves)|得分?|的|评分|打分?){{0,6}})"
-            rf"\s?(?:[:=]|\s-|\bis\b|是|为|得|gets|\bat\b|[ \n])\s{{0,3}}(?=\[{{0,2}}{self.one})"
+            rf"\s?(?:[:=|]|\s-|\bis\b|是|为|得|gets|\bat\b|[ \n])\s{{0,3}}(?=\[{{0,2}}{one})"
         )
 
     @abstractmethod
     def mark(self, match: re.Match[str]) -> Marks:
-        """The mark of one value, or `ILLEGAL`."""
+        """Return the mark of one value, or `ILLEGAL`."""
 
     @abstractmethod
     def looks_like(self, raw: str) -> bool:
-        """Whether a phrase that is no legal value was meant as one."""
+        """Return True if a phrase that is no legal value was meant as one."""
+
+    @abstractmethod
+    def rated(self, text: str) -> list[Claim]:
+        """Return the values that sentences give without a label."""
 
     def lead(self, rest: str) -> tuple[Marks | None, int]:
-        """The value that text starts with, and where it ends."""
-        skip = re.match(r"[\s\"'(\[]{0,4}(?:(?:a|an|的)\s)?[\"'(\[]{0,3}", rest)
+        """Return the value that text starts with, and where it ends."""
+        skip = _SKIP.match(rest)
         at = skip.end() if skip else 0
         match = self.value.match(rest, at)
         if match is None:
@@ -59,35 +68,32 @@ class ValueForm(Form):
         if n > 1:
             return self.phrases(body, n)
         marks, end = self.lead(body)
-        if marks is None:
-            return None
-        rest = body[end:].strip(" \"')]")
-        return marks if not rest or re.match(r"[(\-:,.;=]|[A-Z][a-z]", rest) else ILLEGAL
+        rest = body[end:].strip(" \"')]") if marks is not None else ""
+        return marks if not rest or _AFTER_VALUE.match(rest) else ILLEGAL
 
     def bare(self, line: str, n: int) -> Marks | None:
-        body = unlabelled(line)
+        body = unlabelled(_GLOSS.sub("", line.rstrip(" .")))
         whole = n > 1 or self.value.fullmatch(body) or self.series.fullmatch(body)
-        return self.phrase(line, n) if whole else None
+        return self.phrase(body, n) if whole else None
 
     def phrases(self, body: str, n: int) -> Marks | None:
         if named := self.named(body, n):
             return named[-1].marks
-        if not self.series.fullmatch(re.sub(r"[\[\]\"]", "", body)):
+        body = re.sub(r"[\[\]\"]", "", body)
+        if not self.series.fullmatch(body):
             return ILLEGAL if self.value.search(body) else None
-        marks = [self.mark(match) for match in self.value.finditer(body)]
-        return self.join(marks, n)
+        return self.join([self.mark(match) for match in self.value.finditer(body)], n)
 
     def join(self, marks: Sequence[Marks], n: int) -> Marks:
         return tuple(mark[0] for mark in marks) if len(marks) == n and all(marks) else ILLEGAL
 
     def named(self, text: str, n: int) -> list[Claim]:
-        """The values given to responses by name, the last for each; one claim, illegal when one is missing."""
+        """Return one claim with the last value given to each response by name, illegal if one is missing."""
         by_position: dict[int, Marks] = {}
         start, end = len(text), 0
         for match in self.given.finditer(text):
             if not NEGATION.search(clause(text, match.start(), 40)):
-                marks, _ = self.lead(text[match.end() : match.end() + HOLD])
-                by_position[position(match)] = marks or ILLEGAL
+                by_position[position(match)] = self.lead(text[match.end() : match.end() + HOLD])[0] or ILLEGAL
                 start, end = min(start, match.start()), match.end()
         if not by_position:
             return []
@@ -97,20 +103,15 @@ class ValueForm(Form):
     def labelled(self, text: str, n: int) -> list[Claim]:
         if n > 1:
             return self.named(text, n) or self.listed(text, n)
-        return self.labels(text) or self.rated(text)
+        claims = []
+        for label in labels(text):
+            if not _OF_THE_ITEM.match(label.key) or "final" in clause(text, label.start).casefold():
+                marks, end = self.lead(label.rest)
+                claims += [] if marks is None else [Claim(label.start, label.end + end, marks, label.kind)]
+        return claims
 
     def sentences(self, text: str, n: int) -> list[Claim]:
         return self.rated(text) if n == 1 else []
-
-    def labels(self, text: str) -> list[Claim]:
-        claims = []
-        for label in labels(text):
-            if _OF_THE_ITEM.match(label.key) and "final" not in clause(text, label.start).casefold():
-                continue
-            marks, end = self.lead(label.rest)
-            if marks is not None:
-                claims.append(Claim(label.start, label.end + end, marks, label.kind))
-        return claims
 
     def listed(self, text: str, n: int) -> list[Claim]:
         claims = []
@@ -121,22 +122,20 @@ class ValueForm(Form):
                 claims.append(Claim(label.start, label.end + series.end(), self.join(values, n), label.kind))
         return claims
 
-    def rated(self, text: str) -> list[Claim]:
-        """Values that a sentence gives without a label."""
-        return []
-
 
 _UNIT = r"(?:\s?(?:points?|stars?|marks?)(?![a-z])|\s?[分星])?"
 _OUT_OF = rf"(?:\s?/\s?(?P<of>{NUM})\s?分?|\s(?:out of|of)\s(?:a possible )?(?P<out>{NUM}))?"
 _FULL = rf"(?:\s?[(,]?\s?(?:满分|总分)(?:为|是)?\s?(?P<full>{NUM})\s?分?\)?)?"
-_VALUE = rf"(?P<num>(?i:{NUM})){_UNIT}(?i:{_OUT_OF}){_FULL}"
+_VALUE = rf"(?P<num>(?i:{NUM})){_UNIT}(?i:{_OUT_OF}){_UNIT}{_FULL}"
 _NOT_A_NUMBER = (
     rf"{_HEDGE}(?i:{NUM})|\.\d|\d|\s?%|\+|[a-zA-Z](?![a-zA-Z])|(?i:\sand a half|\s?/)|,\d|[./]\d|\s?(?:多|半|½)"
 )
 _GIVE = re.compile(
     r"(?i:\b(?:rate|rated|give|gave|grade|assign|award|deserve|deserves|earn|earns|merit|merits|get|gets|receive|receives|settle|settled|land|landed)\b"
-    rf"(?P<gap>[^.!?\n\[\]]{{0,80}}?)\s(?:a|an|at|as|with|of|it|on|for|:)?\s?(?:(?:{KEY})\sof\s)?)(?=(?i:{NUM})(?![\w%]))"
+    rf"(?P<gap>[^.!?\n\[\]]{{0,80}}?)\s(?:a|an|at|as|with|of|it|on|for|:)?\s?(?:(?:{KEY})\sof\s)?)"
+    r"(?:(?i:solid|strong|clear|firm|fair|full|weak|low|high|generous|mere)\s)?(?=(?i:" + NUM + r")(?![\w%]))"
     rf"|(?:打|给|评|得)(?P<han>[^.!?\n]{{0,12}}?)(?=(?i:{NUM})\s?分)"
+    r"|(?i:\ban? (?:solid|strong|clear|firm|weak|low|high|generous))\s(?P<solid>)(?=(?i:" + NUM + r")(?![\w%]))"
 )
 _FRACTION = re.compile(rf"(?<![\w./])(?i:{NUM})(?:\s?/\s?|(?i:\sout of\s))(?:{NUM})(?![\w/])")
 
@@ -161,14 +160,15 @@ class NumberForm(ValueForm):
         claims = []
         for match in _GIVE.finditer(text):
             marks, end = self.lead(text[match.end() : match.end() + HOLD])
-            doubt = NEGATION.search(clause(text, match.start(), 60) + (match["gap"] or match["han"] or ""))
+            gap = match["gap"] or match["han"] or ""
+            doubt = NEGATION.search(clause(text, match.start(), 60) + gap)
             if marks is not None and not doubt:
-                claims.append(Claim(match.start(), match.end() + end, marks))
-        return claims or [self.fraction(match, text) for match in _FRACTION.finditer(text)]
-
-    def fraction(self, match: re.Match[str], text: str) -> Claim:
-        marks, _ = self.lead(text[match.start() : match.end() + 8])
-        return Claim(match.start(), match.end(), marks or ILLEGAL, PROSE)
+                bounded = _BOUNDED.search(gap + " " + text[match.end() - 12 : match.end()])
+                claims.append(Claim(match.start(), match.end() + end, ILLEGAL if bounded else marks))
+        return claims or [
+            Claim(match.start(), match.end(), self.lead(text[match.start() : match.end() + 8])[0] or ILLEGAL, PROSE)
+            for match in _FRACTION.finditer(text)
+        ]
 
 
 class WordForm(ValueForm):

@@ -7,9 +7,9 @@ import hashlib
 import re
 
 from fullbench.core.ballot import Language, Style
-from fullbench.parsing.bracket_verdicts import Markers
+from fullbench.parsing.bracket_verdicts import MENU, bracket_claims
 from fullbench.parsing.json_verdicts import Objects
-from fullbench.parsing.verdict_form_base import ECHO, Form, Marks
+from fullbench.parsing.verdict_form_base import Form, Marks
 
 KEY = "code"
 
@@ -27,28 +27,20 @@ def asking(nonce: str, language: Language, form: Style) -> str:
     return f'After the judgement, add "{KEY}": "{nonce}" to the object: it shows that the ruling is yours.'
 
 
-def copied(nonce: str, text: str) -> bool:
-    """Whether a reply carries the nonce."""
-    return nonce in text.casefold()
+def signed_marks(form: Form, n: int, text: str, nonce: str, *, cut: bool) -> Marks | None:
+    """Return the last verdict in plain text that carries the check code, which may be illegal; None if there is none.
 
-
-def signed(form: Form, n: int, text: str, nonce: str, *, cut: bool) -> Marks | None:
-    """The last ruling in plain text that carries the nonce, which may be illegal; None where there is none.
-
-    In a reply that was `cut` off nothing may stand behind it.
+    In a reply that was `cut` off nothing may follow it.
     """
-    if not copied(nonce, text):
-        return None
-    # Inside the brackets, where some write it: two more patterns that only such a reply has to wait for.
-    if any(
-        "[[" in text[max(0, at - 3) : at] or "]]" in text[at + len(nonce) : at + len(nonce) + 3]
-        for at in _places(nonce, text)
-    ):
+    places = _places(nonce, text)
+    objects = Objects(form, n, lambda _: None).claims(text) if "{" in text else []
+    found = next(((c.end, c.marks) for c in reversed(objects) if any(c.start < at < c.end for at in places)), None)
+    if any("[[" in text[max(0, at - 3) : at] or "]]" in text[at + LENGTH : at + LENGTH + 3] for at in places):
+        # Some models write the code inside the brackets, or in brackets of its own.
+        text = re.sub(rf"\[\[\s?{nonce}\s?\]\]", nonce, text, flags=re.IGNORECASE)
         text = re.sub(rf"\[\[\s?{nonce}\s?[:,;-]?\s?", f"{nonce} [[", text, flags=re.IGNORECASE)
         text = re.sub(rf"\s?[:,;-]?\s?{nonce}\s?\]\]", f"]] {nonce}", text, flags=re.IGNORECASE)
-    found = _in_object(form, n, text, nonce) if "{" in text else None
-    bracketed = _bracketed(form, n, text, nonce)
-    last = max((claim for claim in (found, bracketed) if claim is not None), default=None)
+    last = max((claim for claim in (found, _next_to_code(form, n, text, nonce)) if claim is not None), default=None)
     if last is None:
         return None
     end, marks = last
@@ -56,9 +48,9 @@ def signed(form: Form, n: int, text: str, nonce: str, *, cut: bool) -> Marks | N
 
 
 def _places(nonce: str, text: str) -> list[int]:
-    """Where the nonce stands. A pattern would have to be compiled for each reply: longer than all the reading takes."""
-    folded = text.casefold()
-    if len(folded) > len(text):  # letters such as ß become two, and places behind them would be others
+    """Return where the code is. To compile a pattern for each reply would take longer than all the reading."""
+    folded = text.lower()
+    if len(folded) != len(text):  # some capitals become two letters, and places behind them would be others
         return [match.start() for match in re.finditer(nonce, text, re.IGNORECASE)]
     places: list[int] = []
     at = folded.find(nonce)
@@ -68,33 +60,20 @@ def _places(nonce: str, text: str) -> list[int]:
     return places
 
 
-def _bracketed(form: Form, n: int, text: str, nonce: str) -> tuple[int, Marks] | None:
-    """Where the last ruling in brackets ends that stands beside the nonce, and its marks."""
+def _next_to_code(form: Form, n: int, text: str, nonce: str) -> tuple[int, Marks] | None:
+    """Return the end and the marks of the last verdict in brackets next to the check code."""
     for start in reversed(_places(nonce, text)):
-        gap = _GAP.match(text, start + len(nonce))
-        if gap:
+        end = start + len(nonce)
+        if gap := _GAP.match(text, end):
             row, _, more = text[gap.end() : gap.end() + 2000].partition("\n")
             for part in (row, f"{row}\n{more}"):  # a row of brackets may be written one a line
-                claims = Markers(form, n).claims(part)
-                if claims and claims[0].start == 0 and claims[0].kind != ECHO and (claims[0].marks or part != row):
+                claims = bracket_claims(form, n, part)
+                if claims and claims[0].start == 0 and claims[0].kind != MENU and (claims[0].marks or part != row):
                     return gap.end() + claims[0].end, claims[0].marks
         line = text.rfind("\n", 0, start) + 1
-        claims = Markers(form, n).claims(text[line:start])
-        beside = claims and not text[line + claims[-1].end : start].strip(" :\"'.,()|-")
-        if beside and claims[-1].kind != ECHO:
-            return start + len(nonce), claims[-1].marks
-    return None
-
-
-def _in_object(form: Form, n: int, text: str, nonce: str) -> tuple[int, Marks] | None:
-    """The same for the last object that holds the nonce."""
-    objects = Objects(form, n, lambda _: None)
-    tail = objects.tail(text)
-    if tail is not None and copied(nonce, text[tail.start : tail.end]):
-        return tail.end, tail.marks
-    for claim in reversed(objects.claims(text)):
-        if copied(nonce, text[claim.start : claim.end]):
-            return claim.end, claim.marks
+        claims = bracket_claims(form, n, text[line:start])
+        if claims and claims[-1].kind != MENU and not text[line + claims[-1].end : start].strip(" :\"'.,()|-"):
+            return end, claims[-1].marks
     return None
 
 

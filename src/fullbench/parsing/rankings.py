@@ -16,6 +16,7 @@ _STEP = r"(?:\(?\d{1,2}[.):]\s?|(?i:\d(?:st|nd|rd|th)\b(?: place)?\s?[:.-]?\s?))
 _ORDER = re.compile(rf"{_STEP}{ref('x')}(?:(?:{_LINK}|\s{{1,3}}){_STEP}{ref('y')}){{1,25}}")
 _ROW = re.compile(rf"{ref('x')}(?:\s?>{{1,2}}\s?{ref('y')}){{1,25}}")
 _RUN = re.compile(r"[A-Z]{2,26}?(?=[A-Z][a-z]|[^A-Za-z]|$)")
+_SMALL = re.compile(r"[a-z](?:[\s>=<,]{1,5}[a-z]){1,25}|[a-z]{2,26}")
 _PLACE = re.compile(r"(?i:\b(?:second|third|fourth|fifth|last|worst)(?: place)?:\s?)")
 _HAN = "一二三四五六七八九"
 _ITEM = re.compile(
@@ -41,13 +42,15 @@ class RankingForm(Form):
         return ILLEGAL if set(signs) - {">"} else self.marks(order, n)
 
     def phrase(self, raw: str, n: int, *, digits: bool = False) -> Marks | None:
-        body = unlabelled(raw)
-        body = _PLACE.sub("", re.sub(r"[\[\]\"']", "", body))
+        body = _PLACE.sub("", re.sub(r"[\[\]\"']", "", unlabelled(raw)))
         if _RUN.fullmatch(body):
             return self.marks([ord(sign) - ord("A") for sign in body], n)
         if _ORDER.fullmatch(body):
             return self.row(body, n)
         return ILLEGAL if RESPONSE.match(body) or re.match(r"[\d<>=]", body) else None
+
+    def bracketed(self, raw: str, n: int, *, is_last_line: bool) -> Marks | None:
+        return self.phrase(raw.upper() if _SMALL.fullmatch(raw) else raw, n)
 
     def lead(self, rest: str, n: int) -> tuple[Marks | None, int]:
         skip = re.match(r"[\s\"'(\[]{0,4}", rest)
@@ -67,9 +70,9 @@ class RankingForm(Form):
                 claims.append(self.turned(text, label.start, label.end + end, marks, label.kind))
         for match in _BEST_TO_WORST.finditer(text):
             marks, end = self.lead(text[match.end() : match.end() + HOLD], n)
-            if marks:
-                claims.append(Claim(match.start(), match.end() + end, marks))
-        return sorted(claims + self.numbered(text, n)) or self.rows(text, n)
+            claims += [Claim(match.start(), match.end() + end, marks)] if marks else []
+        rows = [Claim(match.start(), match.end(), self.row(match[0], n)) for match in _ROW.finditer(text)]
+        return sorted(claims + self.numbered(text, n)) or rows
 
     def turned(self, text: str, start: int, end: int, marks: Marks, kind: str = "") -> Claim:
         if marks and _WORST_FIRST.search(clause(text, start) + text[start:end]):
@@ -77,7 +80,7 @@ class RankingForm(Form):
         return Claim(start, end, marks, kind)
 
     def numbered(self, text: str, n: int) -> list[Claim]:
-        """Lists numbered from 1, each line opening with a response."""
+        """Return lists numbered from 1 in which each line starts with a response."""
         claims: list[Claim] = []
         order: list[int] = []
         start = 0
@@ -90,7 +93,3 @@ class RankingForm(Form):
                 if len(order) == n and self.marks(order, n):
                     claims.append(self.turned(text, start, match.end(), self.marks(order, n)))
         return claims
-
-    def rows(self, text: str, n: int) -> list[Claim]:
-        """Rows such as `B > A > C` anywhere."""
-        return [Claim(match.start(), match.end(), self.row(match[0], n)) for match in _ROW.finditer(text)]

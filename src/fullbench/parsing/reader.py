@@ -1,331 +1,375 @@
-"""The parser of judges' replies, and its rules.
+"""The rule by which a judge's reply becomes marks; docs/replies.md has it in plain words.
 
-The rule: **the last complete verdict in the requested form, stated by the judge.** The forms are
+1. A form that carries the check code wins.
+2. Else the last complete form on a line of its own, before any prompt marker; else the last one in a sentence.
+3. Quoted, attributed and hypothetical forms, and those labelled with another criterion, do not count.
+4. Else the reply is unreadable, or refused if it declines.
 
-1. double brackets: `[[4]]`, `[[B]], [[A]]`;
-2. an object with a verdict key: `{"analysis": "...", "judgement": 4}`;
-3. words: `Final answer: B`, `Overall, Response A is better.`, `评分：4分`;
-4. single brackets on a separate line: `[B]`;
-5. a line, last or first, that contains only the verdict: `four`.
-
-A verdict with the requested check code (see `parsing.random_check_codes`) takes precedence over all others. Otherwise
-the last one in the requested form decides. Only then is it checked: a last verdict that is out of range, a range
-("3-4"), hedged ("A or B") or incomplete makes the reply unreadable, and no earlier one replaces it. Another form counts
-only if the requested one is absent, the reply ended by itself, and the verdict is at its end. If the requested form is
-unknown (`asked=None`: replies from elsewhere), the first two forms take precedence, and the later one of these two.
-
-These are no verdicts: a placeholder (`[[rating]]`); a menu of the options that is merely repeated, which also voids
-anything before it; a hypothetical one ("a perfect answer would be [[5]]"; see `parsing.hypotheticals`); and a
-quotation of text that was shown to the judge (see `parsing.quoted_text`). Reasoning is not part of the reply. A reply
-that was cut off counts only if its verdict is complete, in the requested form, and the last thing in it.
-
-If several labelled verdicts differ, those labelled final, overall or not at all take precedence over those that name a
-criterion. Two criteria alone, or two contradicting sentences, are no verdict. Verdicts in words are searched in the
-last `LONGEST` characters, and of objects and brackets the last `CHECKED` are considered: no real reply comes near
-these limits. A reply without a verdict that declines in its own name is refused; any other is unreadable.
+Forms are brackets and objects, the requested kind first. Words count only if there is neither. The responses are
+looked at for three questions only: is the whole reply a copy, is the passage around the form an introduced copy, and
+which of several different verdicts is a copy. So a response cannot make a single verdict of the judge disappear.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from fullbench.core.ballot import MarksOrFault, Style
 from fullbench.core.reasoning_tags import CLOSES, END, reasoning_span
-from fullbench.parsing.bracket_verdicts import LISTED, MARKER, Markers
-from fullbench.parsing.hypotheticals import mentioned
-from fullbench.parsing.json_verdicts import Objects
-from fullbench.parsing.quoted_text import REACH, Quotes
-from fullbench.parsing.random_check_codes import signed
-from fullbench.parsing.verdict_form_base import CHECKED, ECHO, ILLEGAL, PLACEHOLDER, PROSE, Claim, Form, Marks, trim
-from fullbench.parsing.vocabulary import CUE, plain, refuses
+from fullbench.parsing.bracket_verdicts import MENU, bracket_claims
+from fullbench.parsing.json_verdicts import Objects, find_objects, read_schema_object
+from fullbench.parsing.quoted_text import (
+    OWN_LETTERS,
+    QUOTED,
+    ShownTexts,
+    is_attributed,
+    is_copied_whole,
+    is_hypothetical,
+    is_in_quotation_marks,
+    is_stock,
+    own_words,
+    squeezed,
+    whole_object,
+    without_quotations,
+)
+from fullbench.parsing.random_check_codes import signed_marks
+from fullbench.parsing.verdict_form_base import ILLEGAL, PROSE, Claim, Form, Marks
+from fullbench.parsing.vocabulary import ASPECTS, plain, refuses
 
-LONGEST = 50_000
-_TAIL = 240
-"""So much may follow, on its line, a ruling that stands at the end of a reply."""
+_WORDS_AT_END, _WORDS_AT_START = 2_000, 300
+"""Parts of a reply in which verdicts in words are looked for."""
+_ASPECT = "aspect"
+_LABEL = "label"
 
 
 @dataclass(frozen=True)
-class Heard:
-    """A reply and what is known of it; see `parsing.read`."""
+class JudgeReply:
+    """A reply and its circumstances; see `parsing.read`."""
 
     text: str
-    shown: Sequence[str] = ()
+    shown: Sequence[str] | Callable[[], Sequence[str]] = ()
+    responses: Sequence[str] = ()
     asked: Style | None = None
     nonce: str = ""
     cut: bool = False
     thought: str = ""
+    constrained: bool = False
+    criterion: str = "overall"
 
 
-def ruling(form: Form, heard: Heard, n: int) -> MarksOrFault:
-    """What a reply rules on `n` responses, one mark for each in the order shown, or why it does not."""
-    quotes = Quotes(heard.shown)
-    body, start = _spoken(heard, quotes)
-    reading = _Reading(form, n, quotes, heard.asked, start)
-    marks = signed(form, n, body[start:], heard.nonce, cut=heard.cut) if heard.nonce else None
-    if marks is None:
-        marks = reading.closing(body) if heard.cut else reading.ruling(body)
-    if marks:
-        return marks
-    return "refused" if marks is None and not heard.cut and refuses(body[start:]) else "unreadable"
+def read_verdict(form: Form, reply: JudgeReply, n: int) -> tuple[MarksOrFault, bool]:
+    """Return the marks of a reply in the order shown, or the fault, and True if the verdict carries the check code."""
+    return _Reading(form, reply, n).verdict()
 
 
-def _spoken(heard: Heard, quotes: Quotes) -> tuple[str, int]:
-    """The reply in plain signs, and where the judge begins to speak in it.
-
-    Where a contestant wrote a tag that ends thinking, somebody may have taken a quotation of it for the end of the
-    judge's: what stood before it then says whose words these are, so that it stays in sight.
-    """
-    text = heard.text
-    tagged = any(END in words or "[/THINK]" in words or "</t" in words for words in heard.shown)
-    if not tagged:
-        speech = reasoning_span(text)[2]
-        return plain(text[speech:]), 0
-    if heard.thought and not text.lstrip().startswith(tuple(CLOSES)):
-        before = plain(f"{heard.thought[-REACH:]}{END}")
-        return before + plain(text), len(before)
-    opened = text.lstrip().startswith(tuple(CLOSES))
-    speech = reasoning_span(text, lambda at, end: quotes.standing(text, at, end) == "quoted")[2] if opened else 0
-    before = plain(text[max(0, speech - REACH) : speech])
-    return before + plain(text[speech:]), len(before)
-
-
-_LAST_MARKERS = re.compile(r"(?:\[\[[^\[\]]{1,120}\]\][ \t\n,;]{0,8}){1,26}$")
-_ANY_MARKER = re.compile(r"\[\[[^\[\]]{0,120}\]\]?")
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s|\n")
-_ALONE = re.compile(r"^[ \t]*\[([^\[\]\n]{1,60})\][ \t.]*$", re.MULTILINE)
-_STATES = re.compile(
-    r"\b(?:ruling|rule|rating|rate|score|verdict|judge?ment|final|finally|overall|conclu\w+|decision|decide|choose|therefore|so"
-    r"|thus|hence|settle|give|change|revise|correct(?:ed|ion)|reflection|now|rather|actually|instead|mark)\b"
-    r"|裁决|评分|结论|最终|综上|所以|因此|改为|应为|给",
-    re.IGNORECASE,
+_PROMPT_MARKERS = ("###", "User:", "USER:", "Human:", "Instruction:", "[INST]", "[User]", "user\n", "[Question]")
+_PROMPT_MARKER = re.compile(
+    r"\n[ \t]*(?:#{2,3} ?(?:Instructions?|Input|Human|User|Question|Task|Prompt|System|New Task)\b:?[ \t]*(?=\n|\Z)"
+    r"|#{2,3} ?(?:Instructions?|Input|Human|User):|(?:User|USER|Human|Instruction):|\[INST\]|\[User\]"
+    r"|\[Question\][ \t]*\n|user\n)"
 )
-"""Words of a sentence that rules, and of one that takes back what was ruled before."""
-_OTHER_WORDS = re.compile(r"[A-Za-z]{2,}|[\u3400-\u9fff]")
+_LINE_LABEL = re.compile(r"[\W_]*([^\W\d_][\w &/()-]{0,40}?)[\s*_]*(?:[:|=]|-)[\s\W]*$")
+_FOR_ASPECT = re.compile(r"\W{0,4}(?:(?:for|on|in)\s(?:its\s|the\s)?)(\w+)", re.IGNORECASE)
+_ALONE = re.compile(r"^[ \t]*\[([^\[\]\n]{1,60})\][ \t.]*$", re.MULTILINE)
+_CLAUSE_END = re.compile(r"[.!?;](?:\s|$)")
+_LISTED = re.compile(r"\s*(?:[-•·]|\d[.)])\s")
+_GLOSS = re.compile(r"\s?\([^()\n]{1,60}\)")
+_OUT_OF_TABLE = re.compile(r"^\s*\||\|\s*$")
 
 
 class _Reading:
-    def __init__(self, form: Form, n: int, quotes: Quotes, asked: Style | None = None, start: int = 0) -> None:
-        self.form, self.n, self.quotes, self.asked, self.start = form, n, quotes, asked, start
+    """One reply while it is read."""
 
-    def ruling(self, text: str) -> Marks | None:
-        """Marks, `ILLEGAL`, or None where nothing is ruled."""
-        if self.asked is None:
-            return self.any_form(text)
-        ways: list[Callable[[str], Claim | None]] = [self.bracketed, self.in_objects]
-        first, second = ways if self.asked == "marker" else ways[::-1]
-        claim = first(text)
-        if claim is not None and claim.kind != ECHO:
-            return claim.marks
-        if claim is not None:
-            rest = _SENTENCE_END.search(text, claim.end)
-            text = " " * rest.end() + text[rest.end() :] if rest else ""
-        other = second(text)
-        if other is not None and other.kind != ECHO:
-            return other.marks if self.at_end(text, other) and not self.shown(text, other) else ILLEGAL
-        marks = self.in_words(self.without_markers(text))
-        return ILLEGAL if marks is None and claim is not None else marks
+    def __init__(self, form: Form, reply: JudgeReply, n: int) -> None:
+        self.form, self.reply, self.n = form, reply, n
 
-    def closing(self, text: str) -> Marks | None:
-        """What a reply that was cut off rules: its last words, where they are a whole ruling in the form asked for.
+    @cached_property
+    def shown(self) -> ShownTexts:
+        shown = self.reply.shown
+        return ShownTexts([*self.reply.responses, *(shown() if callable(shown) else shown)])
 
-        What came before may have been weighed against what was cut off, so that nothing else in it is taken for one.
+    @cached_property
+    def responses(self) -> ShownTexts:
+        return ShownTexts(self.reply.responses)
+
+    def verdict(self) -> tuple[MarksOrFault, bool]:
+        reply = self.reply
+        if reply.constrained:
+            marks, code = read_schema_object(self.form, reply.text[self.speech_start() :], self.n, reply.criterion)
+            return marks or "unreadable", bool(reply.nonce) and code.casefold() == reply.nonce
+        body, start = self.body()
+        if reply.nonce and reply.nonce in reply.text.casefold():
+            marks = signed_marks(self.form, self.n, plain(body[start:]), reply.nonce, cut=reply.cut)
+            if marks is not None:
+                return marks or "unreadable", True
+        if self.is_copy(reply.text):
+            return "unreadable", False
+        before = plain(body[:start])
+        text = before + (whole_object(body[start:]) or without_quotations(body[start:], self.responses))
+        marks = self.last_words(text) if reply.cut else self.decide(text, len(before))
+        if marks:
+            return marks, False
+        return "refused" if marks is None and not reply.cut and refuses(text[len(before) :]) else "unreadable", False
+
+    def speech_start(self) -> int:
+        """Return where the answer starts behind the model's reasoning."""
+        text = self.reply.text
+        start = reasoning_span(text)[2]
+        if not start or not any(tag in words for words in self.reply.responses for tag in CLOSES.values()):
+            return start
+        # A contestant wrote a closing tag, and the judge may have quoted it: such a tag ends nothing.
+        if not text.lstrip().startswith(tuple(CLOSES)):
+            return 0
+
+        def is_quoted(at: int, end: int) -> bool:
+            words = squeezed(text[max(0, at - 40) : end])[-20:]
+            return any(words in shown for shown in self.responses.squeezed)
+
+        return reasoning_span(text, is_quoted)[2]
+
+    def body(self) -> tuple[str, int]:
+        """Return the text without the reasoning, and where the judge starts to speak in it."""
+        start, text = self.speech_start(), self.reply.text
+        if self.reply.thought and not start and any(END in words for words in self.reply.responses):
+            # The server may have taken a contestant's tag for the end of the reasoning.
+            before = f"{self.reply.thought[-300:]}{END}"
+            return before + text, len(before)
+        return text[start:], 0
+
+    def is_copy(self, text: str) -> bool:
+        """Return True if the whole reply stands in a response.
+
+        A reply that is nothing but a form is what a terse judge writes. It is a copy only if it favours the response
+        that contains it, which states no other verdict: nobody gains by silencing a judge that way.
         """
-        ending = _ending(text[self.start :], self.asked)
-        if not ending:
-            return None
-        claim = Claim(text.rfind(ending), len(text.rstrip()), ILLEGAL)
-        if self.shown(text, claim) or mentioned(text, claim):
-            return None
-        marks = self.ruling(text)
-        return marks if marks == _Reading(self.form, self.n, Quotes(()), self.asked).ruling(ending) else None
-
-    def any_form(self, text: str) -> Marks | None:
-        if "{" in text and (claim := self.in_objects(text)) is not None:
-            later = self.bracketed(text, claim.end)
-            if later is None or later.kind == ECHO:
-                return claim.marks
-            return later.marks
-        return self.in_text(text)
-
-    def in_text(self, text: str) -> Marks | None:
-        claim = self.bracketed(text)
-        if claim is not None and claim.kind != ECHO:
-            return claim.marks
-        if claim is not None:
-            rest = _SENTENCE_END.search(text, claim.end)
-            return (self.in_words(text[rest.end() :]) if rest else None) or ILLEGAL
-        return self.in_words(self.without_markers(text))
-
-    def bracketed(self, text: str, start: int = 0) -> Claim | None:
-        """The last ruling in double brackets that is the judge's."""
-        if "[[" not in text and "]]" not in text:
-            return None
-        start = max(start, self.start)
-        own = text
-        if self.quotes:
-            spans = [match.span() for match in MARKER.finditer(text)][-CHECKED:]
-            own = _blank(text, [span for span in spans if self.quotes.standing(text, *span) == "quoted"])
-        claims = Markers(self.form, self.n).claims(own)
-        return self.last(text, [claim for claim in claims if claim.start >= start])
-
-    def in_objects(self, text: str) -> Claim | None:
-        """The ruling in the last object that is the judge's."""
-        if "{" not in text:
-            return None
-        objects = Objects(self.form, self.n, self.in_text)
-        if self.asked is not None and (tail := objects.tail(text)) is not None:
-            own = self.quotes.standing(text, tail.start, tail.end) == "own"
-            if own and tail.start >= self.start:
-                return tail
-        return self.last(text, [claim for claim in objects.claims(text) if claim.start >= self.start])
-
-    def last(self, text: str, claims: list[Claim]) -> Claim | None:
-        """The last claim that is the judge's own; one of which that is unclear, only where it is the only one."""
-        unclear: Claim | None = None
-        for claim in claims[: -CHECKED - 1 : -1]:
-            standing = self.quotes.standing(text, claim.start, claim.end)
-            if standing == "quoted" or (claim.kind != ECHO and mentioned(text, claim)):
-                continue
-            if standing == "own":
-                if unclear is not None and (claim.kind == ECHO or self.final(text, unclear, claim)):
-                    return unclear
-                return self.formal(text, claims, claim)
-            unclear = unclear or claim
-        return unclear if unclear is not None and self.apart(text, unclear) else None
-
-    def formal(self, text: str, claims: list[Claim], last: Claim) -> Claim:
-        """The last claim; where it only occurs in a sentence that rules nothing, an earlier one on its own line."""
-        if last.kind == ECHO or not last.marks or _STATES.search(text, *_line(text, last)) or _bare(text, last):
-            return last
-        for claim in claims[: -CHECKED - 1 : -1]:
-            if claim.start < last.start and claim.kind != ECHO and claim.marks and _bare(text, claim):
-                return claim if self.quotes.standing(text, claim.start, claim.end) == "own" else last
-        return last
-
-    def final(self, text: str, unclear: Claim, own: Claim) -> bool:
-        """Whether a claim of which it is unclear whose it is goes before an earlier one that is the judge's own.
-
-        The judge's words on its line call it final; or it ends the reply on a line of its own, and the earlier one only
-        occurs in a sentence.
-        """
-        run = self.quotes.run(text, unclear.start, unclear.end)
-        if CUE.search(text[text.rfind("\n", 0, run.start) + 1 : run.start]):
+        responses = self.reply.responses
+        if not responses or self.reply.thought or not is_copied_whole(text, responses):
+            return False
+        words = plain(text)
+        if own_words(words) >= OWN_LETTERS:
             return True
-        ends = _bare(text, unclear) and not text[unclear.end :].strip()
-        return ends and not _bare(text, own) and not _STATES.search(text, *_line(text, own))
+        marks, core = _Reading(self.form, JudgeReply(words), self.n).decide(words), squeezed(text)
+        for place, response in enumerate(responses):
+            if marks and core in squeezed(response) and self.favours(marks, place):
+                stated = plain(response)
+                others = bracket_claims(self.form, self.n, stated) or self.objects(stated)
+                if all(claim.marks == marks for claim in others):
+                    return True
+        return not marks and len(core) > 3
 
-    def apart(self, text: str, claim: Claim) -> bool:
-        """Whether it stands alone on its line, ends the reply, or is called a ruling by the words before it."""
-        if not text[claim.end :].strip(" \n.!。\"'"):
-            return True
-        run = self.quotes.run(text, claim.start, claim.end)
-        before = text[text.rfind("\n", 0, run.start) + 1 : run.start]
-        after = text[run.end : (text + "\n").find("\n", run.end)]
-        return _STATES.search(before) is not None or not _OTHER_WORDS.search(before + after)
+    def favours(self, marks: Marks, place: int) -> bool:
+        """Return True if marks are good for the response at this place."""
+        if len(marks) > 1:
+            return place < len(marks) and marks[place] == max(marks) > min(marks)
+        low, high = getattr(self.form, "low", 1.0), getattr(self.form, "high", len(getattr(self.form, "ranks", "12")))
+        return bool(marks) and marks[0] > (low + high) / 2
 
-    def shown(self, text: str, claim: Claim) -> bool:
-        """Whether the ruling stands in what was shown to the judge."""
-        return bool(self.quotes) and self.quotes.hold(text, claim.start, claim.end)
+    def decide(self, text: str, start: int = 0) -> Marks | None:
+        """Return marks, `ILLEGAL`, or None if nothing is decided."""
+        end = self.prompt_marker(text, start)
+        if end is not None and (marks := self.decide_before_marker(text[:end], start)):
+            return marks
+        return self.decide_before_marker(text, start)
 
-    def at_end(self, text: str, claim: Claim) -> bool:
-        rest = text[claim.end :].strip()
-        return "\n" not in rest and len(rest) <= _TAIL
-
-    def without_markers(self, text: str) -> str:
-        """The text with what stands in double brackets blanked out: it was weighed, and is no ruling."""
-        return _ANY_MARKER.sub(lambda match: " " * len(match[0]), text) if "[[" in text else text
-
-    def in_words(self, text: str) -> Marks | None:
-        begin = max(self.start, len(text) - LONGEST)
-        text = " " * (begin if begin == self.start else 0) + text[begin:]
-        ways: tuple[Callable[[], list[Claim]], ...] = (
-            lambda: self.form.labelled(text, self.n),
-            lambda: self.form.sentences(text, self.n),
-            lambda: self.on_lines(text, single=True),
-            lambda: self.on_lines(text, single=False),
-        )
-        return next((marks for way in ways if (marks := self.decide(text, way())) is not None), None)
-
-    def decide(self, text: str, claims: list[Claim]) -> Marks | None:
-        """The last claim that counts: a decisive one first; others only when they do not contradict each other."""
-        claims = [claim for claim in claims[-CHECKED:] if self.counts(text, claim)]
-        if not claims:
+    def prompt_marker(self, text: str, start: int) -> int | None:
+        """Return where the model starts to write a prompt itself; None if it never does, or copies a response there."""
+        if not any(marker in text for marker in _PROMPT_MARKERS):
             return None
-        if decisive := [claim for claim in claims if not claim.kind]:
-            last = decisive[-1]
+        for match in _PROMPT_MARKER.finditer(text, start):
+            if text[start : match.start()].strip() and not self.responses.copies(text, *match.span()):
+                return match.start()
+        return None
+
+    def decide_before_marker(self, text: str, start: int) -> Marks | None:
+        brackets = [claim for claim in bracket_claims(self.form, self.n, text) if claim.start >= start]
+        objects = [claim for claim in self.objects(text) if claim.start >= start] if "{" in text else []
+        if objects:
+            brackets = [
+                c for c in brackets if not any(o.start <= c.start < o.end and text[o.end - 1] == "}" for o in objects)
+            ]
+        if self.reply.asked is None:
+            ways = [sorted(brackets + objects)]
         else:
-            last = claims[-1]
-            same_label = len({claim.kind for claim in claims}) == 1 and last.kind != PROSE
-            if not same_label and len({claim.marks for claim in claims}) > 1:
-                return ILLEGAL
-        return last.marks if self.asked is None or self.at_end(text, last) else ILLEGAL
+            ways = [brackets, objects] if self.reply.asked == "marker" else [objects, brackets]
+        for claims in ways:
+            if claims and (claim := self.last_own(text, claims)) is not None:
+                return claim.marks
+        marks = self.in_words(_blank(text, objects), start)
+        return ILLEGAL if marks is None and (brackets or objects) else marks
+
+    def objects(self, text: str) -> list[Claim]:
+        return Objects(self.form, self.n, self.in_value, self.reply.criterion).claims(text) if "{" in text else []
+
+    def in_value(self, text: str) -> Marks | None:
+        """Return the marks of a value of an object that is prose."""
+        claims = [claim for claim in bracket_claims(self.form, self.n, text) if claim.kind != MENU]
+        return claims[-1].marks if claims else self.in_words(text, 0, is_value=True)
+
+    def last_own(self, text: str, claims: Sequence[Claim]) -> Claim | None:
+        """Return the last claim that is the judge's: on a line of its own, else in a sentence, else after a label."""
+        ranked = [(self.rank(text, claim), claim) for claim in claims if self.counts(text, claim)]
+        ranked = [(rank, claim) for rank, claim in ranked if rank < 3]
+        if not ranked:
+            return None
+        if len({claim.marks for _, claim in ranked}) > 1:
+            ranked = [
+                (rank, claim) for rank, claim in ranked
+                if not (self.shown.copies(text, *claim[:2]) or self.shown.introduces(text, *claim[:2], by_name=True))
+            ] or ranked  # fmt: skip
+        if any(sign in words for words in self.reply.responses for sign in "[{【［<"):
+            ranked = [(rank, claim) for rank, claim in ranked if not self.responses.introduces(text, *claim[:2])]
+        best = min((rank for rank, _ in ranked), default=3)
+        chosen = [claim for rank, claim in ranked if rank == best]
+        if best == 2 and len({claim.marks for claim in chosen}) > 1:
+            return Claim(chosen[0].start, chosen[-1].end, ILLEGAL)
+        return chosen[-1] if chosen else None
 
     def counts(self, text: str, claim: Claim) -> bool:
-        """Whether a ruling in words is the judge's; strictly, where another form was asked for."""
-        if mentioned(text, claim):
-            return False
-        if not self.quotes:
-            return True
-        alone = not text[: claim.start].strip() and not text[claim.end :].strip(" \n.")
-        if self.asked is None or alone:
-            return self.quotes.standing(text, claim.start, claim.end) != "quoted"
-        return not self.shown(text, claim)
+        """Return True if a form is neither an option of a menu, nor quoted, nor attributed, nor hypothetical."""
+        start, end = claim.start, claim.end
+        return claim.kind != MENU and not (
+            is_in_quotation_marks(text, start, end)
+            or is_attributed(text, start, end)
+            or is_hypothetical(text, start, end)
+        )
 
-    def on_lines(self, text: str, single: bool) -> list[Claim]:
-        """Rulings alone on a line: in single brackets on any line, bare on the last or else the first."""
-        if single:
-            matches = _ALONE.finditer(text)
-            return [Claim(m.start(), m.end(), self.form.phrase(m[1], self.n) or ILLEGAL) for m in matches]
+    def rank(self, text: str, claim: Claim) -> int:
+        """Return 0 for a form on its own line, 1 in a sentence, 2 after a foreign label, 3 after a criterion."""
+        head, tail = _rest_of_line(text, claim)
+        if "|" in head:  # a row of a table: its cells are read like labels
+            cells = [cell for cell in head.split("|") if cell.strip()]
+            if head.count("|") == 1 and not tail.strip(" |") and text[: claim.start].rstrip(" |").endswith("-|\n"):
+                return 3  # the only column of a table is a quotation
+            if tail.partition("|")[0].strip() or not is_stock(head.rpartition("|")[2]):
+                return 3
+            head, tail = f"{cells[0]}: " if cells else "", ""
+        tail = _GLOSS.sub("", tail)
+        label = self.label(head, tail)
+        if label == _ASPECT:
+            return 3
+        if label == _LABEL:
+            return 2
+        return 0 if is_stock(head) and is_stock(tail) else 1
+
+    def label(self, head: str, tail: str) -> str:
+        """Return the kind of label that a form has: of another criterion, of something unknown, or none."""
+        words = _CLAUSE_END.split(head[-80:])[-1].casefold().replace("-", " ").split()
+        near = [word.strip("\"'():=,.|") for word in words[-4:]]
+        if {"overall", "final", "total", "总体", "综合"} & {*near, *tail.casefold().split()[:2]}:
+            return ""
+        after = _FOR_ASPECT.match(tail)
+        own = self.reply.criterion.casefold()
+        named = [after[1].casefold()] if after else near[-3:]
+        if any(word in ASPECTS and word != own for word in named):
+            return _ASPECT
+        label = _LINE_LABEL.fullmatch(head)
+        if label and not is_stock(label[1]) and label[1].casefold() != own and len(label[1].split()) <= 4:
+            return _LABEL
+        return ""
+
+    def last_words(self, text: str) -> Marks | None:
+        """Return the verdict of a reply that was cut off: the last thing in it, complete and not shown to the judge."""
+        body = text.rstrip().removesuffix(".")
+        if self.reply.asked != "marker" and body.endswith("}"):
+            last = next(reversed(list(find_objects(body))), None)
+            claims = self.objects(body) if last is not None and last.value is not None else []
+            return (
+                claims[-1].marks if claims and claims[-1].end == len(body) and self.is_own(body, claims[-1]) else None
+            )
+        is_bracketed = body.endswith("]]") and self.reply.asked in {None, "marker"}
+        claims = bracket_claims(self.form, self.n, body) if is_bracketed else []
+        if not claims or claims[-1].end < len(body) or any(found.end >= len(body) for found in find_objects(body)):
+            return None
+        last = claims[-1]
+        return last.marks if self.is_own(body, last) and self.rank(body, last) < 2 else None
+
+    def is_own(self, text: str, claim: Claim) -> bool:
+        return self.counts(text, claim) and not self.shown.hold(text, claim.start, claim.end)
+
+    def in_words(self, text: str, start: int, *, is_value: bool = False) -> Marks | None:
+        """Return the verdict in words of the end of a reply, else of its start."""
+        n, forms = self.n, self.form
+        last = text.rfind("\n", start, len(text.rstrip())) + 1
+        if not is_value and last > start:
+            own = [claim for claim in _shifted(forms.labelled(text[last:], n), last) if not claim.kind and claim.marks]
+            if own and (marks := self.decide_in_words(text, own, is_value=False)) is not None:
+                return marks
+        first = max(start, len(text) - _WORDS_AT_END)
+        parts = [(first, text[first:])]
+        if first > start:
+            parts.append((start, text[start : start + _WORDS_AT_START].rpartition("\n")[0]))
+        for place, part in parts:
+            for claims in (forms.labelled, self.lines, forms.sentences):
+                own = _shifted(claims(part, n), place)
+                if (marks := self.decide_in_words(text, own, is_value=is_value)) is not None:
+                    return marks
+        return None
+
+    def decide_in_words(self, text: str, claims: list[Claim], *, is_value: bool) -> Marks | None:
+        """Return the last claim that counts, a decisive one first; others only if they do not contradict each other."""
+        own = [
+            c for c in claims if not is_hypothetical(text, c.start, c.end) and self.is_own_sentence(text, c, is_value)
+        ]
+        if not own:
+            return None
+        if decisive := [claim for claim in own if not claim.kind]:
+            return decisive[-1].marks
+        last = own[-1]
+        same_label = len({claim.kind for claim in own}) == 1 and last.kind != PROSE
+        return last.marks if same_label or len({claim.marks for claim in own}) == 1 else ILLEGAL
+
+    def is_own_sentence(self, text: str, claim: Claim, is_value: bool) -> bool:
+        if is_value:
+            return True
+        start, end = claim.start, claim.end
+        return not (
+            is_in_quotation_marks(text, start, end)
+            or is_attributed(text, start, end)
+            or (bool(self.shown.texts) and self.is_shown_sentence(text, start, end))
+        )
+
+    def is_shown_sentence(self, text: str, start: int, end: int) -> bool:
+        if not text[:start].strip() and not text[end:].strip(" \n."):
+            return False
+        if not self.shown.may_hold(text[start:end]):
+            return False
+        return self.shown.copies(text, start, end) or self.shown.introduces(text, start, end)
+
+    def lines(self, text: str, n: int) -> list[Claim]:
+        """Return a verdict alone on a line: in single brackets on any line, bare on the last or else the first."""
+        matches = list(_ALONE.finditer(text))
+        if matches:
+            return [Claim(m.start(), m.end(), self.form.phrase(m[1], n) or ILLEGAL) for m in matches]
         body = text.strip()
-        lines = dict.fromkeys((body, body.rpartition("\n")[2], body.partition("\n")[0]))
-        for line in lines:
-            if (LISTED.match(line) and line != body) or line.endswith(":"):
+        first, last = body.partition("\n")[0], body.rpartition("\n")[2]
+        # "A" on the first line of a requested choice is a heading as often as a verdict.
+        is_heading = self.reply.asked is not None and n > 1
+        for line in dict.fromkeys((body, last) if is_heading else (body, last, first)):
+            if (_LISTED.match(line) and line != body) or line.endswith(":") or len(line) >= 80:
                 continue
-            marks = self.form.bare(line, self.n) if len(line) < 80 else None
+            marks = self.form.bare(line, n)
             if marks or (marks is not None and len(line) < 12):
                 start = text.find(line) if body.startswith(line) else text.rfind(line)
                 return [Claim(start, start + len(line), marks)]
         return []
 
 
-def _line(text: str, claim: Claim) -> tuple[int, int]:
-    """Where the line of a claim begins and ends."""
-    end = text.find("\n", claim.end)
-    return text.rfind("\n", 0, claim.start) + 1, len(text) if end == -1 else end
+def _shifted(claims: Sequence[Claim], places: int) -> list[Claim]:
+    return [claim._replace(start=claim.start + places, end=claim.end + places) for claim in claims]
 
 
-def _bare(text: str, claim: Claim) -> bool:
-    """Whether a claim stands alone on its line, but for a label in front."""
-    start, end = _line(text, claim)
-    label = text[start : claim.start].rstrip()
-    return not _OTHER_WORDS.search(text, claim.end, end) and (not label or label.endswith((":", ">", "#")))
+def _rest_of_line(text: str, claim: Claim) -> tuple[str, str]:
+    """Return the words before and after a form on its lines."""
+    return text[text.rfind("\n", 0, claim.start) + 1 : claim.start], text[
+        claim.end : (text + "\n").find("\n", claim.end)
+    ]
 
 
-def _ending(body: str, asked: Style | None) -> str:
-    """The double brackets, or the whole object, that a text ends with; empty where it ends with anything else."""
-    body = body.rstrip().removesuffix(".")
-    if body.endswith("]]") and asked in {None, "marker"}:
-        markers = _LAST_MARKERS.search(body, max(0, len(body) - LONGEST))
-        return markers[0] if markers and not PLACEHOLDER.fullmatch(trim(markers[0])) else ""
-    if body.endswith("}") and asked != "marker":
-        start = body.find("{")
-        try:
-            json.loads(body[start:], strict=False)
-        except ValueError:
-            return ""
-        return body[start:]
-    return ""
-
-
-def _blank(text: str, spans: Sequence[tuple[int, int]]) -> str:
-    """The text with spaces in some places."""
-    if not spans:
-        return text
-    parts, at = [], 0
-    for start, end in spans:
-        parts += [text[at:start], " " * (end - start)]
-        at = end
-    return "".join([*parts, text[at:]])
+def _blank(text: str, objects: Sequence[Claim]) -> str:
+    """Return the text without brackets and objects: they were weighed, and are no words."""
+    for claim in objects:
+        text = text[: claim.start] + QUOTED * (claim.end - claim.start) + text[claim.end :]
+    return re.sub(r"\[\[[^\[\]]{0,120}\]\]?", lambda match: QUOTED * len(match[0]), text) if "[[" in text else text

@@ -1,4 +1,4 @@
-"""Written forms of a verdict for each kind of ballot: as a bare phrase, and in words with a label.
+"""Written forms of a verdict for each kind of ballot: as a phrase, after a label, and in a sentence.
 
 Three outcomes are distinguished everywhere: marks (a legal verdict), `ILLEGAL` (the judge did decide here, but not in
 a way this ballot allows: out of range, a range, two answers at once, half a ranking), and None (no verdict here).
@@ -10,19 +10,18 @@ import re
 from abc import ABC, abstractmethod
 from typing import NamedTuple
 
-from fullbench.parsing.vocabulary import KEY, KEY_WORDS, NOUN, NUM, STRONG, clause, position, ref, spots
+from fullbench.parsing.vocabulary import KEY, KEY_WORDS, NOUN, NUM, STRONG, clause, matches, position, ref
 
 Marks = tuple[float, ...]
 ILLEGAL: Marks = ()
 PROSE = "prose"
-ECHO = "echo"
-CHECKED = 200
 HOLD = 200
+"""Characters after a label that may hold its value."""
 RESPONSE = re.compile(ref())
 
 
 class Claim(NamedTuple):
-    """A place in a reply where something was ruled. An empty `kind` is decisive, others are named by their label."""
+    """A place in a reply that states a verdict. An empty `kind` is decisive; others name their label."""
 
     start: int
     end: int
@@ -31,46 +30,51 @@ class Claim(NamedTuple):
 
 
 class Form(ABC):
-    """How rulings on one kind of ballot are written."""
+    """Written forms of verdicts on one kind of ballot."""
 
     @abstractmethod
     def phrase(self, raw: str, n: int, *, digits: bool = False) -> Marks | None:
-        """What a phrase that stands alone rules. `digits` allows responses to be called 1, 2, ..."""
+        """Return the marks of a phrase that stands alone. `digits` allows responses to be called 1, 2, ..."""
 
     @abstractmethod
     def labelled(self, text: str, n: int) -> list[Claim]:
-        """What is ruled in words: after a label, or in a sentence that concludes."""
+        """Return verdicts in words: after a label, or in a sentence that concludes."""
 
     def sentences(self, text: str, n: int) -> list[Claim]:
-        """What sentences rule without a label, for a text whose labels rule nothing."""
+        """Return verdicts of sentences without a label, for a text whose labels state none."""
         return []
 
     def pieces(self, n: int) -> int:
-        """How many marks a complete ruling is written as."""
+        """Return the number of marks in a complete verdict."""
         return n
 
     def bare(self, line: str, n: int) -> Marks | None:
-        """What a line rules that is nothing but the ruling."""
+        """Return the marks of a line that contains only the verdict."""
         return self.phrase(line, n)
 
+    def bracketed(self, raw: str, n: int, *, is_last_line: bool) -> Marks | None:
+        """Return the marks of the words inside brackets."""
+        return self.phrase(raw, n)
+
     def turned(self, text: str, start: int, end: int, marks: Marks, kind: str = "") -> Claim:
-        """A claim at this place, turned round where the words before it say that the worst comes first."""
+        """Return the claim at this place, reversed if the words before it say that the worst comes first."""
         return Claim(start, end, marks, kind)
 
 
-_TRIM = " \t\n.,;:!\"'()[]{}。"
+_TRIM = " \t\n.,;:!\"'()[]{}$。"
 _LABEL = re.compile(
     r"(?<![A-Za-z])"
     rf"(?P<key>(?i:{KEY})|(?i:better|best|preferred|winning)\s?(?i:{NOUN}|one)?|(?i:overall)(?=\s?[:=]))s?"
     rf"(?P<of>(?i:\s?\([^()\n]{{0,40}}\)|\s(?:from|of|between|on)\s[^\n:.]{{0,24}}?{NUM}\s?(?:to|and|-)\s?{NUM}"
     rf"|\s(?:of|for)\s(?:the|this|that)\s[\w ]{{1,30}}?)?)"
-    r"(?:\s?(?:[:=]|\s-\s|-\s)\s{0,3}|\s(?i:is|are|was|would be|will be|as|of)(?i:\sthat|\sas follows)?[\s:]{1,3}"
+    r"(?:[\"']?\s?(?:[:=]|\s-\s|-\s|\|)\s{0,3}"
+    r"|\s(?i:is|are|was|would be|will be|as|of)(?i:\sthat|\sas follows)?[\s:]{1,3}"
     r"|\s?(?:是|为|应为|应该是)[\s:]{0,3})"
 )
 _LABEL_WORDS = [*KEY_WORDS, "better", "best", "preferred", "winning", "overall"]
 PLACEHOLDER = re.compile(
     r"(?:(?:your|the|final|overall|a|an|best|whole|single|integer|of)[ _])*(?:rating|score|letter|choice|verdict|answer"
-    r"|option|number|ranking|rank|judge?ment|ruling|word|label|value|integer|mark|result|here|winner)s?"
+    r"|option|number|ranking|rank|judge?ment|ruling|word|label|value|integer|mark|result|here|winner|code)s?"
     r"(?:[ _](?:here|of|for|number|[A-Z1-9]|[a-z ]{1,20}))?"
     r"|[xXnN.…_?#-]{1,5}|first|second|third|fourth|last|best|worst|next|\W*"
     r"|(?:你的|您的|最终|最好|最佳|第[一二三四五六七八九])?"
@@ -87,21 +91,14 @@ _LEADING_LABEL = re.compile(rf"(?i:(?:the |my )?(?:final |overall )?{KEY})\s?(?:
 _SUPPOSED = re.compile(r"\b(?:if|had|could|unless)\b|如果|假如", re.IGNORECASE)
 
 
-def _kind(text: str, start: int) -> str:
-    """The word before a label, where it is not one that only makes the label final."""
-    match = _WORD_BEFORE.search(text, max(0, start - 24), start)
-    word = match[0].strip(" -").casefold() if match else ""
-    return "" if STRONG.search(word) else word
-
-
 def trim(raw: str) -> str:
-    """A phrase without the punctuation and brackets around it."""
+    """Return a phrase without the punctuation and brackets around it."""
     body = raw.strip(_TRIM).rstrip("-" + _TRIM)
     return body if re.match(r"-\d", body) else body.lstrip("-" + _TRIM)
 
 
 def unlabelled(raw: str) -> str:
-    """A phrase, trimmed, without a label in front.
+    """Return a phrase, trimmed, without a label in front.
 
     >>> unlabelled("[[Rating: 4]]")
     '4'
@@ -112,7 +109,7 @@ def unlabelled(raw: str) -> str:
 
 
 class Label(NamedTuple):
-    """A label: its key word, its kind (see `Claim`), where it stands and what follows."""
+    """A label: its key word, its kind (see `Claim`), its place and the text that follows."""
 
     key: str
     kind: str
@@ -122,28 +119,26 @@ class Label(NamedTuple):
 
 
 def labels(text: str) -> list[Label]:
-    """Every label in the text; those of a hypothetical sentence are left out.
+    """Return every label in the text, without those of a hypothetical sentence.
 
-    An answer is often that to the item ("Both say the correct answer is B"); it counts as a label only where nothing
-    but words that conclude stand before it.
+    An answer is often that to the item ("Both say the correct answer is B"). It counts as a label only if nothing but
+    concluding words come before it.
     """
     collected = []
-    done = 0
-    for spot in spots(text, _LABEL_WORDS):
-        match = _LABEL.match(text, spot) if spot >= done else None
-        if match is None:
-            continue
-        before = clause(text, spot)
+    for match in matches(_LABEL, text, _LABEL_WORDS, before=0, after=120):
+        start, end = match.span()
+        before = clause(text, start)
         if _SUPPOSED.search(before) or (_ANSWER.match(match["key"]) and not _CONCLUDES.fullmatch(before)):
             continue
-        done, kind = match.end(), _kind(text, spot)
+        word = _WORD_BEFORE.search(text, max(0, start - 24), start)
+        kind = word[0].strip(" -").casefold() if word and not STRONG.search(word[0].strip(" -")) else ""
         if kind != "is":
-            collected.append(Label(match["key"], kind, spot, done, text[done : done + HOLD]))
+            collected.append(Label(match["key"], kind, start, end, text[end : end + HOLD]))
     return collected
 
 
 def chain(text: str) -> tuple[list[int], list[str]]:
-    """The responses that a row names, and the signs between them (`>`, `=`, or `mixed`), best first."""
+    """Return the responses that a row names, and the signs between them (`>`, `=`, or `mixed`), best first."""
     order = [position(match) for match in RESPONSE.finditer(text)]
     signs = [sign[0] for sign in re.findall(r"[<>=~]{1,3}", text)][: len(order) - 1]
     signs = ["=" if sign == "~" else sign for sign in signs]

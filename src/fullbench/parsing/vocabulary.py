@@ -8,37 +8,47 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-_WIDE = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {
-    ord(old): new
-    for old, new in {
-        "【": "[", "】": "]", "〔": "[", "〕": "]", "\u3000": " ", "\u00a0": " ", "。": ". ", "、": ", ",
-        "“": '"', "”": '"', "„": '"', "‘": "'", "’": "'", "「": '"', "」": '"', "『": '"', "』": '"',
-        "«": '"', "»": '"', "‹": "'", "›": "'", "《": '"', "》": '"', "〈": "'", "〉": "'", "‚": "'", "‟": '"',
-        "≻": ">", "≫": ">>", "⋙": ">>>", "≪": "<<", "→": ">", "≈": "=", "＝": "=",
-        "–": "-", "—": "-", "−": "-", "～": "~",
-        "\u200b": None, "\ufeff": None, "*": None, "`": None, "\r": None,
-    }.items()
+_WIDE = {chr(code): chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)} | {
+    "【": "[", "】": "]", "〔": "[", "〕": "]", "\u3000": " ", "\u00a0": " ", "。": ". ", "、": ", ",
+    "“": '"', "”": '"', "„": '"', "‘": "'", "’": "'", "「": '"', "」": '"', "『": '"', "』": '"',
+    "«": '"', "»": '"', "‹": "'", "›": "'", "《": '"', "》": '"', "〈": "'", "〉": "'", "‚": "'", "‟": '"',
+    "≻": ">", "≫": ">>", "⋙": ">>>", "≪": "<<", "→": ">", "≈": "=",
+    "–": "-", "—": "-", "−": "-", "～": "~", "\u200b": "", "\ufeff": "", "\ufe0f": "",
 }  # fmt: skip
 _NOISE = str.maketrans("", "", "*`\r")
-_END_TOKENS = re.compile(r"</s>|<\|[\w ]{1,30}\|>|<end_of_turn>|<eos>")
+_END_TOKENS = re.compile(r"</s>|<\|[\w ]{1,30}\|>|<end_of_turn>|<eos>|</?(?:b|strong|em|i|p|br|u|span)[ /]{0,2}>")
 _BOXED = re.compile(r"\\boxed\s?\{(?:\\text\s?\{)?([^{}\n]{1,60})\}{1,2}")
 _TAGGED = re.compile(
     r"<(answer|score|rating|verdict|judge?ment|choice|ranking|winner)>([^<>]{1,80})</\1>", re.IGNORECASE
 )
+_POINTED = re.compile(r"\[\[\s?<([^<>\[\]]{1,40})>\s?\]\]")
+_STARS = re.compile(r"(?P<digit>(?<=\d)\s?)?(?P<full>[★⭐🌟]{1,10})(?P<empty>☆{0,10})")
 
 
 def plain(text: str) -> str:
-    """Text without what only decorates it: full-width forms, emphasis, code fences, end tokens.
+    """Return text without decoration: full-width forms, emphasis, end tokens, escaped brackets, stars for numbers.
 
-    `\\boxed{..}` and `<answer>..</answer>` become the double brackets we ask for.
+    `\\boxed{..}`, `<answer>..</answer>` and `[[<..>]]` become the double brackets that are requested.
 
-    >>> plain("**评分**：【【４】】")
-    '评分:[[4]]'
+    >>> plain("**评分**：【【４】】"), plain(r"\\[\\[4\\]\\]"), plain("★★★★☆")
+    ('评分:[[4]]', '[[4]]', '4/5')
     """
-    text = text.translate(_NOISE) if text.isascii() else text.translate(_WIDE)
+    if not text.isascii():
+        for sign in _WIDE.keys() & set(text):
+            text = text.replace(sign, _WIDE[sign])
+        text = _STARS.sub(_star_count, text)
+    if "\\" in text:
+        text = _BOXED.sub(r"[[\1]]", text.replace("\\[", "[").replace("\\]", "]"))
     if "<" in text:
-        text = _TAGGED.sub(r"[[\2]]", _END_TOKENS.sub("", text))
-    return _BOXED.sub(r"[[\1]]", text) if "\\boxed" in text else text
+        text = _POINTED.sub(r"[[\1]]", _TAGGED.sub(r"[[\2]]", _END_TOKENS.sub("", text)))
+    return text.translate(_NOISE).replace("__", "")
+
+
+def _star_count(match: re.Match[str]) -> str:
+    if match["digit"] is not None:
+        return " stars"
+    full, empty = len(match["full"]), len(match["empty"])
+    return f"{full}/{full + empty}" if empty else f"{full}"
 
 
 _ENGLISH = {
@@ -51,7 +61,7 @@ NUM = rf"(?:[-+]?\d+(?:\.\d+)?(?:e-?\d+)?|(?:{_WORDS})(?![a-z])|{_HAN_NUM})"
 
 
 def number(text: str) -> float:
-    """The number that a match of `NUM` stands for.
+    """Return the number that a match of `NUM` means.
 
     >>> number("4.5"), number("Four"), number("七"), number("八十五"), number("一百")
     (4.5, 4.0, 7.0, 85.0, 100.0)
@@ -63,10 +73,10 @@ def number(text: str) -> float:
         return float(word)
     total, digit = 0, -1
     for sign in word:
-        if sign in _CHINESE:
-            digit = _CHINESE[sign]
+        if sign in "十百":
+            total, digit = total + max(digit, 1) * (10 if sign == "十" else 100), -1
         else:
-            total, digit = total + abs(digit) * (10 if sign == "十" else 100), 0
+            digit = _CHINESE[sign]
     return float(total + max(digit, 0))
 
 
@@ -76,7 +86,7 @@ NOUN = (
 )
 _FIRSTS = ["first", "second", "third", "fourth", "fifth", "sixth"]
 _CHINESE_FIRSTS = "一二三四五六"
-REF = (
+_REF = (
     rf"(?:(?i:(?:the\s)?{NOUN}s?\s?[-#]?\s?)[\"'(]?(?P<%sletter>[A-Z]|\d{{1,2}})(?![A-Za-z0-9])(?:[\")]|'(?!s))?"
     rf"|(?i:(?:the\s)?(?P<%sfirst>{'|'.join(_FIRSTS)})\s(?:one\b|{NOUN}))"
     rf"|第(?P<%shan>[{_CHINESE_FIRSTS}])(?:个|张|幅|条|段|份)?{NOUN}?"
@@ -85,12 +95,12 @@ REF = (
 
 
 def ref(prefix: str = "") -> str:
-    """The pattern of a reference to a response, its groups named with the prefix; letters must be capital."""
-    return REF.replace("%s", prefix)
+    """Return the pattern of a reference to a response, with prefixed group names; letters must be capital."""
+    return _REF.replace("%s", prefix)
 
 
 def position(match: re.Match[str], prefix: str = "") -> int:
-    """Which response a match of `ref(prefix)` speaks of, counted from 0."""
+    """Return the place, from 0, of the response that a match of `ref(prefix)` names."""
     groups = match.groupdict()
     if name := groups[f"{prefix}letter"] or groups[f"{prefix}bare"]:
         return int(name) - 1 if name.isdigit() else ord(name.upper()) - ord("A")
@@ -117,6 +127,15 @@ preference pick 评分 得分 分数 打分 总分 评级 等级 评价 结论 �
 """
 KEY_WORDS = _KEYS.split()
 KEY = "(?:" + "|".join(KEY_WORDS) + ")"
+_ASPECTS = """
+accuracy correctness style fluency relevance clarity grammar helpfulness coherence completeness detail details depth
+consistency creativity tone brevity conciseness length factuality faithfulness safety format formatting readability
+usefulness quality alignment aesthetics composition realism content structure logic reasoning honesty harmlessness
+truthfulness informativeness engagement spelling 准确性 准确度 流畅性 流畅度 相关性 清晰度 完整性 风格 语言 逻辑性 逻辑
+创意 创造性 丰富度 有用性 一致性 安全性 可读性 细节 事实性
+"""
+ASPECTS = frozenset(_ASPECTS.split())
+"""Usual names of criteria: a verdict labelled with one is not the overall verdict."""
 STRONG = re.compile(
     r"(?:^|(?<=[ -]))(?:final|overall|total|my|the|your|our|a|an|its|this|in|so|thus|therefore|hence|and|single"
     r"|official|definitive)$|(?:最终|最后|总体|综合|整体|我的|我|总|本次|为|是|给出|得出|因此|所以|综上)$",
@@ -133,65 +152,46 @@ CUE = re.compile(
     r"|综上|因此|所以|总的来说|总体|总之|最终|综合来看|整体|结论|故",
     re.IGNORECASE,
 )
-_LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
-
-
-def spots(text: str, words: Sequence[str]) -> list[int]:
-    """Where any of these (small) words stands in the text, in whatever case, in order.
-
-    >>> spots("Score: a low score", ["score"])
-    [0, 13]
-    """
-    lower = text.lower() if text.isascii() else text.translate(_LOWER)
-    starts: set[int] = set()
-    for word in words:
-        at = lower.find(word)
-        while at != -1:
-            starts.add(at)
-            at = lower.find(word, at + len(word))
-    return sorted(starts)
 
 
 def matches(
     pattern: re.Pattern[str], text: str, words: Sequence[str], *, before: int, after: int
 ) -> Iterator[re.Match[str]]:
-    """The matches of a pattern that hold one of the words, in order: only the text around the words is searched.
+    """Yield the matches of a pattern near these lower-case words, in order.
 
-    Finding plain words is a hundred times as fast as trying a long pattern at every place.
+    To find plain words is a hundred times as fast as to try a long pattern at every place.
 
     >>> best = re.compile(r"\\w+ is best")
     >>> [match[0] for match in matches(best, "A is best. B is not.", ["best"], before=9, after=4)]
     ['A is best']
     """
+    lower = text.lower()
+    if len(lower) != len(text):  # some capitals become two letters, which would move all places behind them
+        lower = text
+    places: set[int] = set()
+    for word in words:
+        at = lower.find(word)
+        while at != -1:
+            places.add(at)
+            at = lower.find(word, at + len(word))
     done = 0
-    for start, end in _merged(spots(text, words), before, after):
-        for match in pattern.finditer(text, max(start, done), min(end, len(text))):
-            done = max(done, match.end())
+    for place in sorted(places):
+        start = max(done, place - before)
+        while match := pattern.search(text, start, max(start, min(len(text), place + after))):
             yield match
-
-
-def _merged(places: Sequence[int], before: int, after: int) -> Iterator[tuple[int, int]]:
-    start = end = -1
-    for spot in places:
-        if spot - before > end:
-            if end > 0:
-                yield start, end
-            start = max(0, spot - before)
-        end = spot + after
-    if end > 0:
-        yield start, end
+            done = start = max(match.end(), start + 1)
 
 
 _STOP = re.compile(r"[.!?;](?=[\s,A-Z\u3400-\u9fff]|$)|\n")
 
 
-def clause(text: str, start: int, reach: int = 120) -> str:
-    """The words before `start` in the same sentence."""
+def clause(text: str, start: int, reach: int = 90) -> str:
+    """Return the words before `start` in the same sentence."""
     before = text[max(0, start - reach) : start]
     return _STOP.split(before)[-1]
 
 
-REFUSAL = re.compile(
+_REFUSAL = re.compile(
     r"\b(?:i|we)(?: am|'m| was| are|'re)? (?:really |very |so |deeply |truly )?sorry\b|\bsorry,|\bi apologi[sz]e"
     r"|\bmy apologies|\b(?:i|we)(?: simply| really| just)? (?:can't|cannot|can not|couldn't|could not|won't|will not"
     r"|must decline|must refuse|decline|refuse|am unable|am not able|do not have the ability|don't have the ability"
@@ -212,7 +212,7 @@ _SPEAKS_OF_ANOTHER = re.compile(rf"[\"]|\b{NOUN}s?\b", re.IGNORECASE)
 
 
 def refuses(text: str) -> bool:
-    """Whether a reply without a ruling is a refusal: it opens by declining in its own name."""
+    """Return True if a reply without a verdict opens by declining in its own name."""
     opening = text.lstrip()[:400]
-    match = REFUSAL.search(opening)
+    match = _REFUSAL.search(opening)
     return match is not None and not _SPEAKS_OF_ANOTHER.search(opening[: match.start()])

@@ -25,6 +25,7 @@ JUDGE_OPTIONS = {
     "mode", "picture_mode", "reference", "language", "steps", "resample", "form", "constrained", "max_pictures",
     "benchmark_template", "prompt_style",
     "template", "label", "reader", "reader_template", "examples", "together", "confidence", "marks",
+    "check_code",
 }  # fmt: skip
 
 
@@ -72,6 +73,7 @@ def judge_from_spec(spec: str) -> Judge:
     - examples: a file of worked examples (text, marks, ballot)
     - benchmark_template: the benchmark whose prompt template is used, or `plain` for our own
     - prompt_style: one of the prompt styles of that benchmark
+    - check_code: `no` requests no random word with the verdict; prompts of benchmarks request none by default
     - together: ratings and a choice on the same responses in one call
     - confidence: `stated` (the judge writes how sure it is) or `logprobs` (token probabilities of the server)
     - marks: `expected` is the mean of all possible marks, weighted by their probabilities
@@ -166,7 +168,7 @@ def _build_prompted_judge(model: Model, options: Mapping[str, str]) -> Judge:
 
     settings = _benchmark_settings(options.get("benchmark_template", PLAIN), options.get("prompt_style", ""))
     settings |= {key: options[key] for key in ("mode", "picture_mode", "language", "form", "label") if key in options}
-    settings |= {key: _parse_yes_no(options[key], key) for key in ("reference", "constrained") if key in options}
+    settings |= {key: _parse_yes_no(options[key], key) for key in _YES_NO_OPTIONS if key in options}
     settings |= {key: _parse_whole_number(options[key], key) for key in ("resample", "max_pictures") if key in options}
     if "steps" in options:
         settings["steps"] = tuple(options["steps"].split(","))
@@ -193,6 +195,7 @@ def _build_prompted_judge(model: Model, options: Mapping[str, str]) -> Judge:
     return SecondReader(prompted_judge, contestant_from_spec(options["reader"]), READERS[words])
 
 
+_YES_NO_OPTIONS = ("reference", "constrained", "check_code")
 READERS = {"plain": "reader", "examples": "reader_examples"}
 PLAIN = "plain"
 """The prompt template of this package; no benchmark has this name."""

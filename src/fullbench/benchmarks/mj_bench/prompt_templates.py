@@ -24,7 +24,11 @@ CRITERIA = {
 
 def judge_options() -> Mapping[str, Any]:
     """Return template and rubrics as options of `PromptedJudge`."""
-    return {"template": load_template("fullbench.benchmarks.mj_bench", "judge", SLOTS), "criteria": CRITERIA}
+    return {
+        "template": load_template("fullbench.benchmarks.mj_bench", "judge", SLOTS),
+        "criteria": CRITERIA,
+        "check_code": False,
+    }
 
 
 def build_judge(model: Model, **overrides: Any) -> PromptedJudge:

@@ -39,7 +39,11 @@ def contestants_wording() -> str:
 
 def judge_options() -> Mapping[str, Any]:
     """Return the template and the meaning of scores as options of `PromptedJudge`."""
-    return {"template": load_template("fullbench.benchmarks.mllm_judge", "judge", SLOTS), "criteria": CRITERIA}
+    return {
+        "template": load_template("fullbench.benchmarks.mllm_judge", "judge", SLOTS),
+        "criteria": CRITERIA,
+        "check_code": False,
+    }
 
 
 def build_judge(model: Model, **overrides: Any) -> PromptedJudge:

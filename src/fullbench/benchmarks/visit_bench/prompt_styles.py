@@ -29,8 +29,11 @@ def judge_options(prompt_style: str = "") -> Mapping[str, Any]:
         raise InputError(f"unknown prompt style {prompt_style!r}; known: {', '.join(PROMPT_STYLES)}")
     template = load_template("fullbench.benchmarks.visit_bench", "judge", SLOTS)
     if prompt_style in {"", "with-picture"}:
-        return {"template": template}
-    return {"template": template, "picture_mode": "described", "reference": prompt_style == "ref-backed", "resample": 0}
+        return {"template": template, "check_code": False}
+    return {
+        "template": template, "picture_mode": "described", "reference": prompt_style == "ref-backed", "resample": 0,
+        "check_code": False,
+    }  # fmt: skip
 
 
 def build_judge(model: Model, prompt_style: str = "", **overrides: Any) -> PromptedJudge:

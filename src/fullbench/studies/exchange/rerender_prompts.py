@@ -66,6 +66,7 @@ def _judge_from_settings(settings: Mapping[str, Any]) -> PromptedJudge | None:
     if settings.get("steps"):
         options["steps"] = tuple(settings["steps"])
     options["ends"] = "ends" in settings
+    options["check_code"] = bool(settings.get("check_code", "constrained" not in settings))
     try:
         examples = tuple(Example(text, tuple(marks), *form) for text, marks, *form in settings.get("examples", ()))
         model = _SilentModel(str(settings["model"]))

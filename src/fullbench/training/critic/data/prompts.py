@@ -69,8 +69,9 @@ class PromptSettings:
             return build_critic(model, language, **options)
         # A trained critic learns from its targets which end of the scale is good, so the prompt does not say it.
         return PromptedJudge(
-            model, picture_mode="none", reference=self.reference, language=language, ends=False, **options
-        )
+            model, picture_mode="none", reference=self.reference, language=language, ends=False, check_code=False,
+            **options,
+        )  # fmt: skip
 
     def target(self, mark: float, reason: str = "") -> str:
         """Return the reply of a perfect critic, which is read back as exactly this mark."""
