@@ -241,6 +241,7 @@ def test_unusable_failed_late_and_unpaid_verdicts_have_defined_rewards(tmp_path)
         with pytest.raises(ModelError, match="1 of 2 completions have no verdict: the budget of"):
             poor(["q"] * 2, ["answer-1", "answer-2"])
         assert not any("answer-2" in each.words for each in server.asked)
+        poor.close()
 
 
 def test_each_prompt_can_bring_its_rubric_reference_and_dialogue_and_verl_gets_the_same(tmp_path):
