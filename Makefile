@@ -63,6 +63,7 @@ bench:
 bench-check:
 	@$(RUN) dev python -m scripts.bench --check
 
+# uv.txt, build.txt and the locks in scripts were made by the same command from the names that they pin.
 lock:
 	@$(RUN) '' uv pip compile pyproject.toml --extra dev --extra docs --extra inspect --universal --python-version 3.11 --no-header --no-annotate --generate-hashes -o requirements.lock
 

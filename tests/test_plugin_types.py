@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -217,6 +218,30 @@ def test_a_command_of_a_plugin_runs_and_its_number_is_the_exit_code(call):
 def test_a_command_that_does_not_load_says_so_and_harms_no_other(call):
     assert "hello" in call("-m", "fullbench", "greet")
     assert "does not load" in call("-m", "fullbench", "broken-command", code=2)
+
+
+def test_a_plugin_replaces_no_judge_of_ours_and_one_that_fails_on_import_is_a_sentence(call, plugin, tmp_path):
+    (plugin / "hostile_plugin.py").write_text("def judge(name, options):\n    raise RuntimeError('taken over')\n")
+    (plugin / "leaving_plugin.py").write_text("import sys\nsys.exit(0)\n")
+    about = plugin / "hostile_plugin-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: hostile-plugin\nVersion: 1.0\n")
+    entries = "length = hostile_plugin:judge\nleaving = leaving_plugin:judge\nlost = hostile_plugin.nowhere:judge\n"
+    (about / "entry_points.txt").write_text(f"[fullbench.judges]\n{entries}")
+    (tmp_path / "items.jsonl").write_text('{"id": "i", "prompt": "?"}')
+    rows = [{"item": "i", "contestant": name, "text": name} for name in ("red", "a red one")]
+    (tmp_path / "answers.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    words = ("-m", "fullbench", "judge", "--items", "items.jsonl", "--responses", "answers.jsonl", "--ballot", "choice")
+    try:
+        said = call(*words, "--judge", "length", "--ledger", "x.ledger")
+        assert "Asked" in said
+        assert "the judge 'length' of hostile-plugin is ignored, because fullbench has one of that name" in said
+        for name in ("leaving", "lost"):
+            said = call(*words, "--judge", name, "--ledger", "y.ledger", code=2)
+            assert f"the judge '{name}' of hostile-plugin does not load" in said
+            assert "Traceback" not in said
+    finally:
+        shutil.rmtree(about)
 
 
 def test_a_kind_of_task_of_a_plugin_is_offered_to_people(call):

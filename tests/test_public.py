@@ -10,7 +10,7 @@ import fullbench
 HEAVY = (
     "numpy",
     "scipy",
-    "aiohttp",
+    "httptools",
     "PIL",
     "rich.progress",
     "jinja2",
@@ -58,7 +58,7 @@ def test_judging_a_case_loads_no_statistics_library(tmp_path):
     code = f"sys.argv[1:] = {command!r}\nfrom fullbench.cli import main\ntry:\n    main()\nexcept SystemExit: pass"
     modules = loaded(code)
     assert "numpy" in modules, "no table was made"
-    heavy = {"scipy.special", "scipy.stats", "scipy.sparse", "pandas", "polars", "pyarrow", "aiohttp", "sqlalchemy"}
+    heavy = {"scipy.special", "scipy.stats", "scipy.sparse", "pandas", "polars", "pyarrow", "httptools", "sqlalchemy"}
     assert not modules & heavy
 
 

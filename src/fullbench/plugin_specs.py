@@ -6,6 +6,7 @@ types (groups of entry points) are in `core.plugin_entry_points`.
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Callable, Mapping
@@ -18,6 +19,9 @@ from fullbench.core.benchmark import Benchmark, LazyFunction
 from fullbench.core.model import Model
 from fullbench.core.plugin_entry_points import load_plugin, plugin_names
 from fullbench.errors import InputError
+
+CODE = {"scorer": "function", "generator": "function", "command": "program"}
+"""Kinds of judges and contestants that run a user's code, and what their name is."""
 
 
 @dataclass(frozen=True)
@@ -102,10 +106,19 @@ def inner_model(what: str, name: str, options: Mapping[str, str]) -> Model:
     return build_model(Spec(spec.kind, spec.name, options), name)
 
 
+def refuse_code_in_safe_mode(what: str) -> None:
+    """Refuse to run a user's code if the variable `FULLBENCH_SAFE` is set."""
+    if os.environ.get("FULLBENCH_SAFE"):
+        raise InputError(
+            f"{what} runs code on this machine, which FULLBENCH_SAFE refuses; unset this variable if you trust the code"
+        )
+
+
 def load_function(function_path: str, *, form: str = "MODULE:FUNCTION") -> Callable[..., Any]:
     """Import a user's function. The module may be in the current folder, which an installed command does not search by
     itself. `form` is the expected notation, for the error message.
     """
+    refuse_code_in_safe_mode(f"the function {function_path!r}")
     here = str(Path.cwd())
     sys.path.insert(0, here)
     try:

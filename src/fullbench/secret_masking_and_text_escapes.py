@@ -13,6 +13,7 @@ _CONTROLS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 """Control characters except tab and line feed, bidirectional marks, and lone surrogates."""
+_PAGE_CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _COLOURS = re.compile(r"(\x1b\[(?!(?:[0-9;]*;)?0?8[;m])[0-9;]*m)")
 """Terminal sequences for colour and weight, except the one that conceals text."""
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
@@ -28,6 +29,15 @@ def neutralise_text(text: str) -> str:
     ('a\\u001b]0;pwned\\u0007b', '\\u202egnp.exe', '好\tand\nso on')
     """
     return _CONTROLS.sub(_escape_character, text.replace("\r\n", "\n"))
+
+
+def replace_controls(html: str) -> str:
+    r"""Replace control characters, which no page needs and which a terminal obeys, by U+FFFD.
+
+    >>> replace_controls("<b>a\x1b[2Jb\x85</b>\n")
+    '<b>a�[2Jb�</b>\n'
+    """
+    return _PAGE_CONTROLS.sub("\ufffd", html)
 
 
 def _escape_character(match: re.Match[str]) -> str:

@@ -13,7 +13,7 @@ from fullbench.core.translatable_note import Note
 NAMES = ("own-a", "own-b", "c", "d")
 UNCLAIMED = {
     "bias.none", "bias.none-one-vote", "bias.needs-two-votes", "bias.not-after-correction", "bias.interval-only",
-    "bias.shift-by-scale",
+    "bias.shift-by-scale", "bias.top-by-scale",
 }  # fmt: skip
 """Sentences that claim nothing."""
 SCORED, CHOSEN = Score(1, 5), Choice(tie=True)

@@ -19,7 +19,9 @@ from fullbench.core.verdict_record import Record
 from fullbench.judges.prompted_judge import PromptedJudge
 from fullbench.synthetic.picture_reading import Sight, read_scene
 from fullbench.synthetic.vocabulary import count_of
-from tests.support.commands import cli
+from tests.support.commands import cli, write_rows
+from tests.support.data_builders import png
+from tests.support.scripted_server import ScriptedServer
 
 ALBUM = re.compile(r"(?:Album|相册) ([AB])[:：]")
 
@@ -138,3 +140,29 @@ def test_the_card_says_so_from_the_command_line(tmp_path, monkeypatch):
     gate = tmp_path / "gate.toml"
     gate.write_text('ledger = "fullbench.ledger"\n[[audit]]\njudge = "simulated/place-blind"\nplace_use_index = 0.5\n')
     assert "place_use_index" in cli("gate", gate, code=1).output
+
+
+def test_captions_of_the_users_pictures_are_told_in_their_places(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, colour in (("red", (200, 0, 0)), ("blue", (0, 0, 200))):
+        (tmp_path / f"{name}.png").write_bytes(png(colour))
+    write_rows(tmp_path / "items.jsonl", [
+        {"id": f"i{n}", "captions": [f"first caption {n}", f"second caption {n}"], "turns": [{"role": "user", "parts": [
+            f"Before #{n}:", {"picture": "red.png"}, "After:", {"picture": "blue.png"}]}]}
+        for n in range(2)
+    ])  # fmt: skip
+    write_rows(tmp_path / "answers.jsonl", [
+        {"item": f"i{n}", "contestant": who, "text": f"{who} says"} for n in range(2) for who in ("ann", "bob")
+    ])  # fmt: skip
+    with ScriptedServer({"j": lambda asked: "[[A]]"}) as server:
+        cli("audit", f"vllm:j@{server.url}?mode=direct", "--items", "items.jsonl", "--responses", "answers.jsonl",
+            "--picture-use-only", "--quiet")  # fmt: skip
+    told = [
+        "".join(part.get("text", "<picture>") for part in each.body["messages"][-1]["content"])
+        for each in server.asked if "caption" in each.words
+    ]  # fmt: skip
+    assert told
+    for words in told:
+        assert re.search(
+            r"Before #(\d):\n?<picture>\n?first caption \1\nAfter:\n?<picture>\n?second caption \1\n", words
+        ), words

@@ -59,7 +59,7 @@ def test_a_metric_as_the_judge_loads_neither_other_commands_nor_what_speaks_to_s
         "fullbench.cli.all_commands",
         "fullbench.cli.people",
         "fullbench.models.chat_model",
-        "aiohttp",
+        "httptools",
         "scipy",
     }
 

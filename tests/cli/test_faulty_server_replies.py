@@ -50,8 +50,8 @@ def start(folder: Path, *words: str, judges: Iterable[str], ledger: str = "l.led
     # the tests themselves may run under nohup, and what is ignored there is ignored by all that they start
     how.setdefault("preexec_fn", lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL))
     return subprocess.Popen(
-        [*MAIN, "judge", *files, *asked, *words], cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        text=True, **how,
+        [*MAIN, "judge", *files, *asked, *words, "--all"], cwd=folder, env=env, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True, **how,
     )  # fmt: skip
 
 

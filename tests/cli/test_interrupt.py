@@ -43,6 +43,7 @@ def start(data: Path, server: FakeServer, **options: object) -> subprocess.Popen
         spec,
         "--ballot",
         "score:1-5",
+        "--all",
     ]
     command = [sys.executable, "-c", "from fullbench.cli import main; main()", *words]
     env = {**os.environ, "OPENAI_API_KEY": "sk-not-a-key"}

@@ -13,7 +13,7 @@ GOOD = ("judge", "--items", "items.jsonl", "--responses", "answers.jsonl", "--ju
 
 
 def test_own_data_end_to_end_and_again(cli, data):
-    code, out, err = cli(*GOOD, "choice+tie", "--judge", "chance", "--report", "report.html")
+    code, out, err = cli(*GOOD, "choice+tie", "--judge", "chance", "--report", "report.html", "--all")
     assert code == 0, err
     assert "Leaderboard by length" in out
     board = out[out.index("Leaderboard by length") :]
@@ -51,7 +51,7 @@ def test_people_are_judges(cli, data):
         {"item": f"i{i}", "contestants": ["terse"], "marks": [1 + i % 2], "ballot": "score:1-5"} for i in range(12)
     ]
     write_rows(data / "labels.jsonl", labels)
-    code, out, err = cli(*GOOD, "score:1-5", "--labels", "labels.jsonl")
+    code, out, err = cli(*GOOD, "score:1-5", "--labels", "labels.jsonl", "--all")
     assert code == 0, err
     assert "Agreement with human on scores" in out
 
@@ -70,11 +70,11 @@ trials = 2
 
 def test_a_study_runs_and_its_ledger_tells_the_same(cli, data):
     (data / "study.toml").write_text(STUDY, encoding="utf-8")
-    code, out, err = cli("run", "study.toml")
+    code, out, err = cli("run", "study.toml", "--all")
     assert code == 0, err
     assert (data / "out" / "mine.html").exists()
     assert "The same case heard again" in out
-    code, shown, _ = cli("report", "--ledger", "mine.ledger")
+    code, shown, _ = cli("report", "--ledger", "mine.ledger", "--all")
     assert code == 0
     assert shown.split() == out.split()
 

@@ -44,11 +44,11 @@ def test_a_file_of_names_that_does_not_fit(folder, name, command):
     assert not Path("new").exists(), "nothing is half-written"
 
 
-def test_names_for_tables_in_the_terminal_are_refused_as_they_would_change_nothing(folder):
-    Path("names.toml").write_text('[a]\nname = "A"')
+def test_names_of_a_file_are_shown_in_the_terminal(folder):
+    Path("names.toml").write_text('[length]\nname = "By length"')
     code, done = call("report", "--ledger", "own.ledger", "--names", "names.toml")
-    assert code == 2
-    assert "--names is for the page and the charts; add --out PAGE.html or --charts FOLDER" in done.output
+    assert code == 0
+    assert "Leaderboard by By length" in done.output
 
 
 def test_a_report_says_which_names_are_of_nobody(folder):

@@ -35,7 +35,7 @@ JUDGE = "judge --items items.jsonl --responses responses.jsonl --ballot choice"
          "items.jsonl: this is a file that is read here, and it would be overwritten; name another"),
         ("answer --items items.jsonl --contestant offline:echo --out x.xlsx", "x.xlsx: a file of this kind is not"),
         ("answer --items items.jsonl --contestant gemini-3-pro --out x.csv", "did you mean 'gemini:gemini-3-pro'?"),
-        ("report --ledger own.ledger --against nobody", "there is no judge 'nobody' to compare the others with"),
+        ("report --ledger own.ledger --against nobody", "own.ledger: there is no judge 'nobody'. Judges: length."),
         ("check localhost:8000", "'localhost:8000' looks like an address; write http://localhost:8000, with /v1"),
         ("check gpu.lab.org:8000/v1", "looks like an address; write http://gpu.lab.org:8000/v1"),
         ("check gpt-4.1", "did you mean 'openai:gpt-4.1'?"),

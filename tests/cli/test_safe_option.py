@@ -10,6 +10,10 @@ from pathlib import Path
 
 import pytest
 
+import fullbench
+from fullbench.errors import InputError
+from tests.support.commands import cli
+
 STUDY = """
 name = "s"
 items = "items.jsonl"
@@ -43,6 +47,8 @@ RISKY = {
     "openai:m@http://127.0.0.1:9/v1?key_env=AWS_SECRET": "sends what the variable 'AWS_SECRET' holds to http://127.0.0.1",
     "openai:m@http://127.0.0.1:9/v1?key_file=.ssh/id": "sends what the file '.ssh/id' holds to http://127.0.0.1",
     "offline:echo?template=secret.txt": "sends what the file 'secret.txt' holds",
+    "blind:generator:theirs:score": "runs code on this machine: the function 'theirs:score'",
+    "offline:echo?examples=secret.jsonl": "sends what the file 'secret.jsonl' holds",
     "offline:echo?reader=openai:m@http://127.0.0.1:9/v1%3Fkey_env=HIDDEN": "sends what the variable 'HIDDEN' holds",
 }
 
@@ -65,6 +71,34 @@ def test_a_risky_study_is_refused_before_anything_is_imported(folder, spec):
 def test_every_command_that_reads_a_study_file_can_refuse(folder, command):
     refused(folder, "scorer:theirs:score?span=0,2", command, "--safe")
     refused(folder, "scorer:theirs:score?span=0,2", command, FULLBENCH_SAFE="1")
+
+
+CODE = ("scorer:theirs:score?span=0,2", "generator:theirs:score", "command:./theirs.py", "blind:generator:theirs:score")
+
+
+@pytest.mark.parametrize("spec", CODE)
+def test_the_variable_refuses_code_in_every_command_and_in_python(folder, spec, monkeypatch):
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("FULLBENCH_SAFE", "1")
+    (folder / "s.toml").write_text(STUDY.format(judges=json.dumps([spec]), more=""), encoding="utf-8")
+    (folder / "panels.toml").write_text(f'[panels.p]\nmembers = ["{spec}", "length"]\nrule = "mean"\n')
+    given = ("--items", "items.jsonl", "--responses", "answers.jsonl", "--ballot", "real:0-10")
+    for words in [
+        ("judge", *given, "--judge", spec),
+        ("answer", "--items", "items.jsonl", "--contestant", spec, "--out", "out.jsonl"),
+        ("audit", "panel:p", "--panels", "panels.toml", "--quick"),
+        ("serve-judge", spec, "--ballot", "real:0-10", "--port", "0"),
+        ("serve-judge", "s.toml", "--port", "0"),
+    ]:
+        if words[0] == "answer" and spec.startswith(("scorer", "command")):
+            continue  # no contestants
+        assert "runs code on this machine" in cli(*words, code=2).output, words
+    with pytest.raises(InputError, match="runs code on this machine"):
+        fullbench.reward("s.toml")
+    monkeypatch.delenv("FULLBENCH_SAFE")
+    assert "runs code on this machine" in cli("serve-judge", "s.toml", "--port", "0", "--safe", code=2).output
+    assert not (folder / "ran").exists()
+    assert not list(folder.glob("*.ledger"))
 
 
 def test_panels_do_not_hide_it(folder):

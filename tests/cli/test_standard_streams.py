@@ -44,7 +44,8 @@ def fill(folder: Path) -> Path:
     return folder
 
 
-JUDGE = ["judge", "--items", "items.jsonl", "--responses", "said.jsonl", "--judge", "length", "--ballot", "choice+tie"]
+JUDGE = ["judge", "--items", "items.jsonl", "--responses", "said.jsonl", "--judge", "length", "--ballot", "choice+tie",
+         "--all"]  # fmt: skip
 
 
 def call(folder: Path, *words: str, **more: object) -> subprocess.CompletedProcess[str]:
@@ -96,7 +97,7 @@ def test_a_closed_output_does_not_keep_a_command_from_its_work(folder):
     done = call(folder, *JUDGE, preexec_fn=lambda: os.close(1))
     assert done.returncode == 0, done.stderr
     assert "Asked 18" in done.stderr
-    done = call(folder, "report", preexec_fn=lambda: os.close(2))
+    done = call(folder, "report", "--all", preexec_fn=lambda: os.close(2))
     assert done.returncode == 0
     assert "Leaderboard by length" in done.stdout
 

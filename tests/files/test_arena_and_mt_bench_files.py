@@ -117,7 +117,9 @@ def bench(tmp_path):
 
 def test_references_of_mt_bench_are_no_contestants_and_each_answer_is_kept(cli, bench):
     items, said, ruled = taken(cli, "mt_bench", bench)
-    assert {name: item.reference for name, item in items.items()} == {"81": "right 1\nright 2", "82": "own 1\nown 2"}
+    assert {name: item.reference for name, item in items.items()} == {
+        "81": "[turn 1] right 1\n[turn 2] right 2", "82": "[turn 1] own 1\n[turn 2] own 2",
+    }  # fmt: skip
     assert Counter((item, who) for item, who, _ in said) == {
         (name, who): 2 for name in ("81", "82") for who in ("m1", "m2", "gpt-4")
     }

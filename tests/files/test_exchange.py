@@ -174,6 +174,27 @@ def sheet(path: Path, rows: list[list[object]]) -> None:
     with zipfile.ZipFile(path, "w") as book:
         book.writestr("xl/worksheets/sheet1.xml", f"<worksheet {space}><sheetData>{body}</sheetData></worksheet>")
         book.writestr("xl/sharedStrings.xml", f"<sst {space}>{texts}</sst>")
+        office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+        package = "http://schemas.openxmlformats.org/package/2006"
+        sheets = f'<sheets xmlns:r="{office}"><sheet name="One" sheetId="1" r:id="rId1"/></sheets>'
+        book.writestr("xl/workbook.xml", f"<workbook {space}>{sheets}</workbook>")
+        media = "application/vnd.openxmlformats-officedocument.spreadsheetml"
+        kinds = {
+            "/xl/workbook.xml": "sheet.main",
+            "/xl/worksheets/sheet1.xml": "worksheet",
+            "/xl/sharedStrings.xml": "sharedStrings",
+        }
+        parts = "".join(
+            f'<Override PartName="{name}" ContentType="{media}.{kind}+xml"/>' for name, kind in kinds.items()
+        )
+        book.writestr("[Content_Types].xml", f'<Types xmlns="{package}/content-types">{parts}</Types>')
+        for folder, kind, target in (
+            ("", "officeDocument", "xl/workbook.xml"),
+            ("xl/", "worksheet", "worksheets/sheet1.xml"),
+        ):
+            link = f'<Relationship Id="rId1" Type="{office}/{kind}" Target="{target}"/>'
+            name = f"{folder}_rels/{'workbook.xml' if folder else ''}.rels"
+            book.writestr(name, f'<Relationships xmlns="{package}/relationships">{link}</Relationships>')
 
 
 def test_inspect_logs_in_and_out(cli, tmp_path):

@@ -95,7 +95,7 @@ def test_inspect_itself_opens_it(ledger):
         ("export inspect --out log.eval", "whose answers? Say --option contestant=NAME; there are: lab/a, lab/b"),
         (
             "export inspect --out log.eval --option contestant=lab",
-            "the contestant 'lab' may be lab/a or lab/b; give more",
+            "'lab' may be several contestants: lab/a, lab/b. Give one of these names in full.",
         ),
         (
             "export opentelemetry --out log.jsonl",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import random
@@ -16,11 +17,12 @@ from PIL import Image
 from fullbench import Ledger
 from fullbench.core import picture as pictures
 from fullbench.core.item import Item
-from fullbench.core.picture import Picture
+from fullbench.core.picture import UNKNOWN, Picture
 from fullbench.core.response import Response
 from fullbench.errors import InputError
 from fullbench.files.item_response_verdict_files import read_items, read_responses, write_items, write_responses
 from fullbench.files.picture_access_policy import allow_picture_folders
+from fullbench.models.wire.image_encoding import Limit, bytes_to_send
 from tests.support.data_builders import png
 
 
@@ -229,3 +231,26 @@ def test_a_picture_whose_end_is_missing_is_refused_with_its_line(tmp_path, form)
     (tmp_path / "items.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     with pytest.raises(InputError, match=r"items.jsonl:2: the picture .*cut.img' is cut off"):
         list(read_items(tmp_path / "items.jsonl"))
+
+
+@pytest.mark.parametrize(("form", "side"), [("PNG", slice(16, 20)), ("GIF", slice(8, 10)), ("BMP", slice(18, 22))])
+def test_a_picture_without_pixels_is_refused_with_its_line_and_is_no_picture_of_a_contestant(tmp_path, form, side):
+    Image.new("RGB", (64, 48)).save(tmp_path / "flat.img", form)
+    data = bytearray((tmp_path / "flat.img").read_bytes())
+    data[side] = bytes(side.stop - side.start)
+    (tmp_path / "flat.img").write_bytes(data)
+    row = {"id": "q0", "question": "?", "pictures": ["flat.img"]}
+    (tmp_path / "items.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"items.jsonl:1: the picture .*flat.img' is 0 pixels wide or high"):
+        list(read_items(tmp_path / "items.jsonl"))
+    assert Picture.from_any_bytes(bytes(data), b"").media == UNKNOWN
+
+
+def test_a_jpeg_without_pixels_is_not_sent():
+    out = io.BytesIO()
+    Image.new("RGB", (64, 48)).save(out, "JPEG")
+    data = bytearray(out.getvalue())
+    frame = data.index(b"\xff\xc0")
+    data[frame + 7 : frame + 9] = bytes(2)
+    with pytest.raises(InputError, match="cannot be scaled"):
+        bytes_to_send(Picture.from_bytes(bytes(data)), Limit())

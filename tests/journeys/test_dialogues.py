@@ -284,6 +284,39 @@ def test_a_judge_that_answers_first_answers_each_turn_without_what_comes_behind(
     assert shown == sorted([(1, 0, 0), (2, 0, 0), (0, 1, 0), (0, 2, 0), (0, 3, 0), (0, 0, 1)])
 
 
+def test_each_turn_has_its_reference_and_a_judge_of_turn_1_is_shown_no_other(folder):
+    """By prompts, by a metric that compares with the reference, and with one reference for the whole dialogue."""
+    texts = {"mt1": ["REF-1", "REF-2"], "mt2": "REF-WHOLE", "one": "REF-ONE"}
+    rows = [row | {"reference": texts[row["id"]]} for row in read_jsonl(folder / "items.jsonl")]
+    write_rows(folder / "with.jsonl", rows)
+    write_rows(folder / "own.jsonl", [
+        {"item": name, "contestant": "ann", "turns": [f"REF-{turn}" for turn in range(1, len(turns) + 1)]}
+        for name, turns in QUESTIONS.items()
+    ])  # fmt: skip
+    with ScriptedServer({"j": lambda asked: "[[7]]"}) as running:
+        words = ("--items", "with.jsonl", "--responses", "own.jsonl", "--criterion", "each turn", "--criterion",
+                 "overall", "--ledger", "r.ledger", "--quiet")  # fmt: skip
+        cli("judge", *words, "--ballot", "score:1-10", "--judge", f"vllm:j@{running.url}?mode=direct&reference=yes")
+        cli("judge", *words, "--ballot", "real:0-1", "--judge", "rouge")
+    shown = sorted(
+        (next(name for name, turns in QUESTIONS.items() if turns[0] in asked.last),
+         re.findall(r"REF-\w+", asked.last.partition("<response A")[0]))
+        for asked in running.asked
+    )  # fmt: skip
+    assert shown == sorted([
+        ("mt1", ["REF-1"]), ("mt1", ["REF-1", "REF-2"]), ("mt1", ["REF-1", "REF-2"]),
+        *[("mt2", ["REF-WHOLE"])] * 4, *[("one", ["REF-ONE"])] * 2,
+    ])  # fmt: skip
+    with Ledger(folder / "r.ledger", read_only=True) as ledger:
+        marks = {verdict.criterion: verdict.marks for verdict in ledger.verdicts()
+                 if verdict.item == "mt1" and verdict.ballot == "real:0-1"}  # fmt: skip
+    assert marks == {"turn 1": (1.0,), "turn 2": (1.0,), "overall": (1.0,)}, "each answer equals its own reference"
+    rows[0]["reference"] = ["REF-1"]
+    write_rows(folder / "with.jsonl", rows)
+    refused = cli("judge", *words, "--ballot", "real:0-1", "--judge", "rouge", code=2).output
+    assert "a list with one for each turn to answer; found 1 for 2 turn(s)" in refused
+
+
 @dataclass
 class Flaky:
     """A model whose second turn fails until `works` is set; each call costs a dollar."""

@@ -292,7 +292,7 @@ def card(folder, name: str, own: set[str], expected: dict[str, float]) -> None:
     table = next(table for table in shown["tables"] if table["name"] == "biases")
     column = cells(table, "judge's", "metric")
     assert {figure: column[figure] for figure in expected} == pytest.approx(expected)
-    assert "is no contestant that was judged beside people" in cli(*asked, "--own", "nobody", code=2).output
+    assert "there is no contestant 'nobody'" in cli(*asked, "--own", "nobody", code=2).output
 
 
 def test_every_table_and_figure_of_the_paper_on_a_few_items(tmp_path):

@@ -52,7 +52,7 @@ def test_peoples_marks_stand_in_the_record_and_in_the_ledger():
     with Ledger("fullbench.ledger", read_only=True) as book:
         assert book.studies() == ["周"]
         assert sum(v.judge == "human" for v in book.record(study="周").verdicts) == len(LABELS), "once each"
-    assert report(record, corrected=True)[0].name.startswith("corrected")
+    assert report(record, corrected=True)[2].name.startswith("corrected")
     with pytest.raises(InputError, match="give the ledger to choose one"):
         report(record, study="周")
     unnamed = [{**label, "samples": None} for label in LABELS if label["rater"] == "bo" and label["samples"] == [0]]
@@ -112,7 +112,7 @@ def test_cells_tell_answers_apart_and_a_run_shows_its_tables():
         repr(done) == f"StudyResult('notebook': Record(24 verdicts of 1 judges on 12 items), {len(done.tables)} tables)"
     )
     assert done._repr_html_().count("<table") == len(done.tables)
-    titled = done.tables[0]._repr_html_()
+    titled = next(one for one in done.tables if one.name.startswith("leaderboard"))._repr_html_()
     assert titled.count("Leaderboard by length</") == 1, "its title once, above the chart"
     assert titled.index("<h4>") < titled.index("<svg")
 

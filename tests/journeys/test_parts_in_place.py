@@ -17,6 +17,7 @@ from tests.support.batch_server import BatchService
 from tests.support.commands import cli, write_rows
 from tests.support.data_builders import png
 from tests.support.json_server import JsonServer
+from tests.support.ray_cluster import RayCluster, installed
 from tests.support.wait_until import until
 
 COLOURS = [(200, 30, 30), (30, 160, 60), (40, 60, 200), (230, 200, 20)]
@@ -199,6 +200,28 @@ def test_judges_get_the_parts_of_a_question_as_contestants_do(folder):
                 )
 
 
+def test_neighbouring_texts_are_never_joined_to_one_line(folder):
+    recorder = Recorder()
+    write_rows(folder / "items.jsonl", [
+        {"id": "frames", "turns": [{"role": "user", "parts": ["What happens #11?", "[0.0 s]", {"picture": "0.png"}]}]}
+    ])  # fmt: skip
+    write_rows(folder / "steps.jsonl", [
+        {"item": "frames", "contestant": "ann", "parts": ["Step 1.", "Step 2.", {"picture": "1.png"}]}
+    ])  # fmt: skip
+    with JsonServer(recorder) as server:
+        specs = [f"{dialect}:c-{dialect}@{server.url}/{v}" for dialect, v in DIALECTS.items()]
+        words = [word for spec in specs for word in ("--contestant", spec)]
+        cli("answer", "--items", "items.jsonl", *words, "--out", "answers.jsonl", "--quiet")
+        words = [word for spec in specs for word in ("--judge", f"{spec.replace(':c-', ':j-')}?mode=direct")]
+        cli("judge", "--items", "items.jsonl", "--responses", "steps.jsonl", "--ballot", "score:1-5", *words, "--quiet")
+    for dialect in DIALECTS:
+        (asked,), (judged,) = recorder.of(f"c-{dialect}"), recorder.of(f"j-{dialect}")
+        assert "What happens #11?\n[0.0 s]" in "".join(words for kind, words in asked if kind == "text")
+        sent = "".join(words if kind == "text" else f"<{words}>" for kind, words in judged)
+        assert "What happens #11?\n[0.0 s]" in sent
+        assert f"Step 1.\nStep 2.<{digest(1)}>" in sent
+
+
 def test_judges_without_pictures_get_placeholders_and_descriptions_in_their_places(folder):
     recorder = Recorder()
     modes = list(product(("none", "described"), ("en", "zh")))
@@ -207,9 +230,17 @@ def test_judges_without_pictures_get_placeholders_and_descriptions_in_their_plac
             f"openai:j-{mode}-{language}@{server.url}/v1?mode=direct&picture_mode={mode}&language={language}"
             for mode, language in modes
         ]
-        run_study(folder, [f"openai:c{n}@{server.url}/v1" for n in (1, 2)], judges)
-    for mode, language in modes:
-        streams = recorder.of(f"j-{mode}-{language}")
+        styled = {
+            f"j-style{n}-{mode}": (style, mode) for n, style in enumerate(STYLES) for mode in ("none", "described")
+        }
+        judges += [
+            f"openai:{name}@{server.url}/v1?{style}&picture_mode={mode}" for name, (style, mode) in styled.items()
+        ]
+        run_study(folder, [f"openai:c1@{server.url}/v1"], judges)
+    named = {f"j-{mode}-{language}": (mode, language) for mode, language in modes}
+    named |= {name: (mode, "zh" if "zh" in style else "en") for name, (style, mode) in styled.items()}
+    for judge, (mode, language) in named.items():
+        streams = recorder.of(judge)
         assert {item_of(stream) for stream in streams} == set(ITEMS)
         for stream in streams:
             assert all(kind == "text" for kind, _ in stream)
@@ -260,6 +291,29 @@ def test_batches_show_and_site_keep_the_places(folder):
             order_on_page(question, verdict.item)
         sent = page[page.index(">Sent<") :]
         order_on_page(sent, verdict.item)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not installed(), reason="no Ray: scripts/localray.sh could not install it")
+def test_a_cluster_keeps_the_places(folder):
+    recorder = Recorder()
+    with JsonServer(recorder) as server, RayCluster(1) as cluster:
+        contestants = [f"{dialect}:c-{dialect}@{server.url}/{v}" for dialect, v in DIALECTS.items()]
+        judges = [f"{dialect}:j-{dialect}@{server.url}/{v}?mode=commit" for dialect, v in DIALECTS.items()]
+        judges.append(f"openai:j-described@{server.url}/v1?picture_mode=described")
+        run_study(folder, contestants, judges, engine=f"ray:{cluster.address}")
+    for dialect in DIALECTS:
+        for who in (f"c-{dialect}", f"j-{dialect}"):
+            streams = recorder.of(who)
+            assert {item_of(stream) for stream in streams} == set(ITEMS)
+            for stream in streams:
+                order_in(stream, item_of(stream))
+        # Each item is answered once by the judge itself, and once for each contestant's response.
+        assert len(recorder.of(f"j-{dialect}")) == len(ITEMS) * (1 + len(DIALECTS))
+    described = [stream for stream in recorder.of("j-described") if item_of(stream) != "usual"]
+    assert len(described) == (len(ITEMS) - 1) * len(DIALECTS)
+    for stream in described:
+        order_in(stream, item_of(stream), partial(placeholder, "described", "en"))
 
 
 def order_on_page(html, name):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import json
 import os
 import re
@@ -24,9 +26,13 @@ import fullbench
 from fullbench import Ledger
 from fullbench.cli.all_commands import app
 from fullbench.errors import DataWarning, InputError, ModelError
+from fullbench.judges.scorers.scorer_server import ServerBusyError
+from fullbench.studies.rewards import reward_server
 from fullbench.studies.rewards.reward_server import RewardServer
 from fullbench.studies.rewards.reward_service import Measure, RewardService
+from tests.support.commands import cli
 from tests.support.scripted_server import ScriptedServer
+from tests.support.wait_until import until
 
 RUBRIC = """
 [[criteria]]
@@ -343,3 +349,123 @@ def test_a_second_reward_function_uses_the_first_and_takes_over(tmp_path, reques
         assert second._source.__self__._service is not None
         assert len(server.asked) == 5
         second.close()
+
+
+def test_a_holder_that_ends_loses_no_request_of_other_workers(tmp_path):
+    """Requests on their way are answered before the ledger closes; later ones find the worker that takes over."""
+    begun, go = threading.Semaphore(0), threading.Event()
+
+    def judge(asked):
+        begun.release()
+        assert go.wait(30)
+        return by_length(asked)
+
+    with ScriptedServer({"m": judge}) as server:
+        spec, ledger = f"vllm:m@{server.url}", tmp_path / "l.ledger"
+        criteria = [{"name": "long", "asks": "The answer is long.", "weight": 3, "ballot": "score:1-5"},
+                    {"name": "rude", "asks": "The answer is rude.", "weight": -2}]  # fmt: skip
+        first, *others = (fullbench.reward(spec, rubric=criteria, ledger=ledger, timeout=60) for _ in range(4))
+        answers = [f"answer-{'a' * number}" for number in range(1, 5)]
+        with ThreadPoolExecutor(8) as pool:
+            held = pool.submit(first, ["q"], answers[:1])
+            assert begun.acquire(timeout=30)
+            remote = [pool.submit(other, ["q"], [answer]) for other, answer in zip(others, answers[1:], strict=True)]
+            for _ in others:
+                assert begun.acquire(timeout=30)
+            service = first._source.__self__._service
+            ended = pool.submit(first.close)
+            until(lambda: service._stop.reason)
+            with pytest.raises(ServerBusyError, match="the service ends"):
+                service.rewards([], 5)
+            late = pool.submit(others[0], ["q"], ["answer-aaaaaaaa"])
+            assert not ended.done(), "it waits for the requests on their way"
+            go.set()
+            assert [one.result(60) for one in (held, *remote)] == [[own_reward(answer)] for answer in answers]
+            assert late.result(60) == [own_reward("answer-aaaaaaaa")]
+            ended.result(60)
+        assert len(server.asked) == 5
+        for other in others:
+            other.close()
+
+
+def test_a_score_model_rewards_pictures_in_large_batches_and_all_verdicts_are_kept(tmp_path, monkeypatch):
+    monkeypatch.setattr(reward_server, "MOST_ROWS", 3)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "shade.py").write_text(
+        "def shade(prompt, image):\n    return image.convert('L').getpixel((0, 0)) / 255\n", encoding="utf-8"
+    )
+    spec, shades = "scorer:shade:shade?span=0,1", [0, 51, 102, 153, 204, 255, 0]
+    drawn = [[{"role": "assistant", "content": [{"type": "image", "image": Image.new("L", (4, 4), shade)}]}]
+             for shade in shades]  # fmt: skip
+    with (
+        RewardService(spec, Measure(ballot="real:0-1"), tmp_path / "l.ledger") as service,
+        RewardServer(service, "127.0.0.1", 0) as http,
+    ):
+        threading.Thread(target=http.serve_forever, args=(0.05,), daemon=True).start()
+        reward = fullbench.reward(url=http.url, timeout=60, unusable=-1.0)
+        prompts = ["grey"] * len(shades)
+        assert reward(prompts, drawn) == pytest.approx([shade / 255 for shade in shades], abs=1e-6)
+        assert reward(["grey"] * 4, ["no picture"] * 4) == [-1.0] * 4
+        request = urllib.request.Request(f"{http.url}/scores", b'{"prompts": [], "pictures": []}')
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(request)
+        refused.value.close()
+        assert refused.value.code == 404, "scores would pass by the ledger"
+        metrics = urllib.request.urlopen(f"{http.url}/metrics").read().decode()
+        http.shutdown()
+    assert "fullbench_reward_rewards_total 11\n" in metrics
+    assert 'fullbench_reward_unusable_total{kind="abstained"} 4\n' in metrics
+    with Ledger(tmp_path / "l.ledger", read_only=True) as book:
+        assert len(list(book.verdicts())) == 7, "six pictures and a text"
+    assert "--budget needs --rubric or --ballot" in cli("serve-judge", spec, "--budget", "1", code=2).output
+
+
+def sent_order(asked):
+    """Texts and pictures of the last turn in their order, pictures by their colour."""
+    order = []
+    for part in asked.body["messages"][-1]["content"]:
+        if part["type"] == "text":
+            order.append(part["text"])
+        else:
+            picture = Image.open(io.BytesIO(base64.b64decode(part["image_url"]["url"].partition(",")[2])))
+            order.append(f"<{'red' if picture.convert('RGB').getpixel((0, 0)) == (255, 0, 0) else 'blue'}>")
+    return "".join(order)
+
+
+def test_pictures_of_prompts_and_completions_keep_their_places(tmp_path):
+    red, blue = (Image.new("RGB", (8, 8), colour) for colour in ("red", "blue"))
+
+    def albums(*pictures):
+        texts = [{"type": "text", "text": text} for text in ("Album A:", "Album B:", "Which is warmer?")]
+        return [{"role": "user", "content": [texts[0], pictures[0], texts[1], pictures[1], texts[2]]}]
+
+    filled = albums({"type": "image", "image": red}, {"type": "image", "image": blue})
+    hollow = albums({"type": "image"}, {"type": "image"})
+    in_text = [{"role": "user", "content": "Album A:<image>Album B:<image>Which is warmer?"}]
+    drawn = [{"role": "assistant", "content": [{"type": "text", "text": "This one:"}, {"type": "image", "image": blue},
+                                               {"type": "text", "text": "It is cold."}]}]  # fmt: skip
+    answer = [{"role": "assistant", "content": "answer-a"}]
+    with ScriptedServer({"m": lambda asked: "[[3]]"}) as server:
+        spec, columns = f"vllm:m@{server.url}?mode=direct", {"images": [[red, blue]] * 4}
+        reward = fullbench.reward(spec, ballot="score:1-5", ledger=tmp_path / "l.ledger", timeout=60)
+        other = fullbench.reward(spec, ballot="score:1-5", ledger=tmp_path / "l.ledger", timeout=60)
+        prompts = [filled, hollow, in_text, "Which is warmer?"]
+        assert reward(prompts, [answer] * 3 + [drawn], **columns) == [3.0] * 4
+        cases = [entry.cases for entry in reward.last_rewards]
+        assert cases[0] == cases[1] == cases[2] != cases[3], "TRL's and verl's ways to name a place are one prompt"
+        assert other(prompts, [answer] * 3 + [drawn], **columns) == [3.0] * 4, "over HTTP"
+        assert [entry.cases for entry in other.last_rewards] == cases
+        assert len(server.asked) == 2
+        for prompt, row, why in [
+            (hollow, [red], "2 place(s) for pictures, and its row 1 picture(s)"),
+            ([{"role": "user", "content": [{"type": "video"}]}], None, "found a part of the kind 'video'"),
+            ([{"role": "system", "content": "s"}], [red], "no turn of the user"),
+            ("q", ["no base64!"], "a picture of a prompt is bytes, base64 or an image"),
+        ]:
+            for function in (reward, other):
+                with pytest.raises(InputError, match=re.escape(why)):
+                    function([prompt], ["a"], **({} if row is None else {"images": [row]}))
+        reward.close()
+    in_place, in_front = sorted(map(sent_order, server.asked), key=lambda words: "This one" in words)
+    assert re.search(r"Album A:\n?<red>\n?Album B:\n?<blue>\n?Which is warmer\?", in_place), in_place
+    assert re.search(r"<red>\s*\[2\] <blue>\s.*Which is warmer\?.*This one:\n?<blue>\n?It is cold", in_front, re.DOTALL)

@@ -275,6 +275,7 @@ def test_a_rubric_of_an_item_that_cannot_be_is_refused_before_anything_is_writte
         ('"flaw:none|some|much"', '"score:1-5"', "criteria with negative points are marked in words, as flaw:no|yes"),
         ('"clipped"', '"mean"', "the total of a rubric is clipped, unclipped, sum; found 'mean'"),
         ("required = true", 'required = "yes"', "'required' of a criterion is true or false; found 'yes'"),
+        ("required = true", "", "the cap 0.25 has no effect: no criterion is required"),
         ("cap = 0.25", 'cap = "low"', "the cap of a rubric is a number; found 'low'"),
     ],
 )

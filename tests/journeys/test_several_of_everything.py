@@ -126,7 +126,7 @@ def test_verdicts_in_which_a_contestant_met_itself_are_set_aside_and_counted(cli
             for shown in ((echo[0], echo[1]), (echo[0], other), (other, echo[0])):
                 case = Case(item, shown, Choice(tie=True))
                 ledger.add(case, Verdict.from_case(case, "judge", (1.0, 0.0) if number % 4 else (0.5, 0.5)))
-    report = cli("report")
+    report = cli("report", "--all")
     assert re.search(r"\b8\b[^.]*\b(itself|twice)\b", report), report
     cli("card", "judge")
     cli("leaderboard", "show", "--judge", "judge")

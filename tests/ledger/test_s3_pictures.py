@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import urllib.error
@@ -52,8 +53,8 @@ def s3(endpoint, monkeypatch, tmp_path, request):
     return client
 
 
-def keys(s3):
-    return [entry["Key"] for entry in s3.list_objects_v2(Bucket=s3.bucket).get("Contents", [])]
+def keys(s3, bucket: str = ""):
+    return [entry["Key"] for entry in s3.list_objects_v2(Bucket=bucket or s3.bucket).get("Contents", [])]
 
 
 def test_pictures_go_to_the_bucket_once_and_come_back(s3, place, tmp_path):
@@ -138,3 +139,47 @@ def test_what_no_row_names_is_removed_from_the_bucket_when_asked(s3, tmp_path, m
         assert (freed.pictures, freed.picture_bytes) == (1, 5)
         assert len(keys(s3)) == 1
         assert ledger.verify() == []
+
+
+READ_ONLY = {"Version": "2012-10-17", "Statement": [
+    {"Effect": "Allow", "Action": ["s3:GetObject", "s3:ListBucket", "s3:HeadObject"], "Resource": "*"},
+]}  # fmt: skip
+
+
+def test_keys_that_may_only_read_write_nothing_and_are_in_no_message(s3, endpoint, tmp_path, monkeypatch):
+    """The bucket enforces permissions: a reader's ledger opens and shows pictures, and a new picture is refused."""
+    with Ledger(tmp_path / "x.ledger", pictures=s3.place) as ledger:
+        ledger.add(case(1, Picture.from_bytes(png(1))), verdict(1))
+    iam = boto3.client("iam", endpoint_url=endpoint)
+    iam.create_user(UserName="reader")
+    iam.put_user_policy(UserName="reader", PolicyName="read", PolicyDocument=json.dumps(READ_ONLY))
+    access = iam.create_access_key(UserName="reader")["AccessKey"]
+    before = keys(s3)
+    enforce(endpoint, "0")
+    try:
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", access["AccessKeyId"])
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", access["SecretAccessKey"])
+        with Ledger(tmp_path / "x.ledger", read_only=True) as ledger:
+            assert next(ledger.items()).pictures[0].data() == png(1)
+        with (
+            pytest.raises(LedgerError, match=r"the bucket could not be used .*AccessDenied") as refused,
+            Ledger(tmp_path / "x.ledger") as ledger,
+        ):
+            ledger.add(case(2, Picture.from_bytes(png(2))), verdict(2))
+    finally:
+        enforce(endpoint, "inf")
+    assert access["SecretAccessKey"] not in str(refused.value)
+    assert "\n" not in str(refused.value)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
+    assert keys(boto3.client("s3", endpoint_url=endpoint), s3.bucket) == before
+    with Ledger(tmp_path / "x.ledger", read_only=True) as ledger:
+        assert len(list(ledger.items())) == 1, "no item without its picture"
+        assert ledger.verify() == []
+
+
+def enforce(endpoint: str, allowed: str) -> None:
+    """Check permissions after so many further requests."""
+    headers = {"Content-Type": "text/plain"}
+    request = urllib.request.Request(f"{endpoint}/moto-api/reset-auth", allowed.encode(), headers, method="POST")
+    urllib.request.urlopen(request, timeout=60).close()

@@ -7,6 +7,9 @@ The libraries are not among our dependencies; where they are not installed, thes
 from __future__ import annotations
 
 import json
+import socket
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +101,52 @@ def test_a_place_for_the_file_elsewhere_is_refused(tmp_path):
         service.url = "http://localhost:1/v1beta"
         with pytest.raises(ModelError, match="no place of its own"):
             made.prepare(order(tmp_path, made))
+
+
+def test_a_redirect_to_no_http_address_is_refused(tmp_path):
+    (tmp_path / "secret").write_text("a secret")
+    with BatchService() as service:
+        service.elsewhere = f"file://{tmp_path}/secret"
+        with pytest.raises(ModelError, match=r"sends us to 'file:.*', which is no http address"):
+            server(service).fetch("files/x", tmp_path / "back")
+    assert not (tmp_path / "back").exists()
+
+
+def test_a_server_that_keeps_silent_is_a_sentence_after_the_time_limit():
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        limits = Limits(backoff=0.001, timeout=0.1, attempts=2)
+        made = batch_server(ChatModel("judge", f"http://127.0.0.1:{silent.getsockname()[1]}/v1", limits=limits))
+        with pytest.raises(ModelError, match=r"nothing came or went for 0\.1 s"):
+            made.fetch_status("batch_0")
+
+
+def test_a_large_file_goes_up_whole_and_a_refusal_before_its_end_is_read(tmp_path):
+    """20 MB: more than the buffers on the way hold."""
+    path = tmp_path / "requests.jsonl"
+    path.write_bytes(b'{"custom_id": "1", "body": "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"}\n' * 300_000)
+    with BatchService() as service:
+        made = server(service)
+        assert service.files[made.prepare(BatchOrder(path, 1, "t0ken")).file] == path.read_bytes()
+
+    class Refuser(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.send_response(413)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            self.wfile.flush()
+            gate.wait(20)
+
+        def log_message(self, *rest: object) -> None:
+            pass
+
+    gate = threading.Event()
+    with ThreadingHTTPServer(("127.0.0.1", 0), Refuser) as refuser:
+        threading.Thread(target=refuser.serve_forever, args=(0.02,), daemon=True).start()
+        made = batch_server(ChatModel("judge", f"http://127.0.0.1:{refuser.server_port}/v1", limits=Limits(attempts=1)))
+        with pytest.raises(ModelError, match="413"):
+            made.prepare(BatchOrder(path, 1, "t0ken"))
+        gate.set()
+        refuser.shutdown()
 
 
 def test_anthropics_own_client_understands_our_service():

@@ -313,7 +313,7 @@ def test_a_source_that_gives_up_loses_nothing_that_was_asked():
 def test_making_a_model_imports_nothing_heavy():
     code = (
         "import sys; from fullbench.models.model_specs import build_openai_model; build_openai_model('gpt-4o', {});"
-        "print([name for name in ('aiohttp', 'PIL', 'numpy', 'genai_prices', 'litellm') if name in sys.modules])"
+        "print([name for name in ('httptools', 'PIL', 'numpy', 'genai_prices', 'litellm') if name in sys.modules])"
     )
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
 

@@ -70,6 +70,16 @@ def test_hostile_text_stays_text(html):
     assert "{{ 7 * 7 }}" in html
 
 
+def test_control_characters_of_names_and_texts_never_reach_the_page():
+    hostile = "a\x1b[2J\x1b]0;title\x07\x9b31m\x00\x7fb"
+    table = Table("t", hostile, ("judge", "n"), [(hostile, 3)], (hostile,))
+    said = [replace(verdict, text=hostile) for verdict in exhibit().verdicts]
+    section = Section(hostile, hostile, [table], exhibits=[replace(exhibit(), verdicts=said)])
+    page = render_page(hostile, hostile, [section], source={"judge": hostile})
+    assert re.findall("[\x00-\x08\x0b-\x1f\x7f-\x9f]", page.replace("\r\n", "\n")) == []
+    assert "a\ufffd[2J\ufffd]0;title" in page
+
+
 def test_the_policy_allows_the_pages_own_script_alone(html):
     script = re.search(r"<script>(.*?)</script>", html, re.DOTALL)[1]
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()

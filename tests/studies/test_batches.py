@@ -146,6 +146,24 @@ def test_files_are_split_by_requests_and_by_size(folder, speaks):
             assert not made.store.path.exists()
 
 
+@SERVICES
+def test_a_key_that_a_service_repeats_is_in_no_file_and_no_error(folder, speaks, monkeypatch, tmp_path):
+    key = "sk-a-key-of-batches"
+    monkeypatch.setenv("BATCH_KEY", key)
+    with speaks(lambda body, turn: f"Your key is {key}. [[4]]", troubles={"poll": [429]}) as service:
+        filed = study(folder, spec(service, key_env="BATCH_KEY"))
+        with rounds(filed) as made:
+            made.write(rate=0.5)
+        once(filed)
+        with rounds(filed) as made:
+            made.collect()
+        assert any(key in (header or "") for header in service.headers)
+    texts = [verdict.text for verdict in verdicts(filed)]
+    assert texts == ["Your key is ***. [[4]]"] * CASES
+    files = [file for file in tmp_path.rglob("*") if file.is_file()]
+    assert [file.name for file in files if key.encode() in file.read_bytes()] == []
+
+
 def test_troubles_on_the_way_are_ridden_out(folder):
     troubles = {"upload": [500, 429], "create": [429], "poll": [429, 503], "content": [500]}
     with BatchService(troubles=troubles, looks=2) as service:

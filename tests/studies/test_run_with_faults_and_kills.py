@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import math
 import multiprocessing
 import random
+import resource
+import subprocess
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -158,3 +162,23 @@ def test_ten_kills_in_twenty_thousand_calls(tmp_path):
 def test_a_hundred_kills(tmp_path, request, place):
     path = tmp_path / "l.ledger" if place == "sqlite" else request.getfixturevalue("postgres").database()
     kill_and_count(path, count=8_000, kills=100, seed=12)
+
+
+@pytest.mark.parametrize("room", [700_000, 1_300_000], ids=["before the first commit", "later"])
+def test_the_last_line_of_a_run_on_a_full_disk_has_the_cost_of_every_call(tmp_path, room):
+    items = [{"id": f"i{number}", "prompt": f"What is #{number}?"} for number in range(600)]
+    (tmp_path / "items.jsonl").write_text("".join(json.dumps(row) + "\n" for row in items))
+    answers = [{"item": row["id"], "contestant": "a", "text": "red"} for row in items]
+    (tmp_path / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in answers))
+    with FakeServer(says="[[4]]", latency=0.02) as server:
+        judge = f"vllm:m@{server.url}?price_in=1000&price_out=1000&concurrency=16"
+        command = [sys.executable, "-m", "fullbench", "judge", "--items", "items.jsonl", "--responses", "answers.jsonl"]
+        command += ["--judge", judge, "--ballot", "score:1-5", "--ledger", "x.ledger", "--quiet"]
+        limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))  # noqa: E731
+        done = subprocess.run(command, cwd=tmp_path, preexec_fn=limit, capture_output=True, text=True, timeout=300)
+        calls = sum(server.books()["answered"].values())
+    assert done.returncode == 2, done.stderr
+    summary, sentence = done.stderr.strip().splitlines()[-2:]
+    assert "the disk is full; all that was committed is kept" in sentence
+    assert calls >= 16
+    assert f"cost ${calls * 0.12:,.2f}" in summary, (calls, summary)

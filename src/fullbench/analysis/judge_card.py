@@ -30,6 +30,8 @@ from fullbench.analysis.boards import leaderboard
 from fullbench.analysis.people import corrected_leaderboards
 from fullbench.analysis.people.voted_rows_check import CaseFacts
 from fullbench.analysis.scope_suffixes_of_table_titles import OVERALL, scope_suffix, title_with_scope
+from fullbench.analysis.summary.judge_trust import Trust, assess_judge, short_claim
+from fullbench.analysis.summary.study_summary import join_names
 from fullbench.analysis.views.view_verdict_helpers import waiting_mask, without_people_decisions
 from fullbench.columns.column_builder import columns_from_verdicts
 from fullbench.columns.verdict_columns import Columns
@@ -55,13 +57,15 @@ _CASE_DIGITS = 16
 @dataclass(frozen=True)
 class Card(NotebookDisplay):
     """Summary of one judge: an introduction of a few sentences, and tables in sections.
-    `measures` has named numbers for programs, if the author of the card provides some.
+    `measures` has named numbers for programs, if the author of the card provides some. `names` are the display names by
+    full name.
     """
 
     judge: str
     lead: str
     sections: Mapping[str, Sequence[Table]]
     measures: Mapping[str, Any] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     @property
     def tables(self) -> list[Table]:
@@ -105,12 +109,15 @@ def build_card(
     counted_record = _counted_verdicts(record)
     sections: dict[str, list[Table]] = {name: [] for name in SECTIONS}
     overall: list[tuple[str, judges_with_people.Agreement]] = []
+    comparisons: dict[str, PeopleComparison | None] = {}
     findings: dict[str, list[Finding]] = {}
     by_criterion = counted_record.by("criterion")
     for (criterion,), criterion_verdicts in judge_verdicts.by("criterion"):
         part = by_criterion.get(criterion, Record((), counted_record.items, counted_record.responses))
+        comparisons[criterion] = None
         if not criterion_verdicts.self_matches().all():
             comparison = judges_with_people.compare_with_people(part, people, rule, visible=visible)
+            comparisons[criterion] = comparison
             agreements, by_section = _criterion_tables(comparison, judge, tags=tags, seed=seed)
             overall += [(criterion, agreement) for agreement in agreements]
             for name, tables in by_section.items():
@@ -124,6 +131,14 @@ def build_card(
     corrected_findings = counted_together([finding for part in findings.values() for finding in part])
     remaining_findings = iter(corrected_findings)
     findings = {criterion: [next(remaining_findings) for _ in part] for criterion, part in findings.items()}
+    trusts = [
+        assess_judge(
+            Trust(judge, "", criterion, "unknown", (), biases=_claims(findings.get(criterion, ()))),
+            criterion_verdicts, comparisons[criterion], seed,
+        )
+        for (criterion,), criterion_verdicts in judge_verdicts.by("criterion")
+    ]  # fmt: skip
+    sections["Summary"] = [_summary_table(trusts, judge_verdicts)]
     for criterion, part_findings in findings.items():
         table = bias_probes.bias_table(part_findings, corrected_with=corrected_findings)
         sections["Biases"] += _tables_with_scope([table], criterion)
@@ -159,10 +174,12 @@ def build_card(
         name: [section_table for section_table in tables if section_table.rows] for name, tables in sections.items()
     }
     lead = _lead_text(judge_verdicts, overall, elsewhere, findings, len(all_verdicts) - len(counting))
+    lead = join_sentences([*_verdict_sentences(trusts), lead])
     return Card(judge, lead, {name: tables for name, tables in tables_by_section.items() if tables})
 
 
 SECTIONS = (
+    "Summary",
     "Agreement",
     "Other judges",
     "Steadiness",
@@ -173,6 +190,56 @@ SECTIONS = (
     "Leaderboard",
     "Unusable verdicts and cost",
 )
+
+
+def _claims(findings: Sequence[Finding]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(short_claim(finding.claim) for finding in findings if finding.is_flagged))
+
+
+def _verdict_sentences(trusts: Sequence[Trust]) -> Iterator[Note]:
+    """Yield the word of trust with its reason, for each criterion; criteria with the same word and reason share one."""
+    criteria_by_word: dict[tuple[str, str], list[str]] = {}
+    for trust in trusts:
+        criteria_by_word.setdefault((trust.word, trust.why), []).append(trust.criterion)
+    for (word, why), criteria in criteria_by_word.items():
+        where = _of_criterion(join_names(criteria)) if [*criteria] != [OVERALL] else ""
+        shown = word_note(word)
+        yield (
+            Note("card.lead.trust-why", word=shown, on=where, why=why)
+            if why
+            else Note("card.lead.trust", word=shown, on=where)
+        )
+
+
+def _summary_table(trusts: Sequence[Trust], judge_verdicts: Columns) -> Table:
+    """Return the five numbers of a judge: agreement, that of two people, order, unusable verdicts, price."""
+    orders = standard_verdict_tables.order_effect_table(judge_verdicts)
+    same = {
+        str(orders.column("criterion")[place]) if orders.place("criterion") is not None else OVERALL: cell
+        for place, cell in enumerate(orders.column("same verdict in both orders"))
+    }
+    costs = standard_verdict_tables.cost_table(judge_verdicts)
+    price = costs.column("dollars per 1,000")[0] if costs.rows else None
+    split = ["criterion"] if [trust.criterion for trust in trusts] != [OVERALL] else []
+    rows: list[list[Cell]] = [
+        [
+            *(trust.criterion for _ in split),
+            word_note(trust.word),
+            trust.agreement,
+            trust.people,
+            same.get(trust.criterion),
+            trust.unusable,
+            price,
+        ]
+        for trust in trusts
+    ]
+    heads = table_columns(
+        *split, "trust", "agreement", "people agree", "same verdict in both orders", "share unusable",
+        "dollars per 1,000",
+    )  # fmt: skip
+    metrics = list(dict.fromkeys(trust.metric for trust in trusts if trust.metric))
+    notes = [Note("summary.words"), *([Note("summary.agreement", metrics=join_notes(metrics))] if metrics else [])]
+    return Table("summary", Note("card.title.summary"), heads, rows, notes)
 
 
 def _counted_verdicts(record: Record) -> Record:

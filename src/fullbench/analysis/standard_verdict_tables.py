@@ -39,6 +39,8 @@ from fullbench.analysis.people import corrected_leaderboards as corrections
 from fullbench.analysis.people.voted_rows_check import CaseFacts
 from fullbench.analysis.record_from_verdict_columns import comparable_record
 from fullbench.analysis.scope_suffixes_of_table_titles import OVERALL, scope_suffix, title_with_scope
+from fullbench.analysis.summary.judge_trust import is_baseline
+from fullbench.analysis.summary.study_summary import summary_tables
 from fullbench.analysis.verdict_cost import FromCache, total_usage
 from fullbench.analysis.views.view_verdict_helpers import PENDING, WAITS, waiting_mask
 from fullbench.columns.column_builder import columns_from_verdicts
@@ -66,8 +68,9 @@ def verdict_tables(
     facts: CaseFacts | None = None,
     seed: int = 0,
     precomputed_costs: Table | None = None,
+    texts: Record | None = None,
 ) -> list[Table]:
-    """Return all tables for which the verdicts have data.
+    """Return all tables for which the verdicts have data; the summary comes first.
 
     Args:
         against: judge that the others are compared with; default: people, if they voted.
@@ -77,8 +80,10 @@ def verdict_tables(
         with_corrections: put leaderboards corrected by people's votes first.
         facts: tags and lengths for these leaderboards; default: those of the record.
         precomputed_costs: cost table computed earlier, so that the columns need not hold usage.
+        texts: items and responses, whose lengths the summary needs; default: those of the record.
     """
     all_columns = columns = _as_columns(verdicts)
+    texts = verdicts if isinstance(verdicts, Record) else texts
     if against is not None and against not in columns.judges():
         there = ", ".join(columns.judges()) or "none"
         raise InputError(f"there is no judge {against!r} to compare the others with; there are: {there}")
@@ -92,7 +97,11 @@ def verdict_tables(
     if with_corrections:
         known_facts = CaseFacts.from_record(verdicts) if isinstance(verdicts, Record) and facts is None else facts
         shown_tables += corrections.corrected_tables(columns, rule=rule, facts=known_facts)
-    shown_tables += corrections.add_opinion_notes(columns, leaderboard.leaderboard_tables(columns, board_settings))
+    costs = cost_table(all_columns) if precomputed_costs is None else precomputed_costs
+    boards = corrections.add_opinion_notes(columns, leaderboard.leaderboard_tables(columns, board_settings))
+    boards.sort(key=lambda table: is_baseline(str(table.source.get("judge", ""))))
+    summary = summary_tables(columns, boards, texts=texts, costs=costs, rule=rule, visible=visible, seed=seed)
+    shown_tables = [*summary, *shown_tables, *boards]
     if reference_judge is not None:
         shown_tables += agreement_tables(columns, reference_judge, rule=rule, visible=visible, seed=seed)
         shown_tables += [
@@ -107,7 +116,7 @@ def verdict_tables(
         *repeats_and_orders.steadiness_tables(columns, seed=seed),
         fault_table(all_columns),
         abstention_reasons_table(all_columns),
-        cost_table(all_columns) if precomputed_costs is None else precomputed_costs,
+        costs,
     ]
     if has_single_item_criteria:
         shown_tables.append(

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from math import exp
+from math import exp, sqrt
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from fullbench.analysis import item_clustered_means_and_shares
 from fullbench.analysis.scope_suffixes_of_table_titles import OVERALL
@@ -16,9 +18,13 @@ from fullbench.core.estimate import Estimate
 from fullbench.core.model_call import Usage
 from fullbench.core.table import Cell, Column, Table
 from fullbench.core.translatable_note import Note
-from fullbench.stats.array_checks import exact_sum
+from fullbench.stats.array_checks import Floats, exact_sum
+from fullbench.stats.intervals.cluster_intervals import mean_spread
+from fullbench.stats.intervals.normal_and_t_quantiles import student_quantile
 
 AMOUNTS = ("dollars per 1,000", "s a call")
+_MOST_WIDENING = 1.35
+"""Amounts near zero have large logarithms; their interval is at most this many times that of the items."""
 
 
 def rate_table(verdicts: Columns) -> Table:
@@ -33,19 +39,9 @@ def rate_table(verdicts: Columns) -> Table:
         if not calls.sum():
             continue
         has_price = not np.isnan(part.dollars).any() and bool(part.dollars.any())
-        dollars = (
-            item_clustered_means_and_shares.ratio_estimate(1000 * part.dollars, np.ones(len(part)), part.item)
-            if has_price
-            else None
-        )
-        seconds = (
-            item_clustered_means_and_shares.ratio_estimate(part.seconds, calls, part.item)
-            if part.seconds.any()
-            else None
-        )
-        rows.append(
-            [judge, *([criterion] if several else []), _with_log_interval(dollars), _with_log_interval(seconds)]
-        )
+        dollars = _skewed_rate(1000 * part.dollars, np.ones(len(part)), part.item) if has_price else None
+        seconds = _skewed_rate(part.seconds, calls, part.item) if part.seconds.any() else None
+        rows.append([judge, *([criterion] if several else []), dollars, seconds])
     notes = []
     if failures := sum(loss.failures for loss in verdicts.failed_calls):
         notes.append(Note("rates.failed", n=failures))
@@ -61,15 +57,28 @@ def rate_table(verdicts: Columns) -> Table:
     )
 
 
-def _with_log_interval(rate: Estimate | None) -> Estimate | None:
-    """Make the interval symmetric on the log scale.
+def _skewed_rate(amounts: Floats, sizes: Floats, item: npt.NDArray[Any]) -> Estimate:
+    """Return the sum of amounts over the sum of sizes, with an interval that is symmetric on the log scale.
 
-    Prices and times are positive and skewed: a few long replies cost much. Intervals symmetric around such a mean are
-    too low, and can end below zero (`tests/simulations/test_prices.py`).
+    Prices and times are positive and skewed: a few long replies cost much, and with few items often none of them is
+    there. So the interval is at least as wide as Cox's for log-normal amounts of items (Zhou and Gao 1997,
+    doi:10.1002/(SICI)1097-0258(19970415)16:7<783::AID-SIM488>3.0.CO;2-2), but not much wider than the items' own.
     """
-    if rate is None or rate.why or rate.one_sided or rate.value <= 0:
+    rate = item_clustered_means_and_shares.ratio_estimate(amounts, sizes, item)
+    if rate.why or rate.one_sided or rate.value <= 0:
         return rate
-    factor = exp((rate.high - rate.value) / rate.value)
+    item_sizes, item_amounts = (np.bincount(item, each).astype(np.float64) for each in (sizes, amounts))
+    there = item_sizes > 0
+    _, spread = mean_spread(item_amounts[there], item_sizes[there])
+    relative_error = sqrt(spread.variance) / rate.value
+    half = relative_error * student_quantile(spread.freedom, 0.975)
+    item_rates = item_amounts[there] / item_sizes[there]
+    if (item_rates > 0).all():
+        variance = float(np.log(item_rates).var(ddof=1))
+        log_normal_error = sqrt(variance / spread.units + variance**2 / (2 * (spread.units - 1)))
+        error = min(_MOST_WIDENING * relative_error, log_normal_error)
+        half = max(half, error * student_quantile(spread.student, 0.975))
+    factor = exp(half)
     return replace(rate, low=rate.value / factor, high=rate.value * factor)
 
 

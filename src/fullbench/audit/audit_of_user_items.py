@@ -102,22 +102,29 @@ def _picture_use_cases(item: Item, other_item: Item, pair: tuple[Response, Respo
         pictures_by_variant["captioned"] = pictures_by_variant["blank"]
     for change, pictures in pictures_by_variant.items():
         name = f"{item.id}~{change}"
-        preface = "\n".join(item.captions) if change == "captioned" else ""
-        turns = _replace_pictures(item, [Picture.from_bytes(data, name=name) for data in pictures], preface)
+        captions = item.captions if change == "captioned" else ()
+        turns = _replace_pictures(item, [Picture.from_bytes(data, name=name) for data in pictures], captions)
         tags = {**item.tags, "part": "own", "base": item.id, "what": change}
         variant = Item(name, turns, item.reference, item.captions, tags)
         yield Case(variant, tuple(replace(response, item=name) for response in pair), PAIRS)
 
 
-def _replace_pictures(item: Item, pictures: Sequence[Picture], preface: str) -> tuple[Turn, ...]:
-    remaining_pictures = list(pictures)
+def _replace_pictures(item: Item, pictures: Sequence[Picture], captions: Sequence[str]) -> tuple[Turn, ...]:
+    """Return the turns with other pictures, and their captions: before the question, or each behind its picture."""
+    *_, last = item.turns[-1].parts
+    is_in_place = item.is_interleaved or isinstance(last, Picture)
+    remaining_pictures, remaining_captions = list(pictures), list(captions)
     turns = []
     for turn in item.turns:
-        parts: list[Part] = [remaining_pictures.pop(0) if isinstance(part, Picture) else part for part in turn.parts]
+        parts: list[Part] = []
+        for part in turn.parts:
+            parts.append(remaining_pictures.pop(0) if isinstance(part, Picture) else part)
+            if is_in_place and isinstance(part, Picture) and captions:
+                parts.append(remaining_captions.pop(0))
         turns.append(Turn(turn.role, tuple(parts)))
-    if preface:
-        last = turns[-1]
-        turns[-1] = Turn(last.role, (*last.parts[:-1], f"{preface}\n{last.parts[-1]}"))
+    if captions and not is_in_place:
+        (turn,) = turns
+        turns = [Turn(turn.role, (*turn.parts[:-1], "\n".join((*captions, str(last)))))]
     return tuple(turns)
 
 

@@ -4,7 +4,7 @@
 
     [[audit]]                     # an audited judge; without `judge`, every one of the study
     study = "audit-quick-0"
-    judge = "simulated/accurate"  # a name or its beginning
+    judge = "simulated/accurate"  # a name, or the beginning of one or more names
     accuracy = 0.8                # at least; also picture_use_index, place_use_index and steadiness
     attack_rate = 0.05            # at most; also bias (log-odds per strength), unusable (a share) and reading_misled
 
@@ -27,7 +27,7 @@ With `sure = true`, the end of the interval must pass, not only the estimate.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +44,9 @@ from fullbench.core.verdict import PEOPLE
 from fullbench.errors import InputError
 from fullbench.files.toml_reader import read_toml
 from fullbench.ledger.ledger import Ledger
+from fullbench.reports.display_names import DisplayNames
 from fullbench.studies import ledger_verdicts_with_panels
+from fullbench.studies.ledger_display_names import find_contestants, find_name, load_display_names
 
 _AUDIT_THRESHOLDS = {
     "accuracy": True, "picture_use_index": True, "place_use_index": True, "steadiness": True, "attack_rate": False,
@@ -69,6 +71,8 @@ class Check:
     measurement: Estimate | float | None
     requirement: str
     reason: str = ""
+    names: Mapping[str, str] = field(default_factory=dict, compare=False)
+    """Display names of judges and contestants by full name."""
 
 
 def read_gate(path: Path) -> Mapping[str, Any]:
@@ -114,7 +118,8 @@ def run_checks(path: Path, ledger: str | Path | None = None) -> list[Check]:
         for entry in table.get(kind, ()):
             place = default_place if ledger or "ledger" not in entry else path.parent / str(entry["ledger"])
             with Ledger(place, read_only=True) as book:
-                outcomes += check(book, entry, path)
+                shown_names = load_display_names(book).names
+                outcomes += [replace(outcome, names=shown_names) for outcome in check(book, entry, path)]
     return outcomes
 
 
@@ -129,7 +134,7 @@ def _audit_checks(book: Ledger, entry: Mapping[str, Any], path: Path) -> Iterato
     if study is None or study not in book.studies():
         raise InputError(f"{book.place} holds no audit {study or ''}; `fullbench audit` makes one", path=path)
     record = ledger_verdicts_with_panels.load_record(book, study=study).in_canonical_order()
-    for judge in _match_names(record.judges, entry.get("judge", ""), path):
+    for judge in _match_names(record.judges, entry.get("judge", ""), book, path):
         measures = _audit_measurements(cards.build_findings(record, judge, members=view_members(book, judge)))
         for name, is_more_better in _AUDIT_THRESHOLDS.items():
             if name in entry:
@@ -158,7 +163,8 @@ def _audit_measurements(findings: cards.Findings) -> dict[str, Estimate | float 
 
 def _agreement_checks(book: Ledger, entry: Mapping[str, Any], path: Path) -> Iterator[Check]:
     record = book.record(study=entry.get("study"))
-    (judge,) = _match_names([name for name in record.judges if name != PEOPLE], entry["judge"], path, is_unique=True)
+    judges = [name for name in record.judges if name != PEOPLE]
+    judge = find_name(entry["judge"], judges, load_display_names(book), "judge", place=str(path))
     shape = entry.get("on", "pairs")
     if shape not in {"pairs", "scores"}:
         raise InputError(f"agreement is on 'pairs' or 'scores'; found {shape!r}", path=path)
@@ -175,10 +181,12 @@ def _agreement_checks(book: Ledger, entry: Mapping[str, Any], path: Path) -> Ite
 
 def _regression_checks(book: Ledger, entry: Mapping[str, Any], path: Path) -> Iterator[Check]:
     """The two runs are treated as independent."""
+    (contestant,) = find_contestants(book, [entry["contestant"]])
+    entry = {**entry, "contestant": contestant}
     points, sure = float(entry.get("points", 0.0)), bool(entry.get("sure", False))
     with Ledger(path.parent / str(entry["base"]), read_only=True) as base_ledger:
-        base_ratings = _contestant_ratings(base_ledger, entry.get("base_study"), entry)
-    ratings = _contestant_ratings(book, entry.get("study"), entry)
+        base_ratings = _contestant_ratings(base_ledger, entry.get("base_study"), entry, path)
+    ratings = _contestant_ratings(book, entry.get("study"), entry, path)
     if not ratings:
         raise InputError(f"{book.place} has no rating of {entry['contestant']!r}", path=path)
     for key, rating in ratings.items():
@@ -197,13 +205,14 @@ def _regression_checks(book: Ledger, entry: Mapping[str, Any], path: Path) -> It
         yield Check(name, is_passed, change, requirement)
 
 
-def _contestant_ratings(ledger: Ledger, study: str | None, entry: Mapping[str, Any]) -> dict[str, Estimate]:
+def _contestant_ratings(ledger: Ledger, study: str | None, entry: Mapping[str, Any], path: Path) -> dict[str, Estimate]:
     ratings = {}
     columns = ledger.columns(study=ledger.one_study(study))
-    judge_prefix = entry.get("judge", "")
-    for judge in columns.judges():
-        # People's ratings are compared only if the entry names them.
-        if not judge.startswith(judge_prefix) or (judge == PEOPLE != judge_prefix):
+    judges = columns.judges()
+    if "judge" in entry:
+        judges = _match_names(judges, entry["judge"], ledger, path)
+    for judge in judges:
+        if judge == PEOPLE != entry.get("judge"):  # people's ratings are compared only if the entry names them
             continue
         for board in build_boards(columns.where(judge=judge), Settings()):
             contestant = entry["contestant"]
@@ -214,7 +223,7 @@ def _contestant_ratings(ledger: Ledger, study: str | None, entry: Mapping[str, A
 
 def _drift_checks(book: Ledger, entry: Mapping[str, Any], path: Path) -> Iterator[Check]:
     alarms = canary_checks.load_alarms(book)
-    for judge in _match_names([*alarms], entry["judge"], path):
+    for judge in _match_names([*alarms], entry["judge"], book, path):
         alarm = alarms[judge]
         reason: str = ""
         if alarm.rang_at_call:
@@ -229,14 +238,15 @@ _CHECKS_BY_KIND: Mapping[str, Callable[[Ledger, Mapping[str, Any], Path], Iterab
 }  # fmt: skip
 
 
-def _match_names(names: Sequence[str], name_prefix: str, path: Path, *, is_unique: bool = False) -> list[str]:
-    prefix_matches = [name for name in names if name.startswith(name_prefix)]
-    exact_matches = [name for name in prefix_matches if name == name_prefix]
-    matches = exact_matches or prefix_matches
-    if not matches or (is_unique and len(matches) > 1):
-        names_text = ", ".join(names) or "none"
-        raise InputError(f"{len(matches)} judges are called {name_prefix!r}; there are: {names_text}", path=path)
-    return matches
+def _match_names(full_names: Sequence[str], typed: str, ledger: Ledger, path: Path) -> list[str]:
+    """Return all judges whose full name or display name begins like this; one that is equal is the only one."""
+    if not typed:
+        return list(full_names)
+    names = load_display_names(ledger)
+    matches = [full for full in full_names if full.startswith(typed) or names.shown_name(full).startswith(typed)]
+    if len(matches) > 1 and not any(typed in {full, names.shown_name(full)} for full in matches):
+        return matches
+    return [find_name(typed, full_names, names, "judge", place=str(path))]
 
 
 def _compare_threshold(
@@ -265,12 +275,14 @@ def gate_table(checks: Sequence[Check]) -> Table:
         for check in sorted(checks, key=lambda check: check.is_passed)
     ]
     failed_count = sum(not check.is_passed for check in checks)
-    return Table(
+    table = Table(
         "gate",
         Note("gate.title", failed=failed_count, n=len(checks)),
         table_columns("threshold of", "measured", "wanted value", "outcome", "why"),
         rows,
     )
+    names = DisplayNames.from_names({full: name for check in checks for full, name in check.names.items()})
+    return names.attach_to(table)
 
 
 def junit_xml(checks: Sequence[Check], name: str = "fullbench gate") -> str:

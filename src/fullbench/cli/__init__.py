@@ -45,6 +45,7 @@ def _run_command() -> int:
     # Our matrices are small: on a busy machine, several threads took longer than one (2.0 s instead of 0.7 s).
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from fullbench.cli.application import application_for, build_command
+    from fullbench.cli.current_names import CURRENT
     from fullbench.cli.misplaced_and_repeated_options import refuse_misread
     from fullbench.errors import DataWarning, FullbenchError
     from fullbench.secret_masking_and_text_escapes import NeutralFormatter, NeutralStream, neutralise_text
@@ -61,10 +62,11 @@ def _run_command() -> int:
 
     def show_warning(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
         if issubclass(category, DataWarning):
-            sys.stderr.write(neutralise_text(str(message)) + "\n")
+            sys.stderr.write(neutralise_text(CURRENT.text(str(message))) + "\n")
         else:
             default_showwarning(message, category, *place, **more)
 
+    CURRENT.reset()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", DataWarning)
@@ -77,7 +79,7 @@ def _run_command() -> int:
         code = leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
         return code or 2 * isinstance(sys.stdout, NullStream)
     except FullbenchError as error:
-        sys.stderr.write(neutralise_text(f"fullbench: {error}") + "\n")
+        sys.stderr.write(neutralise_text(CURRENT.text(f"fullbench: {error}")) + "\n")
         return 2
     except BrokenPipeError:
         return 1

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fullbench.cli.console import print_message, print_tables, report_outcome
-from fullbench.cli.options import CallOptions, InputOptions, LedgerOptions, argument, ledger_if_any, option, options
+from fullbench.cli.current_names import CURRENT
+from fullbench.cli.options import (
+    CallOptions,
+    InputOptions,
+    LedgerOptions,
+    ViewOptions,
+    argument,
+    ledger_if_any,
+    option,
+    options,
+)
 from fullbench.errors import InputError
 
 if TYPE_CHECKING:
@@ -19,12 +30,14 @@ if TYPE_CHECKING:
 
 
 @options(
-    "limit picture_use_only panels ledger pictures out budget budget_for engine anyway again dry_run as_json quiet"
+    "limit picture_use_only panels ledger pictures out budget budget_for engine anyway again dry_run all_tables table "
+    "full_names as_json quiet"
 )
 def audit(
     store: LedgerOptions,
     inputs: InputOptions,
     calls: CallOptions,
+    view: ViewOptions,
     judges: Annotated[
         list[str] | None,
         argument("Who is audited, as KIND:NAME?OPTIONS; several for cards side by side; none for the board."),
@@ -64,6 +77,7 @@ def audit(
         fullbench audit --ledger fullbench.ledger
     """
     from fullbench.audit.audit_run import AuditRun
+    from fullbench.studies.ledger_display_names import with_card_names
 
     if quick and deep:
         raise InputError("an audit is quick or deep; leave one out")
@@ -90,19 +104,28 @@ def audit(
     audit_run.check_ready(calls.budget)
     with calls.open(store, audit_run.study.name) as opened:
         study_result = opened.execute(audit_run)
-        names = [name for name in audit_run.audited_judges.names if name in study_result.record.judges]
-        judge_cards = [audit_run.card(study_result.record, name) for name in names]
+        judged = [name for name in audit_run.audited_judges.names if name in study_result.record.judges]
+        judge_cards = [
+            with_card_names(audit_run.card(study_result.record, name), study_result.names) for name in judged
+        ]
         findings = (
-            [] if audit_run.has_own_items else [audit_run.judge_findings(study_result.record, name) for name in names]
+            [] if audit_run.has_own_items else [audit_run.judge_findings(study_result.record, name) for name in judged]
         )
-        _print_cards(judge_cards, findings, out, as_json=calls.as_json)
+        _print_cards(judge_cards, findings, out, view, as_json=calls.as_json)
         return report_outcome(study_result.job_counts, what="verdicts")
 
 
 SUFFIXES = (".html", ".htm", ".json", ".md", ".txt", ".csv", ".svg")
 
 
-def _print_cards(judge_cards: list[Card], findings: list[Findings], out: Path | None, *, as_json: bool) -> None:
+def _print_cards(
+    judge_cards: list[Card],
+    findings: list[Findings],
+    out: Path | None,
+    view: ViewOptions,
+    *,
+    as_json: bool,
+) -> None:
     """Print or write one card, or several next to each other. `findings` are those of drawn cases."""
     from fullbench.audit.audit_card import audit_board, render_badge, side_by_side_table
     from fullbench.audit.measures.example_cases import select_exhibits
@@ -113,14 +136,20 @@ def _print_cards(judge_cards: list[Card], findings: list[Findings], out: Path | 
         print_message("No verdict is there yet, so there is nothing to say of the judge.")
         return
     card = judge_cards[0]
+    boards = [[audit_board([of_judge])] for of_judge in findings] or [[] for _ in judge_cards]
     comparison_tables = [audit_board(findings), side_by_side_table(findings)] if len(findings) > 1 else []
     if as_json:
         _print_json(judge_cards)
     elif out is None:
-        for judge_card in judge_cards:
-            typer.echo(f"{judge_card.judge}\n{judge_card.lead}\n")
-            print_tables([] if comparison_tables else judge_card.tables, as_json=False)
-        print_tables(comparison_tables, as_json=False)
+        for judge_card, board in zip(judge_cards, boards, strict=True):
+            # The board's row of this judge has its main numbers. Several judges are compared on one board instead.
+            if comparison_tables:
+                typer.echo(CURRENT.text("\n".join([judge_card.judge, *cards.lead_sentences(judge_card.lead)])) + "\n")
+            else:
+                view.print_card(replace(judge_card, sections={"": [*board, *judge_card.tables]}))
+        if comparison_tables:
+            all_tables = [*comparison_tables, *(table for each in judge_cards for table in each.tables)]
+            view.print_report(all_tables, as_json=False, sentences=[])
     if out is None:
         return
     if out.suffix.lower() == ".svg":
@@ -135,7 +164,7 @@ def _print_cards(judge_cards: list[Card], findings: list[Findings], out: Path | 
     else:
         cards.write_card(card, out, select_exhibits(findings[0]) if findings else None)
     if not as_json:
-        typer.echo(f"{card.judge}\n{card.lead}")
+        typer.echo(CURRENT.text(f"{card.judge}\n{card.lead}"))
     print_message(f"Written: {out}")
 
 
@@ -185,8 +214,6 @@ def _print_board(ledger: str, out: Path | None, *, as_json: bool) -> int:
 
 
 def _title_with_study(table: Table, study: str) -> Table:
-    from dataclasses import replace
-
     from fullbench.core.translatable_note import Note
 
     title = Note("audit.board.of", study=study)

@@ -181,11 +181,12 @@ def equate(
     from fullbench.ledger.judge_replacements import JudgeReplacement, add_replacement, withdraw_replacement
     from fullbench.studies import ledger_verdicts_with_panels
     from fullbench.studies.leaderboards import judge_replacement as equating
+    from fullbench.studies.ledger_display_names import find_judges
 
     if dry_run and withdraw:
         raise InputError("--dry-run only shows, and --withdraw only enters: leave one out")
     with store.read(store.study) as book:
-        old, new = ledger_verdicts_with_panels.full_judge_names(book, [old, new])
+        old, new = find_judges(book, [old, new])
         study_name = book.one_study() or book.study
         tables = []
         if not withdraw:

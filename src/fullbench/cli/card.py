@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import replace
 from typing import Annotated
 
 import typer
 
-from fullbench.cli.console import print_message, print_tables
+from fullbench.cli.console import print_message
 from fullbench.cli.options import (
     JsonOption,
     LabelsOption,
@@ -16,19 +15,23 @@ from fullbench.cli.options import (
     ReleaseOption,
     ResamplingSeedOption,
     TablesOption,
+    ViewOptions,
     VoteOptions,
     argument,
     option,
     options,
 )
-from fullbench.errors import InputError
 
 
-@options("ledger study labels benchmark data people rule visible pilot tags own epsilon out seed as_json")
+@options(
+    "ledger study labels benchmark data people rule visible pilot tags own epsilon all_tables table out seed "
+    "full_names as_json"
+)
 def card(
     judge: Annotated[str, argument("The judge's name, or its beginning, as `ledger show` gives it.")],
     store: LedgerOptions,
     counted: VoteOptions,
+    view: ViewOptions,
     labels: LabelsOption = None,
     benchmark: Annotated[str | None, option("Take the verdicts a benchmark brings, not a ledger's.")] = None,
     data: ReleaseOption = None,
@@ -61,11 +64,20 @@ def card(
     from fullbench.core.verdict_record import Record
     from fullbench.files.item_response_verdict_files import read_verdicts
     from fullbench.reports import judge_card_display as cards
+    from fullbench.reports.display_names import DisplayNames
     from fullbench.studies import ledger_verdicts_with_panels
+    from fullbench.studies.ledger_display_names import (
+        find_judges,
+        find_name,
+        load_display_names,
+        record_display_names,
+        with_card_names,
+    )
     from fullbench.studies.run.study_inputs import load_benchmark_release
 
     vote_rule = rule_of(counted.rule)
     columns: Columns | None = None
+    names = DisplayNames()
     facts: CaseFacts | None = None
     judge_columns: Columns | None = None
     study_name: str | None = None
@@ -82,7 +94,7 @@ def card(
     else:
         with store.read() as book:
             study_name = book.one_study(store.study)
-            (judge,) = ledger_verdicts_with_panels.full_judge_names(book, [judge])
+            (judge,) = find_judges(book, [judge])
             columns = ledger_verdicts_with_panels.load_columns(
                 book, extra_verdicts=label_verdicts, study=study_name, pilots=counted.pilot
             )
@@ -95,7 +107,11 @@ def card(
                 record_from_verdict_columns.record_from_columns(compared_rows), study=study_name
             ).in_canonical_order()
             facts = ledger_verdicts_with_panels.load_case_facts(book, columns, study=study_name)
-    own_contestants = [_find_contestant(name, record.contestants) for name in own or ()]
+            names = load_display_names(book)
+            own_contestants = [find_name(name, record.contestants, names, "contestant") for name in own or ()]
+    if columns is None:
+        judge = find_name(judge, record.judges, record_display_names(record), "judge")
+        own_contestants = [find_name(name, record.contestants, DisplayNames(), "contestant") for name in own or ()]
     built_card = judge_card(
         record, judge, people=people, tags=tags or (), own_contestants=own_contestants, columns=columns,
         judge_columns=judge_columns, rule=vote_rule, visible=counted.visible, epsilon=epsilon, facts=facts,
@@ -110,6 +126,7 @@ def card(
                 for name, section in built_card.sections.items()
             }
         built_card = replace(built_card, sections=sections)
+    built_card = with_card_names(built_card, record_display_names(record) if columns is None else names)
     if out is not None:
         cards.write_card(built_card, out)
         print_message(f"Written: {out}")
@@ -117,18 +134,4 @@ def card(
     if as_json:
         typer.echo(cards.card_json(built_card), nl=False)
         return
-    typer.echo(f"{judge}\n{built_card.lead}\n")
-    print_tables(built_card.tables, as_json=False)
-
-
-def _find_contestant(name: str, judged_contestants: Collection[str]) -> str:
-    """Return the contestant with this name or prefix; an unknown one would silently hide a bias."""
-    from fullbench.core.language_and_words import resolve_prefix
-
-    contestant = resolve_prefix(name, judged_contestants, "contestant")
-    if contestant not in judged_contestants:
-        raise InputError(
-            f"--own {name!r} is no contestant that was judged beside people; name one of "
-            f"{', '.join(sorted(judged_contestants))}"
-        )
-    return contestant
+    view.print_card(built_card)

@@ -119,11 +119,13 @@ def rewrite(
     from fullbench.files.row_writers import write_rows
     from fullbench.studies import judge_and_model_specs
     from fullbench.studies.authoring.duplicate_pictures_and_rewordings import reword_items
-    from fullbench.studies.authoring.human_review_of_rewordings_and_references import REWRITE_COLUMNS
+    from fullbench.studies.authoring.human_review_of_rewordings_and_references import REWRITE_COLUMNS, rewordable_items
     from fullbench.studies.run import call_and_cost_plan
 
     rewriters = [judge_and_model_specs.contestant_from_spec(spec) for spec in models]
     source_items = list(read_items(items))
+    if skipped_count := len(source_items) - len(rewordable_items(source_items)):
+        print_message(f"{skipped_count} item(s) not reworded: dialogues, or pictures between texts.")
     prompt_language = parse_language(language) if language else None
     shared_budget = call_and_cost_plan.check_keys_and_budget(rewriters, calls.budget)
     specs_by_name = {model.name: spec for model, spec in zip(rewriters, models, strict=True)}

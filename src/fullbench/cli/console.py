@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from fullbench.cli.current_names import CURRENT
 from fullbench.cli.standard_streams import NullStream
 from fullbench.core.model_call import Usage
 from fullbench.core.table import Table
@@ -27,13 +28,14 @@ from fullbench.studies.run.progress_display import format_dollars
 
 if TYPE_CHECKING:
     from fullbench.core.verdict_record import Record
+    from fullbench.reports.first_screen import Selection
 
 
 def print_message(*texts: str) -> None:
     """Print sentences on standard error, unless that is gone, as after a hang-up."""
     for text in texts:
         with suppress(OSError):
-            typer.echo(neutralise_text(text), err=True)
+            typer.echo(neutralise_text(CURRENT.text(text)), err=True)
 
 
 @contextmanager
@@ -94,6 +96,7 @@ def report_outcome(job_counts: Sequence[JobCounts], *, what: str) -> int:
 
     It is 0 if nothing is missing, else 1; after a signal, 128 plus its number.
     """
+    CURRENT.forget_names()
     stop_reason = next((counts.stop_reason for counts in job_counts if counts.stop_reason in SIGNAL_EXIT_CODES), "")
     stop_reason = stop_reason or next((counts.stop_reason for counts in job_counts if counts.stop_reason), "")
     has_several_reasons = len({counts.stop_reason for counts in job_counts}) > 1
@@ -245,10 +248,50 @@ def print_uncompared_items(record: Record, *, comparing: bool) -> None:
         print_message(f"Nothing to compare for {', '.join(uncompared_items[:3])}{more}: fewer than two responses.")
 
 
+def print_report(
+    tables: Sequence[Table],
+    view: Selection,
+    *,
+    as_json: bool,
+    out: Path | None = None,
+    sentences: Sequence[str] | None = None,
+) -> None:
+    """Print a result: its first screen, or every table, one table, or what is about one judge.
+
+    JSON and files always have all tables.
+
+    Args:
+        tables: The tables; the summary is first if there is one.
+        view: What the user asked to see.
+        as_json: Print JSON.
+        out: File to write instead.
+        sentences: Sentences that come first; default: those of the summary.
+    """
+    from fullbench.reports import first_screen
+    from fullbench.reports.display_names import table_as_shown
+    from fullbench.reports.tables_as_terminal_text import render_texts
+
+    CURRENT.forget_names()
+    selected = first_screen.select_tables(CURRENT.tables(tables), view, CURRENT.names)
+    if out is not None or as_json:
+        print_tables(selected, as_json=as_json, out=out)
+        return
+    width = shutil.get_terminal_size((110, 40)).columns
+    shown = [table_as_shown(table) for table in selected]
+    if view.all_tables and CURRENT.names is not None and (legend := CURRENT.names.legend(selected)) is not None:
+        shown.append(legend)
+    if view.is_default and tables:
+        _print_texts([first_screen.render_first_screen(shown, width=width, sentences=sentences).rstrip("\n")])
+    else:
+        _print_texts(render_texts(shown, width=width, color=sys.stdout.isatty()))
+
+
 def print_tables(tables: Sequence[Table], *, as_json: bool, out: Path | None = None) -> None:
     """Print tables on standard output, or write them to a file in the format of its suffix."""
     from fullbench.reports.table_formats import render_table, write_tables
 
+    CURRENT.forget_names()
+    tables = CURRENT.tables(tables)
     if out is not None:
         for path in write_tables(tables, out):
             print_message(f"Written: {path}")

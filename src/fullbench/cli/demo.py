@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from fullbench.cli.console import print_message, print_tables, report_outcome, stop_on_signals
+from fullbench.cli.current_names import CURRENT
 from fullbench.cli.options import QuietOption, option
 from fullbench.errors import InputError
 
@@ -45,6 +46,7 @@ def demo(
         "Drawing pictures whose truth is known, asking contestants that read the pixels, hearing judges, some bent."
     )
     with Ledger(study.ledger, study=study.name) as ledger, stop_on_signals() as stop:
+        CURRENT.use_ledger(ledger)
         study_result = StudyRun(study).execute(ledger, stop=stop, quiet=quiet)
         print_tables([table for table in study_result.tables if table.name == "planted"], as_json=False)
         started_count = sum(counts.started_count for counts in study_result.job_counts)

@@ -123,15 +123,16 @@ def export(
     from_ledger = ledger_source is not None and ledger_source.name == "COMMANDLINE"
     if from_ledger and data is not None:
         raise InputError("--data is a release and --ledger your own verdicts; give one of them")
-    if from_ledger:
-        from fullbench.studies.ledger_verdicts_with_panels import full_judge_names
+    from fullbench.studies.ledger_display_names import find_judges, find_name, record_display_names
 
+    if from_ledger:
         with store.read() as book:
             record, tables = book.record(study=book.one_study(store.study)), []
-            judge = judge and full_judge_names(book, [judge])[0]
+            judge = judge and find_judges(book, [judge])[0]
     else:
         release = load_benchmark_release(name, data)
         record, tables = release.record, list(release.tables)
+        judge = judge and find_name(judge, record.judges, record_display_names(record), "judge")
     if subset is not None and judge is not None:
         if subset not in {"hq", "hard"}:
             raise InputError(f"unknown subset {subset!r}; known: hq, hard")
@@ -158,7 +159,7 @@ def export(
 def _export_with_plugin(name: str, out: Path, store: LedgerOptions, options: list[str]) -> None:
     from fullbench.core.plugin_entry_points import load_plugin
     from fullbench.studies.leaderboards.withheld_test_sets import without_withheld_items
-    from fullbench.studies.ledger_verdicts_with_panels import full_judge_names
+    from fullbench.studies.ledger_display_names import find_contestants, find_judges
 
     malformed_options = [option for option in options if "=" not in option]
     if malformed_options:
@@ -166,7 +167,9 @@ def _export_with_plugin(name: str, out: Path, store: LedgerOptions, options: lis
     with store.read() as book:
         option_values = dict(option.split("=", 1) for option in options)
         if "judge" in option_values:
-            (option_values["judge"],) = full_judge_names(book, [option_values["judge"]])
+            (option_values["judge"],) = find_judges(book, [option_values["judge"]])
+        if "contestant" in option_values:
+            (option_values["contestant"],) = find_contestants(book, [option_values["contestant"]])
         study_name = book.one_study(store.study)
         record = book.record(study=study_name)
         items = {item.id: item for item in book.items(study=study_name)}
@@ -184,12 +187,12 @@ def _export_with_plugin(name: str, out: Path, store: LedgerOptions, options: lis
 
 def _export_dpo(out: Path, judge: str | None, store: LedgerOptions, margin: float, include_sensitive: bool) -> None:
     from fullbench.studies.exchange.dpo_pairs import export_dpo
-    from fullbench.studies.ledger_verdicts_with_panels import full_judge_names
+    from fullbench.studies.ledger_display_names import find_judges
 
     if judge is None:
         raise InputError("whose preferences? Say --judge NAME, as `fullbench ledger show` lists it")
     with store.read() as book:
-        (judge,) = full_judge_names(book, [judge])
+        (judge,) = find_judges(book, [judge])
         count, omitted_count = export_dpo(book.record(), judge, out, margin=margin, include_sensitive=include_sensitive)
     print_message(f"Written: {out} ({count:,} pairs that {judge} tells apart)")
     if omitted_count:
@@ -213,19 +216,21 @@ def _export_site(
     if url and not url.startswith(("http://", "https://")):
         raise InputError(f"{url!r} is no address of a site; write --url https://lab.example.org/study")
     from fullbench.web.campaigns.votes.results_hidden_from_annotators import load_open_campaign_items
-    from fullbench.web.results.catalogue.rater_pseudonyms import accounts_in
-    from fullbench.web.results.pages.shown_names import names_for_ledger
+    from fullbench.web.results.catalogue.rater_pseudonyms import rater_names_in
+    from fullbench.web.results.pages.shown_names import read_names
 
     open_campaign_items = load_open_campaign_items(database) if database else frozenset()
-    accounts = accounts_in(database) if database else {}
     options = SiteOptions(
         title, cases, verdicts, "zh" if language == "zh" else "en", charts, store.study or "", url.rstrip("/"),
-        open_campaign_items, accounts,
+        open_campaign_items,
     )  # fmt: skip
+    if database:
+        raters = rater_names_in(database)
+        options = replace(options, accounts=raters.accounts, rater_key=raters.key)
     absent_names = ""
     with store.read() as book:
         if names is not None:
-            display_names, absent_names = names_for_ledger(names, book)
+            display_names, absent_names = read_names(names, book)
             options = replace(options, names=display_names, imprint=Imprint.read(names))
         site = write(book, out, options)
     print_message(f"Written: {site.files:,} files, {site.bytes / 1e6:,.1f} MB in {out}.")

@@ -15,6 +15,7 @@ from fullbench.cli.options import (
     PageOption,
     ResponsesOption,
     TrialsOption,
+    ViewOptions,
     more,
     option,
     options,
@@ -24,8 +25,8 @@ from fullbench.errors import InputError
 
 @options(
     "question limit labels criteria orders trials cross_samples seed unverified ledger study supersede pictures "
-    "pictures_from without_pictures fetch_urls durability report budget budget_for anyway again engine dry_run as_json "
-    "quiet"
+    "pictures_from without_pictures fetch_urls durability report budget budget_for anyway again engine dry_run "
+    "all_tables table full_names as_json quiet"
 )
 def judge(
     items: ItemsOption,
@@ -34,6 +35,7 @@ def judge(
     store: LedgerOptions,
     inputs: InputOptions,
     calls: CallOptions,
+    view: ViewOptions,
     ballots: Annotated[
         list[str] | None, option("score:1-5, choice, choice+tie, choice:5, ranking... Again for more.", "--ballot")
     ] = None,
@@ -95,7 +97,7 @@ def judge(
             from fullbench.reports.results_page import write_page
 
             write_page("Judged", study_result.record, study_result.tables, report, source=study_result.source)
-        calls.print_tables(study_result.tables)
+        view.print_report(study_result.tables, as_json=calls.as_json)
         if report is not None:
             print_message(f"The page: {report}")
         print_message(*study_result.messages)

@@ -18,6 +18,7 @@ from fullbench.cli.options import (
     SeedOption,
     StrongOption,
     TablesOption,
+    ViewOptions,
     VoteOptions,
     argument,
     option,
@@ -230,11 +231,12 @@ def grow(
 @leaderboard_app.command("show")
 @options(
     "ledger study judge rule visible pilot ties strong reference tag only corrected together history means seed out "
-    "as_json"
+    "all_tables table full_names as_json"
 )
 def show_board(
     store: LedgerOptions,
     people: VoteOptions,
+    view: ViewOptions,
     judge: Annotated[str | None, option("Whose leaderboard, by the judge's name or its beginning.")] = None,
     rule: ShownRuleOption = None,
     ties: TiesOption = "half",
@@ -273,18 +275,22 @@ def show_board(
     """
     from dataclasses import replace
 
-    from fullbench.analysis.boards import joint_leaderboard
+    from fullbench.analysis.boards import joint_leaderboard, leaderboard
     from fullbench.analysis.boards.matches_from_verdicts import select_judge
     from fullbench.analysis.people import corrected_leaderboards as corrections
     from fullbench.analysis.people.voted_rows_check import CaseFacts
+    from fullbench.analysis.standard_verdict_tables import cost_table
+    from fullbench.analysis.summary.study_summary import summary_tables
     from fullbench.core.language_and_words import length_of
     from fullbench.core.verdict import PEOPLE
     from fullbench.studies import ledger_verdicts_with_panels
     from fullbench.studies.leaderboards import leaderboard_display, submissions
     from fullbench.studies.leaderboards.judge_replacement import with_judge_changes
+    from fullbench.studies.ledger_display_names import find_contestants, find_judges
 
     with store.read(store.study) as book:
-        judge = ledger_verdicts_with_panels.full_judge_names(book, [judge])[0] if judge else None
+        judge = find_judges(book, [judge])[0] if judge else None
+        reference = reference if reference == "reference" else find_contestants(book, [reference])[0]
         if means:
             if together or history or people.corrected or only:
                 raise InputError("--means shows means alone: leave out --joint, --history, --corrected and --only")
@@ -332,7 +338,15 @@ def show_board(
             board_tables = leaderboard_display.leaderboard_tables(
                 context_record, board_judge, board_settings, tag, columns=columns.where(judge=board_judge)
             )
-            tables += corrections.add_opinion_notes(columns, board_tables)
+            summary = summary_tables(
+                columns,
+                leaderboard.leaderboard_tables(columns, board_settings),
+                texts=context_record,
+                costs=cost_table(columns),
+                visible=people.visible,
+                seed=seed,
+            )
+            tables = [*summary, *tables, *corrections.add_opinion_notes(columns, board_tables)]
             if history:
                 record = ledger_verdicts_with_panels.load_record(book, [board_judge], pilots=people.pilot)
                 record = record.where(lambda verdict: items is None or verdict.item in items)
@@ -353,4 +367,4 @@ def show_board(
             leaderboard_display.write_leaderboard_page(record, tables, out, book.digest())
             print_message(f"The page: {out}")
         else:
-            print_tables(tables, as_json=as_json, out=out)
+            view.print_report(tables, as_json=as_json, out=out)

@@ -14,6 +14,7 @@ import typer
 
 from fullbench.cli.console import print_tables as show_tables
 from fullbench.cli.console import progress_bar
+from fullbench.cli.current_names import CURRENT
 from fullbench.cli.options import (
     JsonOption,
     LedgerOptions,
@@ -72,10 +73,14 @@ def show(
     Example: fullbench ledger show study.ledger
     """
     from fullbench.ledger.judge_replacements import load_replacements
+    from fullbench.studies.ledger_display_names import load_display_names
 
     with store.read() as open_ledger:
         contents = open_ledger.describe()
         contents["replacements"] = [asdict(replacement) for replacement in load_replacements(open_ledger)]
+        names = load_display_names(open_ledger)
+    for account in contents["accounts"]:
+        account["display_name"] = names.shown_name(account["name"])
     if as_json:
         typer.echo(json.dumps(contents, ensure_ascii=False, indent=2))
         return
@@ -101,7 +106,8 @@ def show(
         typer.echo(f"pictures in {contents['pictures']}")
     if contents["accounts"]:
         typer.echo("")
-        show_tables([_account_table(contents["accounts"])], as_json=False)
+        legend = names.legend()
+        show_tables([_account_table(contents["accounts"]), *([legend] if legend else [])], as_json=False)
 
 
 @ledger_app.command()
@@ -130,7 +136,7 @@ def export(
     from fullbench.files.annotation_tools import read_labels, verdicts_as_annotation_records
     from fullbench.files.item_response_verdict_files import write_items, write_responses, write_verdicts
     from fullbench.files.row_writers import write_rows
-    from fullbench.studies.ledger_verdicts_with_panels import full_judge_names
+    from fullbench.studies.ledger_display_names import find_judges, load_display_names
 
     if judge and what in {ExportKind.responses, ExportKind.items}:
         raise InputError(f"--judge chooses among verdicts; {what.value} have no judge: leave it out")
@@ -138,7 +144,7 @@ def export(
         raise InputError(f"--as writes verdicts for {' or '.join(read_labels.TOOLS)}; found {tool!r} for {what.value}")
     study = store.study
     with store.read() as open_ledger:
-        judge = full_judge_names(open_ledger, judge or [])
+        judge = find_judges(open_ledger, judge or [])
         if tool is not None:
             items = {item.id: item for item in open_ledger.items(study=study)}
             answers = {
@@ -150,7 +156,8 @@ def export(
                 to, tool_name, open_ledger.verdicts(judge or None, study=study), items, answers
             )
         elif what is ExportKind.verdicts:
-            count = write_verdicts(to, open_ledger.verdicts(judge or None, study=study), raw=raw)
+            names = load_display_names(open_ledger).names
+            count = write_verdicts(to, open_ledger.verdicts(judge or None, study=study), raw=raw, names=names)
         elif what is ExportKind.doubtful:
             count = write_rows(
                 to, doubtful_case_rows(open_ledger.record(judge or None, study=study)), QUEUE_COLUMNS, raw=raw
@@ -187,6 +194,7 @@ def tables(
     from fullbench.analysis.agreement.between_judges import judge_agreement_table
     from fullbench.columns.columns_from_parquet import read_parquet_columns
     from fullbench.ledger.lake.parquet_export_reader import is_lake
+    from fullbench.reports.display_names import DisplayNames
     from fullbench.studies import ledger_verdicts_with_panels
 
     source, study = place or store.ledger, store.study
@@ -195,6 +203,8 @@ def tables(
     facts = None
     if (path.suffix == ".parquet" or path.is_dir()) and not is_lake(source):
         columns = read_parquet_columns(path).where(study=study)
+        judges, contestants = (dict.fromkeys(columns.names[role]) for role in ("judge", "contestant"))
+        CURRENT.use_names(DisplayNames.from_settings(judges, contestants))
     else:
         with replace(store, place=source).read() as open_ledger:
             columns, bill, source = (

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from fullbench.cli.console import progress_bar
+from fullbench.cli.current_names import CURRENT
 from fullbench.cli.ledger import ledger_app
 from fullbench.cli.options import JsonOption, LedgerOptions, QuietOption, argument, option, options
 from fullbench.core.verdict import PEOPLE
@@ -105,11 +106,13 @@ def reread(
     Example: fullbench ledger reread study.ledger --dry-run
     """
     from fullbench.studies.exchange.reparse_replies import change_lines, reparse_ledger, verdict_text
+    from fullbench.studies.ledger_display_names import find_judges
 
     with store.read():
         pass
     with store.read() if dry_run else store.open() as open_ledger:
-        reparse_result = reparse_ledger(open_ledger, judge or None, dry_run=dry_run)
+        judges = find_judges(open_ledger, judge or [])
+        reparse_result = reparse_ledger(open_ledger, judges or None, dry_run=dry_run)
         ledger_place = open_ledger.place
     if as_json:
         changes = [
@@ -127,7 +130,7 @@ def reread(
         )
         return
     for line in change_lines(reparse_result.changes):
-        typer.echo(line)
+        typer.echo(CURRENT.text(line))
     would = "would be read" if dry_run else "are read"
     typer.echo(
         f"{ledger_place}: of {reparse_result.read:,} replies {len(reparse_result.changes):,} {would} differently now"

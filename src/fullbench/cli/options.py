@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Unpack, get_
 import typer
 
 from fullbench.cli.console import print_message, print_tables, stop_on_signals
+from fullbench.cli.current_names import CURRENT
 from fullbench.core.table import Table
 from fullbench.errors import InputError
 from fullbench.studies.engines import Budget, Engine, RetryPolicy, Stop
 
 if TYPE_CHECKING:
+    from fullbench.analysis.judge_card import Card
     from fullbench.ledger.ledger import Ledger
     from fullbench.studies.run.base_run import BaseRun, StudyResult
     from fullbench.studies.run.call_context import CallContext
@@ -91,6 +93,15 @@ def _refuse_blank_study(study: str | None) -> str | None:
     return study
 
 
+def _show_full_names(value: bool) -> bool:
+    CURRENT.shows_full_names = value
+    return value
+
+
+FullNamesOption = Annotated[
+    bool,
+    option("Show the full names of judges and contestants.", "--full-names", callback=_show_full_names),
+]
 JsonOption = Annotated[bool, option("Print JSON on standard output, nothing else.", "--json")]
 QuietOption = Annotated[bool, option("No progress display.", "--quiet")]
 SeedOption = Annotated[int, option("For whatever is drawn at random.")]
@@ -132,6 +143,7 @@ class LedgerOptions:
         str | None,
         option("The study in the ledger; unrelated data are kept apart by it.", callback=_refuse_blank_study),
     ] = None
+    full_names: FullNamesOption = False
     supersede: Annotated[
         bool, more("Items whose content changed take the place of the earlier ones.", "--supersede")
     ] = False
@@ -159,19 +171,23 @@ class LedgerOptions:
         from fullbench.ledger.database_from_path import durability_of
         from fullbench.ledger.ledger import Ledger
 
-        return Ledger(
+        book = Ledger(
             self.path,
             pictures=self.pictures,
             study=study or self.study,
             supersede=self.supersede,
             durability=durability_of(self.durability),
         )
+        CURRENT.use_ledger(book)
+        return book
 
     def read(self, study: str | None = None) -> Ledger:
         """Open the ledger read-only."""
         from fullbench.ledger.ledger import Ledger
 
-        return Ledger(self.path, read_only=True, study=study)
+        book = Ledger(self.path, read_only=True, study=study)
+        CURRENT.use_ledger(book)
+        return book
 
 
 @dataclass(frozen=True)
@@ -295,6 +311,39 @@ class CallOptions:
 
 
 @dataclass(frozen=True)
+class ViewOptions:
+    """What a command prints of a result."""
+
+    all_tables: Annotated[bool, option("Print every table, not only the summary.", "--all")] = False
+    table: Annotated[str | None, option("Print one table, by its name or the beginning of its name.", "--table")] = None
+    shown_judge: Annotated[str | None, option("Print the tables about one judge.", "--judge")] = None
+
+    def print_report(
+        self,
+        tables: Sequence[Table],
+        *,
+        as_json: bool,
+        out: Path | None = None,
+        sentences: Sequence[str] | None = None,
+    ) -> None:
+        """Print the summary of a result, or the tables that these options name."""
+        from fullbench.cli.console import print_report
+        from fullbench.reports.first_screen import Selection
+
+        view = Selection(self.all_tables, self.table, self.shown_judge)
+        print_report(tables, view, as_json=as_json, out=out, sentences=sentences)
+
+    def print_card(self, card: Card) -> None:
+        """Print a judge's card: its name, the sentences of its introduction, and its first numbers."""
+        from fullbench.reports.judge_card_display import lead_sentences
+
+        sentences = [CURRENT.text(part) for part in (card.judge, *lead_sentences(card.lead))]
+        if self.all_tables:
+            typer.echo("\n".join(sentences) + "\n")
+        self.print_report(card.tables, as_json=False, sentences=sentences)
+
+
+@dataclass(frozen=True)
 class OpenRun:
     """A run with its ledger and engine open."""
 
@@ -379,7 +428,9 @@ def ledger_if_any(place: str | Path) -> Iterator[Ledger]:
     file = database_at(place)
     if file.exists():
         with Ledger(place, read_only=True) as book:
+            CURRENT.use_ledger(book)
             yield book
         return
     with TemporaryDirectory() as folder, Ledger(Path(folder) / file.path.name) as book:
+        CURRENT.use_ledger(book)
         yield book

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fullbench.cli.console import print_message, print_tables, progress_bar
+from fullbench.cli.current_names import CURRENT
 from fullbench.cli.options import (
     CriterionOption,
     JsonOption,
@@ -202,6 +203,7 @@ def _open_ledger(path: str | None) -> Iterator[Ledger | None]:
         yield None
         return
     with Ledger(path, read_only=True) as ledger:
+        CURRENT.use_ledger(ledger)
         yield ledger
 
 
@@ -274,6 +276,7 @@ def add(
         fullbench people add "what waits" --kind pair --ledger fullbench.ledger --pending cascade:cheap
     """
     settings = site.settings(task_limit)
+    from fullbench.studies.ledger_display_names import find_contestants, find_judges
     from fullbench.web.campaigns.campaigns import CampaignPlan
     from fullbench.web.campaigns.create.campaign_from_data import Material
     from fullbench.web.campaigns.create.new_campaign_form import texts_option
@@ -291,8 +294,10 @@ def add(
         },
     )  # fmt: skip
     with _open_ledger(ledger) as book:
+        contestants = contestant or [] if book is None else find_contestants(book, contestant or [])
+        judges = judge or [] if book is None else find_judges(book, judge or [])
         material = Material(
-            items, tuple(responses or ()), queue, book, tuple(contestant or ()), tuple(judge or ()), gold, qualify,
+            items, tuple(responses or ()), queue, book, tuple(contestants), tuple(judges), gold, qualify,
             separate, separate_by, per_item, limit, tuple(separate_from or ()), store.study or "", unverified,
             by_gain, pending,
             with_reference,
@@ -486,12 +491,14 @@ def next_pairs(
     from fullbench.analysis.people.next_pairs_to_vote_on import build_queue
     from fullbench.core.verdict import PEOPLE
     from fullbench.files.row_writers import write_rows
+    from fullbench.studies.ledger_display_names import find_judges
 
     with store.read() as book:
+        requested_judges = find_judges(book, judges or [])
         study = book.one_study(store.study)
         columns = book.columns(study=study).where(criterion=criterion)
         questions = {item.id: item.question for item in book.items(study=study)}
-    judge_names = judges or [judge for judge in columns.judges() if judge != PEOPLE]
+    judge_names = requested_judges or [judge for judge in columns.judges() if judge != PEOPLE]
     pair_queue = build_queue(columns, judge_names, planned_votes=planned, seed=seed)
     next_asks = pair_queue.pairs[:votes]
     rows = (

@@ -9,7 +9,7 @@ from fullbench.cli.options import CriterionOption, JsonOption, LedgerOptions, Ta
 from fullbench.errors import InputError
 
 
-@options("ledger judges criterion family study votes width between contestants pairs rho chance out as_json")
+@options("ledger judges criterion family study votes width between contestants pairs rho chance out full_names as_json")
 def power(
     store: LedgerOptions,
     judges: Annotated[
@@ -42,7 +42,7 @@ def power(
     from fullbench.analysis.people import votes_needed as figures
     from fullbench.columns.verdict_columns import FAMILIES
     from fullbench.core.verdict import PEOPLE
-    from fullbench.studies import ledger_verdicts_with_panels
+    from fullbench.studies.ledger_display_names import find_contestants, find_judges
 
     if family not in FAMILIES:
         raise InputError(f"unknown kind of vote {family!r}; known: {', '.join(FAMILIES)}")
@@ -54,7 +54,8 @@ def power(
     else:
         with store.read() as book:
             columns = book.columns(study=book.one_study(store.study)).where(criterion=criterion)
-            judges = ledger_verdicts_with_panels.full_judge_names(book, judges or [])
+            judges = find_judges(book, judges or [])
+            contestant_pairs = [tuple(find_contestants(book, pair)) for pair in contestant_pairs]
         judge_names = judges or [judge for judge in columns.judges() if judge != PEOPLE]
         vote_outlook = figures.estimate_outlook(columns, judge_names, FAMILIES[FAMILIES.index(family)], rho=rho)
     answer = figures.votes_needed_table(

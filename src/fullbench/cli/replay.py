@@ -5,29 +5,34 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from fullbench.cli.console import print_message, print_tables
+from fullbench.cli.console import print_message
+from fullbench.cli.current_names import CURRENT
 from fullbench.cli.options import (
+    FullNamesOption,
     InputOptions,
     JsonOption,
     OwnLedgerOption,
     SafeOption,
     StudyArgument,
+    ViewOptions,
     option,
     options,
     read_study,
 )
 
 
-@options("ledger out check without_pictures safe as_json")
+@options("ledger out all_tables table shown_judge check without_pictures safe full_names as_json")
 def replay(
     study: StudyArgument,
     inputs: InputOptions,
+    view: ViewOptions,
     ledger: OwnLedgerOption = None,
     out: Annotated[Path | None, option("Write the study's files to this folder instead.")] = None,
     check: Annotated[
         bool, option("Write nothing: say whether the files are, byte for byte, what comes out.", "--check")
     ] = False,
     safe: SafeOption = False,
+    full_names: FullNamesOption = False,  # noqa: ARG001 (its callback turns display names off)
     as_json: JsonOption = False,
 ) -> int:
     """Make every table and the page of a study again from its ledger. Nothing is asked, no key is needed.
@@ -46,6 +51,7 @@ def replay(
 
     plan = read_study(study, ledger, inputs, safe=safe)
     with Ledger(ledger or plan.ledger, read_only=True) as book:
+        CURRENT.use_ledger(book)
         study_result = study_run_for(plan).replay(book)
     if study_result.missing:
         print_message(
@@ -59,7 +65,7 @@ def replay(
         if not differing_paths:
             print_message("The files of the study are what the ledger gives, byte for byte.")
         return 1 if differing_paths else 0
-    print_tables(study_result.tables, as_json=as_json)
+    view.print_report(study_result.tables, as_json=as_json)
     for path in write_outputs(study_result, out):
         print_message(f"Written: {path}")
     return 0

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
-from fullbench.cli.console import print_message, print_tables
+from fullbench.cli.console import print_message
+from fullbench.cli.current_names import CURRENT
 from fullbench.cli.options import (
     ChartsOption,
     JsonOption,
@@ -15,6 +16,7 @@ from fullbench.cli.options import (
     LedgerOptions,
     ResamplingSeedOption,
     StrongOption,
+    ViewOptions,
     VoteOptions,
     option,
     options,
@@ -28,13 +30,13 @@ if TYPE_CHECKING:
 
 
 @options(
-    "ledger judges benchmark out labels about study settle rule visible pilot against corrected strong "
-    "replacement charts names "
-    "language include_sensitive seed as_json"
+    "ledger all_tables table judges benchmark out labels about study settle rule visible pilot against corrected "
+    "strong replacement charts names language include_sensitive seed full_names as_json"
 )
 def report(
     store: LedgerOptions,
     people: VoteOptions,
+    view: ViewOptions,
     judges: Annotated[list[str] | None, option("Only these, by name or its beginning; repeatable.", "--judge")] = None,
     benchmark: Annotated[str | None, option("Show the tables of this benchmark.")] = None,
     out: Annotated[
@@ -61,9 +63,7 @@ def report(
         ),
     ] = None,
     charts: ChartsOption = None,
-    names: Annotated[
-        Path | None, option("A TOML file of names and [site], or a study with them, for the page and charts.")
-    ] = None,
+    names: Annotated[Path | None, option("A TOML file of names to show and [site], or a study with them.")] = None,
     language: Annotated[str, option("Of the page: en or zh.")] = "en",
     include_sensitive: Annotated[bool, option("Show sensitive pictures as they are.", "--include-sensitive")] = False,
     strong: StrongOption = 1.0,
@@ -85,6 +85,7 @@ def report(
     from fullbench.analysis.people.doubtful_cases_and_decisions import settle_doubtful_cases
     from fullbench.analysis.people.joined_votes import rule_of
     from fullbench.analysis.standard_verdict_tables import cost_table, verdict_tables
+    from fullbench.analysis.summary.paper_summary import add_paper_summary
     from fullbench.columns.column_builder import columns_from_verdicts
     from fullbench.core.verdict_record import Record
     from fullbench.reports.display_names import DisplayNames
@@ -92,6 +93,7 @@ def report(
     from fullbench.reports.site_info import Imprint
     from fullbench.studies import judge_and_model_specs, ledger_verdicts_with_panels
     from fullbench.studies.leaderboards.judge_replacement import with_judge_changes
+    from fullbench.studies.ledger_display_names import find_judges
 
     study, pilots = store.study, people.pilot
     vote_rule = rule_of(people.rule)
@@ -99,24 +101,22 @@ def report(
     imprint = Imprint() if names is None else Imprint.read(names).for_language(language).of_report(study or "")
     if benchmark and vote_rule != "default":
         raise InputError("a benchmark's tables join votes as its paper does: leave out --rule, or --benchmark")
-    page_path = _page_path(out, language)
     if benchmark and strong != 1:
         raise InputError("a benchmark's tables count verdicts as its paper does: leave out --strong, or --benchmark")
-    if names is not None and page_path is None and charts is None:
-        raise InputError("--names is for the page and the charts; add --out PAGE.html or --charts FOLDER")
+    page_path = _page_path(out, language)
     with store.read() as book:
-        judges = ledger_verdicts_with_panels.full_judge_names(book, judges or [])
         label_verdicts = [] if labels is None else _load_new_labels(labels, book)
+        label_judges = {verdict.judge for verdict in label_verdicts}
+        judges = find_judges(book, judges or [], also_known=label_judges)
         columns = ledger_verdicts_with_panels.load_columns(
             book, judges or None, extra_verdicts=label_verdicts, study=study, pilots=pilots
         )
         if len(columns) == len(label_verdicts):
-            judge_names = (
-                ", ".join(sorted({account.name for account in book.bill() if account.role == "judge"})) or "none"
-            )
-            raise InputError(f"the ledger holds no verdict of these judges; there are: {judge_names}", path=book.place)
+            _refuse_empty_report(book)
         if names is not None:
             _compare_names(display_names, names, book, {*columns.names["judge"], *columns.names["contestant"]})
+        CURRENT.use_ledger(book, display_names)
+        display_names = CURRENT.names or DisplayNames()
         record = Record(())
         # Texts are loaded only for a page, for --settle and for the tables of a benchmark.
         if benchmark or settle or page_path:
@@ -129,11 +129,13 @@ def report(
         verdict_costs = cost_table(columns)
         columns = columns.without_usage()
         report_tables = (
-            list(judge_and_model_specs.benchmark_from_name(benchmark).tables(record))
+            add_paper_summary(
+                judge_and_model_specs.benchmark_from_name(benchmark).tables(record), columns, texts=record, seed=seed
+            )
             if benchmark
             else verdict_tables(
                 columns,
-                against=against and ledger_verdicts_with_panels.full_judge_names(book, [against])[0],
+                against=against and find_judges(book, [against], also_known=label_judges)[0],
                 rule=vote_rule,
                 visible=people.visible,
                 strong=strong,
@@ -145,13 +147,10 @@ def report(
                     else None
                 ),
                 precomputed_costs=verdict_costs,
+                texts=ledger_verdicts_with_panels.load_voted_texts(book, columns, study=study),
             )
         )
-        replacement_pairs = (
-            []
-            if replacement is None
-            else [_judge_pair(ledger_verdicts_with_panels.full_judge_names(book, replacement))]
-        )
+        replacement_pairs = [] if replacement is None else [_judge_pair(find_judges(book, replacement))]
         report_tables = with_judge_changes(report_tables, book, study, judges=judges, extra_pairs=replacement_pairs)
         cascade_tables = ledger_verdicts_with_panels.cascade_tables(book, judges or None, study=study, pilots=pilots)
         report_tables = ledger_verdicts_with_panels.add_ledger_notes(
@@ -182,7 +181,12 @@ def report(
             )
             print_message(f"The page: {page_path}")
         else:
-            print_tables(report_tables, as_json=as_json, out=out)
+            view.print_report(report_tables, as_json=as_json, out=out)
+
+
+def _refuse_empty_report(book: Ledger) -> NoReturn:
+    judge_names = ", ".join(sorted({account.name for account in book.bill() if account.role == "judge"})) or "none"
+    raise InputError(f"the ledger holds no verdict of these judges; there are: {judge_names}", path=book.place)
 
 
 def _load_new_labels(labels: Path, book: Ledger) -> list[Verdict]:
@@ -212,10 +216,12 @@ def _page_path(out: Path | None, language: str) -> Path | None:
 def _compare_names(display_names: DisplayNames, file: Path, book: Ledger, report_names: set[str]) -> None:
     """Refuse display names that are taken, and print those that match nothing in the ledger."""
     from fullbench.ledger.contents_and_cost import judge_and_contestant_names
+    from fullbench.studies.ledger_display_names import names_by_full_name
 
     display_names.refuse_taken(report_names, file)
     with book.reader() as reader:
-        ledger_names = report_names | judge_and_contestant_names(reader) | {view.name for view in book.views()}
+        ledger_names = report_names.union(*judge_and_contestant_names(reader)) | {view.name for view in book.views()}
+    display_names = names_by_full_name(display_names, ledger_names)
     if absent := display_names.absent_names_sentence(ledger_names, file):
         print_message(absent)
 

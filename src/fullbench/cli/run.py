@@ -13,6 +13,7 @@ from fullbench.cli.options import (
     OwnLedgerOption,
     SafeOption,
     StudyArgument,
+    ViewOptions,
     option,
     options,
     read_study,
@@ -21,13 +22,14 @@ from fullbench.cli.options import (
 
 @options(
     "ledger pictures pictures_from without_pictures fetch_urls durability limit budget budget_for anyway again engine "
-    "safe canaries dry_run as_json quiet"
+    "safe canaries dry_run all_tables table shown_judge full_names as_json quiet"
 )
 def run(
     study: StudyArgument,
     store: LedgerOptions,
     inputs: InputOptions,
     calls: CallOptions,
+    view: ViewOptions,
     ledger: OwnLedgerOption = None,
     safe: SafeOption = False,
     canaries: Annotated[
@@ -61,7 +63,8 @@ def run(
     with calls.open(store, plan.name, plan.engine) as opened:
         study_result = opened.execute(study_run, budget=dollars, with_texts=plan.report is not None)
         output_paths = write_outputs(study_result)
-        calls.print_tables([*study_result.tables, *study_result.run_tables])
+        tables = [*study_result.tables, *study_result.run_tables]
+        view.print_report(tables, as_json=calls.as_json)
         for path in output_paths:
             print_message(f"Written: {path}")
         print_message(*study_result.messages)

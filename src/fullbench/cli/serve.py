@@ -124,19 +124,20 @@ def _check_names(path: Path, ledger: str | None, *, alone: bool) -> None:
 
     With `alone`, only the file is checked.
     """
-    from contextlib import ExitStack
-
     from fullbench.ledger.ledger import Ledger
     from fullbench.reports.site_info import Imprint
-    from fullbench.web.results.pages.shown_names import Names, names_for_ledger
+    from fullbench.web.results.pages.shown_names import Names, read_names
 
     Imprint.read(path)
     if alone:
         Names.read(path)
         return
-    with ExitStack() as exit_stack:
-        book = None if ledger is None else exit_stack.enter_context(Ledger(ledger, read_only=True))
-        _, absent = names_for_ledger(path, book)
+    names = Names.read(path)
+    if ledger is None:
+        absent = names.absent_names_sentence((), path)
+    else:
+        with Ledger(ledger, read_only=True) as book:
+            _, absent = read_names(path, book)
     if absent:
         print_message(absent)
 

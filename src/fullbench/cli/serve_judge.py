@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from fullbench.cli.console import print_message
-from fullbench.cli.options import LedgerOptions, argument, more, option, options
+from fullbench.cli.options import LedgerOptions, SafeOption, argument, more, option, options, warn_of_risks
 from fullbench.errors import InputError
 
 
@@ -27,8 +27,10 @@ def serve_judge(
     port: Annotated[int, option("0: any free one.", min=0, max=65535)] = 8710,
     token: Annotated[str, option("A secret that every request must carry.", envvar="FULLBENCH_REWARD_TOKEN")] = "",
     most_in_flight: Annotated[
-        int, more("Most cases on their way; further requests wait for their turn.", "--most-in-flight", min=1)
+        int,
+        more("Most cases or pictures on their way; further requests wait for their turn.", "--most-in-flight", min=1),
     ] = 16_384,
+    safe: SafeOption = False,
 ) -> None:
     """Serve a judge over HTTP: rewards for training loops, or the scores of a score model.
 
@@ -50,11 +52,14 @@ def serve_judge(
     from fullbench.studies.rewards.reward_server import RewardServer
     from fullbench.studies.rewards.reward_service import STUDY, Measure, RewardService, read_reward_study
     from fullbench.studies.rubrics.rubrics_in_studies import ITEMS
+    from fullbench.studies.study_file import Study
 
     with ExitStack() as opened:
         spec, measure, place = judge, None, store.path
         if judge.endswith(".toml"):
-            spec, measure, place = read_reward_study(Path(judge))
+            plan = Study.read(Path(judge))
+            warn_of_risks(plan, plan.ledger, safe=safe)
+            spec, measure, place = read_reward_study(plan)
         elif rubric is not None or ballot is not None:
             measure = Measure(ballot, True if rubric == ITEMS else rubric)
         server: ScoreServer
@@ -62,7 +67,9 @@ def serve_judge(
             scorer = judge_and_model_specs.judge_from_spec(judge)
             if models_of(scorer):
                 raise InputError("on what does the judge decide? Give --rubric FILE or --ballot score:1-5")
-            server = opened.enter_context(ScoreServer(scorer, host, port))
+            if budget is not None:
+                raise InputError("--budget needs --rubric or --ballot; a score model alone costs nothing")
+            server = opened.enter_context(ScoreServer(scorer, host, port, token=token, most_in_flight=most_in_flight))
             print_message(
                 f"{scorer.name} gives scores at {server.url}; judge by it as scores:{server.url}. Ctrl-C ends it."
             )

@@ -10,14 +10,14 @@ from fullbench.core.table import Better, Column, Kind
 from fullbench.core.translatable_note import Note, word_note
 
 _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
-    ("rank", ""): ("rank", "rank alone"),
+    ("rank", ""): ("rank", "rank alone", "tier"),
     ("n", ""): ("n",),
     ("fault", "less"): ("refused", "unreadable", "abstained", "cut off", "unusable"),
     ("name", ""): (
         "judge", "contestant", "study", "criterion", "ballot", "other judge", "other", "against", "reviewer", "person",
         "newcomer", "model", "name", "item", "picture", "file", "batch", "data set", "row", "cell", "part", "task",
         "任务", "category", "类别", "perspective", "sub-category", "axis", "way", "scale", "split", "label", "which",
-        "who", "table", "slice", "verb", "verb and noun", "object",
+        "who", "shown name", "full name", "table", "slice", "verb", "verb and noun", "object",
         "shown", "kind of question", "carrier", "threshold of", "wanted value",
     ),
     ("word", ""): (
@@ -26,10 +26,11 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
         "chosen", "inside", "speed", "reading", "used", "order", "may replace people",
         "share of the most common verdict",
         "judged by", "outcome", "changed thing", "biased", "split by", "judged again", "uses picture", "picture mode",
+        "trust",
     ),
     ("text", ""): (
-        "why", "note", "question", "what", "what was done", "what, and what was done", "people said", "people say",
-        "mark given", "confidence stated", "what is seen",
+        "why", "note", "biases", "question", "what", "what was done", "what, and what was done", "people said",
+        "people say",        "mark given", "confidence stated", "what is seen",
         "parts", "captions", "images", "language", "counted in", "unit", "step", "status", "stage", "time",
         "Dawid-Skene", "Elo over orders", "day", "newcomers", "what it means",
     ),
@@ -104,7 +105,7 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
         "said the same", "share of votes won", "mean mark, n for the best of n", "corrected", "reweighted",
         "people alone",
         "discrimination",
-        "judge alone", "agreement on all pairs", "agreement on voted pairs", "agreement on pairs",
+        "judge alone", "accuracy on all pairs", "accuracy on voted pairs", "agreement on pairs",
         "agreement on scores", "agreement on rankings", "people replaced", "as near as a person",
         "beyond chance",
     ),

@@ -6,6 +6,8 @@ answer has several parts, the response's tag `parts by turn` has their numbers, 
 
 A verdict on the second answer has the criterion `turn 2`, or `helpfulness, turn 2`. Its case shows the dialogue up to
 that turn. Any other criterion is about the whole dialogue. `each turn` stands for `turn 1`, `turn 2` and so on.
+
+References for single turns are one text, each behind the number of its turn: `[turn 1] ...`, a line break, and so on.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ PARTS_BY_TURN = "parts by turn"
 EACH_TURN = "each turn"
 OVERALL = "overall"
 _TURN = re.compile(r"(?:(?P<base>.+), )?turn (?P<number>[1-9]\d*)$")
+_REFERENCE = re.compile(r"^\[turn (\d+)\] ", re.MULTILINE)
 _EACH = re.compile(rf"(?:(?P<base>.+), )?{EACH_TURN}$")
 
 
@@ -73,6 +76,27 @@ def answers_by_turn(item: Item, response: Response) -> list[tuple[Part, ...]] | 
     if turn_count < 2 or len(counts) != turn_count or sum(counts) != len(response.parts) or min(counts) < 0:
         return None
     return [response.parts[start:end] for start, end in pairwise([0, *accumulate(counts)])]
+
+
+def join_references(references: Sequence[str]) -> str:
+    r"""Return the reference of a dialogue with one for each turn.
+
+    >>> join_references(["Six.", "Eight."]), join_references(["Six."])
+    ('[turn 1] Six.\n[turn 2] Eight.', 'Six.')
+    """
+    if len(references) == 1:
+        return references[0]
+    return "\n".join(f"[turn {number}] {text}" for number, text in enumerate(references, 1))
+
+
+def references_by_turn(item: Item) -> list[str]:
+    """Return the reference for each turn that contestants answer; empty if the item has one for the whole dialogue."""
+    _, *pieces = _REFERENCE.split(item.reference or "")
+    numbers, texts = [int(number) for number in pieces[::2]], pieces[1::2]
+    turn_count = len(open_turns(item))
+    if turn_count < 2 or numbers != list(range(1, turn_count + 1)):
+        return []
+    return [text.removesuffix("\n") for text in texts]
 
 
 def turn_criterion(base: str, number: int) -> str:
@@ -134,6 +158,8 @@ def case_as_shown(case: Case, *, with_earlier: bool = True) -> Case:
         with_earlier: False for a judge that reads the answer alone, such as a metric. It gets the one answer.
     """
     item, responses = content_as_shown(case.item, case.responses, case.criterion, with_earlier=with_earlier)
+    if not with_earlier and item is case.item:  # a metric of the whole dialogue reads no numbers of turns
+        item = _item_with_plain_reference(item)
     if item is case.item:
         return case
     key = case.key
@@ -169,17 +195,25 @@ def turn_starts(item: Item, response: Response) -> dict[int, int]:
 _LAST_ITEMS: dict[tuple[str, int, bool], Item] = {}
 
 
+def _item_with_plain_reference(item: Item) -> Item:
+    references = references_by_turn(item)
+    return replace(item, reference="\n".join(references)) if references else item
+
+
 def _item_up_to(item: Item, place: int, *, with_earlier: bool) -> Item:
     """Consecutive cases get the same object, so that judges build what they share once."""
     key = item.key, place, with_earlier
     if key not in _LAST_ITEMS:
         if len(_LAST_ITEMS) > 256:
             _LAST_ITEMS.clear()
+        number, reference = open_turns(item).index(place) + 1, item.reference
+        if references := references_by_turn(item):
+            reference = join_references(references[:number]) if with_earlier else references[number - 1]
         turns = item.turns[: place + 1]
         earlier_pictures = 0
         if not with_earlier:
             earlier_pictures = sum(len(turn.pictures) for turn in turns[:-1])
             turns = turns[-1:]
         end = earlier_pictures + sum(len(turn.pictures) for turn in turns)
-        _LAST_ITEMS[key] = replace(item, turns=turns, captions=item.captions[earlier_pictures:end])
+        _LAST_ITEMS[key] = replace(item, turns=turns, reference=reference, captions=item.captions[earlier_pictures:end])
     return _LAST_ITEMS[key]

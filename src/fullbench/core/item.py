@@ -45,6 +45,21 @@ def parts_text(parts: Sequence[Part]) -> str:
     return "\n".join(part for part in parts if isinstance(part, str))
 
 
+def separate_texts(parts: Sequence[Part]) -> tuple[Part, ...]:
+    r"""Return the parts with a line break between neighbouring texts, which prompts and servers join.
+
+    >>> separate_texts(["What happens?", "[0.0 s]", " and ", "[1.0 s]"])
+    ('What happens?\n', '[0.0 s]', ' and ', '[1.0 s]')
+    """
+    separated: list[Part] = []
+    for part in parts:
+        last = separated[-1] if separated else None
+        if isinstance(last, str) and isinstance(part, str) and last[-1:].strip() and part[:1].strip():
+            separated[-1] = f"{last}\n"
+        separated.append(part)
+    return tuple(separated)
+
+
 def parts_pictures(parts: Sequence[Part]) -> tuple[Picture, ...]:
     """Return the pictures of some parts, in order."""
     return tuple(part for part in parts if isinstance(part, Picture))

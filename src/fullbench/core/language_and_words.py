@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from typing import get_args
 
 from fullbench.core.ballot import Language
@@ -45,18 +44,3 @@ def words_of(text: str) -> list[str]:
 def length_of(text: str) -> int:
     """Return the number of words, at least 1, so that it has a logarithm."""
     return max(1, len(words_of(text)))
-
-
-def resolve_prefix(name: str, known_names: Iterable[str], what: str) -> str:
-    """Expand a unique prefix to the full name; return the name unchanged if it is known or nothing matches.
-
-    >>> resolve_prefix("gpt-4o+a", ["gpt-4o+analyze#12", "gpt-4o+direct#34", "length"], "judge")
-    'gpt-4o+analyze#12'
-    """
-    names = list(known_names)
-    matches = [candidate for candidate in names if candidate.startswith(name)]
-    if name in names or not matches:
-        return name
-    if len(matches) > 1:
-        raise InputError(f"the {what} {name!r} may be {' or '.join(sorted(matches))}; give more of the name")
-    return matches[0]

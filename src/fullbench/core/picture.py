@@ -102,6 +102,23 @@ def is_cut_off(data: bytes, media: str) -> bool:
     return media == "image/gif" and _gif_lacks_trailer(data)
 
 
+def has_no_pixels(data: bytes) -> bool:
+    r"""Return True if a PNG, GIF or BMP picture says that it is 0 pixels wide or high. No viewer shows one.
+
+    >>> has_no_pixels(b"GIF89a" + bytes([0, 0, 3, 0])), has_no_pixels(b"GIF89a" + bytes([2, 0, 3, 0]))
+    (True, False)
+    """
+    if data.startswith(b"\x89PNG"):
+        width, height = data[16:20], data[20:24]
+    elif data.startswith(b"GIF8"):
+        width, height = data[6:8], data[8:10]
+    elif data.startswith(b"BM"):
+        width, height = data[18:22], data[22:26]
+    else:
+        return False
+    return bool(width and height) and not (any(width) and any(height))
+
+
 def _gif_lacks_trailer(data: bytes) -> bool:
     """True if the blocks of a GIF run past the end of `data` before the trailer. A block we do not know is no proof."""
 
@@ -167,7 +184,8 @@ class Picture(NotebookDisplay):
     @classmethod
     def from_any_bytes(cls, data: bytes, source: Path | bytes) -> Picture:
         """Wrap a contestant's bytes without checking them; judges abstain if they are no picture."""
-        return cls(_bytes_digest(data), media_type(data) or UNKNOWN, source)
+        media = None if has_no_pixels(data) else media_type(data)
+        return cls(_bytes_digest(data), media or UNKNOWN, source)
 
     def data(self) -> bytes:
         """Return the bytes, checked against the digest if read from disk."""
@@ -243,4 +261,6 @@ def _require_media_type(data: bytes, name: str, path: str | Path | None, line: i
             path=path,
             line=line,
         )
+    if has_no_pixels(data):
+        raise InputError(f"the picture {name!r} is 0 pixels wide or high; make it again", path=path, line=line)
     return media

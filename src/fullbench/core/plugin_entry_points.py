@@ -10,6 +10,7 @@ A package offers a plugin in its `pyproject.toml`, under the name of its type:
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -19,6 +20,7 @@ from typing import Any, Literal, get_args
 
 from fullbench.errors import InputError
 
+_log = logging.getLogger("fullbench")
 Kind = Literal[
     "benchmarks", "judges", "models", "ballots", "metrics", "importers", "exporters", "tasks", "commands", "engines"
 ]
@@ -93,8 +95,28 @@ _all_entry_points = cache(entry_points)  # scanning all installed packages takes
 
 @cache
 def installed_plugins(kind: Kind) -> dict[str, EntryPoint]:
-    """Return the entry points of a plugin type, by name."""
-    return {entry.name: entry for entry in _all_entry_points().select(group=f"fullbench.{kind}")}
+    """Return the entry points of a plugin type, by name. The built-in one wins, then the first one found.
+
+    Otherwise a package could replace a judge or a model, which gets keys and pictures, without a word.
+    """
+    plugins: dict[str, EntryPoint] = {}
+    entries = list(_all_entry_points().select(group=f"fullbench.{kind}"))
+    for entry in sorted(entries, key=lambda entry: not _is_built_in(entry)):
+        used = plugins.setdefault(entry.name, entry)
+        if used.value != entry.value:
+            _log.warning(
+                "the %s %r of %s is ignored, because %s has one of that name; it needs another name",
+                _PLUGIN_NOUNS[kind], entry.name, _package_of(entry), _package_of(used),
+            )  # fmt: skip
+    return plugins
+
+
+def _is_built_in(entry: EntryPoint) -> bool:
+    return entry.value.startswith("fullbench.")
+
+
+def _package_of(entry: EntryPoint) -> str:
+    return entry.dist.name if entry.dist else "an unknown package"
 
 
 def plugin_names(kind: Kind) -> list[str]:
@@ -113,6 +135,8 @@ def load_plugin(kind: Kind, name: str) -> Any:
     entry = plugins[name]
     try:
         return entry.load()
-    except (ImportError, AttributeError) as error:
-        package = entry.dist.name if entry.dist else "an unknown package"
-        raise InputError(f"the {_PLUGIN_NOUNS[kind]} {name!r} of {package} does not load: {error}") from error
+    except (Exception, SystemExit) as error:
+        reason = str(error) or type(error).__name__
+        raise InputError(
+            f"the {_PLUGIN_NOUNS[kind]} {name!r} of {_package_of(entry)} does not load: {reason}"
+        ) from error

@@ -193,6 +193,11 @@ class Rubric:
                     'say total = "sum"'
                 )
         if not any(criterion.required for criterion in self.criteria):
+            # Items bring their own criteria in parts, so a required one may still come.
+            if self.cap and not any(criterion.item for criterion in self.criteria):
+                raise InputError(
+                    f"the cap {self.cap:g} has no effect: no criterion is required; add required = true, or remove cap"
+                )
             return
         if not math.isfinite(self.cap) or not 0 <= self.cap < self._bounds[1]:
             raise InputError(

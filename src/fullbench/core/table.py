@@ -65,7 +65,8 @@ class Table(FrameConvertible):
     `notes` are sentences printed below. `source` describes the origin of the table (judges, ballot, order rule, seed,
     versions, ledger digest), so that it can be made again. `chart` describes the best chart, with columns by key.
     Columns, title and notes may be plain strings; a `Column` knows the type of its cells, and a `Note` can be
-    translated.
+    translated. `names` are the display names of judges and contestants by full name: cells have full names, and text
+    for people shows the display names.
     """
 
     name: str
@@ -75,6 +76,7 @@ class Table(FrameConvertible):
     notes: Sequence[str] = ()
     source: Mapping[str, Any] = field(default_factory=dict)
     chart: Mapping[str, Any] | None = None
+    names: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
         for row in self.rows:

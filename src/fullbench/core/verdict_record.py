@@ -74,13 +74,15 @@ class Responses(dict[tuple[str, str, int], Response]):
 class Record(FrameConvertible):
     """Verdicts, with the items and responses they refer to if available.
 
-    `asks` maps a judge to the model that it calls, if the judge's name has a label instead of the model's name.
+    `asks` maps a judge to the model that it calls, if the judge's name has a label instead of the model's name. `names`
+    are the display names of judges and contestants by full name.
     """
 
     verdicts: tuple[Verdict, ...]
     items: Mapping[str, Item] = field(default_factory=dict)
     responses: Mapping[Any, Response] = field(default_factory=Responses)
     asks: Mapping[str, str] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.responses, Responses):
@@ -136,7 +138,7 @@ class Record(FrameConvertible):
         verdicts = sorted(self.verdicts, key=_sort_key)
         items = {name: self.items[name] for name in sorted(self.items)}
         responses = {name: self.responses[name] for name in sorted(self.responses)}
-        return Record(tuple(verdicts), items, responses, self.asks)
+        return Record(tuple(verdicts), items, responses, self.asks, self.names)
 
     @property
     def judges(self) -> list[str]:

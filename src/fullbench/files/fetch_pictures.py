@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import time
-import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from urllib.parse import unquote, urlsplit
 
 from fullbench.core.picture import media_type
 from fullbench.errors import InputError
+from fullbench.files.bounded_archives import BoundedArchive
 from fullbench.files.row_readers import pyarrow_for
 from fullbench.files.row_writers import replace_atomically
 
@@ -104,7 +104,7 @@ class Fetcher:
                 step("brought in", place, len(missing))
             try:
                 source, data = self._find(name, zip_entries, web=web)
-            except (FetchError, InputError, OSError, zipfile.BadZipFile) as error:
+            except (FetchError, InputError, OSError) as error:
                 result.errors[name] = str(error)
                 continue
             if media_type(data) is None:
@@ -155,8 +155,8 @@ class Fetcher:
 
     def _zip_entries(self) -> Iterator[tuple[str, _ZipEntry]]:
         for path in sorted(self.folder.glob("*.zip")):
-            with zipfile.ZipFile(path) as archive:
-                names = [entry for entry in archive.namelist() if not entry.endswith("/")]
+            with BoundedArchive(path) as archive:
+                names = [member.filename for member in archive.members]
             for entry in names:
                 yield base_name(entry), _ZipEntry(path, entry)
 
@@ -179,8 +179,8 @@ class _ZipEntry:
     entry: str
 
     def __call__(self) -> tuple[str, bytes]:
-        with zipfile.ZipFile(self.path) as archive:
-            return f"zip:{self.path.name}/{self.entry}", archive.read(self.entry)
+        with BoundedArchive(self.path) as archive:
+            return f"zip:{self.path.name}/{self.entry}", archive.read_member(self.entry)
 
 
 def _picture_cells(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:

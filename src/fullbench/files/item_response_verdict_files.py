@@ -5,7 +5,7 @@ One row each, in any format of `files.row_readers`. These names are written; som
 Item
     `id`; `question` (or `instruction`, `prompt`) and `pictures` (or `picture`, `images`, `image`: a path or a list of
     paths, relative to the file), or else `turns`: a list of `{"role", "parts"}`; `reference`; `captions` (or
-    `caption`); `tags`, a mapping.
+    `caption`); `tags`, a mapping. `reference` of a dialogue may be a list with a text for each turn to answer.
 Response
     `item`, `contestant` (or `model`); `text` (or `answer`, `response`, `output`) and/or `pictures`, or else `parts`,
     or for a dialogue `turns`, a list of answers, each a text or a list of parts; `sample`; `tags`.
@@ -34,7 +34,7 @@ from typing import Any, TypeVar, cast
 
 from fullbench.core.ballot import Ballot, GradedChoice
 from fullbench.core.ballot import ballot as ballot_of
-from fullbench.core.dialogue_turn_answers_and_criteria import dialogue_response
+from fullbench.core.dialogue_turn_answers_and_criteria import dialogue_response, join_references, open_turns
 from fullbench.core.digests import digest
 from fullbench.core.item import ROLES, WITHOUT_PICTURES, Item, Part, Turn
 from fullbench.core.model_call import Usage
@@ -176,12 +176,25 @@ def item_of(fields: Fields, question: str | None) -> Item:
         conversation: tuple[Turn, ...] = (Turn("user", (*pictures, question_text)),)
     else:
         conversation, missing = _parse_turns(fields, turns)
-    reference = fields.text("reference")
     captions = tuple(fields.texts("captions"))
     tags = fields.tags()
     if missing:
         tags = {**tags, WITHOUT_PICTURES: "\n".join(missing)}
-    return Item(name, conversation, reference, captions, tags)
+    item = Item(name, conversation, None, captions, tags)
+    return replace(item, reference=_parse_reference(fields, item))
+
+
+def _parse_reference(fields: Fields, item: Item) -> str | None:
+    """Return the reference: a text, or of a dialogue a text for each turn."""
+    if not isinstance(fields.get("reference"), list):
+        return fields.text("reference")
+    texts, turn_count = fields.texts("reference"), len(open_turns(item))
+    if len(texts) != turn_count:
+        raise fields.error(
+            f"'reference' is a text, or a list with one for each turn to answer; found {len(texts)} for {turn_count} "
+            "turn(s)"
+        )
+    return join_references(texts)
 
 
 def _parse_turns(fields: Fields, turns: Any) -> tuple[tuple[Turn, ...], list[str]]:
@@ -451,9 +464,22 @@ def _response_row(path: Path, response: Response) -> dict[str, Any]:
     return row
 
 
-def write_verdicts(path: str | Path, verdicts: Iterable[Verdict], *, raw: bool = False) -> int:
-    """Write verdicts, completely or not at all, and return their number."""
-    return write_rows(path, map(_verdict_row, verdicts), VERDICT_COLUMNS, raw=raw)
+def write_verdicts(
+    path: str | Path, verdicts: Iterable[Verdict], *, raw: bool = False, names: Mapping[str, str] | None = None
+) -> int:
+    """Write verdicts, completely or not at all, and return their number.
+
+    Args:
+        path: File to write.
+        verdicts: The verdicts.
+        raw: Keep texts that a spreadsheet takes for formulas.
+        names: Display names by full name, for a column `judge_name`.
+    """
+    if not names:
+        return write_rows(path, map(_verdict_row, verdicts), VERDICT_COLUMNS, raw=raw)
+    shown_names = names
+    rows = ({**_verdict_row(v), "judge_name": shown_names.get(v.judge, v.judge)} for v in verdicts)
+    return write_rows(path, rows, {**VERDICT_COLUMNS, "judge_name": "text"}, raw=raw)
 
 
 def _verdict_row(verdict: Verdict) -> dict[str, Any]:

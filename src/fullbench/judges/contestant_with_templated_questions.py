@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fullbench.core.digests import digest
-from fullbench.core.item import Item, Turn
+from fullbench.core.item import Item, Turn, separate_texts
 from fullbench.core.model import Model, Prompt, Reply
-from fullbench.judges.item_layout_in_prompt import layout_digest, separate_parts
+from fullbench.judges.item_layout_in_prompt import layout_digest
 from fullbench.judges.prompt_templates import Template
 
 SLOTS = frozenset({"pictures", "question"})
@@ -53,7 +53,7 @@ class PromptedContestant:
         template_turns = self.template.fill(
             {
                 "pictures": () if is_in_place else last.pictures,
-                "question": separate_parts(last.parts) if is_in_place else (last.text,),
+                "question": separate_texts(last.parts) if is_in_place else (last.text,),
             }
         )
         # The system turn of the template comes first, then the earlier dialogue, then the question.

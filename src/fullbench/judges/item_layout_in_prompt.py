@@ -102,11 +102,6 @@ def question_slots(
     }
 
 
-def separate_parts(parts: Sequence[Part]) -> tuple[Part, ...]:
-    """Return the parts with a line break between neighbouring texts, which a template would join."""
-    return tuple(_separate([(part, False) for part in parts]))
-
-
 def _listed_pictures(item: Item, picture_mode: PictureMode) -> Iterator[Part]:
     """Yield the pictures with their numbers, or the number of pictures, or their captions."""
     if picture_mode == "image":

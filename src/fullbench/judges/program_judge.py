@@ -40,6 +40,7 @@ from fullbench.core.model_call import Call, Usage
 from fullbench.core.verdict import FAULTS, Failure, Fault, Verdict
 from fullbench.errors import DataWarning, InputError, ModelError
 from fullbench.judges import program_supervisor
+from fullbench.plugin_specs import refuse_code_in_safe_mode
 
 PROTOCOL = 1
 SECONDS, OUTPUT_BYTES, WORKERS = 60.0, 1_000_000, 4
@@ -321,6 +322,7 @@ def _file_digest(path: Path) -> str:
 
 def build_program_judge(argument: str, options: Mapping[str, str]) -> ProgramJudge:
     """Build the judge for `command:PROGRAM?args=...&timeout=60&output=1000000&workers=4&reference=yes`."""
+    refuse_code_in_safe_mode(f"the program {argument!r}")
     for option in options:
         if option not in _OPTIONS:
             raise InputError(f"a program has no option {option!r}; known: {', '.join(_OPTIONS)}")

@@ -54,7 +54,7 @@ def usage_accounts(reader: Connection) -> list[Account]:
     naming = Naming.read(reader)
     accounts: dict[tuple[str, str], Account] = {}
     for role, stored_name, output_count, failure_count, *usage_values in reader.execute(sql):
-        name = _current_name(naming, role, stored_name)
+        name = current_name(naming, role, stored_name)
         before = accounts.get((role, name), Account(role, name, 0, 0, Usage()))
         usage = before.usage + Usage(*usage_values)
         accounts[role, name] = Account(
@@ -63,17 +63,21 @@ def usage_accounts(reader: Connection) -> list[Account]:
     return [accounts[key] for key in sorted(accounts)]
 
 
-def judge_and_contestant_names(reader: Connection) -> set[str]:
-    """Return the current names of all judges and contestants, including contestants known only from verdicts."""
+def judge_and_contestant_names(reader: Connection) -> tuple[set[str], set[str]]:
+    """Return the current names of all judges, and of all contestants, even if known only from verdicts."""
     naming = Naming.read(reader)
-    judges = {_current_name(naming, "judge", name) for (name,) in reader.execute("SELECT DISTINCT judge FROM verdicts")}
+    judges = {name for (name,) in reader.execute("SELECT DISTINCT judge FROM verdicts")}
     contestant_rows = reader.execute("SELECT DISTINCT contestants FROM verdicts")
     contestants = {name for (names,) in contestant_rows for name in orjson.loads(names)}
     contestants |= {name for (name,) in reader.execute("SELECT DISTINCT contestant FROM responses")}
-    return judges | {_current_name(naming, "contestant", name) for name in contestants}
+    return (
+        {current_name(naming, "judge", name) for name in judges},
+        {current_name(naming, "contestant", name) for name in contestants},
+    )
 
 
-def _current_name(naming: Naming, role: str, name: str) -> str:
+def current_name(naming: Naming, role: str, name: str) -> str:
+    """Return the current name of a judge or contestant that may be stored under a former one."""
     if role == "contestant":
         return naming.contestants.get(name, name)
     name = normalize_voter(name, 0, "")[0]
@@ -139,7 +143,7 @@ def describe_ledger(reader: Connection) -> dict[str, Any]:
     for judge, fault, count in reader.execute(
         f"SELECT judge, fault, count(*) FROM verdicts WHERE fault IS NOT NULL AND {LATEST} GROUP BY judge, fault"
     ):
-        place = (_current_name(naming, "judge", judge), fault)
+        place = (current_name(naming, "judge", judge), fault)
         faults[place] = faults.get(place, 0) + count
     first, last = reader.execute("SELECT min(at), max(at) FROM verdicts").fetchone()
     settings = {

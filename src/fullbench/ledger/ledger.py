@@ -71,6 +71,7 @@ class Ledger(VerdictReader, AbstractContextManager["Ledger"]):
             supersede: Let a later content of an item replace the earlier one.
         """
         durability_level = durability_of(durability)
+        self.location = path
         self._database = database_at(path, durability_level)
         self.place = self._database.place
         self.path = self._database.path
@@ -127,6 +128,11 @@ class Ledger(VerdictReader, AbstractContextManager["Ledger"]):
         if requested_place is not None and str(place) != stored_place and self._writer is not None:
             self._writer.keep("settings", ("pictures", str(place), time.time()))
         return picture_storage
+
+    @property
+    def is_closed(self) -> bool:
+        """True after `close`: nothing can be read any more."""
+        return self._is_closed
 
     @property
     def acknowledged_count(self) -> int:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fullbench.core.ballot import LETTERS
 from fullbench.core.case import Case
 from fullbench.core.dialogue_turn_answers_and_criteria import answers_by_turn
-from fullbench.core.item import Part
+from fullbench.core.item import Part, separate_texts
 from fullbench.core.response import Response
 
 _RESPONSE = re.compile(r"<(response [A-Z] \w+)>\n(.*?)\n</\1>", re.DOTALL)
@@ -31,11 +31,11 @@ def response_parts(case: Case, response: Response) -> tuple[Part, ...]:
     """Return the parts of a response; in a dialogue, each answer between markers with the number of its turn."""
     answers = answers_by_turn(case.item, response)
     if answers is None:
-        return response.parts
+        return separate_texts(response.parts)
     parts: list[Part] = []
     for number, answer in enumerate(answers, 1):
         name = f"turn {number} {case.key[:8]}"
-        parts += [f"{'' if number == 1 else chr(10)}<{name}>\n", *answer, f"\n</{name}>"]
+        parts += [f"{'' if number == 1 else chr(10)}<{name}>\n", *separate_texts(answer), f"\n</{name}>"]
     return tuple(parts)
 
 

@@ -1,26 +1,33 @@
 """Display names of judges and contestants, with organisation, date and logo.
 
-Only visible text on pages changes. Addresses, data and the API keep the full names.
+Display names are in all text for people: terminal, notebook, pages, charts, messages. URLs, data files and the API
+have the full names, with the display names next to them.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
+from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.digests import digest
+from fullbench.core.short_names import StoredSettings, short_names
 from fullbench.core.table import Cell, Column, Table
-from fullbench.core.translatable_note import Note
+from fullbench.core.translatable_note import Note, english_messages
 from fullbench.errors import InputError
 from fullbench.files.toml_reader import read_toml
 from fullbench.reports.contestant_logos import Logo
 
 NAME_COLUMNS = frozenset(
-    {"judge", "contestant", "other judge", "other", "against", "reviewer", "newcomer", "model", "who"}
+    {"judge", "contestant", "other judge", "other", "against", "reviewer", "newcomer", "model", "name", "who"}
 )
 """Columns whose cells are judges or contestants."""
+_MIXED_COLUMNS = frozenset({"threshold of"})
+"""Columns whose cells are sentences with names."""
 MOST_LISTED = 5
 """Number of unknown names that are listed; the others are only counted."""
 
@@ -44,6 +51,9 @@ class Display:
         return " · ".join(filter(None, (self.organisation, self.date)))
 
 
+_NO_DISPLAY = Display("")
+
+
 class DisplayName(str):
     """A name as shown in a table, with the full name if it differs, the origin and the logo."""
 
@@ -60,7 +70,10 @@ class DisplayName(str):
 
 @dataclass(frozen=True)
 class DisplayNames:
-    """Displays by full name. Judges and contestants without one are shown by their full name."""
+    """Displays by full name. Judges and contestants without one are shown by their full name.
+
+    `from_settings` gives every judge and contestant of a ledger a distinct display name.
+    """
 
     displays: Mapping[str, Display] = field(default_factory=dict)
 
@@ -101,6 +114,53 @@ class DisplayNames:
         names.refuse_taken(displays, path)
         return names
 
+    @classmethod
+    def from_settings(
+        cls,
+        judges: Mapping[str, StoredSettings],
+        contestants: Mapping[str, StoredSettings] | None = None,
+        chosen: DisplayNames | None = None,
+    ) -> Self:
+        """Return distinct names of all judges and contestants, as short as possible.
+
+        Args:
+            judges: Settings of all judges by full name; None for names without settings.
+            contestants: The same for contestants.
+            chosen: Names that users chose, by full name. They are used as they are.
+        """
+        chosen_displays = chosen.displays if chosen else {}
+        chosen_names = {full: display.name for full, display in chosen_displays.items()}
+        names = short_names(judges, contestants, chosen_names)
+        displays = {
+            full: replace(chosen_displays.get(full, _NO_DISPLAY), name=name)
+            for full, name in names.items()
+            if name != full or full in chosen_displays
+        }
+        return cls({**chosen_displays, **displays})
+
+    @classmethod
+    def from_names(cls, names: Mapping[str, str]) -> Self:
+        """Return display names from a mapping of full names to them."""
+        return cls({full: Display(name) for full, name in names.items()})
+
+    @property
+    def names(self) -> dict[str, str]:
+        """Display names by full name."""
+        return {full: display.name for full, display in self.displays.items()}
+
+    def legend(self, tables: Iterable[Table] | None = None) -> Table | None:
+        """Return a table of display names and full names, or None if all are equal.
+
+        Args:
+            tables: Only names in these tables, which have full names.
+        """
+        names = self.names
+        if tables is not None:
+            names = {full: name for table in tables for full, name in self.attach_to(table).names.items()}
+        full_names = {name: full for full, name in names.items() if name != full}
+        rows = [[name, full_names[name]] for name in sorted(full_names, key=str.lower)]
+        return Table("names", Note("names.title"), table_columns("shown name", "full name"), rows) if rows else None
+
     def refuse_taken(self, known_names: Collection[str], path: Path) -> None:
         """Raise if a display name is the full name of another judge or contestant."""
         for full, display in self.displays.items():
@@ -122,7 +182,7 @@ class DisplayNames:
             f"{', '.join(absent_names[:MOST_LISTED])}{more}."
         )
 
-    @property
+    @cached_property
     def stamp(self) -> str:
         """Short digest that changes with the names; empty if there are none."""
         entries = [
@@ -135,6 +195,16 @@ class DisplayNames:
         """Return a name as shown on pages, also for numbered answers (`alpha #2`)."""
         full, number = self._split_sample_number(name)
         return self.displays[full].name + number if full in self.displays else name
+
+    def full_name(self, typed: str, full_names: Collection[str] = ()) -> str:
+        """Return the full name of a display name. Names in `full_names`, and unknown ones, stay."""
+        if typed in full_names or typed in self.displays:
+            return typed
+        return next((full for full, display in self.displays.items() if display.name == typed), typed)
+
+    def differing(self, names: Iterable[str]) -> dict[str, str]:
+        """Return display names by full name, for those that differ."""
+        return {name: shown for name in dict.fromkeys(names) if (shown := self.shown_name(name)) != name}
 
     def full(self, name: str) -> str:
         """Return the full name if another one is shown, or an empty string."""
@@ -158,20 +228,38 @@ class DisplayNames:
         return [self.shown_name(name) for name in names]
 
     def with_shown_names(self, text: str) -> str:
-        """Replace names in a note by the shown ones. Text that is not a note stays unchanged."""
+        """Replace full names in a text by the shown ones.
+
+        In notes, values that are names are replaced too, even if they look like ordinary words.
+        """
         if not isinstance(text, Note):
-            return text
-        sentence, values = str(text), dict(text.values)
+            return self._replace_marked_names(text)
+        template, sentence, values = english_messages().get(text.id), str(text), dict(text.values)
         for key, value in text.values.items():
             if not isinstance(value, str):
                 continue
-            values[key] = shown_text = (
-                self.with_shown_names(value) if isinstance(value, Note) else self.shown_name(value)
-            )
+            if isinstance(value, Note) or self.shown_name(value) == value:
+                values[key] = shown_text = self.with_shown_names(value)
+            else:
+                values[key] = shown_text = self.shown_name(value)
             # A name that occurs more than once in the sentence may also be one of our own words.
-            if str(shown_text) != str(value) and sentence.count(value) == 1:
+            if template is None and str(shown_text) != str(value) and sentence.count(value) == 1:
                 sentence = sentence.replace(value, shown_text)
-        return Note.from_sentence(text.id, sentence, values)
+        sentence = sentence if template is None or values == text.values else template.format(**values)
+        return Note.from_sentence(text.id, self._replace_marked_names(sentence), values)
+
+    def _replace_marked_names(self, text: str) -> str:
+        pattern = self._marked_names
+        return text if pattern is None else pattern.sub(lambda match: self.displays[match[0]].name, text)
+
+    @cached_property
+    def _marked_names(self) -> re.Pattern[str] | None:
+        """Pattern of full names that cannot be ordinary words, longest first; None without such names."""
+        names = [full for full, display in self.displays.items() if display.name != full and _MARKS.search(full)]
+        if not names:
+            return None
+        alternatives = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
+        return re.compile(rf"(?<![\w@+#?/:.-])(?:{alternatives})(?![\w@+#?/=-]|:\S)")
 
     def table(self, table: Table) -> Table:
         """Return a table with shown names in cells, headings, notes and chart."""
@@ -188,9 +276,21 @@ class DisplayNames:
             ]
         notes = tuple(self.with_shown_names(note) for note in table.notes)
         chart = None if table.chart is None else self.hint(table, table.chart)
-        return replace(
-            table, title=self.with_shown_names(table.title), columns=tuple(columns), rows=rows, notes=notes, chart=chart
-        )
+        title = self.with_shown_names(table.title)
+        return replace(table, title=title, columns=tuple(columns), rows=rows, notes=notes, chart=chart, names={})
+
+    def attach_to(self, table: Table) -> Table:
+        """Return a table with full names in its cells and the display names that text for people shows."""
+        cells = {cell for row in table.rows for cell in row if isinstance(cell, str)}
+        cells |= {self._split_sample_number(cell)[0] for cell in cells}
+        texts = [cell for cell in cells if isinstance(cell, Note) or ": " in cell]
+        text = "\n".join([table.title, *table.columns, *table.notes, *texts])
+        names = {
+            full: display.name
+            for full, display in self.displays.items()
+            if display.name != full and (full in cells or full in text)
+        }
+        return replace(table, names=names)
 
     def hint(self, table: Table, hint: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return a chart hint of this table with the shown names."""
@@ -199,8 +299,16 @@ class DisplayNames:
         return {**hint, "columns": self.shown_names(map(str, hint["columns"]))}
 
     def _cell(self, column: Column, cell: Cell) -> Cell:
-        whose = isinstance(cell, str) and column.key in NAME_COLUMNS and cell in self.displays
-        return DisplayName(str(cell), self.displays[str(cell)]) if whose else cell
+        if column.key == "full name":
+            return cell
+        if isinstance(cell, str) and (column.key in NAME_COLUMNS or (cell in self.displays and _MARKS.search(cell))):
+            full, number = self._split_sample_number(cell)
+            if full in self.displays:
+                display = self.displays[full]
+                return DisplayName(str(cell), replace(display, name=display.name + number))
+        if isinstance(cell, Note) or (isinstance(cell, str) and column.key in {*NAME_COLUMNS, *_MIXED_COLUMNS}):
+            return self.with_shown_names(cell)
+        return cell
 
     def _split_sample_number(self, name: str) -> tuple[str, str]:
         contestant, mark, number = name.rpartition(" #")
@@ -209,6 +317,7 @@ class DisplayNames:
         return name, ""
 
 
+_MARKS = re.compile(r"[@+#?/:]")
 _FIELDS = tuple(each.name for each in fields(Display))
 _HOW = 'write [{of_study}"FULL NAME"] and below it name = "..."'
 
@@ -226,3 +335,8 @@ def _read_display(full: str, entry: Any, path: Path, of_study: str) -> Display:
     values = {key: value.strip() for key, value in entry.items()}
     logo = Logo.read(values["logo"], path) if "logo" in values else None
     return Display(**{"name": full, **values, "logo": logo})
+
+
+def table_as_shown(table: Table) -> Table:
+    """Return a table with the display names that are attached to it in place of full names."""
+    return DisplayNames.from_names(table.names).table(table) if table.names else table

@@ -51,6 +51,7 @@ from fullbench.reports.page_bibtex import bibtex_entry
 from fullbench.reports.site_info import Imprint
 from fullbench.reports.translated_tables import localise_table
 from fullbench.reports.words import Language, language_messages
+from fullbench.secret_masking_and_text_escapes import replace_controls
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -147,7 +148,7 @@ def render_page(
     imprint = (imprint or Imprint()).for_language(language)
     translate = partial(translate_words, language)
     section_views = [_section_view(number, section, language) for number, section in enumerate(sections, start=1)]
-    return _template_environment().get_template("page.html").render(
+    page = _template_environment().get_template("page.html").render(
         title=imprint.title or title,
         imprint=imprint,
         cited=imprint.citation or _default_citation(imprint, title, source or {}) if imprint != Imprint() else "",
@@ -161,12 +162,13 @@ def render_page(
         usage=usage,
         source=_source_pairs(source or {}),
     )  # fmt: skip
+    return replace_controls(page)
 
 
 def table_fragment(table: Table, *, with_title: bool = True) -> str:
     """Return one table as an HTML fragment without style or script; `with_title` adds its title."""
     module: Any = _template_environment().get_template("macros.html").make_module({"t": partial(translate_words, "en")})
-    return str(module.grid(_table_grid(table, str), titled=with_title))
+    return replace_controls(str(module.grid(_table_grid(table, str), titled=with_title)))
 
 
 def translate_words(language: Language, words: str, **values: Any) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import Any
 
+from fullbench.analysis.summary.study_summary import sentences_of, without_sentences
 from fullbench.core.case import Case
 from fullbench.core.dialogue_turn_answers_and_criteria import turn_starts
 from fullbench.core.item import Item, Part
@@ -16,6 +17,7 @@ from fullbench.core.table import Table, Tables
 from fullbench.core.verdict import Verdict
 from fullbench.core.verdict_record import Record
 from fullbench.errors import MissingExtra
+from fullbench.reports.display_names import DisplayNames, table_as_shown
 
 ROWS = 20
 """Number of verdicts of a record that are shown."""
@@ -42,9 +44,12 @@ def render_html(noun: Any) -> str:
     if isinstance(noun, Record):
         return _record_html(noun)
     if hasattr(noun, "lead") and hasattr(noun, "tables"):  # a judge card; importing its class here is not allowed
-        return f"<h3>{escape(noun.judge)}</h3><p>{escape(noun.lead)}</p>{_tables_html(noun.tables)}"
+        names = DisplayNames.from_names(noun.names)
+        title, lead = escape(names.shown_name(noun.judge)), escape(names.with_shown_names(noun.lead))
+        return f"<h3>{title}</h3><p>{lead}</p>{_tables_html([names.table(table) for table in noun.tables])}"
     if hasattr(noun, "record") and hasattr(noun, "tables"):  # the result of a study, for the same reason
-        sentences_html = "".join(f"<p>{escape(sentence)}</p>" for sentence in noun.messages)
+        messages = map(noun.names.with_shown_names, noun.messages)
+        sentences_html = "".join(f"<p>{escape(sentence)}</p>" for sentence in messages)
         return f"<p>{escape(repr(noun))}</p>{sentences_html}{_tables_html(noun.tables)}"
     return f"<pre>{escape(repr(noun))}</pre>"
 
@@ -54,7 +59,9 @@ def _tables_html(tables: Sequence[Table]) -> str:
     from fullbench.reports.html_page import table_fragment
 
     table_blocks, lacking = [], ""
-    for table in tables:
+    tables = [table_as_shown(table) for table in tables]
+    sentences = [f"<p>{escape(str(sentence))}</p>" for sentence in sentences_of(tables)]
+    for table in map(without_sentences, tables):
         chart_svg = ""
         try:
             hint = build_chart(table)
@@ -62,7 +69,10 @@ def _tables_html(tables: Sequence[Table]) -> str:
         except MissingExtra as extra:
             lacking = f"<p><small>Without charts: {escape(str(extra))}.</small></p>"
         table_blocks.append(f"<h4>{escape(str(table.title))}</h4>{chart_svg}{table_fragment(table, with_title=False)}")
-    return "".join(table_blocks) + lacking
+    if not sentences or len(tables) <= 2:
+        return "".join([*sentences, *table_blocks]) + lacking
+    rest = f"<details><summary>{len(tables) - 2} more tables</summary>{''.join(table_blocks[2:])}</details>"
+    return "".join([*sentences, *table_blocks[:2]]) + rest + lacking
 
 
 def _picture_html(picture: Picture) -> str:
@@ -93,19 +103,20 @@ def _record_html(record: Record) -> str:
     several = any(any(verdict.samples) for verdict in record.verdicts)
     names = ("judge", "item", "contestants", *(["samples"] if several else []), "marks", "criterion", "said")
     head = "".join(f"<th>{name}</th>" for name in names)
-    rows = "".join(_verdict_row(verdict, several) for verdict in record.verdicts[:ROWS])
+    shown_name = DisplayNames.from_names(record.names).shown_name
+    rows = "".join(_verdict_row(verdict, several, shown_name) for verdict in record.verdicts[:ROWS])
     more = len(record) - ROWS
     more_note = f"<p>and {more:,} more; <code>.frame()</code> has them all</p>" if more > 0 else ""
     return f"<p>{escape(repr(record))}</p><table><tr>{head}</tr>{rows}</table>{more_note}"
 
 
-def _verdict_row(verdict: Verdict, several: bool) -> str:
+def _verdict_row(verdict: Verdict, several: bool, shown_name: Callable[[str], str]) -> str:
     marks = verdict.fault or ", ".join(f"{mark:g}" for mark in verdict.marks or ())
     verdict_text = " ".join(verdict.text.split())
     cells = (
-        verdict.judge,
+        shown_name(verdict.judge),
         verdict.item,
-        ", ".join(verdict.contestants),
+        ", ".join(map(shown_name, verdict.contestants)),
         *([", ".join(str(sample) for _, sample in verdict.shown_responses)] if several else []),
         marks,
         verdict.criterion,

@@ -9,6 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from fullbench.analysis.summary.study_summary import CONTESTANTS, JUDGES, sentences_of, without_sentences
 from fullbench.core.model_call import Usage
 from fullbench.core.table import Table
 from fullbench.core.translatable_note import Note, join_sentences
@@ -37,11 +38,14 @@ def write_page(
 ) -> Path:
     """Write a page with all tables, their charts and example cases, as one HTML file.
 
-    Sensitive pictures are veiled unless `include_sensitive`. `names` are the display names of judges and contestants.
+    Sensitive pictures are veiled unless `include_sensitive`. `names` are the display names of judges and contestants;
+    default: those of the record and tables. A table of full names ends the page.
     `imprint` describes the owner of the page; its title replaces `title`. fullbench's own texts are in `language`.
     """
-    names = names or DisplayNames()
-    sections = [Section("Results", tables=[names.table(table) for table in tables])]
+    if names is None:
+        table_names = {full: name for table in tables for full, name in table.names.items()}
+        names = DisplayNames.from_names({**record.names, **table_names})
+    sections = result_sections([names.table(table) for table in tables])
     withheld_count = sum(item.is_withheld for item in record.items.values())
     page_exhibits = [
         replace(exhibit, names=names) for exhibit in select_exhibits(record, include_sensitive=include_sensitive)
@@ -53,14 +57,28 @@ def write_page(
         words.append(Note("page.withheld", n=withheld_count, all=len(record.items)))
     if words:
         sections.append(Section("Cases", join_sentences(words), exhibits=page_exhibits))
+    if legend := names.legend(tables):
+        sections.append(Section("Names", tables=[legend]))
     total_usage = sum((verdict.usage for verdict in record), Usage())
     lead = lead or Note(
         "page.lead", verdicts=len(record), judges=len(record.judges), contestants=len(record.contestants)
     )
     page_source = {"fullbench": version("fullbench"), **(source or {})}
+    for role in page_source.keys() & {"judges", "contestants"}:
+        page_source[role] = names.shown_names(page_source[role])
     return write_file(
         path, render(title, lead, sections, usage=total_usage, source=page_source, imprint=imprint, language=language)
     )
+
+
+def result_sections(tables: Sequence[Table]) -> list[Section]:
+    """Return the sections of a page of results: the summary if there is one, then all other tables."""
+    sentences = sentences_of(tables)
+    if not sentences:
+        return [Section("Results", tables=tables)]
+    summary = [without_sentences(table) for table in tables if table.name in {CONTESTANTS, JUDGES}]
+    others = [table for table in tables if table.name not in {CONTESTANTS, JUDGES}]
+    return [Section("Summary", join_sentences(sentences), tables=summary), Section("Results", tables=others)]
 
 
 def select_exhibits(record: Record, limit: int = 6, *, include_sensitive: bool = False) -> list[Exhibit]:

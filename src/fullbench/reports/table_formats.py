@@ -8,6 +8,7 @@ import math
 import os
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,6 +18,7 @@ from fullbench.core.translatable_note import Note, pack_note, unpack_note
 from fullbench.errors import InputError
 from fullbench.reports.atomic_write import write_file
 from fullbench.reports.cell_text import is_fault, is_numeric_column, table_notes, with_n
+from fullbench.reports.display_names import NAME_COLUMNS, table_as_shown
 from fullbench.reports.table_json_types_and_notes import (
     packed_hint,
     restore_notes,
@@ -34,6 +36,9 @@ SUFFIXES: dict[str, Form] = {".txt": "text", ".md": "markdown", ".csv": "csv", "
 def render_table(table: Table, form: Form = "text", *, width: int = 100, color: bool = False) -> str:
     """Return a table in one of the forms; `width` and `color` apply to text only.
 
+    Text for people (text, Markdown, HTML) has display names. CSV and JSON have full names and the display names next to
+    them.
+
     >>> table = Table("t", "Agreement", ["judge", "r"], [["A", Estimate(0.81, 0.772, 0.853, 412)], ["B", None]])
     >>> print(render_table(table, "markdown"))
     **Agreement**
@@ -44,6 +49,8 @@ def render_table(table: Table, form: Form = "text", *, width: int = 100, color: 
     | B | - | - |
     <BLANKLINE>
     """
+    if form in {"text", "markdown", "html"}:
+        table = table_as_shown(table)
     if form == "text":
         from fullbench.reports.tables_as_terminal_text import render_text
 
@@ -82,7 +89,8 @@ def write_tables(tables: Table | Sequence[Table], path: str | Path) -> list[Path
         from fullbench.reports.html_page import Section, render_page
 
         title = table_list[0].title if len(table_list) == 1 else path.stem
-        return [write_file(path, render_page(title, "", [Section("", tables=table_list)]))]
+        sections = [Section("", tables=[table_as_shown(table) for table in table_list])]
+        return [write_file(path, render_page(title, "", sections))]
     return [write_file(path, "\n".join(render_table(table, form) for table in table_list))]
 
 
@@ -130,6 +138,7 @@ def _table_json(table: Table) -> bytes:
         "source": dict(table.source),
         "chart": None if table.chart is None else packed_hint(table.chart),
         "types": table_types(table),
+        **({"names": dict(table.names)} if table.names else {}),
     }
     return orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
@@ -163,6 +172,7 @@ def _unpack_table(value: Any) -> Table:
             tuple(map(unpack_note, value["notes"], type_entries.get("notes") or [None] * len(value["notes"]))),
             value["source"],
             None if value["chart"] is None else unpacked_hint(value["chart"]),
+            value.get("names", {}),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"this JSON is no table of fullbench: {error!r}") from error
@@ -177,7 +187,11 @@ def _unpack_estimate(entry: dict[str, Any]) -> Estimate:
 
 
 def _table_csv(table: Table) -> str:
-    """Return CSV: four columns per estimate, empty fields for missing values, spreadsheet formulas escaped."""
+    """Return CSV: four columns per estimate, empty fields for missing values, spreadsheet formulas escaped.
+
+    A column of full names is followed by one of display names if some differ.
+    """
+    table = _with_name_columns(table)
     wide = [any(isinstance(row[place], Estimate) for row in table.rows) for place in range(len(table.columns))]
     head: list[str] = []
     for name, spread in zip(table.columns, wide, strict=True):
@@ -197,6 +211,22 @@ def _table_csv(table: Table) -> str:
                 fields += [cell, None, None, None] if spread else [cell]
         writer.writerow([safe(field) if isinstance(field, str) else field for field in fields])
     return out.getvalue()
+
+
+def _with_name_columns(table: Table) -> Table:
+    """Return a table with a column of display names after each column of full names, if some differ."""
+    columns: list[str] = []
+    rows: list[list[Cell]] = [[] for _ in table.rows]
+    for place, column in enumerate(table.typed_columns):
+        cells = table.cells(place)
+        columns.append(column)
+        new_columns = [cells]
+        if column.key in NAME_COLUMNS and any(cell in table.names for cell in cells if isinstance(cell, str)):
+            columns.append(f"{column}_name")
+            new_columns.append([table.names.get(cell, cell) if isinstance(cell, str) else cell for cell in cells])
+        for new_row, *new_cells in zip(rows, *new_columns, strict=True):
+            new_row.extend(new_cells)
+    return replace(table, columns=columns, rows=rows)
 
 
 _MARKS = str.maketrans({char: f"\\{char}" for char in "\\|*`<[]"})

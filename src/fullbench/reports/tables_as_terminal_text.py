@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import textwrap
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Literal
 
 from rich import box
@@ -19,8 +21,55 @@ _GAP = 3
 _WORDS = 28  # text columns are not wrapped to less than this width
 
 
-def render_text(table: Table, *, width: int = 100, color: bool = False) -> str:
-    """Return the table as lines. A wide table is split into parts that repeat the columns naming a row."""
+def render_texts(tables: Sequence[Table], *, width: int = 100, color: bool = False) -> Iterator[str]:
+    """Yield each table as lines, with its name and the numbers of its notes, then all notes, each once."""
+    numbers: dict[str, int] = {}
+    for table in tables:
+        places = sorted({numbers.setdefault(note, len(numbers) + 1) for note in table_notes(table)})
+        marks = f" [{_number_ranges(places)}]" if places else ""
+        yield render_text(
+            replace(table, title=f"{table.title}{marks}", notes=(f"--table '{table.name}'",)),
+            width=width, color=color, with_methods=False,
+        )  # fmt: skip
+    if numbers:
+        digits = len(str(len(numbers))) + 3
+        lines = [
+            textwrap.fill(
+                plain_line(note), max(width, 40), initial_indent=f"[{number}]".ljust(digits),
+                subsequent_indent=" " * digits,
+            )
+            for note, number in numbers.items()
+        ]  # fmt: skip
+        yield "\n".join(["Notes", *lines]) + "\n"
+
+
+def _number_ranges(numbers: Sequence[int]) -> str:
+    """Return numbers with ranges.
+
+    >>> _number_ranges([1, 2, 3, 7])
+    '1-3, 7'
+    """
+    texts: list[str] = []
+    start = previous = numbers[0]
+    for number in [*numbers[1:], None]:
+        if number is not None and number == previous + 1:
+            previous = number
+            continue
+        texts.append(str(start) if start == previous else f"{start}-{previous}")
+        if number is not None:
+            start = previous = number
+    return ", ".join(texts)
+
+
+def render_text(table: Table, *, width: int = 100, color: bool = False, with_methods: bool = True) -> str:
+    """Return the table as lines. A wide table is split into parts that repeat the columns naming a row.
+
+    Args:
+        table: The table.
+        width: Columns of the terminal.
+        color: Whether to use colours.
+        with_methods: Whether a note says how the intervals were computed.
+    """
     out = io.StringIO()
     colors: Literal["standard"] | None = "standard" if color else None
     console = Console(
@@ -29,7 +78,7 @@ def render_text(table: Table, *, width: int = 100, color: bool = False) -> str:
     console.print(Text(plain_line(table.title), style="bold"))
     for part in _table_parts(table, width):
         console.print(part)
-    for note in table_notes(table):
+    for note in table_notes(table) if with_methods else table.notes:
         console.print(Text(plain_line(note), style="dim"))
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
@@ -63,9 +112,10 @@ def _key_columns(table: Table, needs: Sequence[int], width: int) -> list[int]:
 
 
 def _minimum_width(table: Table, place: int, name: str, cells: Sequence[str]) -> int:
-    """Numbers are never wrapped; words are, but not too narrowly."""
+    """Numbers and names are never wrapped; words are, but not too narrowly."""
     full_width = max(map(cell_len, [plain_line(name), *cells]), default=1)
-    values = place >= len(table.columns) or is_numeric_column(table.cells(place))
+    is_name = place < len(table.columns) and table.typed_columns[place].kind == "name"
+    values = is_name or place >= len(table.columns) or is_numeric_column(table.cells(place))
     return full_width if values else min(full_width, _WORDS)
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
+
+import numpy as np
 
 from fullbench.analysis.boards.leaderboard import Settings
 from fullbench.analysis.boards.mean_leaderboards import mean_tables
@@ -12,24 +14,15 @@ from fullbench.analysis.views import cascade_verdicts
 from fullbench.analysis.views.panel_cascade_and_rubric_verdicts import add_view_verdicts, view_verdicts
 from fullbench.analysis.views.view_verdict_helpers import ResponseSetKey
 from fullbench.columns.verdict_columns import Columns
-from fullbench.core.language_and_words import resolve_prefix
-from fullbench.core.panel_and_cascade import View, is_view
+from fullbench.core.panel_and_cascade import View
 from fullbench.core.table import Table
 from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
 from fullbench.ledger.ledger import Ledger
+from fullbench.studies.ledger_display_names import find_judges
 from fullbench.studies.run.missing_pictures import note_missing_pictures
-
-
-def full_judge_names(ledger: Ledger, requested_names: Sequence[str]) -> list[str]:
-    """Expand unique prefixes to full names of judges in the ledger."""
-    if all(ledger.has_judged(name) or is_view(name) for name in requested_names):
-        return list(requested_names)
-    accounts = [account.name for account in ledger.bill() if account.role == "judge"]
-    ledger_names = list(dict.fromkeys([*accounts, *(view.name for view in ledger.views())]))
-    return [resolve_prefix(name, ledger_names, "judge") for name in requested_names]
 
 
 def load_columns(
@@ -110,7 +103,7 @@ def cascade_tables(
 
 def cases_left_to_people(ledger: Ledger, cascade: str, *, study: str | None = None) -> set[ResponseSetKey]:
     """Return the cases that a cascade leaves to people and that have no vote yet."""
-    (name,) = full_judge_names(ledger, [cascade])
+    (name,) = find_judges(ledger, [cascade])
     cascades = {view.name: view for view in cascade_verdicts.select_cascades(ledger.views())}
     if name not in cascades:
         cascade_names = ", ".join(cascades) or "none"
@@ -120,12 +113,23 @@ def cases_left_to_people(ledger: Ledger, cascade: str, *, study: str | None = No
     )
 
 
-def record_without_verdicts(ledger: Ledger, columns: Columns, *, study: str | None = None) -> Record:
-    """Return the items and responses of these columns. Takes half the time of a full record."""
-    item_ids = set(columns.names["item"])
+def record_without_verdicts(
+    ledger: Ledger, columns: Columns, *, study: str | None = None, item_ids: Collection[str] | None = None
+) -> Record:
+    """Return the items and responses of these columns, or of some items. Takes half the time of a full record."""
+    item_ids = set(columns.names["item"]) if item_ids is None else item_ids
     items = {item.id: item for item in ledger.items(study=study) if item.id in item_ids}
     answers = ledger.responses(None, item_keys=[item.key for item in items.values()])
     return Record((), items, {(answer.item, answer.contestant, answer.sample): answer for answer in answers})
+
+
+def load_voted_texts(ledger: Ledger, columns: Columns, *, study: str | None = None) -> Record | None:
+    """Return the items that people voted on, with their responses, for tests of length bias; None without votes."""
+    if PEOPLE not in columns.judges():
+        return None
+    votes = columns.where(judge=PEOPLE)
+    voted_items = {columns.names["item"][code] for code in np.unique(votes.item).tolist()}
+    return record_without_verdicts(ledger, columns, study=study, item_ids=voted_items)
 
 
 def load_case_facts(ledger: Ledger, columns: Columns, *, study: str | None = None) -> CaseFacts | None:

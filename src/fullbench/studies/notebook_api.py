@@ -35,6 +35,14 @@ from fullbench.reports import notebook_html as _drawn  # noqa: F401 (what comes 
 from fullbench.studies import judge_and_model_specs, ledger_verdicts_with_panels
 from fullbench.studies.engines import JobCounts
 from fullbench.studies.leaderboards.judge_replacement import with_judge_changes
+from fullbench.studies.ledger_display_names import (
+    find_judges,
+    find_name,
+    load_display_names,
+    record_display_names,
+    with_card_names,
+    with_display_names,
+)
 from fullbench.studies.rubrics.rubrics_in_studies import RubricWithJudge, default_calls, load_rubrics, rubrics_by
 from fullbench.studies.run import answer_items as answering
 from fullbench.studies.run.base_run import StudyResult
@@ -252,6 +260,7 @@ def judge(
         for sentence in changed_label_messages(place, enter_labels(label_verdicts, book)):
             warnings.warn(sentence, DataWarning, stacklevel=2)
         judged_record = book.record(names, cases={case.key for cases in cases_by_judge.values() for case in cases})
+        judged_record = replace(judged_record, names=load_display_names(book).names)
         verdicts = add_view_verdicts((*judged_record.verdicts, *label_verdicts), [sheet.rubric for sheet in sheets])
         return replace(judged_record, verdicts=verdicts) if label_verdicts or sheets else judged_record
 
@@ -331,29 +340,35 @@ def report(
     if isinstance(verdicts, Record):
         if study is not None:
             raise InputError("a record is of one study already; give the ledger to choose one")
+        names = record_display_names(verdicts)
+        against = against and find_name(against, verdicts.judges, names, "judge")
         tables = standard_verdict_tables.verdict_tables(
             verdicts, against=against, with_corrections=corrected, strong=strong, seed=seed
         )
-        return Tables(tables)
+        return Tables(names.attach_to(table) for table in tables)
     with _open_ledger(verdicts, read_only=True) as book:
+        against = against and find_judges(book, [against])[0]
         columns = ledger_verdicts_with_panels.load_columns(book, study=study)
         facts = ledger_verdicts_with_panels.load_case_facts(book, columns, study=study) if corrected else None
         tables = standard_verdict_tables.verdict_tables(
-            columns, against=against, with_corrections=corrected, strong=strong, facts=facts, seed=seed
-        )
+            columns, against=against, with_corrections=corrected, strong=strong, facts=facts, seed=seed,
+            texts=ledger_verdicts_with_panels.load_voted_texts(book, columns, study=study),
+        )  # fmt: skip
         tables = with_judge_changes(tables, book, study)
         cascade_tables = ledger_verdicts_with_panels.cascade_tables(book, study=study)
-        return Tables(
-            ledger_verdicts_with_panels.add_ledger_notes(book, [*tables, *cascade_tables], columns, study=study)
-        )
+        tables = ledger_verdicts_with_panels.add_ledger_notes(book, [*tables, *cascade_tables], columns, study=study)
+        return Tables(with_display_names(book, tables))
 
 
 def card(verdicts: Record | LedgerOrPath, judge: str, *, people: str = PEOPLE, seed: int = 0) -> cards.Card:
     """Return the card of a judge (name or unique prefix): agreement with people, biases, consistency, cost."""
     if isinstance(verdicts, Record):
-        return cards.build_card(verdicts.in_canonical_order(), judge, people=people, seed=seed)
+        names = record_display_names(verdicts)
+        name = find_name(judge, verdicts.judges, names, "judge")
+        built_card = cards.build_card(verdicts.in_canonical_order(), name, people=people, seed=seed)
+        return with_card_names(built_card, names)
     with _open_ledger(verdicts, read_only=True) as book:
-        (name,) = ledger_verdicts_with_panels.full_judge_names(book, [judge])
-        return cards.build_card(
-            ledger_verdicts_with_panels.load_record(book).in_canonical_order(), name, people=people, seed=seed
-        )
+        (name,) = find_judges(book, [judge])
+        record = ledger_verdicts_with_panels.load_record(book).in_canonical_order()
+        built_card = cards.build_card(record, name, people=people, seed=seed)
+        return with_card_names(built_card, load_display_names(book))

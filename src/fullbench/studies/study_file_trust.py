@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterator
 
+from fullbench.core.plugin_entry_points import plugin_names
 from fullbench.errors import InputError
-from fullbench.plugin_specs import Spec
+from fullbench.plugin_specs import CODE, Spec, judge_names
 from fullbench.studies.study_file import Study
 
-CODE = {"scorer": "function", "command": "program"}
-"""Kinds of judges that run code, and what their name is."""
-FILES = ("key_file", "template")
+FILES = ("key_file", "template", "asking", "examples")
 """Options of a spec that name a file whose content is sent to the server."""
 
 
@@ -44,15 +43,21 @@ def _risks_of(spec: str) -> Iterator[str]:
     if name := parsed_spec.options.get("key_env"):
         yield f"{spec!r} sends what the variable {name!r} holds to {server}"
     for option in FILES:
-        if path := parsed_spec.options.get(option):
+        path = parsed_spec.options.get(option)
+        # `asking` may name a benchmark instead of a file.
+        if path and not (option == "asking" and path in plugin_names("benchmarks")):
             yield f"{spec!r} sends what the file {path!r} holds to {server}"
     if reader := parsed_spec.options.get("reader"):
         yield from _risks_of(reader)
+    # A judge or model may be made of another one, as in critic:openai:gpt-4o.
+    inner_kind, colon, _ = parsed_spec.name.partition(":")
+    if colon and inner_kind in {*judge_names(), *plugin_names("models")}:
+        yield from _risks_of(parsed_spec.name)
 
 
 def refuse_code(spec: str, allowed_specs: Collection[str]) -> None:
     """Refuse a judge that runs code on a server, unless the server was started with it."""
-    if Spec.parse(spec).kind in CODE and spec not in allowed_specs:
+    if spec not in allowed_specs and any(" runs code " in sentence for sentence in _risks_of(spec)):
         raise InputError(
             f"{spec!r} runs code on this server, which was not started with it: fullbench serve --program {spec!r}"
         )

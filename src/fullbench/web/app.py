@@ -39,7 +39,7 @@ from fullbench.web.results.actions import vote_rejudging_and_panel_routes
 from fullbench.web.results.catalogue.catalogue_board_and_page_updater import keep_updated
 from fullbench.web.results.catalogue.fill_catalogue import bind_ledger
 from fullbench.web.results.pages.chart_process import ChartDrawer
-from fullbench.web.results.pages.shown_names import Names
+from fullbench.web.results.pages.shown_names import LedgerNames, Names
 from fullbench.web.security_headers import SecurityMiddleware
 from fullbench.web.site_settings import Settings
 
@@ -101,7 +101,8 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.settings, app.state.engine, app.state.key = settings, engine, key
     app.state.ledger, app.state.hub, app.state.writers, app.state.identity = ledger, hub, writers, identity
     app.state.drawer = drawer
-    app.state.names, app.state.imprint = Names.read(names_file) if names_file else Names(), imprint
+    app.state.names = LedgerNames(ledger, Names.read(names_file) if names_file else Names())
+    app.state.imprint = imprint
     app.state.turns = asyncio.Semaphore(page_access.TURNS)
     error_pages.install_error_handlers(app)
     for router in _all_routers():

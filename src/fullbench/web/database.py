@@ -6,8 +6,9 @@ at its start (`BEGIN IMMEDIATE`). So a transaction that reads first and writes l
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -52,6 +53,8 @@ def engine_for(url: str) -> Engine:
         raise InputError(f"{url!r} is no database URL; write sqlite:///FILE or postgresql://USER@HOST/NAME") from error
     kind = database_url.get_backend_name()
     if kind == "sqlite":
+        if database_url.database not in {None, "", ":memory:"}:
+            _create_private_file(Path(str(database_url.database)))
         return _sqlite_engine(url)
     if kind in {"postgresql", "postgres"}:
         with require_extra("a PostgreSQL database", "postgres"):
@@ -59,6 +62,12 @@ def engine_for(url: str) -> Engine:
                 database_url.set(drivername="postgresql+psycopg"), pool_size=10, max_overflow=10, pool_pre_ping=True
             )
     raise InputError(f"the database {kind!r} is not known; write sqlite:///FILE or postgresql://USER@HOST/NAME")
+
+
+def _create_private_file(path: Path) -> None:
+    """Create a database that only its owner can read: it has password digests. SQLite's other files get its mode."""
+    with suppress(OSError):  # it exists, or SQLite says why it cannot be created
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
 def _sqlite_engine(url: str) -> Engine:

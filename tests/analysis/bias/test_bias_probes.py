@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 import pytest
@@ -131,6 +132,23 @@ def test_a_judge_that_gives_the_same_to_all_uses_fewer_marks():
         return (4.0 if worth[0] > -1.5 else 3.0,) if isinstance(case.ballot, Score) else fair(case, worth, rng)
 
     assert "fewer marks" in found(rule)["entropy in bits"].says
+
+
+def test_sentences_on_the_use_of_the_scale_fit_the_intervals_next_to_them():
+    """A judge gives 3 to all, or to nearly all: its shares and its entropy differ from people's beyond chance."""
+
+    def marks(case, worth, rng, far):
+        if not isinstance(case.ballot, Score):
+            return fair(case, worth, rng)
+        return (3.0 + (worth[0] > far) - (worth[0] < -far),)
+
+    for far, reason in ((9.0, "too little varies"), (1.6, "its use of the scale can explain that")):
+        heard = found(partial(marks, far=far))
+        assert "it uses fewer marks than people do" in heard["entropy in bits"].says
+        top = heard["share of 4 and 5"]
+        assert top.value.high < top.people.low
+        assert not top.is_flagged
+        assert reason in top.says
 
 
 def test_several_trials_are_counted_ruling_by_ruling():

@@ -67,6 +67,18 @@ def test_the_first_board_is_the_best_that_votes_allow():
     assert first_of([verdict("good", 0, ("a", "b"), "refused")]) is None
 
 
+def test_a_judge_that_always_ties_is_not_the_one_that_agrees_best():
+    """It is half a point from every vote, nearer than a judge that names the winner of 5 in 12."""
+    verdicts = []
+    for number in range(12):
+        won, lost = (1.0, 0.0), (0.0, 1.0)
+        for judge, marks in (("tied", (0.5, 0.5)), ("weak", won if number < 5 else lost), ("human", won)):
+            verdicts.append(verdict(judge, number, ("a", "b"), marks, rater="r" if judge == "human" else ""))
+        verdicts.append(verdict("weak", number, ("b", "c"), won))
+    few = first_of(verdicts)
+    assert (few.kind, few.judge) == ("judge", "weak")
+
+
 def test_one_contestant_without_votes_is_enough_for_another_first_board():
     verdicts = [one for one in votes_and_verdicts(0.5, 0.5) if one.judge != "human" or "c" not in one.contestants]
     assert first_of(verdicts).kind == "judge"
@@ -87,11 +99,10 @@ def test_people_have_one_rule_on_all_boards():
     (board,) = (one for one in build_boards(record) if one.key.judge == "human")
     for corrected in corrected_boards(record):
         alone = {line.contestant: line.people for line in corrected.lines_for("rating")}
-        won = {line.contestant: line.people.value for line in corrected.lines_for("matches won")}
+        won = {line.contestant: line.people for line in corrected.lines_for("matches won")}
         for name in NAMES:
-            assert alone[name].value == pytest.approx(board.rating_of(name).value, abs=0.01)
             row = next(row for row in board.standings.rows if row[1] == name)
-            assert won[name] == pytest.approx(row[3].value)
+            assert (alone[name], won[name]) == (board.rating_of(name), row[3])
         assert any("several votes count as one: the majority" in note for note in corrected.notes)
     means = list(corrected_boards(record, rule="mean"))
     assert any("the mean" in note for note in means[0].notes)
@@ -100,9 +111,10 @@ def test_people_have_one_rule_on_all_boards():
 
 def test_a_board_of_votes_on_all_pairs_has_no_corrected_column():
     for table in corrected_tables(Record(tuple(votes_and_verdicts(1.0, judges=("good",)))))[:2]:
-        assert [str(column) for column in table.columns][2:] == [
+        assert [str(column) for column in table.columns][2:6] == [
             "people alone", "judge alone", "judge minus people", "votes",
         ]  # fmt: skip
+        assert "corrected" not in [str(column) for column in table.columns]
     notes = corrected_tables(Record(tuple(votes_and_verdicts(1.0, judges=("good",)))))[0].notes
     assert any("nothing to correct" in note for note in notes)
     assert not any("narrower" in note for note in notes)
@@ -119,8 +131,9 @@ def test_a_contestant_with_few_votes_has_a_reason_instead_of_a_rating():
     table = corrected_tables(Record(tuple(verdicts)))[0]
     (row,) = (row for row in table.rows if row[1] == "c")
     assert row[:2] == ["-", "c"]
-    assert set(row[2:-1]) == {None}
-    assert row[-1] == 6
+    cells = dict(zip(map(str, table.columns[2:]), row[2:], strict=True))
+    assert cells.pop("votes") == 6
+    assert set(cells.values()) == {None}
     assert any("No corrected numbers for c (6): fewer than 10 votes each" in note for note in table.notes)
     assert all(row[2].high > row[2].low for row in table.rows if row[1] != "c")
 
@@ -157,6 +170,12 @@ def test_unusable_verdicts_are_counted_by_contestant_and_bounded():
     (note,) = (note for note in board.standings.notes if note.startswith("Unusable verdicts are not spread"))
     assert f"c {lost / len(mine):.0%} of {len(mine)}" in note
     assert f"between {won / len(mine):.2f} and {(won + lost) / len(mine):.2f}" in note
+    voted = [*verdicts, *(one for one in votes_and_verdicts(0.5, judges=()) if one.judge == "human")]
+    ratings, shares = corrected_tables(Record(tuple(voted)))[:2]
+    for table in (ratings, shares):
+        assert dict(zip(table.column("contestant"), table.column("unusable"), strict=True)) == counts
+    (note,) = (note for note in ratings.notes if note.startswith("Unusable verdicts are not spread"))
+    assert f"c {lost / len(mine):.0%} of {len(mine)}" in note
     spread = [
         replace(one, marks=None, fault="refused") if draw.random() < 0.2 else one
         for one in votes_and_verdicts(0, judges=("good",))

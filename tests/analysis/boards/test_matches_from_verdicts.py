@@ -4,10 +4,13 @@ from dataclasses import replace
 
 import pytest
 
+from fullbench.analysis.boards.head_to_head_and_slices import slices_by_tag
+from fullbench.analysis.boards.joint_leaderboard import joint_tables
 from fullbench.analysis.boards.leaderboard import Settings, build_boards
 from fullbench.analysis.boards.matches_from_verdicts import build_matches
 from fullbench.analysis.boards.rule_effect_and_fit_tables import family_win_table, rule_effect_table, standing_tables
 from fullbench.analysis.boards.style_control_tables import style_tables
+from fullbench.analysis.people.corrected_leaderboards import corrected_boards
 from fullbench.columns.column_builder import columns_from_verdicts
 from fullbench.core.item import Item
 from fullbench.core.response import Response
@@ -55,6 +58,38 @@ def test_a_pair_heard_in_one_order_is_no_match_yet():
     record = Record((ruled("i", "a", "b", "a"),))
     assert (outcomes(record, rule="both-agree"), build_matches(record, rule="both-agree").one_order_pairs) == ([], 1)
     assert (outcomes(record), build_matches(record).one_order_pairs) == ([1.0], 1)
+
+
+def test_the_lower_mark_wins_on_every_board_where_less_is_better():
+    """One has no flaw, two has it in full: on the judge's board, people's, the corrected and the joint one."""
+    verdicts = [
+        Verdict(f"{item}{name}", judge, f"i{item}", (name,), "flaw:none|some|all", rater=rater,
+                marks=(mark if (item + len(judge)) % 5 else 2.0,))
+        for item in range(20)
+        for judge, rater, names in (("j", "", 20), ("human", "ann", 14))
+        for name, mark in (("one", 1.0), ("two", 3.0))
+        if item < names
+    ]  # fmt: skip
+    columns = columns_from_verdicts(Record(tuple(verdicts)))
+    assert [board.contestants for board in build_boards(columns)] == [["one", "two"]] * 2
+    (corrected,) = corrected_boards(columns)
+    assert [line.contestant for line in corrected.lines_for("rating")] == ["one", "two"]
+    assert joint_tables(columns)[0].column("contestant") == ["one", "two"]
+
+
+def test_unusable_verdicts_are_a_column_of_joint_boards_and_of_slices():
+    verdicts = [
+        ruled(f"i{item}", first, second, "refused" if item < 3 and judge == "j" else first, judge)
+        for item in range(12) for judge in ("j", "k") for first, second in (("a", "b"), ("b", "c"), ("c", "a"))
+    ]  # fmt: skip
+    record = Record(tuple(verdicts))
+    joint = joint_tables(columns_from_verdicts(record))[0]
+    assert dict(zip(joint.column("contestant"), joint.column("unusable"), strict=True)) == {"a": 6, "b": 6, "c": 6}
+    board = next(one for one in build_boards(record) if one.key.judge == "j")
+    (slice_,) = slices_by_tag(board, "half", {f"i{item}": "xy"[item % 2] for item in range(2, 12)})
+    assert dict(zip(slice_.table.column("contestant"), slice_.table.column("unusable"), strict=True)) == {
+        "a": 2, "b": 2, "c": 2,
+    }  # fmt: skip
 
 
 def test_judges_never_mix_by_mistake():

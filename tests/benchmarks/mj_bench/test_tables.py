@@ -10,6 +10,7 @@ from statistics import fmean, pstdev
 import pytest
 
 from fullbench.benchmarks.mj_bench.benchmark_definitions import mj_bench
+from fullbench.benchmarks.mj_bench.tables import generator_tables
 from fullbench.core.ballot import ballot
 from fullbench.core.case import Case
 from fullbench.core.item import Item
@@ -236,3 +237,15 @@ def test_the_papers_figures_are_drawn_from_the_tables():
         bars = found[f"axes {figure}"]
         assert {row[1] for row in bars.rows} >= {"age", "race"}
         assert build_chart(bars) is not None
+
+
+def test_an_unusable_rating_of_people_is_counted_for_each_generator():
+    votes = [
+        Verdict(f"{number}", "human", f"i{number}", ("x", "y"), "score:1-5", rater="ann",
+                **({"fault": "abstained"} if number == 0 else {"marks": (4.0, 2.0)}))
+        for number in range(4)
+    ]  # fmt: skip
+    (table,) = generator_tables(Record(tuple(votes)))
+    assert [row[1] for row in table.rows] == ["x", "y"]
+    assert table.column("unusable") == [1, 1]
+    assert [row[2].n for row in table.rows] == [3, 3]

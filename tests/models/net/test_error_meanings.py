@@ -35,7 +35,7 @@ SAID = [
     (500, {"error": {"code": 500, "message": "image input is not supported - hint: mmproj"}}, "model"),
     (422, {"detail": [{"loc": ["body", "messages"], "msg": "field required"}]}, "unclear"),
     (413, None, "prompt"),
-    (302, None, "model"),
+    (302, None, "again"),
 ]  # fmt: skip
 
 

@@ -15,7 +15,8 @@ import pytest
 from fullbench.errors import InputError
 from fullbench.models.net import http_client as ours
 from fullbench.models.net.concurrent_calls import run_awaitable
-from fullbench.models.net.http_client import BrokenOff, Connections, Exchange, NoConnection, NoHttp
+from fullbench.models.net.http_client import Connections, NoConnection, ProxyRefusal
+from fullbench.models.net.http_response_parser import BrokenOff, Exchange, NoHttp
 from fullbench.models.wire.untrusted_json import LARGEST, TooLarge
 from tests.support.tls_proxy import certificate
 from tests.support.wait_until import LONG
@@ -34,6 +35,12 @@ WHOLE = {
     "without a reason": b"HTTP/1.1 500\r\nContent-Length: 2\r\n\r\n{}",
     "bare line ends": b"HTTP/1.1 200 OK\nContent-Length: 2\n\nhi",
     "goes on first": b"HTTP/1.1 100 Continue\r\n\r\n" + OK + b"Content-Length: 5\r\n\r\nhello",
+}
+HEADERS = b"HTTP/1.1 200 OK\r\n"
+AS_WRITTEN = {
+    "chunk size with zeros": CHUNKED + b"0000000005\r\nhello\r\n0\r\n\r\n",
+    "byte 0x85 in a header": HEADERS + "X-Org: \u00c5content-length:3\r\nContent-Length: 5\r\n\r\nhello".encode(),
+    "byte 0x85 after the length": HEADERS + "Content-Length: 5\r\nX-Org: \u00c5content-length:3\r\n\r\nhello".encode(),
 }
 Server = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
@@ -112,16 +119,26 @@ def test_a_whole_reply_is_what_another_client_reads_however_it_is_cut(kind, step
     assert (exchange.status, exchange.body, exchange.headers.get("retry-after")) == as_python_reads(WHOLE[kind])
 
 
+@pytest.mark.parametrize("kind", AS_WRITTEN)
+def test_a_length_is_read_as_it_is_written(kind):
+    assert asked(AS_WRITTEN[kind]).body == b"hello"
+
+
 @pytest.mark.parametrize(
     ("raw", "error", "status"),
     [
-        (b"", BrokenOff, 0), (b"HTTP/1.1 200 O", BrokenOff, 0),
+        (b"", BrokenOff, 0), (b"HTTP/1.1 200 O", BrokenOff, 200),
         (OK + b"Content-Length: 9\r\n\r\nhello", BrokenOff, 200),
         (CHUNKED + b"5\r\nhel", BrokenOff, 200), (CHUNKED + b"5\r\nhello\r\n", BrokenOff, 200),
         (CHUNKED + b"zz\r\nhello\r\n", NoHttp, 200), (CHUNKED + b"2\r\nhello\r\n0\r\n\r\n", NoHttp, 200),
         (b"SSH-2.0-OpenSSH_9.6\r\n", NoHttp, 0), (b"HTTP/1.1 many OK\r\n\r\n", NoHttp, 0),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", NoHttp, 200), (b"HTTP/1.1 200 " + b"x" * 70_000, NoHttp, 0),
-        (OK + b"Content-Length: %d\r\n\r\n" % (LARGEST + 1), TooLarge, 200), (CHUNKED + b"FFFFFFFF\r\n", TooLarge, 200),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", NoHttp, 200),
+        (b"HTTP/1.1 200 " + b"x" * 70_000, NoHttp, 200),
+        (OK + b"Content-Length: " + b"9" * 5000 + b"\r\n\r\nhello", NoHttp, 200),
+        (CHUNKED + b"0x5\r\nhello\r\n", NoHttp, 200),
+        (OK + b"Content-Length: 5\r\nContent-Length: 3\r\n\r\nhello", NoHttp, 200),
+        (OK + b"Transfer-Encoding: xchunkedx\r\n\r\nhello", NoHttp, 200),
+        (OK + b"Content-Length: %d\r\n\r\n" % (LARGEST + 1), TooLarge, 200),
     ],
 )  # fmt: skip
 def test_what_is_no_whole_reply_is_an_error_and_its_status_is_known_as_far_as_it_came(raw, error, status):
@@ -247,7 +264,7 @@ def test_a_proxy_is_told_where_to_and_who_asks(trusted):
     words = base64.b64encode(b"anna:s@cret").decode()
     assert heads[0].startswith("CONNECT localhost:")
     assert f"Proxy-Authorization: Basic {words}\r\n" in heads[0]
-    with pytest.raises(NoConnection, match="the proxy says 407"):
+    with pytest.raises(ProxyRefusal, match="answers 407"):
         run_awaitable(through("", "https"))
     assert run_awaitable(through("anna:s%40cret@", "http")).body == b"hello"
     assert heads[2].startswith("POST http://localhost:")

@@ -196,3 +196,19 @@ def test_from_seeds_to_a_benchmark_on_the_command_line(cli):
     code, out, _ = cli("compose", "duplicates", "seeds.jsonl.pictures")
     assert code == 0
     assert "1 different files" in out
+
+
+def test_questions_whose_parts_would_move_are_counted_and_not_reworded(cli, tmp_path: Path):
+    picture = Picture.from_bytes(png((200, 0, 0)))
+    turns = {
+        "plain": (Turn("user", (picture, "What is it?")),),
+        "between": (Turn("user", ("First:", picture, "What is it?")),),
+        "dialogue": (Turn("user", ("Hi",)), Turn("user", ("What is it?",))),
+    }
+    write_items(tmp_path / "mixed.jsonl", [Item(name, parts) for name, parts in turns.items()])
+    words = ("compose", "rewrite", "--items", "mixed.jsonl", "--model", "offline:echo", "--out", "q.csv", "--quiet")
+    code, _, err = cli(*words)
+    assert code == 0, err
+    assert "2 item(s) not reworded: dialogues, or pictures between texts." in err
+    rows = csv.DictReader((tmp_path / "q.csv").read_text(encoding="utf-8").splitlines())
+    assert {row["seed"] for row in rows} == {"plain"}

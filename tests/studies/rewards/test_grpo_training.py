@@ -9,6 +9,7 @@ import pytest
 
 import fullbench
 from fullbench import Ledger
+from fullbench.studies.rewards.reward_rows import reward_rows
 from tests.studies.test_dpo_training import tokenizer
 from tests.support.scripted_server import ScriptedServer
 
@@ -73,3 +74,23 @@ def test_trl_trains_twenty_steps_and_every_reward_is_in_the_ledger(tmp_path: Pat
     logged = [entry["reward"] for entry in trainer.state.log_history if "reward" in entry]
     means = [sum(row[2] for row in seen[start : start + BATCH]) / BATCH for start in range(0, len(seen), BATCH)]
     assert logged == pytest.approx(means, abs=1e-6)
+
+
+def test_messages_that_trl_prepares_are_the_same_prompt_as_those_of_the_data_set():
+    from PIL import Image
+    from trl.data_utils import prepare_multimodal_messages
+
+    images = [Image.new("RGB", (8, 8), colour) for colour in ("red", "blue")]
+    place, texts = {"type": "image"}, [{"type": "text", "text": text} for text in ("First:", "Then:", "Which is red?")]
+    for prompt in (
+        [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Which is red?"}],
+        [{"role": "user", "content": [texts[0], place, texts[1], place, texts[2]]}],
+        [{"role": "user", "content": "Which is red?"}, {"role": "assistant", "content": "?"},
+         {"role": "user", "content": "Say."}],
+    ):  # fmt: skip
+        items = [
+            reward_rows([messages], ["a"], {"images": [images]}, "policy")[0][0]
+            for messages in (prompt, prepare_multimodal_messages(prompt, images))
+        ]
+        assert items[0] == items[1]
+        assert len(items[0].pictures) == 2

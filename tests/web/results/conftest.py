@@ -12,7 +12,7 @@ import pytest
 from fullbench.ledger.ledger import Ledger
 from fullbench.web.app import create_app
 from fullbench.web.database import engine_for, upgrade_schema
-from fullbench.web.results.catalogue import catalogue_board_and_page_updater, fill_catalogue
+from fullbench.web.results.catalogue import catalogue_board_and_page_updater, fill_catalogue, rater_pseudonyms
 from fullbench.web.site_settings import Settings
 from tests.support.browser_pages import PATIENCE
 from tests.web.results import making
@@ -57,6 +57,7 @@ def new_engine(request, tmp_path_factory):
 @pytest.fixture(scope="session")
 def filled(new_engine, ledger):
     engine = new_engine()
+    rater_pseudonyms.copy_pseudonyms(engine, making.OWN_NAMES)
     fill_catalogue.fill_from_ledger(engine, ledger, batch=100)
     return engine
 

@@ -22,6 +22,8 @@ WORTH = {"alpha": 3.0, "beta": 2.0, "gamma": 1.0, f"delta {HOSTILE}": 0.0}
 JUDGES = ("steady", "first-lover", f"odd {HOSTILE}")
 PEOPLE = ("ann", "bob", "cy")
 """The raters behind the judge `human`."""
+OWN_NAMES = {name: name for name in PEOPLE}
+"""Accounts whose random ids are the raters' names, so that pages show raters as the ledger has them."""
 TASKS = ("counting", "比较")
 
 

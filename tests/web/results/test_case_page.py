@@ -9,6 +9,8 @@ import pytest
 
 from fullbench.core.case import Case
 from fullbench.ledger.ledger import Ledger
+from fullbench.web.database import read_transaction
+from fullbench.web.results.catalogue.rater_pseudonyms import load_rater_names
 from fullbench.web.results.site import static_site
 from fullbench.web.results.site.page_urls import voice_name
 from tests.web.conftest import start_live
@@ -79,17 +81,17 @@ READ = """() => [...document.querySelectorAll(".bench > .judge")].map((judge) =>
 }))"""
 
 
-def expected_rows(some) -> dict:
+def expected_rows(some, shown_name) -> dict:
     """What the ledger says: by voice, for each trial the orders and whether another order has another winner."""
     by_voice = defaultdict(lambda: defaultdict(list))
     for _, verdict in some:
-        by_voice[verdict.judge, verdict.rater or ""][verdict.trial].append(verdict)
+        by_voice[verdict.judge, shown_name(verdict.rater or "")][verdict.trial].append(verdict)
     return by_voice
 
 
-def compare(page, some) -> None:
+def compare(page, some, shown_name=str) -> None:
     shown = page.evaluate(READ)
-    expected = expected_rows(some)
+    expected = expected_rows(some, shown_name)
     assert len(shown) == len(expected)
     people = [judge["people"] for judge in shown]
     assert people == sorted(people, reverse=True), "people come first"
@@ -120,10 +122,12 @@ def test_every_case_says_what_the_ledger_says_one_row_a_judge_and_trial(live, ev
     for key, some in response_sets(everything).items():
         kinds[key[2], len(some)].append(some)
     assert len(kinds) >= 3, "pairs, scores and rankings"
+    with read_transaction(live.engine) as connection:
+        shown_name = load_rater_names(connection).shown_name
     for some in (one for alike in kinds.values() for one in alike[:4]):
         for case in {case.key for case, _ in some}:
             tab.goto(f"{live.url}/cases/{case}")
-            compare(tab, some)
+            compare(tab, some, shown_name)
 
 
 def test_a_case_is_readable_by_everybody_and_on_a_phone(live, everything, tab, axe):
@@ -140,7 +144,9 @@ def test_a_case_is_readable_by_everybody_and_on_a_phone(live, everything, tab, a
 
 def test_a_static_copy_shows_the_same_rows(path, everything, tab, tmp_path):
     with Ledger(path, read_only=True) as ledger:
-        static_site.export_site(ledger, tmp_path / "site", static_site.SiteOptions(charts=False))
+        static_site.export_site(
+            ledger, tmp_path / "site", static_site.SiteOptions(charts=False, accounts=making.OWN_NAMES)
+        )
     some = next(some for key, some in response_sets(everything).items() if len(key[3]) == 2)
     tab.goto((tmp_path / "site" / "cases" / f"{some[0][0].key}.html").as_uri())
     compare(tab, some)

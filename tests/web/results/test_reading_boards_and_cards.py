@@ -79,7 +79,7 @@ def test_a_board_leads_to_other_criteria_and_judges_and_the_way_back(desk):
     criteria = desk.get_by_role("navigation", name="Criterion", exact=True)
     judges = desk.get_by_role("navigation", name="Judge", exact=True)
     assert set(criteria.get_by_role("link").all_inner_texts()) == set(CRITERIA)
-    assert judges.get_by_role("link").all_inner_texts() == ["People's votes", "glm", "gpt-x", "length"]
+    assert judges.get_by_role("link").all_inner_texts() == ["People's votes", "glm@lab", "gpt-x", "length"]
     expect(criteria.locator("[aria-current]")).to_have_text("truth")
     expect(judges.locator("[aria-current]")).to_have_text("gpt-x")
     follow(desk, judges.get_by_role("link", name="People's votes"))
@@ -157,9 +157,9 @@ def test_a_cases_judges_have_short_names_and_say_the_full_ones(desk):
     desk.goto("/verdicts")
     judges = desk.locator(".facets section", has=desk.get_by_role("heading", name="Judge", exact=True))
     assert {text.split("\n")[0].strip() for text in judges.locator("a > span:first-child").all_inner_texts()} == {
-        "People's votes", "glm", "gpt-x", "length"
+        "People's votes", "glm@lab", "gpt-x", "length"
     }  # fmt: skip
     follow(desk, desk.locator(".case-link").first)
     named = desk.locator("section.judge h3 a")
     told = dict(zip(named.all_inner_texts(), (one.get_attribute("title") for one in named.all()), strict=True))
-    assert {"gpt-x": JUDGES[0], "glm": JUDGES[1], "length": "length"}.items() <= told.items()
+    assert {"gpt-x": JUDGES[0], "glm@lab": JUDGES[1], "length": "length"}.items() <= told.items()

@@ -51,7 +51,7 @@ def test_the_first_page_tells_what_was_judged_by_whom_and_what_came_out(site):
     assert f"{COUNT} items, answers of {len(WORTH)} contestants" in page
     assert f"{len(making.JUDGES)} judges, {len(making.PEOPLE)} people with {votes:,} votes" in page
     assert f"{total:,} verdicts" in page
-    assert "is first, alone or with others." in page
+    assert "Limits: " in page
     assert "People put alpha first." in page or "In people's votes alpha" in page
 
 

@@ -29,6 +29,26 @@ BIAS_NOTES = {
     "hard-on-own": Note("bias.hard-on-own"),
 }
 
+SHORT_NOTES = {
+    "bias.first-place": Note("trust.bias.first-place"),
+    "bias.second-place": Note("trust.bias.second-place"),
+    "bias.more-ties": Note("trust.bias.more-ties"),
+    "bias.fewer-ties": Note("trust.bias.fewer-ties"),
+    "bias.copies": Note("trust.bias.copies"),
+    "bias.copies-less": Note("trust.bias.copies-less"),
+    "bias.long-gain": Note("trust.bias.long-gain"),
+    "bias.long-lose": Note("trust.bias.long-lose"),
+    "bias.rewards-length": Note("trust.bias.rewards-length"),
+    "bias.punishes-length": Note("trust.bias.punishes-length"),
+    "bias.lenient": Note("trust.bias.lenient"),
+    "bias.strict": Note("trust.bias.strict"),
+    "bias.crowds-top": Note("trust.bias.crowds-top"),
+    "bias.spares-top": Note("trust.bias.spares-top"),
+    "bias.own": Note("trust.bias.own"),
+    "bias.hard-on-own": Note("trust.bias.hard-on-own"),
+}
+"""A claimed bias in two or three words, by the id of its claim."""
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -37,7 +57,7 @@ class Finding:
     `lean` is the difference that would be a bias: `more` describes it above zero, `less` below zero. `p` is the
     p-value of "no bias", or None for a metric that claims none. `one_vote`: each response has only one vote, so
     people's errors are unknown. `null` is what `value` is without any bias, or None if the test is of something else.
-    `unclaimed` is the reason if the interval of `value` leaves out `null` and the test shows no bias.
+    `unclaimed` is the reason if the intervals suggest a bias and the test shows none.
     `correct_for_multiple_tests` fills in the sentence `says` and the claim `is_flagged`.
     """
 
@@ -92,15 +112,25 @@ def _unclaimed_note(finding: Finding, tests: int) -> str:
     """Return why no bias is claimed. The sentence never contradicts the interval that is printed next to it."""
     if finding.needs_second_vote:
         return Note("bias.needs-two-votes")
-    value, null = finding.value, finding.null
-    if null is not None and not value.why and not value.low <= null <= value.high:
+    if _intervals_suggest_bias(finding):
         if (finding.p or 0.0) <= LEVEL:
             return Note("bias.not-after-correction", p=finding.p, n=tests)
         return finding.unclaimed or Note("bias.interval-only", p=finding.p)
+    value = finding.value
     items = value.n if value.units is None else value.units
     if finding.one_vote:
         return Note("bias.none-one-vote", n=value.n, items=items)
     return Note("bias.none", n=value.n, items=items)
+
+
+def _intervals_suggest_bias(finding: Finding) -> bool:
+    """Return True if the interval leaves out what is without bias, or if those of judge and people do not overlap."""
+    ours, theirs = finding.value, finding.people
+    if ours.why or (theirs is not None and theirs.why):
+        return False
+    if theirs is not None and (ours.high < theirs.low or theirs.high < ours.low):
+        return True
+    return finding.null is not None and not ours.low <= finding.null <= ours.high
 
 
 def format_percent(value: Estimate) -> str:

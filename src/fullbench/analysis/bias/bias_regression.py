@@ -27,7 +27,7 @@ from fullbench.stats.agreement import two_raters as agree
 from fullbench.stats.array_checks import Floats, Ints
 from fullbench.stats.bias.trait_effects_with_noisy_votes import BOUNDS, Effect, Votes, estimate_effects
 from fullbench.stats.intervals.bootstrap import bootstrap
-from fullbench.stats.intervals.cluster_intervals import FROM_ZERO, Scale
+from fullbench.stats.intervals.cluster_intervals import FROM_ZERO, NO_SPREAD, Scale
 
 # A judge's marks and people's votes on the same responses or pairs, as columns for the fit.
 
@@ -291,8 +291,10 @@ def _leniency_findings(
     # Noise alone also fills the top marks. It is a bias only if the judge is lenient (or strict) as well.
     has_same_sign = (gap.value > 0) == (mark_shift.value > 0)
     p = max(gap.p or 0.0, shift.p) if has_same_sign else 1.0
-    yield Finding(judge, "high score", metric, ours, theirs, opening, p, gap.value, BIAS_NOTES["crowds-top"],
-                  BIAS_NOTES["spares-top"], shift.way == BOUNDS)  # fmt: skip
+    yield Finding(
+        judge, "high score", metric, ours, theirs, opening, p, gap.value, BIAS_NOTES["crowds-top"],
+        BIAS_NOTES["spares-top"], shift.way == BOUNDS, unclaimed=Note("bias.top-by-scale"),
+    )  # fmt: skip
     scale = by_trait["scale"]
     yield Finding(judge, "scale", _metric_label("scale", on), scale.estimate, None, _scale_says(scale))
 
@@ -357,7 +359,8 @@ def _entropy_findings(judge: str, rows: Rows, on: str) -> Iterator[Finding]:
         theirs = bootstrap(mark_entropy, rows.vote, cluster=rows.vote_item(), within=FROM_ZERO)
     except Undefined:
         return
-    fewer = not (ours.why or theirs.why) and ours.high < theirs.low
+    # A judge that always gives the same mark has no interval, because no item differs.
+    fewer = not theirs.why and ours.why in {"", NO_SPREAD} and ours.high < theirs.low
     lean = Note("bias.fewer-marks") if fewer else Note("bias.no-fewer-marks")
     says = Note("probes.entropy", ours=ours.value, theirs=theirs.value, finding=lean)
     yield Finding(judge, "scale", _metric_label("entropy in bits", on), ours, theirs, says)
@@ -372,7 +375,7 @@ def mark_entropy(weights: Floats, values: Floats) -> Floats:
     sums = np.column_stack([weights[:, values == value].sum(axis=1) for value in np.unique(values)])
     shares = sums / sums.sum(axis=1, keepdims=True)
     logs = np.log2(shares, out=np.zeros_like(shares), where=shares > 0)
-    bits: Floats = -(shares * logs).sum(axis=1)
+    bits: Floats = np.abs((shares * logs).sum(axis=1))
     return bits
 
 

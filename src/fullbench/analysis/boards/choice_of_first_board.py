@@ -12,8 +12,10 @@ from fullbench.analysis.people.joined_votes import join_column_votes
 from fullbench.analysis.people.paired_verdicts_and_votes import (
     drop_visible_votes,
     family_verdicts,
+    has_same_winner,
     has_verdicts,
     paired_outcomes,
+    verdict_outcomes,
 )
 from fullbench.columns.verdict_columns import Columns, Family
 from fullbench.core.translatable_note import Note
@@ -93,13 +95,13 @@ def _board_with_votes(
 
 
 def _best_judge(columns: Columns, judges: list[str], family: Family, people: str, rule: VoteRule) -> str | None:
-    """Return the judge whose outcomes are nearest to people's; of equals the one with more voted pairs."""
+    """Return the judge with the highest accuracy, ties a class; of equals the one with more voted pairs."""
     ranked: list[tuple[float, int, str]] = []
     for judge in judges:
-        votes = paired_outcomes(columns, [judge], people, family, rule)
-        if votes.vote_count >= LEAST_VOTES:
-            distance = float(np.nanmean(np.abs(votes.judge_values[0] - votes.vote)))
-            ranked.append((distance, -votes.vote_count, judge))
+        verdicts, pairs = verdict_outcomes(columns, [judge], people, family, rule)
+        if pairs.vote_count >= LEAST_VOTES:
+            accuracy = float(np.nanmean(has_same_winner(verdicts.judge_values[0], verdicts.vote)))
+            ranked.append((-accuracy, -pairs.vote_count, judge))
     return min(ranked)[2] if ranked else None
 
 

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from fullbench.analysis import item_clustered_means_and_shares
 from fullbench.analysis.boards.leaderboard import Board
+from fullbench.analysis.boards.unusable_by_contestant import unusable_counts, with_unusable_column
 from fullbench.analysis.scope_suffixes_of_table_titles import mean_label
 from fullbench.columns.verdict_columns import Columns
 from fullbench.core.built_in_table_columns import data_column, table_columns
@@ -187,9 +188,10 @@ def _tag_slices(
     ]
     columns = table_columns("contestant", *map(data_column, heads), "all", "worst")
     charts = list(_chart_hints(rows, heads, tag, what))
-    yield Slice(
-        Table(f"{what} by {tag}", title, columns, rows, notes, {"tag": tag, **what.values}, charts[0]), charts, values
-    )
+    table = Table(f"{what} by {tag}", title, columns, rows, notes, {"tag": tag, **what.values}, charts[0])
+    is_tagged = np.array([name in groups for name in board.columns.names["item"]] or [False])
+    counts = unusable_counts(board.columns.rows(is_tagged[board.columns.item.astype(np.int64)]))
+    yield Slice(with_unusable_column(table, counts), charts, values)
 
 
 def _value_heading(tag: str, value: str, what: str) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 
 from fullbench.analysis.boards.leaderboard import rank_text
 from fullbench.analysis.boards.matches_from_verdicts import build_matches
+from fullbench.analysis.boards.unusable_by_contestant import unusable_counts, with_unusable_column
 from fullbench.analysis.people.paired_verdicts_and_votes import family_verdicts
 from fullbench.analysis.scope_suffixes_of_table_titles import family_suffix, scope_suffix
 from fullbench.columns.verdict_columns import Columns, Family
@@ -90,8 +91,16 @@ def joint_tables(columns: Columns, lengths: Lengths | None = None, *, people: st
             continue
         contestants = [part.names["contestant"][code] for code in codes.tolist()]
         shown_tables += [
-            _board_table(
-                joint_model, contestants, title, f"joint{where}, {family}", has_anchor=anchor is not None, n=len(votes)
+            with_unusable_column(
+                _board_table(
+                    joint_model,
+                    contestants,
+                    title,
+                    f"joint{where}, {family}",
+                    has_anchor=anchor is not None,
+                    n=len(votes),
+                ),
+                unusable_counts(family_verdicts(part, kind)),
             ),
             _judge_table(joint_model, names, where, kind),
             _disagreement_table(compact, joint_model, names, where, kind),

@@ -255,25 +255,25 @@ def build_board(columns: Columns, key: Key, settings: Settings | None = None) ->
     active_settings = settings or Settings()
     joint = join_column_votes(columns, active_settings.votes, visible=active_settings.visible)
     counted_verdicts = joint.columns
-    # Matches assume that more is better, so such marks change sign.
+    # Ranks assume that more is better, so such marks change sign.
     less = is_less_better(key.criterion, _ballot_names(counted_verdicts))
     oriented_verdicts = replace(counted_verdicts, mark=-counted_verdicts.mark) if less else counted_verdicts
     if joint.has_votes:
         # A person sees only one order, so votes are joined and orders are not.
         rule: Rule = "each" if active_settings.votes == "each" else "mean"
         key = replace(key, orders=rule, votes=joint.vote_counts.name)
-        matches = build_matches(oriented_verdicts, key.judge, rule, active_settings.strong)
+        matches = build_matches(counted_verdicts, key.judge, rule, active_settings.strong)
         matches = replace(matches, one_order_pairs=0)
     else:
         self_match_count = int(columns.latest().self_matches().sum())
-        matches = build_matches(oriented_verdicts, key.judge, active_settings.rule, active_settings.strong)
+        matches = build_matches(counted_verdicts, key.judge, active_settings.rule, active_settings.strong)
         matches = replace(matches, set_aside=self_match_count)
     by = Note(
         "leaderboard.by-from",
         judge=key.judge, place=key.scope_suffix(), ballots=", ".join(_ballot_names(counted_verdicts)),
     )  # fmt: skip
-    notes: list[str] = [by, *joint.notes]
-    notes += [Note("leaderboard.less")] if less else []
+    trials = [] if joint.has_votes else _trial_notes(counted_verdicts)
+    notes: list[str] = [by, *joint.notes, *trials, *([Note("leaderboard.less")] if less else [])]
     size = len(matches.names)
     ratings = _rate_contestants(matches, active_settings, notes, has_votes=joint.has_votes)
     notes += _strong_notes(counted_verdicts, active_settings) if len(matches) else ()
@@ -320,7 +320,11 @@ def build_board(columns: Columns, key: Key, settings: Settings | None = None) ->
     cells_by_column += [("weighted win rate", mean_shares)] if any(mean_shares) else []
     ballots = sorted({ballot for mean in means for ballot in mean})
     cells_by_column += [(mean_heading(ballot), [mean.get(ballot) for mean in means]) for ballot in ballots]
-    cells_by_column += votes_to_decide_columns(ratings, ranks, order, matches, notes) if joint.has_votes else []
+    if joint.has_votes:
+        rows = matches.rows
+        cells_by_column += votes_to_decide_columns(
+            ratings, ranks, order, matches.names, (rows.first, rows.second, rows.outcome), notes=notes
+        )
     if any(orders):
         medians, ranges = zip(*map(_elo_cells, orders), strict=True)
         cells_by_column += [("Elo", medians), ("Elo over orders", ranges), ("matches", matches.counts())]
@@ -372,6 +376,13 @@ def count_matches(matches: Matches, ties: Ties = "half") -> MatchCounts:
         rows.first, rows.second, rows.outcome, contestants=len(matches.names), weight=rows.weight, cluster=rows.item,
         shares=ties == "half",
     )  # fmt: skip
+
+
+def _trial_notes(counted_verdicts: Columns) -> Iterator[str]:
+    """Yield how trials count, if there are several."""
+    trials = len(np.unique(counted_verdicts.trial))
+    if trials > 1:
+        yield Note("leaderboard.trials", n=trials)
 
 
 def _strong_notes(counted_verdicts: Columns, settings: Settings) -> Iterator[str]:

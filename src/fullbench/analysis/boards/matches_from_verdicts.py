@@ -16,6 +16,7 @@ import numpy.typing as npt
 from fullbench.columns.column_builder import columns_from_verdicts, join_blocks
 from fullbench.columns.verdict_columns import Columns, group_rows, is_constant
 from fullbench.core.ballot import is_graded
+from fullbench.core.rubric import is_less_better
 from fullbench.core.translatable_note import Note
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
@@ -176,7 +177,8 @@ def build_matches(
     else is a tie. `majority`: a winner in one order wins if the other order is a tie; opposite winners tie. `each`:
     every verdict is a match. Under `both-agree` and `majority` a pair without a usable verdict in each order is no
     match yet. Marks given separately have no order. They are compared like marks given together, sample i with sample
-    i. In ratings, the strongest preference of a graded choice counts `strong` times.
+    i. Where less is better, the lower mark wins. In ratings, the strongest preference of a graded choice counts
+    `strong` times.
     """
     if rule not in RULES:
         raise InputError(f"unknown rule {rule!r}; known: {', '.join(RULES)}")
@@ -189,12 +191,18 @@ def build_matches(
         raise InputError(f"a leaderboard belongs to one criterion; the verdicts are on {criterion_names}: name one")
     is_self_match = latest_verdicts.self_matches()
     latest_verdicts = latest_verdicts.rows(~is_self_match)
+    if any(is_less_better(latest_verdicts.names["criterion"][code], _ballots(latest_verdicts)) for code in criteria):
+        latest_verdicts = replace(latest_verdicts, mark=-latest_verdicts.mark)
     plays, pair = _collect_plays(latest_verdicts, strong)
     names, plays = _renumber_contestants(latest_verdicts, plays)
     rows, half = _join_orders(plays, pair, rule)
     rated = None if plays.weight is None else _weigh_matches(rows, plays, pair, rule)
     items, set_aside = latest_verdicts.names["item"], int(is_self_match.sum())
     return Matches(who, rule, names, items, rows, plays, pair, half, set_aside, rated)
+
+
+def _ballots(columns: Columns) -> list[str]:
+    return [columns.names["ballot"][code] for code in np.unique(columns.ballot)]
 
 
 def _renumber_contestants(columns: Columns, plays: MatchRows) -> tuple[tuple[str, ...], MatchRows]:

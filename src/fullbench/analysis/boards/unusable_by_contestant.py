@@ -7,13 +7,16 @@ The bounds (Manski 1989, doi:10.2307/145818) let every unusable verdict count fu
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 import numpy as np
 
 from fullbench.analysis.item_clustered_means_and_shares import scale_of
 from fullbench.analysis.views.view_verdict_helpers import waiting_mask
 from fullbench.columns.verdict_columns import Columns
+from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.estimate import Estimate
+from fullbench.core.table import Table
 from fullbench.core.translatable_note import Note, join_notes
 from fullbench.stats.array_checks import Bools
 from fullbench.stats.people.voted_and_unvoted_rows import differing_variables
@@ -28,6 +31,14 @@ def unusable_counts(columns: Columns) -> dict[str, int]:
     # No counted verdict shows a contestant twice.
     counts = np.bincount(part.rows(is_unusable).contestant.astype(np.int64), minlength=len(part.names["contestant"]))
     return {name: int(count) for name, count in zip(part.names["contestant"], counts.tolist(), strict=False) if count}
+
+
+def with_unusable_column(table: Table, counts: Mapping[str, int]) -> Table:
+    """Add a last column with the unusable verdicts that show each contestant, if there are any."""
+    if not any(counts.values()):
+        return table
+    rows = [[*row, counts.get(str(name), 0)] for row, name in zip(table.rows, table.column("contestant"), strict=True)]
+    return replace(table, columns=(*table.columns, *table_columns("unusable")), rows=rows)
 
 
 def unusable_notes(

@@ -6,16 +6,16 @@ The votes are on the two neighbours alone, on new items, with a power of 80 % an
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from fullbench.analysis.boards.matches_from_verdicts import Matches
 from fullbench.core.table import Cell
 from fullbench.core.translatable_note import Note
-from fullbench.stats.array_checks import Floats, Ints
+from fullbench.stats.array_checks import Floats
 from fullbench.stats.people.power_analysis import MOST_VOTES, PairVotes, explained_share
 from fullbench.stats.ratings.corrected_ratings import CorrectedRatings
 from fullbench.stats.ratings.penalised_ratings import CompleteRatings
@@ -27,8 +27,18 @@ POINTS = 400 / math.log(10)
 COLUMN = "votes to decide"
 
 
+VotedRows = tuple[npt.NDArray[Any], npt.NDArray[Any], Floats]
+"""First and second contestant of each match by people, and the outcome of the first."""
+
+
 def votes_to_decide_columns(
-    ratings: CompleteRatings | None, ranks: Ranks, order: Sequence[int], matches: Matches, notes: list[str]
+    ratings: CompleteRatings | None,
+    ranks: Ranks,
+    order: Sequence[int],
+    names: Sequence[str],
+    voted_rows: VotedRows,
+    *,
+    notes: list[str],
 ) -> list[tuple[str, Sequence[Cell]]]:
     """Return the column of a leaderboard by people, by contestant, and add its notes; empty without two ratings.
 
@@ -40,50 +50,39 @@ def votes_to_decide_columns(
         return []
     members = list(core.components[0])
     strengths = np.array([core.log_strengths[who] for who in members], dtype=np.float64)
-    size = len(matches.names)
-    pair_codes = matches.rows.first.astype(np.int64) * size + matches.rows.second
-    counts = np.bincount(pair_codes, minlength=size * size).reshape(size, size)[np.ix_(members, members)]
-    covariance, share_of_ties = core.moves.covariance(), matches.ties / len(matches)
-    cells: list[Cell] = [None] * len(order)
-    for position, (who, rival) in enumerate(pairwise(order)):
-        if who not in members or rival not in members or ranks.surely_above[who, rival]:
-            continue
+    counts = _count_pairs(voted_rows, len(names))[np.ix_(members, members)]
+    covariance, share_of_ties = core.moves.covariance(), float((voted_rows[2] == 0.5).mean())
+    quantile = ranks.quantile
+
+    def votes_between(who: int, rival: int) -> tuple[float, int | None] | None:
+        if who not in members or rival not in members:
+            return None
         pair = members.index(who), members.index(rival)
         gap = float(strengths[pair[0]] - strengths[pair[1]])
         now = pair_votes(pair, strengths, covariance, counts, share_of_ties=share_of_ties)
-        cells[who] = votes = now.further_votes(gap, quantile=ranks.quantile, power=POWER)
-        if not position:
-            notes.append(_lead_note((matches.names[who], matches.names[rival]), gap, votes))
-    if any(cells):
-        notes.append(Note("votes-to-decide.column"))
-    return [(COLUMN, cells)]
+        return gap, now.further_votes(gap, quantile=quantile, power=POWER)
+
+    return [(COLUMN, _neighbour_cells(order, ranks, names, votes_between, notes))]
 
 
-def votes_to_decide_notes(
-    fit: CorrectedRatings, names: Sequence[str], ranks: Ranks, sides: tuple[Ints, Ints], vote: Floats
-) -> list[str]:
-    """Return one sentence on the lead of a corrected leaderboard, and one on each further undecided neighbours.
+def corrected_votes_to_decide(
+    fit: CorrectedRatings, names: Sequence[str], ranks: Ranks, voted_rows: VotedRows, *, notes: list[str]
+) -> list[int | None]:
+    """Return the same cells for a corrected leaderboard, by contestant, and add the notes.
 
     Args:
         fit: The ratings.
         names: Contestants in the order of the ratings.
         ranks: Ranks of the same contestants.
-        sides: Contestants of each pair, as codes of `fit.rated_codes`.
-        vote: People's vote on each pair, NaN without one.
+        voted_rows: Matches that people voted on, with contestants as positions in `names`.
+        notes: Notes of the board.
     """
     if ranks.quantile is None:
-        return []
-    place = {code: number for number, code in enumerate(fit.rated_codes)}
-    is_voted = ~np.isnan(vote) & np.isin(sides[0], fit.rated_codes) & np.isin(sides[1], fit.rated_codes)
-    counts = np.zeros((len(names), len(names)), dtype=np.int64)
-    for first, second in zip(sides[0][is_voted].tolist(), sides[1][is_voted].tolist(), strict=True):
-        counts[place[first], place[second]] += 1
-    share_of_ties = float((vote[is_voted] == 0.5).mean())
-    notes: list[str] = []
-    further: list[str] = []
-    for position, (who, rival) in enumerate(pairwise(np.argsort(-fit.strengths, kind="stable").tolist())):
-        if ranks.surely_above[who, rival]:
-            continue
+        return [None] * len(names)
+    counts, share_of_ties = _count_pairs(voted_rows, len(names)), float((voted_rows[2] == 0.5).mean())
+    quantile = ranks.quantile
+
+    def votes_between(who: int, rival: int) -> tuple[float, int | None]:
         gap = float(fit.strengths[who] - fit.strengths[rival])
         line = np.zeros(len(names))
         line[who], line[rival] = 1.0, -1.0
@@ -93,12 +92,35 @@ def votes_to_decide_notes(
         now = pair_votes(
             (who, rival), fit.strengths, fit.covariance, counts, share_of_ties=share_of_ties, explained=explained
         )
-        votes = now.further_votes(gap, quantile=ranks.quantile, power=POWER)
-        if not position:
-            notes.append(_lead_note((names[who], names[rival]), gap, votes))
-        elif votes is not None:
-            further.append(f"{names[who]} - {names[rival]}: {votes:,}")
-    return [*notes, *([Note("votes-to-decide.further", pairs="; ".join(further))] if further else [])]
+        return gap, now.further_votes(gap, quantile=quantile, power=POWER)
+
+    order = np.argsort(-fit.strengths, kind="stable").tolist()
+    return _neighbour_cells(order, ranks, names, votes_between, notes)
+
+
+def _neighbour_cells(
+    order: Sequence[int],
+    ranks: Ranks,
+    names: Sequence[str],
+    votes_between: Callable[[int, int], tuple[float, int | None] | None],
+    notes: list[str],
+) -> list[int | None]:
+    """Return the votes between each contestant and the next one if their order is undecided, and add the notes."""
+    cells: list[int | None] = [None] * len(names)
+    for position, (who, rival) in enumerate(pairwise(order)):
+        gap_and_votes = None if ranks.surely_above[who, rival] else votes_between(who, rival)
+        if gap_and_votes is not None:
+            gap, cells[who] = gap_and_votes
+            if not position:
+                notes.append(_lead_note((names[who], names[rival]), gap, cells[who]))
+    if any(cells):
+        notes.append(Note("votes-to-decide.column"))
+    return cells
+
+
+def _count_pairs(voted_rows: VotedRows, size: int) -> npt.NDArray[np.int64]:
+    pair_codes = voted_rows[0].astype(np.int64) * size + voted_rows[1]
+    return np.bincount(pair_codes, minlength=size * size).reshape(size, size)
 
 
 def pair_votes(

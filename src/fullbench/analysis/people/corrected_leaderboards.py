@@ -7,22 +7,30 @@ from the others.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 
 from fullbench.analysis.boards.leaderboard import Key, rank_text
-from fullbench.analysis.boards.votes_to_decide import votes_to_decide_notes
+from fullbench.analysis.boards.unusable_by_contestant import unusable_counts, unusable_notes
+from fullbench.analysis.boards.votes_to_decide import (
+    COLUMN,
+    VotedRows,
+    corrected_votes_to_decide,
+    votes_to_decide_columns,
+)
+from fullbench.analysis.item_clustered_means_and_shares import SHARE, mean_estimate, scale_of
 from fullbench.analysis.people import paired_verdicts_and_votes
+from fullbench.analysis.people.corrected_accuracy import corrected_accuracy_table
 from fullbench.analysis.people.joined_votes import RULE_DESCRIPTIONS
 from fullbench.analysis.people.paired_verdicts_and_votes import (
+    KeyedValues,
     Votes,
-    ballot_families,
-    has_verdicts,
-    paired_outcomes,
-    scope_columns,
+    family_verdicts,
 )
 from fullbench.analysis.people.voted_rows_check import (
     CaseFacts,
@@ -30,7 +38,7 @@ from fullbench.analysis.people.voted_rows_check import (
     check_voted_rows,
     selection_note,
 )
-from fullbench.analysis.scope_suffixes_of_table_titles import FROM, family_suffix, mean_label
+from fullbench.analysis.scope_suffixes_of_table_titles import family_suffix, mean_label
 from fullbench.columns.column_builder import columns_from_verdicts
 from fullbench.columns.verdict_columns import STUDY, Columns
 from fullbench.core.built_in_table_columns import table_columns
@@ -41,18 +49,34 @@ from fullbench.core.verdict import PEOPLE
 from fullbench.core.verdict_record import Record
 from fullbench.errors import Undefined
 from fullbench.stats.agreement.vote_rules_and_dawid_skene import VoteRule
-from fullbench.stats.people.prediction_powered import CorrectedMean, clip_estimate, corrected_mean, stack_predictions
+from fullbench.stats.array_checks import Floats
+from fullbench.stats.intervals.cluster_intervals import Scale
+from fullbench.stats.people.prediction_powered import (
+    METHOD,
+    clip_estimate,
+    corrected_mean,
+    stack_predictions,
+)
 from fullbench.stats.ratings.corrected_ratings import CorrectedRatings, corrected_ratings
 from fullbench.stats.ratings.judge_scale_against_people import ScaleComparison
-from fullbench.stats.ratings.rank_ranges import Rank, Ranks, rank_ranges_of_covariance, rank_ranges_of_estimates
+from fullbench.stats.ratings.match_counts import MatchCounts
+from fullbench.stats.ratings.penalised_ratings import CompleteRatings, rate_everyone
+from fullbench.stats.ratings.rank_ranges import (
+    Rank,
+    Ranks,
+    rank_ranges,
+    rank_ranges_of_covariance,
+    rank_ranges_of_estimates,
+)
 
 RATING, MATCHES_WON = "rating", "matches won"
-_BOUNDS = {MATCHES_WON: (0.0, 1.0)}
 TOGETHER = Note("corrected.together")
 LEAST_VOTES = 10
 """Votes that a contestant needs for corrected numbers: with fewer, intervals are too narrow."""
 _POINTS = 400 / np.log(10)
 """Points of one unit of log strength."""
+_ROUNDING = 1e-6
+"""Difference of two ratings, in points, that is rounding error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +95,16 @@ class Line:
     rank: Rank | None = None
     """Ranks that hold for all contestants together; of ratings only."""
     reweighted: Estimate | None = None
+    votes_to_decide: int | None = None
+    """Further votes that would separate the contestant from the next one; of ratings only."""
 
 
 @dataclass(frozen=True)
 class CorrectedBoard:
     """Corrected metrics of one or several judges under one criterion and ballot family.
     `key.judge` is the judge, or `TOGETHER` for several. `votes` are the rows behind the ratings. `few_votes` has the
-    contestants without corrected rating, and their number of votes. `rule` joins several people's votes.
+    contestants without corrected rating, and their number of votes. `rule` joins several people's votes. `unusable`
+    counts the judges' unusable verdicts by contestant, and is empty if there is none.
     """
 
     key: Key
@@ -87,6 +114,7 @@ class CorrectedBoard:
     notes: tuple[str, ...]
     few_votes: tuple[tuple[str, int], ...] = ()
     rule: VoteRule = "default"
+    unusable: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def is_complete(self) -> bool:
@@ -117,6 +145,7 @@ class CorrectedBoard:
         rating_lines = self.lines_for(RATING)
         if rating_lines or self.few_votes:
             has_reweighted = any(line.reweighted is not None for line in rating_lines)
+            has_undecided = any(line.votes_to_decide for line in rating_lines)
             heads = self._heads(has_reweighted=has_reweighted)
             rows: list[list[Cell]] = [
                 [
@@ -124,23 +153,43 @@ class CorrectedBoard:
                     line.contestant,
                     *self._cells(line, has_reweighted=has_reweighted),
                     line.people.n,
+                    *([line.votes_to_decide] if has_undecided else []),
+                    *self._unusable_cells(line.contestant),
                 ]
                 for line in rating_lines
             ]
-            rows += [["-", name, *(None for _ in heads), votes] for name, votes in self.few_votes]
+            rows += [
+                [
+                    "-", name, *(None for _ in heads), votes, *([None] if has_undecided else []),
+                    *self._unusable_cells(name),
+                ]
+                for name, votes in self.few_votes
+            ]  # fmt: skip
             hint = {"kind": "intervals", "label": "contestant", "value": heads[0]} if rating_lines else None
-            columns = table_columns("rank", "contestant", *heads, "votes")
+            undecided = [COLUMN] if has_undecided else []
+            unusable = ["unusable"] if self.unusable else []
+            columns = table_columns("rank", "contestant", *heads, "votes", *undecided, *unusable)
             shown_tables.append(Table(name, title, columns, rows, self.notes, source, hint))
         other_lines = [
             line for metric in _metric_names(self.lines) if metric != RATING for line in self.lines_for(metric)
         ]
         if other_lines:
-            rows = [[line.metric, line.contestant, *self._cells(line), line.people.n] for line in other_lines]
-            columns = table_columns("metric", "contestant", *self._heads(), "votes")
+            rows = [
+                [
+                    line.metric, line.contestant, *self._cells(line), line.people.n,
+                    *self._unusable_cells(line.contestant),
+                ]
+                for line in other_lines
+            ]  # fmt: skip
+            unusable = ["unusable"] if self.unusable else []
+            columns = table_columns("metric", "contestant", *self._heads(), "votes", *unusable)
             notes = () if shown_tables else self.notes
             further = Note("corrected.title.shares", title=title)
             shown_tables.append(Table(f"{name}, shares and means", further, columns, rows, notes, source))
         return shown_tables
+
+    def _unusable_cells(self, contestant: str) -> list[Cell]:
+        return [self.unusable.get(contestant, 0)] if self.unusable else []
 
     def _heads(self, *, has_reweighted: bool = False) -> list[str | Column]:
         heads: list[str | Column] = [] if self.is_complete else ["corrected"]
@@ -211,8 +260,8 @@ def corrected_tables(
     shown_tables: list[Table] = []
     for board in all_boards:
         shown_tables += board.tables(family=len(families[board.key.study, board.key.criterion]) > 1)
-    agreement_table = corrected_agreement_table(columns, judges=judges, people=people, rule=rule)
-    return [*shown_tables, *([agreement_table] if agreement_table.rows else [])]
+    accuracy_table = corrected_accuracy_table(columns, judges=judges, people=people, rule=rule)
+    return [*shown_tables, *([accuracy_table] if accuracy_table.rows else [])]
 
 
 def add_opinion_notes(columns: Columns, leaderboard_tables: Sequence[Table], *, people: str = PEOPLE) -> list[Table]:
@@ -251,17 +300,29 @@ def _corrected_board(
         for ballot in paired_verdicts_and_votes.people_ballots(part, people):
             mark_votes = paired_verdicts_and_votes.paired_marks(part, judges, people, ballot, rule)
             votes = votes if votes.vote_count else mark_votes
-            lines += _mean_lines(mark_votes, names, mean_label(ballot), few_votes)
+            lines += _mean_lines(mark_votes, names, ballot, few_votes)
     if not lines and not few_votes:
         return None
     few_note = (
         [Note("corrected.few", names=", ".join(f"{name} ({n})" for name, n in few_votes.items()), least=LEAST_VOTES)]
         if few_votes else []
     )  # fmt: skip
+    unusable: Counter[str] = Counter()
+    trials = 1
+    for judge in judges:
+        verdicts = family_verdicts(part.where(judge=judge), key.family)
+        trials = max(trials, len(np.unique(verdicts.trial)))
+        unusable.update(unusable_counts(verdicts))
+        if len(judges) == 1:
+            won = {line.contestant: line.corrected_estimate for line in lines if line.metric == MATCHES_WON}
+            notes += unusable_notes(verdicts, won, {})
+    notes += [Note("corrected.trials", n=trials)] if trials > 1 else []
     all_notes = [
         *_summary_notes(votes, key, lines, rule), *few_note, *check.notes(), *notes, *_left_out_notes(votes),
     ]  # fmt: skip
-    return CorrectedBoard(key, tuple(judges), tuple(lines), votes, tuple(all_notes), tuple(few_votes.items()), rule)
+    return CorrectedBoard(
+        key, tuple(judges), tuple(lines), votes, tuple(all_notes), tuple(few_votes.items()), rule, unusable
+    )
 
 
 def _rating_lines(
@@ -282,7 +343,7 @@ def _rating_lines(
     codes, where = np.unique(np.concatenate(rated_votes.sides), return_inverse=True)
     sides = where[: len(rated_votes)], where[len(rated_votes) :]
 
-    def fit(chances: paired_verdicts_and_votes.Floats | None) -> CorrectedRatings:
+    def fit(chances: Floats | None) -> CorrectedRatings:
         return corrected_ratings(
             *sides, rated_votes.vote, stack_predictions(list(rated_votes.judge_values)), contestants=len(codes),
             probability=chances, cluster=rated_votes.item,
@@ -297,20 +358,66 @@ def _rating_lines(
     left = [names[code] for place, code in enumerate(codes.tolist()) if place not in rating_fit.rated_codes]
     if left:
         notes.append(Note("corrected.unlinked", names=", ".join(left)))
-    if rating_fit.has_prior:
-        notes.append(Note("corrected.held"))
     rated_names = [names[codes[code]] for code in rating_fit.rated_codes]
     for judge, scale in zip(judges, rating_fit.scales, strict=True):
         notes += _judge_scale_notes(judge, rated_names, scale)
-    ranks = _corrected_ranks(rating_fit)
-    notes += votes_to_decide_notes(rating_fit, rated_names, ranks, sides, rated_votes.vote)
+    places = {int(codes[code]): place for place, code in enumerate(rating_fit.rated_codes)}
+    people_ratings = _ratings_alone(votes.people_rows, places) if rated_votes.has_equal_chances else None
+    judge_ratings = [_ratings_alone(rows, places) for rows in votes.judge_rows]
+    if rating_fit.has_prior:
+        notes.append(Note("corrected.held"))
+    notes += [
+        Note("corrected.held-judge", judge=judge)
+        for judge, ratings in zip(judges, judge_ratings, strict=True) if ratings is None
+    ]  # fmt: skip
+    voted_rows = _rated_rows(votes.people_rows, places)[0]
+    ranks, votes_to_decide = _ranks_and_votes_to_decide(
+        rating_fit, people_ratings if votes.selection == "all" else None, rated_names, voted_rows, notes
+    )
     for place, name in enumerate(rated_names):
+        people, corrected = rating_fit.people[place], rating_fit.corrected_estimates[place]
+        if people_ratings is not None:
+            is_same = abs(corrected.value - people.value) < _ROUNDING
+            people = _estimate_of(people_ratings, place, people)
+            corrected = replace(people, method=METHOD, corrected=True) if is_same else corrected
         yield Line(
-            name, RATING, rating_fit.corrected_estimates[place], rating_fit.people[place],
-            tuple(line[place] for line in rating_fit.judges), tuple(line[place] for line in rating_fit.corrections),
+            name, RATING, corrected, people,
+            tuple(
+                fitted[place] if ratings is None else _estimate_of(ratings, place, fitted[place])
+                for ratings, fitted in zip(judge_ratings, rating_fit.judges, strict=True)
+            ),
+            tuple(line[place] for line in rating_fit.corrections),
             ranks.together[place],
             None if reweighted is None else reweighted.corrected_estimates[place],
+            votes_to_decide[place],
         )  # fmt: skip
+
+
+def _rated_rows(rows: KeyedValues, places: Mapping[int, int]) -> tuple[VotedRows, npt.NDArray[np.int64]]:
+    """Return the matches of rated contestants, as positions in the order of the ratings, and their items."""
+    item, *sides = rows.keys
+    place = np.full(max([0, *(int(side.max(initial=0)) for side in sides[:2]), *places]) + 1, -1)
+    place[list(places)] = list(places.values())
+    first, second = place[sides[0]], place[sides[1]]
+    is_rated = (first >= 0) & (second >= 0)
+    return (first[is_rated], second[is_rated], rows.value[is_rated]), item[is_rated]
+
+
+def _ratings_alone(rows: KeyedValues, places: Mapping[int, int]) -> CompleteRatings | None:
+    """Return the ratings of the board by these rows alone.
+
+    None if somebody won or lost every match there: such ratings are on a scale of their own.
+    """
+    matches, items = _rated_rows(rows, places)
+    if not len(items):
+        return None
+    counts = MatchCounts.from_rows(*matches, contestants=len(places), cluster=items, shares=True)
+    ratings = rate_everyone(counts, interval="sandwich")
+    return None if ratings.outside or len(ratings.groups) != 1 or None in ratings.estimates else ratings
+
+
+def _estimate_of(ratings: CompleteRatings, place: int, default: Estimate) -> Estimate:
+    return ratings.estimates[place] or default
 
 
 def rows_with_enough_votes(votes: Votes) -> npt.NDArray[np.bool_]:
@@ -324,6 +431,23 @@ def rows_with_enough_votes(votes: Votes) -> npt.NDArray[np.bool_]:
             break
         is_rated &= ~np.isin(votes.sides[0], few) & ~np.isin(votes.sides[1], few)
     return is_rated
+
+
+def _ranks_and_votes_to_decide(
+    rating_fit: CorrectedRatings,
+    people_ratings: CompleteRatings | None,
+    names: Sequence[str],
+    voted_rows: VotedRows,
+    notes: list[str],
+) -> tuple[Ranks, Sequence[int | None]]:
+    """Return the ranks and the votes to decide them, those of people's own board if there is nothing to correct."""
+    if people_ratings is not None:
+        ranks = rank_ranges(people_ratings)
+        order = sorted(range(len(names)), key=lambda who: -rating_fit.people[who].value)
+        columns = votes_to_decide_columns(people_ratings, ranks, order, names, voted_rows, notes=notes)
+        return ranks, cast("Sequence[int | None]", columns[0][1]) if columns else [None] * len(names)
+    ranks = _corrected_ranks(rating_fit)
+    return ranks, corrected_votes_to_decide(rating_fit, names, ranks, voted_rows, notes=notes)
 
 
 def _corrected_ranks(rating_fit: CorrectedRatings) -> Ranks:
@@ -341,13 +465,14 @@ def _win_rate_lines(votes: Votes, names: Sequence[str]) -> Iterator[Line]:
         if contestant_votes.vote_count >= LEAST_VOTES:
             is_second = behind[ahead | behind]
             vote = np.where(is_second, 1 - contestant_votes.vote, contestant_votes.vote)
-            judge_outcomes = np.where(is_second, 1 - contestant_votes.judge_values, contestant_votes.judge_values)
+            outcomes = np.where(is_second, 1 - contestant_votes.judge_values, contestant_votes.judge_values)
+            oriented_votes = replace(contestant_votes, vote=vote, judge_values=outcomes)
             yield _corrected_line(
-                names[code], MATCHES_WON, contestant_votes, vote, stack_predictions(list(judge_outcomes))
+                code, names[code], oriented_votes, stack_predictions(list(outcomes)), (MATCHES_WON, SHARE)
             )
 
 
-def _mean_lines(votes: Votes, names: Sequence[str], metric: str, few_votes: dict[str, int]) -> Iterator[Line]:
+def _mean_lines(votes: Votes, names: Sequence[str], ballot: str, few_votes: dict[str, int]) -> Iterator[Line]:
     (who,) = votes.sides
     for code in np.unique(who).tolist():
         contestant_votes = votes.where(who == code)
@@ -362,36 +487,37 @@ def _mean_lines(votes: Votes, names: Sequence[str], metric: str, few_votes: dict
                     for line, there in zip(contestant_votes.judge_values, has_mark, strict=True)
                 ]
             )
+            predictions = np.where(has_mark, contestant_votes.judge_values, means[:, None])
             yield _corrected_line(
-                names[code],
-                metric,
-                contestant_votes,
-                contestant_votes.vote,
-                np.where(has_mark, contestant_votes.judge_values, means[:, None]),
+                code, names[code], contestant_votes, predictions, (mean_label(ballot), scale_of(ballot))
             )
 
 
 def _corrected_line(
-    name: str,
-    metric: str,
-    votes: Votes,
-    vote: paired_verdicts_and_votes.Floats,
-    judge_values: paired_verdicts_and_votes.Floats,
+    code: int, name: str, votes: Votes, predictions: Floats, metric_and_scale: tuple[str, Scale | None]
 ) -> Line:
-    correction = corrected_mean(vote, judge_values, probability=votes.chance, cluster=votes.item)
-    estimates = _bound_estimates(correction, _BOUNDS.get(metric))
-    return Line(name, metric, *estimates, correction.corrections)
+    """Return one line. What people and judges say alone is what their own boards say of the same rows."""
+    metric, scale = metric_and_scale
+    correction = corrected_mean(votes.vote, predictions, probability=votes.chance, cluster=votes.item, within=scale)
+    people, corrected = correction.people, correction.corrected_estimate
+    if votes.has_equal_chances:
+        people = _mean_alone(votes.people_rows, code, scale) or people
+        corrected = corrected if any(correction.worth) else replace(people, method=METHOD, corrected=True)
+    judges = [
+        _mean_alone(rows, code, scale) or fitted
+        for rows, fitted in zip(votes.judge_rows, correction.judges, strict=True)
+    ]
+    corrections = correction.corrections
+    if scale is not None:
+        corrected, people = (clip_estimate(one, *scale) for one in (corrected, people))
+        width = scale[1] - scale[0]
+        corrections = tuple(clip_estimate(one, -width, width) for one in corrections)
+    return Line(name, metric, corrected, people, tuple(judges), corrections)
 
 
-def _bound_estimates(
-    correction: CorrectedMean, bounds: tuple[float, float] | None
-) -> tuple[Estimate, Estimate, tuple[Estimate, ...]]:
-    if bounds is None:
-        return correction.corrected_estimate, correction.people, correction.judges
-    return (
-        clip_estimate(correction.corrected_estimate, *bounds), clip_estimate(correction.people, *bounds),
-        tuple(clip_estimate(judge, *bounds) for judge in correction.judges),
-    )  # fmt: skip
+def _mean_alone(rows: KeyedValues, code: int, scale: Scale | None) -> Estimate | None:
+    values, items = rows.values_of(code)
+    return mean_estimate(values, items, scale) if len(values) else None
 
 
 def _metric_names(lines: Sequence[Line]) -> list[str]:
@@ -456,57 +582,3 @@ def _left_out_notes(votes: Votes) -> Iterator[str]:
         yield Note("votes.visible.left-out", n=votes.visible)
     if votes.outside:
         yield Note("corrected.outside", n=votes.outside)
-
-
-def corrected_agreement_table(
-    columns: Columns,
-    *,
-    judges: Collection[str] | None = None,
-    people: str = PEOPLE,
-    rule: VoteRule = "default",
-) -> Table:
-    """Return each judge's agreement with people on all pairs that it judged, from votes on a part of them.
-    The predictors are other judges' verdicts on the same pairs and how decided the judge is.
-    """
-    rows: list[list[Cell]] = []
-    split = scope_columns(columns)
-    for (study, criterion), part in columns.by("study", "criterion"):
-        if people not in part.judges():
-            continue
-        for family in ballot_families(part):
-            every = [judge for judge in part.judges() if judge != people and has_verdicts(part, judge, family)]
-            for judge in every if judges is None else [judge for judge in every if judge in judges]:
-                votes = paired_outcomes(
-                    part, [judge, *(other_judge for other_judge in every if other_judge != judge)], people, family,
-                    rule,
-                )  # fmt: skip
-                votes = votes.where(~np.isnan(votes.judge_values[0]))
-                if not votes.vote_count:
-                    continue
-                judge_outcomes, other_outcomes = votes.judge_values[0], votes.judge_values[1:]
-                pair_agreement = np.where(np.isnan(other_outcomes), 0.5, 1 - np.abs(other_outcomes - judge_outcomes))
-                correction = corrected_mean(
-                    1 - np.abs(judge_outcomes - votes.vote),
-                    np.array([np.abs(2 * judge_outcomes - 1), *pair_agreement]),
-                    probability=votes.chance,
-                    cluster=votes.item,
-                )
-                scope_values = {"study": study, "criterion": criterion}
-                rows.append(
-                    [
-                        judge,
-                        *(scope_values[part] for part in split),
-                        FROM[family],
-                        clip_estimate(correction.corrected_estimate, 0, 1),
-                        clip_estimate(correction.people, 0, 1),
-                        votes.vote_count,
-                        len(votes),
-                    ]
-                )
-    notes = [Note("corrected.agreement")]
-    heads = table_columns(
-        "judge", *split, "verdict", "agreement on all pairs", "agreement on voted pairs", "voted", "pairs"
-    )
-    hint = {"kind": "intervals", "label": "judge", "within": [*split, "verdict"], "value": "agreement on all pairs"}
-    title = Note("corrected.title.agreement")
-    return Table("corrected agreement", title, heads, rows, notes, {}, hint)

@@ -29,6 +29,26 @@ Selection = Literal["all", "random", "designed", "unknown"]
 
 
 @dataclass(frozen=True)
+class KeyedValues:
+    """Keys of rows (item first, then contestants) and one value per row."""
+
+    keys: Keys
+    value: Floats
+
+    def values_of(self, code: int) -> tuple[Floats, Ints]:
+        """Return the values of one contestant and their items. In a pair, the second one has one minus the outcome."""
+        item, *sides = self.keys
+        if len(sides) < 3:
+            is_contestant = sides[0] == code
+            return self.value[is_contestant], item[is_contestant]
+        first, second = sides[0] == code, sides[1] == code
+        return np.concatenate([self.value[first], 1 - self.value[second]]), np.concatenate([item[first], item[second]])
+
+
+_NO_PAIRS = KeyedValues(tuple(np.zeros(0, dtype=np.int64) for _ in range(5)), np.zeros(0))
+
+
+@dataclass(frozen=True)
 class Votes:
     """Rows that judges judged, with people's votes on some of them.
 
@@ -37,7 +57,8 @@ class Votes:
     votes but without any judge. `votes_without_chance` counts votes without a probability if other votes have one.
     `samples` are the sample numbers of a pair. `visible` counts votes left out because names were visible. `order_gap`
     is how far a judge's outcomes in the two orders differ, on average over judges, NaN if none judged both.
-    `vote_counts` tells how several votes on the same responses were joined.
+    `vote_counts` tells how several votes on the same responses were joined. `judge_rows` and `people_rows` are the rows
+    of their own boards: a judge's trials are rows of their own there. People's are on rows that a judge judged.
     """
 
     item: Ints
@@ -51,6 +72,8 @@ class Votes:
     visible: int = 0
     order_gap: Floats | None = None
     vote_counts: VoteCounts | None = None
+    judge_rows: tuple[KeyedValues, ...] = ()
+    people_rows: KeyedValues = _NO_PAIRS
 
     def __len__(self) -> int:
         return len(self.vote)
@@ -72,8 +95,15 @@ class Votes:
             return "all"
         if self.chance is None or self.votes_without_chance:
             return "unknown"
+        return "random" if self.has_equal_chances else "designed"
+
+    @property
+    def has_equal_chances(self) -> bool:
+        """True if all votes weigh the same."""
+        if self.chance is None:
+            return True
         chances = self.chance[~np.isnan(self.vote)]
-        return "random" if np.allclose(chances, chances[0], rtol=1e-6) else "designed"
+        return not len(chances) or bool(np.allclose(chances, chances[0], rtol=1e-6))
 
     def votes_by_contestant(self) -> dict[int, int]:
         """Return the number of voted rows of each contestant code."""
@@ -81,8 +111,8 @@ class Votes:
         has_vote = ~np.isnan(self.vote)
         return {int(code): int(sum((side[has_vote] == code).sum() for side in self.sides)) for code in codes}
 
-    def where(self, selection: npt.NDArray[np.bool_]) -> Votes:
-        """Return the selected rows."""
+    def where(self, selection: npt.NDArray[np.bool_] | Ints) -> Votes:
+        """Return the rows of a mask, or those with these numbers."""
         return replace(
             self,
             item=self.item[selection],
@@ -153,6 +183,37 @@ def paired_outcomes(
     )
 
 
+def verdict_outcomes(
+    columns: Columns, judges: Sequence[str], people: str, family: Family, rule: VoteRule = "default"
+) -> tuple[Votes, Votes]:
+    """Return `paired_outcomes` once by verdict of the first judge, and once by pair.
+
+    Each order and trial of the first judge is a row of its own. Other judges and people have their value of the pair.
+    """
+    votes = paired_outcomes(columns, judges, people, family, rule)
+    votes = votes.where(~np.isnan(votes.judge_values[0]))
+    part = family_verdicts(without_people_decisions(columns.where(judge=judges[0])), family)
+    matches = build_matches(part, rule="each")
+    verdict_keys, pair_keys = _match_keys(part, matches), (votes.item, *votes.sides, *votes.samples)
+    code, _ = group_rows(*(np.concatenate(both) for both in zip(pair_keys, verdict_keys, strict=True)))
+    row_of_code = np.zeros(len(votes), dtype=np.int64)
+    row_of_code[code[: len(votes)]] = np.arange(len(votes))
+    by_verdict = votes.where(row_of_code[code[len(votes) :]])
+    values = by_verdict.judge_values.copy()
+    values[0] = matches.rows.outcome
+    return replace(by_verdict, judge_values=values), votes
+
+
+def has_same_winner(outcomes: Floats, votes: Floats) -> Floats:
+    """Return 1 if an outcome and a vote name the same winner or both a tie, else 0; NaN without a vote.
+
+    >>> has_same_winner(np.array([1.0, 0.5, 0.5]), np.array([0.7, 0.5, np.nan])).tolist()
+    [1.0, 1.0, nan]
+    """
+    same: Floats = np.where(np.isnan(votes), np.nan, np.sign(outcomes - 0.5) == np.sign(votes - 0.5))
+    return same
+
+
 def paired_marks(
     columns: Columns, judges: Sequence[str], people: str, ballot: str, rule: VoteRule = "default"
 ) -> Votes:
@@ -176,23 +237,12 @@ def people_ballots(columns: Columns, people: str) -> list[str]:
     return [part.names["ballot"][code] for code in np.unique(part.ballot[part.fault < 0])]
 
 
-@dataclass(frozen=True)
-class _KeyedValues:
-    """Keys of rows (item first) and one value per row."""
-
-    keys: Keys
-    value: Floats
-
-
-_NO_PAIRS = _KeyedValues(tuple(np.zeros(0, dtype=np.int64) for _ in range(5)), np.zeros(0))
-
-
-def _pair_outcomes(part: Columns) -> _KeyedValues:
+def _pair_outcomes(part: Columns) -> KeyedValues:
     """Return the outcome of every comparison for its first, with codes that all judges share."""
     if not len(part):
         return _NO_PAIRS
     matches = build_matches(part, rule="mean")
-    return _KeyedValues(_match_keys(part, matches), matches.rows.outcome)
+    return KeyedValues(_match_keys(part, matches), matches.rows.outcome)
 
 
 def _match_keys(part: Columns, matches: Matches) -> Keys:
@@ -203,7 +253,7 @@ def _match_keys(part: Columns, matches: Matches) -> Keys:
     return tuple(key.astype(np.int64) for key in keys)
 
 
-def _order_gaps(part: Columns) -> _KeyedValues:
+def _order_gaps(part: Columns) -> KeyedValues:
     """Return how far the outcomes in the two orders of every comparison differ; NaN with one order."""
     if not len(part):
         return _NO_PAIRS
@@ -211,18 +261,18 @@ def _order_gaps(part: Columns) -> _KeyedValues:
     if not (matches.plays.ahead >= 0).any():
         return _NO_PAIRS
     first_shown, second_shown = means_by_order(matches.plays, matches.pair)
-    return _KeyedValues(_match_keys(part, matches), np.abs(first_shown - second_shown))
+    return KeyedValues(_match_keys(part, matches), np.abs(first_shown - second_shown))
 
 
-def _single_marks(part: Columns, *, chances: bool = False) -> _KeyedValues:
+def _single_marks(part: Columns, *, chances: bool = False) -> KeyedValues:
     single = np.flatnonzero((part.response_counts == 1) & (part.fault < 0))
     at = part.start.astype(np.int64)[single]
     keys = (part.item[single], part.contestant[at], part.sample[at])
     value = part.probability[single] if chances else part.mark[at]
-    return _KeyedValues(tuple(key.astype(np.int64) for key in keys), value)
+    return KeyedValues(tuple(key.astype(np.int64) for key in keys), value)
 
 
-def _pair_chances(part: Columns) -> _KeyedValues:
+def _pair_chances(part: Columns) -> KeyedValues:
     chance_parts = list(_chosen_together(part))
     single = _single_marks(part, chances=True)
     if len(single.value):
@@ -230,10 +280,10 @@ def _pair_chances(part: Columns) -> _KeyedValues:
     if not chance_parts:
         return _NO_PAIRS
     keys = tuple(np.concatenate([chance_part.keys[place] for chance_part in chance_parts]) for place in range(5))
-    return _KeyedValues(keys, np.concatenate([chance_part.value for chance_part in chance_parts]))
+    return KeyedValues(keys, np.concatenate([chance_part.value for chance_part in chance_parts]))
 
 
-def _chosen_together(part: Columns) -> Iterator[_KeyedValues]:
+def _chosen_together(part: Columns) -> Iterator[KeyedValues]:
     sizes, start = part.response_counts, part.start.astype(np.int64)
     for size in np.unique(sizes[sizes > 1]).tolist():
         index = np.flatnonzero((sizes == size) & (part.fault < 0))
@@ -243,7 +293,7 @@ def _chosen_together(part: Columns) -> Iterator[_KeyedValues]:
                           (part.sample[left], part.sample[right]), part.probability[index])  # fmt: skip
 
 
-def _chosen_apart(single: _KeyedValues) -> _KeyedValues:
+def _chosen_apart(single: KeyedValues) -> KeyedValues:
     item, who, sample = single.keys
     order = np.lexsort((sample, who, item))
     pair_rows = []
@@ -262,26 +312,26 @@ def _chosen_apart(single: _KeyedValues) -> _KeyedValues:
     return _sort_sides(item[left], (who[left], who[right]), (sample[left], sample[right]), chance)
 
 
-def _sort_sides(item: Any, who: tuple[Any, Any], sample: tuple[Any, Any], chance: Floats) -> _KeyedValues:
+def _sort_sides(item: Any, who: tuple[Any, Any], sample: tuple[Any, Any], chance: Floats) -> KeyedValues:
     is_swapped = who[0] > who[1]
     keys = (
         item, np.where(is_swapped, who[1], who[0]), np.where(is_swapped, who[0], who[1]),
         np.where(is_swapped, sample[1], sample[0]), np.where(is_swapped, sample[0], sample[1]),
     )  # fmt: skip
-    return _KeyedValues(tuple(key.astype(np.int64) for key in keys), chance)
+    return KeyedValues(tuple(key.astype(np.int64) for key in keys), chance)
 
 
 def _combine_votes(
-    judge_values: Sequence[_KeyedValues],
-    cast: _KeyedValues,
-    chances: _KeyedValues,
+    judge_values: Sequence[KeyedValues],
+    cast_votes: KeyedValues,
+    chances: KeyedValues,
     *,
     sides: tuple[int, ...],
-    order_gaps: Sequence[_KeyedValues] = (),
+    order_gaps: Sequence[KeyedValues] = (),
 ) -> Votes:
-    parts = [*order_gaps, *judge_values, cast, chances]
+    parts = [*order_gaps, *judge_values, cast_votes, chances]
     sizes = [len(part.value) for part in parts]
-    keys = tuple(np.concatenate([part.keys[place] for part in parts]) for place in range(len(cast.keys)))
+    keys = tuple(np.concatenate([part.keys[place] for part in parts]) for place in range(len(cast_votes.keys)))
     code, first = group_rows(*keys)
     bounds = np.concatenate([[0], np.cumsum(sizes)])
     count = len(first)
@@ -309,6 +359,8 @@ def _combine_votes(
         even_chance = float(has_value.sum() / (1 / chance[has_value]).sum())
         row_chance = np.where(unknown, even_chance, np.where(has_vote, chance, 1.0))
     samples = tuple(other_keys[len(sides) :])
+    is_on_judged = there[code[bounds[-3] : bounds[-2]]]
+    people_rows = KeyedValues(tuple(key[is_on_judged] for key in cast_votes.keys), cast_votes.value[is_on_judged])
     return Votes(
         item,
         judge_means,
@@ -319,6 +371,8 @@ def _combine_votes(
         tuple(other_keys[place - 1] for place in sides),
         samples,
         order_gap=order_gap,
+        judge_rows=tuple(judge_values),
+        people_rows=people_rows,
     )
 
 

@@ -14,6 +14,8 @@ from fullbench.analysis.agreement import critic_with_people as agreement
 from fullbench.analysis.agreement import repeats_and_orders
 from fullbench.analysis.critic_train_test_split import seed_of
 from fullbench.analysis.item_clustered_means_and_shares import Gaps, scale_of
+from fullbench.analysis.summary.judge_trust import baselines_last
+from fullbench.analysis.summary.paper_summary import paper_source
 from fullbench.benchmarks.alignmmbench.quality_and_consistency_quadrants import INFINITE, build_quadrant_table
 from fullbench.benchmarks.alignmmbench.question_and_response_lengths import length_histograms, length_table
 from fullbench.benchmarks.alignmmbench.release_files import BALLOT
@@ -37,10 +39,17 @@ def tables(record: Record, *, split: tuple[float, float] | None = None, seed: in
     """Return all tables that have rows; `split` gives the values that separate the quadrants."""
     task_record = with_task_criteria(record)
     benchmark_tables: list[Table] = []
-    for judge in task_record.judges:
+    judges = sorted(
+        baselines_last(task_record.judges), key=lambda judge: judge == PEOPLE and len(task_record.judges) > 1
+    )
+    for judge in judges:
         sheets = [sheet for sheet in marks_by_contestant(task_record, judge).values() if sheet.marks]
         if sheets:
-            benchmark_tables += judge_tables(judge, sheets, split=split, seed=seed)
+            of_judge = judge_tables(judge, sheets, split=split, seed=seed)
+            if not benchmark_tables:
+                source = {**of_judge[0].source, **paper_source("AlignMMBench", "Avg")}
+                of_judge[0] = replace(of_judge[0], source=source)
+            benchmark_tables += of_judge
     if PEOPLE in task_record.judges:
         benchmark_tables += agreement.critic_tables(task_record, seed=seed)
     benchmark_tables += repeats_and_orders.steadiness_tables(task_record, together=True, seed=seed)
@@ -67,9 +76,9 @@ def judge_tables(
     )
     ranked_marks = [line.marks for line in ranked_lines]
     return [
+        _task_profile_table(judge, ranked_lines),
         _leaderboard_table(judge, ranked_lines, gaps),
         _category_table(judge, ranked_marks, seed),
-        _task_profile_table(judge, ranked_marks),
         _task_means_table(judge, ranked_marks, seed),
         _alignment_table(judge, ranked_marks, seed),
         quadrant_table,
@@ -137,16 +146,19 @@ def _category_table(judge: str, ranked_marks: Sequence[Marks], seed: int) -> Tab
     return Table(f"categories {judge}", title, columns, rows, gaps.notes, {"judge": judge}, hint)
 
 
-def _task_profile_table(judge: str, ranked_marks: Sequence[Marks]) -> Table:
-    """Layout of the paper's Table 3."""
-    means = {sheet.contestant: sheet.task_means() for sheet in ranked_marks}
-    axes = _task_names(ranked_marks)
-    rows: list[list[Cell]] = [[name, *(tasks.get(task) for task in axes)] for name, tasks in means.items()]
+def _task_profile_table(judge: str, ranked_lines: Sequence[_Line]) -> Table:
+    """Layout of the paper's Table 3: the average, the mean of each task, alignment."""
+    axes = _task_names([line.marks for line in ranked_lines])
+    rows: list[list[Cell]] = []
+    for line in ranked_lines:
+        means = line.marks.task_means()
+        rows.append([line.name, line.average, *(means.get(task) for task in axes), line.alignment])
     hint = {"kind": "radar", "label": "contestant", "axes": axes, "most": _RADAR_CONTESTANTS} if len(axes) > 2 else None
     title = Note("align-mm.tables.title.mean-score-of-each-task", judge=judge)
     return Table(
-        f"tasks {judge}", title, table_columns("contestant", *map(data_column, axes)), rows, (), {"judge": judge}, hint
-    )
+        f"tasks {judge}", title, table_columns("contestant", "Avg", *map(data_column, axes), "alignment"), rows, (),
+        {"judge": judge}, hint,
+    )  # fmt: skip
 
 
 def _task_names(ranked_marks: Sequence[Marks]) -> list[str]:

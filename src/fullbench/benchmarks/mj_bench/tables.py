@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from statistics import fmean
@@ -12,6 +12,8 @@ import numpy as np
 from fullbench.analysis import standard_verdict_tables as standard
 from fullbench.analysis.item_clustered_means_and_shares import Gaps, mean_estimate, scale_of
 from fullbench.analysis.people.joined_votes import join_record_votes
+from fullbench.analysis.summary.judge_trust import baselines_last
+from fullbench.analysis.summary.paper_summary import paper_source
 from fullbench.benchmarks.mj_bench import demographic_evenness, picture_preferences
 from fullbench.benchmarks.mj_bench.demographic_evenness import EVENNESS_METRICS
 from fullbench.benchmarks.mj_bench.picture_preferences import (  # fmt: skip
@@ -29,6 +31,7 @@ from fullbench.benchmarks.mj_bench.release.judge_and_category_names import OWN_U
 from fullbench.benchmarks.mj_bench.release.judge_and_category_names import SCALE_BALLOTS as SCALES
 from fullbench.core.ballot import Score, ballot
 from fullbench.core.built_in_table_columns import data_column, table_columns
+from fullbench.core.estimate import Estimate
 from fullbench.core.table import Cell, Table
 from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import PEOPLE, Verdict
@@ -41,6 +44,7 @@ def tables(record: Record) -> list[Table]:
     """Return all tables that have rows; unusable verdicts and costs come last."""
     even = demographic_evenness.fairness_tables(record)
     all_tables = [
+        main_table(record, next((table for table in even if table.name == "evenness"), None)),
         *picture_preferences.preference_tables(record),
         *study_tables(record),
         *even,
@@ -69,14 +73,16 @@ def generator_tables(record: Record) -> list[Table]:
         lambda verdict: len(verdict.contestants) > 1 and isinstance(ballot(verdict.ballot), Score), judge=PEOPLE
     )
     joined_verdicts, votes = join_record_votes(rating_record, PEOPLE, "mean")
+    has_unusable = any(verdict.marks is None for verdict in joined_verdicts)
+    columns = [*_RANKING_COLUMNS, *(["unusable"] if has_unusable else [])]
     by_perspective: dict[str, list[Verdict]] = defaultdict(list)
     for verdict in joined_verdicts:
         by_perspective[str(record.tag(verdict, "perspective") or "-")].append(verdict)
     overall_table = Table(
         "generators",
         Note("mj-bench.generators.title"),
-        table_columns(*_RANKING_COLUMNS),
-        _generator_rows(joined_verdicts),
+        table_columns(*columns),
+        _generator_rows(joined_verdicts, has_unusable=has_unusable),
         (_NOTE, *votes.notes()),
         {"rule": "mean"},
     )
@@ -85,24 +91,30 @@ def generator_tables(record: Record) -> list[Table]:
     perspective_table = Table(
         "generators by perspective",
         Note("mj-bench.generators.by-perspective"),
-        table_columns("perspective", *_RANKING_COLUMNS),
-        [[about, *row] for about in sorted(by_perspective) for row in _generator_rows(by_perspective[about])],
+        table_columns("perspective", *columns),
+        [
+            [about, *row]
+            for about in sorted(by_perspective)
+            for row in _generator_rows(by_perspective[about], has_unusable=has_unusable)
+        ],
         (_NOTE, *votes.notes()),
         {"rule": "mean"},
     )
     return [overall_table, perspective_table]
 
 
-def _generator_rows(verdicts: Iterable[Verdict]) -> list[list[Cell]]:
+def _generator_rows(verdicts: Iterable[Verdict], *, has_unusable: bool) -> list[list[Cell]]:
+    unusable: Counter[str] = Counter()
     marks: dict[str, list[tuple[str, float, float]]] = defaultdict(list)
     verdicts = [*verdicts]
     scales = {scale_of(verdict.ballot) for verdict in verdicts}
     scale = scales.pop() if len(scales) == 1 else None
     last = max((float(len(verdict.contestants)) for verdict in verdicts), default=1.0)
     for verdict in verdicts:
-        for name, mark, rank in zip(
-            verdict.contestants, verdict.marks or (), mark_ranks(verdict.marks or ()), strict=True
-        ):
+        if verdict.marks is None:
+            unusable.update(verdict.contestants)
+            continue
+        for name, mark, rank in zip(verdict.contestants, verdict.marks, mark_ranks(verdict.marks), strict=True):
             marks[name].append((verdict.item, mark, rank))
     rows: list[list[Cell]] = []
     # Rounded, so that floating-point errors do not separate generators that tie.
@@ -115,6 +127,7 @@ def _generator_rows(verdicts: Iterable[Verdict]) -> list[list[Cell]]:
             str(better_count + 1) if tied_count == 1 else f"{better_count + 1}-{better_count + tied_count}", name,
             mean_estimate(np.array([mark for _, mark, _ in marks[name]]), items, scale),
             mean_estimate(np.array([rank for _, _, rank in marks[name]]), items, (1.0, last)),
+            *([unusable[name]] if has_unusable else []),
         ])  # fmt: skip
     return rows
 
@@ -266,6 +279,47 @@ def chart_tables(record: Record, evenness: list[Table]) -> list[Table]:
     if "axes" in by_name:
         charts += evenness_bar_tables(by_name["axes"])
     return [table for table in charts if table.rows]
+
+
+def main_table(record: Record, evenness: Table | None) -> Table:
+    """Return the paper's Table 3: accuracy of each judge per perspective, with and without ties, and its evenness."""
+    gaps = Gaps()
+    pairs_by_judge = judged_pairs(record)
+    perspectives = sorted({pair.perspective for pairs in pairs_by_judge.values() for pair in pairs if pair.perspective})
+    evenness_cells = _evenness_by_judge(evenness)
+    metrics = list(EVENNESS_METRICS) if evenness_cells else []
+    lines: list[tuple[float, list[Cell]]] = []
+    for judge in baselines_last(list(pairs_by_judge)):
+        for name, ways in _WAYS.items():
+            pairs = [pair for pair in pairs_by_judge[judge] if pair.way in ways]
+            if not pairs:
+                continue
+            cells: list[Cell] = []
+            for about in perspectives:
+                part = [pair for pair in pairs if pair.perspective == about]
+                for ties in ("wrong", "left out"):
+                    label = f"{judge}, {name}, {about}, ties {ties}"
+                    cells.append(gaps.cell(label, partial(pair_accuracy, part, ties=ties)) if part else None)
+            known = [cell.value for cell in cells[::2] if isinstance(cell, Estimate)]
+            average = fmean(known) if known else None
+            bias = [evenness_cells.get(judge, {}).get(metric) for metric in metrics]
+            lines.append((-(average or 0.0), [judge, name, average, *cells, *bias]))
+    heads = [head for about in perspectives for head in (f"{about}, ties wrong", f"{about}, no ties")]
+    columns = table_columns("judge", "way", "mean", *map(data_column, heads), *metrics)
+    rows = [row for _, row in sorted(lines, key=lambda line: line[0])]
+    title = Note("mj-bench.title.table-3")
+    notes = (Note("mj-bench.table-3"), *gaps.notes)
+    return Table("table 3", title, columns, rows, notes, paper_source("MJ-Bench", "mean"))
+
+
+def _evenness_by_judge(table: Table | None) -> dict[str, dict[str, Cell]]:
+    """Return each judge's evenness on stretched scores, as the paper has it."""
+    by_judge: dict[str, dict[str, Cell]] = {}
+    for row in table.rows if table is not None else ():
+        cells = dict(zip(map(str, table.columns if table is not None else ()), row, strict=True))
+        if cells["scores"] == "stretched to 0..1":
+            by_judge.setdefault(str(cells["judge"]), {name: cells[f"{name} by item"] for name in EVENNESS_METRICS})
+    return by_judge
 
 
 def radar_table(record: Record, evenness: Table | None) -> Table:

@@ -13,6 +13,8 @@ from fullbench.analysis import item_clustered_means_and_shares, standard_verdict
 from fullbench.analysis.agreement import among_people, by_tag, judges_with_people, repeats_and_orders
 from fullbench.analysis.agreement.judges_with_people import PeopleComparison
 from fullbench.analysis.bias import bias_probes
+from fullbench.analysis.summary.judge_trust import baselines_last
+from fullbench.analysis.summary.paper_summary import paper_source, spread_rows
 from fullbench.benchmarks.mllm_judge import reviews_of_verdicts
 from fullbench.columns.column_builder import columns_from_verdicts
 from fullbench.core.built_in_table_columns import data_column, table_columns
@@ -62,7 +64,8 @@ def tables(record: Record) -> list[Table]:
         def own_family(judge: str) -> set[str]:
             return {name for spelling in judge_record.spellings(judge) for name in family_members(spelling, names)}
 
-        benchmark_tables += by_tag.agreement_tables(comparison, TAGS, p_values=True)
+        agreement = by_tag.agreement_tables(comparison, TAGS, p_values=True)
+        benchmark_tables += [main_table(agreement), *agreement]
         benchmark_tables.append(by_tag.accuracy_on_decided_pairs(comparison))
         benchmark_tables.append(bias_probes.position_table(comparison))
         by_judge = (
@@ -80,6 +83,46 @@ def tables(record: Record) -> list[Table]:
         standard_verdict_tables.cost_table(judge_record),
     ]
     return [table for table in benchmark_tables if table.rows]
+
+
+_MAIN_METRICS = {
+    "scores": ("Pearson",),
+    "pairs": ("accuracy, ties a class", "accuracy, ties left out"),
+    "rankings": ("edit distance",),
+}
+"""Metrics of the paper's Table 2, by kind of verdict."""
+
+
+def main_table(agreement: Sequence[Table]) -> Table:
+    """Return the paper's Table 2: a row per metric and judge, the mean over data sets, a column per data set."""
+    values: dict[tuple[str, ...], dict[str, Cell]] = {}
+    averages: dict[tuple[str, ...], Cell] = {}
+    datasets: dict[str, None] = {}
+    for kind, metrics in _MAIN_METRICS.items():
+        for metric in metrics:
+            found = (
+                table
+                for table in agreement
+                if table.name.startswith(f"{kind} by {DATASET}") and metric in table.columns
+            )
+            table = next(found, None)
+            if table is None:
+                continue
+            names = baselines_last(list(dict.fromkeys(map(str, table.column("judge")))))
+            values |= {(f"{kind}, {metric}", name): {} for name in names}
+            cells = zip(table.column("judge"), table.column(DATASET), table.column(metric), strict=True)
+            for judge, group, cell in cells:
+                key = (f"{kind}, {metric}", str(judge))
+                if isinstance(group, Note):  # the mean over data sets
+                    averages[key] = cell
+                else:
+                    values[key][str(group)] = cell
+                    datasets[str(group)] = None
+                    averages.setdefault(key, cell)
+    columns = table_columns("verdict", "judge", "mean", *map(data_column, sorted(datasets)))
+    title = Note("mllm-judge.title.table-2")
+    source = paper_source("MLLM-as-a-Judge", "mean")
+    return Table("table 2", title, columns, spread_rows(values, sorted(datasets), averages), (), source)
 
 
 BINS = 10

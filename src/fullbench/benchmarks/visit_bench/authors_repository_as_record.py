@@ -10,7 +10,6 @@ row itself provides the instruction.
 from __future__ import annotations
 
 import json
-import zipfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -37,6 +36,7 @@ from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
+from fullbench.files.bounded_archives import BoundedArchive
 from fullbench.files.row_fields import Fields
 from fullbench.files.row_readers import read_rows
 
@@ -171,10 +171,11 @@ class _Assembly:
             if path.suffix != ".zip":
                 yield from ((path, line, row) for line, row in read_rows(path))
                 continue
-            with zipfile.ZipFile(path) as archive:
-                for name in archive.namelist():
+            with BoundedArchive(path) as archive:
+                for name in (member.filename for member in archive.members):
                     if name.endswith(".json"):
-                        yield from ((path, line, row) for line, row in enumerate(json.loads(archive.read(name)), 1))
+                        rows = json.loads(archive.read_member(name))
+                        yield from ((path, line, row) for line, row in enumerate(rows, 1))
 
     def _marks(self, fields: Fields, case: Case, winner: Any) -> tuple[float, float] | None:
         winner_name = str(winner or "").strip()

@@ -13,6 +13,8 @@ from fullbench.analysis.boards.matches_from_verdicts import Rule, build_matches
 from fullbench.analysis.boards.rule_effect_and_fit_tables import standing_tables
 from fullbench.analysis.people import votes_on_reference_correctness
 from fullbench.analysis.scope_suffixes_of_table_titles import scope_suffix, title_with_scope
+from fullbench.analysis.summary.judge_trust import baselines_last
+from fullbench.analysis.summary.paper_summary import paper_source
 from fullbench.benchmarks.visit_bench.items_from_release import REFERENCE, is_judged
 from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.estimate import Estimate
@@ -45,11 +47,16 @@ def tables(record: Record) -> list[Table]:
     benchmark_tables: list[Table] = []
     # A user's own items may have no family.
     tag = FAMILY if any(FAMILY in item.tags for item in record.items.values()) else None
-    for judge in record.judges:
+    # People's board is the paper's leaderboard; baselines come last.
+    judges = sorted(baselines_last(record.judges), key=lambda judge: judge != PEOPLE)
+    for judge in judges:
         # The paper counts every single vote of a person as a match.
         votes = Settings(reference=REFERENCE, votes="each")
         settings = votes if judge == PEOPLE else Settings(rule=RULE, reference=REFERENCE)
-        benchmark_tables += standing_tables(record, judge, settings, tag=tag)
+        boards = standing_tables(record, judge, settings, tag=tag)
+        if not benchmark_tables and boards:
+            boards[0] = replace(boards[0], source={**boards[0].source, **paper_source("VisIT-Bench", "Elo")})
+        benchmark_tables += boards
         benchmark_tables += leaderboards_by_images(record, judge, settings)
     for criterion, part in record.where(lambda verdict: not is_review(verdict)).by("criterion").items():
         if PEOPLE in part.judges:

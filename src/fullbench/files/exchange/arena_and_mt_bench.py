@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fullbench.core.ballot import GradedChoice, ballot, is_graded
+from fullbench.core.dialogue_turn_answers_and_criteria import join_references
 from fullbench.core.item import WITHOUT_PICTURES, Item, Part, Turn, parts_content
 from fullbench.core.reproduction import LoadedData
 from fullbench.core.response import Response
@@ -176,14 +177,14 @@ def import_mt_bench(path: Path, _options: Mapping[str, str]) -> LoadedData:
     references: dict[str, str] = {}
     for file, line, row in entries:
         if file.parent.name == "reference_answer" and "choices" in row:
-            reference_text = "\n".join(map(words_of, _answer_turns(row, file, line)[0]))
+            reference_text = join_references(list(map(words_of, _answer_turns(row, file, line)[0])))
             if references.setdefault(str(row.get("question_id")), reference_text) != reference_text:
                 builder.leave_out(f"references by {file.stem} that differ from another's: the first one's are taken")
     for _, _, row in entries:
         if isinstance(row.get("turns"), list) and "question_id" in row:
             name, own_reference = str(row["question_id"]), row.get("reference")
             reference = references.get(name) or (
-                "\n".join(map(words_of, own_reference)) if isinstance(own_reference, list) else None
+                join_references(list(map(words_of, own_reference))) if isinstance(own_reference, list) else None
             )
             builder.add_item(
                 Item(name, tuple(Turn("user", (str(turn),)) for turn in row["turns"]), reference, tags=tags_of(row))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import math
 import zlib
@@ -20,6 +19,7 @@ from fullbench.core.table import Table
 from fullbench.core.verdict import Fault, Verdict
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
+from fullbench.files.bounded_archives import read_gzip
 from fullbench.files.picture_access_policy import find_picture, read_picture
 from fullbench.files.row_readers import parse_json, read_rows
 
@@ -131,8 +131,7 @@ def question_id(text: str) -> str:
 def read_json(path: Path) -> Any:
     """Read a whole JSON file."""
     try:
-        content = path.read_bytes()
-        return parse_json((gzip.decompress(content) if path.suffix == ".gz" else content).decode("utf-8-sig"))
+        return parse_json((read_gzip(path) if path.suffix == ".gz" else path.read_bytes()).decode("utf-8-sig"))
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"it cannot be read ({getattr(error, 'strerror', None) or error})", path=path) from error
     except (ValueError, RecursionError) as error:

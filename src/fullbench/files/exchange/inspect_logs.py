@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-import zipfile
 from collections.abc import Iterator, Mapping
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from fullbench.core.item import Item, Turn
 from fullbench.core.reproduction import LoadedData
-from fullbench.errors import InputError, require_extra
+from fullbench.errors import InputError
+from fullbench.files.bounded_archives import BoundedArchive
 from fullbench.files.exchange.harness_metrics_as_marks import Measures
 from fullbench.files.exchange.import_record_builder import (
     RecordBuilder,
@@ -71,38 +70,26 @@ def _read_log(file: Path) -> tuple[Mapping[str, Any], Iterator[Any]]:
         if not isinstance(samples, list) or not isinstance(log.get("eval"), Mapping):
             raise InputError("this is no log of Inspect: it has no part 'eval'", path=file)
         return log["eval"], iter(samples)
+    samples = _read_samples(file)
+    return next(samples)["eval"], samples
+
+
+def _read_samples(file: Path) -> Iterator[Any]:
+    """Yield the head of an archived log, then its samples one by one."""
     try:
-        with zipfile.ZipFile(file) as archive:
-            names = archive.namelist()
-            start = "header.json" if "header.json" in names else "_journal/start.json"
-            run = json.loads(_read_member(archive, file, start))["eval"]
-            sample_logs = [
-                json.loads(_read_member(archive, file, name)) for name in sorted(names) if name.startswith("samples/")
-            ]
-    except (OSError, zipfile.BadZipFile, KeyError, TypeError, ValueError, NotImplementedError) as error:
+        with BoundedArchive(file) as archive:
+            names = sorted(member.filename for member in archive.members)
+            head = json.loads(archive.read_member("header.json" if "header.json" in names else "_journal/start.json"))
+            if not isinstance(head["eval"], Mapping):
+                raise TypeError("its part 'eval' is no object")
+            yield head
+            for name in names:
+                if name.startswith("samples/"):
+                    yield json.loads(archive.read_member(name))
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise InputError(
             f"this log cannot be read ({error}); `inspect log convert --to json` writes one that can", path=file
         ) from error
-    return run, iter(sample_logs)
-
-
-_ZSTANDARD = 93
-"""Zip compression method of newer logs; only recent versions of Python read it."""
-
-
-def _read_member(archive: zipfile.ZipFile, file: Path, name: str) -> bytes:
-    entry = archive.getinfo(name)
-    if entry.compress_type != _ZSTANDARD:
-        return archive.read(name)
-    with require_extra("reading this log", "inspect"):
-        unpack = import_module("zstandard").ZstdDecompressor().decompressobj()
-    with file.open("rb") as raw:
-        raw.seek(entry.header_offset)
-        head = raw.read(30)
-        # A zip member's local header has 30 bytes, then its name and extra field; zipfile cannot read zstd.
-        raw.seek(int.from_bytes(head[26:28], "little") + int.from_bytes(head[28:30], "little"), 1)
-        data: bytes = unpack.decompress(raw.read(entry.compress_size))
-        return data
 
 
 def _completion_text(sample: Mapping[str, Any]) -> str:

@@ -17,7 +17,6 @@ from typing import Any
 
 from fullbench.core.digests import digest
 from fullbench.core.item import Item
-from fullbench.core.language_and_words import resolve_prefix
 from fullbench.core.verdict import Verdict
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
@@ -61,13 +60,12 @@ def _iso_time(at: float) -> str:
 def write_inspect(record: Record, path: Path, options: Mapping[str, str]) -> dict[str, int]:
     """Write an Inspect log (`.eval` or `.json`) for one contestant.
 
-    Each judge and criterion is a scorer; the mean of its marks is the score. Options: `contestant`, the name or its
-    beginning, required if there are several; `task`, the task's name.
+    Each judge and criterion is a scorer; the mean of its marks is the score. Options: `contestant`, its full
+    name, required if there are several; `task`, the task's name.
     """
     if path.suffix not in {".eval", ".json"}:
         raise InputError("Inspect knows its logs by their names: they end in .eval or in .json", path=path)
-    requested_name = options.get("contestant") or (record.contestants[0] if len(record.contestants) == 1 else "")
-    who = resolve_prefix(requested_name, record.contestants, "contestant") if requested_name else ""
+    who = options.get("contestant") or (record.contestants[0] if len(record.contestants) == 1 else "")
     if who not in record.contestants:
         raise InputError(f"whose answers? Say --option contestant=NAME; there are: {', '.join(record.contestants)}")
     scores_by_answer: dict[tuple[str, int], dict[str, list[tuple[float, str]]]] = defaultdict(lambda: defaultdict(list))

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
+import warnings
 import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
 from string import ascii_uppercase
 from typing import Any, NamedTuple
-from xml.etree import ElementTree
 
 from fullbench.core.item import WITHOUT_PICTURES, Item, Part, Turn
 from fullbench.core.reproduction import LoadedData
 from fullbench.core.verdict import Fault
-from fullbench.errors import InputError
+from fullbench.errors import InputError, require_extra
+from fullbench.files.bounded_archives import TooMuchUnpacked, copy_archive
 from fullbench.files.exchange.harness_metrics_as_marks import Measures, number_of
 from fullbench.files.exchange.import_record_builder import (
     RecordBuilder,
@@ -257,9 +259,14 @@ def _picture_names(names: str) -> list[str]:
     return re.findall(r"['\"]([^'\"]+)['\"]", names) if names.startswith("[") else [names]
 
 
-_MAIN = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
-_LARGEST = 512 * 2**20
-"""Maximum bytes of an uncompressed sheet."""
+_LARGEST = 256 << 20
+_MOST_TAGS = 10_000_000
+"""Maximum bytes and XML tags of an unpacked sheet. Sheets of 100,000 answers have half as many."""
+_MOST_ROWS = 1_048_576
+_LIBRARY_ERRORS = (
+    OSError, zipfile.BadZipFile, LookupError, ValueError, TypeError, AttributeError, ArithmeticError, SyntaxError,
+)  # fmt: skip
+"""Errors that openpyxl raises for broken files. Parsers' errors are SyntaxErrors."""
 
 
 def sheet_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -278,64 +285,35 @@ def sheet_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _read_sheet(path: Path) -> Iterator[tuple[int, dict[int, Any]]]:
+    """Yield the number and the filled cells of each row of the first sheet that has any."""
+    with require_extra("reading .xlsx", "xlsx"):
+        openpyxl = import_module("openpyxl")
     try:
-        with zipfile.ZipFile(path) as book:
-            names = [name for name in book.namelist() if re.fullmatch(r"xl/worksheets/sheet\d+\.xml", name)]
-            if not names or sum(book.getinfo(name).file_size for name in names) > _LARGEST:
-                raise InputError("it holds no sheet, or one too large to be read", path=path)
-            shared_texts = _read_shared_texts(book)
-            # By length first, so that sheet2 precedes sheet10.
-            root = _parse_xml(book.read(min(names, key=lambda name: (len(name), name))))
-    except (OSError, zipfile.BadZipFile, KeyError, ElementTree.ParseError) as error:
+        with copy_archive(path, _LARGEST, _MOST_TAGS) as copy:
+            with warnings.catch_warnings():  # about styles
+                warnings.simplefilter("ignore")
+                book = openpyxl.load_workbook(copy, read_only=True, data_only=True, keep_links=False)
+            sheet = book.worksheets[0]
+            sheet.reset_dimensions()  # the size that a sheet declares may be false
+            for number, row in enumerate(sheet.iter_rows(), 1):
+                if number > _MOST_ROWS:
+                    raise InputError(f"it has a row after number {_MOST_ROWS:,}, the last of a spreadsheet", path=path)
+                cells = {cell.column: _cell_value(cell) for cell in row if cell.value is not None}
+                if cells:
+                    yield number, cells
+    except TooMuchUnpacked as error:
+        raise InputError(f"{error}; or save the sheet as .tsv") from error
+    except _LIBRARY_ERRORS as error:
         raise InputError(f"this is no sound .xlsx file ({error})", path=path) from error
-    for row in root.iter(f"{_MAIN}row"):
-        yield (
-            int(row.get("r", "0")),
-            {_column_number(cell): _cell_value(cell, shared_texts) for cell in row.iter(f"{_MAIN}c")},
-        )
 
 
-def _parse_xml(text: bytes) -> ElementTree.Element:
-    if b"<!DOCTYPE" in text[:1024]:  # sheets have none; entities could expand to gigabytes
-        raise ElementTree.ParseError("a document type is declared")
-    return ElementTree.fromstring(text)  # noqa: S314 (no document type, so no entities)
-
-
-def _read_shared_texts(book: zipfile.ZipFile) -> list[str]:
-    if "xl/sharedStrings.xml" not in book.namelist():
-        return []
-    root = _parse_xml(book.read("xl/sharedStrings.xml"))
-    entries = ["".join(text.text or "" for text in entry.iter(f"{_MAIN}t")) for entry in root.iter(f"{_MAIN}si")]
-    return list(map(_unescape_text, entries))
-
-
-def _unescape_text(text: str) -> str:
-    """Decode characters that XML cannot contain, which a sheet writes as _x000D_."""
-    return re.sub(r"_x([0-9A-Fa-f]{4})_", lambda code: chr(int(code[1], 16)), text)
-
-
-def _column_number(cell: ElementTree.Element) -> int:
-    """Return the number of a cell's column: A is 1, AA is 27."""
-    place = 0
-    for letter in cell.get("r", "").rstrip("0123456789"):
-        place = place * 26 + ord(letter) - 64
-    return place
-
-
-def _cell_value(cell: ElementTree.Element, shared_texts: list[str]) -> Any:
-    kind = cell.get("t")
-    if kind == "inlineStr":
-        return _unescape_text("".join(text.text or "" for text in cell.iter(f"{_MAIN}t")))
-    value = cell.find(f"{_MAIN}v")
-    if value is None or value.text is None:
+def _cell_value(cell: Any) -> Any:
+    value = cell.value
+    if cell.data_type == "e":
         return None
-    if kind == "s":
-        return shared_texts[int(value.text)]
-    if kind == "b":
-        return value.text == "1"
-    if kind == "e":
-        return None
-    if kind in {None, "n"}:
-        number = float(value.text)
-        return int(number) if number.is_integer() else number
-    return value.text
+    if isinstance(value, str):
+        # A sheet writes characters that XML cannot contain as _x000D_.
+        return re.sub(r"_x([0-9A-Fa-f]{4})_", lambda code: chr(int(code[1], 16)), value)
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value if isinstance(value, bool | int | float) else str(value)

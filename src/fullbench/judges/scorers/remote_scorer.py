@@ -5,13 +5,14 @@
               ->  {"scores": [0.25, {"unscorable": "why"}, ...]}
 
 Each score belongs to the prompt and the picture at its position. A refused request gets a status above 399 and
-{"error": "a sentence"}.
+{"error": "a sentence"}. A server with a token needs the header `Authorization: Bearer TOKEN`.
 """
 
 from __future__ import annotations
 
 import base64
 import json
+import os
 import time
 import urllib.error
 import urllib.request
@@ -37,17 +38,23 @@ _WAITS = (0.5, 2.0, 5.0)
 
 @dataclass(eq=False)
 class RemoteScorer:
-    """A score model behind a server. Its identity is the server's name and address, or `label` if given."""
+    """A score model behind a server. Its identity is the server's name and address, or `label` if given.
+
+    `key_env` is the variable with the server's token.
+    """
 
     url: str
     label: str = ""
     span_override: Span | None = None
     timeout: float = 600.0
+    key_env: str = ""
 
     def __post_init__(self) -> None:
         parts = urlsplit(self.url)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             raise InputError(f"a score server is named by its address, scores:http://HOST:PORT; found {self.url!r}")
+        if self.key_env and not os.environ.get(self.key_env):
+            raise InputError(f"the variable {self.key_env!r} with the token of {self.url} is not set")
 
     @cached_property
     def about(self) -> Mapping[str, Any]:
@@ -97,8 +104,11 @@ class RemoteScorer:
 
     def _request_json(self, path: str, payload: Mapping[str, Any] | None) -> dict[str, Any]:
         body = None if payload is None else json.dumps(payload).encode()
+        headers = {"Content-Type": "application/json"}
+        if self.key_env:
+            headers["Authorization"] = f"Bearer {os.environ[self.key_env]}"
         request = urllib.request.Request(  # noqa: S310 - the scheme is checked above
-            self.url.rstrip("/") + path, data=body, headers={"Content-Type": "application/json"}
+            self.url.rstrip("/") + path, data=body, headers=headers
         )
         for wait in (*_WAITS, None):
             try:

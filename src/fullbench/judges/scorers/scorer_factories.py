@@ -109,8 +109,9 @@ def build_function_judge(argument: str, options: Mapping[str, str]) -> ScorerJud
 
 def build_remote_judge(argument: str, options: Mapping[str, str]) -> ScorerJudge:
     """Build the judge for `scores:http://HOST:PORT`: a score model behind its own server."""
-    _refuse_unknown_options(options, ("label", *_JUDGE_OPTIONS))
-    return _build_judge(RemoteScorer(argument, options.get("label", ""), _parse_span(options)), options)
+    _refuse_unknown_options(options, ("label", "key_env", *_JUDGE_OPTIONS))
+    scorer = RemoteScorer(argument, options.get("label", ""), _parse_span(options), key_env=options.get("key_env", ""))
+    return _build_judge(scorer, options)
 
 
 build_clip_judge = partial(build_hub_judge, "clip")

@@ -5,11 +5,13 @@ Files are created completely or not at all, and other programs' files are left u
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import os
 import secrets
 import sqlite3
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from itertools import count
@@ -273,11 +275,32 @@ def translate_sqlite_errors(path: Path) -> Iterator[None]:
         raise LedgerError(f"{path}: a row is damaged ({error}); run `fullbench ledger verify`") from error
 
 
+def missing_locks_reason(folder: Path) -> str | None:
+    """Return why files of a folder cannot be locked, or None if they can. SQLite reports both as a busy file."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        return None
+    try:
+        # A file of its own: closing the ledger's file would release SQLite's locks on it.
+        with tempfile.TemporaryFile(dir=folder) as file:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        is_lock_error = error.errno in {errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EIO}
+        return str(error.strerror) if is_lock_error else None
+    return None
+
+
 def _describe_error(path: Path, error: sqlite3.Error) -> str:
     code = getattr(error, "sqlite_errorcode", None)
     # The low byte of SQLite's extended error code is the primary code.
     primary = code & 0xFF if isinstance(code, int) else None
     if primary in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
+        if (reason := missing_locks_reason(path.parent)) is not None:
+            return (
+                f"{path}: this disk has no working file locks ({reason}), as with NFS without a lock service; put the "
+                "ledger on a disk of this machine, or on a PostgreSQL server"
+            )
         return f"{path}: another process has been writing for {BUSY_SECONDS:.0f} s; wait for it to end and run again"
     if primary == sqlite3.SQLITE_FULL or code in {sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_SHMSIZE}:
         return f"{path}: the disk is full; all that was committed is kept: free some space and run again to go on"

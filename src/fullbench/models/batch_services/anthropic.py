@@ -6,13 +6,11 @@ batch seen before, has as many requests and, once ended, returns our request nam
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
-
-import aiohttp
 
 from fullbench.models.batch_services.base import (
     PAGE_SIZE,
@@ -20,6 +18,7 @@ from fullbench.models.batch_services.base import (
     BatchServer,
     BatchStatus,
     CreatedBatch,
+    RequestBody,
     read_count,
 )
 from fullbench.models.wire.batch_lines import parse_batch_line
@@ -39,11 +38,10 @@ class AnthropicBatches(BatchServer):
     def create(self, order: BatchOrder) -> str:
         # Each line break becomes a comma, except the last one, which is dropped.
         size = order.path.stat().st_size + len(_OPENING) + len(_CLOSING) - 1
+        body = RequestBody("application/json", size, lambda: _stream_body(order.path))
 
-        async def send(session: aiohttp.ClientSession) -> Any:
-            headers = {"Content-Type": "application/json", "Content-Length": str(size)}
-            url = f"{self.model.url}/messages/batches"
-            return await self._request_json(session, "POST", url, headers=headers, data=_stream_body(order.path))
+        async def send() -> Any:
+            return await self._request_json("POST", f"{self.model.url}/messages/batches", body)
 
         return str(self._send_with_retries(send, once=True)["id"])
 
@@ -106,7 +104,7 @@ def _count_requests(batch: Mapping[str, Any]) -> int:
     return sum(read_count(counts, state) for state in _STATES)
 
 
-async def _stream_body(path: Path) -> AsyncIterator[bytes]:
+def _stream_body(path: Path) -> Iterator[bytes]:
     with path.open("rb") as file:
         opening = _OPENING
         for line in file:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
+from urllib.parse import quote, urljoin, urlsplit
 
-import aiohttp
 import orjson
-from yarl import URL
 
 from fullbench.errors import ModelError
 from fullbench.files.row_writers import replace_atomically
@@ -20,17 +21,49 @@ from fullbench.models.chat_model import ChatModel
 from fullbench.models.model_prices import is_local
 from fullbench.models.net import error_meanings
 from fullbench.models.net.concurrent_calls import run_awaitable
-from fullbench.models.net.http_client import CONNECT_SECONDS
+from fullbench.models.net.http_client import Connections, NoConnection, ProxyRefusal
+from fullbench.models.net.http_response_parser import BrokenOff, Exchange, NoHttp
 from fullbench.models.net.proxies import proxy_for
 from fullbench.models.net.retries import LONGEST_WAIT
 from fullbench.models.wire.reply_parsing import Trouble, trouble_from_response
+from fullbench.models.wire.server_url_checks import fault_of
+from fullbench.models.wire.untrusted_json import TooLarge
 from fullbench.secret_masking_and_text_escapes import mask_secret_in_bytes, mask_secrets
 
 ENDED_STATUSES = frozenset({"completed", "failed", "expired", "cancelled"})
 PAGE_SIZE = 100
-_CHUNK = 1 << 20
+_CHUNK = 1 << 18
 _REDIRECTS = 5
-Sender = Callable[[aiohttp.ClientSession], Coroutine[Any, Any, Any]]
+_LONGEST_LINE = 64 << 20
+"""A longer line is written in parts, so that it needs no more memory."""
+_URL_CHARACTERS = "!#$%&'()*+,/:;=?@[]~"
+_REDIRECT_STATUSES = frozenset({301, 302, 303, 307, 308})
+Sender = Callable[[], Coroutine[Any, Any, Any]]
+
+
+@dataclass(frozen=True)
+class RequestBody:
+    """A body that is sent in parts, so that a file of any size needs no memory. It may be sent more than once."""
+
+    media_type: str
+    size: int
+    parts: Callable[[], Iterable[bytes]]
+
+    @classmethod
+    def from_json(cls, value: Any) -> RequestBody:
+        body = orjson.dumps(value)
+        return cls("application/json", len(body), lambda: [body])
+
+    @classmethod
+    def from_file(cls, path: Path, media_type: str, *, before: bytes = b"", after: bytes = b"") -> RequestBody:
+        def parts() -> Iterator[bytes]:
+            yield before
+            with path.open("rb") as file:
+                while part := file.read(_CHUNK):
+                    yield part
+            yield after
+
+        return cls(media_type, len(before) + path.stat().st_size + len(after), parts)
 
 
 @dataclass(frozen=True)
@@ -123,59 +156,98 @@ class BatchServer(ABC):
         return self.model.dialect.headers(self._secret)
 
     def _call_server(
-        self, method: str, path: str, *, once: bool = False, may_be_unlisted: bool = False, **request_options: Any
+        self, method: str, path: str, *, once: bool = False, may_be_unlisted: bool = False, json: Any = None
     ) -> Any:
-        async def send(session: aiohttp.ClientSession) -> Any:
-            return await self._request_json(session, method, f"{self.model.url}/{path}", **request_options)
+        async def send() -> Any:
+            body = None if json is None else RequestBody.from_json(json)
+            return await self._request_json(method, f"{self.model.url}/{path}", body)
 
         return self._send_with_retries(send, once=once, may_be_unlisted=may_be_unlisted)
 
-    async def _request_json(self, session: aiohttp.ClientSession, method: str, url: str, **request_options: Any) -> Any:
-        headers = {**self._headers, **request_options.pop("headers", {})}
-        async with session.request(method, url, headers=headers, allow_redirects=False, **request_options) as response:
-            raw = await response.read()
-            if response.status != 200:
-                return trouble_from_response(response.status, raw, response.headers)
+    async def _request_json(
+        self, method: str, url: str, body: RequestBody | None = None, headers: Mapping[str, str] | None = None
+    ) -> Any:
+        """Return the JSON of a reply with status 200, or the trouble in its place."""
+        exchange = Exchange()
+        await self._run_exchange(method, url, {**self._headers, **(headers or {})}, exchange, body)
+        if exchange.status != 200:
+            return trouble_from_response(exchange.status, exchange.body, exchange.headers)
         try:
-            return orjson.loads(raw)
+            return orjson.loads(exchange.body)
         except orjson.JSONDecodeError:
             return Trouble("again", "200 with a broken body")
 
     def _download(self, path: str, to: Path) -> None:
         """Download a file, completely or not at all. The key is not sent to other servers after a redirect."""
 
-        async def send(session: aiohttp.ClientSession) -> Any:
-            home = url = URL(f"{self.model.url}/{path}", encoded=True)
+        async def send() -> Any:
+            home = url = f"{self.model.url}/{path}"
             for _ in range(_REDIRECTS):
-                headers = self._headers if url.origin() == home.origin() else {}
-                async with session.get(url, headers=headers, allow_redirects=False) as response:
-                    if response.status in {301, 302, 303, 307, 308} and "Location" in response.headers:
-                        url = url.join(URL(response.headers["Location"]))
-                        continue
-                    if response.status != 200:
-                        return trouble_from_response(
-                            response.status, mask_secret_in_bytes(await response.read(), self._secret), response.headers
-                        )
-                    with replace_atomically(to) as part, part.open("wb") as out:
-                        async for chunk in response.content.iter_chunked(_CHUNK):
-                            out.write(chunk)
-                return {}
+                exchange = await self._fetch_file(url, self._headers if is_same_origin(url, home) else {}, to)
+                location = exchange.headers.get("location")
+                if exchange.status in _REDIRECT_STATUSES and location is not None:
+                    url = urljoin(url, quote(location, safe=_URL_CHARACTERS))
+                    if fault_of(url) is not None:
+                        return Trouble("model", f"the server sends us to {url[:200]!r}, which is no http address")
+                elif exchange.status != 200:
+                    return trouble_from_response(exchange.status, exchange.body, exchange.headers)
+                elif _is_packed(exchange):
+                    return Trouble("model", "the server sends a compressed file, which was not requested")
+                else:
+                    return {}
             return Trouble("model", "the server sends us round in circles")
 
         self._send_with_retries(send)
+
+    async def _fetch_file(self, url: str, headers: Mapping[str, str], to: Path) -> Exchange:
+        """Send one request for a file, and store it if the status is 200."""
+        with suppress(_NotServed), replace_atomically(to) as part, part.open("wb") as out:
+            lines = _MaskedLines(out, self._secret)
+            exchange = Exchange(sink=lines.write)
+            await self._run_exchange("GET", url, headers, exchange)
+            lines.finish()
+            if exchange.status != 200 or _is_packed(exchange):
+                raise _NotServed
+        return exchange
+
+    async def _run_exchange(
+        self, method: str, url: str, headers: Mapping[str, str], exchange: Exchange, body: RequestBody | None = None
+    ) -> None:
+        """Send one request. It fails if no byte is sent or received for the time limit of a call."""
+        request_headers = {**headers, "Accept-Encoding": "identity"}
+        if body is not None and body.media_type:
+            request_headers["Content-Type"] = body.media_type
+        connections = Connections(url, request_headers, proxy_for(url), method=method)
+        if method == "GET":
+            sending = connections.get(exchange)
+        else:
+            parts, size = ((), 0) if body is None else (body.parts(), body.size)
+            sending = connections.post_parts(parts, size, exchange)
+        task, progress = asyncio.ensure_future(sending), -1
+        try:
+            while not task.done():
+                if progress == (progress := exchange.sent_bytes + exchange.received_bytes):
+                    raise BrokenOff(f"nothing came or went for {self.model.limits.timeout:g} s")
+                await asyncio.wait({task}, timeout=self.model.limits.timeout)
+            task.result()
+            exchange.body = mask_secret_in_bytes(exchange.body, self._secret)  # in case the server repeats it
+        finally:
+            task.cancel()
+            await asyncio.wait({task})
+            connections.close()
 
     def _send_with_retries(self, send: Sender, *, once: bool = False, may_be_unlisted: bool = False) -> Any:
         """Retry while that helps. With `once`, a request that may have succeeded raises `UnknownOutcome`; with
         `may_be_unlisted`, so does a status that means the server lacks the endpoint.
         """
         for attempt in range(1, self.model.limits.attempts + 1):
-            result = run_awaitable(self._send_in_session(send))
+            result = run_awaitable(self._send_once(send))
             if not isinstance(result, Trouble):
                 return result
             trouble = result
             if may_be_unlisted and trouble.status in {404, 405}:
                 raise UnknownOutcome("the server does not list its batches")
-            if trouble.kind not in {"again", "busy"}:
+            if trouble.kind not in {"again", "busy"} or 300 <= trouble.status < 400:
                 break
             if once and trouble.kind == "again" and not trouble.is_unconnected:
                 raise UnknownOutcome(trouble.message)
@@ -183,16 +255,17 @@ class BatchServer(ABC):
                 self.sleep(self._retry_wait(trouble, attempt))
         raise ModelError(self._error_sentence(trouble))
 
-    async def _send_in_session(self, send: Sender) -> Any:
-        timeout = aiohttp.ClientTimeout(sock_connect=CONNECT_SECONDS, sock_read=self.model.limits.timeout)
-        proxy = proxy_for(self.model.url)
+    async def _send_once(self, send: Sender) -> Any:
         try:
-            async with aiohttp.ClientSession(timeout=timeout, proxy=proxy) as session:
-                return await send(session)
-        except aiohttp.ClientConnectorError as error:
-            return Trouble("again", f"no connection ({error.strerror or error})", is_unconnected=True)
-        except (aiohttp.ClientError, TimeoutError) as error:
-            return Trouble("again", f"the connection broke off ({type(error).__name__})")
+            return await send()
+        except ProxyRefusal as error:
+            raise ModelError(
+                error_meanings.describe_proxy_refusal(f"the batch service at {self.model.url}", str(error))
+            ) from error
+        except NoConnection as error:
+            return Trouble("again", str(error), is_unconnected=True)
+        except (BrokenOff, NoHttp, TooLarge) as error:
+            return Trouble("again", f"the connection broke off ({error})")
 
     def _retry_wait(self, trouble: Trouble, attempt: int) -> float:
         if trouble.wait is not None:
@@ -203,13 +276,53 @@ class BatchServer(ABC):
         server, model, secret = f"the batch service at {self.model.url}", self.model, self._secret
         if trouble.status in {404, 405}:
             reason = f"{server} does not know what was asked of it ({trouble.message}); does this server take batches?"
-        elif trouble.complaint is not None and trouble.kind not in {"again", "busy"}:
+        elif trouble.complaint is not None and (trouble.kind not in {"again", "busy"} or 300 <= trouble.status < 400):
             reason = error_meanings.describe_complaint(
                 trouble.status, trouble.complaint, server=server, model=model.model, key=model.key.hint
             )
         else:
             reason = f"{server} did not do it ({trouble.message}); the same command goes on from here"
         return mask_secrets(reason, [secret])
+
+
+class _MaskedLines:
+    """Lines written to a file, with the key masked in case the server repeats it."""
+
+    def __init__(self, file: IO[bytes], secret: str | None) -> None:
+        self._file, self._secret = file, secret
+        self._waiting = bytearray()
+
+    def write(self, part: bytes) -> None:
+        end = part.rfind(b"\n") + 1
+        if not end and len(self._waiting) < _LONGEST_LINE:
+            self._waiting += part
+            return
+        self._file.write(mask_secret_in_bytes(bytes(self._waiting) + part[:end], self._secret))
+        self._waiting[:] = part[end:]
+
+    def finish(self) -> None:
+        self._file.write(mask_secret_in_bytes(bytes(self._waiting), self._secret))
+
+
+class _NotServed(Exception):
+    """The reply to a request for a file contains no file."""
+
+
+def _is_packed(exchange: Exchange) -> bool:
+    return exchange.headers.get("content-encoding", "identity").lower() not in {"", "identity"}
+
+
+def is_same_origin(url: str, other_url: str) -> bool:
+    """Return True if two addresses have the same scheme, host and port.
+
+    >>> is_same_origin("https://a.org/x", "https://A.org:443/y"), is_same_origin("https://a.org", "http://a.org")
+    (True, False)
+    """
+    origins = [
+        (parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme))
+        for parts in (urlsplit(url), urlsplit(other_url))
+    ]
+    return origins[0] == origins[1]
 
 
 def read_count(value: Mapping[str, Any], name: str) -> int:

@@ -7,18 +7,19 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import aiohttp
-from yarl import URL
-
 from fullbench.models.batch_services.base import (
     PAGE_SIZE,
     BatchOrder,
     BatchServer,
     BatchStatus,
     CreatedBatch,
+    RequestBody,
+    is_same_origin,
     read_count,
 )
+from fullbench.models.net.http_response_parser import Exchange
 from fullbench.models.wire.reply_parsing import Trouble, trouble_from_response
+from fullbench.models.wire.server_url_checks import fault_of
 
 _MEDIA = "application/jsonl"
 
@@ -29,20 +30,16 @@ class GeminiBatches(BatchServer):
     def prepare(self, order: BatchOrder) -> BatchOrder:
         """Upload the file; the server keeps it for two days."""
 
-        async def send(session: aiohttp.ClientSession) -> Any:
-            upload_url = await self._request_upload_url(session, order)
+        async def send() -> Any:
+            upload_url = await self._request_upload_url(order)
             if isinstance(upload_url, Trouble):
                 return upload_url
-            headers = {
-                "X-Goog-Upload-Command": "upload, finalize", "X-Goog-Upload-Offset": "0",
-                "Content-Length": str(order.path.stat().st_size),
-            }  # fmt: skip
-            with order.path.open("rb") as file:
-                return await self._request_json(session, "POST", upload_url, headers=headers, data=file)
+            headers = {"X-Goog-Upload-Command": "upload, finalize", "X-Goog-Upload-Offset": "0"}
+            return await self._request_json("POST", upload_url, RequestBody.from_file(order.path, _MEDIA), headers)
 
         return replace(order, file=str(self._send_with_retries(send)["file"]["name"]))
 
-    async def _request_upload_url(self, session: aiohttp.ClientSession, order: BatchOrder) -> str | Trouble:
+    async def _request_upload_url(self, order: BatchOrder) -> str | Trouble:
         """Return the upload URL that the server names; it must be on the same server."""
         root, _, version = self.model.url.rpartition("/")
         headers = self._headers | {
@@ -51,13 +48,12 @@ class GeminiBatches(BatchServer):
             "X-Goog-Upload-Header-Content-Type": _MEDIA,
         }  # fmt: skip
         about = {"file": {"displayName": _display_name(order), "mimeType": _MEDIA}}
-        url = f"{root}/upload/{version}/files"
-        async with session.post(url, headers=headers, json=about, allow_redirects=False) as response:
-            raw = await response.read()
-            if response.status != 200:
-                return trouble_from_response(response.status, raw, response.headers)
-            upload_url = response.headers.get("X-Goog-Upload-URL", "")
-        if not upload_url or URL(upload_url).origin() != URL(self.model.url).origin():
+        url, exchange = f"{root}/upload/{version}/files", Exchange()
+        await self._run_exchange("POST", url, headers, exchange, RequestBody.from_json(about))
+        if exchange.status != 200:
+            return trouble_from_response(exchange.status, exchange.body, exchange.headers)
+        upload_url = exchange.headers.get("x-goog-upload-url", "")
+        if fault_of(upload_url) is not None or not is_same_origin(upload_url, self.model.url):
             return Trouble("model", f"the server named no place of its own for the file ({upload_url or 'none'})")
         return upload_url
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-
-import aiohttp
 
 from fullbench.models.batch_services.base import (
     PAGE_SIZE,
@@ -15,6 +14,7 @@ from fullbench.models.batch_services.base import (
     BatchServer,
     BatchStatus,
     CreatedBatch,
+    RequestBody,
     read_count,
 )
 from fullbench.models.wire.batch_lines import ENDPOINT
@@ -28,12 +28,8 @@ class OpenAIBatches(BatchServer):
     def prepare(self, order: BatchOrder) -> BatchOrder:
         """Upload the file. A second upload leaves one file unused."""
 
-        async def send(session: aiohttp.ClientSession) -> Any:
-            with order.path.open("rb") as file:
-                form = aiohttp.FormData({"purpose": "batch"})
-                name = f"fullbench-{order.token}.jsonl"
-                form.add_field("file", file, filename=name, content_type="application/jsonl")
-                return await self._request_json(session, "POST", f"{self.model.url}/files", data=form)
+        async def send() -> Any:
+            return await self._request_json("POST", f"{self.model.url}/files", _upload_form(order))
 
         return replace(order, file=str(self._send_with_retries(send)["id"]))
 
@@ -75,3 +71,16 @@ class OpenAIBatches(BatchServer):
 
     def cancel(self, batch: str) -> None:
         self._call_server("POST", f"batches/{batch}/cancel")
+
+
+def _upload_form(order: BatchOrder) -> RequestBody:
+    """Return a form of two fields, the purpose and the file. No file contains the random boundary."""
+    boundary = secrets.token_hex(16)
+    disposition = f"--{boundary}\r\nContent-Disposition: form-data; name="
+    before = (
+        f'{disposition}"purpose"\r\n\r\nbatch\r\n'
+        f'{disposition}"file"; filename="fullbench-{order.token}.jsonl"\r\nContent-Type: application/jsonl\r\n\r\n'
+    )
+    after = f"\r\n--{boundary}--\r\n"
+    media_type = f"multipart/form-data; boundary={boundary}"
+    return RequestBody.from_file(order.path, media_type, before=before.encode(), after=after.encode())

@@ -35,6 +35,7 @@ _BLIND = re.compile(
 _MONEY = re.compile(r"insufficient_quota|credit balance|billing|insufficient (balance|credits|funds)", re.IGNORECASE)
 
 
+PROXY_LOGIN = 407
 MOST_WORDS = 20_000
 DEEPEST = 20
 """Only the first characters and upper levels of a complaint are read; no honest one has more."""
@@ -118,7 +119,7 @@ def classify_complaint(status: int, complaint: Complaint) -> Kind:
         return "model"
     if status in {429, 503, 529}:
         return "busy"
-    if status in {408, 409, 425} or status >= 500:
+    if 300 <= status < 400 or status in {408, 409, 425} or status >= 500:
         return "again"
     if status in {400, 403, 422} and _POLICY.search(words):
         return "refused"
@@ -136,6 +137,8 @@ def describe_complaint(status: int, complaint: Complaint, *, server: str, model:
         return f"{server} says that the account is used up ({reply}); top it up or use another key"
     if status in {401, 403} or re.search(r"api.?key", complaint.words, re.IGNORECASE):
         return f"{server} refused the key ({reply}); check {key}"
+    if status == PROXY_LOGIN:
+        return describe_proxy_refusal(server, reply)
     if 300 <= status < 400:
         return (
             f"{server} is elsewhere ({reply}), and neither keys nor pictures are sent after it; where you trust that "
@@ -150,6 +153,14 @@ def describe_complaint(status: int, complaint: Complaint, *, server: str, model:
         hint = "say temperature=default to leave it to the server"
         return f"{server} will not serve {model!r} as it is asked ({reply}); {hint}"
     return f"{server} will not serve {model!r} as it is asked ({reply}); check the name and its settings"
+
+
+def describe_proxy_refusal(server: str, reply: str) -> str:
+    """Return one sentence about a proxy that wants other credentials; it may be one that no variable names."""
+    return (
+        f"a proxy in front of {server} refuses the request ({reply}); set http_proxy or https_proxy to "
+        "http://USER:PASSWORD@HOST:PORT, or no_proxy to the server's host"
+    )
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

@@ -1,20 +1,20 @@
-"""HTTP/1.1 client for POST requests to one address over reused connections: only what a model call needs."""
+"""HTTP/1.1 client for requests to one address over reused connections: only what model calls and batches need."""
 
 from __future__ import annotations
 
 import asyncio
 import base64
 import functools
-import re
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from fullbench.errors import InputError
 from fullbench.models.model_prices import is_local
-from fullbench.models.wire.untrusted_json import LARGEST, TooLarge
+from fullbench.models.net.error_meanings import PROXY_LOGIN
+from fullbench.models.net.http_response_parser import BrokenOff, Exchange, NoHttp, ResponseParser
+from fullbench.models.wire.untrusted_json import TooLarge
 
 if TYPE_CHECKING:
     import ssl
@@ -22,39 +22,21 @@ if TYPE_CHECKING:
 CONNECT_SECONDS = 10.0
 IDLE_SECONDS = 15.0
 """A connection idle for longer is not reused: many servers close it about then."""
-LONGEST_HEAD = 1 << 16
 RECEIVED_AT_ONCE = 1 << 16
-_NO_BODY = frozenset({204, 304})
-_END_OF_HEAD = re.compile(rb"\r?\n\r?\n")
-_HEXADECIMAL = re.compile(rb"[0-9A-Fa-f]{1,8}")
 
 
 class NoConnection(Exception):
     """The server, or the proxy before it, was not reached; the message says why."""
 
 
-class BrokenOff(Exception):
-    """The connection ended before the reply did; the message says where."""
-
-
-class NoHttp(Exception):
-    """The reply is not HTTP."""
-
-
-@dataclass(slots=True)
-class Exchange:
-    """One request and its reply so far; the status is set before the body."""
-
-    status: int = 0
-    headers: Mapping[str, str] = field(default_factory=dict)
-    """Keys are lower-case."""
-    body: bytes = b""
+class ProxyRefusal(NoConnection):
+    """The proxy wants other credentials (407)."""
 
 
 class Connections:
     """Connections to one address, with the headers that every request has."""
 
-    def __init__(self, url: str, headers: Mapping[str, str], proxy: str | None = None) -> None:
+    def __init__(self, url: str, headers: Mapping[str, str], proxy: str | None = None, *, method: str = "POST") -> None:
         self._address = urlsplit(url)
         self._proxy = None if proxy is None else urlsplit(proxy if "://" in proxy else f"http://{proxy}")
         self._secure = self._address.scheme == "https"
@@ -66,13 +48,24 @@ class Connections:
         if self._proxy is not None and not self._secure:
             target = f"http://{_host_header(self._address)}{target}"
             request_headers |= _proxy_credentials(self._proxy)
-        self._request_head = _encode_headers(f"POST {target} HTTP/1.1", request_headers) + b"Content-Length: %d\r\n\r\n"
+        self._head = _encode_headers(f"{method} {target} HTTP/1.1", request_headers)
 
     async def post(self, body: bytes, exchange: Exchange) -> None:
         """Send a body and wait for the whole reply, stored in `exchange`. The connection is closed on any error."""
-        connection = self._take_idle() or await self._connect()
+        await self._send(b"".join((self._head, b"Content-Length: %d\r\n\r\n" % len(body), body)), exchange)
+
+    async def post_parts(self, parts: Iterable[bytes], size: int, exchange: Exchange) -> None:
+        """Send a body of `size` bytes in parts, each when the connection has room for it."""
+        await self._send(self._head + b"Content-Length: %d\r\n\r\n" % size, exchange, parts)
+
+    async def get(self, exchange: Exchange) -> None:
+        """Send a request without a body; `method` must be GET."""
+        await self._send(self._head + b"\r\n", exchange)
+
+    async def _send(self, request: bytes, exchange: Exchange, parts: Iterable[bytes] = ()) -> None:
+        connection = self._take_idle() or await self._connect(exchange)
         try:
-            await connection.send_request(b"".join((self._request_head % len(body), body)), exchange)
+            await connection.send_request(request, exchange, parts)
         except BaseException:
             connection.drop()
             raise
@@ -98,51 +91,57 @@ class Connections:
             connection.drop()
         return None
 
-    async def _connect(self) -> _Connection:
+    async def _connect(self, exchange: Exchange) -> _Connection:
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
                 if self._proxy is None:
-                    return await self._open_connection(self._address)
-                connection = await self._open_connection(self._proxy)
+                    return await self._open_connection(self._address, exchange)
+                connection = await self._open_connection(self._proxy, exchange)
                 if self._secure:
-                    await self._tunnel(connection, self._proxy)
+                    await self._open_tunnel(connection, self._proxy, exchange)
                 return connection
         except TimeoutError:
-            raise NoConnection("no connection in time") from None
+            raise NoConnection(connection_timeout_reason(exchange, CONNECT_SECONDS)) from None
         except OSError as error:
-            raise NoConnection(f"no connection{self._proxy_phrase}({connection_failure_reason(error)})") from error
-        except (BrokenOff, NoHttp) as error:
+            reason = connection_failure_reason(error, is_in_handshake=exchange.phase == "tls")
+            raise NoConnection(f"no connection{self._proxy_phrase}({reason})") from error
+        except (BrokenOff, NoHttp, TooLarge) as error:
             raise NoConnection(f"no connection (of the proxy: {error})") from error
 
     @property
     def _proxy_phrase(self) -> str:
         return " " if self._proxy is None else f" through the proxy {_host_header(self._proxy)} "
 
-    async def _open_connection(self, where: SplitResult) -> _Connection:
+    async def _open_connection(self, where: SplitResult, exchange: Exchange) -> _Connection:
         connection, name = _Connection(self, self._buffer), _ascii_hostname(where)
+        exchange.phase = "connect"
         # A public host may have several addresses, some unreachable, so the next one is tried after 0.25 s. A local
         # host is tried alone: then a call cancelled while connecting leaves no socket open.
         connect_delay = None if is_local(where.geturl()) else 0.25
         await asyncio.get_running_loop().create_connection(
             lambda: connection, name, where.port or {"http": 80, "https": 443}[where.scheme],
-            ssl=_ssl_context() if where.scheme == "https" else None, happy_eyeballs_delay=connect_delay,
+            happy_eyeballs_delay=connect_delay,
         )  # fmt: skip
         self._open.add(connection)
+        if where.scheme == "https":
+            await connection.secure(_ssl_context(), name, exchange)
         return connection
 
-    async def _tunnel(self, connection: _Connection, proxy: SplitResult) -> None:
+    async def _open_tunnel(self, connection: _Connection, proxy: SplitResult, exchange: Exchange) -> None:
         name, port = _ascii_hostname(self._address), self._address.port or 443
         authority = f"[{name}]:{port}" if ":" in name else f"{name}:{port}"
-        exchange = Exchange()
+        reply = Exchange()
         head = _encode_headers(f"CONNECT {authority} HTTP/1.1", {"Host": authority, **_proxy_credentials(proxy)})
         try:
-            await connection.send_request(head + b"\r\n", exchange, tunnel=True)
-            if exchange.status != 200:
-                raise OSError(f"the proxy says {exchange.status}")
-            await connection.secure(_ssl_context(), name)
+            await connection.send_request(head + b"\r\n", reply, is_tunnel=True)
+            if reply.status == PROXY_LOGIN:
+                raise ProxyRefusal(f"the proxy {_host_header(proxy)} answers {PROXY_LOGIN}")
+            if reply.status != 200:
+                raise OSError(f"the proxy says {reply.status}")
         except BaseException:
             connection.drop()
             raise
+        await connection.secure(_ssl_context(), name, exchange)
 
 
 class _Connection(asyncio.BufferedProtocol):
@@ -151,13 +150,10 @@ class _Connection(asyncio.BufferedProtocol):
         self._buffer = buffer
         self._transport: asyncio.Transport | None = None
         self._waiter: asyncio.Future[None] | None = None
+        self._resumed: asyncio.Future[None] | None = None
         self._exchange = Exchange()
-        self._tunnel = self._close_after = False
-        self._received = bytearray()
-        self._parts: list[bytes] = []
-        self._size = 0
-        self._remaining = -1
-        """Bytes of the body still missing; -1 before the head is read, -2 for chunks, -3 until the server closes."""
+        self._parser = ResponseParser(self._exchange)
+        self._close_after = False
         self.idle_since = 0.0
 
     @property
@@ -168,23 +164,37 @@ class _Connection(asyncio.BufferedProtocol):
             transport.is_closing() or transport.get_write_buffer_size()
         )  # fmt: skip
 
-    async def send_request(self, request: bytes, exchange: Exchange, *, tunnel: bool = False) -> None:
+    async def send_request(
+        self, request: bytes, exchange: Exchange, parts: Iterable[bytes] = (), *, is_tunnel: bool = False
+    ) -> None:
+        """Send a request, with further parts of its body if given, and wait for the response."""
         transport = self._transport
         if transport is None:
             raise BrokenOff("before the request")
-        self._exchange, self._tunnel, self._remaining = exchange, tunnel, -1
+        self._exchange, self._parser = exchange, ResponseParser(exchange, is_tunnel=is_tunnel)
+        exchange.phase = "request"
         self._waiter = waiter = asyncio.get_running_loop().create_future()
         transport.write(request)
+        for part in parts:
+            if waiter.done():  # the server refused the body before its end
+                self._close_after = True
+                break
+            transport.write(part)
+            exchange.sent_bytes += len(part)
+            if self._resumed is not None:
+                await asyncio.wait((waiter, self._resumed), return_when=asyncio.FIRST_COMPLETED)
         await waiter
 
-    async def secure(self, context: ssl.SSLContext, name: str) -> None:
+    async def secure(self, context: ssl.SSLContext, name: str, exchange: Exchange) -> None:
         transport = self._transport
         if transport is None:
             raise BrokenOff("before the request")
-        tls_transport = await asyncio.get_running_loop().start_tls(transport, self, context, server_hostname=name)
-        if tls_transport is None:
-            raise BrokenOff("before the request")
-        self._transport = tls_transport
+        exchange.phase = "tls"
+        try:
+            self._transport = await asyncio.get_running_loop().start_tls(transport, self, context, server_hostname=name)
+        except BaseException:
+            self.drop()
+            raise
 
     def drop(self) -> None:
         self._owner.forget(self)
@@ -198,11 +208,23 @@ class _Connection(asyncio.BufferedProtocol):
     def connection_lost(self, error: Exception | None) -> None:
         self._transport = None
         self._owner.forget(self)
-        if self._remaining == -3 and error is None:
-            self._finish_exchange(bytes(self._received))
+        self.resume_writing()
+        if self._waiter is None or self._waiter.done():
             return
-        has_reply_begun = self._exchange.status or self._received
-        self._fail_exchange(BrokenOff("in the middle of the reply" if has_reply_begun else "before the reply"))
+        if self._parser.end_connection() and error is None:
+            self._finish_exchange()
+            return
+        self._finish_exchange(
+            BrokenOff("in the middle of the reply" if self._exchange.received_bytes else "before the reply")
+        )
+
+    def pause_writing(self) -> None:
+        self._resumed = asyncio.get_running_loop().create_future()
+
+    def resume_writing(self) -> None:
+        resumed, self._resumed = self._resumed, None
+        if resumed is not None and not resumed.done():
+            resumed.set_result(None)
 
     def get_buffer(self, sizehint: int) -> memoryview:
         return self._buffer
@@ -211,108 +233,23 @@ class _Connection(asyncio.BufferedProtocol):
         if self._waiter is None or self._waiter.done():
             self._close_after = True  # data without a request
             return
-        self._received += self._buffer[:nbytes]
         try:
-            while self._remaining == -1 and self._waiter is not None:
-                if not self._read_head():
-                    return
-            self._read_body()
-        except (NoHttp, TooLarge) as error:
+            is_complete = self._parser.feed(self._buffer[:nbytes])
+        except (NoHttp, TooLarge, OSError) as error:
+            self._finish_exchange(error)
+            return
+        if is_complete:
+            self._finish_exchange()
+
+    def _finish_exchange(self, error: Exception | None = None) -> None:
+        if error is not None or not self._parser.keeps_connection:
             self._close_after = True
-            self._fail_exchange(error)
-
-    def _read_head(self) -> bool:
-        """Return False until status and headers are complete. Interim replies (1xx) are skipped."""
-        received_bytes = self._received
-        if not (received_bytes[:5] == b"HTTP/" or b"HTTP/".startswith(received_bytes[:5])):
-            raise NoHttp("what came is no HTTP")
-        end = _END_OF_HEAD.search(received_bytes, 0, LONGEST_HEAD)
-        if end is None:
-            if len(received_bytes) > LONGEST_HEAD:
-                raise NoHttp("what came is no HTTP")
-            return False
-        first, *lines = received_bytes[: end.start()].decode("latin-1").splitlines()
-        del received_bytes[: end.end()]
-        version, _, status_text = first.partition(" ")
-        if not status_text[:3].isdecimal():
-            raise NoHttp("what came is no HTTP")
-        status = int(status_text[:3])
-        if 100 <= status < 200:
-            return bool(received_bytes)
-        headers: dict[str, str] = {}
-        for line in lines:
-            name, _, value = line.partition(":")
-            headers[name.strip().lower()] = value.strip()
-        self._exchange.status, self._exchange.headers = status, headers
-        self._close_after = version != "HTTP/1.1" or "close" in headers.get("connection", "").lower()
-        self._remaining = self._body_length(status, headers)
-        if self._remaining > LARGEST:
-            raise TooLarge
-        return True
-
-    def _body_length(self, status: int, headers: Mapping[str, str]) -> int:
-        if status in _NO_BODY or (self._tunnel and status == 200):
-            return 0
-        if "chunked" in headers.get("transfer-encoding", "").lower():
-            self._parts, self._size = [], 0
-            return -2
-        content_length = headers.get("content-length")
-        if content_length is None:
-            self._close_after = True
-            return -3
-        if not content_length.isdecimal():
-            raise NoHttp("what came is no HTTP")
-        return int(content_length)
-
-    def _read_body(self) -> None:
-        if self._remaining == -2:
-            self._read_chunks()
-        elif self._remaining >= 0 and len(self._received) >= self._remaining:
-            body = bytes(self._received[: self._remaining])
-            del self._received[: self._remaining]
-            self._finish_exchange(body)
-        elif len(self._received) > LARGEST:
-            raise TooLarge
-
-    def _read_chunks(self) -> None:
-        """The last chunk is empty and may be followed by trailers."""
-        received_bytes, start = self._received, 0
-        while (line := received_bytes.find(b"\n", start)) >= 0:
-            size = _HEXADECIMAL.match(received_bytes, start)
-            if size is None:
-                raise NoHttp("what came is no HTTP")
-            length = int(size[0], 16)
-            if length == 0:
-                if _END_OF_HEAD.search(received_bytes, line) is None:
-                    break
-                received_bytes.clear()
-                self._finish_exchange(b"".join(self._parts))
-                return
-            if self._size + length > LARGEST:
-                raise TooLarge
-            end = line + 1 + length
-            after = received_bytes.find(b"\n", end, end + 2)
-            if after < 0:
-                if len(received_bytes) >= end + 2:
-                    raise NoHttp("what came is no HTTP")
-                break
-            self._parts.append(bytes(received_bytes[line + 1 : end]))
-            self._size += length
-            start = after + 1
-        del received_bytes[:start]
-
-    def _finish_exchange(self, body: bytes) -> None:
         waiter, self._waiter = self._waiter, None
-        if self._received:  # more data than the reply has
-            self._close_after = True
-        self._remaining = -1
-        if waiter is not None and not waiter.done():
-            self._exchange.body = body
+        if waiter is None or waiter.done():
+            return
+        if error is None:
             waiter.set_result(None)
-
-    def _fail_exchange(self, error: Exception) -> None:
-        waiter, self._waiter = self._waiter, None
-        if waiter is not None and not waiter.done():
+        else:
             waiter.set_exception(error)
 
 
@@ -342,16 +279,32 @@ async def speaks_tls(url: str) -> bool:
     return True
 
 
-def connection_failure_reason(error: OSError) -> str:
+_NO_TLS_REMEDY = "write http:// in place of https:// if no TLS is spoken there"
+
+
+def connection_timeout_reason(exchange: Exchange, seconds: float) -> str:
+    """Return why there is no connection after this many seconds."""
+    if exchange.phase == "tls":
+        return f"the TLS handshake did not end within {seconds:g} s; {_NO_TLS_REMEDY}"
+    return f"no connection within {seconds:g} s"
+
+
+def connection_failure_reason(error: OSError, *, is_in_handshake: bool = False) -> str:
     """Return why there is no connection, with a remedy for certificate and TLS errors."""
     certificate_error = getattr(error, "verify_message", "")
     if certificate_error:
         return f"its certificate is not trusted: {certificate_error}; name the certificate's file in SSL_CERT_FILE"
-    if getattr(error, "reason", "") == "WRONG_VERSION_NUMBER":
+    if getattr(error, "reason", "") in _PLAIN_TEXT_REASONS:
         return "it speaks no TLS there; write http:// in place of https://"
     if isinstance(error, ConnectionRefusedError):
         return "nothing listens there"
+    if is_in_handshake and (isinstance(error, ConnectionError) or getattr(error, "reason", "") in _CLOSED_REASONS):
+        return f"it closed the connection during the TLS handshake; {_NO_TLS_REMEDY}"
     return str(error.strerror or error)
+
+
+_PLAIN_TEXT_REASONS = {"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG"}
+_CLOSED_REASONS = {"UNEXPECTED_EOF_WHILE_READING"}
 
 
 def _ascii_hostname(where: SplitResult) -> str:
@@ -380,4 +333,4 @@ def _encode_headers(first: str, headers: Mapping[str, str]) -> bytes:
     text = "".join([f"{first}\r\n", *(f"{name}: {value}\r\n" for name, value in headers.items())])
     if text.count("\n") != len(headers) + 1 or text.count("\r") != len(headers) + 1:
         raise InputError("the key of a server must not have line breaks in it; look at what key_env or key_file names")
-    return text.encode().replace(b"%", b"%%")  # `post` fills in Content-Length with the % operator
+    return text.encode()

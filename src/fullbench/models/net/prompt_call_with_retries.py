@@ -20,7 +20,14 @@ from fullbench.models.net.budget_reservations import REPLY_TOKENS, CallBudget, c
 from fullbench.models.net.cancellation import HALT_SECONDS, current_stop_check
 from fullbench.models.net.concurrent_calls import unread_seconds
 from fullbench.models.net.hedged_requests import Hedge, race_requests
-from fullbench.models.net.http_client import BrokenOff, Connections, Exchange, NoConnection, NoHttp, speaks_tls
+from fullbench.models.net.http_client import (
+    Connections,
+    NoConnection,
+    ProxyRefusal,
+    connection_timeout_reason,
+    speaks_tls,
+)
+from fullbench.models.net.http_response_parser import BrokenOff, Exchange, NoHttp
 from fullbench.models.net.proxies import proxy_for
 from fullbench.models.net.rate_limits import Throttle
 from fullbench.models.net.retries import GARBLED_TRIES, RATE_LIMITED, Tries, prompt_failure_kind, retry_delay
@@ -79,6 +86,8 @@ class Deadlines:
 _log = logging.getLogger("fullbench")
 CONNECT_TRIES = 3
 UNCLEAR_TRIES = 5
+REDIRECT_TRIES = 5
+"""Redirects without any proper reply before the run ends. A single one may come from a maintenance page."""
 ALIEN_TRIES = 5
 """Replies that no such API would send, without any proper one, before the run ends."""
 WARN_AFTER_SECONDS = 5.0
@@ -126,7 +135,7 @@ class Caller:
         self._budget = current_budget()
         self._is_stopped = current_stop_check()
         self._has_answered = self._has_checked_tls = self._has_warned_of_wait = False
-        self._unclear_count = self._alien_count = 0
+        self._unclear_count = self._alien_count = self._redirect_count = 0
         self._last_answer = 0.0
         self.fatal_error: ModelError | None = None
         self._clock: Callable[[], float]
@@ -329,6 +338,8 @@ class Caller:
             return self._unpacking_trouble(str(error), exchange.status, prompt, counter)
         except NoConnection as error:
             counter.retries += 1
+            if isinstance(error, ProxyRefusal):
+                self._end_run(error_meanings.describe_proxy_refusal(self._target.server, str(error)))
             return Trouble("again", str(error), is_unconnected=True)
         except NoHttp as error:
             self._count_broken(exchange.status, prompt, counter)
@@ -342,7 +353,10 @@ class Caller:
             if not self._deadlines.is_timeout(task):
                 raise
             self._count_broken(exchange.status, prompt, counter)
-            return Trouble("again", f"no whole answer within {self._target.limits.timeout:g} s")
+            seconds = self._target.limits.timeout
+            if exchange.phase != "request":
+                return Trouble("again", connection_timeout_reason(exchange, seconds), is_unconnected=True)
+            return Trouble("again", f"no whole answer within {seconds:g} s")
         finally:
             self._deadlines.end(task)
             counter.calls += exchange.status == 200
@@ -377,6 +391,10 @@ class Caller:
         target = self._target
         if trouble.is_unconnected and not self._has_answered and tries.failed_count >= CONNECT_TRIES:
             self._end_run(f"{target.server} cannot be reached: {trouble.message}; start it, or check the URL")
+        if 300 <= trouble.status < 400 and trouble.complaint is not None and not self._has_answered:
+            self._redirect_count += 1
+            if self._redirect_count >= REDIRECT_TRIES:
+                self._end_run_after_complaint(trouble.status, trouble.complaint)
         if trouble.alien and not self._has_answered:
             self._alien_count += 1
             if self._alien_count >= ALIEN_TRIES:
@@ -393,12 +411,16 @@ class Caller:
         if trouble.kind == "unclear" and not self._has_answered:
             self._unclear_count += 1
         if trouble.kind == "model" or self._unclear_count >= UNCLEAR_TRIES:
-            self._end_run(
-                error_meanings.describe_complaint(
-                    trouble.status, trouble.complaint, server=target.server, model=target.model, key=target.key.hint
-                )
-            )
+            self._end_run_after_complaint(trouble.status, trouble.complaint)
         return trouble.message, "permanent" if trouble.kind == "prompt" else "passing"
+
+    def _end_run_after_complaint(self, status: int, complaint: error_meanings.Complaint) -> None:
+        target = self._target
+        self._end_run(
+            error_meanings.describe_complaint(
+                status, complaint, server=target.server, model=target.model, key=target.key.hint
+            )
+        )
 
     @property
     def _should_stop(self) -> bool:

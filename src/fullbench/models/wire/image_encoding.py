@@ -160,7 +160,7 @@ def bytes_to_send(picture: Picture, limit: Limit) -> tuple[str, bytes]:
     data = picture.cached_data()
     if picture.media in limit.media and len(data) <= limit.size:
         size = size_of(data)
-        if size is not None and max(size) <= limit.pixels and not has_exif_rotation(data):
+        if size is not None and min(size) > 0 and max(size) <= limit.pixels and not has_exif_rotation(data):
             return picture.media, data
     file = cache_folder() / "pictures" / f"{picture.digest[:32]}-{limit.pixels}-{limit.size}"
     with suppress(OSError):

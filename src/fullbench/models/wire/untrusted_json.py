@@ -55,9 +55,14 @@ def parse_json(raw: bytes) -> Any:
     except orjson.JSONDecodeError:
         text = raw.decode("utf-8-sig", "replace")
     try:
-        return json.loads(text, strict=False)
+        return json.loads(text, strict=False, parse_int=_parse_integer)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
+
+
+def _parse_integer(digits: str) -> int | float:
+    """Parse an integer of any length: Python refuses those of more than some thousand digits."""
+    return int(digits) if len(digits) < 400 else float(digits)
 
 
 def storable_text(text: str) -> str:

@@ -40,6 +40,7 @@ ROWS = 30
 """Fewest votes of an annotator for a test."""
 POWER = 0.8
 """Chance that the number of items needed settles the question, if the estimates are right."""
+ALL_DECIDED = Note("no-interval.all-decided")
 _NEAR = 1e-9
 
 Outcome = Literal["yes", "no", "not enough data"]
@@ -169,7 +170,10 @@ def alternative_annotator(
         np.concatenate([row[1] for row in comparisons]), np.concatenate([row[3] for row in comparisons])
     )
     share = sum(replaced) / len(replaced)
-    rate = Estimate(share, share, 1 - sum(better) / len(better), votes, 1 - level, "tests of single annotators")
+    most = 1 - sum(better) / len(better)
+    rate = Estimate(share, share, most, votes, 1 - level, "tests of single annotators")
+    if share == most:
+        rate = Estimate.bare(share, votes, ALL_DECIDED)
     beyond_chance, is_constant = _agreement_beyond_chance(judge, people, item, is_class=is_class, group=group)
     items = len(np.unique(np.concatenate([row[3] for row in comparisons])))
     found = Replacement(
@@ -299,7 +303,8 @@ def _agreement_beyond_chance(
 
 def _kappa(sums: Floats, *, is_class: bool) -> Floats:
     """Return 1 - observed disagreement / disagreement of verdicts dealt at random, per row of sums."""
-    parts = (sums / sums[:, :1]).T
+    # Without its only item nothing is left: not a number, so that no interval is given.
+    parts = np.divide(sums, sums[:, :1], out=np.full_like(sums, np.nan), where=sums[:, :1] > 0).T
     if is_class:
         ours, theirs = np.split(parts[2:], 2)
         observed, expected = 1 - parts[1], 1 - (ours * theirs).sum(axis=0)

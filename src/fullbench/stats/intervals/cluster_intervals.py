@@ -128,7 +128,7 @@ def estimate_around(
     if error <= _ROUNDING * max(1.0, abs(value)):
         return _estimate_without_spread(value, n, spread.units, within, level)
     if within is not None and _has_two_ends(within) and within[0] < value < within[1]:
-        low, high = _score_interval(value, spread.variance, student_quantile(spread.freedom, (1 + level) / 2), within)
+        low, high = score_interval(value, spread.variance, student_quantile(spread.freedom, (1 + level) / 2), within)
     else:
         half = error * student_quantile(spread.student, (1 + level) / 2)
         is_inside = within is not None and within[0] <= value <= within[1]
@@ -161,8 +161,8 @@ def p_of_zero(value: float, spread: Spread, within: Scale | None = None) -> floa
     return float(2 * stdtr(freedom, -abs(value) / variance**0.5))
 
 
-def _score_interval(value: float, variance: float, reach: float, within: Scale) -> tuple[float, float]:
-    """Wilson's interval on a scale, with the number of draws that would have this variance."""
+def score_interval(value: float, variance: float, reach: float, within: Scale) -> tuple[float, float]:
+    """Return Wilson's interval on a scale, with the number of draws that would have this variance."""
     least, most = within
     width = most - least
     share = (value - least) / width

@@ -19,12 +19,12 @@ from fullbench.core.estimate import Estimate
 from fullbench.core.translatable_note import Note
 from fullbench.errors import Undefined
 from fullbench.stats.array_checks import Bools, Floats, Ints, Numbers, finite_column, label_codes
-from fullbench.stats.intervals.cluster_intervals import NO_SPREAD, ONE_ITEM
+from fullbench.stats.intervals.cluster_intervals import NO_SPREAD, ONE_ITEM, Scale, score_interval
 
 METHOD = "prediction-powered"
 _TIED = 1e-12
-# Degrees of freedom for each weight: it is fitted, and used only if it narrows. With one, intervals of shares over 5 to
-# 12 items held the truth in 92 to 93 % of simulations.
+# Degrees of freedom for each weight: it is fitted, and used only if it narrows. With one, intervals of ratings held the
+# truth in 93 % of simulations with 5 items, and in 92 % with 12 items and designed votes.
 _PRICE = 2
 
 
@@ -120,12 +120,14 @@ def corrected_mean(
     *,
     probability: Numbers | None = None,
     cluster: npt.ArrayLike | None = None,
+    within: Scale | None = None,
     level: float = 0.95,
 ) -> CorrectedMean:
     """Return the mean that people would give over all rows.
 
     `people_votes` is NaN if nobody voted. `predictions` has a judge's value for every row, or a row of them per judge.
-    `probability` is the chance of each row to be voted on, if it was not the same for all.
+    `probability` is the chance of each row to be voted on, if it was not the same for all. `within` is the scale of the
+    votes: on a bounded one, the intervals of people's own mean and of the corrected one are score intervals.
 
     >>> nan = float("nan")
     >>> found = corrected_mean([1, 0, 1, 1] * 4 + [nan] * 16, [1, 0, 1, 1] * 4 + [0, 1] * 8)
@@ -160,7 +162,13 @@ def corrected_mean(
     cast = len(np.unique(vote_sample.cluster[vote_sample.has_vote]))
 
     def make_estimate(
-        middle: float, parts: Floats, room: tuple[float, float], n: int, *, is_corrected: bool = False
+        middle: float,
+        parts: Floats,
+        room: tuple[float, float],
+        n: int,
+        *,
+        is_corrected: bool = False,
+        scale: Scale | None = None,
     ) -> Estimate:
         from scipy.special import stdtrit
 
@@ -170,16 +178,20 @@ def corrected_mean(
         squares = parts**2
         # A few clusters with large residuals leave fewer degrees of freedom (Satterthwaite 1946).
         free = min(free, max(1.0, 3 * float(squares.sum()) ** 2 / max(float(squares @ squares), 1e-300) - 1))
-        half = float(stdtrit(free, (1 + level) / 2)) * (float(squares.sum()) * factor) ** 0.5
+        reach, variance = float(stdtrit(free, (1 + level) / 2)), float(squares.sum()) * factor
+        half = reach * variance**0.5
         if half <= _TIED:
             return Estimate.bare(middle, n, NO_SPREAD)
         units = vote_sample.clusters if n == rows else cast
-        return Estimate(middle, middle - half, middle + half, n, level, METHOD, units=units, corrected=is_corrected)
+        low, high = middle - half, middle + half
+        if scale is not None and scale[0] < middle < scale[1]:
+            low, high = score_interval(middle, variance, reach, scale)
+        return Estimate(middle, low, high, n, level, METHOD, units=units, corrected=is_corrected)
 
     every = people_spread(vote_sample.clusters, 0)
     return CorrectedMean(
-        make_estimate(value, both, wide, vote_sample.vote_count, is_corrected=True),
-        make_estimate(alone, people, spread, vote_sample.vote_count),
+        make_estimate(value, both, wide, vote_sample.vote_count, is_corrected=True, scale=within),
+        make_estimate(alone, people, spread, vote_sample.vote_count, scale=within),
         tuple(make_estimate(float(mean), line, every, rows) for mean, line in zip(means, judge_sums, strict=True)),
         tuple(
             make_estimate(float(mean) - value, line - both, wide, vote_sample.vote_count)

@@ -58,8 +58,8 @@ def study_template(what: str, language: Language, *slots: str) -> Template:
 
 
 def rewordable_items(items: Iterable[Item]) -> list[Item]:
-    """Return the items that can be reworded: those with a single turn."""
-    return [item for item in items if len(item.turns) == 1]
+    """Return the items that can be reworded: those with a single turn, and no picture behind a text."""
+    return [item for item in items if len(item.turns) == 1 and not item.is_interleaved]
 
 
 def rewording_requests(items: Iterable[Item], count: int = REWRITES, language: Language | None = None) -> list[Item]:

@@ -20,7 +20,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from fullbench.core.model_call import NOTHING, Usage
 from fullbench.core.verdict import NOT_READ, Failure, ReplyReading, Verdict
-from fullbench.errors import FullbenchError
+from fullbench.errors import FullbenchError, LedgerError
 from fullbench.models.net.budget_reservations import charge_calls_to
 from fullbench.models.net.cancellation import stop_calls_when
 from fullbench.studies.engines.interrupt_handling import Stop
@@ -251,6 +251,7 @@ class _JobRun:
         self._open: set[Key] = set()
         self._in_flight: dict[Key, None] = {}
         self._spent_up = False
+        self._ledger_error: LedgerError | None = None
         self._handed_back = self._left = 0
         # Read before `job.hold_lock()` locks the name. Failures that another run adds in between are called once more.
         self._failed_keys = frozenset() if retry_policy.again else frozenset(job.failed_keys())
@@ -262,12 +263,16 @@ class _JobRun:
             with charge_calls_to(self._share), stop_calls_when(lambda: bool(self._stop.reason)):
                 due = self._due()
                 for outcome in engine.ask(job, self._tasks_to_start(due), self._counts, self._stop):
-                    if _was_not_started(outcome):
+                    if self._ledger_error is not None:
+                        self._counts.usage += outcome.usage  # paid, though it cannot be stored
+                    elif _was_not_started(outcome):
                         self._hand_back(outcome)
                     else:
-                        self._count(self._keep(outcome))
+                        self._store(outcome)
                     if watch is not None:
                         watch.step(self._counts)
+            if self._ledger_error is not None:
+                raise self._ledger_error
             if self._spent_up:
                 self._counts.started_count -= self._handed_back
                 remaining_count = sum(1 for _ in takewhile(lambda _: not self._stop.reason, due))
@@ -277,7 +282,7 @@ class _JobRun:
 
     def _tasks_to_start(self, due: Iterator[tuple[Key, Any]]) -> Iterator[Any]:
         counts, share = self._counts, self._share
-        for key, task in due:
+        for key, task in self._until_ledger_error(due):
             if self._stop.reason or counts.stop_reason:
                 counts.stop_reason, self._left = counts.stop_reason or self._stop.reason, 1
                 return
@@ -287,6 +292,26 @@ class _JobRun:
             counts.started_count += 1
             self._in_flight[key] = None
             yield task
+
+    def _until_ledger_error(self, due: Iterator[tuple[Key, Any]]) -> Iterator[tuple[Key, Any]]:
+        try:
+            yield from due
+        except LedgerError as error:
+            self._stop_after(error)
+
+    def _stop_after(self, error: LedgerError) -> None:
+        """Start no more calls, but wait for those in flight: they are paid, and the summary has their cost."""
+        self._ledger_error = self._ledger_error or error
+        self._stop.pull("the ledger cannot be written")
+
+    def _store(self, outcome: Any) -> None:
+        try:
+            stored_outcome = self._keep(outcome)
+        except LedgerError as error:
+            self._counts.usage += outcome.usage
+            self._stop_after(error)
+        else:
+            self._count(stored_outcome)
 
     def _due(self) -> Iterator[tuple[Key, Any]]:
         """Yield tasks that are neither stored nor in flight, in chunks of at least 512.

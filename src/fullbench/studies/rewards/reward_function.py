@@ -25,10 +25,13 @@ from fullbench.cache_dir import cache_folder
 from fullbench.core.digests import digest
 from fullbench.core.judge import Judge
 from fullbench.errors import DataWarning, InputError, LedgerInUse, ModelError
+from fullbench.judges.scorers.scorer_server import ServerBusyError
 from fullbench.studies.notebook_api import DEFAULT_LEDGER
 from fullbench.studies.rewards.reward_rows import PICTURE_COLUMNS, REFERENCE, RUBRIC_COLUMNS, reward_rows
 from fullbench.studies.rewards.reward_server import CONTESTANT, RewardClient, RewardServer
 from fullbench.studies.rewards.reward_service import STUDY, Measure, Reward, RewardService, read_reward_study
+from fullbench.studies.study_file import Study
+from fullbench.studies.study_file_trust import refuse_risks
 
 _WAIT_SECONDS = 0.1
 """Between two tries to find the worker that holds the judge."""
@@ -86,7 +89,9 @@ def reward(
         if isinstance(judge, str) and judge.endswith(".toml"):
             if ballot is not None or rubric is not None or ledger is not None:
                 raise InputError("the study has its ballot or rubric and its ledger; leave them out here")
-            judge, measure, place = read_reward_study(Path(judge))
+            plan = Study.read(Path(judge))
+            refuse_risks(plan)
+            judge, measure, place = read_reward_study(plan)
         else:
             measure, place = Measure(ballot, rubric), str(ledger or DEFAULT_LEDGER)
         assert judge is not None
@@ -190,7 +195,13 @@ class _SharedJudge:
             service, client = self._join(deadline)
             left = max(0.001, deadline - time.monotonic())
             if service is not None:
-                return service.rewards(rows, left)
+                try:
+                    return service.rewards(rows, left)
+                except ServerBusyError:  # another thread closed it just now
+                    if time.monotonic() >= deadline:
+                        raise
+                    time.sleep(_WAIT_SECONDS)
+                    continue
             assert client is not None
             try:
                 return client.rewards(prompts, completions, columns, self._contestant, left, is_patient=False)

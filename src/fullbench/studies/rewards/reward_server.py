@@ -4,7 +4,6 @@
     GET /metrics   counters in the text format of Prometheus
     POST /rewards  {"prompts": [...], "completions": [...], "columns": {"reference": [...]}, "timeout": 60}
                ->  {"rewards": [{"value": 0.5, "cases": ["..."], "unusable": "", "reason": ""}, ...]}
-    POST /scores   for score models, as `scores:URL` calls them (see `judges.scorers.remote_scorer`)
 
 A refused request gets a status above 399 and {"error": "a sentence"}; 503 means: too many cases are on their way, try
 again. With a token, every request needs the header `Authorization: Bearer TOKEN`.
@@ -14,7 +13,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import secrets
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -24,14 +22,12 @@ from urllib.parse import urlsplit
 
 from fullbench.errors import InputError, ModelError
 from fullbench.judges.scorers.remote_scorer import PROTOCOL
-from fullbench.judges.scorers.scorer_server import ScoreHandler, ScoreServer
-from fullbench.studies.rewards.reward_rows import columns_for_http, reward_rows
+from fullbench.judges.scorers.scorer_server import MOST_IN_FLIGHT, ScoreHandler, ScoreServer
+from fullbench.studies.rewards.reward_rows import json_value, reward_rows
 from fullbench.studies.rewards.reward_service import Reward, RewardService
 
 MOST_ROWS = 4_096
 """Most completions in one request."""
-MOST_IN_FLIGHT = 16_384
-"""Most cases on their way; further requests get 503."""
 CONTESTANT = "policy"
 _RETRY_SECONDS = 0.2
 
@@ -42,43 +38,33 @@ class RewardServer(ScoreServer):
     def __init__(
         self, service: RewardService, host: str, port: int, *, token: str = "", most_in_flight: int = MOST_IN_FLIGHT
     ) -> None:
-        self.service, self.token, self.most_in_flight = service, token, most_in_flight
-        super().__init__(service.judge, host, port)
+        self.service = service
+        super().__init__(service.judge, host, port, token=token, most_in_flight=most_in_flight)
 
     def about(self) -> dict[str, Any]:
         """Return the judge's description, for `GET /`."""
         return {**super().about(), "protocol": PROTOCOL, "rewards": self.service.measure.digest}
 
+    @property
+    def in_flight(self) -> int:
+        return self.service.cases_in_flight
+
+    def metrics_text(self) -> str:
+        return self.service.metrics_text()
+
 
 class _RewardHandler(ScoreHandler):
     server: RewardServer
-    paths = ("/rewards", "/scores")
+    # No /scores here: it would call the judge without the ledger and the budget.
+    paths = ("/rewards",)
 
-    def page(self) -> str:
-        return self.server.service.metrics_text() if self.path == "/metrics" else ""
-
-    def refuse(self) -> bool:
-        token = self.server.token
-        if not token or secrets.compare_digest(
-            self.headers.get("Authorization", "").encode(), f"Bearer {token}".encode()
-        ):
-            return False
-        self.close_connection = True  # the body is not read
-        self.send_json(401, {"error": "this server needs its token, as the header Authorization: Bearer TOKEN"})
-        return True
-
-    def reply(self, request: Any) -> tuple[int, Mapping[str, Any]]:
-        if self.path == "/scores":
-            return super().reply(request)
+    def reply(self, request: Any) -> Mapping[str, Any]:
         if not isinstance(request, Mapping) or not all(
             isinstance(request.get(name), list) for name in ("prompts", "completions")
         ):
             raise InputError("a request is an object with the lists 'prompts' and 'completions'")
         if len(request["prompts"]) > MOST_ROWS:
             raise InputError(f"a request has at most {MOST_ROWS:,} completions; found {len(request['prompts']):,}")
-        service = self.server.service
-        if service.cases_in_flight > self.server.most_in_flight:
-            return 503, {"error": f"{service.cases_in_flight:,} cases are on their way; try again"}
         columns, timeout = request.get("columns", {}), request.get("timeout", 600)
         if not isinstance(columns, Mapping) or not all(isinstance(values, list) for values in columns.values()):
             raise InputError("'columns' is an object of lists")
@@ -86,7 +72,7 @@ class _RewardHandler(ScoreHandler):
             raise InputError(f"'timeout' is a number of seconds above 0; found {timeout!r}")
         contestant = str(request.get("contestant") or CONTESTANT)
         rows = reward_rows(request["prompts"], request["completions"], columns, contestant)
-        return 200, {"rewards": [asdict(reward) for reward in service.rewards(rows, timeout)]}
+        return {"rewards": [asdict(reward) for reward in self.server.service.rewards(rows, timeout)]}
 
 
 RewardServer.handler_class = _RewardHandler
@@ -127,11 +113,21 @@ class RewardClient:
         """
         deadline = time.monotonic() + timeout
         problem = "no time"
+        if len(prompts) > MOST_ROWS and len(prompts) == len(completions):
+            rewards: list[Reward] = []
+            for start in range(0, len(prompts), MOST_ROWS):
+                rows = slice(start, start + MOST_ROWS)
+                own_columns = {name: values[rows] for name, values in columns.items()}
+                left = max(0.001, deadline - time.monotonic())
+                rewards += self.rewards(
+                    prompts[rows], completions[rows], own_columns, contestant, left, is_patient=is_patient
+                )
+            return rewards
         while (left := deadline - time.monotonic()) > 0:
             body = json.dumps({
-                "prompts": list(prompts), "completions": list(completions), "columns": columns_for_http(columns),
+                "prompts": list(prompts), "completions": list(completions), "columns": dict(columns),
                 "contestant": contestant, "timeout": left,
-            }).encode()  # fmt: skip
+            }, default=json_value).encode()  # fmt: skip
             try:
                 # A little more than the server's own limit, so that its answer about late calls arrives.
                 status, payload = self._request("POST", "/rewards", body, left + 5)

@@ -29,6 +29,7 @@ from fullbench.core.panel_and_cascade import is_view
 from fullbench.core.rubric import RUBRIC, Criterion, Rubric, criteria_of_items, parse_criteria
 from fullbench.core.verdict import FAULTS, Verdict
 from fullbench.errors import FullbenchError, InputError
+from fullbench.judges.scorers.scorer_server import ServerBusyError, metric_lines
 from fullbench.ledger.ledger import Ledger
 from fullbench.models.net.rate_limits import use_rate_limits
 from fullbench.studies import judge_and_model_specs
@@ -136,9 +137,9 @@ class ServiceCounts:
     seconds: float = 0.0
 
 
-def read_reward_study(path: Path) -> tuple[str, Measure, str]:
-    """Return judge, measure and ledger of a study file with one rubric, or with one judge and one ballot."""
-    study = Study.read(path)
+def read_reward_study(study: Study) -> tuple[str, Measure, str]:
+    """Return judge, measure and ledger of a study with one rubric, or with one judge and one ballot."""
+    path = study.path
     ledger = str(study.ledger)
     if len(study.rubrics) == 1:
         ((_, table),) = study.rubrics.items()
@@ -184,6 +185,8 @@ class RewardService(AbstractContextManager["RewardService"]):
         check_keys_and_budget(models_of(self.judge) or (), budget)
         self.counts = ServiceCounts()
         self._lock = threading.Lock()
+        self._idle = threading.Condition(self._lock)
+        self._active_requests = 0
         self._in_flight: dict[_Key, Future[str]] = {}
         self._stop = Stop()
         self._rate_limits = SharedRateLimits()
@@ -201,8 +204,10 @@ class RewardService(AbstractContextManager["RewardService"]):
         self.close()
 
     def close(self) -> None:
-        """Wait for the calls on their way, and let the judge and the ledger go."""
-        self._stop.pull("the service ends")
+        """Wait for the requests on their way, and let the judge and the ledger go."""
+        with self._idle:
+            self._stop.pull("the service ends")
+            self._idle.wait_for(lambda: not self._active_requests)
         self._open.close()
 
     def _judge_for(self, criteria: Sequence[Criterion]) -> Judge:
@@ -213,6 +218,18 @@ class RewardService(AbstractContextManager["RewardService"]):
 
         The verdict of such a late call is stored when it comes, and is used the next time.
         """
+        with self._lock:
+            if self._stop.reason:
+                raise ServerBusyError(f"no reward: {self._stop.reason}")
+            self._active_requests += 1
+        try:
+            return self._judge_rows(rows, timeout)
+        finally:
+            with self._idle:
+                self._active_requests -= 1
+                self._idle.notify_all()
+
+    def _judge_rows(self, rows: Sequence[RewardRow], timeout: float) -> list[Reward]:
         start_time = time.monotonic()
         items = list({item.id: item for item, _ in rows}.values())
         sheet = self._sheet(items)
@@ -263,8 +280,6 @@ class RewardService(AbstractContextManager["RewardService"]):
         futures: dict[_Key, Future[str]] = {}
         own_cases: list[Case] = []
         with self._lock:
-            if self._stop.reason:
-                raise InputError(f"no reward: {self._stop.reason}")
             for key, case in cases.items():
                 if (future := self._in_flight.get(key)) is None:
                     future = self._in_flight[key] = Future()
@@ -326,13 +341,17 @@ class RewardService(AbstractContextManager["RewardService"]):
         counts = self.counts
         with self._lock:
             lines = [
-                *_metric("requests_total", "Requests answered.", counts.requests),
-                *_metric("rewards_total", "Rewards returned.", counts.rewards),
-                *_metric("cases_total", "Cases looked up or judged.", counts.cases),
-                *_metric("cases_from_ledger_total", "Cases with a stored verdict.", counts.cases_from_ledger),
-                *_metric("cases_joined_total", "Cases on their way for another caller.", counts.cases_joined),
-                *_metric("request_seconds_total", "Seconds of all requests.", counts.seconds),
-                *_metric("cases_in_flight", "Cases on their way.", len(self._in_flight), kind="gauge"),
+                *metric_lines("reward_requests_total", "Requests answered.", counts.requests),
+                *metric_lines("reward_rewards_total", "Rewards returned.", counts.rewards),
+                *metric_lines("reward_cases_total", "Cases looked up or judged.", counts.cases),
+                *metric_lines(
+                    "reward_cases_from_ledger_total", "Cases with a stored verdict.", counts.cases_from_ledger
+                ),
+                *metric_lines(
+                    "reward_cases_joined_total", "Cases on their way for another caller.", counts.cases_joined
+                ),
+                *metric_lines("reward_request_seconds_total", "Seconds of all requests.", counts.seconds),
+                *metric_lines("reward_cases_in_flight", "Cases on their way.", len(self._in_flight), kind="gauge"),
             ]
             lines += ["# HELP fullbench_reward_unusable_total Rewards without a number.",
                       "# TYPE fullbench_reward_unusable_total counter"]  # fmt: skip
@@ -341,18 +360,15 @@ class RewardService(AbstractContextManager["RewardService"]):
                 for kind in (*FAULTS, "failed")
             ]
             if self.budget is not None:
-                lines += _metric("spent_dollars", "Dollars of this study.", self.budget.spent_dollars, kind="gauge")
+                lines += metric_lines(
+                    "reward_spent_dollars", "Dollars of this study.", self.budget.spent_dollars, kind="gauge"
+                )
         return "\n".join(lines) + "\n"
 
     @property
     def cases_in_flight(self) -> int:
         """The number of cases on their way."""
         return len(self._in_flight)
-
-
-def _metric(name: str, about: str, value: float, *, kind: str = "counter") -> list[str]:
-    full_name = f"fullbench_reward_{name}"
-    return [f"# HELP {full_name} {about}", f"# TYPE {full_name} {kind}", f"{full_name} {value:g}"]
 
 
 def _problem_text(counts: JobCounts) -> str:

@@ -14,7 +14,7 @@ from fullbench.core.dialogue_turn_answers_and_criteria import (
     open_turns,
     turns_to_answer,
 )
-from fullbench.core.item import Item, Part
+from fullbench.core.item import Item, Part, Turn, separate_texts
 from fullbench.core.model import Model, Prompt, Reply
 from fullbench.core.model_call import NOTHING, Call, FailureKind, Usage
 from fullbench.core.response import Response
@@ -165,6 +165,8 @@ def _build_prompt(question: Question) -> Prompt:
     turns = question.item.turns
     if is_dialogue(question.item):
         turns = turns_to_answer(question.item, [_answer_parts(reply) for reply in question.earlier])
+    # Some servers join neighbouring texts.
+    turns = tuple(Turn(turn.role, separate_texts(turn.parts)) for turn in turns)
     return Prompt(turns, seed=question.sample or None, tag=question)
 
 

@@ -21,8 +21,11 @@ from fullbench.core.verdict import Circumstances
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
 from fullbench.ledger.ledger import Ledger
+from fullbench.ledger.stored_names import load_named_settings
+from fullbench.reports.display_names import DisplayNames
 from fullbench.studies.batches.batch_folders import refuse_open
 from fullbench.studies.engines import Budget, JobCounts
+from fullbench.studies.ledger_display_names import store_study_names, study_display_names
 from fullbench.studies.run import call_and_cost_plan
 from fullbench.studies.run.call_context import CallContext
 from fullbench.studies.run.judge_cases import CasesToJudge
@@ -55,6 +58,8 @@ class StudyResult(NotebookDisplay):
     """Number of missing verdicts; set by a replay."""
     comparing: bool = False
     """Whether a verdict shows several responses."""
+    names: DisplayNames = field(default_factory=DisplayNames)
+    """Display names of all judges and contestants of the study."""
 
     def __repr__(self) -> str:
         return f"StudyResult({self.study.name!r}: {self.record!r}, {len(self.tables)} tables)"
@@ -106,7 +111,10 @@ class BaseRun(ABC):
         """
         run_options = RunOptions(**keyword_options)
         budget = self.check_ready(run_options.budget, spent_dollars=run_options.spent_dollars)
-        return self._execute(CallContext.from_options(ledger, run_options, budget, self.specs), run_options)
+        self._store_names(ledger)
+        study_result = self._execute(CallContext.from_options(ledger, run_options, budget, self.specs), run_options)
+        self._store_names(ledger)  # again, because responses from files are in the ledger only now
+        return self._with_names(study_result, ledger)
 
     @abstractmethod
     def _execute(self, calls: CallContext, run_options: RunOptions) -> StudyResult: ...
@@ -116,7 +124,36 @@ class BaseRun(ABC):
         study_result = self._replay(ledger)
         if not len(study_result.record):
             raise InputError(f"{ledger.place} holds no verdict of this study; `fullbench run` asks for them")
-        return study_result
+        return self._with_names(study_result, ledger)
+
+    def _store_names(self, ledger: Ledger) -> None:
+        """Store the names that the study chose, by full name or spec, for all outputs of the ledger."""
+        full_names = {*self.specs, *(model.name for model in self.contestants), *(judge.name for judge in self.judges)}
+        names_by_spec: dict[str, list[str]] = {}
+        for name, spec in self.specs.items():
+            names_by_spec.setdefault(spec, []).append(name)
+        known_names = full_names.union(*load_named_settings(ledger))
+        self.study.names.refuse_taken(known_names, self.study.path)
+        store_study_names(ledger, self.study.names, known_names, names_by_spec)
+
+    def _with_names(self, study_result: StudyResult, ledger: Ledger) -> StudyResult:
+        """Return a result whose tables and record have display names.
+
+        They depend on this study only: what other studies add to the ledger must not change its files.
+        """
+        record, source = study_result.record, study_result.source
+        own_names = {*self.specs, *record.judges, *record.contestants}
+        own_names |= {named.name for group in (self.judges, self.contestants, self.views) for named in group}
+        own_names.update(*(source.get(role, ()) for role in ("judges", "contestants")))
+        names = study_display_names(ledger, self.study.names, own_names)
+        return replace(
+            study_result,
+            names=names,
+            record=replace(study_result.record, names=names.names),
+            tables=[names.attach_to(table) for table in study_result.tables],
+            plain=[names.attach_to(table) for table in study_result.plain],
+            run_tables=[names.attach_to(table) for table in study_result.run_tables],
+        )
 
     @abstractmethod
     def _replay(self, ledger: Ledger) -> StudyResult: ...

@@ -12,6 +12,7 @@ from fullbench.core.model import Model
 from fullbench.core.verdict import Circumstances
 from fullbench.ledger.ledger import Ledger
 from fullbench.studies.engines import DEFAULT_RETRY_POLICY, HERE, Budget, Engine, JobCounts, RetryPolicy, Stop
+from fullbench.studies.ledger_display_names import load_display_names
 from fullbench.studies.run.answer_items import ItemsForContestant, collect_answers
 from fullbench.studies.run.judge_cases import CasesToJudge, judge_cases
 from fullbench.studies.run.progress_display import watch_progress
@@ -47,7 +48,8 @@ class CallContext:
         """Let every contestant answer its items; `what` names the answers in the progress display."""
         count = max((len(items(model)) for model in contestants), default=0) if callable(items) else len(items)
         names = [model.name for model in contestants]
-        with watch_progress(what, names, count * samples, quiet=self.quiet) as watch:
+        shown_names = load_display_names(self.ledger, contestants=contestants).names
+        with watch_progress(what, names, count * samples, quiet=self.quiet, shown_names=shown_names) as watch:
             return collect_answers(
                 contestants, items, self.ledger, samples=samples, engine=self.engine, specs=self.specs,
                 budget=self.budget, stop=self.stop, watch=watch, retry_policy=self.retry_policy,
@@ -73,7 +75,9 @@ class CallContext:
         """
         cases_to_judge = cases if callable(cases) else lambda _: cases
         count = total if callable(cases) else len(cases)
-        with watch_progress(what, [judge.name for judge in judges], count, quiet=self.quiet) as watch:
+        names = [judge.name for judge in judges]
+        shown_names = load_display_names(self.ledger, judges=judges).names
+        with watch_progress(what, names, count, quiet=self.quiet, shown_names=shown_names) as watch:
             return judge_cases(
                 judges, cases_to_judge, self.ledger, engine=self.engine, specs=self.specs, budget=self.budget,
                 stop=self.stop, watch=watch, retry_policy=self.retry_policy,

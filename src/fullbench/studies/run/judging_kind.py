@@ -286,7 +286,10 @@ class StudyRun(BaseRun):
             columns = _with_due(columns, ledger, self.judges)
             record = Record((), {item.id: item for item in self.items}, _responses_by_key(responses))
             source = self._source(list(columns.names["contestant"]), digest)
-            shown_tables = [*verdict_tables(columns, strong=study.strong, seed=study.seed), *self.extra_tables]
+            shown_tables = [
+                *verdict_tables(columns, strong=study.strong, seed=study.seed, texts=record),
+                *self.extra_tables,
+            ]
             comparing = bool((columns.response_counts > 1).any())
         left_out = exclude_answers(responses, study.leave_out).table()
         shown_tables = note_missing_pictures([*shown_tables, *([] if left_out is None else [left_out])], self.items)
@@ -344,6 +347,7 @@ class StudyRun(BaseRun):
     def tables(self, record: Record, ledger: Ledger) -> Sequence[Table]:
         """Return the study's tables, with due cases and the cost of failed calls (after a benchmark's own)."""
         from fullbench.analysis import standard_verdict_tables
+        from fullbench.analysis.summary.paper_summary import add_paper_summary
         from fullbench.analysis.views import cascade_verdicts
         from fullbench.columns.column_builder import columns_from_verdicts
 
@@ -356,7 +360,7 @@ class StudyRun(BaseRun):
         )
         if self.benchmark is None:
             shown_tables = standard_verdict_tables.verdict_tables(
-                columns, strong=self.study.strong, seed=self.study.seed
+                columns, strong=self.study.strong, seed=self.study.seed, texts=record
             )
             return [*shown_tables, *cascade_tables, *self.extra_tables]
         missing = (
@@ -364,7 +368,8 @@ class StudyRun(BaseRun):
             if due or failed_calls
             else []
         )
-        return [*self.benchmark.tables(record), *cascade_tables, *self.extra_tables, *missing]
+        tables = [*self.benchmark.tables(record), *cascade_tables, *self.extra_tables, *missing]
+        return add_paper_summary(tables, columns, texts=record, seed=self.study.seed)
 
 
 def _responses_by_key(responses: Iterable[Response]) -> dict[tuple[str, str, int], Response]:

@@ -149,10 +149,14 @@ class _NotebookCell:
 class LiveWatch:
     """One bar per judge or contestant: rate, unusable verdicts, money, time left."""
 
-    def __init__(self, progress: Progress, totals: dict[str, int | None]) -> None:
+    def __init__(
+        self, progress: Progress, totals: dict[str, int | None], shown_names: Mapping[str, str] | None = None
+    ) -> None:
         self._progress = progress
+        self._shown_names = shown_names or {}
         self._tasks: dict[str, TaskID] = {
-            name: progress.add_task(name, total=total, rate="", faults="", spent="") for name, total in totals.items()
+            name: progress.add_task(self._shown_names.get(name, name), total=total, rate="", faults="", spent="")
+            for name, total in totals.items()
         }
         self._start_time = time.monotonic()
         self._last: dict[str, float] = {}
@@ -171,7 +175,7 @@ class LiveWatch:
     def stage(self, what: str, totals: Mapping[str, int]) -> Iterator[None]:
         """Add bars for other work: `what` it is, and its number of tasks by name."""
         for name, total in totals.items():
-            text = f"{name} ({what})"
+            text = f"{self._shown_names.get(name, name)} ({what})"
             self._tasks[name] = self._progress.add_task(text, total=total, rate="", faults="", spent="")
         yield
 
@@ -218,9 +222,22 @@ def progress_bars(*texts: str, shows_time_left: bool = True, is_hidden: bool = F
 
 @contextmanager
 def watch_progress(
-    what: str, names: list[str], total: int | Mapping[str, int] | None, *, quiet: bool = False
+    what: str,
+    names: list[str],
+    total: int | Mapping[str, int] | None,
+    *,
+    quiet: bool = False,
+    shown_names: Mapping[str, str] | None = None,
 ) -> Iterator[Watch | None]:
-    """Yield a watch that suits standard error. `total` is the number of tasks per name, or the same for all."""
+    """Yield a watch that suits standard error.
+
+    Args:
+        what: What is collected, such as `verdicts`.
+        names: Full names of judges or contestants.
+        total: Number of tasks per name, or the same for all.
+        quiet: Show nothing.
+        shown_names: Display names by full name.
+    """
     if quiet:
         yield None
         return
@@ -237,6 +254,6 @@ def watch_progress(
     texts = ("{task.fields[rate]}", "[yellow]{task.fields[faults]}", "[green]{task.fields[spent]}")
     with progress_bars(*texts) as progress:
         totals = {name: total[name] if isinstance(total, Mapping) else total for name in names}
-        watch = LiveWatch(progress, totals)
+        watch = LiveWatch(progress, totals, shown_names)
         yield watch
         watch.finish()

@@ -28,7 +28,7 @@ def write_outputs(study_result: StudyResult, folder: Path | None = None, *, in_p
                 study_result.tables,
                 place,
                 source=study_result.source,
-                names=study.names,
+                names=study_result.names,
                 imprint=study.site,
             )
         )

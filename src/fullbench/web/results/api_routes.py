@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from inspect import Parameter, Signature
 from typing import Annotated, Any, Literal
 
@@ -10,6 +11,7 @@ import orjson
 from fastapi import APIRouter, Depends, HTTPException, Path, Query, Request
 from pydantic import Field
 
+from fullbench.analysis.summary.study_summary import sentences_of
 from fullbench.core.table import Table
 from fullbench.reports.table_formats import render_table
 from fullbench.web.api.schemas import RESPONSES, Limit, Page, Shape
@@ -17,7 +19,7 @@ from fullbench.web.api.token_authentication import Viewer
 from fullbench.web.campaigns.votes import results_hidden_from_annotators
 from fullbench.web.page_access import Database
 from fullbench.web.results import hidden_cases
-from fullbench.web.results.boards import board_store, judge_cards
+from fullbench.web.results.boards import board_store, judge_cards, stored_summary
 from fullbench.web.results.boards.board_store import LinkedTable
 from fullbench.web.results.catalogue.row_ids_and_bulk_inserts import judge_names_by_id as all_judges
 from fullbench.web.results.catalogue.row_ids_and_bulk_inserts import judges_in, study_ids_by_name
@@ -25,6 +27,7 @@ from fullbench.web.results.catalogue.verdict_flag_definitions import FLAGS
 from fullbench.web.results.lists import verdict_list
 from fullbench.web.results.lists.verdict_filters import MAX_TEXT_LENGTH, NAMES, Filter
 from fullbench.web.results.page_routes import need_ledger, require_same_ledger, views_of
+from fullbench.web.results.pages.shown_names import Names
 from fullbench.web.results.pages.verdict_text import answer_name
 from fullbench.web.results.site.page_urls import judge_name
 
@@ -45,12 +48,18 @@ Key = Annotated[str, Path(min_length=1, max_length=64)]
 Word = Annotated[str, Query(max_length=MAX_TEXT_LENGTH)]
 
 
+DISPLAY_NAMES: Any = Field(
+    default_factory=dict, description="Display names of judges and contestants by full name, where they differ."
+)
+
+
 class BoardListed(Shape):
     """A leaderboard, by study, judge and criterion."""
 
     name: str
     study: str
     judge: str
+    display_name: str = Field(description="Display name of the judge.")
     criterion: str
     verdicts: int
 
@@ -67,6 +76,15 @@ class TableShown(Shape):
     rows: Sequence[Sequence[Any]]
     notes: Sequence[str]
     links: Sequence[Sequence[Mapping[str, str] | None]]
+    names: Mapping[str, str] = DISPLAY_NAMES
+
+
+class SummaryShown(Shape):
+    """Who leads, which judges to trust, and what limits it: the beginning of every report."""
+
+    study: str
+    sentences: Sequence[str]
+    tables: Sequence[TableShown]
 
 
 class BoardShown(BoardListed):
@@ -76,6 +94,7 @@ class BoardShown(BoardListed):
 class JudgeListed(Shape):
     name: str
     judge: str
+    display_name: str = Field(description="Display name of the judge.")
 
 
 class CardShown(JudgeListed):
@@ -126,6 +145,7 @@ class VerdictPage(Page[VerdictShown]):
     count: int
     exact: bool
     withheld: int
+    names: Mapping[str, str] = DISPLAY_NAMES
 
 
 class CaseVerdictShown(Shape):
@@ -157,57 +177,86 @@ class CaseShown(Shape):
     answers: Mapping[str, str]
     hidden: bool = False
     verdicts: Sequence[CaseVerdictShown]
+    names: Mapping[str, str] = DISPLAY_NAMES
+
+
+@router.get("/summary")
+def summary(request: Request, _caller: Viewer, connection: Database, study: Word = "") -> SummaryShown:
+    """The summary of a study, or of the first one."""
+    study_name = study or next(iter(study_ids_by_name(connection)), "")
+    tables = stored_summary.find_summary(connection, study_name)
+    if not tables:
+        raise HTTPException(404, "there is no such study, or its summary is not computed yet")
+    names = views_of(request).names
+    sentences = [str(names.with_shown_names(sentence)) for sentence in sentences_of(tables)]
+    return SummaryShown(
+        study=study_name,
+        sentences=sentences,
+        tables=[_table_to_schema(LinkedTable(table), names) for table in tables],
+    )
 
 
 @router.get("/boards")
-def list_boards(_caller: Viewer, connection: Database, study: Word = "") -> Page[BoardListed]:
+def list_boards(request: Request, _caller: Viewer, connection: Database, study: Word = "") -> Page[BoardListed]:
     """All leaderboards, of one study or of every one."""
-    rows = [BoardListed.model_validate(heading) for heading in board_store.board_headings(connection, study)]
+    shown_name = views_of(request).names.shown_name
+    names = set(BoardListed.model_fields) - {"display_name"}
+    rows = [
+        BoardListed(**{name: getattr(heading, name) for name in names}, display_name=shown_name(heading.judge))
+        for heading in board_store.board_headings(connection, study)
+    ]
     return Page(rows=rows)
 
 
 @router.get("/boards/{name}")
-def board(_caller: Viewer, connection: Database, name: Name) -> BoardShown:
+def board(request: Request, _caller: Viewer, connection: Database, name: Name) -> BoardShown:
     """A leaderboard with all its tables."""
     stored_board = board_store.find_board(connection, name)
     if stored_board is None:
         raise HTTPException(404, "there is no such board, or not yet")
-    tables = [_table_to_schema(linked_table) for linked_table in stored_board.tables]
+    names = views_of(request).names
+    tables = [_table_to_schema(linked_table, names) for linked_table in stored_board.tables]
     about = {name: getattr(stored_board, name) for name in ("study", "judge", "criterion", "verdicts")}
-    return BoardShown(name=name, **about, tables=tables)
+    return BoardShown(name=name, **about, display_name=names.shown_name(stored_board.judge), tables=tables)
 
 
 @router.get("/judges")
-def list_judges(_caller: Viewer, connection: Database, study: Word = "") -> Page[JudgeListed]:
+def list_judges(request: Request, _caller: Viewer, connection: Database, study: Word = "") -> Page[JudgeListed]:
     """All judges, people among them, of one study or of every one."""
     study_ids = study_ids_by_name(connection)
     judges_by_id = judges_in(connection, study_ids.get(study, 0)) if study else all_judges(connection)
-    names = sorted(judges_by_id.values())
-    return Page(rows=[JudgeListed(name=judge_name(judge), judge=judge) for judge in names])
+    shown_name = views_of(request).names.shown_name
+    rows = [
+        JudgeListed(name=judge_name(judge), judge=judge, display_name=shown_name(judge))
+        for judge in sorted(judges_by_id.values())
+    ]
+    return Page(rows=rows)
 
 
 @router.get("/judges/{name}")
-def card(_caller: Viewer, connection: Database, name: Name, study: Word = "") -> CardShown:
+def card(request: Request, _caller: Viewer, connection: Database, name: Name, study: Word = "") -> CardShown:
     """A judge's card, in a study or in the first one."""
     judge = next((candidate for candidate in all_judges(connection).values() if judge_name(candidate) == name), None)
     study_name = study or next(iter(study_ids_by_name(connection)), "")
     stamped_card = None if judge is None else judge_cards.find_card(connection, study_name, judge)
     if stamped_card is None:
         raise HTTPException(404, "there is no such card, or not yet")
+    names = views_of(request).names
     sections = {
-        title: [_table_to_schema(linked_table) for linked_table in linked_tables]
+        title: [_table_to_schema(linked_table, names) for linked_table in linked_tables]
         for title, linked_tables in stamped_card[0].sections
     }
     about = {name: getattr(stamped_card[0], name) for name in ("judge", "lead", "sampled")}
-    return CardShown(name=name, study=study_name, **about, sections=sections)
+    display_name = names.shown_name(about["judge"])
+    return CardShown(name=name, display_name=display_name, study=study_name, **about, sections=sections)
 
 
-def _table_to_schema(linked_table: LinkedTable) -> TableShown:
-    table: Table = linked_table.table
+def _table_to_schema(linked_table: LinkedTable, names: Names) -> TableShown:
+    table: Table = names.attach_to(linked_table.table)
     value = orjson.loads(render_table(table, "json"))
     links = [[None if link is None else link.pairs() for link in row] for row in linked_table.links]
     table_fields = {name: value[name] for name in ("name", "title", "columns", "rows", "notes")}
-    return TableShown(**table_fields, links=links)
+    return TableShown(**table_fields, links=links, names=table.names)
 
 
 _PARAMETER_TYPES: Mapping[str, Any] = {
@@ -243,6 +292,15 @@ def list_verdicts(
     limit: Limit = 50,
 ) -> VerdictPage:
     """Verdicts that match all filters, newest first."""
+    names = views_of(request).names
+    judges = all_judges(connection).values()
+    verdict_filter = replace(
+        verdict_filter,
+        judge=names.full_name(verdict_filter.judge, judges),
+        beside=names.full_name(verdict_filter.beside, judges),
+        contestant=names.full_name(verdict_filter.contestant),
+        other=names.full_name(verdict_filter.other),
+    )
     withheld_items = hidden_cases.withheld_items(connection, caller)
     page = verdict_list.find_verdicts(
         connection, verdict_filter, before=before, size=limit, withheld_items=withheld_items
@@ -254,7 +312,11 @@ def list_verdicts(
     next_cursor = None if page.older is None else str(page.older)
     rows = [_line_to_schema(line) for line in page.lines]
     withheld_count = hidden_cases.count_item_verdicts(connection, withheld_items)
-    return VerdictPage(rows=rows, next=next_cursor, count=count.n, exact=count.exact, withheld=withheld_count)
+    row_names = {row.judge for row in rows} | {mark.contestant for row in rows for mark in row.shown}
+    return VerdictPage(
+        rows=rows, next=next_cursor, count=count.n, exact=count.exact, withheld=withheld_count,
+        names=names.differing(row_names),
+    )  # fmt: skip
 
 
 def _line_to_schema(line: verdict_list.VerdictLine) -> VerdictShown:
@@ -295,6 +357,9 @@ def case(request: Request, caller: Viewer, connection: Database, case_key: Key, 
             for response in (() if case_details.case is None else case_details.case.responses)
         },
         verdicts=[_verdict_to_schema(details) for details in all_details],
+        names=views_of(request).names.differing(
+            [*case_details.contestants, *(details.verdict.judge for details in all_details)]
+        ),
     )
 
 

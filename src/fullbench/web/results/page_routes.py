@@ -50,7 +50,7 @@ def app_views(app: FastAPI) -> Views:
             template_environment(),
             ServedPageUrls(),
             svg=app.state.drawer.svg,
-            names=app.state.names,
+            names=app.state.names.load,
             imprint=app.state.imprint,
         )
     views: Views = app.state.views
@@ -120,7 +120,7 @@ def download_results(
 @router.get("/logos/{name}")
 def send_logo(request: Request, _user: Reader, name: Annotated[str, Path(pattern=r"^[0-9a-f]{16}\.webp$")]) -> Response:
     """A small picture beside a name."""
-    logos = (*request.app.state.imprint.logos, *request.app.state.names.logos)
+    logos = (*request.app.state.imprint.logos, *request.app.state.names.load().logos)
     requested_logo = next((logo for logo in logos if logo.file == name), None)
     if requested_logo is None:
         raise HTTPException(404, key("There is no such picture."))

@@ -10,6 +10,7 @@ from sqlalchemy import select
 from fullbench.ledger.ledger import Ledger
 from fullbench.web.database import read_transaction
 from fullbench.web.results.catalogue import catalogue_tables
+from fullbench.web.results.catalogue.rater_pseudonyms import rater_names_in
 from fullbench.web.results.catalogue.row_ids_and_bulk_inserts import get_state
 from fullbench.web.results.lists import case_list, verdict_list
 from fullbench.web.results.lists.case_list import CaseRow, case_rows
@@ -186,8 +187,10 @@ READ = """() => [...document.querySelectorAll(".verdict-list > li")].map((row) =
 def copied(served, tmp_path_factory):
     """A static copy of what is served."""
     folder = tmp_path_factory.mktemp("copy") / "site"
+    raters = rater_names_in(served[0].settings.database)
     with Ledger(served[1], read_only=True) as ledger:
-        static_site.export_site(ledger, folder, static_site.SiteOptions(charts=False))
+        options = static_site.SiteOptions(charts=False, accounts=raters.accounts, rater_key=raters.key)
+        static_site.export_site(ledger, folder, options)
     return folder
 
 

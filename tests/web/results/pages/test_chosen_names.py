@@ -16,7 +16,7 @@ from fullbench.web.app import create_app
 from fullbench.web.results.boards import board_store
 from fullbench.web.results.boards.contestants_by_judges_matrix import Matrix, MatrixCell, MatrixColumn
 from fullbench.web.results.catalogue import catalogue_board_and_page_updater
-from fullbench.web.results.pages.shown_names import Names, names_for_ledger
+from fullbench.web.results.pages.shown_names import Names, read_names
 from fullbench.web.results.pages.study_summary import outcome_sentences
 from fullbench.web.results.site.page_urls import ServedPageUrls, judge_name
 from fullbench.web.results.site.static_site import SiteOptions, export_site
@@ -167,14 +167,32 @@ def test_the_api_has_the_full_names(sites):
         answers.append([script.get(f"/api/v1/{path}") for path in paths])
     for before, after in zip(*answers, strict=True):
         assert before.status_code == after.status_code == 200
-        assert before.json() == after.json()
-        assert not any(name in after.text for name in CHOSEN.values())
+        plain, named = map(without_display_names, (before.json(), after.json()))
+        assert plain == named
+        assert not any(name in json.dumps(named, ensure_ascii=False) for name in CHOSEN.values())
+        assert all(name not in before.text for name in CHOSEN.values())
+        assert CHOSEN["steady"] in after.text
+    script = Script(sites[1].app, "Sam by name", "viewer")
+    by_name, by_full_name = (
+        script.get("/api/v1/verdicts", params={"judge": judge}).json() for judge in (CHOSEN["steady"], "steady")
+    )
+    assert by_name == by_full_name
+    assert by_name["count"] > 0
+
+
+def without_display_names(value):
+    """Return an answer of the API without display names, which are next to the full names."""
+    if isinstance(value, list):
+        return [without_display_names(entry) for entry in value]
+    if not isinstance(value, dict):
+        return value
+    return {key: without_display_names(entry) for key, entry in value.items() if key not in {"display_name", "names"}}
 
 
 @pytest.mark.slow
 def test_the_static_copy_has_them_too(ledger_path, names_path, tmp_path):
     with Ledger(ledger_path, read_only=True) as ledger:
-        names, absent = names_for_ledger(names_path, ledger)
+        names, absent = read_names(names_path, ledger)
         assert absent == ""
         copy = export_site(ledger, tmp_path / "site", SiteOptions(language="zh", charts=False, cases=4, names=names))
     pages = {path: path.read_text(encoding="utf-8") for path in copy.folder.rglob("*.html")}
@@ -215,14 +233,14 @@ def test_a_name_that_another_in_the_ledger_has_is_refused(ledger_path, tmp_path)
     path = tmp_path / "names.toml"
     path.write_text('[steady]\nname = "gamma"', encoding="utf-8")
     with Ledger(ledger_path, read_only=True) as ledger, pytest.raises(InputError, match="the full name of another"):
-        names_for_ledger(path, ledger)
+        read_names(path, ledger)
 
 
 def test_names_of_nobody_are_counted(ledger_path, tmp_path):
     path = tmp_path / "names.toml"
     path.write_text(FILE + "".join(f'["gone-{n}"]\nname = "Gone {n}"\n' for n in range(7)), encoding="utf-8")
     with Ledger(ledger_path, read_only=True) as ledger:
-        names, absent = names_for_ledger(path, ledger)
+        names, absent = read_names(path, ledger)
     assert len(names.displays) == 12
     assert absent == (
         f"7 of the 12 names in {path} are of nobody in the ledger so far: "
@@ -233,12 +251,6 @@ def test_names_of_nobody_are_counted(ledger_path, tmp_path):
 def test_answers_sentences_and_neighbours():
     names = Names({"m@lab": Display("glm"), "a": Display("乙", "Lab")})
     assert names.shown_names(["a", "a #2", "b #2", "a #x"]) == ["乙", "乙 #2", "b #2", "a #x"]
-    # Who has no chosen name says more where the short one is taken by somebody's chosen name.
-    assert names.short(["m@lab", "glm+direct#1f", "b+x#2"]) == {
-        "m@lab": "glm",
-        "glm+direct#1f": "glm+direct",
-        "b+x#2": "b",
-    }
     one = Note.from_sentence("x.one", "m@lab is ahead by 1,200.", {"judge": "m@lab", "n": 1200})
     two = Note.from_sentence("x.two", "What a says of all.", {"judge": "a"})
     assert names.with_shown_names(join_sentences([one, two])) == "glm is ahead by 1,200. What a says of all."

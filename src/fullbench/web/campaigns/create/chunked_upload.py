@@ -9,7 +9,6 @@ from __future__ import annotations
 import shutil
 import stat
 import time
-import zipfile
 from pathlib import Path, PurePosixPath
 from typing import Annotated
 
@@ -19,6 +18,7 @@ from fastapi.responses import JSONResponse
 
 from fullbench.core.translatable_note import Note
 from fullbench.errors import InputError
+from fullbench.files.bounded_archives import BoundedArchive, TooMuchUnpacked, UnpackingError
 from fullbench.web.accounts.users import User
 from fullbench.web.page_access import Organiser, settings_of
 from fullbench.web.site_settings import DAY, Settings
@@ -33,7 +33,6 @@ ROWS = (".jsonl", ".csv", ".tsv")
 DEEPEST = 20
 LASTING = 7 * DAY
 _USED = ".bytes"
-_PIECE = 1 << 20
 
 
 def upload_folder(settings: Settings, user: User, upload_id: str) -> Path:
@@ -126,24 +125,19 @@ def rows_file(home: Path, kind: str) -> Path | None:
 def _unzip_upload(path: Path, out: Path, limit: int) -> Path:
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(mode=0o700)
-    total = 0
     try:
-        with zipfile.ZipFile(path) as archive:
-            members = [member for member in archive.infolist() if not member.is_dir()]
-            if len(members) > MOST_FILES:
-                raise InputError(Note("web.wrong.a-zip-has-files", most=MOST_FILES, n=len(members)))
-            for member in members:
+        with BoundedArchive(path, limit) as archive:
+            if len(archive.members) > MOST_FILES:
+                raise InputError(Note("web.wrong.a-zip-has-files", most=MOST_FILES, n=len(archive.members)))
+            for member in archive.members:
                 if stat.S_ISLNK(member.external_attr >> 16):
                     raise InputError(key("the zip file holds a link; pack the files themselves"))
                 target = out / safe_relative_path(member.filename)
                 target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-                with archive.open(member) as source, target.open("wb") as copy:
-                    # The size that a zip member declares may be false, so the unpacked bytes are counted.
-                    while piece := source.read(_PIECE):
-                        total += len(piece)
-                        if total > limit:
-                            raise InputError(key("The files are larger than this site takes."))
-                        copy.write(piece)
-    except (zipfile.BadZipFile, RuntimeError, NotImplementedError, EOFError, OSError) as error:
+                with target.open("wb") as copy:
+                    copy.writelines(archive.unpack_pieces(member))
+    except TooMuchUnpacked as error:
+        raise InputError(key("The files are larger than this site takes.")) from error
+    except (UnpackingError, OSError) as error:
         raise InputError(key("the zip file cannot be unpacked; pack it again, without a password")) from error
     return out

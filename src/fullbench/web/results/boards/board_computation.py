@@ -204,7 +204,8 @@ def _win_links(slice_: Slice, row: Sequence[Cell], make_filter: partial[Filter],
 
 def _tag_links(slice_: Slice, row: Sequence[Cell], make_filter: partial[Filter]) -> list[Filter | None]:
     of_contestant = partial(make_filter, contestant=str(row[0]))
-    return [of_contestant(), *(of_contestant(value=value) for value in slice_.labels), of_contestant(), None]
+    links = [of_contestant(), *(of_contestant(value=value) for value in slice_.labels), of_contestant()]
+    return [*links, *(None for _ in row[len(links) :])]
 
 
 def link_faults(table: Table, link: str) -> LinkedTable:

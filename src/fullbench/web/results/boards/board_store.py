@@ -257,7 +257,7 @@ def stamps_by_name(connection: Connection) -> dict[str, str]:
     b, campaign_stamps = catalogue_tables.boards.c, hidden_cases.open_campaign_stamps(connection)
     shown_stamps: dict[str, str] = {}
     for row in connection.execute(select(b.name, b.stamp, b.kind).where(b.kind != HEADING)):
-        is_outdated = row.kind in {"board", "card"} and hidden_cases.is_outdated(row.stamp, campaign_stamps)
+        is_outdated = row.kind in {"board", "card", "summary"} and hidden_cases.is_outdated(row.stamp, campaign_stamps)
         if not is_outdated or row.kind == "board":
             shown_stamps[row.name] = row.stamp + WITHOUT_TAGS_SUFFIX * is_outdated
     return shown_stamps

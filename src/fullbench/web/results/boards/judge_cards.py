@@ -30,15 +30,22 @@ from fullbench.ledger.ledger import Ledger
 from fullbench.studies import ledger_verdicts_with_panels
 from fullbench.web.database import read_transaction
 from fullbench.web.results import hidden_cases
-from fullbench.web.results.boards import audit_sections, board_computation, board_store, judge_card_evidence_links
+from fullbench.web.results.boards import (
+    audit_sections,
+    board_computation,
+    board_store,
+    judge_card_evidence_links,
+    stored_summary,
+)
 from fullbench.web.results.boards.board_store import LinkedTable
 from fullbench.web.results.catalogue import catalogue_tables
 from fullbench.web.results.catalogue.disagreement_flags import is_panel, is_person
+from fullbench.web.results.catalogue.rater_pseudonyms import load_rater_names
 from fullbench.web.results.catalogue.row_ids_and_bulk_inserts import judge_names_by_id, study_ids_by_name
 from fullbench.web.results.lists import verdict_list
 from fullbench.web.results.lists.verdict_filters import Filter
 
-EDITION = 2
+EDITION = 3
 """Increase it when cards are computed differently: cards of older versions are then computed again."""
 MAX_VERDICTS = 40_000
 MAX_TAG_VALUES = 12
@@ -78,19 +85,25 @@ def refresh_cards(engine: Engine, ledger: Ledger, *, should_continue: Callable[[
         with read_transaction(engine) as connection:
             stored_stamps = board_store.stamps_by_name(connection)
             current_stamps = _card_stamps(connection, study_ids[study], failed_calls, panel_names)
+            campaign_stamps = hidden_cases.open_campaign_stamps(connection)
         due_stamps = {
             name: stamp
             for name, stamp in current_stamps.items()
             if not is_person(name) and stored_stamps.get(card_name(study, name)) != stamp
         }
         study_stamp = digest(sorted(current_stamps.items()))[:16]
+        study_stamp = hidden_cases.stamp_with_campaigns(study_stamp, campaign_stamps)
         if not should_continue() or (not due_stamps and stored_stamps.get(faults_name(study)) == study_stamp):
             continue
-        columns, link = ledger_verdicts_with_panels.load_columns(ledger, study=study), study if place else ""
+        with read_transaction(engine) as connection:
+            rename_columns = load_rater_names(connection).rename_columns
+        columns = rename_columns(ledger_verdicts_with_panels.load_columns(ledger, study=study))
+        link = study if place else ""
         table = board_store.pack_table(
             board_computation.link_faults(standard_verdict_tables.fault_table(columns), link)
         )
         board_store.store_body(engine, "unusable", faults_name(study), study_stamp, orjson.dumps(table).decode())
+        stored_summary.store_summary(engine, ledger, study, columns, study_stamp)
         if side_by_side := audit_sections.audited_judge_tables(ledger, study, link):
             body = orjson.dumps([board_store.pack_table(linked_table) for linked_table in side_by_side]).decode()
             board_store.store_body(engine, "audited", audit_sections.board_name(study), study_stamp, body)

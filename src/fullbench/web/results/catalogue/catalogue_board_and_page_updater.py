@@ -32,6 +32,7 @@ from fullbench.web.results.boards import board_computation, board_store, judge_c
 from fullbench.web.results.boards.board_store import LinkedTable
 from fullbench.web.results.catalogue import catalogue_tables, fill_catalogue, panels_created_on_site
 from fullbench.web.results.catalogue.disagreement_flags import is_panel, is_person
+from fullbench.web.results.catalogue.rater_pseudonyms import load_rater_names
 from fullbench.web.results.catalogue.row_ids_and_bulk_inserts import get_state, set_state, study_ids_by_name
 from fullbench.web.results.pages.page_template_values import Views
 from fullbench.web.results.site import ledger_edition
@@ -57,7 +58,9 @@ def refresh_boards(engine: Engine, ledger: Ledger, *, should_continue: Callable[
         ]
         if not due or not should_continue():
             continue
-        columns = ledger_verdicts_with_panels.load_columns(ledger, study=study)
+        with read_transaction(engine) as connection:
+            rename_columns = load_rater_names(connection).rename_columns
+        columns = rename_columns(ledger_verdicts_with_panels.load_columns(ledger, study=study))
         facts = ledger_verdicts_with_panels.load_case_facts(ledger, columns, study=study)
         panel_names = {view.name for view in ledger.views()}
         with read_transaction(engine) as connection:

@@ -22,7 +22,7 @@ from fullbench.web.database import read_transaction, write_transaction
 from fullbench.web.results.catalogue import catalogue_tables, disagreement_flags, flag_counts, full_text_search
 from fullbench.web.results.catalogue.case_cache_between_batches import CaseCache
 from fullbench.web.results.catalogue.insert_verdicts import Batch
-from fullbench.web.results.catalogue.rater_pseudonyms import has_account_names
+from fullbench.web.results.catalogue.rater_pseudonyms import RATER_KEY, ensure_rater_key, has_other_names
 from fullbench.web.results.catalogue.row_ids_and_bulk_inserts import (
     catalogue_version,
     execute_many,
@@ -76,8 +76,8 @@ def fill_from_ledger(
         bound_ledger = get_state(connection, "ledger")
         place = int(get_state(connection, "place") or 0)
         stored_alias_number = int(get_state(connection, "aliased") or 0)
-        shows_account_names = has_account_names(connection)
-    names_changed = place and (shows_account_names or ledger.last_alias_place() != stored_alias_number)
+        shows_other_names = has_other_names(connection)
+    names_changed = place and (shows_other_names or ledger.last_alias_place() != stored_alias_number)
     if bound_ledger is None:
         bind_ledger(engine, ledger.identity)
     elif bound_ledger != ledger.identity:
@@ -164,14 +164,19 @@ def empty_catalogue(engine: Engine) -> None:
 
 
 def _delete_all_rows(connection: Connection) -> None:
+    """Delete everything but the key of pseudonyms, so that a rater keeps its pseudonym."""
+    rater_key = get_state(connection, RATER_KEY)
     full_text_search.clear_index(connection)
     for table in catalogue_tables.CATALOGUE:
         connection.execute(delete(table))
+    if rater_key is not None:
+        set_state(connection, RATER_KEY, rater_key)
 
 
 def bind_ledger(engine: Engine, identity: str) -> None:
     """Bind the catalogue to one ledger (empty: to none). Content of another ledger is deleted."""
     with exclusive_transaction(engine) as connection:
+        ensure_rater_key(connection)
         bound_ledger = get_state(connection, "ledger")
         if bound_ledger == identity:
             return

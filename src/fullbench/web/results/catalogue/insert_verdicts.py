@@ -19,7 +19,7 @@ from fullbench.web.accounts.users import load_pseudonyms, pseudonymize_tags
 from fullbench.web.database import dialect_insert
 from fullbench.web.results.catalogue import catalogue_tables, flag_counts, full_text_search
 from fullbench.web.results.catalogue.case_cache_between_batches import CachedCase, CaseCache
-from fullbench.web.results.catalogue.rater_pseudonyms import with_pseudonym
+from fullbench.web.results.catalogue.rater_pseudonyms import load_rater_names
 from fullbench.web.results.catalogue.row_ids_and_bulk_inserts import (
     Row,
     assign_ids,
@@ -63,9 +63,9 @@ class Batch:
         if not place:
             # `fill_from_ledger` refills the catalogue if aliases are added after this place.
             set_state(self.connection, "aliased", ledger.last_alias_place())
-        known_accounts = load_pseudonyms(self.connection)
+        rater_names = load_rater_names(self.connection)
         batch = [
-            (number, with_pseudonym(verdict, known_accounts)) for number, verdict in ledger.verdicts_since(place, limit)
+            (number, rater_names.rename_verdict(verdict)) for number, verdict in ledger.verdicts_since(place, limit)
         ]
         if not batch:
             return count, has_more
@@ -137,8 +137,8 @@ class Batch:
             case_keys = {key for _, name, key in members if name == study and key in keys}
             if case_keys:
                 cases = {case.key: case for case in ledger.cases(case_keys)}
-                known_accounts = load_pseudonyms(self.connection)
-                verdicts = [with_pseudonym(verdict, known_accounts) for verdict in ledger.verdicts(cases=case_keys)]
+                rename = load_rater_names(self.connection).rename_verdict
+                verdicts = [rename(verdict) for verdict in ledger.verdicts(cases=case_keys)]
                 count += self.enter(study, verdicts, cases)
         set_state(self.connection, "members", last)
         return count, is_full

@@ -17,10 +17,10 @@ from fullbench.core.response import Response
 from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.ledger.ledger import Ledger
 from fullbench.studies.exchange import rerender_prompts
-from fullbench.web.accounts.users import load_pseudonyms, pseudonymize_tags
+from fullbench.web.accounts.users import pseudonymize_tags
 from fullbench.web.results.catalogue import catalogue_tables
 from fullbench.web.results.catalogue.disagreement_flags import is_person
-from fullbench.web.results.catalogue.rater_pseudonyms import with_pseudonym
+from fullbench.web.results.catalogue.rater_pseudonyms import load_rater_names
 from fullbench.web.results.catalogue.row_ids_and_bulk_inserts import contestants_in, study_ids_by_name
 from fullbench.web.results.pages.answer_letters_in_judge_text import Tag, tag_letters
 from fullbench.web.results.pages.verdict_text import answer_colours, answer_name, mark_in_words, ranked_groups
@@ -227,8 +227,8 @@ def load_case_details(connection: Connection, ledger: Ledger, key: str, study: s
     flags = {(row.key, row.name, row.trial, row.rater): row for row in rows[:MAX_VERDICTS]}
     # The requested order comes first.
     keys = sorted(dict.fromkeys(row.key for row in rows), key=lambda case_key: (case_key != key, case_key))
-    accounts = load_pseudonyms(connection)
-    all_verdicts = (with_pseudonym(verdict, accounts) for verdict in ledger.verdicts(cases=keys))
+    rater_names = load_rater_names(connection)
+    all_verdicts = (rater_names.rename_verdict(verdict) for verdict in ledger.verdicts(cases=keys))
     verdicts = [verdict for verdict in all_verdicts if _verdict_key(verdict) in flags]
     if not verdicts:
         return None
@@ -240,7 +240,7 @@ def load_case_details(connection: Connection, ledger: Ledger, key: str, study: s
     places = {case_key: place for place, (case_key, _) in enumerate(shown_orders)}
     cases = {case.key: case for case in ledger.cases(keys)}
     for case_key, case in cases.items():
-        tags = pseudonymize_tags(case.item.tags, accounts)
+        tags = pseudonymize_tags(case.item.tags, rater_names.accounts)
         if tags is not case.item.tags:
             cases[case_key] = replace(case, item=replace(case.item, tags=tags))
     settings = {

@@ -11,11 +11,14 @@ from typing import Any
 from jinja2 import Environment
 from sqlalchemy import Connection, Select
 
+from fullbench.analysis.summary.study_summary import sentences_of, without_sentences
 from fullbench.core.ballot import LETTERS
+from fullbench.core.table import Table
 from fullbench.ledger.ledger import Ledger
 from fullbench.reports.charts import vega_lite
 from fullbench.reports.site_info import Imprint
-from fullbench.web.results.boards import board_store, judge_cards, judge_leaderboard
+from fullbench.reports.translated_tables import localise_table
+from fullbench.web.results.boards import board_store, judge_cards, judge_leaderboard, stored_summary
 from fullbench.web.results.boards.board_store import Board, Heading, LinkedTable
 from fullbench.web.results.boards.contestants_by_judges_matrix import (
     BoardSummary,
@@ -74,11 +77,11 @@ class Views:
         *,
         drawing: bool | None = None,
         svg: Callable[[vega_lite.Chart], str] = vega_lite.render_svg,
-        names: Names | None = None,
+        names: Callable[[], Names] = Names,
         imprint: Imprint | None = None,
     ) -> None:
-        """`drawing` turns charts on or off; None means on if `vl_convert` is installed."""
-        self.environment, self.urls, self.svg, self.names = environment, urls, svg, names or Names()
+        """`drawing` turns charts on or off; None means on if `vl_convert` is installed. `names` loads display names."""
+        self.environment, self.urls, self.svg, self._load_names = environment, urls, svg, names
         self.imprint = imprint or Imprint()
         self.drawing = find_spec("vl_convert") is not None if drawing is None else drawing
         self._draw_svg = svg if self.drawing else None
@@ -93,9 +96,15 @@ class Views:
         self._cards: RecentCache[Any] = RecentCache(64)
         self._parts: RecentCache[list[tuple[str, list[Sheet]]]] = RecentCache(64)
         self._matrix_cache: RecentCache[Sequence[Matrix]] = RecentCache(64)
+        self._summaries: RecentCache[Sequence[Table]] = RecentCache(16)
         self._previews: RecentCache[bytes] = RecentCache(16)
         self._stories: RecentCache[study_summary.Story] = RecentCache(16)
         self.files = metric_downloads.DownloadCache()
+
+    @property
+    def names(self) -> Names:
+        """Display names as of now."""
+        return self._load_names()
 
     def common(self, connection: Connection, tab: str, study: str = "") -> dict[str, Any]:
         """Return the values of all pages. An empty `study` is the first one."""
@@ -138,8 +147,14 @@ class Views:
         shown_matrices = (
             overall if selected_task is None else self._matrices(connection, board_stamps, language, selected_task)
         )
+        summary = [] if selected_task else self._summary(connection, shown_study, stamps, language)
         return {
             **self.common(connection, "boards", study),
+            "summary_sentences": [str(sentence) for sentence in sentences_of(summary)],
+            "summary_sheets": [
+                build_sheet(LinkedTable(without_sentences(table)), self.urls, table.name.replace(" ", "-"))
+                for table in summary
+            ],
             "verdicts": verdict_list.count_verdicts(connection, Filter(study=shown_study)).n,
             "story": story,
             "outcome": [
@@ -153,11 +168,27 @@ class Views:
             ],
             "matrices": shown_matrices,
             "body": self._bodies.get(
-                (shown_study, board_stamps, language, selected_task),
+                (shown_study, board_stamps, language, selected_task, self.names.stamp),
                 partial(self._render_matrices, shown_study, shown_matrices, language, selected_task),
             ),
             "task": selected_task,
         }
+
+    def _summary(
+        self, connection: Connection, study: str, stamps: Mapping[str, str], language: Language
+    ) -> Sequence[Table]:
+        """Return the summary of a study with display names, in a language."""
+        stamp = stamps.get(stored_summary.summary_name(study))
+        if stamp is None:
+            return []
+        tables: Sequence[Table] = self._summaries.get(
+            (study, stamp, language),
+            lambda: [
+                localise_table(self.names.table(table), language)
+                for table in stored_summary.find_summary(connection, study)
+            ],
+        )
+        return tables
 
     def _render_matrices(
         self, study: str, shown_matrices: Sequence[Matrix], language: Language, task: Task | None = None
@@ -250,7 +281,7 @@ class Views:
         board = self._board(connection, name, stamp)
         if board is None:
             return None
-        body = self._bodies.get((name, stamp, language), lambda: self._body(board, language))
+        body = self._bodies.get((name, stamp, language, self.names.stamp), lambda: self._body(board, language))
         all_headings = sorted(
             board_store.board_headings(connection, board.study), key=lambda heading: not is_person(heading.judge)
         )
@@ -286,7 +317,7 @@ class Views:
             drawable_chart = chart_of(translated_table, chart, self.urls)
             return None if drawable_chart is None else self.svg(drawable_chart)
 
-        return self._charts.get((name, stamp, place, language), draw)
+        return self._charts.get((name, stamp, place, language, self.names.stamp), draw)
 
     def _tables(self, connection: Connection, name: str, stamp: str | None) -> Sequence[LinkedTable]:
         if not name.startswith("card-"):
@@ -477,7 +508,7 @@ class Views:
                 for row in judge_leaderboard.standings_of(card)
             ],
             "sections": self._parts.get(
-                (study, judge, stamp, language), lambda: self._sections(study, card, stamp, language)
+                (study, judge, stamp, language, self.names.stamp), lambda: self._sections(study, card, stamp, language)
             ),
         }
 

@@ -1,14 +1,13 @@
 """Names of judges and contestants on pages: chosen by the site's owners, else as short as is unambiguous.
 
-A full name contains everything that can change a judge's verdicts (`gpt-4o@lab?t=0.2+analyze#1f3a9c20`). On a page the
-model's name is often enough. URLs, exports and the API use full names.
+URLs and exports use full names, which are tooltips on pages.
 """
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+import math
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,57 +15,21 @@ from markupsafe import Markup, escape
 
 from fullbench.ledger.contents_and_cost import judge_and_contestant_names
 from fullbench.ledger.ledger import Ledger
+from fullbench.ledger.stored_names import count_stored_names
 from fullbench.reports.display_names import DisplayNames
+from fullbench.studies.ledger_display_names import load_display_names, names_by_full_name
 from fullbench.web.results.boards.board_store import LinkedTable
 from fullbench.web.results.boards.contestants_by_judges_matrix import Matrix
-from fullbench.web.results.catalogue.disagreement_flags import is_panel, is_person
-
-
-def short_names(names: Iterable[str], chosen_names: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return a distinct display name for each name, as short as possible. Names in `chosen_names` are used as they are.
-
-    >>> short_names(["gpt-4o+direct#1f3a9c20", "glm@lab+analyze#2b", "glm@lab+direct#3c", "human"]).values()
-    dict_values(['gpt-4o', 'glm@lab+analyze', 'glm@lab+direct', 'human'])
-    """
-    name_forms = {
-        name: [chosen_names[name]] if chosen_names and name in chosen_names else _name_forms(name) for name in names
-    }
-    form_places = dict.fromkeys(name_forms, 0)
-    while True:
-        display_names = {name: name_forms[name][place] for name, place in form_places.items()}
-        name_counts = Counter(display_names.values())
-        ambiguous_names = [
-            name
-            for name in form_places
-            if name_counts[display_names[name]] > 1 and form_places[name] < len(name_forms[name]) - 1
-        ]
-        if not ambiguous_names:
-            return display_names
-        for name in ambiguous_names:
-            form_places[name] += 1
-
-
-def _name_forms(name: str) -> list[str]:
-    """From short to long: the model, all but the digest, everything."""
-    if is_person(name) or is_panel(name):
-        return [name]
-    model = re.split(r"[?+#@]", name, maxsplit=1)[0].strip()
-    name_without_digest = re.sub(r"#[0-9a-f]+$", "", name).strip()
-    return list(dict.fromkeys(form for form in (model, name_without_digest, name) if form)) or [name]
 
 
 @dataclass(frozen=True)
 class Names(DisplayNames):
-    """Display names with HTML, short forms, and methods for matrices and linked tables."""
+    """Display names with HTML, and methods for matrices and linked tables."""
 
     def html(self, name: str) -> Markup:
         """Return a name as HTML with the full name as tooltip."""
         full = self.full(name)
         return Markup('<span title="{}">{}</span>').format(full, self.shown_name(name)) if full else escape(name)
-
-    def short(self, names: Iterable[str]) -> dict[str, str]:
-        """Return distinct names for a list: chosen names, else names as short as possible."""
-        return short_names(names, {full: display.name for full, display in self.displays.items()})
 
     def matrices(self, full_matrices: Sequence[Matrix]) -> list[Matrix]:
         """Return the matrices with display names of contestants, for sentences and pictures."""
@@ -88,13 +51,41 @@ class Names(DisplayNames):
         return replace(linked_table, table=self.table(linked_table.table), charts=charts)
 
 
-def names_for_ledger(path: Path, ledger: Ledger | None) -> tuple[Names, str]:
-    """Read names from a file. Also return a sentence about names that are not in the ledger, or an empty string."""
-    names = Names.read(path)
-    ledger_names: set[str] = set()
-    if ledger is not None:
-        with ledger.reader() as reader:
-            ledger_names = judge_and_contestant_names(reader)
-        ledger_names |= {view.name for view in ledger.views()}
-    names.refuse_taken(ledger_names, path)
-    return names, names.absent_names_sentence(ledger_names, path)
+def names_of_ledger(ledger: Ledger, chosen: DisplayNames | None = None) -> Names:
+    """Return the names of all judges and contestants of a ledger; `chosen` ones win."""
+    return Names(load_display_names(ledger, chosen).displays)
+
+
+def read_names(path: Path, ledger: Ledger) -> tuple[Names, str]:
+    """Read chosen names from a file and return all names of the ledger.
+
+    Also return a sentence about chosen names that are not in the ledger, or an empty string.
+    """
+    with ledger.reader() as reader:
+        full_names = set[str]().union(*judge_and_contestant_names(reader), (view.name for view in ledger.views()))
+    chosen = names_by_full_name(Names.read(path), full_names)
+    chosen.refuse_taken(full_names, path)
+    return names_of_ledger(ledger, chosen), chosen.absent_names_sentence(full_names, path)
+
+
+_CHECK_SECONDS = 1.0
+"""A page reads the names many times; within this time the ledger is asked only once."""
+
+
+class LedgerNames:
+    """Names for the pages of a site. They are loaded again if the ledger has new judges, contestants or names."""
+
+    def __init__(self, ledger: Ledger | None, chosen: DisplayNames) -> None:
+        self._ledger, self._chosen = ledger, chosen
+        self._version, self._names, self._checked_at = -1, Names(chosen.displays), -math.inf
+
+    def load(self) -> Names:
+        """Return the names as of now."""
+        now = time.monotonic()
+        if self._ledger is None or self._ledger.is_closed or now - self._checked_at < _CHECK_SECONDS:
+            return self._names
+        self._checked_at = now
+        version = count_stored_names(self._ledger)
+        if version != self._version:
+            self._names, self._version = names_of_ledger(self._ledger, self._chosen), version
+        return self._names

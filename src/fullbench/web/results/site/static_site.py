@@ -30,6 +30,7 @@ from fullbench.reports.contestant_logos import Logo
 from fullbench.reports.html_page import SHARED_FILES, shrink_picture
 from fullbench.reports.site_info import Imprint
 from fullbench.reports.table_formats import render_table
+from fullbench.secret_masking_and_text_escapes import replace_controls
 from fullbench.web.accounts.users import Pseudonyms
 from fullbench.web.campaigns.votes import results_hidden_from_annotators
 from fullbench.web.database import engine_for, read_transaction, upgrade_schema
@@ -44,7 +45,7 @@ from fullbench.web.results.catalogue.row_ids_and_bulk_inserts import judge_names
 from fullbench.web.results.lists import verdict_list
 from fullbench.web.results.lists.verdict_filters import Filter
 from fullbench.web.results.pages.page_template_values import Views
-from fullbench.web.results.pages.shown_names import Names
+from fullbench.web.results.pages.shown_names import Names, names_of_ledger
 from fullbench.web.results.site import ledger_edition, metric_downloads
 from fullbench.web.results.site.page_urls import judge_name
 from fullbench.web.results.site.static_verdict_list_data import write_data
@@ -79,7 +80,10 @@ class SiteOptions:
     """Items (or cases whose verdicts are reviewed) of open campaigns; their cases are withheld."""
     accounts: Pseudonyms = field(default_factory=dict)
     """Pseudonyms of a site's accounts, shown instead of raters with an account's name."""
+    rater_key: bytes = b""
+    """Key of a site's pseudonyms of other raters; a copy without one makes its own."""
     names: Names = field(default_factory=Names)
+    """Chosen names; other judges and contestants get short names."""
     imprint: Imprint = field(default_factory=Imprint)
 
 
@@ -177,7 +181,7 @@ def export_site(ledger: Ledger, out: Path, options: SiteOptions | None = None) -
         engine = engine_for(f"sqlite:///{Path(name) / 'catalogue.sqlite'}")
         try:
             upgrade_schema(engine)
-            rater_pseudonyms.copy_pseudonyms(engine, options.accounts)
+            rater_pseudonyms.copy_pseudonyms(engine, options.accounts, options.rater_key)
             catalogue_board_and_page_updater.update_catalogue(engine, ledger, study=study)
             results_hidden_from_annotators.mark_judged_elsewhere(engine, options.judged_keys)
             ledger_edition.store_edition(engine, ledger)
@@ -203,6 +207,7 @@ def _check_folder(out: Path) -> None:
 class _SiteWriter:
     def __init__(self, connection: Connection, ledger: Ledger, folder: Path, options: SiteOptions, study: str) -> None:
         self.connection, self.ledger, self.folder, self.options, self.study = connection, ledger, folder, options, study
+        self.names = names_of_ledger(ledger, options.names)
         self.withheld_items = hidden_cases.withheld_items(connection, None)
         self.withheld = hidden_cases.count_item_verdicts(connection, self.withheld_items)
         self.cases = _select_cases(connection, options.cases, self.withheld_items)
@@ -212,7 +217,7 @@ class _SiteWriter:
         drawing = None if options.charts else False
         at_top, in_folder = (StaticPageUrls(prefix, ledger, case_keys, self.pictures) for prefix in ("", "../"))
         self.top, self.below = (
-            Views(template_environment(), urls, drawing=drawing, names=options.names, imprint=options.imprint)
+            Views(template_environment(), urls, drawing=drawing, names=lambda: self.names, imprint=options.imprint)
             for urls in (at_top, in_folder)
         )
         self.total = verdict_list.count_verdicts(connection, Filter(), self.withheld_items).n
@@ -258,12 +263,12 @@ class _SiteWriter:
             release=version("fullbench"),
             ledger_id=self.ledger.identity,
         )  # fmt: skip
-        self._file(name, text)
+        self._file(name, replace_controls(text))
 
     def _static(self) -> None:
         for name in STATIC:
             self._file(f"static/{name}", static_file(name).read_bytes())
-        for logo in (*self.imprint.logos, *self.options.names.logos):
+        for logo in (*self.imprint.logos, *self.names.logos):
             self._file(f"logos/{logo.file}", logo.data)
 
     def _charts(self, name: str, all_tables: Sequence[LinkedTable]) -> None:
@@ -319,7 +324,7 @@ class _SiteWriter:
             frozenset(self.cases),
             withheld_items=self.withheld_items,
             thumbnail_url=lambda digest, tags: self.top.urls.picture(digest, tags, THUMBNAIL_SIZE),
-            display_name=self.options.names.shown_name,
+            display_name=self.names.shown_name,
         )
         values = self.top.verdicts(self.connection, Filter(), withheld_items=self.withheld_items, ledger=self.ledger)
         copy_values = {"chunks": chunks, "copied": self.copied, "total": self.total, "withheld": self.withheld}
