@@ -16,9 +16,10 @@ from fullbench.core.item import Item
 from fullbench.core.model_call import Call, Usage
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
-from fullbench.core.verdict import Verdict
+from fullbench.core.verdict import ReplyReading, Verdict
 from fullbench.errors import InputError, LedgerError
 from fullbench.ledger.ledger import Ledger
+from fullbench.parsing import READER
 from tests.ledger.making import case, png, verdict
 
 
@@ -132,7 +133,7 @@ def test_stored_replies_are_read_again_unpaid_and_the_earlier_reading_stays(path
     assert "of 3 replies 0 are read differently now" in run("ledger", "reread", path).stdout
     with Ledger(path, read_only=True) as ledger:
         now = {v.trial: (v.marks, v.fault, v.revision, v.reading.number) for v in ledger.record("gpt")}
-        assert now == {0: ((1.0, 0.0), None, 1, 2), 1: ((0.0, 1.0), None, 0, 0), 2: (None, "unreadable", 1, 102)}
+        assert now == {0: ((1.0, 0.0), None, 1, 3), 1: ((0.0, 1.0), None, 0, 0), 2: (None, "unreadable", 1, 103)}
         assert len(list(ledger.verdicts("gpt", revisions=True))) == 5
         account = next(account for account in ledger.bill() if account.name == "gpt")
         assert (account.output_count, account.usage.dollars) == (3, 0.75)
@@ -274,3 +275,25 @@ def test_a_copy_to_give_away_has_ids_in_place_of_names(tmp_path):
         assert ids[f"pilot:{names[2]}"].startswith("pilot:")
         (written,) = (item for item in ledger.items() if item.id == "written")
         assert len(written.tags["author"]) == 16
+
+
+def test_a_silenced_verdict_comes_back_and_unread_ones_keep_their_marks(path):
+    """Version 2 lost the low mark next to an answer with brackets; reading again is asked for, never done by itself."""
+    item = Item.ask("q", "Is the matrix right?")
+    made = Case(item, (Response.say("q", "evil", "x = np.array([[1]], [[2]])"),), Score(1, 5))
+    old = ReplyReading(2, has_check_code=False)
+    with Ledger(path) as ledger:
+        ledger.declare("judge", "gpt", {"model": "gpt", "prompt_template": "w"})
+        ledger.add(
+            made,
+            Verdict.from_case(made, "gpt", "unreadable", text="It is poorly written.\n\n[[1]]", reading=old),
+            Verdict.from_case(made.at(1), "gpt", [3.0], text="[[4]]\n\nAccuracy: [[3]]\nStyle: [[5]]", reading=old),
+        )
+    with Ledger(path, read_only=True) as ledger:
+        assert {v.trial: (v.marks, v.reading) for v in ledger.record("gpt")} == {0: (None, old), 1: ((3.0,), old)}
+    told = run("ledger", "reread", path).stdout
+    assert "item q: unreadable -> 1" in told
+    assert "item q: 3 -> 4" in told
+    with Ledger(path, read_only=True) as ledger:
+        now = {v.trial: (v.marks, v.reading.version) for v in ledger.record("gpt")}
+    assert now == {0: ((1.0,), READER), 1: ((4.0,), READER)}
