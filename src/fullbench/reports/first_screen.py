@@ -16,6 +16,7 @@ from rich.cells import cell_len, set_cell_size
 from fullbench.analysis.summary.study_summary import CONTESTANTS, JUDGES, MAIN_TABLE, sentences_of
 from fullbench.core.estimate import Estimate
 from fullbench.core.table import Cell, Column, Table
+from fullbench.core.translatable_note import Note
 from fullbench.errors import InputError
 from fullbench.reports.cell_text import column_decimals, format_cell, is_numeric_column, plain_line
 from fullbench.reports.display_names import DisplayNames
@@ -25,6 +26,11 @@ MOST_ROWS = 12
 """Rows of a table that are shown; the others are counted."""
 LEAST_ROWS = 4
 _MOST_LISTED = 5
+_LIMITING_NOTES = frozenset(
+    {"sent-pictures.without-pictures", "unverified.left-out", "cleaning.left-out", "votes.pilot.left-out",
+     "votes.pilot.counted", "votes.visible.left-out"}
+)  # fmt: skip
+"""Notes of any table that the first screen has too: they say what was left out of all results."""
 _GAP = 2
 _HEAD = 14
 _LEAST_WHY = 16
@@ -107,7 +113,7 @@ def render_first_screen(
         height: Lines that may be printed.
         sentences: Sentences that come first; default: those of the summary.
     """
-    sentences = sentences_of(tables) if sentences is None else sentences
+    sentences = [*sentences_of(tables), *_limiting_notes(tables)] if sentences is None else sentences
     main = [table for table in tables if MAIN_TABLE in table.source] or [
         table for table in tables if table.name == CONTESTANTS
     ]
@@ -137,6 +143,11 @@ def _share_rows(wanted: Sequence[int], free: int) -> list[int]:
     while sum(shares) > max(free, LEAST_ROWS * len(shares)) and max(shares, default=0) > LEAST_ROWS:
         shares[max(range(len(shares)), key=lambda place: (shares[place], place))] -= 1
     return shares
+
+
+def _limiting_notes(tables: Sequence[Table]) -> list[str]:
+    notes = (note for table in tables for note in table.notes if isinstance(note, Note))
+    return list(dict.fromkeys(note for note in notes if note.id in _LIMITING_NOTES))
 
 
 def _sentence_lines(sentences: Sequence[str], width: int, most: int) -> list[str]:

@@ -16,6 +16,7 @@ from rich.text import Text
 
 from fullbench.core.table import Column, Table
 from fullbench.reports.cell_text import is_fault, is_numeric_column, plain_line, table_notes, with_n
+from fullbench.reports.display_names import NAME_COLUMNS
 
 _GAP = 3
 _WORDS = 28  # text columns are not wrapped to less than this width
@@ -112,9 +113,9 @@ def _key_columns(table: Table, needs: Sequence[int], width: int) -> list[int]:
 
 
 def _minimum_width(table: Table, place: int, name: str, cells: Sequence[str]) -> int:
-    """Numbers and names are never wrapped; words are, but not too narrowly."""
+    """Numbers and names of judges and contestants are never wrapped; words are, but not too narrowly."""
     full_width = max(map(cell_len, [plain_line(name), *cells]), default=1)
-    is_name = place < len(table.columns) and table.typed_columns[place].kind == "name"
+    is_name = place < len(table.columns) and table.typed_columns[place].key in NAME_COLUMNS
     values = is_name or place >= len(table.columns) or is_numeric_column(table.cells(place))
     return full_width if values else min(full_width, _WORDS)
 
