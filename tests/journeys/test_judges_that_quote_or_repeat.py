@@ -244,8 +244,8 @@ def test_what_an_earlier_reader_took_for_a_ruling_is_read_again(cli, judges):
         )
     asked = len(judges.asked)
     done = cli("ledger", "reread")
-    assert f"{case.key} {name} trial 0, item old: 5 -> 1" in done.stdout
-    assert f"{case.key} {name} trial 1, item old: 2 -> unreadable" in done.stdout
+    assert f"{case.key} signing trial 0, item old: 5 -> 1" in done.stdout
+    assert f"{case.key} signing trial 1, item old: 2 -> unreadable" in done.stdout
     assert "2 are read differently now" in done.stdout
     with Ledger("fullbench.ledger", read_only=True) as ledger:
         now = {verdict.trial: verdict.marks for verdict in ledger.verdicts(cases=[case.key])}
