@@ -117,7 +117,7 @@ def report(
         label_judges = {verdict.judge for verdict in label_verdicts}
         judges = find_judges(book, judges or [], also_known=label_judges)
         columns = ledger_verdicts_with_panels.load_columns(
-            book, judges or None, extra_verdicts=label_verdicts, study=study, pilots=pilots
+            book, _with_people(judges), extra_verdicts=label_verdicts, study=study, pilots=pilots
         )
         if len(columns) == len(label_verdicts):
             _refuse_empty_report(book)
@@ -190,6 +190,13 @@ def report(
             print_message(f"Page: {page_path}")
         else:
             view.print_report(report_tables, as_json=as_json, out=out)
+
+
+def _with_people(judges: Sequence[str]) -> list[str] | None:
+    """Return the chosen judges and people, whose votes the summary compares them with; None for all judges."""
+    from fullbench.core.verdict import PEOPLE
+
+    return list(dict.fromkeys([*judges, PEOPLE])) if judges else None
 
 
 def _refuse_empty_report(book: Ledger) -> NoReturn:

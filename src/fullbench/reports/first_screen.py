@@ -59,7 +59,7 @@ def select_tables(tables: Sequence[Table], view: Selection, names: DisplayNames 
         judge = (names or DisplayNames()).find(view.judge, _judge_names(tables), "judge")
         selected = [part for table in selected if (part := _rows_about(table, judge)) is not None]
     if view.table is not None:
-        known = [_shown_table_name(table, names) for table in selected]
+        known = [shown_table_name(table) for table in selected]
         wanted = {view.table, view.table.lower()}
         found = [table for table, name in zip(selected, known, strict=True) if {table.name, name} & wanted] or [
             table
@@ -76,10 +76,13 @@ def select_tables(tables: Sequence[Table], view: Selection, names: DisplayNames 
     return selected
 
 
-def _shown_table_name(table: Table, names: DisplayNames | None) -> str:
-    """Return the name of a table, with the display name of its judge."""
-    judge = str(table.source.get("judge", ""))
-    return table.name if names is None or not judge else table.name.replace(judge, names.shown_name(judge))
+def shown_table_name(table: Table) -> str:
+    """Return the name of a table with display names of judges and contestants; `--table` takes both forms."""
+    name = table.name
+    if name not in {CONTESTANTS, JUDGES}:
+        for full in sorted(table.names, key=len, reverse=True):
+            name = name.replace(full, table.names[full])
+    return name
 
 
 def _judge_names(tables: Sequence[Table]) -> list[str]:
