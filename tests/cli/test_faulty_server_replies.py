@@ -387,7 +387,7 @@ def test_answers_are_recorded_as_what_they_are_and_thoughts_apart(tmp_path):
     assert code == 0, err
     rows = [json.loads(line) for line in (tmp_path / "a.jsonl").read_text(encoding="utf-8").splitlines()]
     assert [row.get("tags", {}).get("stop", "") for row in rows] == list(ENDINGS.values())
-    assert "6 of 9 are not what was asked for: 1 empty, 1 tool, 1 thought, 1 length, 1 filter, 1 refused" in err
+    assert "6 of 9 replies are not usable: 1 empty, 1 tool, 1 thought, 1 length, 1 filter, 1 refused" in err
     assert "Asked 9, known 0, failed 0, cost $0.00." in err
     assert {row["text"] for row in rows[-2:]} == {"三只猫"}, "no thought is part of an answer"
     with closing(sqlite3.connect(tmp_path / "l.ledger")) as database:

@@ -268,7 +268,7 @@ def test_a_study_that_nobody_answers_says_why(cli, desk, odd):
 def test_a_judge_that_rules_nothing_is_quoted_however_few_cases_there_are(cli, desk, odd):
     code, _, err = cli(*judged(f"openai:m@{address(odd)}/mumbles/v1"))
     assert code == 1
-    assert "4 of 4 are not what was asked for: 4 unreadable; the last: 'Hm, hard to say.'" in err
+    assert "4 of 4 replies are not usable: 4 unreadable; the last: 'Hm, hard to say.'" in err
 
 
 def test_init_names_the_file_that_was_asked_for_and_what_is_not_there(cli, desk):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fullbench.cli.console import print_message, print_tables, report_outcome
+from fullbench.cli.console import print_line, print_message, print_tables, report_outcome
 from fullbench.cli.options import CallOptions, InputOptions, LedgerOptions, argument, ledger_if_any, option, options
 from fullbench.errors import InputError
 
@@ -118,7 +118,7 @@ def _print_cards(judge_cards: list[Card], findings: list[Findings], out: Path | 
         _print_json(judge_cards)
     elif out is None:
         for judge_card in judge_cards:
-            typer.echo(f"{judge_card.judge}\n{judge_card.lead}\n")
+            print_line(f"{judge_card.judge}\n{judge_card.lead}\n")
             print_tables([] if comparison_tables else judge_card.tables, as_json=False)
         print_tables(comparison_tables, as_json=False)
     if out is None:
@@ -135,7 +135,7 @@ def _print_cards(judge_cards: list[Card], findings: list[Findings], out: Path | 
     else:
         cards.write_card(card, out, select_exhibits(findings[0]) if findings else None)
     if not as_json:
-        typer.echo(f"{card.judge}\n{card.lead}")
+        print_line(f"{card.judge}\n{card.lead}")
     print_message(f"Written: {out}")
 
 

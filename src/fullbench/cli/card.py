@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from fullbench.cli.console import print_message, print_tables
+from fullbench.cli.console import print_line, print_message, print_tables
 from fullbench.cli.options import (
     JsonOption,
     LabelsOption,
@@ -117,7 +117,7 @@ def card(
     if as_json:
         typer.echo(cards.card_json(built_card), nl=False)
         return
-    typer.echo(f"{judge}\n{built_card.lead}\n")
+    print_line(f"{judge}\n{built_card.lead}\n")
     print_tables(built_card.tables, as_json=False)
 
 

@@ -19,6 +19,7 @@ import typer
 
 from fullbench.cli.standard_streams import NullStream
 from fullbench.core.model_call import Usage
+from fullbench.core.number_agreement import agree_with_one
 from fullbench.core.table import Table
 from fullbench.errors import FullbenchError
 from fullbench.secret_masking_and_text_escapes import neutralise_text
@@ -33,7 +34,12 @@ def print_message(*texts: str) -> None:
     """Print sentences on standard error, unless that is gone, as after a hang-up."""
     for text in texts:
         with suppress(OSError):
-            typer.echo(neutralise_text(text), err=True)
+            typer.echo(neutralise_text(agree_with_one(text)), err=True)
+
+
+def print_line(text: str) -> None:
+    """Print a sentence on standard output."""
+    typer.echo(agree_with_one(text))
 
 
 @contextmanager
@@ -103,16 +109,7 @@ def report_outcome(job_counts: Sequence[JobCounts], *, what: str) -> int:
         for error, count in counts.failures.most_common(3):
             print_message(f"{counts.name}: {count} failed: {error}")
         if counts.faults:
-            kinds = ", ".join(f"{count:,} {kind}" for kind, count in counts.faults.most_common())
-            last = (
-                f"; the last: {counts.sample!r}"
-                if counts.sample and counts.faults.total() == counts.finished_count
-                else ""
-            )
-            print_message(
-                f"{counts.name}: {counts.faults.total():,} of {counts.finished_count:,} are not what was asked "
-                f"for: {kinds}{last}"
-            )
+            print_message(f"{counts.name}: {_unusable_text(counts)}")
         if len(counts.failures) > 3:
             other_failures = counts.failure_count - sum(count for _, count in counts.failures.most_common(3))
             print_message(f"{counts.name}: {other_failures} failed in {len(counts.failures) - 3} other ways")
@@ -136,12 +133,31 @@ def report_outcome(job_counts: Sequence[JobCounts], *, what: str) -> int:
             "asks for them anew."
         )
     print_message(summary_line(job_counts))
-    useless_judges = [counts.name for counts in job_counts if counts.has_no_usable_verdict]
+    useless_judges = _judges_without_usable_verdict(job_counts)
     for name in useless_judges:
-        print_message(f"{name} has no usable verdict, so this ends with exit code 1.")
+        print_message(
+            f"{name} has no usable verdict, so this ends with exit code 1. `fullbench show --judge NAME --unusable 3` "
+            "shows its replies."
+        )
     if stop_reason in SIGNAL_EXIT_CODES:
         return SIGNAL_EXIT_CODES[stop_reason]
     return 1 if stop_reason or failure_count or skipped_count or useless_judges else 0
+
+
+def _unusable_text(counts: JobCounts) -> str:
+    """Return the number of unusable verdicts by kind, with the last reply if none was usable."""
+    kinds = ", ".join(f"{count:,} {kind}" for kind, count in counts.faults.most_common())
+    no_usable = counts.faults.total() == counts.finished_count
+    last = f"; the last: {counts.sample!r}" if counts.sample and no_usable else ""
+    return f"{counts.faults.total():,} of {counts.finished_count:,} replies are not usable: {kinds}{last}"
+
+
+def _judges_without_usable_verdict(job_counts: Sequence[JobCounts]) -> list[str]:
+    """Return judges none of whose jobs has a usable verdict; some commands run several jobs per judge."""
+    jobs_with_verdicts = [counts for counts in job_counts if counts.finished_count + counts.stored_count]
+    usable_names = {counts.name for counts in jobs_with_verdicts if not counts.has_no_usable_verdict}
+    names = dict.fromkeys(counts.name for counts in jobs_with_verdicts if counts.has_no_usable_verdict)
+    return [name for name in names if name not in usable_names]
 
 
 def reply_messages(counts: JobCounts) -> Iterator[str]:
@@ -208,13 +224,14 @@ def _may_be_same_model(served_name: str, requested_name: str) -> bool:
 def summary_line(job_counts: Sequence[JobCounts]) -> str:
     """Return one line with the calls of all jobs, the stored results, failures and cost.
 
-    >>> from collections import Counter
-    >>> from fullbench.core.model_call import Usage
-    >>> summary_line([JobCounts("a", 40, 120, 118, failures=Counter(reset=2), usage=Usage(dollars=1.5)),
-    ...     JobCounts("b", 160)])
-    'Asked 120, known 200, failed 2, cost $1.50.'
-    >>> summary_line([JobCounts("a", 0, 10, 10, over_budget_count=70, usage=Usage(dollars=0.3))])
-    'Asked 10, known 0, failed 0, not asked for want of money 70, cost $0.3000.'
+        >>> from collections import Counter
+        >>> from fullbench.core.model_call import Usage
+    from fullbench.core.number_agreement import agree_with_one
+        >>> summary_line([JobCounts("a", 40, 120, 118, failures=Counter(reset=2), usage=Usage(dollars=1.5)),
+        ...     JobCounts("b", 160)])
+        'Asked 120, known 200, failed 2, cost $1.50.'
+        >>> summary_line([JobCounts("a", 0, 10, 10, over_budget_count=70, usage=Usage(dollars=0.3))])
+        'Asked 10, known 0, failed 0, not asked for want of money 70, cost $0.3000.'
     """
     started_count, stored_count, failure_count = (
         sum(getattr(counts, name) for counts in job_counts)
