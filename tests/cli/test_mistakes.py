@@ -154,7 +154,7 @@ MISTAKES: list[tuple[tuple[str, ...], str]] = [
     (labels("labels-none.jsonl"), "marks or a fault"),
     (labels("labels-who.jsonl"), "model_a"),
     (labels("labels-winner.jsonl"), "'winner' is one of the contestants ('x', 'y')"),
-    (labels("labels-marks.jsonl"), "1 marks for 2 responses"),
+    (labels("labels-marks.jsonl"), "1 mark for 2 responses"),
     (labels("labels-legal.jsonl"), "not legal"),
     (labels("labels-word.jsonl"), "must be a finite number"),
     (labels("labels-fault.jsonl"), "unknown fault 'lazy'"),

@@ -105,7 +105,7 @@ def test_what_cells_show(tmp_path):
     assert "x&lt;script&gt;" in shown
     assert "<script>" not in shown
     record = judge(ITEMS, SAID, judge="length", ballot="choice+tie")
-    assert repr(record) == "Record(36 verdicts of 1 judges on 6 items)"
+    assert repr(record) == "Record(36 verdicts of 1 judge on 6 items)"
     assert "16 more" in record._repr_html_()
     tables = report(record)
     assert tables._repr_html_().count("<table") == len(tables)

@@ -46,7 +46,6 @@ def _run_command() -> int:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from fullbench.cli.application import application_for, build_command
     from fullbench.cli.misplaced_and_repeated_options import refuse_misread
-    from fullbench.core.number_agreement import agree_with_one
     from fullbench.errors import DataWarning, FullbenchError
     from fullbench.secret_masking_and_text_escapes import NeutralFormatter, NeutralStream, neutralise_text
 
@@ -62,7 +61,7 @@ def _run_command() -> int:
 
     def show_warning(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
         if issubclass(category, DataWarning):
-            sys.stderr.write(neutralise_text(agree_with_one(str(message))) + "\n")
+            sys.stderr.write(neutralise_text(str(message)) + "\n")
         else:
             default_showwarning(message, category, *place, **more)
 
@@ -78,7 +77,7 @@ def _run_command() -> int:
         code = leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
         return code or 2 * isinstance(sys.stdout, NullStream)
     except FullbenchError as error:
-        sys.stderr.write(neutralise_text(f"fullbench: {agree_with_one(str(error))}") + "\n")
+        sys.stderr.write(neutralise_text(f"fullbench: {error}") + "\n")
         return 2
     except BrokenPipeError:
         return 1

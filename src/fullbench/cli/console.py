@@ -19,9 +19,9 @@ import typer
 
 from fullbench.cli.standard_streams import NullStream
 from fullbench.core.model_call import Usage
-from fullbench.core.number_agreement import agree_with_one
 from fullbench.core.table import Table
 from fullbench.errors import FullbenchError
+from fullbench.number_agreement import agree_with_one
 from fullbench.secret_masking_and_text_escapes import neutralise_text
 from fullbench.studies.engines import SIGNAL_EXIT_CODES, JobCounts, Stop
 from fullbench.studies.run.progress_display import format_dollars
@@ -226,7 +226,7 @@ def summary_line(job_counts: Sequence[JobCounts]) -> str:
 
         >>> from collections import Counter
         >>> from fullbench.core.model_call import Usage
-    from fullbench.core.number_agreement import agree_with_one
+    from fullbench.number_agreement import agree_with_one
         >>> summary_line([JobCounts("a", 40, 120, 118, failures=Counter(reset=2), usage=Usage(dollars=1.5)),
         ...     JobCounts("b", 160)])
         'Asked 120, known 200, failed 2, cost $1.50.'

@@ -331,9 +331,7 @@ def copy(
     elif any(table.new for table in ledger_copy.tables):
         print_line(f"rows were chained anew: digests noted or signed of {names[0]} do not hold in {names[1]}")
     if conflict_count := sum(table.conflicts for table in ledger_copy.tables):
-        print_line(
-            f"{conflict_count:,} rows stand there with other content under the same key; they stayed as they were"
-        )
+        print_line(f"{conflict_count:,} rows have the same key and another content in the target, which was kept")
     if without:
         omitted_text = ", ".join(
             f"{table.left_out:,} {table.table}" for table in ledger_copy.tables if table.table in COUNTED_TABLES

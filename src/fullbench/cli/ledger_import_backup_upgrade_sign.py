@@ -65,9 +65,8 @@ def import_(
         print_line(f"passed over: {count:,} {what}")
     if import_result.differing:
         print_line(
-            f"{import_result.differing:,} votes stand there with other marks and stayed as they were: number a "
-            "changed vote in "
-            "a column 'revision'"
+            f"{import_result.differing:,} votes differ from those in the ledger, which were kept: number a "
+            "changed vote in a column 'revision'"
         )
 
 

@@ -11,7 +11,7 @@ from functools import cache, reduce
 from pathlib import Path
 from typing import Any
 
-from fullbench.core.number_agreement import agree_with_one
+from fullbench.number_agreement import agree_with_one
 
 WORD = "word."
 Value = str | int | float | None

@@ -209,6 +209,15 @@ class VerdictReader(ContentReader):
         with self.reader() as reader:
             return [(row[0], row[1]) for row in reader.execute(sql, (len(key), key) * 3)] if key else []
 
+    def cases_of_item(self, item: str) -> list[str]:
+        """Return the keys of an item's cases, also of those of which only verdicts are stored."""
+        sql = (
+            "SELECT cases.key FROM cases JOIN items ON items.key = cases.item_key WHERE items.item = ? UNION "
+            "SELECT case_key FROM verdicts WHERE item = ? ORDER BY 1"
+        )
+        with self.reader() as reader:
+            return [row[0] for row in reader.execute(sql, (item, item))]
+
     def sums(self, case: str) -> list[str]:
         """Return the checksums of a case's verdicts, all revisions, in the order of `verdicts`."""
         with self.reader() as reader:

@@ -195,4 +195,4 @@ def test_from_seeds_to_a_benchmark_on_the_command_line(cli):
     assert "nothing to accept" in err
     code, out, _ = cli("compose", "duplicates", "seeds.jsonl.pictures")
     assert code == 0
-    assert "1 different files" in out
+    assert "1 different file" in out
