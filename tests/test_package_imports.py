@@ -17,7 +17,7 @@ BASE = "core files stats columns analysis"
 DATA = f"{BASE} ledger reports"
 MODELS = "parsing models judges synthetic"
 MAY_IMPORT = {
-    "core": "errors",
+    "core": "errors number_agreement",
     "parsing": "core",
     "files": "core",
     "stats": "core",
@@ -35,7 +35,7 @@ MAY_IMPORT = {
     "web": f"{DATA} studies audit",
     "cli": f"{DATA} {MODELS} studies audit training web",
     "testing": f"{DATA} {MODELS} studies audit",
-    "errors": "",
+    "errors": "number_agreement",
     "number_agreement": "",
     "cache_dir": "",
     "secret_masking_and_text_escapes": "",

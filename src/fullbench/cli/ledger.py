@@ -281,7 +281,7 @@ def verify(
             typer.echo(problem)
         typer.echo(f"{report['path']}: {len(problems):,} problems were found", err=True)
     else:
-        typer.echo(_soundness_report(report, has_noted_digest=noted_digest is not None, is_signed=key is not None))
+        print_line(_soundness_report(report, has_noted_digest=noted_digest is not None, is_signed=key is not None))
     if problems:
         raise typer.Exit(1)
 

@@ -118,7 +118,7 @@ def reread(
             }
             for change in reparse_result.changes
         ]  # fmt: skip
-        typer.echo(
+        print_line(
             json.dumps(
                 {"ledger": ledger_place, "read": reparse_result.read, "left": reparse_result.left, "changes": changes},
                 indent=2,
@@ -126,7 +126,7 @@ def reread(
         )
         return
     for line in change_lines(reparse_result.changes):
-        typer.echo(line)
+        print_line(line)
     would = "would be read" if dry_run else "are read"
     print_line(
         f"{ledger_place}: of {reparse_result.read:,} replies {len(reparse_result.changes):,} {would} differently now"

@@ -436,7 +436,7 @@ def ballot(spec: str) -> Ballot:
     >>> ballot("real:0-1").allows([0.25])
     True
     """
-    kind, _, argument = spec.partition(":")
+    kind, _, argument = str(spec).partition(":")
     if kind not in plugin_entry_points.installed_plugins("ballots"):
         raise _unknown_ballot_error(spec)
     made_ballot = plugin_entry_points.load_plugin("ballots", kind)(argument)

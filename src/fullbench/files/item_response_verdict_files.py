@@ -224,6 +224,21 @@ def read_responses(
     warn_of_twins(path, (contestant for _, contestant, _ in seen_keys))
 
 
+def read_response_files(paths: Iterable[Path], *, items: Collection[str] | None = None) -> Iterator[Response]:
+    """Yield the responses of several files; the same response in two files is refused."""
+    first_files: dict[tuple[str, str, int], Path] = {}
+    for path in paths:
+        for response in read_responses(path, items=items):
+            first_file = first_files.setdefault((response.item, response.contestant, response.sample), path)
+            if first_file != path:
+                raise InputError(
+                    f"{response.contestant!r} answers item {response.item!r} in {first_file}, too; leave one out, or "
+                    "number them in a column 'sample'",
+                    path=path,
+                )
+            yield response
+
+
 def response_of(fields: Fields, contestant: str | None, blanks: Blanks) -> Response:
     """Return the response of one row; `blanks` counts those without a text."""
     item, who = fields.name("item"), fields.name("contestant", contestant)
