@@ -36,8 +36,11 @@ from fullbench.analysis.boards.leaderboard import Settings, build_boards
 from fullbench.audit import audit_card as cards
 from fullbench.audit import canary_checks
 from fullbench.audit.audited_judge_loader import view_members
+from fullbench.columns.verdict_columns import Columns
 from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.estimate import Estimate
+from fullbench.core.language_and_words import resolve_prefix
+from fullbench.core.plugin_entry_points import did_you_mean
 from fullbench.core.table import Cell, Table
 from fullbench.core.translatable_note import Note, word_note
 from fullbench.core.verdict import PEOPLE
@@ -45,14 +48,15 @@ from fullbench.errors import InputError
 from fullbench.files.toml_reader import read_toml
 from fullbench.ledger.ledger import Ledger
 from fullbench.studies import ledger_verdicts_with_panels
+from fullbench.studies.case_selection import BASELINES
 
-_AUDIT_THRESHOLDS = {
+AUDIT_THRESHOLDS = {
     "accuracy": True, "picture_use_index": True, "place_use_index": True, "steadiness": True, "attack_rate": False,
     "bias": False, "unusable": False, "reading_misled": False,
 }  # fmt: skip
 """Thresholds on an audited judge; True if more is better."""
 _KEYS: Mapping[str, frozenset[str]] = {
-    "audit": frozenset({"ledger", "study", "judge", "sure", *_AUDIT_THRESHOLDS}),
+    "audit": frozenset({"ledger", "study", "judge", "sure", *AUDIT_THRESHOLDS}),
     "agreement": frozenset({"ledger", "study", "judge", "on", "at_least", "sure"}),
     "regression": frozenset({"ledger", "study", "contestant", "judge", "base", "base_study", "points", "sure"}),
     "drift": frozenset({"ledger", "judge"}),
@@ -97,7 +101,7 @@ def read_gate(path: Path) -> Mapping[str, Any]:
 def _check_type(kind: str, key: str, value: object, path: Path) -> None:
     if key == "sure":
         fits, expected_type = isinstance(value, bool), "true or false"
-    elif key in {*_AUDIT_THRESHOLDS, "at_least", "points"}:
+    elif key in {*AUDIT_THRESHOLDS, "at_least", "points"}:
         fits, expected_type = isinstance(value, int | float) and not isinstance(value, bool), "a number"
     else:
         fits, expected_type = isinstance(value, str), "a text in quotation marks"
@@ -130,8 +134,8 @@ def _audit_checks(book: Ledger, entry: Mapping[str, Any], path: Path) -> Iterato
         raise InputError(f"{book.place} holds no audit {study or ''}; `fullbench audit` makes one", path=path)
     record = ledger_verdicts_with_panels.load_record(book, study=study).in_canonical_order()
     for judge in _match_names(record.judges, entry.get("judge", ""), path):
-        measures = _audit_measurements(cards.build_findings(record, judge, members=view_members(book, judge)))
-        for name, is_more_better in _AUDIT_THRESHOLDS.items():
+        measures = audit_measurements(cards.build_findings(record, judge, members=view_members(book, judge)))
+        for name, is_more_better in AUDIT_THRESHOLDS.items():
             if name in entry:
                 yield _compare_threshold(
                     f"{judge}: {name}",
@@ -142,7 +146,8 @@ def _audit_checks(book: Ledger, entry: Mapping[str, Any], path: Path) -> Iterato
                 )
 
 
-def _audit_measurements(findings: cards.Findings) -> dict[str, Estimate | float | None]:
+def audit_measurements(findings: cards.Findings) -> dict[str, Estimate | float | None]:
+    """Return the value of each threshold on an audited judge; None if it was not measured."""
     strongest_bias = max(findings.flagged_biases, key=lambda bias: abs(bias.effect.value), default=None)
     return {
         "accuracy": findings.accuracy,
@@ -177,12 +182,19 @@ def _regression_checks(book: Ledger, entry: Mapping[str, Any], path: Path) -> It
     """The two runs are treated as independent."""
     points, sure = float(entry.get("points", 0.0)), bool(entry.get("sure", False))
     with Ledger(path.parent / str(entry["base"]), read_only=True) as base_ledger:
-        base_ratings = _contestant_ratings(base_ledger, entry.get("base_study"), entry)
-    ratings = _contestant_ratings(book, entry.get("study"), entry)
+        base_columns = base_ledger.columns(study=base_ledger.one_study(entry.get("base_study")))
+        base_contestant = _match_contestant(base_columns, entry["contestant"], base_ledger, path)
+        base_ratings = _contestant_ratings(
+            base_ledger, entry.get("base_study"), {**entry, "contestant": base_contestant}
+        )
+    columns = book.columns(study=book.one_study(entry.get("study")))
+    contestant = _match_contestant(columns, entry["contestant"], book, path)
+    ratings = _contestant_ratings(book, entry.get("study"), {**entry, "contestant": contestant})
     if not ratings:
-        raise InputError(f"{book.place} has no rating of {entry['contestant']!r}", path=path)
+        judges = ", ".join(columns.judges())
+        raise InputError(f"{book.place} has no rating of {contestant!r} by such a judge; judges: {judges}", path=path)
     for key, rating in ratings.items():
-        name = f"{entry['contestant']}: rating by {key}"
+        name = f"{contestant}: rating by {key}"
         requirement = f"≥ -{points:g}"
         if key not in base_ratings:
             yield Check(name, False, None, requirement, Note("gate.no-base"))
@@ -197,13 +209,25 @@ def _regression_checks(book: Ledger, entry: Mapping[str, Any], path: Path) -> It
         yield Check(name, is_passed, change, requirement)
 
 
+def _match_contestant(columns: Columns, name: str, ledger: Ledger, path: Path) -> str:
+    """Return the contestant with this name or unique prefix."""
+    names = sorted(columns.names["contestant"])
+    full_name = resolve_prefix(name, names, "contestant")
+    if full_name not in names:
+        raise InputError(
+            f"{ledger.place} has no contestant {name!r}{did_you_mean(name, names) or ';'} it has {', '.join(names)}",
+            path=path,
+        )
+    return full_name
+
+
 def _contestant_ratings(ledger: Ledger, study: str | None, entry: Mapping[str, Any]) -> dict[str, Estimate]:
     ratings = {}
     columns = ledger.columns(study=ledger.one_study(study))
     judge_prefix = entry.get("judge", "")
     for judge in columns.judges():
-        # People's ratings are compared only if the entry names them.
-        if not judge.startswith(judge_prefix) or (judge == PEOPLE != judge_prefix):
+        # Ratings by people and by baselines are compared only if the entry names them.
+        if not judge.startswith(judge_prefix) or (judge in {PEOPLE, *BASELINES} and judge != judge_prefix):
             continue
         for board in build_boards(columns.where(judge=judge), Settings()):
             contestant = entry["contestant"]

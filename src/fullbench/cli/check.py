@@ -80,6 +80,8 @@ def _find_models(target: str, *, safe: bool) -> list[Model]:
         return _models_of_study(Path(target), safe=safe)
     if Path(target).is_dir():
         raise InputError(f"{target!r} is a folder; give a server's address, a model's spec, or a study (.toml)")
+    if Path(f"{target}.toml").is_file():
+        raise InputError(f"there is no model or study {target!r}; did you mean {target}.toml?")
     called_models = call_and_cost_plan.models_of_judges([judge_and_model_specs.judge_from_spec(target)])
     return list(called_models)
 

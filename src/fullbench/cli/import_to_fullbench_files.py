@@ -13,7 +13,7 @@ from fullbench.errors import InputError
 @options("pictures_from")
 def import_files(
     kind: Annotated[str, argument("The kind of file, as `fullbench list` shows it under importers.")],
-    path: Annotated[Path, argument("The file, a folder of such files, or a data set's name.")],
+    paths: Annotated[list[Path], argument("The file, a folder of such files, or a data set's name.", metavar="path")],
     out: Annotated[Path, option("A folder to write to.")],
     inputs: InputOptions,
     extra_options: Annotated[
@@ -40,6 +40,9 @@ def import_files(
     malformed_options = [option for option in extra_options or () if "=" not in option]
     if malformed_options:
         raise InputError(f"an option is NAME=VALUE; found {malformed_options[0]!r}")
+    if len(paths) > 1:
+        raise InputError(f"one file or folder is read at a time; found {len(paths)}: put the files into one folder")
+    (path,) = paths
     kind = kind.replace("-", "_")
     importer = load_plugin("importers", kind)
     is_dataset_name = kind == "huggingface" and not path.exists() and NAME.fullmatch(path.as_posix())

@@ -70,9 +70,7 @@ def judge(
     from fullbench.studies.study_file import Study
 
     if not ballots and rubric is None:
-        raise InputError(
-            "on what do the judges rule? Give --ballot score:1-5 (or choice+tie, ranking), or --rubric FILE"
-        )
+        raise InputError("No ballot given. Add --ballot score:1-5 (or choice+tie, ranking), or --rubric FILE")
     if report is not None:
         check_page(report)
     if orders not in ORDERS:

@@ -36,6 +36,9 @@ def write(
     command goes on. Note the digest that it prints elsewhere: `lake verify --digest` proves later that nothing is
     missing. Example: fullbench lake write study.ledger --out lake
     """
+    from fullbench.errors import require_packages
+
+    require_packages("writing a lake", "parquet", "pyarrow")
     from fullbench.ledger.integrity.signatures import private_key
     from fullbench.ledger.lake import write_lake
     from fullbench.ledger.lake.storage import store_at

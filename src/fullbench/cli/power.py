@@ -43,6 +43,7 @@ def power(
     from fullbench.columns.verdict_columns import FAMILIES
     from fullbench.core.verdict import PEOPLE
     from fullbench.studies import ledger_verdicts_with_panels
+    from fullbench.studies.case_selection import BASELINES
 
     if family not in FAMILIES:
         raise InputError(f"unknown kind of vote {family!r}; known: {', '.join(FAMILIES)}")
@@ -55,7 +56,8 @@ def power(
         with store.read() as book:
             columns = book.columns(study=book.one_study(store.study)).where(criterion=criterion)
             judges = ledger_verdicts_with_panels.full_judge_names(book, judges or [])
-        judge_names = judges or [judge for judge in columns.judges() if judge != PEOPLE]
+            useful_judges = [name for name in columns.judges() if name != PEOPLE and book.has_judged(name)]
+        judge_names = judges or [judge for judge in useful_judges if judge not in BASELINES] or useful_judges
         vote_outlook = figures.estimate_outlook(columns, judge_names, FAMILIES[FAMILIES.index(family)], rho=rho)
     answer = figures.votes_needed_table(
         vote_outlook,

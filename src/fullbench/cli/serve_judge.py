@@ -63,6 +63,7 @@ def serve_judge(
             if models_of(scorer):
                 raise InputError("on what does the judge decide? Give --rubric FILE or --ballot score:1-5")
             server = opened.enter_context(ScoreServer(scorer, host, port))
+            server.check_ready()
             print_message(
                 f"{scorer.name} gives scores at {server.url}; judge by it as scores:{server.url}. Ctrl-C ends it."
             )

@@ -205,7 +205,7 @@ def read_responses(
     With `items`, the known item ids, a response to any other item is refused.
     """
     path = Path(path)
-    seen_keys: set[tuple[str, str, int]] = set()
+    seen_keys: dict[tuple[str, str, int], int] = {}
     blanks = Blanks()
     for line, row in read_rows(path):
         response = response_of(Fields(path, line, row, RESPONSE), contestant, blanks)
@@ -213,12 +213,17 @@ def read_responses(
         if items is not None and response.item not in items:
             raise InputError(_unknown_item_message(response, items), path=path, line=line)
         if place in seen_keys:
-            raise InputError(
-                f"{response.contestant!r} answers item {response.item!r} twice; number them in a column 'sample'",
-                path=path,
-                line=line,
+            first_line = seen_keys[place]
+            is_same_row = next(first_row for number, first_row in read_rows(path) if number == first_line) == row
+            remedy = (
+                f"line {first_line} is the same row: leave one out"
+                if is_same_row
+                else f"the other one is in line {first_line}: number them in a column 'sample'"
             )
-        seen_keys.add(place)
+            raise InputError(
+                f"{response.contestant!r} answers item {response.item!r} twice; {remedy}", path=path, line=line
+            )
+        seen_keys[place] = line
         yield response
     blanks.warn(path, len(seen_keys))
     warn_of_twins(path, (contestant for _, contestant, _ in seen_keys))

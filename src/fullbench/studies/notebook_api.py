@@ -128,8 +128,8 @@ def explain_arguments(function: _Function) -> _Function:
         except TypeError as error:
             unknown = next((name for name in keywords if name not in names), None)
             problem = str(error) if unknown is None else f"no argument is called {unknown!r}"
-            hint = "" if unknown is None else did_you_mean(unknown, names).rstrip("?")
-            raise InputError(f"{function.__name__}(): {problem}{hint}; it takes {', '.join(names)}") from None
+            hint = "" if unknown is None else did_you_mean(unknown, names)
+            raise InputError(f"{function.__name__}(): {problem}{hint or ';'} it takes {', '.join(names)}") from None
         for name, (kind, words) in _SIMPLE_TYPES.items():
             value = bound_values.get(name)
             may_be_other = name == "study" and function.__name__ == "run"  # there it is a path or a Study
