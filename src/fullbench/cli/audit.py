@@ -29,7 +29,7 @@ def audit(
         list[str] | None,
         argument("Who is audited, as KIND:NAME?OPTIONS; several for cards side by side; none for the board."),
     ] = None,
-    quick: Annotated[bool, option("About 150 cases instead of 1,000.", "--quick")] = False,
+    quick: Annotated[bool, option("About 180 cases instead of 1,000.", "--quick")] = False,
     deep: Annotated[bool, option("About 3,000 cases, with every attack.", "--deep")] = False,
     seed: Annotated[
         int, option("Draws other pictures and questions, so that nothing can be trained to them.", min=0)

@@ -362,8 +362,16 @@ def _ballot_advice(fields: Fields, form: Ballot, marks: Sequence[float]) -> str:
         return "; for ties the ballot is choice+tie"
     if fields.has("ballot"):
         return ""
-    scale = "a scale such as score:1-5" if len(marks) == 1 else "choice, choice+tie or ranking"
+    scale = _scale_for(marks[0]) if len(marks) == 1 else "choice, choice+tie or ranking"
     return f"; the file names no ballot of its own: add a column 'ballot' with {scale}, or pass it with --ballot"
+
+
+def _scale_for(mark: float) -> str:
+    """Return the name of a usual scale that takes this mark."""
+    ends = next((ends for ends in ((1, 5), (0, 10), (0, 100)) if ends[0] <= mark <= ends[1]), None)
+    if ends is None:
+        return "number"
+    return f"a scale such as {'score' if mark == int(mark) else 'real'}:{ends[0]}-{ends[1]}"
 
 
 def _trial_and_rater(fields: Fields, judge: str, before: int) -> tuple[int, str]:

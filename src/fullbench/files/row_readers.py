@@ -242,11 +242,15 @@ def _has_object_on_each_line(path: Path) -> bool:
         first, second = islice(chain(lines, ("", "")), 2)
         if first.startswith("{") and first.endswith("}") and (second.startswith("{") or not second):
             row = parse_json(first)
-            # One object alone is a row, unless it is the object around an array.
-            return bool(second) or (isinstance(row, dict) and not isinstance(next(iter(row.values()), []), list))
+            # One object alone is a row, unless it is the object around the rows.
+            return bool(second) or (isinstance(row, dict) and row != {} and not any(map(_holds_objects, row.values())))
     except (InputError, ValueError, RecursionError):
         pass  # read and refused as an array
     return False
+
+
+def _holds_objects(value: Any) -> bool:
+    return isinstance(value, dict) or (isinstance(value, list) and any(isinstance(entry, dict) for entry in value))
 
 
 def _enter_array(path: Path, text: _Text) -> None:
