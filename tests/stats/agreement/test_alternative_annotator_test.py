@@ -87,6 +87,16 @@ def test_agreement_beyond_chance_is_that_of_all_votes_shuffled(measure):
     assert found.beyond_chance.value == pytest.approx(1 - here / dealt)
 
 
+def test_one_item_gives_no_agreement_beyond_chance():
+    rng = np.random.default_rng(4)
+    people, judge = rng.choice([0.0, 0.5, 1.0], (3, 40)), rng.choice([0.0, 1.0], (1, 40))
+    found = alternative_annotator(
+        as_columns(judge, by_rater=False), as_columns(people, by_rater=True), np.zeros(40, dtype=int), list("abc"),
+        measure="same class",
+    )  # fmt: skip
+    assert found.beyond_chance is None
+
+
 def test_too_few_people_or_votes_are_refused():
     rng = np.random.default_rng(3)
     people = rng.normal(size=(4, 40))

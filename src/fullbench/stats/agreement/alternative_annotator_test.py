@@ -299,7 +299,8 @@ def _agreement_beyond_chance(
 
 def _kappa(sums: Floats, *, is_class: bool) -> Floats:
     """Return 1 - observed disagreement / disagreement of verdicts dealt at random, per row of sums."""
-    parts = (sums / sums[:, :1]).T
+    # Without its only item nothing is left: not a number, so that no interval is given.
+    parts = np.divide(sums, sums[:, :1], out=np.full_like(sums, np.nan), where=sums[:, :1] > 0).T
     if is_class:
         ours, theirs = np.split(parts[2:], 2)
         observed, expected = 1 - parts[1], 1 - (ours * theirs).sum(axis=0)
