@@ -152,7 +152,7 @@ def test_nothing_jumps_while_a_page_is_loaded_and_scrolled(browser, served, widt
         for _ in range(page.evaluate("Math.ceil(document.documentElement.scrollHeight / 800)")):
             page.mouse.wheel(0, 800)
             page.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 20)))")
-        # A busy machine may paint a table before its last rows are parsed; then its columns move once. Below 0.1 is good.
+        # A busy machine may paint a table before its last rows are parsed; columns then move once. Below 0.1 is good.
         assert page.evaluate("window.shifted") < 0.05, path
         context.close()
 
