@@ -82,9 +82,9 @@ def test_answer_run_and_card():
         assert [table.name for table in report(book)] == [table.name for table in report("fullbench.ledger")]
     assert card("fullbench.ledger", "len").judge == "length"
     for words, call in (
-        ("who judges", lambda: judge(ITEMS, SAID)),
-        ("on what ballot", lambda: judge(ITEMS, SAID, judge="length")),
-        ("who answers", lambda: answer(ITEMS)),
+        ("No judge given", lambda: judge(ITEMS, SAID)),
+        ("No ballot given", lambda: judge(ITEMS, SAID, judge="length")),
+        ("No contestant given", lambda: answer(ITEMS)),
         ("what is run", run),
         ("row 1 of items is no dict", lambda: judge([1], SAID, judge="length", ballot="choice")),
         ("occurs twice", lambda: judge(ITEMS + ITEMS, SAID, judge="length", ballot="choice")),
