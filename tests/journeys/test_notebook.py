@@ -85,7 +85,7 @@ def test_answer_run_and_card():
         ("No judge given", lambda: judge(ITEMS, SAID)),
         ("No ballot given", lambda: judge(ITEMS, SAID, judge="length")),
         ("No contestant given", lambda: answer(ITEMS)),
-        ("what is run", run),
+        ("Nothing to run", run),
         ("row 1 of items is no dict", lambda: judge([1], SAID, judge="length", ballot="choice")),
         ("occurs twice", lambda: judge(ITEMS + ITEMS, SAID, judge="length", ballot="choice")),
         ("not among the items", lambda: judge(ITEMS[1:], SAID, judge="length", ballot="choice")),
