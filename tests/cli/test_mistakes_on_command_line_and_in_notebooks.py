@@ -73,8 +73,9 @@ def test_a_page_of_a_study_that_is_no_page(folder):
     [
         ({"judge": []}, "judge must be a spec such as 'openai:gpt-4o'.* found \\[\\]"),
         ({"judge": 5}, "judge must be a spec .* found 5"),
-        ({"ballot": []}, "on what ballot\\? Say ballot='choice\\+tie'"),
+        ({"ballot": []}, "No ballot given. Add ballot="),
         ({"criterion": None}, "a criterion has a name.* found None"),
+        ({"criterion": 5}, "a criterion has a name.* found 5"),
         ({"trials": 0}, "the number of trials is at least 1; found 0"),
     ],
 )

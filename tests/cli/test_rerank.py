@@ -45,7 +45,7 @@ SHARP = (
 def test_the_sharpest_of_a_painters_tries_comes_first(cli, pictures):
     code, _, err = cli(*SHARP, "--out", "ranked.jsonl")
     assert code == 0, err
-    assert "1 responses got no mark" in err
+    assert "1 response got no mark" in err
     ranked = read(pictures / "ranked.jsonl")
     assert [(row["item"], row["sample"], row["rank"]) for row in ranked] == [
         ("one", 1, 1), ("one", 2, 2), ("one", 0, 3), ("two", 1, 1), ("two", 2, 2), ("two", 0, 3), ("two", 3, None),

@@ -58,7 +58,7 @@ def test_an_invitation_and_a_check_leave_at_once(tmp_path):
     checked = run_in(tmp_path, "serve", "--check", "--names", "names.toml")
     assert checked.returncode == 0
     assert "is up to date" in checked.stderr
-    assert "1 of the 1 names in names.toml are of nobody in the ledger so far: a." in checked.stderr
+    assert "1 of the 1 name in names.toml is of nobody in the ledger so far: a." in checked.stderr
 
 
 def test_a_port_in_use_is_one_sentence(tmp_path):

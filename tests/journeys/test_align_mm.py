@@ -128,7 +128,7 @@ def test_table_3_with_sizes_ranks_and_a_contestant_that_never_wavers(tmp_path):
     rho = stats.spearmanr([places[name] for name in known], [known[name][1] for name in known]).statistic
     notes = " ".join(board["notes"])
     assert f"a Spearman correlation of {rho:.3f} (4 contestants)" in notes
-    assert "1 names of whom something is known are of no single contestant here: someone else." in notes
+    assert "1 name of whom something is known are of no single contestant here: someone else." in notes
 
     # The quadrants: split at the medians of those with pictures, the steady one above every line.
     pictured = [name for name in MARKS if name in known]

@@ -337,11 +337,11 @@ def test_a_copy_of_the_site_withholds_what_people_judge(site, tmp_path):
     export = ("export", "site", "--ledger", tmp_path / "l.ledger", "--no-charts", "--database",
               site.live.settings.database)  # fmt: skip
     said = output(*export, "--out", tmp_path / "closed")
-    assert "1 verdicts are withheld" in said
-    assert "1 of 1 verdicts are in lists" in said
+    assert "1 verdict is withheld" in said
+    assert "1 of 1 verdict is in lists" in said
     pages = {path: path.read_text() for path in (tmp_path / "closed").rglob("*.*") if path.suffix in {".html", ".js"}}
     assert not [path for path, page in pages.items() if "s1" in page]
-    assert "1 verdicts are withheld" in pages[tmp_path / "closed" / "verdicts.html"]
+    assert "1 verdict is withheld" in pages[tmp_path / "closed" / "verdicts.html"]
     site.people("close", "withheld")
     said = output(*export, "--out", tmp_path / "open")
     assert "withheld" not in said

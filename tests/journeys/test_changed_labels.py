@@ -110,7 +110,7 @@ def test_a_label_changed_in_a_notebook_is_warned_of(study, tmp_path):
     pairs = [row for row in rows() if len(row["contestants"]) == 2]
     fullbench.judge(items, answers, ledger, judge="length", ballot="choice+tie", labels=pairs)
     pairs[0] = {**pairs[0], "marks": [0.5, 0.5]}
-    with pytest.warns(DataWarning, match="labels: 1 labels differ"):
+    with pytest.warns(DataWarning, match="labels: 1 label differs"):
         record = fullbench.judge(items, answers, ledger, judge="length", ballot="choice+tie", labels=pairs)
     own = sorted(verdict.marks for verdict in record.where(judge="human"))
     with Ledger(ledger, read_only=True) as book:

@@ -52,7 +52,7 @@ def test_a_contestant_that_nobody_knows_is_one_sentence_and_nothing_is_taken(led
     with Ledger(ledger, read_only=True) as book:
         assert list(book.verdicts("human")) == []
     votes.write_text(rows.format("乙"), encoding="utf-8")
-    assert "2 new votes of 1 raters" in CliRunner().invoke(app, words, catch_exceptions=False).output
+    assert "2 new votes of 1 rater" in CliRunner().invoke(app, words, catch_exceptions=False).output
     with Ledger(ledger, read_only=True) as book:
         assert {vote.item: vote.marks for vote in book.verdicts("human")} == {"q0": (1.0, 0.0), "q1": (0.0, 1.0)}
 

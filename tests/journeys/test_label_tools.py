@@ -102,8 +102,8 @@ def test_exports_as_the_tools_write_them(place, tmp_path):
     file = tmp_path / "argilla.json"
     file.write_text(json.dumps(argilla, ensure_ascii=False))
     said = cli("ledger", "import", file, "--ledger", place)
-    assert "2 new votes of 1 raters" in said
-    assert "skipped: 1 drafts" in said
+    assert "2 new votes of 1 rater" in said
+    assert "skipped: 1 draft" in said
     with Ledger(place, read_only=True) as ledger:
         found = {(one.item, one.ballot, one.rater): one.marks or one.fault for one in ledger.verdicts("human")}
     assert found == {

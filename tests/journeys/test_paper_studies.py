@@ -125,7 +125,7 @@ def test_items_whose_pictures_are_away_are_judged_without_only_on_demand_and_cou
         assert Counter(len(asked.pictures) for asked in server.asked) == {0: 3, 1: 11}, (
             "three answers were scored blind"
         )
-    told = "1 of 6 items were judged without the pictures that they name"
+    told = "1 of 6 items was judged without the pictures that they name"
     report = ("report", "--ledger", folder / "away.ledger", "--benchmark", "mllm-as-a-judge", "--json")
     for shown in (tables, cli(*report).tables):
         assert {"scores by dataset", "biases", "score density"} <= set(shown)

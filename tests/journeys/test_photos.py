@@ -134,8 +134,8 @@ def test_labels_about_nobody_are_said(cli, tmp_path):
     code, _, err = cli("judge", "--items", "i.jsonl", "--responses", "a.jsonl", "--labels", "l.jsonl", "--judge",
                        "length", "--ballot", "choice+tie", "--quiet")  # fmt: skip
     assert code == 0, err
-    assert "1 of 3 labels are on contestants that have no response here (zed)" in err
-    assert "1 of 3 labels are on items that are not here (nowhere)" in err
+    assert "1 of 3 labels is on contestants that have no response here (zed)" in err
+    assert "1 of 3 labels is on items that are not here (nowhere)" in err
 
 
 def test_report_as_csv_writes_what_it_says_and_names_may_be_short(cli, tmp_path):

@@ -37,7 +37,7 @@ def run(*args, **rest):
 def test_show_says_what_is_inside(path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "120")
     told = run("show", path).stdout
-    assert "2 items, 2 responses, 2 cases, 3 verdicts, 1 failures" in told
+    assert "2 items, 2 responses, 2 cases, 3 verdicts, 1 failure" in told
     rows = {line.split()[1]: line.split() for line in told.splitlines() if line.startswith(("judge", "contestant"))}
     assert rows["j"] == ["judge", "j", "2", "0", "1", "2", "20", "10", "-"]
     assert "means that the cost is unknown" in told
@@ -86,7 +86,7 @@ def test_verify_says_what_it_checked_and_exits_with_0_or_1(path):
     done = run("verify", path)
     assert done.exit_code == 0
     assert "sound" in done.stdout
-    assert re.search(r"3 verdicts, 1 failures, 1 pictures; \d+ rows in the chains of 2 writers", done.stdout)
+    assert re.search(r"3 verdicts, 1 failure, 1 picture; \d+ rows in the chains of 2 writers", done.stdout)
     head = done.stdout.split("digest ")[1].strip()
     assert head in run("show", path).stdout
     proven = run("verify", path, "--digest", head)
@@ -124,7 +124,7 @@ def test_copying_keeps_what_stands_there_and_says_so(path, tmp_path):
     with Ledger(tmp_path / "y.ledger") as other:
         other.add(verdict(1, mark=5.0))
     done = run("copy", path, tmp_path / "y.ledger")
-    assert "1 rows have other content" in done.stdout
+    assert "1 row has other content" in done.stdout
     assert "the digests differ" in done.stdout
     with Ledger(tmp_path / "y.ledger") as other:
         assert other.record("j").verdicts[0].marks == (5.0,)
@@ -142,9 +142,9 @@ def test_vacuum_gives_space_back_and_leaves_what_rows_name(path, tmp_path):
         picture.parent.mkdir(exist_ok=True)
         picture.write_bytes(b"12345")
     os.utime(old, (1.0, 1.0))
-    assert "1 pictures with 5 bytes" in run("vacuum", path, "--dry-run").stdout
+    assert "1 picture with 5 bytes" in run("vacuum", path, "--dry-run").stdout
     assert old.exists()
-    assert "1 pictures with 5 bytes" in run("vacuum", path).stdout
+    assert "1 picture with 5 bytes" in run("vacuum", path).stdout
     assert (old.exists(), young.exists()) == (False, True)
     with Ledger(path) as ledger:
         head = ledger.ledger_digest()

@@ -280,7 +280,7 @@ def test_heads_that_were_noted_and_signed_hold_in_a_copy_and_in_a_copy_of_that(f
     with Ledger(first) as ledger:
         ledger.add(case(7), verdict(7))
     again = run("ledger", "copy", first, second, "--quiet").stdout
-    assert "1 cases, 1 verdicts" in again
+    assert "1 case, 1 verdict" in again
     assert "both have the same digest" in again
     run("ledger", "copy", second, third, "--quiet")
     with Ledger(first, read_only=True) as ledger:

@@ -152,7 +152,7 @@ def test_segments_that_were_read_are_not_read_again_unless_touched_or_all_are_wa
     assert " 0 verified before" in run("lake", "verify", lake, "--all")
     touched = next((lake / "segments" / "verdicts").iterdir())
     os.utime(touched, ns=(1, 1))
-    assert " 1 segments read" in run("lake", "verify", lake)
+    assert " 1 segment read" in run("lake", "verify", lake)
 
 
 def changed_byte(lake: Path) -> str:

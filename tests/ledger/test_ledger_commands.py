@@ -56,7 +56,7 @@ def test_votes_of_a_file_are_imported_one_for_each_rater_and_only_once(path, tmp
         assert ledger.studies() == ["default"]
         assert ledger.verify() == []
     labels(file, "item-0,a,2,ann")
-    assert "1 votes differ from votes in the ledger, which were not changed" in run(*asked).stdout
+    assert "1 vote differs from votes in the ledger, which were not changed" in run(*asked).stdout
 
 
 def test_votes_on_what_is_not_there_are_refused_in_one_sentence(path, tmp_path):
@@ -104,7 +104,7 @@ def test_a_case_is_shown_with_all_that_was_sent_and_came_back(path):
     assert told["verdicts"][1]["exchanges"][0]["reasoning"] == "It seems fine."
     alone = json.loads(run("show", told["verdicts"][2]["verdict"], "--ledger", path, "--json").stdout)
     assert [one["rater"] for one in alone["verdicts"]] == ["ann"]
-    with pytest.raises(InputError, match="no case or verdict begins with 'zzz'"):
+    with pytest.raises(InputError, match="no item, case or verdict begins with 'zzz'"):
         run("show", "zzz", "--ledger", path)
 
 

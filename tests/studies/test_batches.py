@@ -454,7 +454,7 @@ def test_vllm_offline_a_file_there_and_a_file_back(folder):
         assert made.write(rate=0.0).count.written_requests == 2
         strange = folder / "strange.jsonl"
         strange.write_text('{"custom_id": "x"}\n', encoding="utf-8")
-        with pytest.raises(InputError, match="none of the 1 lines"):
+        with pytest.raises(InputError, match="none of the 1 line"):
             made.collect([strange])
     assert {v.text for v in verdicts(filed)} == {"好 [[4]]"}
     assert {v.usage.dollars for v in verdicts(filed)} == {0.0}

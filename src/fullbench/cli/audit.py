@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fullbench.cli.console import print_message, print_tables, report_outcome
-from fullbench.cli.current_names import CURRENT
+from fullbench.cli.console import print_line, print_message, print_tables, report_outcome
 from fullbench.cli.options import (
     CallOptions,
     InputOptions,
@@ -149,7 +148,7 @@ def _print_cards(
         for judge_card, board in zip(judge_cards, boards, strict=True):
             # The board's row of this judge has its main numbers. Several judges are compared on one board instead.
             if comparison_tables:
-                typer.echo(CURRENT.text("\n".join([judge_card.judge, *cards.lead_sentences(judge_card.lead)])) + "\n")
+                print_line("\n".join([judge_card.judge, *cards.lead_sentences(judge_card.lead)]) + "\n")
             else:
                 view.print_card(replace(judge_card, sections={"": [*board, *judge_card.tables]}))
         if comparison_tables:
@@ -169,7 +168,7 @@ def _print_cards(
     else:
         cards.write_card(card, out, select_exhibits(findings[0]) if findings else None)
     if not as_json:
-        typer.echo(CURRENT.text(f"{card.judge}\n{card.lead}"))
+        print_line(f"{card.judge}\n{card.lead}")
     print_message(f"Written: {out}")
 
 

@@ -81,6 +81,8 @@ def _find_models(target: str, *, safe: bool) -> list[Model]:
         return _models_of_study(Path(target), safe=safe)
     if Path(target).is_dir():
         raise InputError(f"{target!r} is a folder. Give a server address, a model spec or a study file (.toml).")
+    if Path(f"{target}.toml").is_file():
+        raise InputError(f"No model or study {target!r}; did you mean {target}.toml?")
     called_models = call_and_cost_plan.models_of_judges([judge_and_model_specs.judge_from_spec(target)])
     return list(called_models)
 

@@ -24,6 +24,7 @@ from fullbench.cli.standard_streams import NullStream
 from fullbench.core.model_call import Usage
 from fullbench.core.table import Table
 from fullbench.errors import FullbenchError
+from fullbench.number_agreement import agree_with_one
 from fullbench.secret_masking_and_text_escapes import neutralise_text
 from fullbench.studies.engines import SIGNAL_EXIT_CODES, JobCounts, Stop
 from fullbench.studies.run.progress_display import format_dollars
@@ -37,7 +38,12 @@ def print_message(*texts: str) -> None:
     """Print sentences on standard error, unless that is gone, as after a hang-up."""
     for text in texts:
         with suppress(OSError):
-            typer.echo(neutralise_text(CURRENT.text(text)), err=True)
+            typer.echo(neutralise_text(agree_with_one(CURRENT.text(text))), err=True)
+
+
+def print_line(text: str) -> None:
+    """Print a sentence on standard output."""
+    typer.echo(agree_with_one(CURRENT.text(text)))
 
 
 def command_text(*words: object) -> str:
@@ -145,9 +151,12 @@ def report_outcome(job_counts: Sequence[JobCounts], *, what: str) -> int:
             "retry them."
         )
     print_message(summary_line(job_counts))
-    useless_judges = [counts.name for counts in job_counts if counts.has_no_usable_verdict]
+    useless_judges = _judges_without_usable_verdict(job_counts)
     for name in useless_judges:
-        print_message(f"{name} has no usable verdict, so this ends with exit code 1.")
+        print_message(
+            f"{name} has no usable verdict, so this ends with exit code 1. `fullbench show --judge NAME --unusable 3` "
+            "shows its replies."
+        )
     if stop_reason in SIGNAL_EXIT_CODES:
         return SIGNAL_EXIT_CODES[stop_reason]
     return 1 if stop_reason or failure_count or skipped_count or useless_judges else 0
@@ -170,6 +179,14 @@ def _fault_text(counts: JobCounts) -> str:
         else f"{count:,} of {total:,} replies are unusable: {kinds}"
     )
     return f"{text}. Last reply: {counts.sample!r}" if counts.sample and count == total else text
+
+
+def _judges_without_usable_verdict(job_counts: Sequence[JobCounts]) -> list[str]:
+    """Return judges none of whose jobs has a usable verdict; some commands run several jobs per judge."""
+    jobs_with_verdicts = [counts for counts in job_counts if counts.finished_count + counts.stored_count]
+    usable_names = {counts.name for counts in jobs_with_verdicts if not counts.has_no_usable_verdict}
+    names = dict.fromkeys(counts.name for counts in jobs_with_verdicts if counts.has_no_usable_verdict)
+    return [name for name in names if name not in usable_names]
 
 
 def reply_messages(counts: JobCounts) -> Iterator[str]:

@@ -13,7 +13,7 @@ from fullbench.errors import InputError
 @options("pictures_from")
 def import_files(
     kind: Annotated[str, argument("Kind of file, as `fullbench list` shows under importers.")],
-    path: Annotated[Path, argument("File, folder of such files, or name of a data set.")],
+    paths: Annotated[list[Path], argument("File, folder of such files, or name of a data set.", metavar="path")],
     out: Annotated[Path, option("Folder for the converted files.")],
     inputs: InputOptions,
     extra_options: Annotated[
@@ -42,6 +42,9 @@ def import_files(
     malformed_options = [option for option in extra_options or () if "=" not in option]
     if malformed_options:
         raise InputError(f"--option {malformed_options[0]!r} is not NAME=VALUE.")
+    if len(paths) > 1:
+        raise InputError(f"One file or folder is read at a time; found {len(paths)}. Put the files into one folder.")
+    (path,) = paths
     kind = kind.replace("-", "_")
     importer = load_plugin("importers", kind)
     is_dataset_name = kind == "huggingface" and not path.exists() and NAME.fullmatch(path.as_posix())

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from fullbench.cli.console import progress_bar
+from fullbench.cli.console import print_line, progress_bar
 from fullbench.cli.options import JsonOption, LedgerOptions, QuietOption, argument, option, options
 from fullbench.errors import InputError
 
@@ -37,6 +37,9 @@ def write(
 
     Example: fullbench lake write study.ledger --out lake
     """
+    from fullbench.errors import require_packages
+
+    require_packages("writing a lake", "parquet", "pyarrow")
     from fullbench.ledger.integrity.signatures import private_key
     from fullbench.ledger.lake import write_lake
     from fullbench.ledger.lake.storage import store_at
@@ -51,23 +54,23 @@ def write(
             watch=lambda table, count: step(table, count, max(total, count)) if table == "verdicts" else None,
         )  # fmt: skip
     if writing_result.entry is None:
-        typer.echo(f"{out}: nothing new in {open_ledger.place}")
+        print_line(f"{out}: nothing new in {open_ledger.place}")
     else:
         counts = ", ".join(
             f"{count:,} {table}" for table, count in writing_result.rows.items() if table in _COUNTED_TABLES
         )
         size = sum(segment.bytes for segment in writing_result.entry.segments)
-        typer.echo(
+        print_line(
             f"{out}: added {counts or 'no verdicts'}; {len(writing_result.entry.segments)} segments, {size:,} bytes"
         )
     if writing_result.pictures:
-        typer.echo(f"{writing_result.pictures:,} pictures were copied")
+        print_line(f"{writing_result.pictures:,} pictures were copied")
     signature_text = (
         f", signed by {writing_result.entry.signature.key}"
         if writing_result.entry and writing_result.entry.signature
         else ""
     )
-    typer.echo(f"digest {writing_result.lake_digest}{signature_text}")
+    print_line(f"digest {writing_result.lake_digest}{signature_text}")
 
 
 def _refuse_foreign(out: str) -> None:
@@ -134,12 +137,12 @@ def verify(
         counts_text = (
             f"{lake_check.read:,} segments read, {lake_check.passed_over:,} verified before and not changed since"
         )
-        typer.echo(f"{place}: sound; {len(lake_check.entries):,} entries, {counts_text}")
+        print_line(f"{place}: sound; {len(lake_check.entries):,} entries, {counts_text}")
         if lake_check.unnamed_segments:
-            typer.echo(
+            print_line(
                 f"{len(lake_check.unnamed_segments):,} files belong to no entry, because a writer was stopped; they "
                 "are ignored"
             )
-        typer.echo(f"digest {lake_check.lake_digest}")
+        print_line(f"digest {lake_check.lake_digest}")
     if lake_check.problems:
         raise typer.Exit(1)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fullbench.cli.console import print_line, progress_bar
 from fullbench.cli.console import print_tables as show_tables
-from fullbench.cli.console import progress_bar
 from fullbench.cli.current_names import CURRENT
 from fullbench.cli.options import (
     JsonOption,
@@ -85,25 +85,25 @@ def show(
         typer.echo(json.dumps(contents, ensure_ascii=False, indent=2))
         return
     counts = ", ".join(f"{count:,} {name}" for name, count in contents["counts"].items())
-    typer.echo(f"{contents['path']}: {counts}")
+    print_line(f"{contents['path']}: {counts}")
     if contents["last"] is not None:
-        typer.echo(
+        print_line(
             f"verdicts from {_format_time(contents['first'])} to {_format_time(contents['last'])}; digest "
             f"{contents['digest']}"
         )
-    typer.echo(f"digest {contents['ledger_digest']}")
+    print_line(f"digest {contents['ledger_digest']}")
     for study in contents["studies"]:
         set_aside_text = (
             f"; {study['set_aside']:,} verdicts on earlier contents are excluded" if study["set_aside"] else ""
         )
         members = f"{study['items']:,} items, {study['cases']:,} cases, {study['verdicts']:,} verdicts"
-        typer.echo(f"study {study['name']}: {members}{set_aside_text}")
+        print_line(f"study {study['name']}: {members}{set_aside_text}")
     for alias in contents["aliases"]:
-        typer.echo(f"the {alias['role']} {alias['former']} is shown as {alias['name']}")
+        print_line(f"the {alias['role']} {alias['former']} is shown as {alias['name']}")
     for replacement in contents["replacements"]:
-        typer.echo(f"study {replacement['study']}: the judge {replacement['new']} replaces {replacement['old']}")
+        print_line(f"study {replacement['study']}: the judge {replacement['new']} replaces {replacement['old']}")
     if contents["counts"]["pictures"]:
-        typer.echo(f"pictures in {contents['pictures']}")
+        print_line(f"pictures in {contents['pictures']}")
     if contents["accounts"]:
         typer.echo("")
         legend = names.legend()
@@ -172,7 +172,7 @@ def export(
             count = write_responses(to, open_ledger.responses(study=study), raw=raw)
         else:
             count = write_items(to, open_ledger.items(study=study), raw=raw)
-    typer.echo(f"Written: {to} ({count:,} {what.value}{' cases' if what is ExportKind.doubtful else ''})")
+    print_line(f"Written: {to} ({count:,} {what.value}{' cases' if what is ExportKind.doubtful else ''})")
 
 
 @ledger_app.command()
@@ -294,7 +294,7 @@ def verify(
             typer.echo(problem)
         typer.echo(f"{report['path']}: {len(problems):,} problems found", err=True)
     else:
-        typer.echo(_soundness_report(report, has_noted_digest=noted_digest is not None, is_signed=key is not None))
+        print_line(_soundness_report(report, has_noted_digest=noted_digest is not None, is_signed=key is not None))
     if problems:
         raise typer.Exit(1)
 
@@ -340,33 +340,33 @@ def copy(
     new_text = ", ".join(
         f"{table.new:,} {table.table}" for table in ledger_copy.tables if table.table in COUNTED_TABLES
     )
-    typer.echo(f"{names[1]}: added {new_text}")
+    print_line(f"{names[1]}: added {new_text}")
     if exact_copy is not None:
-        typer.echo(
+        print_line(
             f"every row keeps its digest: earlier digests and signatures of {names[0]} are valid in {names[1]} too"
         )
     elif any(table.new for table in ledger_copy.tables):
-        typer.echo(f"rows have new digests: earlier digests and signatures of {names[0]} are not valid in {names[1]}")
+        print_line(f"rows have new digests: earlier digests and signatures of {names[0]} are not valid in {names[1]}")
     if conflict_count := sum(table.conflicts for table in ledger_copy.tables):
-        typer.echo(
+        print_line(
             f"{conflict_count:,} rows have other content in the target under the same key; they were not changed"
         )
     if without:
         omitted_text = ", ".join(
             f"{table.left_out:,} {table.table}" for table in ledger_copy.tables if table.table in COUNTED_TABLES
         )
-        typer.echo(f"left out: {omitted_text}")
+        print_line(f"left out: {omitted_text}")
     if ids is not None:
-        typer.echo(f"{len(ids.raters):,} people's names were replaced by ids")
+        print_line(f"{len(ids.raters):,} people's names were replaced by ids")
         if ids.contestants:
-            typer.echo(
+            print_line(
                 f"{len(ids.contestants):,} contestants are still named human:NAME, because the keys of their "
                 "responses contain the name. To remove it, rename them in the file of responses and judge again."
             )
     if is_same:
         typer.echo("both have the same digest")
     elif not without and ids is None:
-        typer.echo(f"{names[1]} contains more than {names[0]}: the digests differ")
+        print_line(f"{names[1]} contains more than {names[0]}: the digests differ")
 
 
 @ledger_app.command()
@@ -390,7 +390,7 @@ def vacuum(
         freed_space = free_space(open_ledger, dry_run=dry_run, named_too=named)
         place = open_ledger.place
     would = "would be freed" if dry_run else "freed"
-    typer.echo(
+    print_line(
         f"{place}: {would}: {freed_space.database:,} bytes of the database, {freed_space.pictures:,} pictures with "
         f"{freed_space.picture_bytes:,} bytes"
     )

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from fullbench.cli.console import progress_bar
-from fullbench.cli.current_names import CURRENT
+from fullbench.cli.console import print_line, progress_bar
 from fullbench.cli.ledger import ledger_app
 from fullbench.cli.options import JsonOption, LedgerOptions, QuietOption, argument, option, options
 from fullbench.core.verdict import PEOPLE
@@ -58,14 +57,14 @@ def import_(
         summary |= {"passed_over": dict(passed_over)} if passed_over else {}
         typer.echo(json.dumps(summary, ensure_ascii=False, indent=2))
         return
-    typer.echo(
+    print_line(
         f"{place}, study {name}: {import_result.new:,} new votes of {import_result.raters:,} raters; "
         f"{import_result.duplicates:,} were already there"
     )
     for what, count in passed_over.items():
-        typer.echo(f"skipped: {count:,} {what}")
+        print_line(f"skipped: {count:,} {what}")
     if import_result.differing:
-        typer.echo(
+        print_line(
             f"{import_result.differing:,} votes differ from votes in the ledger, which were not changed. Number a "
             "changed vote in a column 'revision'."
         )
@@ -123,7 +122,7 @@ def reread(
             }
             for change in reparse_result.changes
         ]  # fmt: skip
-        typer.echo(
+        print_line(
             json.dumps(
                 {"ledger": ledger_place, "read": reparse_result.read, "left": reparse_result.left, "changes": changes},
                 indent=2,
@@ -131,13 +130,13 @@ def reread(
         )
         return
     for line in change_lines(reparse_result.changes):
-        typer.echo(CURRENT.text(line))
+        print_line(line)
     would = "would be read" if dry_run else "are read"
-    typer.echo(
+    print_line(
         f"{ledger_place}: of {reparse_result.read:,} replies {len(reparse_result.changes):,} {would} differently now"
     )
     for reason, count in reparse_result.left.items():
-        typer.echo(f"not read again: {count:,} verdicts {reason}")
+        print_line(f"not read again: {count:,} verdicts {reason}")
 
 
 @ledger_app.command("backup")
@@ -172,11 +171,11 @@ def backup(
         with Ledger(to, read_only=True) as backup_ledger:
             digest = backup_ledger.ledger_digest()
             count = _copy_pictures(original, backup_ledger, pictures, quiet=quiet)
-    typer.echo(f"{to}: backup of {source}, {to.stat().st_size:,} bytes; digest {digest}")
+    print_line(f"{to}: backup of {source}, {to.stat().st_size:,} bytes; digest {digest}")
     if count is None:
-        typer.echo(f"pictures stay in {original.pictures.place}")
+        print_line(f"pictures stay in {original.pictures.place}")
     elif count:
-        typer.echo(f"{count:,} pictures in {pictures}")
+        print_line(f"{count:,} pictures in {pictures}")
 
 
 def _copy_pictures(original: Ledger, backup_ledger: Ledger, folder: Path, *, quiet: bool) -> int | None:
@@ -216,9 +215,9 @@ def upgrade(store: LedgerOptions) -> None:
     version = source.stored_version()
     store.open().close()
     if version == schema.VERSION:
-        typer.echo(f"{source.place}: the ledger already has the newest schema, {version}; nothing was changed")
+        print_line(f"{source.place}: the ledger already has the newest schema, {version}; nothing was changed")
     else:
-        typer.echo(f"{source.place}: the ledger has schema {schema.VERSION} now; it had {version} before")
+        print_line(f"{source.place}: the ledger has schema {schema.VERSION} now; it had {version} before")
 
 
 @ledger_app.command("sign")
@@ -241,7 +240,7 @@ def sign(
     if not database_at(store.path).exists():
         raise InputError(f"{store.path}: no ledger at this path.")
     if new:
-        typer.echo(f"{signatures.make_key(key)}: public key of the new key {key}; give it to anyone who verifies")
+        print_line(f"{signatures.make_key(key)}: public key of the new key {key}; give it to anyone who verifies")
     private = signatures.private_key(key)
     with store.open() as open_ledger:
         if problems := open_ledger.verify():
@@ -250,6 +249,6 @@ def sign(
         open_ledger.keep_rows("signatures", [(signature.digest, signature.key, signature.signature, signature.at)])
         file = to or signatures.signature_file_path(open_ledger.path)
     signatures.append_signature(signature, file)
-    typer.echo(
+    print_line(
         f"{open_ledger.place}: digest {signature.digest} is signed by {signature.key}; the signature is in {file} too"
     )

@@ -304,6 +304,10 @@ class CallOptions:
 
     def print_plan(self, study_run: BaseRun, ledger: str | Path) -> int:
         """Print the planned calls and their cost; return the exit code."""
+        if self.engine in {None, "here"}:  # on a cluster, other machines have the packages
+            for judge in study_run.judges:
+                if (check_packages := getattr(getattr(judge, "scorer", None), "check_packages", None)) is not None:
+                    check_packages()
         with ledger_if_any(ledger) as book:
             self.print_tables([study_run.plan(book)])
         return 0

@@ -45,6 +45,7 @@ def power(
     from fullbench.analysis.people import votes_needed as figures
     from fullbench.columns.verdict_columns import FAMILIES
     from fullbench.core.verdict import PEOPLE
+    from fullbench.studies.case_selection import BASELINES
     from fullbench.studies.ledger_display_names import find_contestants, find_judges
 
     if family not in FAMILIES:
@@ -59,7 +60,8 @@ def power(
             columns = book.columns(study=book.one_study(store.study)).where(criterion=criterion)
             judges = find_judges(book, judges or [])
             contestant_pairs = [tuple(find_contestants(book, pair)) for pair in contestant_pairs]
-        judge_names = judges or [judge for judge in columns.judges() if judge != PEOPLE]
+            useful_judges = [name for name in columns.judges() if name != PEOPLE and book.has_judged(name)]
+        judge_names = judges or [judge for judge in useful_judges if judge not in BASELINES] or useful_judges
         vote_outlook = figures.estimate_outlook(columns, judge_names, FAMILIES[FAMILIES.index(family)], rho=rho)
     answer = figures.votes_needed_table(
         vote_outlook,

@@ -28,7 +28,10 @@ def rerank(
     store: LedgerOptions,
     inputs: InputOptions,
     calls: CallOptions,
-    ballot: Annotated[str, option("Ballot: real:0-10, score:1-5, choice+tie, ranking, ...")] = "real:0-10",
+    ballot: Annotated[
+        str | None,
+        option("Ballot: score:1-5, choice+tie, ranking, ... Default: number for score models, real:0-10 for others."),
+    ] = None,
     criterion: CriterionOption = "overall",
     keep: Annotated[int | None, option("Keep the best N responses of each item. Default: all.", min=1)] = None,
     trials: TrialsOption = 1,
@@ -48,8 +51,8 @@ def rerank(
 
     study_options = {"out": out} | ({} if keep is None else {"keep": keep})
     study = Study(
-        "rerank", kind="rerank", items=items, responses=responses, judges=(judge,), ballots=(ballot,),
-        criteria=(criterion,), trials=trials, options=study_options,
+        "rerank", kind="rerank", items=items, responses=responses, judges=(judge,),
+        ballots=() if ballot is None else (ballot,), criteria=(criterion,), trials=trials, options=study_options,
     )  # fmt: skip
     best_of_n_run = BestOfNRun(inputs.added_to(study))
     best_of_n_run.check_ready(calls.budget)

@@ -8,9 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlsplit
 
-import typer
-
-from fullbench.cli.console import print_message
+from fullbench.cli.console import print_line, print_message
 from fullbench.cli.options import more, option
 from fullbench.cli.people import TaskLimitOption
 from fullbench.errors import InputError, require_extra
@@ -202,7 +200,7 @@ def _print_invitation(settings: Settings, role: str, *, is_address_chosen: bool)
         base = settings.base if is_address_chosen else site_address(connection) or settings.base
         audit_log.write_entry(connection, None, "invited", "fullbench serve --invite", role=role)
     engine.dispose()
-    typer.echo(f"{base}/join/{secret}")
+    print_line(f"{base}/join/{secret}")
 
 
 def _check_site(settings: Settings) -> None:

@@ -70,6 +70,7 @@ def serve_judge(
             if budget is not None:
                 raise InputError("--budget needs --rubric or --ballot; a score model alone costs nothing")
             server = opened.enter_context(ScoreServer(scorer, host, port, token=token, most_in_flight=most_in_flight))
+            server.check_ready()
             print_message(
                 f"{scorer.name} serves scores at {server.url}; use it as the judge scores:{server.url}. Stop with "
                 "Ctrl-C."

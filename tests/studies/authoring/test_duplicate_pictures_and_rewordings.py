@@ -195,7 +195,7 @@ def test_from_seeds_to_a_benchmark_on_the_command_line(cli):
     assert "Nothing to accept" in err
     code, out, _ = cli("compose", "duplicates", "seeds.jsonl.pictures")
     assert code == 0
-    assert "1 different files" in out
+    assert "1 different file" in out
 
 
 def test_questions_whose_parts_would_move_are_counted_and_not_reworded(cli, tmp_path: Path):

@@ -65,7 +65,7 @@ def test_a_judge_that_likes_red_makes_red_pictures_and_one_by_lot_does_not(cli, 
     for judge, out in (("scorer:tune_red:red", "by_red"), ("scorer:tune_lot:lot", "by_lot")):
         code, said, err = cli(*command(judge, out, "--steps", "60", "--compare", "scorer:tune_red:red", "--json"))
         assert code == 0, err
-        assert "1 prompts occur more than once" in err
+        assert "1 prompt occurs more than once" in err
         (tables[out],) = json.loads(said)
     before = drawn(tmp_path, "toy:base")
     assert len(before) == 4 * 8
