@@ -24,12 +24,12 @@ help:
 	@echo "make sbom       write dist/sbom.cdx.json (CycloneDX) and docs/licences.md from the lock"
 
 demo:
-	@$(RUN) charts fullbench demo
+	@FULLBENCH_COMMAND=.venv/bin/fullbench $(RUN) charts fullbench demo
 
 docs:
 	@$(RUN) docs python -m scripts.docs
 	@NO_MKDOCS_2_WARNING=1 $(RUN) docs mkdocs build --strict -q
-	@echo "The site: build/site/index.html"
+	@echo "The site: build/site/index.html (search works when it is served: python3 -m http.server -d build/site)"
 
 check:
 	@$(RUN) dev sh scripts/check.sh

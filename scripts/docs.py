@@ -26,6 +26,7 @@ STYLE = (
 )
 """Names of options break at a hyphen, on a phone, and never in a word; what a cell showed scrolls within the page."""
 VARIABLES = {
+    "FULLBENCH_COMMAND": "The path of fullbench in printed commands. `make demo` sets it.",
     "FULLBENCH_CACHE": "The folder of what was fetched once; the user's cache folder where it is not set.",
     "FULLBENCH_CSV": "`raw` writes texts that look like formulas as they are, without an apostrophe in front.",
     "FULLBENCH_DATA": "The folder of the web app, as `--data` of `fullbench serve` and `fullbench people`.",
@@ -148,8 +149,8 @@ def _parameter(parameter: Any) -> str:
         else f"`{parameter.name.upper()}`"
     )
     default = parameter.default
-    usual = "" if default in (None, False, (), [], ...) or callable(default) else f" Usual: `{default}`."
-    must = " Must be given." if parameter.required else ""
+    usual = "" if default in (None, False, (), [], ...) or callable(default) else f" Default: `{default}`."
+    must = " Required." if parameter.required else ""
     return f"| {names} | {(getattr(parameter, 'help', None) or '').replace('|', chr(92) + '|')}{usual}{must} |"
 
 

@@ -17,7 +17,7 @@ BASE = "core files stats columns analysis"
 DATA = f"{BASE} ledger reports"
 MODELS = "parsing models judges synthetic"
 MAY_IMPORT = {
-    "core": "errors",
+    "core": "errors number_agreement",
     "parsing": "core",
     "files": "core",
     "stats": "core",
@@ -35,7 +35,8 @@ MAY_IMPORT = {
     "web": f"{DATA} studies audit",
     "cli": f"{DATA} {MODELS} studies audit training web",
     "testing": f"{DATA} {MODELS} studies audit",
-    "errors": "",
+    "errors": "number_agreement",
+    "number_agreement": "",
     "cache_dir": "",
     "secret_masking_and_text_escapes": "",
     "picture_flattening_and_orientation": "core",
@@ -48,6 +49,7 @@ MAY_IMPORT = {
 """Other packages that each package may import. Benchmarks and reproductions are loaded by plugin_specs only."""
 SHARED = {
     "errors",
+    "number_agreement",
     "cache_dir",
     "secret_masking_and_text_escapes",
     "picture_flattening_and_orientation",
@@ -56,7 +58,7 @@ SHARED = {
     "version_and_code_digest",
 }
 """Modules that all packages except those in PLAIN may import."""
-PLAIN = {"core", "errors"}
+PLAIN = {"core", "errors", "number_agreement"}
 """Packages that import only the standard library."""
 
 LIBRARIES = {

@@ -23,11 +23,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from fullbench.number_agreement import agree_with_one
+
 
 class DataWarning(UserWarning):
     """Ambiguous data: the message has the number of rows, the first one, and what was done.
     The command line prints it as a sentence; in Python it is a normal warning.
     """
+
+    def __str__(self) -> str:
+        return agree_with_one(super().__str__())
 
 
 class DueWarning(UserWarning):
@@ -39,6 +44,9 @@ class FullbenchError(Exception):
 
     def __reduce__(self) -> tuple[Callable[..., FullbenchError], tuple[Any, ...]]:
         return _rebuild_error, (type(self), self.args, self.__dict__)
+
+    def __str__(self) -> str:
+        return agree_with_one(super().__str__())
 
 
 def _rebuild_error(kind: type[FullbenchError], args: tuple[Any, ...], state: dict[str, Any]) -> FullbenchError:

@@ -56,7 +56,7 @@ class Spec:
         options: dict[str, str] = {}
         for key, value in pairs:
             if key in options:
-                raise InputError(f"the option {key!r} stands twice in {text!r}; keep one")
+                raise InputError(f"the option {key!r} occurs twice in {text!r}; keep one")
             options[key] = value
             _refuse_misplaced(text, head, value)
         return cls(kind.strip(), name.strip(), options)
@@ -69,7 +69,7 @@ def _refuse_misplaced(text: str, head: str, value: str) -> None:
     before, at, address = value.partition("@http")
     if at and ":" not in before:
         corrected_spec = f"{head}@http{address}?{text.partition('?')[2].replace(at + address, '', 1)}"
-        raise InputError(f"the address in {text!r} stands behind the options; write it before them: {corrected_spec}")
+        raise InputError(f"the address in {text!r} comes after the options; write it before them: {corrected_spec}")
     if re.fullmatch(r"[^:\s?]*\?\w+=\S*", value):
         raise InputError(f"{text!r} has a second '?'; options are parted by '&': ?option=value&option=value")
 

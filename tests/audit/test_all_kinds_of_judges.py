@@ -90,11 +90,11 @@ def test_panels_and_cascades_are_audited_as_one_judge(call, tmp_path):
     assert by_name["cascade:doubt"]["unusable"] == 0
     # a second run asks nothing, the board has them all, and a gate can hold a panel
     again = call("audit", "panel:trio", "--panels", "panels.toml", "--quick", "--quiet")
-    assert "Asked 0, known" in again
+    assert "Called 0, reused" in again
     board = json.loads(call("audit", "--json"))[0]
     assert set(names) <= {row[0] for row in board["rows"]}
     (tmp_path / "gate.toml").write_text('[[audit]]\njudge = "panel:trio"\naccuracy = 0.1\n', encoding="utf-8")
-    assert "0 of 1 thresholds failed" in call("gate", "gate.toml")
+    assert "0 of 1 threshold failed" in call("gate", "gate.toml")
 
 
 def test_a_panel_without_its_file_or_under_another_name_is_refused(tmp_path, monkeypatch):

@@ -55,7 +55,7 @@ def test_an_audit_on_a_fresh_machine(call, tmp_path):
     again = call("audit", "simulated:blind", "--quick", "--quiet", "--json")
     card = json.loads(again[again.index("{") : again.rindex("}") + 1])
     assert card["measures"]["picture_use"] == "no"
-    assert "Asked 0, known" in again
+    assert "Called 0, reused" in again
     assert card["measures"]["verdicts"] == card["measures"]["cases"]
     # the same figure from the ledger's verdicts, by hand
     with Ledger(tmp_path / "fullbench.ledger", read_only=True) as ledger:
@@ -106,10 +106,10 @@ def test_a_forecast_asks_nothing_and_leaves_nothing(call, tmp_path):
 def test_what_cannot_be_is_refused_in_one_sentence(call, tmp_path):
     # errors leave by main(), which the runner does not call: what was raised says it
     for words, sentence in (
-        (("audit", "simulated:accurate", "--quick", "--deep"), "quick or deep"),
-        (("audit", "simulated:accurate", "--out", "card.pdf"), "found '.pdf'"),
+        (("audit", "simulated:accurate", "--quick", "--deep"), "--quick and --deep exclude each other"),
+        (("audit", "simulated:accurate", "--out", "card.pdf"), "not as '.pdf'"),
         (("audit", "nobody:x", "--quick"), "there is no judge or model 'nobody'"),
-        (("audit",), "holds no audit"),
+        (("audit",), "contains no audit"),
     ):
         done = CliRunner().invoke(app, list(words))
         assert done.exception is not None
@@ -142,7 +142,7 @@ def test_on_your_own_items_it_is_told_whether_the_judge_looks(call, tmp_path):
         first = list(ledger.verdicts())
     assert {verdict.item.partition("~")[0] for verdict in first} == {f"i{number}" for number in range(5)}
     said = call("audit", "synthetic:keen", *words)
-    assert f"known {len(first)}" in said, "the same command goes on, and nothing is asked twice"
+    assert f"reused {len(first)}" in said, "the same command goes on, and nothing is asked twice"
     assert "It looks at your pictures" in said
     again = call("audit", "synthetic:blind", *words, "--json")
     card = json.loads(again[again.index("{") : again.rindex("}") + 1])

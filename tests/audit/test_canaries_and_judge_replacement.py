@@ -106,14 +106,14 @@ def test_canaries_from_the_command_line(tmp_path, monkeypatch):
     monkeypatch.setattr(canary_checks, "CASES", 6)
     monkeypatch.setattr(canary_checks.draw_canaries, "__defaults__", (6,))
     call = CliRunner()
-    done = call.invoke(app, ["canary", "simulated:accurate", "--quiet"])
+    done = call.invoke(app, ["audit", "watch", "simulated:accurate", "--quiet"])
     assert done.exit_code == 0, done.output
     assert "baseline only" in done.output
-    assert "Asked 78," in done.output
-    done = call.invoke(app, ["canary", "simulated:accurate", "--calls", "9", "--quiet"])
-    assert "Asked 9," in done.output
+    assert "Called 78," in done.output
+    done = call.invoke(app, ["audit", "watch", "simulated:accurate", "--calls", "9", "--quiet"])
+    assert "Called 9," in done.output
     assert "no sign of a change" in done.output
-    shown = json.loads(call.invoke(app, ["canary", "--json"]).output)
+    shown = json.loads(call.invoke(app, ["audit", "watch", "--json"]).output)
     assert shown[0]["name"] == "canaries"
     # and after a run of a study, where it is asked for
     (tmp_path / "items.jsonl").write_text('{"id": "i", "question": "?"}', encoding="utf-8")
@@ -126,7 +126,7 @@ def test_canaries_from_the_command_line(tmp_path, monkeypatch):
     done = call.invoke(app, ["run", "study.toml", "--canaries", "7", "--quiet"])
     assert done.exit_code == 0, done.output
     assert "canary calls after a baseline" in done.output
-    assert "Asked 7," in done.output
+    assert "Called 7," in done.output
     (tmp_path / "gate.toml").write_text('[[drift]]\njudge = "simulated/accurate"\n', encoding="utf-8")
     assert call.invoke(app, ["gate"]).exit_code == 0
 
@@ -305,7 +305,7 @@ def test_a_successor_stands_on_the_old_scale_with_the_seam_in_view(tmp_path, mon
         play(ledger, "old", 1.0, range(300), known)
         play(ledger, "new", 2.0, range(100), known)
         play(ledger, "new", 2.0, range(500, 650), set(WORTH))
-    done = CliRunner().invoke(app, ["equate", "old", "new", "--ledger", "board.ledger", "--json"])
+    done = CliRunner().invoke(app, ["audit", "replace", "old", "new", "--ledger", "board.ledger", "--json"])
     assert done.exit_code == 0, done.output
     table = json.loads(done.stdout)[0]
     rows = {row[0]: dict(zip(table["columns"], row, strict=True)) for row in table["rows"]}
@@ -333,7 +333,7 @@ def test_a_successor_stands_on_the_old_scale_with_the_seam_in_view(tmp_path, mon
     assert len(boards) == 2
     assert all(any("A seam runs here: new succeeds old" in str(note) for note in one["notes"]) for one in boards)
     for words, sentence in ((("old", "nobody"), "no verdict of 'nobody'"), (("old", "old"), "its own scale")):
-        done = CliRunner().invoke(app, ["equate", *words, "--ledger", "board.ledger"])
+        done = CliRunner().invoke(app, ["audit", "replace", *words, "--ledger", "board.ledger"])
         assert sentence in str(done.exception)
 
 

@@ -129,7 +129,7 @@ def test_what_a_gate_cannot_be_is_said(call, tmp_path):
     play(tmp_path / "fullbench.ledger", WORTH, 1)
     gate = tmp_path / "gate.toml"
     for text, sentence in (
-        ("", "asks for nothing"),
+        ("", "has no thresholds"),
         ("[[audits]]\n", "no part 'audits'"),
         ("[audit]\naccuracy = 1\n", r"written \[\[audit\]\]"),
         ("[[audit]]\nacuracy = 1\n", "no key 'acuracy'"),

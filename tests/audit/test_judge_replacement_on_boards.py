@@ -1,4 +1,4 @@
-"""A replaced judge: after `equate`, every board shows the judge change."""
+"""A replaced judge: after `audit replace`, every board shows the judge change."""
 
 from __future__ import annotations
 
@@ -52,14 +52,16 @@ def noted(tables: list[dict]) -> dict[tuple[str, str], int]:
 
 
 def test_every_board_carries_the_seam_once_a_successor_was_equated(call, board, tmp_path):
-    shown = json.loads(call("equate", "old", "new", "--ledger", board, "--study", "first", "--json", "--dry-run"))
+    shown = json.loads(
+        call("audit", "replace", "old", "new", "--ledger", board, "--study", "first", "--json", "--dry-run")
+    )
     assert noted(json.loads(call("report", "--ledger", board, "--json"))) == {
         (judge, study): 0 for judge in ("old", "new") for study in ("first", "second")
     }
-    kept = json.loads(call("equate", "old", "new", "--ledger", board, "--study", "first", "--json"))
+    kept = json.loads(call("audit", "replace", "old", "new", "--ledger", board, "--study", "first", "--json"))
     assert kept == shown
     ratings = {row[0]: row[1]["value"] for row in kept[0]["rows"]}
-    assert "the judge new succeeds old" in call("ledger", "show", board)
+    assert "the judge new replaces old" in call("ledger", "show", board)
     # a report, a leaderboard and a card of one study each: no flag is repeated, and the other study has no seam
     report = json.loads(call("report", "--ledger", board, "--json"))
     assert noted(report) == {("old", "first"): 1, ("new", "first"): 1, ("old", "second"): 0, ("new", "second"): 0}
@@ -86,16 +88,16 @@ def test_every_board_carries_the_seam_once_a_successor_was_equated(call, board, 
     assert noted(json.loads(call("report", "--ledger", "lake", "--study", "first", "--json"))) == {
         ("old", "first"): 1, ("new", "first"): 1,
     }  # fmt: skip
-    done = CliRunner().invoke(app, ["equate", "old", "new", "--ledger", "lake", "--study", "second"])
+    done = CliRunner().invoke(app, ["audit", "replace", "old", "new", "--ledger", "lake", "--study", "second"])
     assert "only read" in str(done.exception)
     # and it can be taken back
-    call("equate", "old", "new", "--ledger", board, "--study", "first", "--withdraw")
+    call("audit", "replace", "old", "new", "--ledger", board, "--study", "first", "--withdraw")
     assert not any(noted(json.loads(call("report", "--ledger", board, "--json"))).values())
 
 
 @pytest.mark.slow
 def test_the_site_carries_the_seam_and_its_counts_lead_to_verdicts(call, board, tmp_path):
-    call("equate", "old", "new", "--ledger", board, "--study", "second", "--json")
+    call("audit", "replace", "old", "new", "--ledger", board, "--study", "second", "--json")
     call("export", "site", "--ledger", board, "--study", "second", "--out", "site", "--no-charts")
     pages = {path.name: path.read_text(encoding="utf-8") for path in (tmp_path / "site").rglob("*.html")}
     seamed = [name for name, text in pages.items() if SEAM in text]
@@ -118,7 +120,7 @@ def test_within_15_points_of_judging_all_again(call, tmp_path):
     with Ledger(tmp_path / "again.ledger") as ledger:
         play(ledger, "old", 1.0, items, known)
         play(ledger, "old", 1.0, later, set(WORTH))
-    (table,) = json.loads(call("equate", "old", "new", "--ledger", "seam.ledger", "--json"))
+    (table,) = json.loads(call("audit", "replace", "old", "new", "--ledger", "seam.ledger", "--json"))
     equated = {row[0]: row[1]["value"] for row in table["rows"]}
     shown = json.loads(call("leaderboard", "show", "--ledger", "again.ledger", "--judge", "old", "--json"))
     again = {row[1]: row[2]["value"] for row in shown[0]["rows"]}

@@ -22,19 +22,19 @@ def desk(tmp_path):
 
 
 TYPED = [
-    (f"{BASE} --budget 5€", "--budget is a number, such as 0.5, without a unit; found '5€'"),
-    (f"{BASE} --budget=$5", "--budget is a number, such as 0.5, without a unit; found '$5'"),
+    (f"{BASE} --budget 5€", "--budget needs a number, such as 0.5, without a unit; found '5€'"),
+    (f"{BASE} --budget=$5", "--budget needs a number, such as 0.5, without a unit; found '$5'"),
     (f"{BASE} --budget 0,5", "found '0,5'"),
-    (f"{BASE} --limit 3k", "--limit is a whole number, such as 3, without a unit; found '3k'"),
-    (f"{BASE} --trials 1.5", "--trials is a whole number, such as 3, without a unit; found '1.5'"),
+    (f"{BASE} --limit 3k", "--limit needs an integer, such as 3, without a unit; found '3k'"),
+    (f"{BASE} --trials 1.5", "--trials needs an integer, such as 3, without a unit; found '1.5'"),
     (f"{BASE} --trials 99999999999", "trials are 1,000,000 at the most; found 99,999,999,999"),
-    (f"--ledger x.ledger {BASE}", "--ledger is an option of 'judge' and stands behind it"),
-    ("judge -items items.jsonl", "-items has one hyphen; write --items"),
-    ("judge —items items.jsonl --responses said.jsonl", "write it with two hyphens: --items"),
-    ("judge –items items.jsonl --responses said.jsonl", "write it with two hyphens: --items"),
-    ("report said.jsonl", "'said.jsonl' has no option in front of it; write --ledger said.jsonl to read this ledger"),
-    ("report --json study.toml", "write fullbench replay study.toml for the tables of a study"),
-    ("check folder", "'folder' is a folder; give a server's address, a model's spec, or a study"),
+    (f"--ledger x.ledger {BASE}", "--ledger is an option of 'judge' and must come after it"),
+    ("judge -items items.jsonl", "-items has one hyphen. Write --items"),
+    ("judge —items items.jsonl --responses said.jsonl", "Write it with two hyphens: --items"),
+    ("judge –items items.jsonl --responses said.jsonl", "Write it with two hyphens: --items"),
+    ("report said.jsonl", "'said.jsonl' has no option in front of it. Write --ledger said.jsonl to read this ledger"),
+    ("report --json study.toml", "Write fullbench replay study.toml for the tables of a study"),
+    ("check folder", "'folder' is a folder. Give a server address, a model spec or a study"),
 ]
 
 

@@ -82,7 +82,7 @@ def test_step_by_step(folder):
         code, out, err = fullbench(folder, "submit", "study.toml")
         assert (code, "1 batch was sent." in err) == (0, True)
         code, out, err = fullbench(folder, "collect", "study.toml")
-        assert (code, f"{CASES} on their way" in err) == (1, True)
+        assert (code, f"{CASES} sent and not ended" in err) == (1, True)
         code, out, err = fullbench(folder, "status", "study.toml", "--wait", "--every", "0.05", "--json")
         (table,) = json.loads(out)
         row = dict(zip(table["columns"], table["rows"][0], strict=True))
@@ -90,7 +90,7 @@ def test_step_by_step(folder):
         code, out, err = fullbench(folder, "collect", "study.toml")
         assert (code, f"{CASES} new in the ledger" in err) == (0, True)
         code, out, err = fullbench(folder, "collect", "study.toml")
-        assert (code, f"0 new in the ledger, {CASES} known before" in err) == (0, True)
+        assert (code, f"0 new in the ledger, {CASES} already there" in err) == (0, True)
         assert set(service.headers) == {"Bearer sk-not-a-key"}
     assert len(set(kept(folder))) == len(kept(folder)) == CASES
 
@@ -229,8 +229,10 @@ def test_replies_with_unknown_names_and_second_replies_are_told_and_billed_once(
         fullbench(folder, "status", "study.toml", "--wait", "--every", "0.05", "--quiet")
         code, _, err = fullbench(folder, "collect", "study.toml")
         assert (code, f"{CASES - 3} new in the ledger" in err, "3 due" in err) == (1, True, True)
-        assert "3 replies bear names that no request has; they rule on nothing, what they cost is on the bill" in err
-        assert "2 replies came to requests that had one; one counts, and all are on the bill." in err
+        assert "3 replies belong to no request. They give no verdict, their cost is counted" in err
+        assert (
+            "2 replies answer a request that already has a reply. The first one counts; the cost includes all." in err
+        )
         (state,) = (folder / "l.ledger.batches").glob("*/state.json")
         state.write_text(json.dumps({**json.loads(state.read_text()), "is_settled": False}), encoding="utf-8")
         fullbench(folder, "collect", "study.toml")

@@ -21,14 +21,14 @@ def test_what_the_money_did_not_do_for_is_no_failure_and_is_due_again(tmp_path, 
         judges = [spec(server, name, **DIME, concurrency=concurrency) for name in ("one", "two")]
         code, _, err = ended(start(tmp_path, "--budget", "2", judges=judges))
         answered = sum(server.books()["answered"].values())
-        told = re.search(r"Asked (\d+), known 0, failed 0, not asked for want of money (\d+), cost", err)
+        told = re.search(r"Called (\d+), reused 0, failed 0, over budget (\d+), cost", err)
         assert (code, told is not None) == (1, True), err
         assert [int(number) for number in told.groups()] == [answered, 2 * cases - answered]
         with Ledger(tmp_path / "l.ledger", read_only=True) as book:
             assert (sum(account.failures for account in book.bill()), len(list(book.verdicts()))) == (0, answered)
         code, _, err = ended(start(tmp_path, judges=judges))
         assert (code, sum(server.books()["answered"].values())) == (0, 2 * cases), err
-    assert f"Asked {2 * cases - answered}, known {answered}, failed 0, cost" in err
+    assert f"Called {2 * cases - answered}, reused {answered}, failed 0, cost" in err
 
 
 def test_verdicts_of_several_calls_end_when_the_money_does(tmp_path):

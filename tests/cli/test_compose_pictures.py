@@ -41,7 +41,7 @@ def test_blurred_pairs_run_and_the_manifest_says_how_each_was_made(cli, photos, 
         "compose", "blur", photos, "--defocus", 3, "--motion", "9@45", "--prompt", "a photo", "--out", "b"
     )
     assert code == 0
-    assert "Left out: broken.jpg: the picture cannot be decoded" in said
+    assert "Skipped: broken.jpg: the picture cannot be decoded" in said
     manifest = rows(tmp_path / "b/made/manifest.jsonl")
     assert verify_manifest(tmp_path / "b/made", manifest) == []
     assert {row["how"] for row in manifest} == {
@@ -98,7 +98,7 @@ def test_a_grid_becomes_a_study_of_people(cli, photos, tmp_path):
 @pytest.mark.parametrize(
     ("command", "reason"),
     [
-        (["blur", "photos", "--prompt", "x"], "how blurred?"),
+        (["blur", "photos", "--prompt", "x"], "No blur given"),
         (["blur", "photos", "--defocus", "2"], "what do the pictures show?"),
         (["blur", "photos", "--defocus", "0", "--prompt", "x"], "between 0 and 200 pixels"),
         (["blur", "photos", "--motion", "nine", "--prompt", "x"], "LENGTH@ANGLE"),

@@ -82,7 +82,7 @@ def among_faults(folder: Path, ledger: str, *, cases: int, attempts: int, seed: 
         first, _, err = ended(start(folder, judges=[spec(server, **wire)], ledger=ledger), LONG + cases / 5)
         assert first == 1, err
         failed = int(re.search(r"failed (\d[\d,]*)", err)[1].replace(",", ""))
-        assert f"Asked {cases:,}, known 0, failed {failed:,}, cost $" in err
+        assert f"Called {cases:,}, reused 0, failed {failed:,}, cost $" in err
         with Ledger(ledger if "://" in ledger else folder / ledger, read_only=True) as book:
             verdicts, (judge,) = list(book.verdicts()), {verdict.judge for verdict in book.verdicts()}
             failures = list(book.failures(judge))
@@ -160,7 +160,7 @@ def test_a_judge_that_only_babbles_is_stopped_alone(tmp_path):
         assert "Leaderboard" in out
         code, _, err = ended(start(tmp_path, "--anyway", judges=judges))
         assert (code, sum(babbler.books()["answered"].values())) == (1, cases)
-        assert re.search(r"Asked \d+, known \d+, failed 0, cost \$0\.00\.", err)
+        assert re.search(r"Called \d+, reused \d+, failed 0, cost \$0\.00\.", err)
 
 
 def test_what_can_never_do_is_told_apart_and_not_asked_again(tmp_path):
@@ -170,19 +170,19 @@ def test_what_can_never_do_is_told_apart_and_not_asked_again(tmp_path):
         judge = spec(server, price_in=1, price_out=1)
         code, out, err = ended(start(tmp_path, judges=[judge]))
         assert code == 1
-        assert "20 verdicts are missing because their calls failed for good; --again asks for them anew" in err
-        assert "Asked 60, known 0, failed 20, cost $" in err
+        assert "20 verdicts are missing because calls failed permanently. Add --again to retry them" in err
+        assert "Called 60, reused 0, failed 20, cost $" in err
         attempts = sum(server.books()["attempts"].values())
         code, out, err = ended(start(tmp_path, "--report", "page.html", judges=[judge]))
         assert sum(server.books()["attempts"].values()) == attempts, "nothing is asked again"
         assert code == 1
-        assert "Asked 0, known 40, failed 0, failed for good before 20, cost $0.00." in err
+        assert "Called 0, reused 40, failed 0, failed permanently before 20, cost $0.00." in err
         assert "failed for good" in out
         assert "20 cases are due" in out
         page = (tmp_path / "page.html").read_text(encoding="utf-8")
         assert "failed for good" in page
         _, out, _ = ended(start(tmp_path, "--dry-run", judges=[judge]))
-        assert "20 failed for good before and would not be asked" in out
+        assert "20 calls failed permanently before and are not repeated" in out
         ended(start(tmp_path, "--again", judges=[judge]))
         assert sum(server.books()["attempts"].values()) == attempts + 20
 
@@ -197,7 +197,7 @@ def test_rulings_whose_tokens_cannot_be_read_are_kept_and_the_estimates_are_coun
     assert code == 0, err
     odd = books["sent"]["negative"] + books["sent"]["words"]
     assert 5 < odd < cases
-    assert f"of {odd} of {cases} replies the server did not say how many tokens they took" in err
+    assert f"for {odd} of {cases} replies. Their cost is estimated from their lengths" in err
     with Ledger(tmp_path / "l.ledger", read_only=True) as book:
         verdicts = list(book.verdicts())
     assert (len(verdicts), {verdict.marks for verdict in verdicts}) == (cases, {(4.0,)})
@@ -272,7 +272,7 @@ def test_a_run_that_ends_by_an_error_bills_what_it_had_asked(tmp_path):
         answered = sum(server.books()["answered"].values())
     assert code == 2
     assert "is no API that speaks openai: it sends an HTML page" in err
-    assert "Asked 8, known 0, failed 8, cost $" in err
+    assert "Called 8, reused 0, failed 8, cost $" in err
     with Ledger(tmp_path / "l.ledger", read_only=True) as book:
         (account,) = (account for account in book.bill() if account.role == "judge")
     assert account.usage.calls == answered
@@ -301,7 +301,7 @@ def test_a_signal_ends_a_run_with_its_own_code(tmp_path, number, code):
         process = start(tmp_path, judges=[spec(server, concurrency=4)])
         until(lambda: sum(server.books()["answered"].values()) >= 20)
         process.send_signal(number)
-        assert any("waiting for the calls in flight" in line for line in process.stderr)
+        assert any("waiting for the running calls" in line for line in process.stderr)
         server.more()
         ending, out, err = ended(process)
         answered = sum(server.books()["answered"].values())
@@ -319,7 +319,7 @@ def test_leaving_at_once_bills_what_was_in_flight(tmp_path):
         process = start(tmp_path, judges=judges)
         until(lambda: sum(server.books()["answered"].values()) >= 40 and server.books()["in_flight"] >= 8)
         process.send_signal(signal.SIGINT)
-        assert any("waiting for the calls in flight" in line for line in process.stderr)
+        assert any("waiting for the running calls" in line for line in process.stderr)
         process.send_signal(signal.SIGINT)
         assert process.wait(LONG) == 130
         process.communicate()
@@ -387,8 +387,8 @@ def test_answers_are_recorded_as_what_they_are_and_thoughts_apart(tmp_path):
     assert code == 0, err
     rows = [json.loads(line) for line in (tmp_path / "a.jsonl").read_text(encoding="utf-8").splitlines()]
     assert [row.get("tags", {}).get("stop", "") for row in rows] == list(ENDINGS.values())
-    assert "6 of 9 are not what was asked for: 1 empty, 1 tool, 1 thought, 1 length, 1 filter, 1 refused" in err
-    assert "Asked 9, known 0, failed 0, cost $0.00." in err
+    assert "6 of 9 replies are unusable: 1 empty, 1 tool, 1 thought, 1 length, 1 filter, 1 refused" in err
+    assert "Called 9, reused 0, failed 0, cost $0.00." in err
     assert {row["text"] for row in rows[-2:]} == {"三只猫"}, "no thought is part of an answer"
     with closing(sqlite3.connect(tmp_path / "l.ledger")) as database:
         thoughts = [thought for (thought,) in database.execute("SELECT reasoning FROM calls WHERE role = 'contestant'")]

@@ -82,12 +82,12 @@ def test_ctrl_c_stops_cleanly_and_the_next_run_asks_for_the_rest(data):
         process = start(data, server)
         wait_for(data, 30)
         process.send_signal(signal.SIGINT)
-        first = until_said(process, "waiting for the calls in flight")
+        first = until_said(process, "waiting for the running calls")
         server.more()
         out, last = process.communicate(timeout=LONG)
         err = first + last
         assert process.returncode == 130
-        assert "the same command goes on from here" in err
+        assert "run the same command again to continue" in err
         assert "Traceback" not in err
         assert "Leaderboard" in out
         done = kept(data)
@@ -148,7 +148,7 @@ def test_a_refused_key_stops_at_once_and_keeps_what_was_done(data):
         process = start(data, server)
         wait_for(data, 20)
         process.send_signal(signal.SIGINT)
-        until_said(process, "waiting for the calls in flight")
+        until_said(process, "waiting for the running calls")
         server.more()
         process.communicate(timeout=LONG)
         before = kept(data)

@@ -98,7 +98,7 @@ BAD = {
     "no such file": ((*GOOD, "score:1-5", "--labels", "gone.jsonl"), "gone.jsonl"),
     "unknown judge": ((*GOOD, "score:1-5", "--judge", "lenght"), "lenght"),
     "unknown ballot": ((*GOOD, "stars"), "stars"),
-    "unknown orders": ((*GOOD, "choice", "--orders", "random"), "random"),
+    "Unknown orders": ((*GOOD, "choice", "--orders", "random"), "random"),
     "no key": ((*GOOD, "score:1-5", "--judge", "openai:gpt-4o"), "OPENAI_API_KEY"),
     "unknown option of a model": ((*GOOD, "score:1-5", "--judge", "openai:gpt-4o?temprature=1"), "temprature"),
     "no such study": (("run", "gone.toml"), "gone.toml"),

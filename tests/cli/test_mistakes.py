@@ -123,7 +123,7 @@ MISTAKES: list[tuple[tuple[str, ...], str]] = [
     (items("turns.jsonl"), "'turns' must be a list"),
     (items("role.jsonl"), "system, user, assistant"),
     (items("gone.jsonl"), "cannot be read"),
-    (items("web.jsonl"), "is on the web"),
+    (items("web.jsonl"), "is a web address"),
     (items("outside.jsonl"), "--pictures-from"),
     (items("text.jsonl"), "is not a picture we know"),
     (items("heic.jsonl"), "save it as JPEG"),
@@ -135,7 +135,7 @@ MISTAKES: list[tuple[tuple[str, ...], str]] = [
     (items("ragged.csv"), "3 cells under 2 columns"),
     (items("doubled.csv"), "the column 'id' occurs twice"),
     (items("quote.csv"), "not valid CSV"),
-    (items("object.json"), "one array"),
+    (items("object.json"), "the item has no 'question' and no 'turns'"),
     (items("comma.json"), "a comma is followed by no row"),
     (items("sheet.xlsx"), "save it as .csv"),
     (items("fake.parquet"), "not a sound Parquet file"),
@@ -145,7 +145,7 @@ MISTAKES: list[tuple[tuple[str, ...], str]] = [
     (responses("stray.jsonl"), "answers item 'q9', which is not among the 2 items"),
     (responses("nowho.jsonl"), "the field 'contestant' is missing"),
     (responses("nothing.jsonl"), "no 'text', no 'pictures' and no 'parts'"),
-    (responses("again.jsonl"), "number them in a column 'sample'"),
+    (responses("again.jsonl"), "line 1 is the same row: leave one out"),
     (responses("alone.jsonl"), "no case to hear"),
     (responses("r.jsonl", "choise"), "did you mean 'choice'"),
     (responses("r.jsonl", "score"), "score:LOW-HIGH, such as score:1-5"),
@@ -154,7 +154,7 @@ MISTAKES: list[tuple[tuple[str, ...], str]] = [
     (labels("labels-none.jsonl"), "marks or a fault"),
     (labels("labels-who.jsonl"), "model_a"),
     (labels("labels-winner.jsonl"), "'winner' is one of the contestants ('x', 'y')"),
-    (labels("labels-marks.jsonl"), "1 marks for 2 responses"),
+    (labels("labels-marks.jsonl"), "1 mark for 2 responses"),
     (labels("labels-legal.jsonl"), "not legal"),
     (labels("labels-word.jsonl"), "must be a finite number"),
     (labels("labels-fault.jsonl"), "unknown fault 'lazy'"),
@@ -183,7 +183,7 @@ MISTAKES: list[tuple[tuple[str, ...], str]] = [
     (judged("scorer:nowhere:fn"), "nowhere"),
     (judged("trained:nowhere"), "nowhere"),
     (judged("length", "choice", "--judge", "length"), "two of the judges are the same"),
-    (judged("length", "choice", "--orders", "any"), "unknown orders 'any'"),
+    (judged("length", "choice", "--orders", "any"), "Unknown orders 'any'"),
     (judged("length", "choice", "--ledger", "text.ledger"), "text.ledger"),
     (judged("length", "choice", "--ledger", "torn.ledger"), "torn.ledger"),
     (judged("length", "choice", "--engine", "slurm"), "slurm"),
@@ -211,7 +211,7 @@ MISTAKES: list[tuple[tuple[str, ...], str]] = [
     (("export", "nothing-such", "--out", "o"), "nothing-such"),
     (("export", "dpo", "--out", "o.jsonl"), "--judge NAME"),
     (("reproduce", "mjbnech", "--data", "void"), "did you mean"),
-    (("check", "http://127.0.0.1:9/v1"), "is the server running"),
+    (("check", "http://127.0.0.1:9/v1"), "Is the server running"),
     (("check", "opneai:x"), "did you mean 'openai'"),
     (("init", "--items", "i.jsonl"), "--contestant or --responses"),
     (("judge", "--items", "i.jsonl"), "--responses"),
@@ -242,7 +242,7 @@ def test_a_defect_of_ours_shows_no_trace(cli, desk, monkeypatch):
     monkeypatch.setattr("fullbench.studies.study_file.Study.read", broken)
     code, _, err = cli("run", "study.toml")
     assert code == 70
-    assert "something went wrong inside (ZeroDivisionError: a \\u001b[31mdefect)" in err
+    assert "Internal error (ZeroDivisionError: a \\u001b[31mdefect)" in err
     assert "Traceback" in Path(err.strip().rpartition(" ")[2]).read_text(encoding="utf-8")
     assert "Traceback" not in err
 

@@ -61,17 +61,20 @@ def test_a_report_says_which_names_are_of_nobody(folder):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ("lake write none.ledger --out new", "none.ledger: there is no ledger here; check the path"),
+        ("lake write none.ledger --out new", "none.ledger: no ledger at this path"),
         ("lake write items.jsonl --out new", "items.jsonl: this is a file of another kind, not a ledger"),
         ("lake write full --out new", "full: this is a folder, not a ledger; name a file"),
-        ("lake write own.ledger --out items.jsonl", "items.jsonl: this is a file, and a lake is a folder"),
-        ("lake write own.ledger --out full", "full: other things lie in this folder (x), and no lake; name a new one"),
+        ("lake write own.ledger --out items.jsonl", "items.jsonl: This is a file, but a lake is a folder"),
+        (
+            "lake write own.ledger --out full",
+            "full: This folder contains other files (x) and no lake. Choose a new folder",
+        ),
         ("lake write own.ledger --out ftp://host/lake", "a lake is a folder, or lies under s3://bucket/prefix"),
         ("lake write own.ledger --out s3://", "a place for a lake in a bucket looks like s3://bucket/prefix"),
         ("lake write own.ledger --out new --key items.jsonl", "(Unable to load PEM file); `fullbench ledger sign"),
         ("lake write own.ledger --out new --key none.pem", "none.pem: the file cannot be read (No such file"),
-        ("lake verify none", "none: there is no such folder; name a lake"),
-        ("lake verify items.jsonl", "items.jsonl: there is no such folder; name a lake"),
+        ("lake verify none", "none: No such folder. Name a lake"),
+        ("lake verify items.jsonl", "items.jsonl: No such folder. Name a lake"),
         (
             "lake verify full --digest zzz",
             "a digest looks like 12-3f5a..., as `fullbench ledger show` prints it; found 'z",

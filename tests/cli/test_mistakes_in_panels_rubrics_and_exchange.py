@@ -61,12 +61,12 @@ def test_of_studies(folder, more, told):
         ("export mlflow --ledger own.ledger --out items.jsonl", "items.jsonl: this is a file, and a folder is written"),
         ("export mlflow --ledger own.ledger --out full", "full: the folder is not empty; choose another one"),
         ("export arena --ledger own.ledger --out full", "full: a file of this kind is not known; known are .jsonl"),
-        ("export inspect --ledger none.ledger --out x.eval", "none.ledger: there is no ledger here; check the path"),
+        ("export inspect --ledger none.ledger --out x.eval", "none.ledger: no ledger at this path"),
         ("import vlmevalkit responses.jsonl --out new", "a row has no 'question'; found item, contestant, text; is it"),
         ("import vlmevalkit items.jsonl --out responses.jsonl", "responses.jsonl: this is a file, and a folder is"),
         ("import label_studio responses.jsonl --out new", "found there: nothing; name another column with --option"),
         ("import mt_bench responses.jsonl --out new", "no item was found in it; is it a file of this kind?"),
-        ("report --ledger none.ledger", "none.ledger: there is no ledger here; check the path"),
+        ("report --ledger none.ledger", "none.ledger: no ledger at this path"),
     ],
 )
 def test_of_exchange(folder, words, told):

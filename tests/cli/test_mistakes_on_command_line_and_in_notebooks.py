@@ -36,10 +36,10 @@ JUDGE = "judge --items items.jsonl --responses responses.jsonl --ballot choice"
         ("answer --items items.jsonl --contestant offline:echo --out x.xlsx", "x.xlsx: a file of this kind is not"),
         ("answer --items items.jsonl --contestant gemini-3-pro --out x.csv", "did you mean 'gemini:gemini-3-pro'?"),
         ("report --ledger own.ledger --against nobody", "own.ledger: there is no judge 'nobody'. Judges: length."),
-        ("check localhost:8000", "'localhost:8000' looks like an address; write http://localhost:8000, with /v1"),
-        ("check gpu.lab.org:8000/v1", "looks like an address; write http://gpu.lab.org:8000/v1"),
+        ("check localhost:8000", "'localhost:8000' looks like an address. Write http://localhost:8000, with /v1"),
+        ("check gpu.lab.org:8000/v1", "looks like an address. Write http://gpu.lab.org:8000/v1"),
         ("check gpt-4.1", "did you mean 'openai:gpt-4.1'?"),
-        ("demo --out items.jsonl", "items.jsonl: this is a file, and a folder is written; name a new one"),
+        ("demo --out items.jsonl", "items.jsonl: This is a file, but the demo needs a folder"),
         ("peer-review --limit 2 --report page", "page: a page is HTML: give it a name that ends in .html"),
     ],
 )  # fmt: skip
@@ -73,9 +73,10 @@ def test_a_page_of_a_study_that_is_no_page(folder):
     [
         ({"judge": []}, "judge must be a spec such as 'openai:gpt-4o'.* found \\[\\]"),
         ({"judge": 5}, "judge must be a spec .* found 5"),
-        ({"ballot": []}, "on what ballot\\? Say ballot='choice\\+tie'"),
+        ({"ballot": []}, "No ballot given. Add ballot="),
         ({"criterion": None}, "a criterion has a name.* found None"),
-        ({"trials": 0}, "a case is heard in 1 trial or more; found 0"),
+        ({"criterion": 5}, "a criterion has a name.* found 5"),
+        ({"trials": 0}, "the number of trials is at least 1; found 0"),
     ],
 )
 def test_in_a_notebook(folder, words, told):

@@ -123,7 +123,7 @@ def test_specs_that_cannot_be(cli, desk, spec, told):
 def test_addresses_that_cannot_be_checked(cli, desk, target):
     code, _, err = cli("check", target)
     assert code == 2
-    assert "no port that can be" in err or "write http://localhost:8000/v1" in err
+    assert "no port that can be" in err or "Write http://localhost:8000/v1" in err
 
 
 def test_a_key_in_the_place_of_its_variable_is_not_shown(cli, desk):
@@ -169,7 +169,7 @@ def test_a_server_that_has_moved_is_told_and_no_key_follows_it(cli, desk, odd, m
 
 
 def test_what_keeps_a_server_from_listing_its_models_is_said(cli, desk, odd):
-    for place, told in (("page", "what it sends is no JSON"), ("none", "serves no model at all"), ("v0", "no list of")):
+    for place, told in (("page", "what it sends is no JSON"), ("none", "serves no model. Load"), ("v0", "no list of")):
         code, _, err = cli("check", f"{address(odd)}/{place}/v1")
         assert code == 2
         assert told in err
@@ -268,7 +268,7 @@ def test_a_study_that_nobody_answers_says_why(cli, desk, odd):
 def test_a_judge_that_rules_nothing_is_quoted_however_few_cases_there_are(cli, desk, odd):
     code, _, err = cli(*judged(f"openai:m@{address(odd)}/mumbles/v1"))
     assert code == 1
-    assert "4 of 4 are not what was asked for: 4 unreadable; the last: 'Hm, hard to say.'" in err
+    assert "4 of 4 replies could not be read. Last reply: 'Hm, hard to say.'" in err
 
 
 def test_init_names_the_file_that_was_asked_for_and_what_is_not_there(cli, desk):
@@ -277,16 +277,16 @@ def test_init_names_the_file_that_was_asked_for_and_what_is_not_there(cli, desk)
     assert (code, err.startswith("fullbench: mine.toml:19: unknown ballot 'choose'")) == (2, True), err
     code, _, err = cli(*told, "--ballot", "choice", "mine.toml")
     assert code == 0
-    assert "gone.jsonl: there is no such file or folder yet" in err
+    assert "gone.jsonl: no such file or folder yet" in err
     assert "items.jsonl:" not in err
 
 
 SAID = [
     ("stream", 2, "it sends a stream of events", "let it answer in one piece"),
     ("away", 2, "asks to be left alone for 86,400 s", "or waits with ?patience=172800"),
-    ("thinks", 1, "4 of 4 replies were thoughts alone and rule nothing", "?max_tokens=4096"),
-    ("silent", 1, "4 of 4 replies had no words and rule nothing", "`fullbench check`"),
-    ("other", 0, "the server says that other-7b answered, not m (4 of 4 replies)", "Asked 4, known 0, failed 0"),
+    ("thinks", 1, "4 of 4 replies contain only thinking and give no verdict", "?max_tokens=4096"),
+    ("silent", 1, "4 of 4 replies have no text and give no verdict", "`fullbench check`"),
+    ("other", 0, "the server reports the model other-7b instead of m (4 of 4 replies)", "Called 4, reused 0, failed 0"),
 ]
 
 
@@ -319,7 +319,7 @@ def test_proxies_of_socks_are_refused_and_none_stands_before_this_machine(cli, d
     code, _, err = cli(*judged("openai:gpt-4o?attempts=1&backoff=0.01"))
     assert "no connection through the proxy 127.0.0.1:9 (" in err
     code, _, err = cli("check", f"{address(odd)}/none/v1")
-    assert "serves no model at all" in err, "this machine is asked without a proxy, by check too"
+    assert "serves no model. Load" in err, "this machine is asked without a proxy, by check too"
 
 
 def test_nothing_is_paid_for_that_leaves_nothing_to_judge(cli, desk, odd):

@@ -30,14 +30,14 @@ def test_the_skeleton_passes_its_own_tests(tmp_path):
 
 @pytest.mark.parametrize("name", ["My-Paper", "class", "2nd", "ünicode name"])
 def test_a_name_that_is_none_is_refused(tmp_path, name):
-    with pytest.raises(InputError, match="is no name for a package"):
+    with pytest.raises(InputError, match="is not a package name"):
         new_benchmark(name, tmp_path)
     assert not list(tmp_path.iterdir())
 
 
 def test_nothing_is_overwritten(tmp_path):
     (tmp_path / "mine").mkdir()
-    with pytest.raises(InputError, match="it is there already"):
+    with pytest.raises(InputError, match="exists already"):
         new_benchmark("mine", tmp_path)
 
 

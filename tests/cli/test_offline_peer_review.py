@@ -36,7 +36,7 @@ def test_on_real_photos_the_known_order_is_found(tmp_path):
     pool = ",".join(f"composed:{tools}" for tools in CHAIN)
     words = ["peer-review", "--images", "photos", "--contestants", pool, "--best-first", "--quiet", "--json"]
     done = run_in(tmp_path, *words)
-    assert "Left out:" in done.stderr
+    assert "Skipped:" in done.stderr
     scores = ranking(done)
     ((contestants, spearman, in_order),) = table_of(done, "order")["rows"]
     assert (contestants, spearman["value"]) == (len(CHAIN), 1)
@@ -78,4 +78,4 @@ def test_mistakes_are_one_sentence(tmp_path, contestants, sentence):
 def test_an_order_is_only_compared_when_one_was_named(tmp_path):
     done = run_in(tmp_path, "peer-review", "--best-first")
     assert done.returncode == 2
-    assert "--best-first says in which order --contestants are named" in done.stderr
+    assert "--best-first needs the order of the contestants" in done.stderr

@@ -29,10 +29,10 @@ def test_pictures_of_ones_own_and_three_models_by_name(tmp_path):
     assert not (tmp_path / "fullbench.ledger").exists()
     done = run_in(tmp_path, *words, "--correlation", "colours", "--both-orders", "--report", "page.html", "--quiet")
     assert done.returncode == 0, done.stderr
-    assert "Left out:" in done.stderr
+    assert "Skipped:" in done.stderr
     ranking = next(table for table in json.loads(done.stdout) if table["name"] == "ranking")
     assert len(ranking["rows"]) == 3
-    assert "Nobody labelled anything" in (tmp_path / "page.html").read_text()
+    assert "There are no labels here" in (tmp_path / "page.html").read_text()
 
 
 @pytest.mark.parametrize(
@@ -43,8 +43,8 @@ def test_pictures_of_ones_own_and_three_models_by_name(tmp_path):
             ["--contestants", "synthetic:keen,synthetic:nobody,synthetic:hasty"],
             "the synthetic benchmark has no contestant 'nobody'",
         ),
-        (["--gamma", "1,2"], "--gamma takes three numbers"),
-        (["--gamma", "a,b,c"], "--gamma takes three numbers"),
+        (["--gamma", "1,2"], "--gamma needs three numbers"),
+        (["--gamma", "a,b,c"], "--gamma needs three numbers"),
         (["--images", "nowhere"], "no folder of pictures"),
         (["--mode", "loud"], "unknown mode 'loud'"),
         (["--correlation", "clip:nowhere"], "no CLIP model is there"),
@@ -71,7 +71,7 @@ def test_simulate_shows_what_is_found(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "sentence"), [(["--sizes", "5,x"], "--sizes takes whole numbers"), (["--models", "2"], "at least three")]
+    ("words", "sentence"), [(["--sizes", "5,x"], "--sizes needs integers"), (["--models", "2"], "at least three")]
 )
 def test_a_simulation_that_cannot_be(tmp_path, words, sentence):
     done = run_in(tmp_path, "simulate", *words)

@@ -54,7 +54,7 @@ def test_from_files_to_a_ledger(folder, fullbench):
     files = ("--items", "items.jsonl", "--responses", "responses.jsonl", "--gold", "gold.jsonl")
     made = fullbench("add", "red or blue", "--kind", "pair", *files)
     assert made.code == 0, made.stderr
-    assert "2 tasks, 0 trial tasks, 1 known answers" in made.stderr
+    assert "2 tasks, 0 qualification tasks, 1 gold tasks" in made.stderr
     engine = engine_for(f"sqlite:///{folder / 'fullbench-web' / 'web.sqlite'}")
     with write_transaction(engine) as connection:
         desk = AnnotatorContext(connection, campaigns.campaign_by_name(connection, "red or blue"), "ann", 1.0)
@@ -66,7 +66,7 @@ def test_from_files_to_a_ledger(folder, fullbench):
     rows = [row for _, row in read_rows(folder / "votes.jsonl")]
     assert {dict(zip(row["contestants"], row["marks"], strict=True))["red"] for row in rows} == {1.0}
     kept = fullbench("keep", "red or blue", "--ledger", "l.ledger")
-    assert "verdicts went into l.ledger" in kept.stderr
+    assert "verdicts were added to l.ledger" in kept.stderr
     with Ledger(folder / "l.ledger", read_only=True) as ledger:
         record = ledger.record()
         assert record.judges == ["human"]

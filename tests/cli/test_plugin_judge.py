@@ -90,10 +90,10 @@ def test_the_price_of_a_judge_that_says_nothing_is_unknown(cli, data: Path, plug
     code, out, err = cli(*FILES, "--judge", "dear", "--judge", "length", "--dry-run", "--json")
     assert code == 0, err
     dear, length, everything = row(out, "dear"), row(out, "length"), row(out, "all")
-    assert (dear["to ask"], dear["calls"], dear["tokens in"], dear["dollars"]) == (72, None, None, None)
-    assert (length["to ask"], length["calls"], length["dollars"]) == (72, 0, 0.0)
-    assert (everything["to ask"], everything["calls"], everything["dollars"]) == (144, None, None)
-    assert any("dear" in note and "not known" in note for note in json.loads(out)[0]["notes"])
+    assert (dear["due"], dear["calls"], dear["tokens in"], dear["dollars"]) == (72, None, None, None)
+    assert (length["due"], length["calls"], length["dollars"]) == (72, 0, 0.0)
+    assert (everything["due"], everything["calls"], everything["dollars"]) == (144, None, None)
+    assert any("dear" in note and "unknown" in note for note in json.loads(out)[0]["notes"])
     code, out, err = cli(*FILES, "--judge", "dear", "--dry-run")
     assert "0.00" not in out
 
@@ -112,4 +112,4 @@ def test_a_budget_stops_it_all_the_same_and_what_is_known_is_not_unknown(cli, da
     code, out, err = cli(*FILES, "--judge", "dear", "--quiet")
     assert code == 0, err
     _, out, _ = cli(*FILES, "--judge", "dear", "--dry-run", "--json")
-    assert (row(out, "dear")["to ask"], row(out, "dear")["dollars"]) == (0, 0.0)
+    assert (row(out, "dear")["due"], row(out, "dear")["dollars"]) == (0, 0.0)

@@ -39,7 +39,7 @@ def test_one_value_counts(cli, desk, words, option):
     code, out, err = cli(*words.split())
     assert (code, out) == (2, "")
     join = ", or join the files into one" if option in {"--items", "--responses"} else ""
-    assert err == f"fullbench: {option} stands twice, and one value counts; leave one out{join}\n"
+    assert err == f"fullbench: {option} was given twice. Give it once{join}.\n"
     assert not list(desk.glob("*.ledger")), "nothing is begun"
 
 
@@ -71,7 +71,7 @@ def test_a_study_without_a_name_is_not_mixed_with_others(cli, desk, name):
     assert (code, "s.toml:5: a study has a name in one line" in err) == (2, True), err
     if not name.strip():
         code, _, err = cli(*f"{BASE} --responses both.jsonl --study".split(), name)
-        assert (code, "--study names a study, and what was given is blank" in err) == (2, True), err
+        assert (code, "The name after --study is blank" in err) == (2, True), err
     assert not list(desk.glob("*.ledger"))
 
 

@@ -45,7 +45,7 @@ SHARP = (
 def test_the_sharpest_of_a_painters_tries_comes_first(cli, pictures):
     code, _, err = cli(*SHARP, "--out", "ranked.jsonl")
     assert code == 0, err
-    assert "1 responses got no mark" in err
+    assert "1 response got no mark" in err
     ranked = read(pictures / "ranked.jsonl")
     assert [(row["item"], row["sample"], row["rank"]) for row in ranked] == [
         ("one", 1, 1), ("one", 2, 2), ("one", 0, 3), ("two", 1, 1), ("two", 2, 2), ("two", 0, 3), ("two", 3, None),
@@ -115,7 +115,7 @@ def test_sensitive_pictures_are_copied_only_when_asked_for(cli, tmp_path):
     assert cli(*judged, "--judge", "picture:sharpness", "--ballot", "real:0-1")[0] == 0
     code, _, said = cli("export", "dpo", "--judge", "sharpness", "--out", "pairs/pairs.parquet")
     assert (code, len(parquet(tmp_path / "pairs/pairs.parquet"))) == (0, 1)
-    assert "2 more have sensitive pictures" in said
+    assert "2 more pairs have sensitive pictures" in said
     hidden = (tmp_path / "soft.png").read_bytes()
     assert hidden not in (tmp_path / "pairs/pairs.parquet").read_bytes()
     cli("export", "dpo", "--judge", "sharpness", "--include-sensitive", "--out", "all/pairs.parquet")

@@ -33,10 +33,10 @@ def test_the_first_start_gives_a_link_and_ctrl_c_ends_it(tmp_path):
     ("options", "says"),
     [
         (["--host", "0.0.0.0"], "add --url https://"),
-        (["--url", "bench.example.org"], "is no address of a site"),
-        (["--url", "https://example.org/bench"], "needs a host of its own"),
+        (["--url", "bench.example.org"], "is not the address of a site"),
+        (["--url", "https://example.org/bench"], "needs its own host name"),
         (["--invite", "emperor"], "the role 'emperor' is not known"),
-        (["--ledger", "nothing.ledger"], "there is no ledger 'nothing.ledger'"),
+        (["--ledger", "nothing.ledger"], "There is no ledger 'nothing.ledger'"),
         (["--ledger", "broken.ledger"], "broken.ledger: "),
         (["--database", "mysql://x"], "'mysql' is not known"),
         (["--names", "names.toml"], "names.toml: 'a' and 'b' would both be shown as '甲'"),
@@ -58,7 +58,7 @@ def test_an_invitation_and_a_check_leave_at_once(tmp_path):
     checked = run_in(tmp_path, "serve", "--check", "--names", "names.toml")
     assert checked.returncode == 0
     assert "is up to date" in checked.stderr
-    assert "1 of the 1 names in names.toml are of nobody in the ledger so far: a." in checked.stderr
+    assert "1 of the 1 name in names.toml is of nobody in the ledger so far: a." in checked.stderr
 
 
 def test_a_port_in_use_is_one_sentence(tmp_path):

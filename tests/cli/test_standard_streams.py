@@ -96,7 +96,7 @@ def test_a_reader_that_has_had_enough_hears_no_complaint(judged, words):
 def test_a_closed_output_does_not_keep_a_command_from_its_work(folder):
     done = call(folder, *JUDGE, preexec_fn=lambda: os.close(1))
     assert done.returncode == 0, done.stderr
-    assert "Asked 18" in done.stderr
+    assert "Called 18" in done.stderr
     done = call(folder, "report", "--all", preexec_fn=lambda: os.close(2))
     assert done.returncode == 0
     assert "Leaderboard by length" in done.stdout
@@ -127,5 +127,5 @@ def test_a_ledger_where_none_can_be_is_a_sentence(folder, place, why):
     done = call(folder, *JUDGE, "--ledger", place)
     assert done.returncode == 2, done.stderr
     assert done.stderr.startswith("fullbench: ")
-    assert f"it cannot be read or written ({why})" in done.stderr
+    assert f"cannot be read or written ({why})" in done.stderr
     assert len(done.stderr.splitlines()) == 1

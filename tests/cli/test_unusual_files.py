@@ -39,8 +39,8 @@ ITEM_FILES: list[tuple[str, str | bytes, str]] = [
     ("array.jsonl", json.dumps(ITEMS, indent=1), "a file with one array [...] is named .json"),
     ("short.jsonl", json.dumps(ITEMS), "a file with one array [...] is named .json"),
     ("pretty.jsonl", "\n".join(json.dumps(item, indent=1) for item in ITEMS), "a row stands in one line"),
-    ("twice.jsonl", '{"id": "q1", "question": "a", "question": "b"}', "the name 'question' stands twice in one object"),
-    ("twice.json", '[{"id": "q1", "question": "a", "question": "b"}]', "the name 'question' stands twice"),
+    ("twice.jsonl", '{"id": "q1", "question": "a", "question": "b"}', "the name 'question' occurs twice in one object"),
+    ("twice.json", '[{"id": "q1", "question": "a", "question": "b"}]', "the name 'question' occurs twice"),
     ("mac.csv", "id,question\rq1,a\rq2,b\r", "carriage returns alone"),
     ("nan.jsonl", '{"id": NaN, "question": "a"}', "nan.jsonl:1: the field 'id' is empty here"),
     ("Names.csv", "ID,Question\nq1,a\n", "the field 'id' is missing; found ID, Question; write 'ID' as 'id'"),
@@ -119,7 +119,7 @@ def test_cells_as_spreadsheets_part_them_are_read(cli, desk, name, content):
     (desk / name).write_text(content, encoding="utf-8")
     code, _, err = cli("judge", "--items", "items.jsonl", "--responses", name, *JUDGED)
     assert code == 0, err
-    assert "Asked 2" in err
+    assert "Called 2" in err
     assert [(said.contestant, said.text) for said in read_responses(desk / name)] == [("x", "a b"), ("y", "c")]
 
 

@@ -211,7 +211,7 @@ BAD_ROWS = [
     ("x.json", b'[{"a": "\xff"}]', None, "not UTF-8"),
     ("x.json", b"[]", None, "no rows"),
     ("x.csv", b"a,b\n1,2\n1,2,3\n", 3, "3 cells under 2 columns"),
-    ("x.csv", b'a,b\n"x\ny",2\n1\n', 4, "1 cells under 2 columns"),
+    ("x.csv", b'a,b\n"x\ny",2\n1\n', 4, "1 cell under 2 columns"),
     ("x.csv", b"a,a\n1,2\n", 1, "'a' occurs twice"),
     ("x.csv", b'a,b\n"1,2\n', 2, "not valid CSV"),
     ("x.csv", b"a,b\n", None, "no rows"),

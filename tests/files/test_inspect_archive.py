@@ -99,9 +99,9 @@ def test_inspect_itself_opens_it(ledger):
         ),
         (
             "export opentelemetry --out log.jsonl",
-            "'opentelemetry' is nothing that can be exported; known are site, alpaca",
+            "There is no export 'opentelemetry'; known are site, alpaca",
         ),
-        ("export langfuze --out log.jsonl", "nothing that can be exported; did you mean 'langfuse'? known are site"),
+        ("export langfuze --out log.jsonl", "There is no export 'langfuze'; did you mean 'langfuse'? known are site"),
     ],
 )
 def test_what_is_not_clear_is_asked_back_and_nothing_is_written(ledger, words, told):

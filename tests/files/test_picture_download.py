@@ -138,7 +138,7 @@ def test_a_redirect_into_a_private_network_is_not_followed(tmp_path, site, monke
 
 
 WRONG = {
-    "/none.png": "answered 404", "/page.png": "is not a picture we know", "/packed.png": "sent it packed",
+    "/none.png": "answered 404", "/page.png": "is not a picture we know", "/packed.png": "sent it compressed",
     "/claims.png": "more than 128 MiB", "/torn.png": "it broke off",
 }  # fmt: skip
 

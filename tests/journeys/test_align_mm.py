@@ -56,8 +56,8 @@ def test_what_export_says_comes_next_can_be_typed(tmp_path, monkeypatch):
     ])  # fmt: skip
     said = cli("export", "alignmmbench", "--data", tmp_path, "--out", "unanswered").stderr
     assert "Next:" not in said
-    assert "Nobody has answered yet: name contestants in unanswered/study.toml" in said
-    assert "name contestants or responses" in cli("run", "unanswered/study.toml", "--quiet", code=2).stderr
+    assert "There are no responses yet. Add contestants to unanswered/study.toml" in said
+    assert "Name contestants or responses" in cli("run", "unanswered/study.toml", "--quiet", code=2).stderr
     study = tmp_path / "unanswered" / "study.toml"
     named = re.sub(
         "# contestants = .*", 'contestants = ["offline:canned?text=三个"]', study.read_text(encoding="utf-8")
@@ -128,7 +128,7 @@ def test_table_3_with_sizes_ranks_and_a_contestant_that_never_wavers(tmp_path):
     rho = stats.spearmanr([places[name] for name in known], [known[name][1] for name in known]).statistic
     notes = " ".join(board["notes"])
     assert f"a Spearman correlation of {rho:.3f} (4 contestants)" in notes
-    assert "1 names of whom something is known are of no single contestant here: someone else." in notes
+    assert "1 name of whom something is known are of no single contestant here: someone else." in notes
 
     # The quadrants: split at the medians of those with pictures, the steady one above every line.
     pictured = [name for name in MARKS if name in known]

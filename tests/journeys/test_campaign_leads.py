@@ -108,12 +108,12 @@ def test_from_a_draft_and_a_pilot_to_a_ruling_that_counts(site):
         kept = boss.post(rule, json={"fields": {"best": str(place), "reason": "read again"}})
         assert (kept.status_code, kept.json()["revision"]) == (201, revision)
     won = second["contestants"].index("z")
-    assert "2 votes stay" in site.said("adjudicate", "pairs", second["task"], "--set", f"best={won}")
+    assert "2 votes are kept" in site.said("adjudicate", "pairs", second["task"], "--set", f"best={won}")
     assert len(boss.get(f"{path}/tasks", params={"status": "adjudicated"}).json()["rows"]) == 2
 
     # In the ledger: every vote, and the rulings as verdicts of their own.
     site.people("keep", "pairs", "--ledger", site.ledger)
-    assert "0 verdicts went" in site.said("keep", "pairs", "--ledger", site.ledger)
+    assert "0 verdicts were added" in site.said("keep", "pairs", "--ledger", site.ledger)
     with Ledger(site.ledger, read_only=True) as ledger:
         every = list(ledger.verdicts(revisions=True))
     assert Counter(one.judge for one in every if one.rater) == {"human": 36, ADJUDICATION: 3}
@@ -337,12 +337,12 @@ def test_a_copy_of_the_site_withholds_what_people_judge(site, tmp_path):
     export = ("export", "site", "--ledger", tmp_path / "l.ledger", "--no-charts", "--database",
               site.live.settings.database)  # fmt: skip
     said = output(*export, "--out", tmp_path / "closed")
-    assert "1 verdicts are withheld" in said
-    assert "1 of 1 verdicts can be listed" in said
+    assert "1 verdict is withheld" in said
+    assert "1 of 1 verdict is in lists" in said
     pages = {path: path.read_text() for path in (tmp_path / "closed").rglob("*.*") if path.suffix in {".html", ".js"}}
     assert not [path for path, page in pages.items() if "s1" in page]
-    assert "1 verdicts are withheld" in pages[tmp_path / "closed" / "verdicts.html"]
+    assert "1 verdict is withheld" in pages[tmp_path / "closed" / "verdicts.html"]
     site.people("close", "withheld")
     said = output(*export, "--out", tmp_path / "open")
     assert "withheld" not in said
-    assert "2 of 2 verdicts can be listed" in said
+    assert "2 of 2 verdicts are in lists" in said

@@ -72,7 +72,7 @@ def voted(tables):
 def test_a_changed_label_counts_at_every_door_once_and_is_said(study):
     ledger, labels = study.parent / "study.ledger", study.parent / "labels.jsonl"
     invoke("run", study, "--quiet")
-    told = "labels say something else than the ledger"
+    told = "labels differ from the ledger"
     beside = invoke("report", "--ledger", ledger, "--labels", labels, "--json")
     assert (voted(json.loads(beside.stdout)), told in beside.output) == (len(rows()), False)
     for marks, score in (((0, 1), 2), ((0.5, 0.5), 2), ((1, 0), 4)):
@@ -101,7 +101,7 @@ def test_revisions_that_a_file_numbers_are_entered_and_older_files_change_nothin
     third = [{**row, "revision": 2} for row in rows((0, 1), 3)]
     for file, score in (([*rows(), *second], 1), ([*rows(), *second, *third], 3), ([*rows(), *second], 3)):
         write(labels, file)
-        assert "say something else" not in invoke("run", study, "--quiet").output
+        assert "labels differ" not in invoke("run", study, "--quiet").output
         assert people(json.loads(invoke("report", "--ledger", ledger, "--json").stdout)) == {"pair": 0, "score": score}
 
 
@@ -110,7 +110,7 @@ def test_a_label_changed_in_a_notebook_is_warned_of(study, tmp_path):
     pairs = [row for row in rows() if len(row["contestants"]) == 2]
     fullbench.judge(items, answers, ledger, judge="length", ballot="choice+tie", labels=pairs)
     pairs[0] = {**pairs[0], "marks": [0.5, 0.5]}
-    with pytest.warns(DataWarning, match="labels: 1 labels say something else"):
+    with pytest.warns(DataWarning, match="labels: 1 label differs"):
         record = fullbench.judge(items, answers, ledger, judge="length", ballot="choice+tie", labels=pairs)
     own = sorted(verdict.marks for verdict in record.where(judge="human"))
     with Ledger(ledger, read_only=True) as book:

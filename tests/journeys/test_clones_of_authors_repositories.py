@@ -133,7 +133,7 @@ def test_a_new_judge_rules_on_the_clone_and_sees_its_pictures(mllm_clone, tmp_pa
             f'judges = ["vllm:j@{server.url}?mode=direct"]\n'
         )
         (plan,) = json.loads(cli("run", study, "--dry-run", "--json").stdout)
-        asked = plan["rows"][0][plan["columns"].index("to ask")]
+        asked = plan["rows"][0][plan["columns"].index("due")]
         cli("run", study, "--quiet", "--json", code=0)
         # 40 items with four scores, 30 pairs in both orders, 15 rankings both ways; each prompt with its own picture.
         assert asked == 160 + 60 + 30
@@ -299,7 +299,7 @@ def test_votes_alone_are_read_without_the_instances(sandbox, tmp_path):
     alone.mkdir()
     (alone / "visit_bench_human_preferences.csv").write_bytes((root / "visit_bench_human_preferences.csv").read_bytes())
     told = cli("export", "visitbench", "--data", alone, "--out", tmp_path / "files")
-    assert "12 of the 12 items name pictures that are not here" in told.output
+    assert "12 of the 12 items name missing pictures" in told.output
     assert len(read_jsonl(tmp_path / "files" / "labels.jsonl")) == len(votes)
 
 

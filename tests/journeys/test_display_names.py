@@ -109,9 +109,9 @@ def test_full_names_are_shown_on_request_and_in_data(in_folder):
         ("leaderboard show --judge mine --reference LLaVA --all", "Leaderboard by mine"),
         ("power --judge Mini --between gpt-4o,LLaVA", "How many votes"),
         ("people next --judge Mini --to next.jsonl", "Written: next.jsonl"),
-        ("people add a --kind agree --judge Mini --contestant LLaVA", "The study 'a' is open"),
-        ("export dpo --judge mine --out pairs.jsonl", "pairs that mine tells apart"),
-        ("ledger export --to mine.jsonl --judge mine", "wrote 18 verdicts"),
+        ("people add a --kind agree --judge Mini --contestant LLaVA", "The campaign 'a' is open"),
+        ("export dpo --judge mine --out pairs.jsonl", "pairs that mine decided"),
+        ("ledger export --to mine.jsonl --judge mine", "(18 verdicts)"),
     ],
 )
 def test_options_take_display_names_and_beginnings(in_folder, words, told):

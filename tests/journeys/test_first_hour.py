@@ -24,19 +24,19 @@ def test_check_says_what_works_and_what_does_not(cli):
         assert code == 0, err
         assert "serves 1: tiny" in err
         assert [row[name] for name in ("answers", "pictures", "JSON", "logprobs")] == ["yes"] * 4
-        assert row["limits a minute"] == "600 requests"
+        assert row["rate limits per minute"] == "600 requests"
         assert (row["$ in"], row["$ out"]) == (0, 0)
     blind = TinyServer(lambda *_: "I cannot see pictures.", models=("other",), logprobs=False)
     with blind as server:
         code, out, err = cli("check", f"openai:other@{server.url}", "--json")
         (row,) = cells(out)
         assert (code, row["pictures"], row["JSON"], row["logprobs"]) == (0, "no", "no", "no")
-        assert "it did not see the picture" in err
+        assert "it did not recognise the picture" in err
         code, out, err = cli("check", f"openai:nobody@{server.url}", "--json")
         assert (code, cells(out)[0]["answers"]) == (1, "no")
         assert "it lists other" in err
     code, _, err = cli("check", server.url)
-    assert (code, "is the server running" in err) == (2, True), "it is gone now"
+    assert (code, "Is the server running" in err) == (2, True), "it is gone now"
     assert cli("check", "length")[0] == 0
 
 
@@ -64,13 +64,13 @@ def test_init_check_run(cli, tmp_path):
         assert (code, len(cells(out))) == (0, 3), err
         assert "3 items, 0 responses, 0 labels read" in err
         code, _, err = cli("run", "study.toml", "--limit", 1, "--quiet")
-        assert "Asked 6" in err, "2 answers; 2 judges with 2 orders of a pair"
+        assert "Called 6" in err, "2 answers; 2 judges with 2 orders of a pair"
         code, _, err = cli("run", "study.toml", "--quiet")
-        assert "known 6" in err
+        assert "reused 6" in err
     assert (tmp_path / "report.html").exists()
-    assert cli("init")[0] == 2, "it is there already"
+    assert cli("init")[0] == 2, "exists already"
     code, _, err = cli("init", "other.toml")
-    assert (code, "give --items" in err) == (2, True)
+    assert (code, "Add --items" in err) == (2, True)
     words = ("--items", "a.csv", "--responses", "r.csv", "--judge", "opneai:x", "--ballot", "choice")
     code, _, err = cli("init", "bad.toml", *words)
     assert code == 2
@@ -93,10 +93,10 @@ def test_keys_in_a_file(tmp_path, monkeypatch):
 def test_demo_fits_on_a_screen_and_says_what_is_next(cli):
     code, out, err = cli("demo", "--quiet")
     assert code == 0
-    said = err[: err.index("The page, with all")]
+    said = err[: err.index("Page with all")]
     assert len((out + said).splitlines()) <= 40
     assert [line.split()[1] for line in err.splitlines() if line.startswith("  fullbench")] == [
         "report",
+        "audit",
         "init",
-        "check",
     ]

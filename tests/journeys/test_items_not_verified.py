@@ -69,7 +69,7 @@ def test_people_judge_them_only_where_asked_but_verify_them_always(files):
             assert campaign_progress(connection, campaigns.campaign_by_name(connection, name), 0.0).tasks == tasks, name
         engine.dispose()
     (files / "bad.jsonl").write_text(json.dumps({"id": "q1", "question": "?", "tags": {"verified": "no"}}))
-    with pytest.raises(InputError, match=r"all 1 items are marked as not verified.*--unverified"):
+    with pytest.raises(InputError, match=r"the only item is marked as not verified.*--unverified"):
         cli("people", "add", "none", "--kind", "score", "--items", files / "bad.jsonl", "--data", files)
 
 

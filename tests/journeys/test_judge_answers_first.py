@@ -121,7 +121,7 @@ def test_a_study_with_two_judges_criteria_orders_and_trials(folder):
             assert len(first) == len({asked.pictures for asked in first}) == len(ITEMS)
             assert len(server.of(model)) == len(ITEMS) + CASES
         count = len(server.asked)
-        assert f"Asked 0, known {2 * CASES}" in run_in(folder, "run", path, "--quiet").output
+        assert f"Called 0, reused {2 * CASES}" in run_in(folder, "run", path, "--quiet").output
         assert len(server.asked) == count
     with Ledger(folder / "s.ledger", read_only=True) as ledger:
         verdicts = list(ledger.verdicts())

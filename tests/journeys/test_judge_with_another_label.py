@@ -30,19 +30,19 @@ def test_another_label_is_told_of_before_it_is_paid_for(tmp_path):
 
         first = judged("mode=direct")
         assert "same settings" not in first.stderr
-        assert "Asked 6, known 0" in first.stderr
+        assert "Called 6, reused 0" in first.stderr
         other = judged("mode=analyze&label=mine", "--dry-run")
         assert "same settings" not in other.stdout, "another manner is another judge"
         planned = judged("mode=direct&label=mine", "--dry-run", "--json")
         (table,) = json.loads(planned.stdout)
         (told,) = [note for note in table["notes"] if "same settings" in note]
-        words = shlex.split(told.partition("type first: ")[2])
+        words = shlex.split(told.partition("first run: ")[2])
         assert words[:3] == ["fullbench", "ledger", "alias"]
         fullbench(tmp_path, *words[1:])
         again = judged("mode=direct&label=mine")
         assert "same settings" not in again.stderr
-        assert "Asked 0, known 6" in again.stderr
+        assert "Called 0, reused 6" in again.stderr
         third = judged("mode=direct&label=hers")
         assert "'mine+direct#" in third.stderr, "the name of today"
-        assert "Asked 6, known 0" in third.stderr
+        assert "Called 6, reused 0" in third.stderr
         assert "same settings" not in judged("mode=direct&label=hers").stderr, "it has ruled itself by now"

@@ -197,7 +197,9 @@ def test_every_verdict_is_what_its_judge_meant(cli, judges):
 
     assert unsigned["repeating"] == cases
     for name in ("forgetful", "repeating", "cut"):
-        shown = next(line for line in done.output.splitlines() if name in line and "do not carry the nonce" in line)
+        shown = next(
+            line for line in done.output.splitlines() if name in line and "did not contain the check code" in line
+        )
         assert f"{unsigned[name]:,} of {cases:,} replies" in shown
     shown = next(line for line in done.output.splitlines() if "were cut off" in line)
     assert f"{cut['cut']:,} replies" in shown
@@ -242,8 +244,8 @@ def test_what_an_earlier_reader_took_for_a_ruling_is_read_again(cli, judges):
         )
     asked = len(judges.asked)
     done = cli("ledger", "reread")
-    assert f"{case.key} {name} trial 0, item old: 5 -> 1" in done.stdout
-    assert f"{case.key} {name} trial 1, item old: 2 -> unreadable" in done.stdout
+    assert f"{case.key} signing trial 0, item old: 5 -> 1" in done.stdout
+    assert f"{case.key} signing trial 1, item old: 2 -> unreadable" in done.stdout
     assert "2 are read differently now" in done.stdout
     with Ledger("fullbench.ledger", read_only=True) as ledger:
         now = {verdict.trial: verdict.marks for verdict in ledger.verdicts(cases=[case.key])}

@@ -91,17 +91,17 @@ def lay_out(folder: Path, kind: str, judge: str = "length", peers: tuple[str, ..
 def test_a_kind_is_planned_run_and_replayed(tmp_path, kind):
     study = lay_out(tmp_path, kind)
     (plan,) = json.loads(cli("plan", study, "--json").stdout)
-    asked = [row[plan["columns"].index("to ask")] for row in plan["rows"]]
+    asked = [row[plan["columns"].index("due")] for row in plan["rows"]]
     ran = json.loads(cli("run", study, "--json", "--quiet").stdout)
     with Ledger(tmp_path / "study.ledger", read_only=True) as ledger:
         assert sum(asked) == len(list(ledger.verdicts()))
         assert ledger.studies() == ["一项"]
     (plan,) = json.loads(cli("plan", study, "--json").stdout)
-    assert [row[plan["columns"].index("to ask")] for row in plan["rows"]] == [0] * len(plan["rows"])
+    assert [row[plan["columns"].index("due")] for row in plan["rows"]] == [0] * len(plan["rows"])
     replayed = cli("replay", study, "--json")
     assert json.loads(replayed.stdout) == [table for table in ran if table["name"] != "schedule"]
     assert "missing" not in replayed.output
-    assert "byte for byte" in cli("replay", study, "--check").output
+    assert "identical to what the ledger" in cli("replay", study, "--check").output
 
 
 def test_reranking_puts_the_best_of_each_item_first_as_the_command_does(tmp_path):

@@ -31,7 +31,7 @@ def test_winner_columns_and_raters(ledger, tmp_path):
             app, ["ledger", "import", str(tmp_path / "votes.csv"), "--ledger", str(ledger)], catch_exceptions=False
         )
         assert f"{new} new votes of" in done.output
-        assert f"{known} were there" in done.output
+        assert f"{known} were already there" in done.output
     with Ledger(ledger, read_only=True) as book:
         votes = {(vote.item, vote.rater): vote.marks for vote in book.verdicts("human")}
     assert votes["q0", "ann"] == (1.0, 0.0)
@@ -52,7 +52,7 @@ def test_a_contestant_that_nobody_knows_is_one_sentence_and_nothing_is_taken(led
     with Ledger(ledger, read_only=True) as book:
         assert list(book.verdicts("human")) == []
     votes.write_text(rows.format("乙"), encoding="utf-8")
-    assert "2 new votes of 1 raters" in CliRunner().invoke(app, words, catch_exceptions=False).output
+    assert "2 new votes of 1 rater" in CliRunner().invoke(app, words, catch_exceptions=False).output
     with Ledger(ledger, read_only=True) as book:
         assert {vote.item: vote.marks for vote in book.verdicts("human")} == {"q0": (1.0, 0.0), "q1": (0.0, 1.0)}
 

@@ -55,14 +55,14 @@ def test_votes_go_out_to_each_tool_and_come_back_once(place, tmp_path):
     assert len(before) == 16
     for tool in ("label-studio", "argilla"):
         file = tmp_path / f"{tool}.json"
-        assert "wrote 16 verdicts" in cli("ledger", "export", place, "--to", file, "--as", tool, "--judge", "human")
+        assert "(16 verdicts)" in cli("ledger", "export", place, "--to", file, "--as", tool, "--judge", "human")
         copy = tmp_path / f"{tool}.ledger"
         with Ledger(place, read_only=True) as source, Ledger(copy) as fresh:
             for one in source.items():
                 for answer in source.responses(item_keys=[one.key]):
                     fresh.add_response(one, answer)
-        assert "16 new votes of 4 raters; 0 were there" in cli("ledger", "import", file, "--ledger", copy)
-        assert "0 new votes of 4 raters; 16 were there" in cli("ledger", "import", file, "--ledger", copy)
+        assert "16 new votes of 4 raters; 0 were already there" in cli("ledger", "import", file, "--ledger", copy)
+        assert "0 new votes of 4 raters; 16 were already there" in cli("ledger", "import", file, "--ledger", copy)
         with Ledger(copy, read_only=True) as fresh:
             after = {(one.case, one.rater): (one.marks, one.fault) for one in fresh.verdicts("human")}
             reasons = {one.rater: one.text for one in fresh.verdicts("human") if one.marks}
@@ -89,7 +89,7 @@ def test_exports_as_the_tools_write_them(place, tmp_path):
     file.write_text(json.dumps(studio, ensure_ascii=False))
     said = cli("ledger", "import", file, "--ledger", place)
     assert "4 new votes" in said
-    assert "passed over: 1 without an answer" in said
+    assert "skipped: 1 without an answer" in said
     argilla = [
         {"id": "a", "fields": {"question": "?"}, "metadata": {"item": "q1", "contestants": '["红", "blue"]'},
          "responses": {"label": [{"value": "tie", "user_id": "u1", "status": "submitted"},
@@ -102,8 +102,8 @@ def test_exports_as_the_tools_write_them(place, tmp_path):
     file = tmp_path / "argilla.json"
     file.write_text(json.dumps(argilla, ensure_ascii=False))
     said = cli("ledger", "import", file, "--ledger", place)
-    assert "2 new votes of 1 raters" in said
-    assert "passed over: 1 drafts" in said
+    assert "2 new votes of 1 rater" in said
+    assert "skipped: 1 draft" in said
     with Ledger(place, read_only=True) as ledger:
         found = {(one.item, one.ballot, one.rater): one.marks or one.fault for one in ledger.verdicts("human")}
     assert found == {

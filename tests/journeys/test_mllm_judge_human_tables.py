@@ -174,7 +174,7 @@ def test_figure_21_judges_are_ranked_by_which_analysis_people_prefer(site, tmp_p
         cli("run", tmp_path / "s.toml", "--quiet", "--json")
     out = ("--ledger", tmp_path / "s.ledger", "--to")
     told = cli("ledger", "export", "--what", "hearings", *out, tmp_path / "hearings.jsonl")
-    assert "wrote 8 hearings" in told.output
+    assert "(8 hearings)" in told.output
     cli("ledger", "export", "--what", "analyses", *out, tmp_path / "analyses.jsonl")
     hearings, reasons = read_jsonl(tmp_path / "hearings.jsonl"), read_jsonl(tmp_path / "analyses.jsonl")
     assert len(reasons) == 8 * 3, "length wrote no reasons"

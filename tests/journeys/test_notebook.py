@@ -82,10 +82,10 @@ def test_answer_run_and_card():
         assert [table.name for table in report(book)] == [table.name for table in report("fullbench.ledger")]
     assert card("fullbench.ledger", "len").judge == "length"
     for words, call in (
-        ("who judges", lambda: judge(ITEMS, SAID)),
-        ("on what ballot", lambda: judge(ITEMS, SAID, judge="length")),
-        ("who answers", lambda: answer(ITEMS)),
-        ("what is run", run),
+        ("No judge given", lambda: judge(ITEMS, SAID)),
+        ("No ballot given", lambda: judge(ITEMS, SAID, judge="length")),
+        ("No contestant given", lambda: answer(ITEMS)),
+        ("Nothing to run", run),
         ("row 1 of items is no dict", lambda: judge([1], SAID, judge="length", ballot="choice")),
         ("occurs twice", lambda: judge(ITEMS + ITEMS, SAID, judge="length", ballot="choice")),
         ("not among the items", lambda: judge(ITEMS[1:], SAID, judge="length", ballot="choice")),
@@ -105,7 +105,7 @@ def test_what_cells_show(tmp_path):
     assert "x&lt;script&gt;" in shown
     assert "<script>" not in shown
     record = judge(ITEMS, SAID, judge="length", ballot="choice+tie")
-    assert repr(record) == "Record(36 verdicts of 1 judges on 6 items)"
+    assert repr(record) == "Record(36 verdicts of 1 judge on 6 items)"
     assert "16 more" in record._repr_html_()
     tables = report(record)
     assert tables._repr_html_().count("<table") == len(tables)

@@ -109,7 +109,7 @@ def test_cells_tell_answers_apart_and_a_run_shows_its_tables():
     assert "<th>samples</th>" not in record.where(lambda v: not any(v.samples))._repr_html_()
     done = run(items=ITEMS, contestant=["offline:echo", "offline:canned?text=no"], judge="length", ballot="choice")
     assert (
-        repr(done) == f"StudyResult('notebook': Record(24 verdicts of 1 judges on 12 items), {len(done.tables)} tables)"
+        repr(done) == f"StudyResult('notebook': Record(24 verdicts of 1 judge on 12 items), {len(done.tables)} tables)"
     )
     assert done._repr_html_().count("<table") == len(done.tables)
     titled = next(one for one in done.tables if one.name.startswith("leaderboard"))._repr_html_()

@@ -90,3 +90,40 @@ def test_rows_a_line_in_a_json_file_are_read(folder: Path):
     inputs = ("--items", "items.json", "--responses", "responses.jsonl")
     code, result = call("judge", *inputs, "--ballot", "choice", "--judge", "length")
     assert code == 0, result.output
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_judge_that_is_given_up_gets_no_more_calls_than_20_and_those_in_flight(tmp_path: Path):
+    items = [{"id": f"n{n}", "question": f"What is {n}?"} for n in range(40)]
+    write_rows(tmp_path / "items.jsonl", items)
+    write_rows(tmp_path / "responses.jsonl", [{"item": i["id"], "contestant": "ada", "text": "4"} for i in items])
+    with FakeServer(says="I would rather not say.") as server:
+        spec = f"vllm:m@{server.url}?concurrency=4&resample=0"
+        code, output = judge("--ballot", "score:1-5", "--judge", spec)
+        assert code == 1, output
+        assert "Stopped: no usable verdict in the first 20 replies; the last: 'I would rather not say.'" in output
+        assert 20 <= sum(server.books()["arrived"].values()) <= 2 * (20 + 4), "a verdict takes one call or two"
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_judge_that_was_called_for_every_case_was_not_stopped(tmp_path: Path):
+    items = [{"id": f"n{n}", "question": f"What is {n}?"} for n in range(24)]
+    write_rows(tmp_path / "items.jsonl", items)
+    write_rows(tmp_path / "responses.jsonl", [{"item": i["id"], "contestant": "ada", "text": "4"} for i in items])
+    with FakeServer(says="I would rather not say.") as server:
+        spec = f"vllm:m@{server.url}?concurrency=24&resample=0"
+        code, output = judge("--ballot", "score:1-5", "--judge", spec)
+    assert code == 1, output
+    assert "24 of 24 replies are not usable: 24 unreadable; the last: 'I would rather not say.'" in output
+    assert "Stopped" not in output
+    assert "has no usable verdict, so this ends with exit code 1." in output
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_judge_that_abstains_from_a_whole_run_ends_with_1_although_it_judged_others_before():
+    assert judge("--ballot", "score:1-5", "--judge", "length")[0] == 0
+    for _ in range(2):
+        code, output = judge("--ballot", "number", "--judge", "length")
+        assert code == 1, output
+        assert "length has no usable verdict" in output
+    assert judge("--ballot", "score:1-5", "--judge", "length")[0] == 0

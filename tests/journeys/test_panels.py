@@ -295,7 +295,7 @@ large = "length"
 
 def test_a_cascade_asks_its_large_judge_about_doubts_alone(tmp_path):
     study = lay_out(tmp_path, CASCADE)
-    assert "this is the most" in " ".join(cli("run", study, "--dry-run").split())
+    assert "This is the maximum" in " ".join(cli("run", study, "--dry-run").split())
     ran = json.loads(cli("run", study, "--json", "--quiet"))
     stored = [verdict for verdict in exported(tmp_path) if verdict["judge"] != "human"]
     said = defaultdict(list)

@@ -52,7 +52,7 @@ def test_orders_and_criteria_of_a_benchmark_study_are_honoured(folder):
     assert counts["all"] == {1: 6, 2: 12, 3: 12}
     assert counts["trials"] == {1: 18, 2: 18, 3: 6}
     (plan,) = json.loads(cli("plan", study(folder, "plan", judges=["length"], orders="sorted"), "--json").stdout)
-    assert plan["rows"][0][plan["columns"].index("to ask")] == 14
+    assert plan["rows"][0][plan["columns"].index("due")] == 14
 
 
 def test_examples_steps_and_forms_reach_the_judge_in_the_right_form(folder):
@@ -125,7 +125,7 @@ def test_items_whose_pictures_are_away_are_judged_without_only_on_demand_and_cou
         assert Counter(len(asked.pictures) for asked in server.asked) == {0: 3, 1: 11}, (
             "three answers were scored blind"
         )
-    told = "1 of 6 items were judged without the pictures that they name"
+    told = "1 of 6 items was judged without the pictures that they name"
     report = ("report", "--ledger", folder / "away.ledger", "--benchmark", "mllm-as-a-judge", "--json")
     for shown in (tables, cli(*report).tables):
         assert {"scores by dataset", "biases", "score density"} <= set(shown)
@@ -142,7 +142,7 @@ def test_contestants_are_asked_in_given_words_and_refusals_are_left_out_and_coun
         path = study(folder, "c", judges=["length"], contestants=specs, leave_out=["refusals", "short"])
         path.write_text(path.read_text(encoding="utf-8").replace('responses = "answers.jsonl"\n', ""))
         (plan,) = json.loads(cli("run", path, "--dry-run", "--json").stdout)
-        place = plan["columns"].index("to ask")
+        place = plan["columns"].index("due")
         # Nobody has answered yet, and no answer that is still to come is taken for one that is left out.
         assert {row[1]: row[place] for row in plan["rows"] if row[0] == "verdicts"} == {"length": 8 + 24 + 4}
         tables = cli("run", path, "--quiet", "--json").tables
@@ -218,16 +218,16 @@ def test_lengthening_is_a_study_that_is_planned_run_resumed_and_replayed(folder)
         rows = read_jsonl(folder / "items.jsonl")
         write_rows(folder / "items.jsonl", [{**row, "tags": {**row["tags"], "task": "score"}} for row in rows])
         (plan,) = json.loads(cli("run", path, "--dry-run", "--json").stdout)
-        place = plan["columns"].index("to ask")
+        place = plan["columns"].index("due")
         asks = {row[0]: row[place] for row in plan["rows"]}
         assert (asks["writing"], asks["verdicts"]) == (18, 36)
         told = cli("run", path, "--quiet", "--json")
         table = told.tables["lengthening"]
         assert Counter(asked.model for asked in server.asked) == {"w": 18, "j": 36}
         again = cli("run", path, "--quiet", "--json")
-        assert "Asked 0" in again.output
+        assert "Called 0" in again.output
         assert len(server.asked) == 54
-        assert "byte for byte" in cli("replay", path, "--check").output
+        assert "identical to what the ledger" in cli("replay", path, "--check").output
     verdicts = heard(folder / "long.ledger")
     marks = {(verdict.item, verdict.contestants[0]): verdict.marks[0] for verdict in verdicts}
     gaps = {}

@@ -39,7 +39,7 @@ def test_people_vote_blindly_and_stand_beside_the_judges(site, tmp_path, monkeyp
     words = [word if word != "8" else "4" for word in words]
     people = ("--people", "before and after", "--votes", 2, "--ledger", ledger, "--data", tmp_path, "--database",
               site.live.settings.database)  # fmt: skip
-    assert "nobody has an organiser's account yet" in site.cli(*words, *people, code=2)
+    assert "need a lead's account" in site.cli(*words, *people, code=2)
     assert not ledger.exists(), "said before anything is drawn"
     site.client("boss", "organiser")
     (first,) = json.loads(site.cli(*words, *people))

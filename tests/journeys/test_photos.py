@@ -52,12 +52,12 @@ def test_a_folder_is_answered_and_judged_with_a_question(cli, tmp_path, photos):
         )  # fmt: skip
         assert code == 0, err
         assert "Only the first 2 of 5 items are in this run" in err
-        assert "Asked 4, known 0, failed 0" in err, "two items, one pair, both orders"
+        assert "Called 4, reused 0, failed 0" in err, "two items, one pair, both orders"
         code, _, err = cli(
             "judge", "--items", "photos", "--question", "这是什么颜色？", "--responses", "answers.jsonl",
             "--judge", f"openai:judge@{server.url}?mode=direct", "--ballot", "choice", "--quiet",
         )  # fmt: skip
-        assert "Asked 6, known 4, failed 0" in err, "what was tried on a few is not asked again"
+        assert "Called 6, reused 4, failed 0" in err, "what was tried on a few is not asked again"
     answers = list(read_responses(tmp_path / "answers.jsonl"))
     assert sorted({answer.item for answer in answers}) == IDS
     assert {answer.contestant for answer in answers} == {"one@one", "two@two"}
@@ -69,11 +69,11 @@ def test_a_study_file_has_the_question_and_the_limit(cli, tmp_path, photos):
 judges = ["length"]\nballots = ["choice"]\nledger = "s.ledger"\n"""
     (tmp_path / "study.toml").write_text(study, encoding="utf-8")
     code, _, err = cli("run", "study.toml", "--quiet", "--limit", 3)
-    assert (code, "Asked 6, known 0" in err) == (0, True), err
+    assert (code, "Called 6, reused 0" in err) == (0, True), err
     code, _, err = cli("plan", "study.toml", "--json")
     assert code == 0, err
     code, _, err = cli("run", "study.toml", "--quiet")
-    assert "Asked 4, known 6" in err
+    assert "Called 4, reused 6" in err
     code, _, err = cli("judge", "--items", "photos", "--responses", "answers.jsonl", "--judge", "length",
                        "--ballot", "choice")  # fmt: skip
     assert (code, "--question" in err) == (2, True)
@@ -134,8 +134,8 @@ def test_labels_about_nobody_are_said(cli, tmp_path):
     code, _, err = cli("judge", "--items", "i.jsonl", "--responses", "a.jsonl", "--labels", "l.jsonl", "--judge",
                        "length", "--ballot", "choice+tie", "--quiet")  # fmt: skip
     assert code == 0, err
-    assert "1 of 3 labels are on contestants that have no response here (zed)" in err
-    assert "1 of 3 labels are on items that are not here (nowhere)" in err
+    assert "1 of 3 labels is on contestants that have no response here (zed)" in err
+    assert "1 of 3 labels is on items that are not here (nowhere)" in err
 
 
 def test_report_as_csv_writes_what_it_says_and_names_may_be_short(cli, tmp_path):
@@ -164,6 +164,6 @@ def test_report_as_csv_writes_what_it_says_and_names_may_be_short(cli, tmp_path)
     code, _, err = cli("card", "judge-good")
     assert (code, "may be judge-good" in err) == (2, True)
     code, _, err = cli("report", "--judge", "nobody")
-    assert (code, "there are: judge-good" in err) == (2, True)
+    assert (code, "It has: judge-good" in err) == (2, True)
     code, _, err = cli("ledger", "export", "--to", "v.jsonl", "--judge", "other")
     assert len((tmp_path / "v.jsonl").read_text(encoding="utf-8").splitlines()) == 8

@@ -113,7 +113,7 @@ def test_a_study_with_two_programs_two_ballots_both_orders_and_trials(folder):
     plan = run_in(folder, "run", "study.toml", "--dry-run", "--json")
     (planned,) = json.loads(plan.stdout)
     cases = len(ITEMS) * 2 * 2 * (3 + 1)  # two trials, two orders, three pairs and one ranking
-    assert [row[planned["columns"].index("to ask")] for row in planned["rows"]] == [cases, cases, 2 * cases]
+    assert [row[planned["columns"].index("due")] for row in planned["rows"]] == [cases, cases, 2 * cases]
     assert {row[planned["columns"].index("dollars")] for row in planned["rows"]} == {None}
     done = run_in(folder, "run", "study.toml", "--quiet", "--json")
     assert done.returncode == 0, done.output
@@ -144,7 +144,7 @@ def test_a_study_with_two_programs_two_ballots_both_orders_and_trials(folder):
             expected = {who: shares[judge, who] for who in NAMES}
             assert cells(board, "matches won", "contestant") == pytest.approx(expected)
     again = run_in(folder, "run", "study.toml", "--quiet")
-    assert f"Asked 0, known {2 * cases}" in again.output
+    assert f"Called 0, reused {2 * cases}" in again.output
 
 
 def judge_in(folder: Path, spec: str) -> ProgramJudge:
@@ -289,7 +289,7 @@ def test_nothing_is_lost_if_some_cases_fail_and_the_next_run_asks_for_these_alon
     (folder / "ready").mkdir()
     second = run_in(folder, *words)
     assert second.returncode == 0, second.output
-    assert "Asked 2, known 4, failed 0" in second.output
+    assert "Called 2, reused 4, failed 0" in second.output
 
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="looks processes up in /proc")
@@ -310,7 +310,7 @@ def test_a_killed_run_leaves_no_program_and_the_next_one_goes_on(folder):
     until(lambda: not list(folder.glob("fullbench-case-*")))
     (folder / "ready").mkdir()
     again = run_in(folder, *words)
-    assert "Asked 6, known 0, failed 0" in again.output
+    assert "Called 6, reused 0, failed 0" in again.output
 
 
 def test_the_name_changes_with_the_program_and_with_files_among_its_arguments(tmp_path):

@@ -102,7 +102,7 @@ def test_who_wrote_an_answer_is_an_id_wherever_it_goes(tmp_path):
 
         assert site.vote("own", list(begins), choose) == 8
         renamed = [
-            "1 contestants of the ledger were called human:NAME" in site.said("keep", "own", "--ledger", place)
+            "1 contestant of the ledger had an account name (human:NAME)" in site.said("keep", "own", "--ledger", place)
             for place in (fresh, judged, judged)
         ]
         assert renamed == [False, True, False]

@@ -47,8 +47,11 @@ class Server(JsonServer):
 
 def commands() -> tuple[str, str]:
     """What README says to type: the line that installs, and the lines after it."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8").partition("## A folder of photos and a server")[2]
-    install, work = re.findall(r"```(?:console|text)\n(.*?)```", text.partition("\n## ")[0], re.DOTALL)
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    install, work = (
+        re.findall(r"```(?:console|text)\n(.*?)```", text.partition(heading)[2].partition("\n## ")[0], re.DOTALL)[0]
+        for heading in ("## Install", "## Journey 1")
+    )
     return install.removeprefix("$ ").strip(), work
 
 
@@ -85,7 +88,7 @@ def follow(folder: Path, programs: Path) -> None:
 
 
 def test_three_commands_judge_a_folder_of_photos(tmp_path):
-    assert commands()[0] == "pip install ."
+    assert commands()[0] == "pip install '.[charts]'"
     assert len(re.findall(r"^fullbench ", commands()[1], re.MULTILINE)) == 3
     follow(tmp_path, Path(sys.executable).parent)
 

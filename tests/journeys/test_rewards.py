@@ -86,8 +86,8 @@ class ServedJudge:
             stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
         line = self.process.stderr.readline()
-        assert "gives rewards at http://127.0.0.1:" in line, line + self.process.stderr.read()
-        self.url = line.split("gives rewards at ")[1].split(";")[0]
+        assert "serves rewards at http://127.0.0.1:" in line, line + self.process.stderr.read()
+        self.url = line.split("serves rewards at ")[1].split(";")[0]
 
     def __enter__(self):
         return self
@@ -231,16 +231,17 @@ def test_unusable_failed_late_and_unpaid_verdicts_have_defined_rewards(tmp_path)
         late = fullbench.reward(spec, **shared, timeout=0.5, failed=-2.0)
         with pytest.raises(InputError, match="used in this ledger with another"):
             fullbench.reward(spec, ballot="real:0-1", ledger=tmp_path / "l.ledger")(["q"], ["answer-1"])
-        with pytest.warns(DataWarning, match=r"1 of 2 completions have no verdict: no verdict within 0\.\d+ s"):
+        with pytest.warns(DataWarning, match=r"1 of 2 completions has no verdict: no verdict within 0\.\d+ s"):
             assert late(["q"] * 2, ["answer-1", "answer-late"]) == [4, -2]
         assert reward(["q"], ["answer-late"]) == [4]
         assert len([each for each in server.asked if "late" in each.words]) == 1, "a late verdict is stored"
         reward.close()
         poor = fullbench.reward(spec, ballot="score:1-5", ledger=tmp_path / "l.ledger", budget=1e-9)
         assert poor(["q"], ["answer-1"]) == [4], "a stored verdict costs nothing"
-        with pytest.raises(ModelError, match="1 of 2 completions have no verdict: the budget of"):
+        with pytest.raises(ModelError, match="1 of 2 completions has no verdict: the budget of"):
             poor(["q"] * 2, ["answer-1", "answer-2"])
         assert not any("answer-2" in each.words for each in server.asked)
+        poor.close()
 
 
 def test_each_prompt_can_bring_its_rubric_reference_and_dialogue_and_verl_gets_the_same(tmp_path):
@@ -259,7 +260,7 @@ def test_each_prompt_can_bring_its_rubric_reference_and_dialogue_and_verl_gets_t
         spec = f"vllm:m@{server.url}?reference=yes"
         reward = fullbench.reward(spec, rubric=True, ledger=tmp_path / "l.ledger")
         judged = reward(prompts, answers, rubric=rubrics, reference=["Ref-1", "Ref-2"], trainer_state=object())
-        with pytest.raises(InputError, match="1 of 2 prompts have no rubric"):
+        with pytest.raises(InputError, match="1 of 2 prompts has no rubric"):
             reward(prompts, answers, rubric=[rubrics[0], None])
         extra = [{"prompt": prompt, "rubric": rubric} for prompt, rubric in zip(prompts, rubrics, strict=True)]
         solutions = ["answer-pq", "answer-zz"]
@@ -319,7 +320,7 @@ def test_the_server_reads_a_study_file_and_refuses_what_it_cannot_do(tmp_path):
         with pytest.raises(ModelError, match=r"gave no rewards within 0\.5 s"):
             fullbench.reward(url=served.url, token="geheim", timeout=0.5)(["q"], ["answer-1"])
     for words, sentence in [
-        ((f"vllm:m@{judge.url}",), "on what does the judge decide?"),
+        ((f"vllm:m@{judge.url}",), "No rubric or ballot given"),
         ((f"vllm:m@{judge.url}", "--ballot", "choice"), "a choice ballot takes 2 to 25 responses"),
         ((f"vllm:m@{judge.url}", "--rubric", str(tmp_path / "r.toml"), "--ballot", "score:1-5"), "give one"),
     ]:

@@ -280,7 +280,7 @@ def test_a_rubric_is_proposed_confirmed_and_learned_with_a_gain_on_items_held_ou
             cli("run", study)
         confirmed = CliRunner().invoke(app, ["rubric", "confirm", str(out), "--by", "Ana 安"], input="y\nn\ny\n")
         assert confirmed.exit_code == 0, confirmed.output
-        assert "2 criteria, 1 left out" in confirmed.output
+        assert "2 criteria, 1 removed" in confirmed.output
         ran = json.loads(cli("run", study, "--json", "--quiet"))
         assert any(table["source"].get("judge") == "rubric:learned" for table in ran)
         text = out.read_text(encoding="utf-8")
@@ -337,11 +337,11 @@ def test_a_rubric_is_proposed_alone_read_by_a_person_and_judged_by(tmp_path):
         words = ["rubric", "propose", *files, *model, "--out"]
         told = CliRunner().invoke(app, list(map(str, [*words, out])))
         assert told.exit_code == 0, told.output
-        assert "Asked 1, known 0, failed 0" in told.output
+        assert "Called 1, reused 0, failed 0" in told.output
         assert "fullbench rubric confirm" in told.output
         assert "answer-" in server.asked[0].words, "examples are shown"
         again = CliRunner().invoke(app, list(map(str, [*words, tmp_path / "again.toml"])))
-        assert "Asked 0, known 1" in again.output, again.output
+        assert "Called 0, reused 1" in again.output, again.output
         judged = ("judge", *files[:4], "--ledger", tmp_path / "j.ledger", "--rubric", out, "--json", "--quiet",
                   "--judge", f"vllm:m@{server.url}?mode=direct")  # fmt: skip
         with pytest.raises(InputError, match="was proposed by a model and waits for a person"):

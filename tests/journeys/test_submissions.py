@@ -63,14 +63,14 @@ def test_every_answer_is_kept_and_later_newcomers_meet_on_every_item(tmp_path):
     assert kept["two"] == 40
     entered = cli("leaderboard", "submit", "three", "--predictions", tmp_path / "d" / "three.jsonl", "--data",
                   tmp_path / "d", "--ledger", ledger)  # fmt: skip
-    assert "40 answers to 40 items, 40 of them new" in entered.output
+    assert "40 responses to 40 items, 40 of them new" in entered.output
     # Nothing was asked by submitting; it plays from the ledger, without its file.
     assert matches(ledger)[0] == met
     told = cli("leaderboard", "add", "three", "--opponents", 2, *few, *common)
-    assert "Asked 180, known 0" in told.output
+    assert "Called 180, reused 0" in told.output
     met, _ = matches(ledger)
     assert met[frozenset({"one", "three"})] == met[frozenset({"two", "three"})] == 40
-    assert "Asked 0, known 180" in cli("leaderboard", "add", "three", "--opponents", 2, *few, *common).output
+    assert "Called 0, reused 180" in cli("leaderboard", "add", "three", "--opponents", 2, *few, *common).output
 
 
 def test_a_leaderboard_is_tried_on_the_first_items_and_goes_on(tmp_path):
@@ -84,12 +84,12 @@ def test_a_leaderboard_is_tried_on_the_first_items_and_goes_on(tmp_path):
     assert "Only the first 5 of 12 items" in planned.output
     tried = cli(*added, "--limit", 5)
     assert "Only the first 5 of 12 items are in this run" in tried.output
-    assert "Asked 20, known 0" in tried.output, "an opponent and the reference on each item, in both orders"
+    assert "Called 20, reused 0" in tried.output, "an opponent and the reference on each item, in both orders"
     with Ledger(ledger, read_only=True) as book:
         heard = {verdict.item for verdict in book.verdicts("length")}
     assert heard == {f"题{n}" for n in range(5)}
     assert matches(ledger)[1] == {"one": 12, "two": 12, "three": 12, "reference": 12}, "submissions are kept whole"
-    assert "Asked 28, known 20" in cli(*added).output, "the same command goes on, and nothing is asked twice"
+    assert "Called 28, reused 20" in cli(*added).output, "the same command goes on, and nothing is asked twice"
 
 
 def test_what_cannot_be_a_submission_is_refused_and_nothing_is_kept(tmp_path):
@@ -101,7 +101,7 @@ def test_what_cannot_be_a_submission_is_refused_and_nothing_is_kept(tmp_path):
     assert "leaves 3 of 5 items unanswered (题1, 题2, 题4)" in refused.output
     with Ledger(ledger, read_only=True) as book:
         assert not list(book.responses(None))
-    assert "2 answers to 5 items" in cli(*submit, short, "--partial").output
+    assert "2 responses to 5 items" in cli(*submit, short, "--partial").output
     other = write_rows(tmp_path / "other.jsonl", [{"item": f"题{n}", "text": "changed"} for n in range(5)])
     assert "answered item '题0' differently before" in cli(*submit, other, code=2).output
     two = write_rows(tmp_path / "two.jsonl", [{"item": "题0", "contestant": "one", "text": "x"},
@@ -283,9 +283,9 @@ def test_thirty_submissions_of_five_hundred_items_and_one_more(tmp_path):
         )
         added = ("leaderboard", "add", "m30", "--predictions", tmp_path / "d" / "m30.jsonl", *common)
         told = cli(*added, "--out", tmp_path / "x.json")
-        assert "Asked 1,300, known 0" in told.output
+        assert "Called 1,300, reused 0" in told.output
         assert len(server.asked) == 1300
-        assert "Asked 0, known 1,300" in cli(*added, "--out", tmp_path / "x.json").output
+        assert "Called 0, reused 1,300" in cli(*added, "--out", tmp_path / "x.json").output
         assert len(server.asked) == 1300
     show = ("leaderboard", "show", "--judge", "length", "--ledger", ledger)
     times = []

@@ -45,9 +45,9 @@ def test_the_vision_expert_is_heard_beside_seeing_and_unseeing(folder):
         assert set(seen) == {(1, False), (0, True), (0, False)}
         assert len(set(seen.values())) == 1
         before = len(server.asked)
-        assert "Asked 0" in cli("run", path, "--quiet", "--json").output
+        assert "Called 0" in cli("run", path, "--quiet", "--json").output
         assert len(server.asked) == before
-        assert "byte for byte" in cli("replay", path, "--check").output
+        assert "identical to what the ledger" in cli("replay", path, "--check").output
         alone = cli("run", expert(folder, "alone", server), "--quiet", "--json").tables["vision expert"]
     assert [row[1] for row in alone["rows"]] == ["described", "none"] * 2, "beside the judge that sees"
     described = read_jsonl(folder / "expert-described.jsonl")
@@ -118,6 +118,6 @@ def test_a_vision_expert_study_that_is_killed_while_writing_and_while_judging_go
         asked = {(one.model, one.turns, one.pictures) for one in server.asked[before:]}
         assert len(asked) == 14 * 6 - len(paid), "only what was missing"
         whole = cli("run", expert(folder, "whole", server, labels="labels.jsonl"), "--quiet", "--json")
-        assert "byte for byte" in cli("replay", path, "--check").output
+        assert "identical to what the ledger" in cli("replay", path, "--check").output
     for name in ("vision expert", "scores by dataset", "pairs by dataset", "rankings by dataset"):
         assert killed.tables[name]["rows"] == whole.tables[name]["rows"]

@@ -73,7 +73,7 @@ def test_no_new_ledger_is_made_beside_the_log_of_one_that_was_moved(tmp_path):
     ledger.add(verdict(1))
     ledger.flush()
     path.rename(tmp_path / "old.ledger")
-    with pytest.raises(LedgerError, match=r"write-ahead log of one that was deleted or moved .*\(x\.ledger-wal\)"):
+    with pytest.raises(LedgerError, match=r"write-ahead log of a ledger that was deleted or moved .*\(x\.ledger-wal\)"):
         Ledger(path)
     (tmp_path / "old.ledger").rename(path)
     ledger.add(verdict(2))

@@ -16,9 +16,10 @@ from fullbench.core.item import Item
 from fullbench.core.model_call import Call, Usage
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
-from fullbench.core.verdict import Verdict
+from fullbench.core.verdict import ReplyReading, Verdict
 from fullbench.errors import InputError, LedgerError
 from fullbench.ledger.ledger import Ledger
+from fullbench.parsing import READER
 from tests.ledger.making import case, png, verdict
 
 
@@ -45,8 +46,8 @@ def test_votes_of_a_file_are_imported_one_for_each_rater_and_only_once(path, tmp
         tmp_path / "l.csv", "item-0,a,5,ann", "item-0,a,4,bob", "item-1,a,1,ann", "item-2,a,2,", "item-2,a,3,"
     )
     asked = ("ledger", "import", file, "--ledger", path, "--ballot", "score:1-5")
-    assert "5 new votes of 4 raters; 0 were there" in run(*asked).stdout
-    assert "0 new votes of 4 raters; 5 were there" in run(*asked).stdout
+    assert "5 new votes of 4 raters; 0 were already there" in run(*asked).stdout
+    assert "0 new votes of 4 raters; 5 were already there" in run(*asked).stdout
     with Ledger(path, read_only=True) as ledger:
         assert sorted((v.item, v.rater, v.marks) for v in ledger.record("human")) == [
             ("item-0", "ann", (5.0,)), ("item-0", "bob", (4.0,)), ("item-1", "ann", (1.0,)), ("item-2", "0", (2.0,)),
@@ -55,7 +56,7 @@ def test_votes_of_a_file_are_imported_one_for_each_rater_and_only_once(path, tmp
         assert ledger.studies() == ["default"]
         assert ledger.verify() == []
     labels(file, "item-0,a,2,ann")
-    assert "1 votes stand there with other marks and stayed as they were" in run(*asked).stdout
+    assert "1 vote differs from votes in the ledger, which were not changed" in run(*asked).stdout
 
 
 def test_votes_on_what_is_not_there_are_refused_in_one_sentence(path, tmp_path):
@@ -103,7 +104,7 @@ def test_a_case_is_shown_with_all_that_was_sent_and_came_back(path):
     assert told["verdicts"][1]["exchanges"][0]["reasoning"] == "It seems fine."
     alone = json.loads(run("show", told["verdicts"][2]["verdict"], "--ledger", path, "--json").stdout)
     assert [one["rater"] for one in alone["verdicts"]] == ["ann"]
-    with pytest.raises(InputError, match="no case or verdict begins with 'zzz'"):
+    with pytest.raises(InputError, match="no item, case or verdict begins with 'zzz'"):
         run("show", "zzz", "--ledger", path)
 
 
@@ -132,7 +133,7 @@ def test_stored_replies_are_read_again_unpaid_and_the_earlier_reading_stays(path
     assert "of 3 replies 0 are read differently now" in run("ledger", "reread", path).stdout
     with Ledger(path, read_only=True) as ledger:
         now = {v.trial: (v.marks, v.fault, v.revision, v.reading.number) for v in ledger.record("gpt")}
-        assert now == {0: ((1.0, 0.0), None, 1, 2), 1: ((0.0, 1.0), None, 0, 0), 2: (None, "unreadable", 1, 102)}
+        assert now == {0: ((1.0, 0.0), None, 1, 3), 1: ((0.0, 1.0), None, 0, 0), 2: (None, "unreadable", 1, 103)}
         assert len(list(ledger.verdicts("gpt", revisions=True))) == 5
         account = next(account for account in ledger.bill() if account.name == "gpt")
         assert (account.output_count, account.usage.dollars) == (3, 0.75)
@@ -142,7 +143,7 @@ def test_stored_replies_are_read_again_unpaid_and_the_earlier_reading_stays(path
 
 def test_a_name_is_given_to_another_by_command(path):
     assert "'j' is called 'k' from now on" in run("ledger", "alias", "j", "k", "--ledger", path).stdout
-    assert "the judge j is called k" in run("ledger", "show", "--ledger", path).stdout
+    assert "the judge j is shown as k" in run("ledger", "show", "--ledger", path).stdout
     with Ledger(path, read_only=True) as ledger:
         assert ledger.record().judges == ["k"]
 
@@ -256,7 +257,7 @@ def test_a_copy_to_give_away_has_ids_in_place_of_names(tmp_path):
             Item.ask("written", "Who?", tags={"author": names[3]}),
         )
     said = run("ledger", "copy", path, target, "--pseudonyms").stdout
-    assert "4 people's names have ids in their place" in said
+    assert "4 people's names were replaced by ids" in said
     again = run("ledger", "copy", path, target, "--pseudonyms").stdout
     assert " 0 verdicts" in again, "what is there is passed over"
     with Ledger(path, read_only=True) as source, Ledger(target, read_only=True) as ledger:
@@ -274,3 +275,25 @@ def test_a_copy_to_give_away_has_ids_in_place_of_names(tmp_path):
         assert ids[f"pilot:{names[2]}"].startswith("pilot:")
         (written,) = (item for item in ledger.items() if item.id == "written")
         assert len(written.tags["author"]) == 16
+
+
+def test_a_silenced_verdict_comes_back_and_unread_ones_keep_their_marks(path):
+    """Version 2 lost the low mark next to an answer with brackets; reading again is asked for, never done by itself."""
+    item = Item.ask("q", "Is the matrix right?")
+    made = Case(item, (Response.say("q", "evil", "x = np.array([[1]], [[2]])"),), Score(1, 5))
+    old = ReplyReading(2, has_check_code=False)
+    with Ledger(path) as ledger:
+        ledger.declare("judge", "gpt", {"model": "gpt", "prompt_template": "w"})
+        ledger.add(
+            made,
+            Verdict.from_case(made, "gpt", "unreadable", text="It is poorly written.\n\n[[1]]", reading=old),
+            Verdict.from_case(made.at(1), "gpt", [3.0], text="[[4]]\n\nAccuracy: [[3]]\nStyle: [[5]]", reading=old),
+        )
+    with Ledger(path, read_only=True) as ledger:
+        assert {v.trial: (v.marks, v.reading) for v in ledger.record("gpt")} == {0: (None, old), 1: ((3.0,), old)}
+    told = run("ledger", "reread", path).stdout
+    assert "item q: unreadable -> 1" in told
+    assert "item q: 3 -> 4" in told
+    with Ledger(path, read_only=True) as ledger:
+        now = {v.trial: (v.marks, v.reading.version) for v in ledger.record("gpt")}
+    assert now == {0: ((1.0,), READER), 1: ((4.0,), READER)}

@@ -43,7 +43,7 @@ def test_on_windows_the_command_names_a_way_out():
     on_windows = "import sys; sys.platform = 'win32'; from fullbench.cli import main; main()"
     done = subprocess.run([sys.executable, "-c", on_windows, "list"], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout) == (2, "")
-    assert "run it in WSL" in done.stderr
+    assert "Run fullbench in WSL" in done.stderr
 
 
 def _note(ledger: Path, writer: str, ready: object) -> None:

@@ -54,7 +54,7 @@ def test_what_is_no_ledger_of_ours_is_refused_and_left_untouched(tmp_path, make,
 def test_a_folder_is_no_ledger_and_reading_makes_none(tmp_path):
     with pytest.raises(LedgerError, match="this is a folder"):
         Ledger(tmp_path)
-    with pytest.raises(LedgerError, match="there is no ledger here"):
+    with pytest.raises(LedgerError, match="no ledger at this"):
         Ledger(tmp_path / "x.ledger", read_only=True)
     assert list(tmp_path.iterdir()) == []
 

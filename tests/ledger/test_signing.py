@@ -140,5 +140,5 @@ def test_what_is_not_sound_is_not_signed(place, tmp_path):
         ledger.add(case(1), verdict(1))
     with intruder(place) as connection:
         connection.execute("UPDATE verdicts SET marks = '[5.0]'")
-    with pytest.raises(InputError, match="not sound and is not signed"):
+    with pytest.raises(InputError, match="has problems and was not signed"):
         run("ledger", "sign", place, "--key", tmp_path / "mine.key", "--new")

@@ -209,7 +209,7 @@ def test_an_alias_takes_over_what_the_other_name_was_paid_for(place):
         ]
         with pytest.raises(LedgerError, match="there is no judge 'nobody'"):
             ledger.alias("judge", "nobody", "x")
-        with pytest.raises(LedgerError, match="each stand for the other"):
+        with pytest.raises(LedgerError, match="each replace the other"):
             ledger.alias("judge", "gpt@server", "gpt")
         assert ledger.verify() == []
 

@@ -217,7 +217,7 @@ def too_little_money(clouds: CloudServer) -> None:
     before = len(clouds.asked)
     code, done = call(*judging("azure/gpt-4o", ledger="poor.ledger"), "--budget", "0.000001")
     assert code == 1, done
-    assert "Asked 0, known 0, failed 0, not asked for want of money 4" in done.stderr
+    assert "Called 0, reused 0, failed 0, over budget 4" in done.stderr
     assert len(clouds.asked) == before
 
 

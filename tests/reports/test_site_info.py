@@ -88,7 +88,7 @@ def test_a_logo_is_drawn_again_as_a_small_square(path):
         (f'[site]\ndescription = "{"x" * 601}"', "[site] has a description that is no text of 1 to 600 characters"),
         ('[site]\nauthors = "A. Li"', "[site] has authors that are no list of names"),
         ('[site]\nhomepage = "javascript:alert(1)"', "which does not begin with https://"),
-        ('[site]\nlogo = "https://x.example.org/a.png"', "is no local file; save it beside this file"),
+        ('[site]\nlogo = "https://x.example.org/a.png"', "is not a local file; save it next to this file"),
         ('[site]\nlogo = "none.png"', "none.png' cannot be read"),
         ('[site]\nlogo = "mark.svg"', "the logo 'mark.svg' is an SVG, which may hold scripts; save it as PNG"),
         ('[site]\nlogo = "words.png"', "words.png"),

@@ -46,24 +46,24 @@ def test_what_is_planned_before_anybody_answered_is_what_is_then_asked(folder):
     study = conductor(
         folder, contestants=["offline:echo", "offline:canned?text=six"], judges=["offline:first?mode=direct", "length"]
     )
-    before = column(planned(study), "to ask")
+    before = column(planned(study), "due")
     with Ledger(study.study.ledger) as ledger:
         done = study.execute(ledger, quiet=True)
     asked = {tally.name: tally.started_count for tally in done.job_counts}
     assert asked == {who: count for who, count in before.items() if who != "all"}
     assert before["all"] == sum(asked.values()) == 2 * ITEMS + 2 * (2 * ITEMS + 2 * ITEMS)
     after = planned(study)
-    assert set(column(after, "to ask").values()) == {0}
-    assert column(after, "known") == before
+    assert set(column(after, "due").values()) == {0}
+    assert column(after, "reused") == before
     assert after.notes == []
 
 
 def test_a_benchmark_that_draws_its_own_cases_is_foreseen_as_well(folder):
     study = conductor(folder, benchmark="synthetic", items=None, ballots=None, judges=["length"])
-    before = column(planned(study), "to ask")
+    before = column(planned(study), "due")
     with Ledger(study.study.ledger) as ledger:
         collect_answers(study.contestants, study.items, ledger)
-    after = column(planned(study), "to ask")
+    after = column(planned(study), "due")
     assert after["length"] == before["length"] > 0
     assert sum(after.values()) == 2 * after["length"], "nobody else has anything left to do"
 
@@ -79,8 +79,8 @@ def test_where_cases_cannot_be_foreseen_it_says_so(folder):
 
     study.cases = cases
     table = planned(study)
-    assert column(table, "to ask") == {"echo": ITEMS, "length": 0, "all": ITEMS}
-    assert table.notes[-1].endswith("verdicts on them are not counted: the cases hang on the answers")
+    assert column(table, "due") == {"echo": ITEMS, "length": 0, "all": ITEMS}
+    assert table.notes[-1].endswith("Verdicts on them are not counted: the cases hang on the answers")
 
 
 def test_dollars_tokens_and_turns(folder):
@@ -102,7 +102,7 @@ def test_dollars_tokens_and_turns(folder):
     dollars, batch = (list(column(table, name).values()) for name in ("dollars", "in batches"))
     assert dollars[:4] == pytest.approx([(i * 2 + o * 10) / 1e6 for i, o in zip(into[:4], out[:4], strict=True)])
     assert batch == [*(one / 2 for one in dollars[:4]), None, pytest.approx(sum(dollars[:4]) / 2)]
-    assert "In batches, what takes none counts at its live price." in table.notes
+    assert "The batch price counts calls that cannot run in batches at their live price." in table.notes
 
 
 def test_time_comes_from_limits_shared_by_a_server_and_from_what_was_seen(folder):
@@ -126,7 +126,7 @@ def test_time_comes_from_limits_shared_by_a_server_and_from_what_was_seen(folder
         ledger.add(case, Verdict.from_case(case, study.judges[0].name, (4.0,), usage=usage))
     table = planned(study)
     assert table.source["seconds"] == (ITEMS - 1) * 7.0
-    assert (table.column("known"), table.column("tokens out")) == ([1], [(ITEMS - 1) * 50])
+    assert (table.column("reused"), table.column("tokens out")) == ([1], [(ITEMS - 1) * 50])
     assert table.column("time") == ["1 min 17 s"]
 
 
@@ -145,7 +145,7 @@ def test_a_rubric_in_one_call_is_planned_call_by_call(tmp_path):
     )
     study = StudyRun(Study.read(tmp_path / "study.toml"))
     table = planned(study)
-    assert [*column(table, "to ask").values(), *column(table, "calls").values()] == [45 * 3 * (3 + 2), 270]
+    assert [*column(table, "due").values(), *column(table, "calls").values()] == [45 * 3 * (3 + 2), 270]
     with Ledger(study.study.ledger) as ledger:
         done = study.execute(ledger, quiet=True)
     assert sum(tally.usage.calls for tally in done.job_counts) == 2 * 270, "each reply is unreadable and sampled again"

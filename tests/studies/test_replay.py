@@ -96,7 +96,7 @@ def test_run_replay_and_replay_from_a_server_give_the_same_bytes(study, tmp_path
     cli("replay", study, "--check")
     (tmp_path / "out" / "tables.json").write_bytes(written["tables.json"].replace(b"0.5", b"0.6"))
     told = cli("replay", study, "--check", code=1)
-    assert "tables.json is not what the ledger gives" in told.stderr
+    assert "tables.json differs from what the ledger produces" in told.stderr
 
 
 def test_what_others_add_to_the_ledger_changes_nothing(run_before, tmp_path):
@@ -120,7 +120,7 @@ def test_tables_carry_what_made_them(finished):
 def test_a_replay_asks_nothing_and_says_what_is_missing(run_before, tmp_path):
     with (
         Ledger(tmp_path / "empty.ledger") as empty,
-        pytest.raises(InputError, match="holds no verdict of this study"),
+        pytest.raises(InputError, match="has no verdict of this study"),
     ):
         StudyRun(Study.read(run_before)).replay(empty)
     wider = STUDY.replace('"reference"]', '"reference", "chance?seed=4"]')

@@ -77,11 +77,11 @@ def test_whoever_names_nobody_gets_reviewers_with_measures_of_their_own(tmp_path
         )
 
     own = cli(*words, "--contestants", named("rules=own&label={label}-own"))
-    assert "Asked 0, known" in own.stderr
+    assert "Called 0, reused" in own.stderr
     assert [table["rows"] for table in json.loads(own.stdout) if table["name"] == "ranking"] == [
         table["rows"] for table in usual if table["name"] == "ranking"
     ]
-    assert "Asked 0, known" not in cli(*words, "--contestants", named("rules=truth")).stderr, "a ledger takes in both"
+    assert "Called 0, reused" not in cli(*words, "--contestants", named("rules=truth")).stderr, "a ledger takes in both"
 
 
 def test_a_peer_review_among_them_says_how_near_each_method_came(tmp_path):

@@ -37,7 +37,7 @@ from fullbench.columns.column_builder import columns_from_verdicts
 from fullbench.columns.verdict_columns import Columns
 from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.estimate import Estimate
-from fullbench.core.notebook_display import NotebookDisplay
+from fullbench.core.notebook_display import Printable
 from fullbench.core.rubric import AGREES, REVIEW_BALLOTS
 from fullbench.core.table import Cell, Table
 from fullbench.core.translatable_note import Note, join_notes, join_sentences, word_note
@@ -54,8 +54,8 @@ ResponseSetKey = tuple[str, frozenset[tuple[str, int]], str]
 _CASE_DIGITS = 16
 
 
-@dataclass(frozen=True)
-class Card(NotebookDisplay):
+@dataclass(frozen=True, repr=False)
+class Card(Printable):
     """Summary of one judge: an introduction of a few sentences, and tables in sections.
     `measures` has named numbers for programs, if the author of the card provides some. `names` are the display names by
     full name.
@@ -66,6 +66,9 @@ class Card(NotebookDisplay):
     sections: Mapping[str, Sequence[Table]]
     measures: Mapping[str, Any] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict, compare=False)
+
+    def __repr__(self) -> str:
+        return f"Card({self.judge!r}, {len(self.tables)} tables)"
 
     @property
     def tables(self) -> list[Table]:

@@ -46,15 +46,16 @@ from fullbench.files.toml_reader import read_toml
 from fullbench.ledger.ledger import Ledger
 from fullbench.reports.display_names import DisplayNames
 from fullbench.studies import ledger_verdicts_with_panels
+from fullbench.studies.case_selection import BASELINES
 from fullbench.studies.ledger_display_names import find_contestants, find_name, load_display_names
 
-_AUDIT_THRESHOLDS = {
+AUDIT_THRESHOLDS = {
     "accuracy": True, "picture_use_index": True, "place_use_index": True, "steadiness": True, "attack_rate": False,
     "bias": False, "unusable": False, "reading_misled": False,
 }  # fmt: skip
 """Thresholds on an audited judge; True if more is better."""
 _KEYS: Mapping[str, frozenset[str]] = {
-    "audit": frozenset({"ledger", "study", "judge", "sure", *_AUDIT_THRESHOLDS}),
+    "audit": frozenset({"ledger", "study", "judge", "sure", *AUDIT_THRESHOLDS}),
     "agreement": frozenset({"ledger", "study", "judge", "on", "at_least", "sure"}),
     "regression": frozenset({"ledger", "study", "contestant", "judge", "base", "base_study", "points", "sure"}),
     "drift": frozenset({"ledger", "judge"}),
@@ -94,14 +95,14 @@ def read_gate(path: Path) -> Mapping[str, Any]:
             if missing_keys := [key for key in _REQUIRED_KEYS.get(kind, ()) if key not in entry]:
                 raise InputError(f"[[{kind}]] lacks the key {missing_keys[0]!r}", path=path)
     if not any(kind in table for kind in _KEYS):
-        raise InputError(f"the gate asks for nothing; it has one or more of {', '.join(_KEYS)}", path=path)
+        raise InputError(f"the gate has no thresholds. Add one or more of {', '.join(_KEYS)}", path=path)
     return table
 
 
 def _check_type(kind: str, key: str, value: object, path: Path) -> None:
     if key == "sure":
         fits, expected_type = isinstance(value, bool), "true or false"
-    elif key in {*_AUDIT_THRESHOLDS, "at_least", "points"}:
+    elif key in {*AUDIT_THRESHOLDS, "at_least", "points"}:
         fits, expected_type = isinstance(value, int | float) and not isinstance(value, bool), "a number"
     else:
         fits, expected_type = isinstance(value, str), "a text in quotation marks"
@@ -135,8 +136,8 @@ def _audit_checks(book: Ledger, entry: Mapping[str, Any], path: Path) -> Iterato
         raise InputError(f"{book.place} holds no audit {study or ''}; `fullbench audit` makes one", path=path)
     record = ledger_verdicts_with_panels.load_record(book, study=study).in_canonical_order()
     for judge in _match_names(record.judges, entry.get("judge", ""), book, path):
-        measures = _audit_measurements(cards.build_findings(record, judge, members=view_members(book, judge)))
-        for name, is_more_better in _AUDIT_THRESHOLDS.items():
+        measures = audit_measurements(cards.build_findings(record, judge, members=view_members(book, judge)))
+        for name, is_more_better in AUDIT_THRESHOLDS.items():
             if name in entry:
                 yield _compare_threshold(
                     f"{judge}: {name}",
@@ -147,7 +148,8 @@ def _audit_checks(book: Ledger, entry: Mapping[str, Any], path: Path) -> Iterato
                 )
 
 
-def _audit_measurements(findings: cards.Findings) -> dict[str, Estimate | float | None]:
+def audit_measurements(findings: cards.Findings) -> dict[str, Estimate | float | None]:
+    """Return the value of each threshold on an audited judge; None if it was not measured."""
     strongest_bias = max(findings.flagged_biases, key=lambda bias: abs(bias.effect.value), default=None)
     return {
         "accuracy": findings.accuracy,
@@ -185,12 +187,15 @@ def _regression_checks(book: Ledger, entry: Mapping[str, Any], path: Path) -> It
     entry = {**entry, "contestant": contestant}
     points, sure = float(entry.get("points", 0.0)), bool(entry.get("sure", False))
     with Ledger(path.parent / str(entry["base"]), read_only=True) as base_ledger:
+        find_contestants(base_ledger, [contestant])
         base_ratings = _contestant_ratings(base_ledger, entry.get("base_study"), entry, path)
+    columns = book.columns(study=book.one_study(entry.get("study")))
     ratings = _contestant_ratings(book, entry.get("study"), entry, path)
     if not ratings:
-        raise InputError(f"{book.place} has no rating of {entry['contestant']!r}", path=path)
+        judges = ", ".join(columns.judges())
+        raise InputError(f"{book.place} has no rating of {contestant!r} by such a judge; judges: {judges}", path=path)
     for key, rating in ratings.items():
-        name = f"{entry['contestant']}: rating by {key}"
+        name = f"{contestant}: rating by {key}"
         requirement = f"≥ -{points:g}"
         if key not in base_ratings:
             yield Check(name, False, None, requirement, Note("gate.no-base"))
@@ -212,7 +217,8 @@ def _contestant_ratings(ledger: Ledger, study: str | None, entry: Mapping[str, A
     if "judge" in entry:
         judges = _match_names(judges, entry["judge"], ledger, path)
     for judge in judges:
-        if judge == PEOPLE != entry.get("judge"):  # people's ratings are compared only if the entry names them
+        # Ratings by people and by baselines are compared only if the entry names them.
+        if judge in {PEOPLE, *BASELINES} and judge != entry.get("judge"):
             continue
         for board in build_boards(columns.where(judge=judge), Settings()):
             contestant = entry["contestant"]

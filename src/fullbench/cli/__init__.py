@@ -34,9 +34,7 @@ def main() -> None:
 
 def _run_command() -> int:
     if sys.platform == "win32":
-        sys.stderr.write(
-            "fullbench: it was made for Linux and macOS and never tried on Windows itself; run it in WSL there\n"
-        )
+        sys.stderr.write("fullbench: Windows is not supported. Run fullbench in WSL.\n")
         return 2
     # A command ends soon: with the default of 700, the collector would scan all imports a hundred times.
     threshold = gc.get_threshold()
@@ -87,7 +85,7 @@ def _run_command() -> int:
         if isinstance(error, OSError) and error.errno in MACHINE_ERRORS:
             place = error.filename if isinstance(error.filename, str) else "the output"
             sys.stderr.write(
-                neutralise_text(f"fullbench: {place}: it cannot be read or written ({error.strerror})") + "\n"
+                neutralise_text(f"fullbench: {place}: cannot be read or written ({error.strerror})") + "\n"
             )
             return 2
         if os.environ.get("FULLBENCH_DEBUG"):
@@ -118,7 +116,4 @@ def _defect_message(error: Exception) -> str:
     handle, trace_path = tempfile.mkstemp(".txt", "fullbench-trace-")
     with os.fdopen(handle, "w", encoding="utf-8") as file:
         file.write("".join(traceback.format_exception(error)))
-    return (
-        f"something went wrong inside ({error_text}); what the ledger holds is kept. Please send us the "
-        f"trace: {trace_path}"
-    )
+    return f"Internal error ({error_text}). The ledger keeps its results. Please send us the trace: {trace_path}"

@@ -15,14 +15,14 @@ from fullbench.cli.options import CallOptions, InputOptions, ItemsOption, Ledger
 )
 def answer(
     items: ItemsOption,
-    contestants: Annotated[list[str], option("Who answers, as KIND:NAME?OPTIONS. Again for more.", "--contestant")],
-    out: Annotated[Path, option("Write the responses here (.jsonl, .csv or .parquet).")],
+    contestants: Annotated[list[str], option("Model that answers, as KIND:NAME?OPTIONS. Repeatable.", "--contestant")],
+    out: Annotated[Path, option("File for the responses (.jsonl, .csv or .parquet).")],
     store: LedgerOptions,
     inputs: InputOptions,
     calls: CallOptions,
-    samples: Annotated[int, option("Answers to every item.", "--samples", "--trials", min=1)] = 1,
+    samples: Annotated[int, option("Number of answers for each item.", "--samples", "--trials", min=1)] = 1,
 ) -> int:
-    """Let contestants answer items, and write what they said to a file.
+    """Let models answer items and write the responses to a file.
 
     Examples:
 
@@ -46,7 +46,7 @@ def answer(
     selected_items = all_items[: inputs.limit]
     print_message(*limit_messages(len(selected_items), len(all_items)))
     if items.is_dir() and (omitted_text := other_files_note(items)):
-        print_message(f"{items}: {omitted_text}; they were left out.")
+        print_message(f"{items}: {omitted_text}; these items were skipped.")
     if items.is_dir() and (names_text := same_stem_note(items)):
         print_message(f"{items}: {names_text}.")
     refuse_missing_pictures(selected_items, models, (), is_allowed=inputs.without_pictures)

@@ -4,39 +4,51 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, cached_property
 from importlib import import_module
 from inspect import cleandoc
 from itertools import groupby
 from typing import Annotated, Any, NoReturn
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from fullbench.core import plugin_entry_points
 from fullbench.errors import InputError
 
-JUDGE = "Judge"
+RUN = "Run"
 HELP_PANELS = {
-    "Start here": ("demo", "init", "check"),
-    JUDGE: ("judge", "answer", "run", "plan", "rerank", "tune", "batch", "rubric", "critic"),
-    "Results": (
-        "report", "card", "audit", "gate", "canary", "equate", "leaderboard", "show", "replay", "reproduce",
-    ),
-    "Data": ("import", "export", "fetch-pictures", "compose", "ledger", "lake"),
-    "People": ("people", "power"),
-    "Admin": ("serve", "serve-judge", "serve-scores", "list", "new"),
+    "Start": ("demo", "init", "check"),
+    RUN: ("run", "judge", "answer", "audit", "plan", "rerank", "tune", "batch", "rubric", "critic"),
+    "Results": ("report", "card", "leaderboard", "show", "gate", "replay", "reproduce"),
+    "Data": ("import", "export", "ledger", "fetch-pictures", "compose", "lake"),
+    "People": ("people", "serve", "power"),
+    "Servers and plugins": ("serve-judge", "serve-scores", "list", "new", "help"),
+}
+"""All own commands and groups, in the order of `fullbench help --all`."""
+
+FIRST_SCREEN = {
+    "demo", "init", "check", "run", "judge", "answer", "audit", "report", "card", "leaderboard", "show", "import",
+    "export", "ledger", "people", "serve",
 }  # fmt: skip
-"""All own commands and groups, in the order of the help."""
+"""Commands of `fullbench --help`, which fits a terminal of 80 columns and 40 lines. The others are only named there."""
+
+MOVED_COMMANDS = {"canary": "audit watch", "equate": "audit replace"}
+"""Commands that people may still type, and what replaced them."""
 
 RENAMED_COMMANDS = {
-    "canary": ("canary_and_equate", "canary"),
-    "equate": ("canary_and_equate", "equate"),
+    "help": ("help_on_commands", "print_help"),
     "import": ("import_to_fullbench_files", "import_files"),
     "list": ("list_of_plugins", "listing"),
+    "replace": ("audit_watch_and_replace", "replace_judge"),
     "serve-scores": ("serve_judge", "serve_judge"),
+    "watch": ("audit_watch_and_replace", "watch_judge"),
 }
-"""Module and function of commands whose module has another name."""
+"""Module and function of commands whose module or function has another name."""
+
+SUBCOMMANDS = {"audit": ("watch", "replace")}
+"""Sub-commands of commands that take arguments of their own: `audit JUDGE` next to `audit watch JUDGE`."""
 
 GROUPS = {
     "batch": ("batch",),
@@ -60,7 +72,58 @@ def add_command(app: typer.Typer, name: str, panel: str | None = None) -> None:
         return
     module_name = name.replace("-", "_")
     module, function = RENAMED_COMMANDS.get(name, (module_name, module_name))
-    app.command(name, rich_help_panel=panel)(getattr(import_module(f"fullbench.cli.{module}"), function))
+    kind = CommandWithSubcommands if name in SUBCOMMANDS else None
+    app.command(name, cls=kind, rich_help_panel=panel)(getattr(import_module(f"fullbench.cli.{module}"), function))
+
+
+class CommandWithSubcommands(TyperCommand):
+    """Command that runs a sub-command if its first word is the name of one."""
+
+    @cached_property
+    def commands(self) -> dict[str, Any]:
+        app = typer.Typer(rich_markup_mode="markdown")
+        for name in SUBCOMMANDS[self.name or ""]:
+            add_command(app, name)
+        group: Any = get_command(app)
+        inner_commands: dict[str, Any] = group.commands
+        return inner_commands
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        inner_command = self.commands.get(args[0]) if args else None
+        if inner_command is None:
+            return super().make_context(info_name, args, parent, **extra)
+        return inner_command.make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
+
+
+class AllCommands(TyperGroup):
+    """Group of all commands. Its help shows those of `FIRST_SCREEN` and names the others."""
+
+    shows_all = False
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        parameters: list[Any] = [*self.get_params(ctx)]
+        for parameter in parameters:
+            # Four options would take seven lines of the first screen.
+            parameter.hidden = not self.shows_all
+        other_names = [name for name in self.list_commands(ctx) if name not in FIRST_SCREEN]
+        for name in other_names:
+            self.commands[name].hidden = not self.shows_all
+        if not self.shows_all:
+            self.epilog = (
+                f"More commands: {', '.join(other_names)}.\n\n"
+                "All commands: fullbench help --all. One command: fullbench COMMAND --help."
+            )
+        super().format_help(ctx, formatter)
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        order = {name: place for place, name in enumerate(name for names in HELP_PANELS.values() for name in names)}
+        last_place = order[HELP_PANELS[RUN][-1]]  # commands of plugins come after our own in their panel
+        return sorted(self.commands, key=lambda name: order.get(name, last_place))
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args and args[0] in MOVED_COMMANDS and args[0] not in self.commands:
+            raise InputError(f"`fullbench {args[0]}` is now `fullbench {MOVED_COMMANDS[args[0]]}`.")
+        return super().resolve_command(ctx, args)
 
 
 def exit_with_code(code: object, **_: object) -> None:
@@ -71,9 +134,9 @@ def exit_with_code(code: object, **_: object) -> None:
 
 def show_version_or_help(
     context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Print the version and leave.")] = False,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
 ) -> None:
-    """Judge multimodal models, and judge the judges."""
+    """Judge multimodal models, and evaluate the judges."""
     if version:
         from fullbench.version_and_code_digest import __version__
 
@@ -146,9 +209,7 @@ def _split_words(line: str) -> Iterator[str]:
         yield option
 
 
-TYPE_LABELS = {
-    "str": "text", "int": "whole number", "int range": "whole number", "float": "number", "float range": "number",
-}  # fmt: skip
+TYPE_LABELS = {"str": "text", "int": "integer", "int range": "integer", "float": "number", "float range": "number"}
 """Type names in the help."""
 
 
@@ -172,8 +233,8 @@ def create_application() -> typer.Typer:
     """Return the application without commands."""
     app = typer.Typer(
         name="fullbench",
-        help="Judge multimodal models, and judge the judges.",
-        epilog="Start with: fullbench demo. Then: fullbench init, fullbench check, fullbench run.",
+        help="Judge multimodal models, and evaluate the judges.",
+        cls=AllCommands,
         no_args_is_help=True,
         result_callback=exit_with_code,
         pretty_exceptions_enable=False,
@@ -191,7 +252,7 @@ def full_application() -> typer.Typer:
     for panel, names in HELP_PANELS.items():
         for name in names:
             add_command(app, name, panel)
-        if panel == JUDGE:
+        if panel == RUN:
             _add_plugin_commands(app)
     return app
 
@@ -216,14 +277,14 @@ def _add_plugin_commands(app: typer.Typer) -> None:
         except InputError as error:
             command = _failing_command(error)
         if isinstance(command, typer.Typer):
-            app.add_typer(command, name=name, rich_help_panel=JUDGE)
+            app.add_typer(command, name=name, rich_help_panel=RUN)
         else:
-            app.command(name, rich_help_panel=JUDGE)(command)
+            app.command(name, rich_help_panel=RUN)(command)
 
 
 def _failing_command(error: InputError) -> Callable[[], NoReturn]:
     def raise_error() -> NoReturn:
-        """This command of a plugin does not load; call it to see why."""
+        """Plugin command that does not load. Call it to see why."""
         raise error
 
     return raise_error

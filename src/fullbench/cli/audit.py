@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fullbench.cli.console import print_message, print_tables, report_outcome
-from fullbench.cli.current_names import CURRENT
+from fullbench.cli.console import print_line, print_message, print_tables, report_outcome
 from fullbench.cli.options import (
     CallOptions,
     InputOptions,
@@ -17,6 +16,7 @@ from fullbench.cli.options import (
     ViewOptions,
     argument,
     ledger_if_any,
+    more,
     option,
     options,
 )
@@ -40,25 +40,29 @@ def audit(
     view: ViewOptions,
     judges: Annotated[
         list[str] | None,
-        argument("Who is audited, as KIND:NAME?OPTIONS; several for cards side by side; none for the board."),
+        argument("Judge to audit, as KIND:NAME?OPTIONS. Several judges get cards side by side."),
     ] = None,
-    quick: Annotated[bool, option("About 150 cases instead of 1,000.", "--quick")] = False,
-    deep: Annotated[bool, option("About 3,000 cases, with every attack.", "--deep")] = False,
-    seed: Annotated[
-        int, option("Draws other pictures and questions, so that nothing can be trained to them.", min=0)
-    ] = 0,
-    items: Annotated[Path | None, option("Your own items instead of drawn ones: JSONL, CSV or Parquet.")] = None,
-    responses: Annotated[Path | None, option("What was answered to your items.")] = None,
+    quick: Annotated[bool, option("Use about 180 cases instead of 1,000.", "--quick")] = False,
+    deep: Annotated[bool, option("Use about 3,200 cases and every attack.", "--deep")] = False,
+    seed: Annotated[int, option("Random seed. Another seed draws other pictures and questions.", min=0)] = 0,
+    items: Annotated[Path | None, option("Your own items instead of generated ones: JSONL, CSV or Parquet.")] = None,
+    responses: Annotated[Path | None, option("Responses to your own items: JSONL, CSV or Parquet.")] = None,
     picture_use_only: Annotated[
-        bool, option("On your own items: only whether the judge uses the picture.", "--picture-use-only")
+        bool, option("With your own items: measure only whether the judge uses the picture.", "--picture-use-only")
     ] = False,
-    panels: Annotated[Path | None, option("A TOML file that names panels and cascades, such as a study's.")] = None,
-    out: Annotated[Path | None, option("A file: .html, .json, .md, .txt, .csv, or .svg for a badge.")] = None,
+    panels: Annotated[
+        Path | None, more("TOML file that defines panels and cascades, for example a study file.")
+    ] = None,
+    out: Annotated[Path | None, option("Output file: .html, .json, .md, .txt, .csv, or .svg for a badge.")] = None,
 ) -> int:
-    """Audit a judge: does it see, does it know, is it steady, what sways it, can it be fooled, what does it cost?
+    """Measure a judge's accuracy, picture use, biases and cost.
 
-    The cases are drawn by fullbench, so the truth about them is known: no data, no labels and no people are needed.
-    Stopped half-way, the same command goes on. Without a judge, the board of all audited judges in the ledger is shown.
+    fullbench generates the cases, so the right verdicts are known. You need no data, labels or people. Run the same
+    command again to continue after an interruption. Without a judge, the command shows all audited judges in the
+    ledger.
+
+    `fullbench audit watch JUDGE` checks whether a judge has changed. `fullbench audit replace OLD NEW` puts a new judge
+    on the scale of an old one. Both have their own --help.
 
     Examples:
 
@@ -80,9 +84,9 @@ def audit(
     from fullbench.studies.ledger_display_names import with_card_names
 
     if quick and deep:
-        raise InputError("an audit is quick or deep; leave one out")
+        raise InputError("--quick and --deep exclude each other. Use one of them.")
     if out is not None and out.suffix.lower() not in SUFFIXES:
-        raise InputError(f"an audit is written as {', '.join(SUFFIXES)}; found {out.suffix or out.name!r}")
+        raise InputError(f"An audit can be written as {', '.join(SUFFIXES)}, not as {out.suffix or out.name!r}.")
     if not judges:
         return _print_board(store.ledger, out, as_json=calls.as_json)
     own_data = (
@@ -92,13 +96,13 @@ def audit(
     )
     if own_data is None and (responses is not None or picture_use_only or inputs.limit is not None):
         raise InputError(
-            "--responses, --picture-use-only and --limit go with your own items; name them by --items (--quick "
-            "draws few cases)"
+            "--responses, --picture-use-only and --limit need your own items. Add --items, or use --quick for fewer "
+            "cases."
         )
     size = "quick" if quick else "deep" if deep else "default"
     audit_run = AuditRun(judges, size=size, seed=seed, own_data=own_data, panels=panels)
     if out is not None and out.suffix.lower() == ".svg" and (len(judges) > 1 or own_data is not None):
-        raise InputError("a badge is of one judge, audited on drawn cases; name one, and no items")
+        raise InputError("A badge shows one judge, audited on generated cases. Name one judge and leave out --items.")
     if calls.dry_run:
         return calls.print_plan(audit_run, store.ledger)
     audit_run.check_ready(calls.budget)
@@ -133,7 +137,7 @@ def _print_cards(
     from fullbench.reports.atomic_write import write_file
 
     if not judge_cards:
-        print_message("No verdict is there yet, so there is nothing to say of the judge.")
+        print_message("There is no verdict of this judge yet, so there is no card.")
         return
     card = judge_cards[0]
     boards = [[audit_board([of_judge])] for of_judge in findings] or [[] for _ in judge_cards]
@@ -144,7 +148,7 @@ def _print_cards(
         for judge_card, board in zip(judge_cards, boards, strict=True):
             # The board's row of this judge has its main numbers. Several judges are compared on one board instead.
             if comparison_tables:
-                typer.echo(CURRENT.text("\n".join([judge_card.judge, *cards.lead_sentences(judge_card.lead)])) + "\n")
+                print_line("\n".join([judge_card.judge, *cards.lead_sentences(judge_card.lead)]) + "\n")
             else:
                 view.print_card(replace(judge_card, sections={"": [*board, *judge_card.tables]}))
         if comparison_tables:
@@ -164,7 +168,7 @@ def _print_cards(
     else:
         cards.write_card(card, out, select_exhibits(findings[0]) if findings else None)
     if not as_json:
-        typer.echo(CURRENT.text(f"{card.judge}\n{card.lead}"))
+        print_line(f"{card.judge}\n{card.lead}")
     print_message(f"Written: {out}")
 
 
@@ -176,7 +180,7 @@ def _load_own_cases(
     from fullbench.studies.run.study_inputs import limit_messages
 
     if responses is None:
-        raise InputError("your own items need answers to be judged; name them by --responses")
+        raise InputError("Your own items need responses. Add --responses.")
     own_items = list(read_items(items))
     answers = list(read_responses(responses, items={item.id for item in own_items}))
     cases = build_own_cases(own_items, answers, with_bias_cases=not picture_use_only, seed=seed, limit=limit)
@@ -184,7 +188,7 @@ def _load_own_cases(
     if usable < len(own_items):
         omitted_count = len(own_items) - usable
         print_message(
-            f"{omitted_count:,} of {len(own_items):,} items lack a picture or two answers in words; they are left out."
+            f"{omitted_count:,} of {len(own_items):,} items were skipped: they lack a picture or two text responses."
         )
     print_message(*limit_messages(min(usable, limit or usable), usable))
     return f"{'picture-use' if picture_use_only else 'own-audit'}-{items.stem}", cases
@@ -204,7 +208,7 @@ def _print_board(ledger: str, out: Path | None, *, as_json: bool) -> int:
     with ledger_if_any(ledger) as book:
         audits = load_audit_findings(book)
     if not audits:
-        raise InputError(f"{ledger} holds no audit; `fullbench audit simulated:accurate --quick` makes one")
+        raise InputError(f"{ledger} contains no audit. `fullbench audit simulated:accurate --quick` creates one.")
     tables = []
     for study in dict.fromkeys(name for name, _ in audits):
         table = audit_board([findings for name, findings in audits if name == study])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fullbench.cli.console import print_message, print_tables, stop_on_signals
+from fullbench.cli.console import command_text, print_message, print_tables, stop_on_signals
 from fullbench.cli.options import JsonOption, OwnLedgerOption, QuietOption, StudyArgument, option, warn_of_risks
 from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.table import Cell, Table
@@ -24,17 +24,20 @@ if TYPE_CHECKING:
 
 batch_app = typer.Typer(
     name="batch",
-    help="Ask a study's models by the file: batch services at half the price, or vLLM offline.",
+    help="Run a study in batches: batch services at half price, or vLLM offline.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
 
-RateOption = Annotated[float, option("The batch price as a share of the live price.", "--rate", min=0.0, max=1.0)]
-RequestsOption = Annotated[int, option("Requests in one file at most.", min=1)]
-SizeOption = Annotated[float, option("Megabytes in one file at most.", "--max-mb", min=0.001)]
-AgainOption = Annotated[bool, option("Create what may have been created, without looking for it first.", "--again")]
+RateOption = Annotated[float, option("Batch price as a share of the live price.", "--rate", min=0.0, max=1.0)]
+RequestsOption = Annotated[int, option("Maximum number of requests in one file.", min=1)]
+SizeOption = Annotated[float, option("Maximum size of one file in megabytes.", "--max-mb", min=0.001)]
+AgainOption = Annotated[
+    bool,
+    option("Send unconfirmed batches again without looking for them first. This can create a batch twice.", "--again"),
+]
 EveryOption = Annotated[
-    float, option("Seconds until the second look; later ones come less often.", "--every", min=0.01)
+    float, option("Seconds until the second check. Later checks come less often.", "--every", min=0.01)
 ]
 
 
@@ -46,10 +49,10 @@ def write(
     max_requests: RequestsOption = 50_000,
     max_mb: SizeOption = 200.0,
 ) -> None:
-    """Write files of requests for all that is due and not on its way. Nothing is sent.
+    """Write request files for everything that is due and not sent yet. Send nothing.
 
-    The files lie beside the ledger, in the form of the model's provider. OpenAI's are read by vLLM as well:
-    vllm run-batch -i requests.jsonl -o out.jsonl --model NAME, then fullbench batch collect STUDY --from out.jsonl
+    The files are next to the ledger, in the format of the model's provider. vLLM reads those of OpenAI as well: vllm
+    run-batch -i requests.jsonl -o out.jsonl --model NAME, then fullbench batch collect STUDY --from out.jsonl
 
     Example: fullbench batch write study.toml
     """
@@ -57,14 +60,14 @@ def write(
 
     with _open_batch_run(study, ledger) as batch_run:
         batch_pass = batch_run.write(rate=rate, size=FileLimits(max_requests, int(max_mb * 1e6)))
-        _print_pass_summary(batch_pass)
+        _print_pass_summary(batch_pass, study)
         for folder in batch_pass.batches:
             typer.echo(folder.path / "requests.jsonl")
 
 
 @batch_app.command()
 def submit(study: StudyArgument, ledger: OwnLedgerOption = None, again: AgainOption = False) -> None:
-    """Send every file that was written and not sent. A batch is never created twice, whatever happens in between.
+    """Send every request file that is not sent yet. No batch is created twice, even after a crash.
 
     Example: fullbench batch submit study.toml
     """
@@ -78,12 +81,12 @@ def submit(study: StudyArgument, ledger: OwnLedgerOption = None, again: AgainOpt
 def status(
     study: StudyArgument,
     ledger: OwnLedgerOption = None,
-    wait: Annotated[bool, option("Look again until every batch has ended.", "--wait")] = False,
+    wait: Annotated[bool, option("Wait until every batch has ended.", "--wait")] = False,
     every: EveryOption = 5.0,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> int:
-    """Say how each batch stands, and fetch what has ended.
+    """Show the state of each batch, and download the results of batches that have ended.
 
     Example: fullbench batch status study.toml --wait
     """
@@ -95,9 +98,10 @@ def status(
 
 @batch_app.command()
 def cancel(study: StudyArgument, ledger: OwnLedgerOption = None) -> None:
-    """Ask no more of what is on its way. What was answered by then is paid for, and collected as ever.
+    """Cancel running batches. Requests that are already answered are billed and collected.
 
-    A batch that is with a server ends in a while (fullbench batch status --wait); one that was never sent is gone.
+    A server may take a while to cancel a batch (see `fullbench batch status --wait`). A batch that was never sent is
+    deleted at once.
 
     Example: fullbench batch cancel study.toml
     """
@@ -110,17 +114,17 @@ def collect(
     study: StudyArgument,
     ledger: OwnLedgerOption = None,
     brought: Annotated[
-        list[Path] | None, option("A file of replies, such as vLLM's; again for more.", "--from")
+        list[Path] | None, option("File of replies, for example from vLLM. Repeatable.", "--from")
     ] = None,
 ) -> int:
-    """Read what came back: every line becomes a verdict or a failure in the ledger, once.
+    """Read the replies: every line becomes one verdict or one failure in the ledger.
 
-    Exit code 0 when the study has all its verdicts, 1 while some are missing.
+    The exit code is 0 if the study has all its verdicts, and 1 if some are missing.
 
     Example: fullbench batch collect study.toml --from out.jsonl
     """
     with _open_batch_run(study, ledger) as batch_run:
-        return _print_pass_summary(batch_run.collect(brought or ()))
+        return _print_pass_summary(batch_run.collect(brought or ()), study)
 
 
 @batch_app.command()
@@ -133,9 +137,10 @@ def run(
     every: EveryOption = 5.0,
     quiet: QuietOption = False,
 ) -> int:
-    """Write, submit, wait and collect, again and again until nothing is due, or no request was answered.
+    """Write, submit, wait and collect until nothing is due or no request was answered.
 
-    Cut off anywhere, the same command goes on. Then `fullbench run STUDY` shows the tables and asks nothing.
+    After an interruption, run the same command again to continue. Then `fullbench run STUDY` shows the tables and calls
+    no model.
 
     Example: fullbench batch run study.toml
     """
@@ -156,7 +161,7 @@ def run(
                 break
             _print_news(batch_pass)
             batch_pass = batch_run.write(rate=rate, size=size)
-        code = _print_pass_summary(batch_pass)
+        code = _print_pass_summary(batch_pass, study)
         return 130 if stop.reason else code
 
 
@@ -171,7 +176,7 @@ def _open_batch_run(study: Path, ledger: str | None) -> Iterator[BatchRun]:
     plan = Study.read(study)
     if plan.kind != JUDGING:
         raise InputError(
-            f"a study of kind {plan.kind!r} is asked step by step, not in batches: `fullbench run`", path=study
+            f"A study of kind {plan.kind!r} runs step by step and cannot use batches. Use `fullbench run`.", path=study
         )
     warn_of_risks(plan, ledger or plan.ledger, safe=False)
     study_run = StudyRun(plan)
@@ -209,30 +214,33 @@ def _print_news(batch_pass: BatchPass) -> None:
         for error, times in counts.failures.most_common(3):
             print_message(f"{counts.name}: {times} failed: {error}")
     if count.unreadable:
-        print_message(f"{count.unreadable} lines that came back could not be read; their requests are due again.")
+        print_message(f"{count.unreadable} lines of the output could not be read. Their requests are due again.")
     if count.unknown:
         print_message(
-            f"{count.unknown:,} replies bear names that no request has; they rule on nothing, what they cost is on the "
-            "bill, and requests without a reply are due again."
+            f"{count.unknown:,} replies belong to no request. They give no verdict, their cost is counted, and "
+            "requests without a reply are due again."
         )
     if count.second:
-        print_message(f"{count.second:,} replies came to requests that had one; one counts, and all are on the bill.")
+        print_message(
+            f"{count.second:,} replies answer a request that already has a reply. The first one counts; the cost "
+            "includes all."
+        )
     for name in batch_pass.left_out:
-        print_message(f"{name} asks no model that takes batches: hear it with fullbench run.")
+        print_message(f"{name} calls no model that supports batches. Use `fullbench run`.")
 
 
-def _print_pass_summary(batch_pass: BatchPass) -> int:
+def _print_pass_summary(batch_pass: BatchPass, study: Path) -> int:
     """Print the result of a pass; return exit code 0 if nothing is missing, else 1."""
     _print_news(batch_pass)
     count = batch_pass.count
-    parts = [f"{batch_pass.settled_count:,} new in the ledger", f"{batch_pass.stored_count:,} known before"]
+    parts = [f"{batch_pass.settled_count:,} new in the ledger", f"{batch_pass.stored_count:,} already there"]
     parts += [f"{number:,} {word}" for number, word in (
         (batch_pass.failure_count, "failed and due again"), (count.written_requests, "written"),
-        (count.waiting, "on their way"), (count.due, "due"),
+        (count.waiting, "sent and not ended"), (count.due, "due"),
     ) if number]  # fmt: skip
     print_message(", ".join(parts) + ".")
     if count.due or batch_pass.failure_count:
-        print_message("Go on with: fullbench batch write")
+        print_message(f"Next: {command_text('batch', 'write', study)}")
     return 1 if count.due or count.waiting or count.written_requests or batch_pass.failure_count else 0
 
 
@@ -240,7 +248,7 @@ def _batch_table(folders: list[BatchFolder]) -> Table:
     columns = table_columns("batch", "model", "stage", "status", "requests", "done", "failed", "note")
     rows: list[list[Cell]] = [
         [folder.path.name, state.model, state.stage, state.status or "-", state.requests, state.done, state.failed,
-         state.note or ("" if state.sure else "may be another's: its names will tell")]
+         state.note or ("" if state.sure else "may belong to somebody else; the request names will show it")]
         for folder in folders for state in (folder.state,)
     ]  # fmt: skip
     notes = [] if rows else [Note("cli.batch.there-is-no-batch-yet")]

@@ -18,6 +18,7 @@ from fullbench.cli.options import (
     ViewOptions,
     VoteOptions,
     argument,
+    more,
     option,
     options,
 )
@@ -28,26 +29,31 @@ from fullbench.cli.options import (
     "full_names as_json"
 )
 def card(
-    judge: Annotated[str, argument("The judge's name, or its beginning, as `ledger show` gives it.")],
+    judge: Annotated[str, argument("Judge name as shown by `ledger show`, or a unique prefix.")],
     store: LedgerOptions,
     counted: VoteOptions,
     view: ViewOptions,
     labels: LabelsOption = None,
-    benchmark: Annotated[str | None, option("Take the verdicts a benchmark brings, not a ledger's.")] = None,
+    benchmark: Annotated[str | None, option("Use the released verdicts of this benchmark instead of a ledger.")] = None,
     data: ReleaseOption = None,
-    people: Annotated[str, option("The judge to compare with.")] = "human",
-    tags: Annotated[list[str] | None, option("Split agreement by this tag. Again for more.", "--by")] = None,
+    people: Annotated[str, more("Judge or people to compare with.")] = "human",
+    tags: Annotated[list[str] | None, option("Split agreement by this tag. Repeatable.", "--by")] = None,
     own: Annotated[
-        list[str] | None, option("A contestant of the judge's own family, or its name's beginning. Again for more.")
+        list[str] | None, more("Contestant of the judge's own family, by name or prefix. Repeatable.")
     ] = None,
     epsilon: Annotated[
-        float, option("How much a judge may lose against a person and replace them.", min=0.0, max=1.0)
+        float,
+        more(
+            "Tolerance of the alternative annotator test: how much worse than a person a judge may be.",
+            min=0.0,
+            max=1.0,
+        ),
     ] = 0.15,
     out: TablesOption = None,
     seed: ResamplingSeedOption = 0,
     as_json: JsonOption = False,
 ) -> None:
-    """Show one judge's card: agreement with people, other judges, steadiness, biases, replacement, cost.
+    """Show one judge's agreement with people, biases and cost.
 
     Examples:
 
@@ -88,9 +94,7 @@ def card(
             (*release.record.verdicts, *label_verdicts), release.record.items, release.record.responses
         ).in_canonical_order()
         for table in release.tables:
-            print_message(
-                f"{table.title}: {len(table.rows)} kinds of things; `fullbench export` and `reproduce` list them."
-            )
+            print_message(f"{table.title}: {len(table.rows)} rows. `fullbench export` and `reproduce` list them.")
     else:
         with store.read() as book:
             study_name = book.one_study(store.study)

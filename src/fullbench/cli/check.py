@@ -17,13 +17,15 @@ if TYPE_CHECKING:
 
 
 def check(
-    target: Annotated[str, argument("A model (openai:NAME@URL), a server (http://...), or a study (study.toml).")],
+    target: Annotated[str, argument("Model (openai:NAME@URL), server (http://...) or study file.")],
     safe: SafeOption = False,
     as_json: JsonOption = False,
 ) -> int:
-    """Ask each model one tiny question with a picture, and say what works: pictures, JSON, logprobs, limits, price.
+    """Check that models and servers work, and what they support.
 
-    Nothing is written to a ledger. A server is asked for the models that it serves; a study's files are read as well.
+    Each model gets one short question with a picture. The command shows whether pictures, JSON and logprobs work, and
+    the rate limits and prices. Nothing is written to a ledger. For a server, it lists the served models; for a study,
+    it also reads the data files.
 
     Examples:
 
@@ -37,7 +39,7 @@ def check(
 
     models = _find_models(target, safe=safe)
     if not models:
-        print_message("No model is asked here: nothing needs a server, a key or a price.")
+        print_message("This study calls no model, so there is nothing to check.")
         return 0
     tested_models = [try_model(model) for model in models]
     print_tables([_check_table(tested_models)], as_json=as_json)
@@ -62,12 +64,11 @@ def _find_models(target: str, *, safe: bool) -> list[Model]:
         served_models = fetch_served_models(target)
         if isinstance(served_models, str):
             raise InputError(
-                f"{target} lists no models ({served_models}): is the server running, and does its address end "
-                "in /v1? Where "
-                "it needs a key or lists none, check a model of it: openai:NAME@URL?key_env=VARIABLE"
+                f"{target} lists no models ({served_models}). Is the server running, and does its address end in "
+                "/v1? If it needs a key or lists no models, check one model: openai:NAME@URL?key_env=VARIABLE"
             )
         if not served_models:
-            raise InputError(f"{target} serves no model at all: load one there first")
+            raise InputError(f"{target} serves no model. Load a model there first.")
         print_message(
             f"{target} serves {len(served_models)}: "
             f"{', '.join(served_models[:5])}{' ...' if len(served_models) > 5 else ''}"
@@ -75,11 +76,13 @@ def _find_models(target: str, *, safe: bool) -> list[Model]:
         return [judge_and_model_specs.contestant_from_spec(f"openai:{name}@{target}") for name in served_models[:1]]
     if _ADDRESS.match(target) and not Path(target).exists():
         address = re.sub(r"^https?:/*", "", target)
-        raise InputError(f"{target!r} looks like an address; write http://{address}, with /v1 where the server has it")
+        raise InputError(f"{target!r} looks like an address. Write http://{address}, with /v1 if the server needs it.")
     if Path(target).suffix == ".toml" or Path(target).is_file():
         return _models_of_study(Path(target), safe=safe)
     if Path(target).is_dir():
-        raise InputError(f"{target!r} is a folder; give a server's address, a model's spec, or a study (.toml)")
+        raise InputError(f"{target!r} is a folder. Give a server address, a model spec or a study file (.toml).")
+    if Path(f"{target}.toml").is_file():
+        raise InputError(f"No model or study {target!r}; did you mean {target}.toml?")
     called_models = call_and_cost_plan.models_of_judges([judge_and_model_specs.judge_from_spec(target)])
     return list(called_models)
 
@@ -94,7 +97,7 @@ def _models_of_study(path: Path, *, safe: bool) -> list[Model]:
 
     study = Study.read(path)
     for sentence in refuse_risks(study, safe=safe):
-        print_message(f"{path}: {sentence} (--safe refuses that)")
+        print_message(f"{path}: {sentence} (--safe refuses this.)")
     if study.kind == JUDGING:
         study_run = StudyRun(study)
         counts = (
@@ -125,8 +128,8 @@ def _check_table(tested_models: list[ModelCheck]) -> Table:
         ]
         for entry in tested_models
     ]  # fmt: skip
-    columns = ("model", "answers", "pictures", "JSON", "logprobs", "$ in", "$ out", "limits a minute", "seconds")
-    notes = ["Dollars are for a million tokens."]
+    columns = ("model", "answers", "pictures", "JSON", "logprobs", "$ in", "$ out", "rate limits per minute", "seconds")
+    notes = ["Prices are in dollars per million tokens."]
     return Table("check", "What works", columns, rows, notes)
 
 
@@ -137,16 +140,18 @@ def _advice_lines(entry: ModelCheck) -> list[str]:
     if entry.works and entry.sees is False:
         reply_text = " ".join(entry.reply_text.split())[:120]
         reply_note = (
-            f"it said: {reply_text}" if reply_text else "it said nothing in words: does it only think, or call tools?"
+            f"its reply: {reply_text}"
+            if reply_text
+            else "the reply has no text: does the model only think, or call tools?"
         )
-        lines.append(f"{entry.name}: it did not see the picture (blue left, yellow right); {reply_note}")
+        lines.append(f"{entry.name}: it did not recognise the picture (blue left, yellow right); {reply_note}")
     base_name = entry.name.split("@")[0]
     if entry.listed_models is not None and not any(base_name.startswith(name) for name in entry.listed_models):
         lines.append(
             f"{entry.name}: the server does not list this model; it lists {', '.join(entry.listed_models[:5])}"
         )
     if entry.served_model and entry.served_model not in entry.name:
-        lines.append(f"{entry.name}: the server says that {entry.served_model} answered.")
+        lines.append(f"{entry.name}: the server names its model {entry.served_model}.")
     if entry.works and entry.price is None:
-        lines.append(f"{entry.name}: its price is not known; give price_in and price_out, or install the extra prices")
+        lines.append(f"{entry.name}: its price is unknown. Give price_in and price_out, or install the extra `prices`.")
     return lines

@@ -23,23 +23,25 @@ from fullbench.cli.options import (
 from fullbench.errors import InputError
 
 compose_app = typer.Typer(
-    help="Build a benchmark of your own: pictures that are alike, questions reworded by models, confirmed by people.",
+    help="Build a benchmark: find duplicates, draw items, reword questions, check them with people.",
     no_args_is_help=True,
 )
-ItemsOutOption = Annotated[Path, option("Write the items here (.jsonl, .csv or .parquet).")]
+ItemsOutOption = Annotated[Path, option("File for the items (.jsonl, .csv or .parquet).")]
 
 
 @compose_app.command("duplicates")
 def duplicates(
-    folder: Annotated[Path, argument("A folder of pictures.")],
+    folder: Annotated[Path, argument("Folder of pictures.")],
     against: Annotated[
-        list[Path] | None, option("Another set's pictures, such as training data. Again for more.")
+        list[Path] | None, option("Folder of other pictures to compare with, for example training data. Repeatable.")
     ] = None,
-    most: Annotated[int, option("How many of 256 bits may differ.", min=0, max=256)] = 16,
+    most: Annotated[
+        int, option("Number of the 256 hash bits that may differ between two copies.", min=0, max=256)
+    ] = 16,
     out: TablesOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Find pictures that are there twice, or in another set too: the same file, or nearly the same picture.
+    """Find duplicate pictures, also between two folders: the same file, or nearly the same picture.
 
     Examples:
 
@@ -70,12 +72,14 @@ def duplicates(
 @compose_app.command("draw")
 def draw(
     sources: Annotated[list[Path], argument("Files of items: JSONL, CSV or Parquet.", metavar="ITEMS...")],
-    each: Annotated[int, option("How many items of each data set.", min=1)],
+    each: Annotated[int, option("Number of items to draw from each data set.", min=1)],
     out: ItemsOutOption,
-    by: Annotated[str, option("The tag that tells them apart; a file is a data set by itself.")] = "dataset",
+    by: Annotated[
+        str, option("Tag that names the data set of an item. Default for items without it: their file.")
+    ] = "dataset",
     seed: SeedOption = 0,
 ) -> None:
-    """Draw so many items of each data set, the same ones for the same seed.
+    """Draw a number of items from each data set. The same seed draws the same items.
 
     Examples:
 
@@ -92,7 +96,7 @@ def draw(
     for group, (taken_count, available_count) in sample.counts.items():
         print_message(
             f"{by} {group}: {taken_count:,} of {available_count:,} "
-            f"items{', fewer than asked for' if taken_count < each else ''}"
+            f"items{', fewer than requested' if taken_count < each else ''}"
         )
     print_message(f"Written: {out} ({count} of {len(items)} items)")
 
@@ -101,14 +105,14 @@ def draw(
 @options("ledger pictures budget engine quiet")
 def rewrite(
     items: ItemsFileOption,
-    models: Annotated[list[str], option("Who rewords, as KIND:NAME?OPTIONS. Again for more.", "--model")],
+    models: Annotated[list[str], option("Model that rewords, as KIND:NAME?OPTIONS. Repeatable.", "--model")],
     out: DraftOption,
     store: LedgerOptions,
     calls: CallOptions,
-    count: Annotated[int, option("How many rewordings of each question.", min=1)] = 5,
-    language: Annotated[str, option("zh or en; where left out, that of each question.")] = "",
+    count: Annotated[int, option("Number of rewordings of each question.", min=1)] = 5,
+    language: Annotated[str, option("Language: zh or en. Default: the language of each question.")] = "",
 ) -> int:
-    """Let models reword questions; the rewordings wait in a queue until a person says that they mean the same.
+    """Let models reword questions. People then check in a queue that the meaning is the same.
 
     Examples:
 
@@ -146,7 +150,7 @@ def rewrite(
     for reason in rewording_result.queue.failures:
         print_message(reason)
     print_message(
-        f"Written: {out} ({len(rewording_result.queue.rows)} rewordings that wait: fill in 'same' with yes or no)"
+        f"Written: {out} ({len(rewording_result.queue.rows)} rewordings to check: fill in 'same' with yes or no)"
     )
     return report_outcome(rewording_result.job_counts, what="rewordings")
 
@@ -159,13 +163,13 @@ def references(
     store: LedgerOptions,
     calls: CallOptions,
     model: Annotated[
-        str | None, option("Who writes a reference, as KIND:NAME?OPTIONS, for items that have none.")
+        str | None, option("Model that writes references for items without one, as KIND:NAME?OPTIONS.")
     ] = None,
 ) -> int:
-    """Write the reference answers as a queue in which people accept them or say what is wrong.
+    """Write the reference answers to a queue, in which people accept or reject them.
 
-    The reasons are: factual error, does not follow, incomplete, common-sense mistake. With --model, items without a
-    reference get one that a model wrote; it waits for people like any other, and bears its writer's name.
+    The reasons for a rejection are: factual error, does not follow, incomplete, common-sense mistake. With --model, a
+    model writes a reference for items without one. People check it like any other; the queue names the model.
 
     Examples:
 
@@ -194,9 +198,7 @@ def references(
         rows, job_counts = [*rows, *writing_result.rows], writing_result.job_counts
         print_message(*writing_result.failures)
     count = write_rows(out, rows, REFERENCE_COLUMNS)
-    print_message(
-        f"Written: {out} ({count} references that wait: fill in 'accept' with yes or no, and the reason where no)"
-    )
+    print_message(f"Written: {out} ({count} references to check: fill in 'accept' with yes or no, and 'reason' if no)")
     return report_outcome(job_counts, what="references") if job_counts else 0
 
 
@@ -204,13 +206,13 @@ def references(
 @options("ledger pictures budget engine quiet")
 def rephrase(
     items: ItemsFileOption,
-    model: Annotated[str, option("Who puts references into other words, as KIND:NAME?OPTIONS.")],
-    out: Annotated[Path, option("Write the responses here (.jsonl, .csv or .parquet).")],
+    model: Annotated[str, option("Model that rephrases the references, as KIND:NAME?OPTIONS.")],
+    out: Annotated[Path, option("File for the responses (.jsonl, .csv or .parquet).")],
     store: LedgerOptions,
     calls: CallOptions,
-    contestant: Annotated[str, option("The name that these responses bear.")] = "rephrased reference",
+    contestant: Annotated[str, option("Contestant name for these responses.")] = "rephrased reference",
 ) -> int:
-    """Put reference answers into other words, as responses: right answers to train or test a critic on.
+    """Rephrase reference answers as responses: correct answers to train or test a critic.
 
     Examples:
 
@@ -236,15 +238,15 @@ def rephrase(
 def accept(
     items: ItemsFileOption,
     out: ItemsOutOption,
-    rewrites: Annotated[Path | None, option("The queue of rewordings, filled in.")] = None,
-    reviews: Annotated[Path | None, option("The queue of references, filled in.", "--references")] = None,
+    rewrites: Annotated[Path | None, option("Queue of rewordings, filled in by people.")] = None,
+    reviews: Annotated[Path | None, option("Queue of references, filled in by people.", "--references")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make the benchmark of what people accepted: references first, then the rewordings of what is left.
+    """Build the benchmark from what people accepted: references first, then rewordings of the remaining items.
 
     Examples:
 
-        fullbench compose accept --items seeds.jsonl --references references.csv --rewrites rewordings.csv \\
+        fullbench compose accept --items seeds.jsonl --references references.csv --rewrites rewordings.csv \
             --out items.jsonl
     """
     from fullbench.files.item_response_verdict_files import read_items, write_items
@@ -254,7 +256,7 @@ def accept(
     )
 
     if rewrites is None and reviews is None:
-        raise InputError("there is nothing to accept: give --rewrites, --references or both")
+        raise InputError("Nothing to accept. Add --rewrites, --references or both.")
     accepted_items = list(read_items(items))
     all_ids = {item.id for item in accepted_items}
     tables = []

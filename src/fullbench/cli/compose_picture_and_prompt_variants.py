@@ -7,33 +7,29 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from fullbench.cli.compose import compose_app
-from fullbench.cli.console import print_message
+from fullbench.cli.console import command_text, print_message
 from fullbench.cli.options import CallOptions, DraftOption, LedgerOptions, argument, option, options
 from fullbench.errors import InputError
 
 if TYPE_CHECKING:
     from fullbench.studies.authoring.distorted_pairs_and_portrait_groups import BuiltPairs, Change
 
-FolderArgument = Annotated[Path, argument("A folder of pictures.")]
-OutOption = Annotated[Path, option("A folder to write the study to; it must be new or empty.")]
-PromptsOption = Annotated[Path | None, option("What each picture shows: a file with the columns picture and prompt.")]
-PromptOption = Annotated[str | None, option("One prompt for all pictures, in place of --prompts.")]
+FolderArgument = Annotated[Path, argument("Folder of pictures.")]
+OutOption = Annotated[Path, option("New or empty folder for the study.")]
+PromptsOption = Annotated[Path | None, option("File with the columns picture and prompt: the prompt of each picture.")]
+PromptOption = Annotated[str | None, option("One prompt for all pictures, instead of --prompts.")]
 
 
 @compose_app.command("blur")
 def blur(
     folder: FolderArgument,
     out: OutOption,
-    defocus: Annotated[
-        list[float] | None, option("Out of focus: the radius of the disk in pixels. Again for more.")
-    ] = None,
-    motion: Annotated[
-        list[str] | None, option("A moving camera: LENGTH@ANGLE in pixels and degrees. Again for more.")
-    ] = None,
+    defocus: Annotated[list[float] | None, option("Defocus blur: radius of the disk in pixels. Repeatable.")] = None,
+    motion: Annotated[list[str] | None, option("Motion blur: LENGTH@ANGLE in pixels and degrees. Repeatable.")] = None,
     prompts: PromptsOption = None,
     prompt: PromptOption = None,
 ) -> None:
-    """Make pairs of a picture and a blurred one, of stated strength and direction, with a study that judges them.
+    """Make pairs of a picture and a blurred copy, of known strength and direction, with a study that judges them.
 
     Examples:
 
@@ -45,7 +41,7 @@ def blur(
 
     changes = [*map(defocus_change, defocus or []), *map(motion_change, motion or [])]
     if not changes:
-        raise InputError("how blurred? Give --defocus RADIUS, --motion LENGTH@ANGLE or both")
+        raise InputError("No blur given. Add --defocus RADIUS, --motion LENGTH@ANGLE or both.")
     _write_worsened_pairs(folder, changes, out, prompts, prompt)
 
 
@@ -53,16 +49,16 @@ def blur(
 def distort(
     folder: FolderArgument,
     out: OutOption,
-    region: Annotated[str, option("LEFT,TOP,RIGHT,BOTTOM in shares of the sides: 0.2,0.2,0.6,0.6.")],
+    region: Annotated[str, option("Region LEFT,TOP,RIGHT,BOTTOM as shares of the sides, for example 0.2,0.2,0.6,0.6.")],
     inpainter: Annotated[
-        str, option("MODULE:FUNCTION of a picture, a mask (white: paint) and words, that gives a picture.")
+        str, option("MODULE:FUNCTION that takes a picture, a mask (white: paint) and a text and returns a picture.")
     ],
-    what: Annotated[str, option("The words that the inpainter is given.")] = "",
-    subset: Annotated[str, option("What is distorted, as tables will name it.")] = "object",
+    what: Annotated[str, option("Text that the inpainter gets.")] = "",
+    subset: Annotated[str, option("Name of the distorted part in tables.")] = "object",
     prompts: PromptsOption = None,
     prompt: PromptOption = None,
 ) -> None:
-    """Make pairs of a picture and one with a region painted anew by your own function, with a study that judges them.
+    """Make pairs of a picture and a copy with a region repainted by your own function, with a study that judges them.
 
     Examples:
 
@@ -81,25 +77,25 @@ def _write_worsened_pairs(
 
     pictures, problems = read_pictures(folder)
     for reason in problems:
-        print_message(f"Left out: {reason}")
+        print_message(f"Skipped: {reason}")
     _write_pairs(build_worsened_pairs(pictures, prompts_for(pictures, prompts, prompt), changes), out)
 
 
 def _write_pairs(pairs: BuiltPairs, out: Path) -> None:
     for reason in pairs.left_out:
-        print_message(f"Left out: {reason}")
+        print_message(f"Skipped: {reason}")
     counts = pairs.write(out)
     print_message(f"Written to {out}: {', '.join(f'{count:,} {what}' for what, count in counts.items())}.")
-    print_message(f"Next: fullbench run {out / 'study.toml'}")
+    print_message(f"Next: {command_text('run', out / 'study.toml')}")
 
 
 @compose_app.command("grid")
 def grid(
-    template: Annotated[str, argument("A prompt with slots: 'a {age} {gender} nurse'.")],
-    axis: Annotated[list[str], option("SLOT=VALUE,VALUE,...; an empty value leaves the word out.")],
-    out: Annotated[Path, option("Write the prompts here (.csv, .jsonl or .parquet).")],
+    template: Annotated[str, argument("Prompt with slots, for example 'a {age} {gender} nurse'.")],
+    axis: Annotated[list[str], option("SLOT=VALUE,VALUE,... An empty value removes the word. Repeatable.")],
+    out: Annotated[Path, option("File for the prompts (.csv, .jsonl or .parquet).")],
 ) -> None:
-    """Write every combination of a template's values as prompts; draw a picture for each and name it in the file.
+    """Write one prompt for every combination of values. Then generate a picture for each prompt and add it to the file.
 
     Examples:
 
@@ -112,21 +108,23 @@ def grid(
     for text in axis:
         slot, equals, values = text.partition("=")
         if not equals or slot in axes:
-            raise InputError(f"an axis is SLOT=VALUE,VALUE,... and given once; found {text!r}")
+            raise InputError(f"--axis {text!r} is not SLOT=VALUE,VALUE,..., or this slot was given twice.")
         axes[slot] = [value.strip() for value in values.split(",")]
     rows = [{"picture": None, "prompt": person.prompt, **person.groups} for person in combined(template, axes)]
     count = write_rows(out, rows)
-    print_message(f"Written: {out} ({count} prompts that wait for a picture; then: fullbench compose group)")
+    print_message(
+        f"Written: {out} ({count} prompts without a picture. Next: add pictures, then run `fullbench compose group`)"
+    )
 
 
 @compose_app.command("group")
 def group(
-    rows: Annotated[Path, argument("The file that `grid` wrote, with a picture in every row.")],
-    prompt: Annotated[str, option("What all pictures are judged by: 'a nurse'.")],
+    rows: Annotated[Path, argument("File that `compose grid` wrote, with a picture in every row.")],
+    prompt: Annotated[str, option("Prompt that all pictures are judged by, for example 'a nurse'.")],
     out: OutOption,
-    name: Annotated[str, option("The name of the item; the file's own where left out.")] = "",
+    name: Annotated[str, option("Name of the item. Default: the name of the file.")] = "",
 ) -> None:
-    """Make a study of one prompt and pictures of different people: does a judge score them alike?
+    """Make a study of one prompt and pictures of different people, to see whether a judge scores them the same.
 
     Examples:
 
@@ -140,15 +138,15 @@ def group(
 @compose_app.command("sanitise")
 @options("ledger budget engine")
 def sanitise(
-    prompts: Annotated[Path, argument("Unsafe prompts: a file with the column prompt.")],
-    model: Annotated[str, option("Who writes them again, as KIND:NAME?OPTIONS.")],
+    prompts: Annotated[Path, argument("File of unsafe prompts, with the column prompt.")],
+    model: Annotated[str, option("Model that rewrites them, as KIND:NAME?OPTIONS.")],
     out: DraftOption,
     store: LedgerOptions,
     calls: CallOptions,
 ) -> int:
-    """Let a model write prompts again without what makes them unsafe, and label them; a person checks each.
+    """Let a model rewrite unsafe prompts into safe ones and label them. A person checks each pair.
 
-    Replies are kept in the ledger: the same command asks only for what is missing.
+    Replies are stored in the ledger. Run the same command again to request only those that are missing.
 
     Examples:
 
@@ -164,7 +162,7 @@ def sanitise(
     unsafe_prompts = []
     for line, row in read_rows(prompts):
         if not isinstance(row.get("prompt"), str) or not row["prompt"].strip():
-            raise InputError("a row has a prompt; found none", path=prompts, line=line)
+            raise InputError("A row has no prompt. Fill the column prompt.", path=prompts, line=line)
         unsafe_prompts.append(row["prompt"])
     rewriter = judge_and_model_specs.contestant_from_spec(model)
     shared_budget = call_and_cost_plan.priced_budget(calls.budget, [rewriter]) if calls.budget is not None else None
@@ -180,5 +178,5 @@ def sanitise(
     write_rows(out, rows, dict.fromkeys(("prompt", "safe", "labels", "checked"), "text"))
     for reason in sanitising_result.failures:
         print_message(reason)
-    print_message(f"Written: {out} ({len(rows)} pairs that wait: fill in 'checked' with yes or no)")
+    print_message(f"Written: {out} ({len(rows)} pairs to check: fill in 'checked' with yes or no)")
     return 0 if rows else 1

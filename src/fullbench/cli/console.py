@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import shlex
 import shutil
 import signal
 import sys
@@ -23,6 +24,7 @@ from fullbench.cli.standard_streams import NullStream
 from fullbench.core.model_call import Usage
 from fullbench.core.table import Table
 from fullbench.errors import FullbenchError
+from fullbench.number_agreement import agree_with_one
 from fullbench.secret_masking_and_text_escapes import neutralise_text
 from fullbench.studies.engines import SIGNAL_EXIT_CODES, JobCounts, Stop
 from fullbench.studies.run.progress_display import format_dollars
@@ -36,7 +38,25 @@ def print_message(*texts: str) -> None:
     """Print sentences on standard error, unless that is gone, as after a hang-up."""
     for text in texts:
         with suppress(OSError):
-            typer.echo(neutralise_text(CURRENT.text(text)), err=True)
+            typer.echo(neutralise_text(agree_with_one(CURRENT.text(text))), err=True)
+
+
+def print_line(text: str) -> None:
+    """Print a sentence on standard output."""
+    typer.echo(agree_with_one(CURRENT.text(text)))
+
+
+def command_text(*words: object) -> str:
+    """Return a command as the user can type it here: with the path of fullbench if it is not on PATH.
+
+    >>> command_text("run", "my photos/study.toml")
+    "fullbench run 'my photos/study.toml'"
+    """
+    program = os.environ.get("FULLBENCH_COMMAND") or "fullbench"  # `make demo` sets it
+    called_path = Path(sys.argv[0])
+    if program == called_path.name and shutil.which(program) is None:
+        program = str(called_path)
+    return shlex.join([program, *map(str, words)])
 
 
 @contextmanager
@@ -47,10 +67,10 @@ def stop_on_signals() -> Iterator[Stop]:
     def on_signal(number: int, _frame: FrameType | None) -> None:
         if stop.reason:
             stop.leave()
-            print_message("Left at once; the same command goes on from what is kept.")
+            print_message("Stopped at once. Run the same command again to continue.")
             os._exit(128 + number)
         stop.pull(reasons[number])
-        print_message("\nStopping: waiting for the calls in flight, which are paid for (again: leave at once).")
+        print_message("\nStopping: waiting for the running calls, which are paid for. Press again to stop at once.")
 
     codes = {code - 128: reason for reason, code in SIGNAL_EXIT_CODES.items()}
     # nohup ignores a hang-up on purpose. An ignored Ctrl-C is no such wish: shells ignore it for background jobs.
@@ -107,19 +127,10 @@ def report_outcome(job_counts: Sequence[JobCounts], *, what: str) -> int:
         for error, count in counts.failures.most_common(3):
             print_message(f"{counts.name}: {count} failed: {error}")
         if counts.faults:
-            kinds = ", ".join(f"{count:,} {kind}" for kind, count in counts.faults.most_common())
-            last = (
-                f"; the last: {counts.sample!r}"
-                if counts.sample and counts.faults.total() == counts.finished_count
-                else ""
-            )
-            print_message(
-                f"{counts.name}: {counts.faults.total():,} of {counts.finished_count:,} are not what was asked "
-                f"for: {kinds}{last}"
-            )
+            print_message(f"{counts.name}: {_fault_text(counts)}")
         if len(counts.failures) > 3:
             other_failures = counts.failure_count - sum(count for _, count in counts.failures.most_common(3))
-            print_message(f"{counts.name}: {other_failures} failed in {len(counts.failures) - 3} other ways")
+            print_message(f"{counts.name}: {other_failures} failed for {len(counts.failures) - 3} other reasons")
         if counts.stop_reason and has_several_reasons:
             print_message(f"{counts.name} was stopped: {counts.stop_reason}.")
     failure_count, permanent_count = (
@@ -128,24 +139,54 @@ def report_outcome(job_counts: Sequence[JobCounts], *, what: str) -> int:
     )
     skipped_count = sum(counts.skipped_count for counts in job_counts)
     if stop_reason:
-        print_message(f"Stopped: {stop_reason}. What was done is kept; the same command goes on from here.")
+        print_message(f"Stopped: {stop_reason}. Results are stored; run the same command again to continue.")
     elif failure_count > permanent_count:
         print_message(
-            f"{failure_count - permanent_count} {what} are missing because the calls failed; the same command "
-            "asks for these alone."
+            f"{failure_count - permanent_count} {what} are missing because calls failed. Run the same command again "
+            "to retry only these."
         )
     if permanent_count or skipped_count:
         print_message(
-            f"{permanent_count + skipped_count} {what} are missing because their calls failed for good; --again "
-            "asks for them anew."
+            f"{permanent_count + skipped_count} {what} are missing because calls failed permanently. Add --again to "
+            "retry them."
         )
     print_message(summary_line(job_counts))
-    useless_judges = [counts.name for counts in job_counts if counts.has_no_usable_verdict]
+    useless_judges = _judges_without_usable_verdict(job_counts)
     for name in useless_judges:
-        print_message(f"{name} has no usable verdict, so this ends with exit code 1.")
+        print_message(
+            f"{name} has no usable verdict, so this ends with exit code 1. `fullbench show --judge NAME --unusable 3` "
+            "shows its replies."
+        )
     if stop_reason in SIGNAL_EXIT_CODES:
         return SIGNAL_EXIT_CODES[stop_reason]
     return 1 if stop_reason or failure_count or skipped_count or useless_judges else 0
+
+
+def _fault_text(counts: JobCounts) -> str:
+    """Return a sentence on unusable verdicts, with the last reply if no verdict is usable.
+
+    >>> _fault_text(JobCounts("a", finished_count=6, faults=Counter(unreadable=6), sample="1"))
+    "6 of 6 replies could not be read. Last reply: '1'"
+    >>> _fault_text(JobCounts("a", finished_count=9, faults=Counter(refused=2, unreadable=1)))
+    '3 of 9 replies are unusable: 2 refused, 1 unreadable'
+    """
+    count, total = counts.faults.total(), counts.finished_count
+    kinds = ", ".join(f"{kind_count:,} {kind}" for kind, kind_count in counts.faults.most_common())
+    is_unreadable = set(counts.faults) == {"unreadable"}
+    text = (
+        f"{count:,} of {total:,} replies could not be read"
+        if is_unreadable
+        else f"{count:,} of {total:,} replies are unusable: {kinds}"
+    )
+    return f"{text}. Last reply: {counts.sample!r}" if counts.sample and count == total else text
+
+
+def _judges_without_usable_verdict(job_counts: Sequence[JobCounts]) -> list[str]:
+    """Return judges none of whose jobs has a usable verdict; some commands run several jobs per judge."""
+    jobs_with_verdicts = [counts for counts in job_counts if counts.finished_count + counts.stored_count]
+    usable_names = {counts.name for counts in jobs_with_verdicts if not counts.has_no_usable_verdict}
+    names = dict.fromkeys(counts.name for counts in jobs_with_verdicts if counts.has_no_usable_verdict)
+    return [name for name in names if name not in usable_names]
 
 
 def reply_messages(counts: JobCounts) -> Iterator[str]:
@@ -153,40 +194,37 @@ def reply_messages(counts: JobCounts) -> Iterator[str]:
 
     >>> from collections import Counter
     >>> list(reply_messages(JobCounts("m@host+t0", finished_count=3, served_models=Counter({"m-2024": 2, "other": 1}))))
-    ['m@host+t0: the server says that other answered, not m (1 of 3 replies)']
+    ['m@host+t0: the server reports the model other instead of m (1 of 3 replies)']
     """
     cut_count, unsigned_count, estimated_count, thought_count, wordless_count = (
         counts.replies[kind] for kind in ("cut off", "unsigned", "estimated", "thoughts alone", "wordless")
     )
     if estimated_count:
         yield (
-            f"{counts.name}: of {estimated_count:,} of {counts.finished_count:,} replies the server did not say "
-            "how many tokens they "
-            "took, or said what no count is; their cost is estimated from their lengths"
+            f"{counts.name}: the server gave no valid token count for {estimated_count:,} of "
+            f"{counts.finished_count:,} replies. Their cost is estimated from their lengths."
         )
     if cut_count:
         yield (
-            f"{counts.name}: {cut_count:,} replies were cut off by the limit on their length and rule nothing; raise "
-            "max_tokens in the judge's spec (as in ?max_tokens=4096)"
+            f"{counts.name}: {cut_count:,} replies were cut off at the token limit and give no verdict. Raise "
+            "max_tokens in the judge's spec (?max_tokens=4096)."
         )
     if thought_count:
         yield (
-            f"{counts.name}: {thought_count:,} of {counts.finished_count:,} replies were thoughts alone and "
-            "rule nothing; leave it more "
-            "words (?max_tokens=4096), or let it think less (?effort=low, or its server's own setting in ?extra=)"
+            f"{counts.name}: {thought_count:,} of {counts.finished_count:,} replies contain only thinking and give "
+            "no verdict. Allow more tokens (?max_tokens=4096) or less thinking (?effort=low, or the server's own "
+            "setting in ?extra=)."
         )
     if wordless_count:
         yield (
-            f"{counts.name}: {wordless_count:,} of {counts.finished_count:,} replies had no words and rule "
-            "nothing; `fullbench check` "
-            "shows what this model answers"
+            f"{counts.name}: {wordless_count:,} of {counts.finished_count:,} replies have no text and give no "
+            "verdict. `fullbench check` shows what this model replies."
         )
     if unsigned_count := unsigned_count - thought_count - wordless_count:
         checked_count = unsigned_count + counts.replies["signed"] + thought_count + wordless_count
         yield (
-            f"{counts.name}: {unsigned_count:,} of {checked_count:,} replies "
-            f"({unsigned_count / checked_count:.1%}) do not carry the nonce that "
-            "their ruling was asked for with; they were read by the strict rule alone"
+            f"{counts.name}: {unsigned_count:,} of {checked_count:,} replies ({unsigned_count / checked_count:.1%}) "
+            "did not contain the check code. They were read with stricter rules."
         )
     model_name = (counts.model or counts.name).split("@")[0].split("+")[0]
     other_models = {
@@ -197,9 +235,8 @@ def reply_messages(counts: JobCounts) -> Iterator[str]:
             f" and {len(other_models) - 3} more" if len(other_models) > 3 else ""
         )
         yield (
-            f"{counts.name}: the server says that {names_text} answered, not {model_name} "
-            f"({sum(other_models.values()):,} of "
-            f"{counts.served_models.total():,} replies)"
+            f"{counts.name}: the server reports the model {names_text} instead of {model_name} "
+            f"({sum(other_models.values()):,} of {counts.served_models.total():,} replies)"
         )
 
 
@@ -216,24 +253,24 @@ def summary_line(job_counts: Sequence[JobCounts]) -> str:
     >>> from fullbench.core.model_call import Usage
     >>> summary_line([JobCounts("a", 40, 120, 118, failures=Counter(reset=2), usage=Usage(dollars=1.5)),
     ...     JobCounts("b", 160)])
-    'Asked 120, known 200, failed 2, cost $1.50.'
+    'Called 120, reused 200, failed 2, cost $1.50.'
     >>> summary_line([JobCounts("a", 0, 10, 10, over_budget_count=70, usage=Usage(dollars=0.3))])
-    'Asked 10, known 0, failed 0, not asked for want of money 70, cost $0.3000.'
+    'Called 10, reused 0, failed 0, over budget 70, cost $0.3000.'
     """
     started_count, stored_count, failure_count = (
         sum(getattr(counts, name) for counts in job_counts)
         for name in ("started_count", "stored_count", "failure_count")
     )
     skipped_count = sum(counts.skipped_count for counts in job_counts)
-    details_text = f", failed for good before {skipped_count:,}" if skipped_count else ""
+    details_text = f", failed permanently before {skipped_count:,}" if skipped_count else ""
     if over_budget_count := sum(counts.over_budget_count for counts in job_counts):
-        details_text += f", not asked for want of money {over_budget_count:,}"
+        details_text += f", over budget {over_budget_count:,}"
     total_usage = sum((counts.usage for counts in job_counts), Usage())
     least = "at least " if total_usage.counted < total_usage.tokens_in else ""
     share = total_usage.share_cached
     cache_text = f" ({least}{share:.0%} of the tokens sent came from the server's cache)" if share else ""
     return (
-        f"Asked {started_count:,}, known {stored_count:,}, failed {failure_count:,}{details_text}, cost "
+        f"Called {started_count:,}, reused {stored_count:,}, failed {failure_count:,}{details_text}, cost "
         f"{format_dollars(total_usage)}{cache_text}."
     )
 
@@ -314,5 +351,7 @@ def _print_texts(texts: Iterable[str]) -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
-        print_message(f"The tables could not be shown ({error.strerror}); they can be seen again from the ledger.")
+        print_message(
+            f"The tables could not be shown ({error.strerror}). `fullbench report` shows them from the ledger."
+        )
         sys.stdout = NullStream()  # the exit code tells

@@ -9,31 +9,31 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fullbench.cli.console import print_message, print_tables, stop_on_signals
-from fullbench.cli.options import JsonOption, QuietOption, ReleaseOption, SeedOption, argument, option, options
+from fullbench.cli.options import JsonOption, QuietOption, ReleaseOption, SeedOption, argument, more, option, options
 from fullbench.errors import InputError
 
 if TYPE_CHECKING:
     from fullbench.core.verdict_record import Record
     from fullbench.training.critic.data.prompts import PromptSettings
 
-critic_app = typer.Typer(help="A critic of your own, trained on people's scores.", no_args_is_help=True)
+critic_app = typer.Typer(help="Train and evaluate a critic: a judge trained on people's scores.", no_args_is_help=True)
 
-DeviceOption = Annotated[str, option("auto, cpu, cuda...")]
-OutOption = Annotated[Path | None, option("Write the tables here: .json, .md, .csv, .html.", "--tables")]
+DeviceOption = Annotated[str, option("Device: auto, cpu, cuda, ...")]
+OutOption = Annotated[Path | None, option("File for the tables: .json, .md, .csv or .html.", "--tables")]
 
 
 @dataclass(frozen=True)
 class ScoreOptions:
     """Answers with scores of people: from files, a ledger or a benchmark."""
 
-    items: Annotated[Path | None, option("What was asked: JSONL, CSV or Parquet.")] = None
-    responses: Annotated[Path | None, option("What was answered: JSONL, CSV or Parquet.")] = None
-    labels: Annotated[Path | None, option("People's scores of the answers.")] = None
-    ledger: Annotated[str | None, option("A ledger with all three, instead of files.")] = None
-    benchmark: Annotated[str | None, option("A benchmark that brings all three, instead of files.")] = None
+    items: Annotated[Path | None, option("Items: JSONL, CSV or Parquet.")] = None
+    responses: Annotated[Path | None, option("Responses: JSONL, CSV or Parquet.")] = None
+    labels: Annotated[Path | None, option("People's scores of the responses.")] = None
+    ledger: Annotated[str | None, option("Ledger with items, responses and scores, instead of files.")] = None
+    benchmark: Annotated[str | None, option("Benchmark with items, responses and scores, instead of files.")] = None
     data: ReleaseOption = None
-    people: Annotated[str, option("The judge whose scores are learned.")] = "human"
-    criteria: Annotated[list[str] | None, option("Only scores by this criterion. Again for more.", "--criterion")] = (
+    people: Annotated[str, option("Judge or people whose scores are learned.")] = "human"
+    criteria: Annotated[list[str] | None, option("Use only scores by this criterion. Repeatable.", "--criterion")] = (
         None
     )
 
@@ -53,7 +53,7 @@ class ScoreOptions:
 
             return load_benchmark_release(self.benchmark, self.data).record
         raise InputError(
-            "scored answers are missing: give --items, --responses and --labels, or --ledger, or --benchmark"
+            "No scored responses given. Add --items, --responses and --labels, or --ledger, or --benchmark."
         )
 
 
@@ -76,7 +76,7 @@ def _read_text_file(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"the file cannot be read as UTF-8 text ({error})", path=path) from error
+        raise InputError(f"The file is not UTF-8 text ({error}).", path=path) from error
 
 
 @critic_app.command("train")
@@ -87,60 +87,64 @@ def _read_text_file(path: Path) -> str:
     "as_json quiet"
 )
 def train(
-    out: Annotated[Path, option("The folder that becomes the critic.")],
+    out: Annotated[Path, option("Folder for the critic.")],
     scored: ScoreOptions,
-    kind: Annotated[str, option("sft, dpo, scalar, or light (no language model, no torch).")] = "sft",
-    base: Annotated[str, option("The model to begin with: a folder or a hub name.")] = "",
-    prompt_style: Annotated[str, option("critic (AlignMMBench's wording) or plain.")] = "critic",
-    ballot: Annotated[str, option("The scale of the scores: score:1-10 or score:1-5.")] = "score:1-10",
-    language: Annotated[str, option("The language of the prompts: zh or en.")] = "zh",
-    mode: Annotated[str, option("direct (the mark), or analyze (people's reasons, then the mark).")] = "direct",
+    kind: Annotated[str, option("Kind of critic: sft, dpo, scalar, or light (no language model, no torch).")] = "sft",
+    base: Annotated[str, option("Base model: a folder or a hub name.")] = "",
+    prompt_style: Annotated[str, option("Prompt style: critic (as AlignMMBench) or plain.")] = "critic",
+    ballot: Annotated[str, option("Scale of the scores: score:1-10 or score:1-5.")] = "score:1-10",
+    language: Annotated[str, option("Language of the prompts: zh or en.")] = "zh",
+    mode: Annotated[
+        str, option("Output: direct (the score) or analyze (people's reasons, then the score).")
+    ] = "direct",
     reference: Annotated[
-        bool | None, option("Whether the reference answer is shown.", "--reference/--no-reference")
+        bool | None, more("Show the reference answer in the prompt.", "--reference/--no-reference")
     ] = None,
-    template: Annotated[Path | None, option("A wording of your own.")] = None,
-    chat_template: Annotated[Path | None, option("A chat template for a base model without one.")] = None,
-    external: Annotated[list[str] | None, option("A contestant to hold back whole. Again for more.")] = None,
-    share: Annotated[float, option("The share of items of each category that is held back.")] = 0.1,
-    epochs: Annotated[float, option("How often every score is learned from.")] = 3.0,
-    batch: Annotated[int, option("Scores a step, over all processes.")] = 128,
-    micro: Annotated[int, option("Rows through the model at once.")] = 4,
-    lr: Annotated[float, option("The highest learning rate.")] = 1e-5,
-    weight_decay: Annotated[float, option("AdamW's weight decay.")] = 0.05,
-    warmup: Annotated[float, option("The share of steps in which the rate goes up.")] = 0.01,
-    schedule: Annotated[str, option("linear, cosine or constant.")] = "linear",
-    clip: Annotated[float, option("The longest gradient that is let through.")] = 1.0,
-    source: Annotated[int, option("The most tokens of a prompt.")] = 4096,
-    target: Annotated[int, option("The most tokens of a ruling.")] = 1024,
-    pack: Annotated[bool, option("Several answers in one row: faster.", "--pack")] = False,
-    lora: Annotated[int, option("Train adapters of this rank; 0 trains all weights.")] = 0,
-    lora_alpha: Annotated[int, option("How much the adapters count, over their rank.")] = 32,
-    lora_dropout: Annotated[float, option("The adapters' dropout.")] = 0.0,
-    beta: Annotated[float, option("dpo: how close it stays to the base.")] = 0.1,
-    anchor: Annotated[float, option("dpo: how much the right ruling itself is learned, beside.")] = 1.0,
-    precision: Annotated[str, option("auto, float32, or bfloat16 (arithmetic; needs a GPU).")] = "auto",
+    template: Annotated[Path | None, more("File with your own prompt template.")] = None,
+    chat_template: Annotated[Path | None, more("Chat template for a base model that has none.")] = None,
+    external: Annotated[list[str] | None, more("Contestant whose responses are all held out. Repeatable.")] = None,
+    share: Annotated[float, option("Share of the items of each category to hold out.")] = 0.1,
+    epochs: Annotated[float, more("Number of epochs.")] = 3.0,
+    batch: Annotated[int, more("Batch size over all processes.")] = 128,
+    micro: Annotated[int, more("Rows per forward pass.")] = 4,
+    lr: Annotated[float, more("Peak learning rate.")] = 1e-5,
+    weight_decay: Annotated[float, more("Weight decay of AdamW.")] = 0.05,
+    warmup: Annotated[float, more("Share of the steps used for warm-up.")] = 0.01,
+    schedule: Annotated[str, more("Learning rate schedule: linear, cosine or constant.")] = "linear",
+    clip: Annotated[float, more("Maximum gradient norm.")] = 1.0,
+    source: Annotated[int, more("Maximum tokens of a prompt.")] = 4096,
+    target: Annotated[int, more("Maximum tokens of the output.")] = 1024,
+    pack: Annotated[bool, more("Pack several samples into one row, which is faster.", "--pack")] = False,
+    lora: Annotated[int, option("Rank of LoRA adapters. 0 trains all weights.")] = 0,
+    lora_alpha: Annotated[int, more("LoRA alpha.")] = 32,
+    lora_dropout: Annotated[float, more("Dropout of the adapters.")] = 0.0,
+    beta: Annotated[float, more("For dpo: higher keeps the critic closer to the base model.")] = 0.1,
+    anchor: Annotated[float, more("For dpo: weight of the likelihood of the preferred output.")] = 1.0,
+    precision: Annotated[str, more("Precision: auto, float32 or bfloat16 (needs a GPU).")] = "auto",
     device: DeviceOption = "auto",
-    save_every: Annotated[int, option("Keep a checkpoint every so many steps.")] = 50,
-    save_memory: Annotated[bool, option("Compute activations twice: slower.", "--save-memory")] = False,
-    compiling: Annotated[str, option("Compile the layers: auto, always, never.", "--compile")] = "auto",
-    shard: Annotated[bool, option("Split the model over all processes (FSDP).", "--shard")] = False,
-    evaluate: Annotated[bool, option("Try it on what was held back.", "--eval/--no-eval")] = True,
+    save_every: Annotated[int, more("Write a checkpoint every N steps.")] = 50,
+    save_memory: Annotated[
+        bool, more("Recompute activations to save memory, which is slower.", "--save-memory")
+    ] = False,
+    compiling: Annotated[str, more("Compile the model: auto, always or never.", "--compile")] = "auto",
+    shard: Annotated[bool, more("Shard the model over all processes (FSDP).", "--shard")] = False,
+    evaluate: Annotated[bool, option("Evaluate the critic on the held-out scores.", "--eval/--no-eval")] = True,
     seed: SeedOption = 0,
     tables: OutOption = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> int:
-    """Train a critic on people's scores, and say how good it is on answers it has not seen.
+    """Train a critic on people's scores, and evaluate it on held-out responses.
 
-    Stopped or killed, the same command goes on from the last checkpoint. On several GPUs: `accelerate launch -m
-    fullbench critic train ...` or `torchrun`.
+    Run the same command again to continue from the last checkpoint. On several GPUs use `accelerate launch -m fullbench
+    critic train ...` or `torchrun`.
 
     Examples:
 
-        fullbench critic train --items items.jsonl --responses answers.jsonl --labels scores.jsonl \\
+        fullbench critic train --items items.jsonl --responses answers.jsonl --labels scores.jsonl \
             --base Qwen/Qwen2.5-7B-Instruct --lora 16 --pack --out my-critic
 
-        fullbench critic train --kind light --prompt-style plain --language en --ballot score:1-5 --no-reference \\
+        fullbench critic train --kind light --prompt-style plain --language en --ballot score:1-5 --no-reference \
             --criterion overall --benchmark mllm-as-a-judge --data mllm-as-a-judge --out light
     """
     from fullbench.training.critic import critic_evaluation
@@ -175,10 +179,10 @@ def train(
         )
         has_ended = training.run()
     if not has_ended:
-        print_message("Stopped. What was learned is kept; the same command goes on from here.")
+        print_message("Stopped. A checkpoint is stored; run the same command again to continue.")
         return 130
     if training.is_first:
-        print_message(f"The critic: {out}; as a judge: trained:{out}")
+        print_message(f"Critic: {out}. Use it as the judge trained:{out}")
         if evaluate:
             before = training.base_judge()
             results = critic_evaluation.evaluation_tables(
@@ -192,7 +196,7 @@ def train(
 @critic_app.command("eval")
 @options("items responses labels ledger benchmark data people criteria device seed tables as_json quiet")
 def evaluate(
-    folder: Annotated[Path, argument("A folder that `fullbench critic train` wrote.")],
+    folder: Annotated[Path, argument("Folder that `fullbench critic train` wrote.")],
     scored: ScoreOptions,
     device: DeviceOption = "auto",
     seed: SeedOption = 0,
@@ -200,9 +204,9 @@ def evaluate(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Say how near a critic's scores are to people's, on answers it did not learn from.
+    """Compare a critic's scores with people's, on responses it was not trained on.
 
-    Answers that it was trained on are left out; those of contestants that it never saw are shown apart.
+    Responses from its training data are excluded. Contestants that were not in the training data are shown separately.
 
     Examples:
 

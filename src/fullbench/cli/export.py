@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from fullbench.cli.console import print_message, print_tables
-from fullbench.cli.options import LedgerOptions, ReleaseOption, argument, option, options
+from fullbench.cli.console import command_text, print_message, print_tables
+from fullbench.cli.options import LedgerOptions, ReleaseOption, argument, more, option, options
 from fullbench.errors import InputError
 
 
@@ -18,52 +18,45 @@ from fullbench.errors import InputError
 )
 def export(
     context: typer.Context,
-    name: Annotated[str, argument("The benchmark, or an exporter, as `fullbench list` shows them; or `site`.")],
-    out: Annotated[Path, option("A folder to write to; for `dpo` a file.")],
+    name: Annotated[str, argument("Benchmark or exporter, as `fullbench list` shows them, or `site`.")],
+    out: Annotated[Path, option("Folder for the files. For `dpo`: a file.")],
     store: LedgerOptions,
     data: ReleaseOption = None,
     subset: Annotated[
-        str | None, option("Only what a judge got right (hq), or got wrong or hallucinated (hard).")
+        str | None, option("Only verdicts that a judge got right (hq), or got wrong or hallucinated (hard).")
     ] = None,
-    judge: Annotated[str | None, option("The judge that the subset is about.")] = None,
-    people: Annotated[str, option("The judge whose verdicts are the labels.")] = "human",
-    margin: Annotated[float, option("For `dpo`: how far marks given apart must differ.", min=0.0)] = 0.0,
+    judge: Annotated[str | None, option("Judge for --subset or `dpo`.")] = None,
+    people: Annotated[str, option("Judge whose verdicts are the labels.")] = "human",
+    margin: Annotated[float, option("For `dpo`: minimum difference between two scores.", min=0.0)] = 0.0,
     include_sensitive: Annotated[
-        bool, option("For `dpo`: pairs with sensitive pictures too, as they are.", "--include-sensitive")
+        bool, option("For `dpo`: include pairs with sensitive pictures.", "--include-sensitive")
     ] = False,
-    title: Annotated[str, option("For `site`: its name, in place of the title under [site].")] = "",
-    cases: Annotated[int, option("For `site`: at most so many cases get a page.", min=0)] = 2_000,
-    verdicts: Annotated[
-        int, option("For `site`: at most so many verdicts, the newest, can be listed.", min=1)
-    ] = 200_000,
-    url: Annotated[str, option("For `site`: the address at which it will lie, for previews and citations.")] = "",
-    language: Annotated[str, option("For `site`: en or zh.")] = "en",
-    charts: Annotated[bool, option("For `site`: draw charts.")] = True,
+    title: Annotated[str, more("For `site`: its name. Default: the title under [site].")] = "",
+    cases: Annotated[int, more("For `site`: maximum number of cases that get a page.", min=0)] = 2_000,
+    verdicts: Annotated[int, more("For `site`: maximum number of verdicts in lists, newest first.", min=1)] = 200_000,
+    url: Annotated[str, more("For `site`: its future address, for previews and citations.")] = "",
+    language: Annotated[str, more("For `site`: language, en or zh.")] = "en",
+    charts: Annotated[bool, more("For `site`: draw charts.")] = True,
     names: Annotated[
         Path | None,
-        option(
-            "For `site`: a TOML file, a study's too: names that pages show judges and contestants by, and [site], "
-            "what the first page says of the results."
-        ),
+        more("For `site`: TOML file (or study) with display names and [site], the texts of the first page."),
     ] = None,
-    extra_options: Annotated[
-        list[str] | None, option("For an exporter: NAME=VALUE. Again for more.", "--option")
-    ] = None,
+    extra_options: Annotated[list[str] | None, option("For an exporter: NAME=VALUE. Repeatable.", "--option")] = None,
     withheld_by: Annotated[
         str | None,
-        option(
-            "For `site`: the web app's database; cases of its open studies are withheld.",
+        more(
+            "For `site`: database of the web app. Cases of its open campaigns are withheld.",
             "--database",
             envvar="FULLBENCH_DATABASE",
         ),
     ] = None,
-    web: Annotated[Path, option("For `site`: the web app's folder.", "--web", envvar="FULLBENCH_DATA")] = Path(
+    web: Annotated[Path, more("For `site`: folder of the web app.", "--web", envvar="FULLBENCH_DATA")] = Path(
         "fullbench-web"
     ),
 ) -> None:
-    """Write a benchmark's items, responses, labels and verdicts as files, with a study that runs them.
+    """Export a benchmark, training pairs, a site or other formats.
 
-    Examples:
+    The name of a benchmark writes its items, responses, labels and verdicts as files, and a study that uses them:
 
         fullbench export mllm-as-a-judge --out sample && fullbench run sample/study.toml
 
@@ -71,22 +64,21 @@ def export(
 
         fullbench export mllm-as-a-judge --ledger study.ledger --subset hq --judge GPT-4V --out right
 
-    With `dpo` in place of a benchmark's name, the pairs that a judge in the ledger tells apart are written for TRL's
-    DPO trainer, answers in words or in pictures:
+    `dpo` writes preference pairs of a judge in the ledger for the DPO trainer of TRL, for text or picture responses:
 
         fullbench export dpo --ledger fullbench.ledger --judge length --out pairs.jsonl
 
-    Pictures are written with their bytes, as the trainers of diffusers and of TRL read them:
+    A Parquet file contains the bytes of the pictures, as the trainers of diffusers and TRL expect:
 
         fullbench export dpo --ledger fullbench.ledger --judge imagereward --out pairs.parquet
 
-    Exporters write what a ledger holds for other tools: `inspect` (a log for its viewer), `alpaca` and `arena`
-    (comparisons), `huggingface` (a data set with a card), `langfuse`, `otel` and `mlflow` (scores):
+    Exporters write a ledger for other tools: `inspect` (a log for its viewer), `alpaca` and `arena` (comparisons),
+    `huggingface` (a data set with a card), `langfuse`, `otel` and `mlflow` (scores):
 
         fullbench export inspect --out log.json --option contestant=gpt-4o
 
-    With `site`, the leaderboards, judge cards, verdicts and cases of a ledger are written as a folder of pages that
-    opens from disk and that any web server can host:
+    `site` writes leaderboards, judge cards, verdicts and cases as a folder of pages. It opens from disk, and any web
+    server can host it:
 
         fullbench export site --ledger fullbench.ledger --out site
     """
@@ -114,15 +106,15 @@ def export(
         kinds = ["site", *plugin_entry_points.plugin_names("exporters")]
         hint = plugin_entry_points.did_you_mean(name, [*kinds, *benchmarks]) or ";"
         raise InputError(
-            f"{name!r} is nothing that can be exported{hint} known are {', '.join(kinds)}, and the benchmarks that "
-            "`fullbench list` names"
+            f"There is no export {name!r}{hint} known are {', '.join(kinds)}, and the benchmarks that `fullbench "
+            "list` shows."
         )
     if (subset is None) != (judge is None):
-        raise InputError("a subset is of a judge: give --subset and --judge together")
+        raise InputError("--subset needs --judge, and --judge needs --subset. Give both.")
     ledger_source = context.get_parameter_source("ledger")
     from_ledger = ledger_source is not None and ledger_source.name == "COMMANDLINE"
     if from_ledger and data is not None:
-        raise InputError("--data is a release and --ledger your own verdicts; give one of them")
+        raise InputError("--data and --ledger exclude each other. Use one of them.")
     from fullbench.studies.ledger_display_names import find_judges, find_name, record_display_names
 
     if from_ledger:
@@ -135,7 +127,7 @@ def export(
         judge = judge and find_name(judge, record.judges, record_display_names(record), "judge")
     if subset is not None and judge is not None:
         if subset not in {"hq", "hard"}:
-            raise InputError(f"unknown subset {subset!r}; known: hq, hard")
+            raise InputError(f"Unknown subset {subset!r}. Use hq or hard.")
         record = right_and_wrong_case_subsets.select_subset(
             record, judge, "hq" if subset == "hq" else "hard", people=people
         )
@@ -144,16 +136,19 @@ def export(
     print_message(f"Written to {out}: {', '.join(f'{count:,} {what}' for what, count in counts.items())}.")
     if missing := len(items_without_pictures(record.items.values())):
         print_message(
-            f"{missing:,} of the {len(record.items):,} items name pictures that are not here: `fullbench "
-            "fetch-pictures` brings them in, `fullbench run --without-pictures` goes on without them."
+            f"{missing:,} of the {len(record.items):,} items name missing pictures. `fullbench fetch-pictures` "
+            "downloads them; `fullbench run --without-pictures` runs without them."
         )
     if not counts["responses"]:
-        print_message(f"Nobody has answered yet: name contestants in {out / 'study.toml'}, then `fullbench run` it.")
+        print_message(
+            f"There are no responses yet. Add contestants to {out / 'study.toml'}, then: "
+            f"{command_text('run', out / 'study.toml')}"
+        )
         return
-    print_message(f"Next: fullbench run {out / 'study.toml'}")
+    print_message(f"Next: {command_text('run', out / 'study.toml')}")
     if counts.get("verdicts"):
-        report_options = f"--ledger {out / 'study.ledger'} --benchmark {name} --labels {out / 'verdicts.jsonl'}"
-        print_message(f"Then, to see beside it what judges ruled before: fullbench report {report_options}")
+        words = ("--ledger", out / "study.ledger", "--benchmark", name, "--labels", out / "verdicts.jsonl")
+        print_message(f"Then compare with earlier verdicts: {command_text('report', *words)}")
 
 
 def _export_with_plugin(name: str, out: Path, store: LedgerOptions, options: list[str]) -> None:
@@ -163,7 +158,7 @@ def _export_with_plugin(name: str, out: Path, store: LedgerOptions, options: lis
 
     malformed_options = [option for option in options if "=" not in option]
     if malformed_options:
-        raise InputError(f"an option is NAME=VALUE; found {malformed_options[0]!r}")
+        raise InputError(f"--option {malformed_options[0]!r} is not NAME=VALUE.")
     with store.read() as book:
         option_values = dict(option.split("=", 1) for option in options)
         if "judge" in option_values:
@@ -180,7 +175,7 @@ def _export_with_plugin(name: str, out: Path, store: LedgerOptions, options: lis
             replace(record, items={**items, **record.items}, responses={**responses_by_key, **record.responses})
         )  # also items and responses without a verdict
         if withheld_count:
-            print_message(f"{withheld_count:,} items are withheld (tag withheld: yes): nothing of them is written.")
+            print_message(f"{withheld_count:,} items are withheld (tag withheld: yes) and not written.")
         counts = load_plugin("exporters", name)(record, out, option_values)
     print_message(f"Written: {out} ({', '.join(f'{count:,} {what}' for what, count in counts.items())})")
 
@@ -190,14 +185,15 @@ def _export_dpo(out: Path, judge: str | None, store: LedgerOptions, margin: floa
     from fullbench.studies.ledger_display_names import find_judges
 
     if judge is None:
-        raise InputError("whose preferences? Say --judge NAME, as `fullbench ledger show` lists it")
+        raise InputError("No judge given. Add --judge NAME, as `fullbench ledger show` lists it.")
     with store.read() as book:
         (judge,) = find_judges(book, [judge])
         count, omitted_count = export_dpo(book.record(), judge, out, margin=margin, include_sensitive=include_sensitive)
-    print_message(f"Written: {out} ({count:,} pairs that {judge} tells apart)")
+    print_message(f"Written: {out} ({count:,} pairs that {judge} decided)")
     if omitted_count:
         print_message(
-            f"{omitted_count:,} more have sensitive pictures and were left out; --include-sensitive writes them too."
+            f"{omitted_count:,} more pairs have sensitive pictures and were skipped. --include-sensitive writes them "
+            "too."
         )
 
 
@@ -212,9 +208,9 @@ def _export_site(
         from fullbench.web.results.site.static_site import SiteOptions
         from fullbench.web.results.site.static_site import export_site as write
     if language not in {"en", "zh"}:
-        raise InputError(f"unknown language {language!r}; known: en, zh")
+        raise InputError(f"Unknown language {language!r}. Use en or zh.")
     if url and not url.startswith(("http://", "https://")):
-        raise InputError(f"{url!r} is no address of a site; write --url https://lab.example.org/study")
+        raise InputError(f"{url!r} is not the address of a site. Use --url https://lab.example.org/study.")
     from fullbench.web.campaigns.votes.results_hidden_from_annotators import load_open_campaign_items
     from fullbench.web.results.catalogue.rater_pseudonyms import rater_names_in
     from fullbench.web.results.pages.shown_names import read_names
@@ -234,13 +230,13 @@ def _export_site(
             options = replace(options, names=display_names, imprint=Imprint.read(names))
         site = write(book, out, options)
     print_message(f"Written: {site.files:,} files, {site.bytes / 1e6:,.1f} MB in {out}.")
-    print_message(f"{site.verdicts:,} of {site.total:,} verdicts can be listed.")
+    print_message(f"{site.verdicts:,} of {site.total:,} verdicts are in lists.")
     print_message(f"{site.cases:,} of {site.all_cases:,} cases have a page (more with --cases).")
     if site.withheld:
         print_message(
-            f"{site.withheld:,} verdicts are withheld: people judge their items in an open study, or their test set is "
-            "not published."
+            f"{site.withheld:,} verdicts are withheld: an open campaign uses their items, or their test set is not "
+            "published."
         )
     if absent_names:
         print_message(absent_names)
-    print_message(f"Open {out / 'index.html'}, or give the folder to any web server.")
+    print_message(f"Open {out / 'index.html'}, or copy the folder to any web server.")

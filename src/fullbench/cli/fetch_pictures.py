@@ -10,19 +10,19 @@ from fullbench.cli.options import QuietOption, argument, option
 
 
 def fetch_pictures(
-    data: Annotated[Path, argument("A file of items, or a benchmark's data folder.")],
-    benchmark: Annotated[str | None, option("Whose data the folder holds, where it is a release.")] = None,
+    data: Annotated[Path, argument("File of items, or the data folder of a benchmark.")],
+    benchmark: Annotated[str | None, option("Benchmark of the folder, if it is a release.")] = None,
     web: Annotated[
-        bool, option("Fetch from the addresses that the data name; never from private networks.", "--web")
+        bool, option("Download from the addresses in the data. Private networks are never contacted.", "--web")
     ] = False,
-    rate: Annotated[float, option("At most so many a second from the web.", min=0.01)] = 2.0,
-    limit: Annotated[int | None, option("Only so many of those that are not there yet.", min=1)] = None,
+    rate: Annotated[float, option("Maximum downloads per second.", min=0.01)] = 2.0,
+    limit: Annotated[int | None, option("Fetch only the first N missing pictures.", min=1)] = None,
     quiet: QuietOption = False,
 ) -> int:
-    """Bring in the pictures that items name and that are not here: out of zips and Parquet files, and from the web.
+    """Fetch missing pictures: from zip and Parquet files next to the data, and from the web.
 
-    They go to `images/` beside the data, with a list of where each came from and its digest. What is there is not
-    fetched again, so the same command goes on after an interruption.
+    The pictures go to `images/` next to the data, with a list of sources and digests. Pictures that are there already
+    are not fetched again, so you can run the command again after an interruption.
 
     Examples:
 
@@ -50,9 +50,11 @@ def fetch_pictures(
     source_counts = (
         ", ".join(f"{count:,} from {place}" for place, count in sorted(fetch_result.counts_by_source.items())) or "none"
     )
-    print_message(f"{len(names):,} pictures were missing; brought in: {source_counts}; they are in {fetcher.images}.")
+    print_message(f"{len(names):,} pictures were missing. Found: {source_counts}. They are in {fetcher.images}.")
     for name, reason in list(fetch_result.errors.items())[:3]:
         print_message(f"{name}: {reason}")
     if fetch_result.errors:
-        print_message(f"{len(fetch_result.errors):,} are still missing; the same command tries these alone.")
+        print_message(
+            f"{len(fetch_result.errors):,} are still missing. Run the same command again to retry only these."
+        )
     return 1 if fetch_result.errors else 0

@@ -5,22 +5,24 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from fullbench.cli.console import print_message, print_tables
+from fullbench.cli.console import command_text, print_message, print_tables
 from fullbench.cli.options import InputOptions, argument, option, options
 from fullbench.errors import InputError
 
 
 @options("pictures_from")
 def import_files(
-    kind: Annotated[str, argument("The kind of file, as `fullbench list` shows it under importers.")],
-    path: Annotated[Path, argument("The file, a folder of such files, or a data set's name.")],
-    out: Annotated[Path, option("A folder to write to.")],
+    kind: Annotated[str, argument("Kind of file, as `fullbench list` shows under importers.")],
+    paths: Annotated[list[Path], argument("File, folder of such files, or name of a data set.", metavar="path")],
+    out: Annotated[Path, option("Folder for the converted files.")],
     inputs: InputOptions,
     extra_options: Annotated[
-        list[str] | None, option("NAME=VALUE, such as model=gpt-4o. Again for more.", "--option")
+        list[str] | None, option("NAME=VALUE, for example model=gpt-4o. Repeatable.", "--option")
     ] = None,
 ) -> None:
-    """Read what another tool left on disk, and write items, responses, labels and verdicts with a study that runs them.
+    """Convert files of other tools to items, responses and verdicts.
+
+    It writes items, responses, labels and verdicts, and a study that uses them.
 
     Examples:
 
@@ -39,12 +41,15 @@ def import_files(
 
     malformed_options = [option for option in extra_options or () if "=" not in option]
     if malformed_options:
-        raise InputError(f"an option is NAME=VALUE; found {malformed_options[0]!r}")
+        raise InputError(f"--option {malformed_options[0]!r} is not NAME=VALUE.")
+    if len(paths) > 1:
+        raise InputError(f"One file or folder is read at a time; found {len(paths)}. Put the files into one folder.")
+    (path,) = paths
     kind = kind.replace("-", "_")
     importer = load_plugin("importers", kind)
     is_dataset_name = kind == "huggingface" and not path.exists() and NAME.fullmatch(path.as_posix())
     if not path.exists() and not is_dataset_name:
-        raise InputError("there is no such file or folder", path=path)
+        raise InputError("No such file or folder.", path=path)
     check_new(out)
     path = download_dataset(path.as_posix()) if is_dataset_name else path
     with inputs.allow_pictures():
@@ -53,8 +58,7 @@ def import_files(
     print_tables(imported_data.tables, as_json=False)
     print_message(f"Written to {out}: {', '.join(f'{count:,} {what}' for what, count in counts.items())}.")
     if counts.get("responses"):
-        print_message(f"Next: fullbench run {out / 'study.toml'}")
+        print_message(f"Next: {command_text('run', out / 'study.toml')}")
     else:
-        print_message(
-            f"Next: fullbench answer --items {out / 'items.jsonl'} --contestant openai:NAME --out answers.jsonl"
-        )
+        words = ("--items", out / "items.jsonl", "--contestant", "openai:gpt-4o", "--out", "answers.jsonl")
+        print_message(f"Next: {command_text('answer', *words)}")

@@ -10,35 +10,35 @@ from typing import Annotated
 
 import typer
 
-from fullbench.cli.console import print_message
+from fullbench.cli.console import command_text, print_message
 from fullbench.cli.options import InputOptions, argument, option, options
 from fullbench.errors import InputError
 
 _STUDY = """\
-# A study: what is asked, who answers, who judges. Written by `fullbench init`.
-# Try it:   fullbench check {file}            is every server there, and does it see pictures?
-#           fullbench run {file} --limit 3    on three items
-#           fullbench run {file}              on all; the same command goes on after an interruption
+# A study: items, contestants and judges. Written by `fullbench init`.
+# Try it:   fullbench check {file}            check that every server works and accepts pictures
+#           fullbench run {file} --limit 3    run on three items
+#           fullbench run {file}              run on all items; repeat it to continue after an interruption
 name = {name}
 
-# What is asked: a folder of pictures with one question about each, or a file (.jsonl, .csv, .parquet) with the columns
+# Items: a folder of pictures with one question about each, or a file (.jsonl, .csv, .parquet) with the columns
 # id, question and pictures.
 items = {items}
 {question}
-# Who answers: models (contestants), a file of answers (responses: item, contestant, text), or both.
+# Answers: models (contestants), a file of responses (item, contestant, text), or both.
 {answers}
 
-# Who judges. `length` prefers longer answers and asks nobody: a judge that does no better is of no use.
+# Judges. `length` prefers longer answers and calls no model. A useful judge must do better than `length`.
 judges = [{judges}]
 
-# On what: "choice+tie" (pairs, both orders), "score:1-5" (each answer alone), "ranking" (all at once). Several may
-# stand here. criteria = ["accuracy", "tone"] judges each by itself.
+# Ballots: "choice+tie" (pairs, both orders), "score:1-5" (each answer alone), "ranking" (all at once). You can list
+# several. criteria = ["accuracy", "tone"] judges each criterion separately.
 ballots = [{ballots}]
 
 # People's verdicts to compare with: item, contestants, winner (or marks).
 # labels = "labels.csv"
 
-# Dollars for one run; it stops before they are spent.
+# Budget of one run in dollars. The run stops before it spends more.
 # budget = 1.00
 
 ledger = "fullbench.ledger"
@@ -49,49 +49,54 @@ report = "report.html"
 @options("question responses contestants judges ballots")
 def init(
     inputs: InputOptions,
-    file: Annotated[Path, argument("The study to write.")] = Path("study.toml"),
-    items: Annotated[str | None, option("A folder of pictures, or a file of questions.")] = None,
-    responses: Annotated[str | None, option("A file of answers, where there are some.")] = None,
+    file: Annotated[Path, argument("Study file to write.")] = Path("study.toml"),
+    items: Annotated[str | None, option("Items: a folder of pictures, or a file of questions.")] = None,
+    responses: Annotated[str | None, option("File of responses, if they exist already.")] = None,
     contestants: Annotated[
-        list[str] | None, option("Who answers, as KIND:NAME?OPTIONS. Again for more.", "--contestant")
+        list[str] | None, option("Model that answers, as KIND:NAME?OPTIONS. Repeatable.", "--contestant")
     ] = None,
-    judges: Annotated[list[str] | None, option("Who judges, as KIND:NAME?OPTIONS. Again for more.", "--judge")] = None,
+    judges: Annotated[list[str] | None, option("Judge, as KIND:NAME?OPTIONS. Repeatable.", "--judge")] = None,
     ballots: Annotated[
-        list[str] | None, option("score:1-5, choice, choice+tie, choice:5, ranking... Again for more.", "--ballot")
+        list[str] | None,
+        option("Ballot: score:1-5, choice, choice+tie, choice:5, ranking, ... Repeatable.", "--ballot"),
     ] = None,
 ) -> None:
-    """Write a study with comments, after four questions; what is given as an option is not asked.
+    """Write a study file. Four questions ask for what it needs.
+
+    Values that are given as options are not asked for.
 
     Examples:
 
         fullbench init
 
-        fullbench init --items photos --question "What is shown?" --contestant "openai:one@http://localhost:8000/v1" \\
+        fullbench init --items photos --question "What is shown?" --contestant "openai:one@http://localhost:8000/v1" \
             --contestant "openai:two@http://localhost:8001/v1" --judge openai:gpt-4o --ballot choice+tie
     """
     from fullbench.studies.study_file import Study
 
     if file.exists():
-        raise InputError("it is there already; choose another name, or move it away", path=file)
-    items = items or _prompt_user(
-        "--items", "1/4 What is asked? A folder of pictures, or a file of questions", "photos"
-    )
+        raise InputError("This file exists already. Choose another name, or move it away.", path=file)
+    items = items or _prompt_user("--items", "1/4 Which items? A folder of pictures, or a file of questions", "photos")
     is_folder = (file.parent / items).is_dir() or not Path(items).suffix
     question = inputs.question
     if is_folder and question is None:
-        question = _prompt_user("--question", "    The question about each picture", "What is shown?")
+        question = _prompt_user("--question", "    Question about each picture", "What is shown?")
     if not responses and not contestants:
         answer_text = _prompt_user(
             "--contestant or --responses",
-            "2/4 Who answers? A file of answers, or models with a blank between them",
+            "2/4 Which answers? A file of responses, or models separated by spaces",
             "openai:NAME@http://localhost:8000/v1",
         )
         file_suffixes = (".jsonl", ".csv", ".json", ".tsv", ".parquet")
         responses, contestants = (
             (answer_text, None) if answer_text.endswith(file_suffixes) else (None, answer_text.split())
         )
-    judges = judges or _prompt_user("--judge", "3/4 Who judges? Models, or length", "length").split()
-    ballots = ballots or _prompt_user("--ballot", "4/4 On what? choice+tie, score:1-5 or ranking", "choice+tie").split()
+    judges = (
+        judges or _prompt_user("--judge", "3/4 Which judges? Models separated by spaces, or length", "length").split()
+    )
+    ballots = (
+        ballots or _prompt_user("--ballot", "4/4 Which ballot? choice+tie, score:1-5 or ranking", "choice+tie").split()
+    )
     answers = [f"responses = {json.dumps(responses, ensure_ascii=False)}"] if responses else []
     answers += [f"contestants = [{_toml_strings(contestants)}]"] if contestants else []
     text = _STUDY.format(
@@ -108,8 +113,8 @@ def init(
     Study.read(file)
     print_message(f"Written: {file}")
     for name in missing:
-        print_message(f"{name}: there is no such file or folder yet; paths are seen from the study's folder.")
-    print_message(f"Next: fullbench check {file}; then: fullbench run {file} --limit 3")
+        print_message(f"{name}: no such file or folder yet. Paths are relative to the folder of the study.")
+    print_message(f"Next: {command_text('check', file)}", f"Then: {command_text('run', file, '--limit', 3)}")
 
 
 def _toml_strings(words: list[str] | None) -> str:
@@ -138,6 +143,8 @@ def _check_study_text(text: str, file: Path, judges: list[str], contestants: lis
 def _prompt_user(option: str, prompt: str, default: str) -> str:
     """Ask for a value; without a terminal, refuse and name the option."""
     if not sys.stdin.isatty():
-        raise InputError(f"nobody is here to be asked ({prompt.strip()}): give {option}")
+        raise InputError(
+            f"init cannot ask questions here, because there is no terminal. Add {option}. ({prompt.strip()})"
+        )
     answer: str = typer.prompt(prompt, default=default, err=True)
     return answer

@@ -31,35 +31,40 @@ from fullbench.errors import InputError
 def judge(
     items: ItemsOption,
     responses: ResponsesOption,
-    judges: Annotated[list[str], option("Who judges, as KIND:NAME?OPTIONS. Again for more.", "--judge")],
+    judges: Annotated[list[str], option("Judge, as KIND:NAME?OPTIONS. Repeatable.", "--judge")],
     store: LedgerOptions,
     inputs: InputOptions,
     calls: CallOptions,
     view: ViewOptions,
     ballots: Annotated[
-        list[str] | None, option("score:1-5, choice, choice+tie, choice:5, ranking... Again for more.", "--ballot")
+        list[str] | None,
+        option("Ballot: score:1-5, choice, choice+tie, choice:5, ranking, ... Repeatable.", "--ballot"),
     ] = None,
-    rubric: Annotated[Path | None, option("A rubric's file, or the word items for each item's own rubric.")] = None,
+    rubric: Annotated[Path | None, option("Rubric file, or the word items for each item's own rubric.")] = None,
     labels: LabelsOption = None,
-    criteria: Annotated[list[str] | None, option("What to judge by. Again for more.", "--criterion")] = None,
-    orders: Annotated[str, option("sorted, shuffled, both, or all.")] = "both",
+    criteria: Annotated[list[str] | None, option("Criterion to judge by. Repeatable.", "--criterion")] = None,
+    orders: Annotated[str, option("Order of the responses: sorted, shuffled, both or all.")] = "both",
     trials: TrialsOption = 1,
     cross_samples: Annotated[
-        bool, more("Every sample meets every other contestant's, not only its number.", "--cross-samples")
+        bool,
+        more(
+            "Compare every sample with every sample of the others, not only those with the same number.",
+            "--cross-samples",
+        ),
     ] = False,
-    seed: Annotated[int, more("For whatever is drawn at random.")] = 0,
+    seed: Annotated[int, more("Random seed.")] = 0,
     unverified: Annotated[
-        bool, more("Judge items too that are marked as not verified (tag verified: no).", "--unverified")
+        bool, more("Include items that are marked as not verified (tag verified: no).", "--unverified")
     ] = False,
     report: PageOption = None,
 ) -> int:
-    """Let judges rule on your own items and responses.
+    """Judge your own items and responses.
 
     Examples:
 
         fullbench judge --items items.jsonl --responses answers.csv --judge openai:gpt-4o --ballot choice+tie
 
-        fullbench judge --items items.jsonl --responses answers.csv --ballot score:1-5 \\
+        fullbench judge --items items.jsonl --responses answers.csv --ballot score:1-5 \
             --judge "vllm:qwen2-vl@http://localhost:8000/v1?mode=direct" --judge length --report report.html
 
         fullbench judge --items items.jsonl --responses answers.csv --judge openai:gpt-4o --rubric rubric.toml
@@ -72,13 +77,11 @@ def judge(
     from fullbench.studies.study_file import Study
 
     if not ballots and rubric is None:
-        raise InputError(
-            "on what do the judges rule? Give --ballot score:1-5 (or choice+tie, ranking), or --rubric FILE"
-        )
+        raise InputError("No ballot given. Add --ballot score:1-5 (or choice+tie, ranking), or --rubric FILE.")
     if report is not None:
         check_page(report)
     if orders not in ORDERS:
-        raise InputError(f"unknown orders {orders!r}; known: {', '.join(ORDERS)}")
+        raise InputError(f"Unknown orders {orders!r}. Use {', '.join(ORDERS)}.")
     rubrics = {} if rubric is None else rubrics_by(judges, rubric)
     study = Study(
         "judge", items=items, responses=responses, labels=labels,
@@ -99,7 +102,7 @@ def judge(
             write_page("Judged", study_result.record, study_result.tables, report, source=study_result.source)
         view.print_report(study_result.tables, as_json=calls.as_json)
         if report is not None:
-            print_message(f"The page: {report}")
+            print_message(f"Page: {report}")
         print_message(*study_result.messages)
         print_uncompared_items(study_result.record, comparing=study_result.comparing)
         return report_outcome(study_result.job_counts, what="verdicts")

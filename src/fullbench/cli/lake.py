@@ -8,13 +8,13 @@ from typing import Annotated
 
 import typer
 
-from fullbench.cli.console import progress_bar
+from fullbench.cli.console import print_line, progress_bar
 from fullbench.cli.options import JsonOption, LedgerOptions, QuietOption, argument, option, options
 from fullbench.errors import InputError
 
 lake_app = typer.Typer(
     name="lake",
-    help="Seal a ledger into files of Parquet, in a folder or a bucket; every command that reads a ledger reads them.",
+    help="Write a ledger to Parquet files, in a folder or a bucket. Every command can read them like a ledger.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -23,19 +23,23 @@ lake_app = typer.Typer(
 @lake_app.command()
 @options("place ledger key quiet")
 def write(
-    out: Annotated[str, option("The lake: a folder, or s3://bucket/prefix. Made where there is none.")],
+    out: Annotated[str, option("Lake: a folder, or s3://bucket/prefix. Created if it does not exist.")],
     store: LedgerOptions,
     key: Annotated[
-        Path | None, option("Sign the manifest with this private key (Ed25519; `ledger sign --new` makes one).")
+        Path | None, option("Sign the manifest with this private key (Ed25519). `ledger sign --new` creates one.")
     ] = None,
     quiet: QuietOption = False,
 ) -> None:
-    """Seal what is new in a ledger into its lake: immutable segments under a chained manifest.
+    """Write everything new in a ledger to its lake: immutable Parquet segments and a manifest with chained digests.
 
-    What was sealed before is not written again. Stopped at any moment, the lake is as it was before, and the same
-    command goes on. Note the digest that it prints elsewhere: `lake verify --digest` proves later that nothing is
-    missing. Example: fullbench lake write study.ledger --out lake
+    Data that is in the lake already is not written again. If the command is interrupted, the lake stays unchanged; run
+    it again. Store the printed digest elsewhere: `lake verify --digest` later proves that nothing is missing.
+
+    Example: fullbench lake write study.ledger --out lake
     """
+    from fullbench.errors import require_packages
+
+    require_packages("writing a lake", "parquet", "pyarrow")
     from fullbench.ledger.integrity.signatures import private_key
     from fullbench.ledger.lake import write_lake
     from fullbench.ledger.lake.storage import store_at
@@ -50,23 +54,23 @@ def write(
             watch=lambda table, count: step(table, count, max(total, count)) if table == "verdicts" else None,
         )  # fmt: skip
     if writing_result.entry is None:
-        typer.echo(f"{out}: nothing is new in {open_ledger.place}")
+        print_line(f"{out}: nothing new in {open_ledger.place}")
     else:
         counts = ", ".join(
             f"{count:,} {table}" for table, count in writing_result.rows.items() if table in _COUNTED_TABLES
         )
         size = sum(segment.bytes for segment in writing_result.entry.segments)
-        typer.echo(
-            f"{out}: new are {counts or 'no verdicts'}; {len(writing_result.entry.segments)} segments, {size:,} bytes"
+        print_line(
+            f"{out}: added {counts or 'no verdicts'}; {len(writing_result.entry.segments)} segments, {size:,} bytes"
         )
     if writing_result.pictures:
-        typer.echo(f"{writing_result.pictures:,} pictures were copied")
+        print_line(f"{writing_result.pictures:,} pictures were copied")
     signature_text = (
         f", signed by {writing_result.entry.signature.key}"
         if writing_result.entry and writing_result.entry.signature
         else ""
     )
-    typer.echo(f"digest {writing_result.lake_digest}{signature_text}")
+    print_line(f"digest {writing_result.lake_digest}{signature_text}")
 
 
 def _refuse_foreign(out: str) -> None:
@@ -75,10 +79,12 @@ def _refuse_foreign(out: str) -> None:
     if "://" in out or not folder.exists():
         return
     if not folder.is_dir():
-        raise InputError("this is a file, and a lake is a folder; name another place", path=out)
+        raise InputError("This is a file, but a lake is a folder. Choose another place.", path=out)
     names = {entry.name for entry in folder.iterdir() if not entry.name.startswith(".")}
     if "manifest" not in names and (other_names := sorted(names - {"segments", "pictures"})):
-        raise InputError(f"other things lie in this folder ({other_names[0]}), and no lake; name a new one", path=out)
+        raise InputError(
+            f"This folder contains other files ({other_names[0]}) and no lake. Choose a new folder.", path=out
+        )
 
 
 _COUNTED_TABLES = ("items", "responses", "cases", "verdicts", "failures")
@@ -86,19 +92,21 @@ _COUNTED_TABLES = ("items", "responses", "cases", "verdicts", "failures")
 
 @lake_app.command()
 def verify(
-    place: Annotated[str, argument("The lake: a folder, or s3://bucket/prefix.")],
+    place: Annotated[str, argument("Lake: a folder, or s3://bucket/prefix.")],
     everything: Annotated[
-        bool, option("Read every segment again, also those that were read before and not touched.", "--all")
+        bool, option("Read every segment again, including those verified before and not changed since.", "--all")
     ] = False,
-    digest: Annotated[str | None, option("A digest noted before, as `lake write` prints it: is it there?")] = None,
-    key: Annotated[Path | None, option("A public key: are all entries up to the last signed by it?")] = None,
+    digest: Annotated[
+        str | None, option("Check that this earlier digest, as `lake write` prints it, is still there.")
+    ] = None,
+    key: Annotated[Path | None, option("Public key: check that all entries up to the last are signed by it.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Check that a lake is as it was written: its manifest's chain, and every segment's bytes.
+    """Check that a lake is unchanged: the chain of its manifest, and the bytes of every segment.
 
-    Segments that this machine has verified before, and that the folder or bucket has not been given anew since, are
-    passed over. `fullbench ledger verify LAKE` checks the rows themselves, each in the chain of its writer.
-    Exit code 0 when it is sound, 1 with one line for each problem when it is not.
+    Segments that this machine has verified before, and that have not changed since, are skipped. `fullbench ledger
+    verify LAKE` checks the rows themselves. The exit code is 0 without problems and 1 with problems, one line each.
+
     Example: fullbench lake verify lake --digest 3-9a41...
     """
     from fullbench.ledger.integrity.row_chain import LedgerDigest
@@ -107,7 +115,7 @@ def verify(
     from fullbench.ledger.lake.verify_lake import check_lake
 
     if "://" not in place and not Path(place).is_dir():
-        raise InputError("there is no such folder; name a lake", path=place)
+        raise InputError("No such folder. Name a lake.", path=place)
     lake_check = check_lake(
         store_at(place),
         everything=everything,
@@ -124,15 +132,17 @@ def verify(
     elif lake_check.problems:
         for problem in lake_check.problems:
             typer.echo(problem)
-        typer.echo(f"{place}: {len(lake_check.problems):,} problems were found", err=True)
+        typer.echo(f"{place}: {len(lake_check.problems):,} problems found", err=True)
     else:
-        counts_text = f"{lake_check.read:,} segments read, {lake_check.passed_over:,} read before and not touched since"
-        typer.echo(f"{place}: sound; {len(lake_check.entries):,} entries, {counts_text}")
+        counts_text = (
+            f"{lake_check.read:,} segments read, {lake_check.passed_over:,} verified before and not changed since"
+        )
+        print_line(f"{place}: sound; {len(lake_check.entries):,} entries, {counts_text}")
         if lake_check.unnamed_segments:
-            typer.echo(
-                f"{len(lake_check.unnamed_segments):,} files are named by no entry: a writer was stopped; they "
-                "count for nothing"
+            print_line(
+                f"{len(lake_check.unnamed_segments):,} files belong to no entry, because a writer was stopped; they "
+                "are ignored"
             )
-        typer.echo(f"digest {lake_check.lake_digest}")
+        print_line(f"digest {lake_check.lake_digest}")
     if lake_check.problems:
         raise typer.Exit(1)

@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from fullbench.cli.console import print_message, print_tables, report_outcome
+from fullbench.cli.console import command_text, print_message, print_tables, report_outcome
 from fullbench.cli.options import (
+    DEFAULT_LEDGER,
     CallOptions,
     InputOptions,
     JsonOption,
@@ -21,32 +22,33 @@ from fullbench.cli.options import (
     ViewOptions,
     VoteOptions,
     argument,
+    more,
     option,
     options,
 )
 from fullbench.core.table import Table
 from fullbench.errors import InputError
 
-leaderboard_app = typer.Typer(
-    help="A leaderboard that grows: old verdicts are never asked again.", no_args_is_help=True
-)
+leaderboard_app = typer.Typer(help="Add contestants to a leaderboard, and show it.", no_args_is_help=True)
 
-BenchmarkOption = Annotated[str, option("Whose items are played on.")]
-RuleOption = Annotated[str, option("How two orders make one result: mean, both-agree, majority or each.")]
+BenchmarkOption = Annotated[str, option("Benchmark whose items are used.")]
+RuleOption = Annotated[str, option("How to combine the results of both orders: mean, both-agree, majority or each.")]
 ShownRuleOption = Annotated[
     str | None,
     option(
-        "How a judge's rulings on the same responses make one result. Two orders of a model: mean, both-agree, "
-        "majority or each. Several people's votes: mean, median, majority, dawid-skene or each; the usual one of the "
-        "ballot where left out."
+        "How to combine several verdicts on the same responses. Two orders of a model: mean, both-agree, majority "
+        "or each. Votes of several people: mean, median, majority, dawid-skene or each. Default: the usual rule of "
+        "the ballot."
     ),
 ]
-TiesOption = Annotated[str, option("How ties are rated: half, davidson or rao-kupper.")]
-TagOption = Annotated[str | None, option("The tag of items for the heat map; family, where left out.", "--by")]
+TiesOption = Annotated[str, option("How to rate ties: half, davidson or rao-kupper.")]
+TagOption = Annotated[str | None, option("Item tag for the heat map. Default: family.", "--by")]
 WithheldOption = Annotated[
-    bool, option("The items are a test set that is not published: they are judged, never shown.", "--withheld")
+    bool, option("Treat the items as an unpublished test set: judge them, but never show them.", "--withheld")
 ]
-PromptStyleOption = Annotated[str, option("ref-free, ref-backed or with-picture, where the benchmark has them.")]
+PromptStyleOption = Annotated[
+    str, option("Prompt style: ref-free, ref-backed or with-picture, if the benchmark has them.")
+]
 
 
 @leaderboard_app.command("add")
@@ -56,22 +58,28 @@ PromptStyleOption = Annotated[str, option("ref-free, ref-backed or with-picture,
     "ledger study pictures pictures_from without_pictures withheld budget engine dry_run out as_json quiet"
 )
 def add(
-    model: Annotated[str, argument("KIND:NAME of a model that will answer, or a name with --predictions.")],
+    model: Annotated[str, argument("Model that answers, as KIND:NAME, or a name with --predictions.")],
     judge: JudgeOption,
     store: LedgerOptions,
     inputs: InputOptions,
     calls: CallOptions,
     benchmark: BenchmarkOption = "visitbench",
     data: ReleaseOption = None,
-    responses: Annotated[list[Path] | None, option("Answers of those already there. Again for more.")] = None,
-    predictions: Annotated[Path | None, option("The newcomer's answers, in a file.")] = None,
+    responses: Annotated[
+        list[Path] | None, option("Responses of the contestants that are on the board. Repeatable.")
+    ] = None,
+    predictions: Annotated[Path | None, option("File with the responses of the new contestant.")] = None,
     prompt_style: PromptStyleOption = "",
-    reader: Annotated[str | None, option("A second, cheaper model that reads unclear replies.")] = None,
-    opponents: Annotated[int, option("Sampled opponents on every item.", min=0)] = 1,
-    reference_matches: Annotated[int, option("Items on which the reference is met.", min=0)] = 150,
-    schedule: Annotated[str, option("uniform, or adaptive: most interval for the money.")] = "uniform",
-    width: Annotated[float, option("Adaptive: stop once the rating has ± so many points.", min=1.0)] = 25.0,
-    most: Annotated[int | None, option("Adaptive: stop after so many matches.", min=1)] = None,
+    reader: Annotated[str | None, more("Second, cheaper model that reads unclear replies.")] = None,
+    opponents: Annotated[int, option("Number of sampled opponents for every item.", min=0)] = 1,
+    reference_matches: Annotated[int, more("Number of items with a match against the reference.", min=0)] = 150,
+    schedule: Annotated[
+        str, more("Choice of matches: uniform, or adaptive (narrowest interval for the money).")
+    ] = "uniform",
+    width: Annotated[
+        float, more("For adaptive: stop when the interval of the rating is at most ± N points.", min=1.0)
+    ] = 25.0,
+    most: Annotated[int | None, more("For adaptive: stop after N matches.", min=1)] = None,
     rule: RuleOption = "both-agree",
     ties: TiesOption = "half",
     tag: TagOption = None,
@@ -79,7 +87,7 @@ def add(
     withheld: WithheldOption = False,
     out: TablesOption = None,
 ) -> int:
-    """Play a newcomer against sampled opponents and the reference, in both orders, and rate everybody anew.
+    """Match a new contestant with sampled opponents and the reference, in both orders, and rate all contestants.
 
     Examples:
 
@@ -114,7 +122,7 @@ def add(
         tables = [*study_result.run_tables, *study_result.plain]
         if out is not None and out.suffix in {".html", ".htm"}:
             leaderboard_display.write_leaderboard_page(study_result.record, tables, out, opened.book.digest())
-            print_message(f"The page: {out}")
+            print_message(f"Page: {out}")
         else:
             calls.print_tables(tables, out)
         return report_outcome(study_result.job_counts, what="answers or verdicts")
@@ -123,19 +131,19 @@ def add(
 @leaderboard_app.command("submit")
 @options("ledger study pictures pictures_from")
 def submit(
-    name: Annotated[str, argument("What the contestant is called on the board.")],
-    predictions: Annotated[Path, option("Its answers: our own layout, or the benchmark authors'.")],
+    name: Annotated[str, argument("Name of the contestant on the board.")],
+    predictions: Annotated[Path, option("Its responses, in our layout or that of the benchmark's authors.")],
     store: LedgerOptions,
     inputs: InputOptions,
     benchmark: BenchmarkOption = "visitbench",
     data: ReleaseOption = None,
-    partial: Annotated[bool, option("Take a submission that leaves items unanswered.", "--partial")] = False,
+    partial: Annotated[bool, option("Accept a submission that leaves items unanswered.", "--partial")] = False,
     withheld: WithheldOption = False,
 ) -> None:
-    """Enter a whole submission into the ledger; `leaderboard add NAME` plays it, now or later.
+    """Store all responses of a submission in the ledger. `leaderboard add NAME` then judges them.
 
-    Every answer is kept, played or not, so whoever comes later can meet it on every item. The same name with other
-    answers is refused.
+    Every response is stored, even if no match uses it, so later contestants can be compared on every item. The same
+    name with other responses is refused.
 
     Examples:
 
@@ -147,23 +155,27 @@ def submit(
         submission = submissions.submit_answers(
             book, name, predictions, benchmark=benchmark, data=data, partial=partial, withheld=withheld
         )
+    sources = {"--benchmark": benchmark, "--data": data, "--ledger": store.path, "--study": store.study}
+    defaults = {"--benchmark": "visitbench", "--data": None, "--ledger": DEFAULT_LEDGER, "--study": None}
+    words = [str(word) for pair in sources.items() if pair[1] != defaults[pair[0]] for word in pair]
+    words += ["--withheld"] * withheld + ["--judge", "length"]
     print_message(
-        f"{name}: {submission.answers:,} answers to {submission.items:,} items, {submission.new_answers:,} of "
-        "them new in the ledger"
-        f"{f', {submission.unanswered_items:,} items unanswered' if submission.unanswered_items else ''}."
+        f"{name}: {submission.answers:,} responses to {submission.items:,} items, {submission.new_answers:,} of them "
+        "new in the "
+        f"ledger{f', {submission.unanswered_items:,} items unanswered' if submission.unanswered_items else ''}."
     )
-    print_message(f"Next: fullbench leaderboard add {name} --judge JUDGE")
+    print_message(f"Next, with your judge instead of length: {command_text('leaderboard', 'add', name, *words)}")
 
 
 @leaderboard_app.command("questions")
 @options("pictures_from without_pictures")
 def hand_out(
-    out: Annotated[Path, option("Write the questions here (.jsonl, .csv or .parquet).")],
+    out: Annotated[Path, option("File for the questions (.jsonl, .csv or .parquet).")],
     inputs: InputOptions,
     benchmark: BenchmarkOption = "visitbench",
     data: ReleaseOption = None,
 ) -> None:
-    """Write what is asked, for those who want to submit: no references, no captions, no labels.
+    """Write the questions for people who want to submit, without references, captions and labels.
 
     Examples:
 
@@ -185,20 +197,22 @@ def grow(
     store: LedgerOptions,
     inputs: InputOptions,
     calls: CallOptions,
-    responses: Annotated[list[Path], option("Answers of all contestants. Again for more.")],
+    responses: Annotated[list[Path], option("Responses of all contestants. Repeatable.")],
     benchmark: BenchmarkOption = "visitbench",
     data: ReleaseOption = None,
     prompt_style: PromptStyleOption = "",
-    zone: Annotated[float, option("Neighbours that are surely closer than so many points are equal.", min=1.0)] = 30.0,
-    most: Annotated[int | None, option("Stop after so many matches.", min=1)] = None,
+    zone: Annotated[
+        float, option("Treat neighbours as equal if they differ by less than N points with certainty.", min=1.0)
+    ] = 30.0,
+    most: Annotated[int | None, option("Stop after N matches.", min=1)] = None,
     rule: RuleOption = "mean",
     seed: SeedOption = 0,
     out: TablesOption = None,
 ) -> int:
-    """Play all contestants until every two neighbours are separated or equal; watch it as often as you like.
+    """Add matches until every two neighbours are separated or equal. You can check the board at any time.
 
-    The next matches are those that tell most for their price. The intervals hold at every look together, so stopping
-    when the board looks good is allowed. Stopped half-way, the same command goes on.
+    The next matches are those that reduce uncertainty most for their price. The intervals are valid for repeated
+    checks, so you may stop when the board is clear enough. Run the same command again to continue.
 
     Examples:
 
@@ -237,29 +251,27 @@ def show_board(
     store: LedgerOptions,
     people: VoteOptions,
     view: ViewOptions,
-    judge: Annotated[str | None, option("Whose leaderboard, by the judge's name or its beginning.")] = None,
+    judge: Annotated[str | None, option("Judge of the leaderboard: its name or a unique prefix.")] = None,
     rule: ShownRuleOption = None,
     ties: TiesOption = "half",
-    reference: Annotated[str, option("The contestant that the others are compared with.")] = "reference",
+    reference: Annotated[str, option("Contestant that the others are compared with.")] = "reference",
     tag: TagOption = None,
     only: Annotated[
-        str | None, option("TAG=VALUE: only items whose tag has this value, such as images=single.")
+        str | None, option("TAG=VALUE: use only items with this tag value, for example images=single.")
     ] = None,
-    together: Annotated[
-        bool, option("First a leaderboard by all judges in one model, and the judges in it.", "--joint")
-    ] = False,
+    together: Annotated[bool, option("Show a leaderboard from one model of all judges first.", "--joint")] = False,
     history: Annotated[
-        bool, option("Also how the ranks went as contestants came, and who answered what.", "--history")
+        bool, option("Also show how ranks changed as contestants were added, and who answered what.", "--history")
     ] = False,
     means: Annotated[
-        bool, option("Mean marks alone, of each judge in turn: for many millions of verdicts.", "--means")
+        bool, option("Show only mean marks, one judge after another. For many millions of verdicts.", "--means")
     ] = False,
     strong: StrongOption = 1.0,
     seed: SeedOption = 0,
     out: TablesOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show a leaderboard from a ledger. Nothing is asked.
+    """Show a leaderboard from a ledger. No model is called.
 
     Examples:
 
@@ -293,7 +305,7 @@ def show_board(
         reference = reference if reference == "reference" else find_contestants(book, [reference])[0]
         if means:
             if together or history or people.corrected or only:
-                raise InputError("--means shows means alone: leave out --joint, --history, --corrected and --only")
+                raise InputError("--means shows only means. Leave out --joint, --history, --corrected and --only.")
             board_settings = leaderboard_display.parse_settings(
                 rule, ties, seed, reference, visible=people.visible, strong=strong
             )
@@ -365,6 +377,6 @@ def show_board(
         if out is not None and out.suffix in {".html", ".htm"}:
             record = ledger_verdicts_with_panels.load_record(book, [judge] if judge else None, pilots=people.pilot)
             leaderboard_display.write_leaderboard_page(record, tables, out, book.digest())
-            print_message(f"The page: {out}")
+            print_message(f"Page: {out}")
         else:
             view.print_report(tables, as_json=as_json, out=out)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fullbench.cli.console import print_line, progress_bar
 from fullbench.cli.console import print_tables as show_tables
-from fullbench.cli.console import progress_bar
 from fullbench.cli.current_names import CURRENT
 from fullbench.cli.options import (
     JsonOption,
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 ledger_app = typer.Typer(
     name="ledger",
-    help="Look into a ledger: every response and verdict ever given.",
+    help="Inspect, copy, verify and export a ledger.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -68,7 +68,7 @@ def show(
     store: LedgerOptions,
     as_json: JsonOption = False,
 ) -> None:
-    """Say what is inside: judges, contestants, verdicts, unusable verdicts and what they cost.
+    """Show what a ledger contains: judges, contestants, verdicts, unusable verdicts and cost.
 
     Example: fullbench ledger show study.ledger
     """
@@ -85,25 +85,25 @@ def show(
         typer.echo(json.dumps(contents, ensure_ascii=False, indent=2))
         return
     counts = ", ".join(f"{count:,} {name}" for name, count in contents["counts"].items())
-    typer.echo(f"{contents['path']}: {counts}")
+    print_line(f"{contents['path']}: {counts}")
     if contents["last"] is not None:
-        typer.echo(
+        print_line(
             f"verdicts from {_format_time(contents['first'])} to {_format_time(contents['last'])}; digest "
             f"{contents['digest']}"
         )
-    typer.echo(f"digest {contents['ledger_digest']}")
+    print_line(f"digest {contents['ledger_digest']}")
     for study in contents["studies"]:
         set_aside_text = (
-            f"; {study['set_aside']:,} verdicts on earlier contents are set aside" if study["set_aside"] else ""
+            f"; {study['set_aside']:,} verdicts on earlier contents are excluded" if study["set_aside"] else ""
         )
         members = f"{study['items']:,} items, {study['cases']:,} cases, {study['verdicts']:,} verdicts"
-        typer.echo(f"study {study['name']}: {members}{set_aside_text}")
+        print_line(f"study {study['name']}: {members}{set_aside_text}")
     for alias in contents["aliases"]:
-        typer.echo(f"the {alias['role']} {alias['former']} is called {alias['name']}")
+        print_line(f"the {alias['role']} {alias['former']} is shown as {alias['name']}")
     for replacement in contents["replacements"]:
-        typer.echo(f"study {replacement['study']}: the judge {replacement['new']} succeeds {replacement['old']}")
+        print_line(f"study {replacement['study']}: the judge {replacement['new']} replaces {replacement['old']}")
     if contents["counts"]["pictures"]:
-        typer.echo(f"pictures in {contents['pictures']}")
+        print_line(f"pictures in {contents['pictures']}")
     if contents["accounts"]:
         typer.echo("")
         legend = names.legend()
@@ -115,19 +115,21 @@ def show(
 def export(
     to: RowsFileOption,
     store: LedgerOptions,
-    what: Annotated[ExportKind, option("Which rows to write.", "--what")] = ExportKind.verdicts,
-    judge: Annotated[list[str] | None, option("Only this judge's verdicts; repeatable.", "--judge")] = None,
+    what: Annotated[ExportKind, option("Rows to write.", "--what")] = ExportKind.verdicts,
+    judge: Annotated[list[str] | None, option("Export only verdicts of this judge. Repeatable.", "--judge")] = None,
     raw: Annotated[
-        bool, option("In .csv and .tsv, keep texts that a spreadsheet takes for formulas.", "--raw")
+        bool, option("In .csv and .tsv, keep texts that a spreadsheet would run as formulas.", "--raw")
     ] = False,
-    tool: Annotated[str | None, option("Verdicts as records of another tool: label-studio or argilla.", "--as")] = None,
+    tool: Annotated[
+        str | None, option("Write verdicts as records of another tool: label-studio or argilla.", "--as")
+    ] = None,
 ) -> None:
-    """Write verdicts, responses or items to a file, whole or not at all.
+    """Write verdicts, responses or items to a file. The file is written completely or not at all.
 
-    `--what doubtful` writes the cases that a judge left without a mark, or without a majority over its trials, for
-    people to fill in: once its column `marks` is filled, the file is one of labels.
-    `--what hearings` writes the cases on which several judges gave reasons, as items, and `--what analyses` their
-    reasons, as answers to them, so that people or other judges can say whose are better.
+    `--what doubtful` writes the cases that a judge left without a mark, or without a majority over its trials. Fill in
+    the column `marks`, and use the file as labels. `--what hearings` writes, as items, the cases on which several
+    judges gave reasons; `--what analyses` writes their reasons as responses. People or other judges can then compare
+    the reasons.
 
     Example: fullbench ledger export study.ledger --to verdicts.csv --judge human
     """
@@ -139,9 +141,9 @@ def export(
     from fullbench.studies.ledger_display_names import find_judges, load_display_names
 
     if judge and what in {ExportKind.responses, ExportKind.items}:
-        raise InputError(f"--judge chooses among verdicts; {what.value} have no judge: leave it out")
+        raise InputError(f"--judge selects verdicts, but {what.value} have no judge. Leave it out.")
     if tool is not None and (what is not ExportKind.verdicts or tool not in read_labels.TOOLS):
-        raise InputError(f"--as writes verdicts for {' or '.join(read_labels.TOOLS)}; found {tool!r} for {what.value}")
+        raise InputError(f"--as exports verdicts to {' or '.join(read_labels.TOOLS)}; found {tool!r} for {what.value}.")
     study = store.study
     with store.read() as open_ledger:
         judge = find_judges(open_ledger, judge or [])
@@ -170,7 +172,7 @@ def export(
             count = write_responses(to, open_ledger.responses(study=study), raw=raw)
         else:
             count = write_items(to, open_ledger.items(study=study), raw=raw)
-    typer.echo(f"wrote {count:,} {what.value}{' cases' if what is ExportKind.doubtful else ''} to {to}")
+    print_line(f"Written: {to} ({count:,} {what.value}{' cases' if what is ExportKind.doubtful else ''})")
 
 
 @ledger_app.command()
@@ -179,14 +181,15 @@ def tables(
     store: LedgerOptions,
     people: VoteOptions,
     place: Annotated[
-        str | None, argument("A ledger (file or URL; also --ledger), a lake, or verdicts in Parquet: a file or folder.")
+        str | None,
+        argument("Ledger (file or URL; also --ledger), lake, or exported verdicts in Parquet (file or folder)."),
     ] = None,
     out: TablesOption = None,
     strong: StrongOption = 1.0,
     seed: ResamplingSeedOption = 0,
     as_json: JsonOption = False,
 ) -> None:
-    """The figures of `fullbench report` over a ledger of any size or its export, and the agreement between judges.
+    """Show the tables of `fullbench report` and judge agreement for a ledger or export of any size.
 
     Example: fullbench ledger tables verdicts.parquet --out tables.md
     """
@@ -215,7 +218,7 @@ def tables(
             if people.corrected:
                 facts = ledger_verdicts_with_panels.load_case_facts(open_ledger, columns, study=study)
     if not len(columns):
-        raise InputError(f"{source}: there is no verdict in it")
+        raise InputError(f"{source}: there are no verdicts here")
     verdict_costs = standard_verdict_tables.cost_table(columns)
     columns = columns.without_usage()
     result_tables = standard_verdict_tables.verdict_tables(
@@ -254,20 +257,20 @@ def _answer_cost_table(bill: Iterable[Account]) -> Table:
 def verify(
     store: LedgerOptions,
     digest: Annotated[
-        str | None, option("A digest noted before, as `ledger show` prints it: is it still there?", "--digest")
+        str | None, option("Check that this earlier digest, as `ledger show` prints it, is still there.", "--digest")
     ] = None,
-    key: Annotated[Path | None, option("A public key: do all digests that it signed still hold?", "--key")] = None,
+    key: Annotated[Path | None, option("Public key: check all digests that it signed.", "--key")] = None,
     signatures: Annotated[
         list[Path] | None,
-        option("Files of signatures that `ledger sign` wrote. Else the one beside the ledger. Repeatable."),
+        option("File of signatures that `ledger sign` wrote. Default: the one next to the ledger. Repeatable."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Check that the ledger is sound: the file, every row's digest and place in its chain, every picture.
+    """Check a ledger: the file, the digest and chain of every row, and every picture.
 
-    With a digest that was noted elsewhere, or the public key of somebody who signed digests (`ledger sign`), it also
-    proves that nothing was rewritten, cut off or taken out since.
-    Exit code 0 when it is sound, 1 with one line for each problem when it is not.
+    With an earlier digest, or the public key of somebody who signed digests (`ledger sign`), it also proves that
+    nothing was rewritten or removed since. The exit code is 0 without problems and 1 with problems, one line each.
+
     Example: fullbench ledger verify study.ledger --digest 12-3f5a...
     """
     from fullbench.ledger.integrity.row_chain import LedgerDigest
@@ -275,7 +278,7 @@ def verify(
 
     noted_digest = None if digest is None else LedgerDigest.from_text(digest)
     if signatures and key is None:
-        raise InputError("--signatures are checked with the public key of whoever signed; add --key FILE")
+        raise InputError("--signatures needs the public key of the signer. Add --key FILE.")
     with store.read() as open_ledger:
         problems = open_ledger.verify(noted_digest)
         if key is not None:
@@ -289,9 +292,9 @@ def verify(
     elif problems:
         for problem in problems:
             typer.echo(problem)
-        typer.echo(f"{report['path']}: {len(problems):,} problems were found", err=True)
+        typer.echo(f"{report['path']}: {len(problems):,} problems found", err=True)
     else:
-        typer.echo(_soundness_report(report, has_noted_digest=noted_digest is not None, is_signed=key is not None))
+        print_line(_soundness_report(report, has_noted_digest=noted_digest is not None, is_signed=key is not None))
     if problems:
         raise typer.Exit(1)
 
@@ -299,22 +302,24 @@ def verify(
 @ledger_app.command()
 @options("pictures quiet")
 def copy(
-    source: Annotated[str, argument("The ledger to copy: a file or a URL.")],
-    target: Annotated[str, argument("Where to: a file or a URL. Made where there is none.")],
+    source: Annotated[str, argument("Ledger to copy: a file or a URL.")],
+    target: Annotated[str, argument("Target: a file or a URL. Created if it does not exist.")],
     store: LedgerOptions,
     without: Annotated[
-        list[str] | None, option("Leave out study:NAME, picture:DIGEST or rater:NAME with all made of it; repeatable.")
+        list[str] | None,
+        option("Leave out study:NAME, picture:DIGEST or rater:NAME, with everything that depends on it. Repeatable."),
     ] = None,
     pseudonyms: Annotated[
-        bool, option("Random ids in place of people's names, for a copy to give away.", "--pseudonyms")
+        bool, option("Replace people's names by random ids, for a copy to share.", "--pseudonyms")
     ] = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Copy a ledger with its pictures: to a server, from one, or to another file.
+    """Copy a ledger with its pictures: to a server, from a server, or to another file.
 
-    What is there already is passed over, so the same command goes on after an interruption. Into a new place, or an
-    earlier copy, every row goes with its digest, and digests that were noted or signed hold there too. A ledger never
-    forgets: what must go is left out of a copy (--without, --pseudonyms), and the first ledger is deleted.
+    Rows that are there already are skipped, so you can run the command again after an interruption. In a new place or
+    an earlier copy, every row keeps its digest, so earlier digests and signatures stay valid. A ledger never forgets.
+    To delete data, leave it out of a copy (--without, --pseudonyms) and delete the first ledger.
+
     Example: fullbench ledger copy study.ledger postgresql://me@server/study --pictures s3://bucket/study
     """
     from fullbench.ledger.contents_and_cost import COUNTED_TABLES
@@ -335,31 +340,33 @@ def copy(
     new_text = ", ".join(
         f"{table.new:,} {table.table}" for table in ledger_copy.tables if table.table in COUNTED_TABLES
     )
-    typer.echo(f"{names[1]}: new are {new_text}")
+    print_line(f"{names[1]}: added {new_text}")
     if exact_copy is not None:
-        typer.echo(f"every row has its digest: digests noted or signed of {names[0]} hold in {names[1]} too")
+        print_line(
+            f"every row keeps its digest: earlier digests and signatures of {names[0]} are valid in {names[1]} too"
+        )
     elif any(table.new for table in ledger_copy.tables):
-        typer.echo(f"rows were chained anew: digests noted or signed of {names[0]} do not hold in {names[1]}")
+        print_line(f"rows have new digests: earlier digests and signatures of {names[0]} are not valid in {names[1]}")
     if conflict_count := sum(table.conflicts for table in ledger_copy.tables):
-        typer.echo(
-            f"{conflict_count:,} rows stand there with other content under the same key; they stayed as they were"
+        print_line(
+            f"{conflict_count:,} rows have other content in the target under the same key; they were not changed"
         )
     if without:
         omitted_text = ", ".join(
             f"{table.left_out:,} {table.table}" for table in ledger_copy.tables if table.table in COUNTED_TABLES
         )
-        typer.echo(f"left out are {omitted_text}")
+        print_line(f"left out: {omitted_text}")
     if ids is not None:
-        typer.echo(f"{len(ids.raters):,} people's names have ids in their place")
+        print_line(f"{len(ids.raters):,} people's names were replaced by ids")
         if ids.contestants:
-            typer.echo(
-                f"{len(ids.contestants):,} contestants are still called human:NAME, for their answers' keys are made "
-                "of it; where that must go, rename them in the file of responses and judge anew"
+            print_line(
+                f"{len(ids.contestants):,} contestants are still named human:NAME, because the keys of their "
+                "responses contain the name. To remove it, rename them in the file of responses and judge again."
             )
     if is_same:
         typer.echo("both have the same digest")
     elif not without and ids is None:
-        typer.echo(f"{names[1]} holds more than {names[0]}: the digests differ")
+        print_line(f"{names[1]} contains more than {names[0]}: the digests differ")
 
 
 @ledger_app.command()
@@ -367,11 +374,11 @@ def copy(
 def vacuum(
     store: LedgerOptions,
     named: Annotated[
-        bool, option("Also in a place named by --pictures; no other ledger may use it.", "--named-pictures")
+        bool, option("Also free pictures in the place of --pictures. No other ledger may use it.", "--named-pictures")
     ] = False,
-    dry_run: Annotated[bool, option("Say what would be freed; free nothing.", "--dry-run")] = False,
+    dry_run: Annotated[bool, option("Show what would be freed. Free nothing.", "--dry-run")] = False,
 ) -> None:
-    """Give space back: free pages, the write-ahead log, pictures that no row names.
+    """Free disk space: free pages, the write-ahead log, and pictures that no row uses.
 
     Example: fullbench ledger vacuum study.ledger --dry-run
     """
@@ -383,18 +390,18 @@ def vacuum(
         freed_space = free_space(open_ledger, dry_run=dry_run, named_too=named)
         place = open_ledger.place
     would = "would be freed" if dry_run else "freed"
-    typer.echo(
+    print_line(
         f"{place}: {would}: {freed_space.database:,} bytes of the database, {freed_space.pictures:,} pictures with "
         f"{freed_space.picture_bytes:,} bytes"
     )
     if freed_space.is_shared:
-        typer.echo("pictures were left alone, for other ledgers may share their place (see --named-pictures)")
+        typer.echo("pictures were kept, because other ledgers may share their place (see --named-pictures)")
 
 
 def _soundness_report(report: dict[str, Any], *, has_noted_digest: bool, is_signed: bool) -> str:
     counts = ", ".join(f"{count:,} {name}" for name, count in report["counts"].items())
     chains = report["chains"]
-    proof = "; nothing was rewritten since the digest was noted" if has_noted_digest else ""
+    proof = "; nothing was rewritten since that digest was noted" if has_noted_digest else ""
     proof += "; nothing was rewritten since a digest was signed" if is_signed else ""
     return (
         f"{report['path']}: sound{proof}\nchecked: {counts}; {chains['rows']:,} rows in the chains of "

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from fullbench.cli.console import progress_bar
-from fullbench.cli.current_names import CURRENT
+from fullbench.cli.console import print_line, progress_bar
 from fullbench.cli.ledger import ledger_app
 from fullbench.cli.options import JsonOption, LedgerOptions, QuietOption, argument, option, options
 from fullbench.core.verdict import PEOPLE
@@ -23,18 +22,18 @@ if TYPE_CHECKING:
 @ledger_app.command("import")
 @options("ledger study judge ballot as_json")
 def import_(
-    file: Annotated[Path, argument("Votes or rulings: .jsonl, .json, .csv, .tsv (or .gz), .parquet.")],
+    file: Annotated[Path, argument("Votes or verdicts: .jsonl, .json, .csv, .tsv (or .gz), .parquet.")],
     store: LedgerOptions,
-    judge: Annotated[str, option("Whose they are, where a row has no column 'judge'.")] = PEOPLE,
-    ballot: Annotated[
-        str | None, option("How they were given, where a row has no column 'ballot', as score:1-5.")
-    ] = None,
+    judge: Annotated[str, option("Judge of rows without a column 'judge'.")] = PEOPLE,
+    ballot: Annotated[str | None, option("Ballot of rows without a column 'ballot', for example score:1-5.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Put the votes of people, or the rulings of judges, from a file into a ledger, one for each rater.
+    """Import votes of people, or verdicts of judges, from a file into a ledger.
 
-    A column `rater` (or `annotator`, `worker`) says who voted; votes without one are numbered. What is there already is
-    passed over, so that the same file can be imported twice. Exports of Label Studio and Argilla are read as they are.
+    A column `rater` (or `annotator`, `worker`) names the voter; votes without one are numbered. Votes that are there
+    already are skipped, so you can import the same file twice. Exports of Label Studio and Argilla work without
+    changes.
+
     Example: fullbench ledger import labels.csv --ledger study.ledger --ballot score:1-5
     """
     from fullbench.files.item_response_verdict_files import read_verdicts
@@ -58,31 +57,31 @@ def import_(
         summary |= {"passed_over": dict(passed_over)} if passed_over else {}
         typer.echo(json.dumps(summary, ensure_ascii=False, indent=2))
         return
-    typer.echo(
+    print_line(
         f"{place}, study {name}: {import_result.new:,} new votes of {import_result.raters:,} raters; "
-        f"{import_result.duplicates:,} were there"
+        f"{import_result.duplicates:,} were already there"
     )
     for what, count in passed_over.items():
-        typer.echo(f"passed over: {count:,} {what}")
+        print_line(f"skipped: {count:,} {what}")
     if import_result.differing:
-        typer.echo(
-            f"{import_result.differing:,} votes stand there with other marks and stayed as they were: number a "
-            "changed vote in "
-            "a column 'revision'"
+        print_line(
+            f"{import_result.differing:,} votes differ from votes in the ledger, which were not changed. Number a "
+            "changed vote in a column 'revision'."
         )
 
 
 @ledger_app.command("alias")
 @options("ledger role")
 def alias(
-    former: Annotated[str, argument("The name that stands in the ledger.")],
-    name: Annotated[str, argument("The name that takes its place.")],
+    former: Annotated[str, argument("Name in the ledger.")],
+    name: Annotated[str, argument("Name to show instead.")],
     store: LedgerOptions,
-    role: Annotated[Literal["judge", "contestant"], option("Whose name it is.")] = "judge",
+    role: Annotated[Literal["judge", "contestant"], option("Role of the name.")] = "judge",
 ) -> None:
-    """Let a judge or contestant take over what it gave under another name, as when its server moved.
+    """Show a judge or contestant under another name, for example after its server moved.
 
-    Nothing is rewritten: rows keep the name they were given under, and are read under the new one.
+    No row is rewritten. Rows keep their old name and are shown under the new one.
+
     Example: fullbench ledger alias gpt-4o+direct#1a2b3c4d gpt-4o@host+direct#5e6f7a8b --ledger study.ledger
     """
 
@@ -96,13 +95,14 @@ def alias(
 @options("place ledger judge dry_run as_json")
 def reread(
     store: LedgerOptions,
-    judge: Annotated[list[str] | None, option("Only this judge's replies; repeatable.", "--judge")] = None,
-    dry_run: Annotated[bool, option("Say what would change; change nothing.", "--dry-run")] = False,
+    judge: Annotated[list[str] | None, option("Read only replies of this judge. Repeatable.", "--judge")] = None,
+    dry_run: Annotated[bool, option("Show what would change. Change nothing.", "--dry-run")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Read the stored replies of judges again with the newest reader: nothing is asked, nothing is paid.
+    """Parse the stored replies of judges again with the newest parser. No model is called.
 
-    What is read differently now becomes a new reading, which all figures use; the earlier one stays in the ledger.
+    If a reply is now read differently, the new reading counts. The earlier one stays in the ledger.
+
     Example: fullbench ledger reread study.ledger --dry-run
     """
     from fullbench.studies.exchange.reparse_replies import change_lines, reparse_ledger, verdict_text
@@ -122,7 +122,7 @@ def reread(
             }
             for change in reparse_result.changes
         ]  # fmt: skip
-        typer.echo(
+        print_line(
             json.dumps(
                 {"ledger": ledger_place, "read": reparse_result.read, "left": reparse_result.left, "changes": changes},
                 indent=2,
@@ -130,27 +130,27 @@ def reread(
         )
         return
     for line in change_lines(reparse_result.changes):
-        typer.echo(CURRENT.text(line))
+        print_line(line)
     would = "would be read" if dry_run else "are read"
-    typer.echo(
+    print_line(
         f"{ledger_place}: of {reparse_result.read:,} replies {len(reparse_result.changes):,} {would} differently now"
     )
     for reason, count in reparse_result.left.items():
-        typer.echo(f"not read again: {count:,} verdicts {reason}")
+        print_line(f"not read again: {count:,} verdicts {reason}")
 
 
 @ledger_app.command("backup")
 @options("place ledger quiet")
 def backup(
-    to: Annotated[Path, option("The file to write; its pictures go to FILE.pictures.", "--to")],
+    to: Annotated[Path, option("File for the copy. Its pictures go to FILE.pictures.", "--to")],
     store: LedgerOptions,
     quiet: QuietOption = False,
 ) -> None:
-    """Copy a ledger, of one moment, while others may write to it: every row with its digest, so that digests still
-    hold.
+    """Copy a ledger while others may write to it. The copy has the state of one moment and keeps all digests.
 
-    A ledger on a server is written to a file as well. Pictures beside the ledger are copied; those in a place of their
-    own (--pictures) stay there. What is written opens like any ledger.
+    A ledger on a server can be written to a file as well. Pictures next to the ledger are copied; pictures in a place
+    of their own (--pictures) stay there. The copy opens like any ledger.
+
     Example: fullbench ledger backup study.ledger --to safe/study.ledger
     """
     from fullbench.ledger.database_from_path import database_at
@@ -159,9 +159,9 @@ def backup(
     source = store.path
     pictures = to.with_name(to.name + ".pictures")
     if to.exists():
-        raise InputError(f"{to}: there is a file already, and a backup never replaces one; name another")
+        raise InputError(f"{to} exists already, and a backup never replaces a file. Choose another name.")
     if not database_at(source).exists():
-        raise InputError(f"{source}: there is no ledger here; check the path")
+        raise InputError(f"{source}: no ledger at this path.")
     with store.read() as original:  # refuses a file that is no ledger before anything is written
         try:
             to.parent.mkdir(parents=True, exist_ok=True)
@@ -171,11 +171,11 @@ def backup(
         with Ledger(to, read_only=True) as backup_ledger:
             digest = backup_ledger.ledger_digest()
             count = _copy_pictures(original, backup_ledger, pictures, quiet=quiet)
-    typer.echo(f"{to}: a backup of {source}, {to.stat().st_size:,} bytes; digest {digest}")
+    print_line(f"{to}: backup of {source}, {to.stat().st_size:,} bytes; digest {digest}")
     if count is None:
-        typer.echo(f"its pictures stay where they are, in {original.pictures.place}")
+        print_line(f"pictures stay in {original.pictures.place}")
     elif count:
-        typer.echo(f"{count:,} pictures in {pictures}")
+        print_line(f"{count:,} pictures in {pictures}")
 
 
 def _copy_pictures(original: Ledger, backup_ledger: Ledger, folder: Path, *, quiet: bool) -> int | None:
@@ -200,9 +200,10 @@ def _copy_pictures(original: Ledger, backup_ledger: Ledger, folder: Path, *, qui
 @ledger_app.command("upgrade")
 @options("place ledger")
 def upgrade(store: LedgerOptions) -> None:
-    """Bring an older ledger to the newest schema, in one transaction, while nobody else writes, after a backup.
+    """Upgrade an older ledger to the newest schema, in one transaction, after a backup.
 
-    Commands that write do the same by themselves; commands that only read say that it is needed.
+    Commands that write do this automatically. Commands that only read tell you that it is needed.
+
     Example: fullbench ledger upgrade old.ledger
     """
     from fullbench.ledger import schema
@@ -210,43 +211,44 @@ def upgrade(store: LedgerOptions) -> None:
 
     source = database_at(store.path)
     if not source.exists():
-        raise InputError(f"{source.place}: there is no ledger here; check the path")
+        raise InputError(f"{source.place}: no ledger at this path.")
     version = source.stored_version()
     store.open().close()
     if version == schema.VERSION:
-        typer.echo(f"{source.place}: the ledger has the newest schema, {version}; nothing was changed")
+        print_line(f"{source.place}: the ledger already has the newest schema, {version}; nothing was changed")
     else:
-        typer.echo(f"{source.place}: the ledger has schema {schema.VERSION} now, {version} before")
+        print_line(f"{source.place}: the ledger has schema {schema.VERSION} now; it had {version} before")
 
 
 @ledger_app.command("sign")
 @options("place ledger")
 def sign(
-    key: Annotated[Path, option("Your private key (Ed25519; PEM or OpenSSH's form).", "--key")],
+    key: Annotated[Path, option("Private key (Ed25519, in PEM or OpenSSH format).", "--key")],
     store: LedgerOptions,
-    new: Annotated[bool, option("Make the key first, with its public half beside it.", "--new")] = False,
-    to: Annotated[Path | None, option("Add the signature to this file too. Else LEDGER.signatures.", "--to")] = None,
+    new: Annotated[bool, option("Create the key first, with its public key next to it.", "--new")] = False,
+    to: Annotated[Path | None, option("File for the signature. Default: LEDGER.signatures.", "--to")] = None,
 ) -> None:
-    """Sign what the ledger holds now: `ledger verify --key` shows later whether any of it was rewritten or cut off.
+    """Sign the current content of a ledger. `ledger verify --key` later shows whether any of it was changed.
 
-    The signature is kept in the ledger and in a file beside it. Keep a copy of that file elsewhere, or publish it.
+    The signature is stored in the ledger and in a file next to it. Keep a copy of this file elsewhere, or publish it.
+
     Example: fullbench ledger sign study.ledger --key mine.key --new
     """
     from fullbench.ledger.database_from_path import database_at
     from fullbench.ledger.integrity import signatures
 
     if not database_at(store.path).exists():
-        raise InputError(f"{store.path}: there is no ledger here; check the path")
+        raise InputError(f"{store.path}: no ledger at this path.")
     if new:
-        typer.echo(f"{signatures.make_key(key)}: the public half of the new key {key}; give it to whoever verifies")
+        print_line(f"{signatures.make_key(key)}: public key of the new key {key}; give it to anyone who verifies")
     private = signatures.private_key(key)
     with store.open() as open_ledger:
         if problems := open_ledger.verify():
-            raise InputError(f"{open_ledger.place}: the ledger is not sound and is not signed: {problems[0]}")
+            raise InputError(f"{open_ledger.place}: the ledger has problems and was not signed: {problems[0]}")
         signature = signatures.sign_digest(open_ledger.identity, open_ledger.ledger_digest(), private)
         open_ledger.keep_rows("signatures", [(signature.digest, signature.key, signature.signature, signature.at)])
         file = to or signatures.signature_file_path(open_ledger.path)
     signatures.append_signature(signature, file)
-    typer.echo(
+    print_line(
         f"{open_ledger.place}: digest {signature.digest} is signed by {signature.key}; the signature is in {file} too"
     )

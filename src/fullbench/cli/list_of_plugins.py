@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import typer
 
+from fullbench.cli.console import print_line
 from fullbench.cli.options import JsonOption
 
 
 def listing(as_json: JsonOption = False) -> None:
-    """List what is installed behind each door: benchmarks, judges, models and the rest, plugins included.
+    """List installed benchmarks, judges, models and other plugins, by plugin type.
 
     Examples:
 
@@ -23,4 +24,4 @@ def listing(as_json: JsonOption = False) -> None:
         typer.echo(json.dumps(names_by_type, indent=2))
         return
     for kind, entries in names_by_type.items():
-        typer.echo(f"{kind}: {', '.join(entries) or 'none'}")
+        print_line(f"{kind}: {', '.join(entries) or 'none'}")

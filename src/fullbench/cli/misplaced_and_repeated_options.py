@@ -19,21 +19,21 @@ def refuse_misread(command: Any, words: Sequence[str]) -> None:
         if name in option_names:
             is_file = {"--items", "--responses", "--labels"} & {*option.opts}
             join_hint = ", or join the files into one" if is_file else ""
-            raise InputError(f"{name} stands twice, and one value counts; leave one out{join_hint}")
+            raise InputError(f"{name} was given twice. Give it once{join_hint}.")
         if not (option.multiple or option.count or option.is_flag):
             option_names.add(name)
         _refuse_no_number(name, option, value)
 
 
 def _refuse_no_number(name: str, option: Any, value: str | None) -> None:
-    kind = {"whole number": int, "number": float}.get(option.type.name)
+    kind = {"integer": int, "number": float}.get(option.type.name)
     if value is None or kind is None:
         return
     try:
         kind(value)
     except ValueError:
-        form = "a whole number, such as 3" if kind is int else "a number, such as 0.5"
-        raise InputError(f"{name} is {form}, without a unit; found {value!r}") from None
+        form = "an integer, such as 3" if kind is int else "a number, such as 0.5"
+        raise InputError(f"{name} needs {form}, without a unit; found {value!r}.") from None
 
 
 def _parse_options(command: Any, words: Sequence[str]) -> Iterator[tuple[Any, str | None]]:
@@ -44,7 +44,7 @@ def _parse_options(command: Any, words: Sequence[str]) -> Iterator[tuple[Any, st
             return
         if word[:1] in _DASHES and word.lstrip(_DASHES + "-"):
             corrected_word = "--" + word.lstrip(_DASHES + "-")
-            raise InputError(f"{word!r} begins with a dash of print; write it with two hyphens: {corrected_word}")
+            raise InputError(f"{word!r} starts with a typographic dash. Write it with two hyphens: {corrected_word}")
         if not word.startswith("-"):
             inner_command = getattr(command, "commands", {}).get(word)
             if inner_command is None:
@@ -70,7 +70,7 @@ def _refuse_stray_file(command: Any, word: str) -> None:
         advice = f"fullbench replay {word} for the tables of a study"
     else:
         advice = f"--ledger {word} to read this ledger"
-    raise InputError(f"{word!r} has no option in front of it; write {advice}")
+    raise InputError(f"{word!r} has no option in front of it. Write {advice}.")
 
 
 def _find_option(command: Any, name: str) -> Any:
@@ -81,7 +81,7 @@ def _find_option(command: Any, name: str) -> Any:
 def _refuse_misplaced(command: Any, name: str, words: Sequence[str]) -> None:
     """Refuse an option before its command, and a long option with one hyphen."""
     if len(name) > 2 and not name.startswith("--") and _find_option(command, f"-{name}") is not None:
-        raise InputError(f"{name} has one hyphen; write -{name}")
+        raise InputError(f"{name} has one hyphen. Write -{name}.")
     for word, inner in getattr(command, "commands", {}).items():
         if word in words and name.startswith("--") and _find_option(inner, name) is not None:
-            raise InputError(f"{name} is an option of {word!r} and stands behind it: fullbench {word} {name} ...")
+            raise InputError(f"{name} is an option of {word!r} and must come after it: fullbench {word} {name} ...")

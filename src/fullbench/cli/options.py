@@ -89,7 +89,7 @@ def options(names: str) -> Callable[[Callable[..., Result]], Callable[..., Resul
 def _refuse_blank_study(study: str | None) -> str | None:
     # A shell variable that is not set gives a blank name, which would mean the study `default`.
     if study is not None and not study.strip():
-        raise InputError("--study names a study, and what was given is blank; leave it out, or give a name")
+        raise InputError("The name after --study is blank. Leave --study out, or give a name.")
     return study
 
 
@@ -102,28 +102,30 @@ FullNamesOption = Annotated[
     bool,
     option("Show the full names of judges and contestants.", "--full-names", callback=_show_full_names),
 ]
-JsonOption = Annotated[bool, option("Print JSON on standard output, nothing else.", "--json")]
-QuietOption = Annotated[bool, option("No progress display.", "--quiet")]
-SeedOption = Annotated[int, option("For whatever is drawn at random.")]
+JsonOption = Annotated[bool, option("Print JSON on standard output and nothing else.", "--json")]
+QuietOption = Annotated[bool, option("Hide the progress display.", "--quiet")]
+SeedOption = Annotated[int, option("Random seed.")]
 StrongOption = Annotated[
-    float, option("How often ratings count the strongest preference of a graded choice, such as 3 on choice:5.")
+    float, option("Weight of the strongest preference of a graded choice (such as 3 on choice:5) in ratings.")
 ]
-ResamplingSeedOption = Annotated[int, option("Seed of resampled intervals, which are used from 100 items on.")]
-TablesOption = Annotated[Path | None, option("A file: .html, .json, .csv, .md or .txt.")]
-StudyArgument = Annotated[Path, argument("The study, a TOML file.")]
-OwnLedgerOption = Annotated[str | None, option("Instead of the study's own ledger: a file or a URL.")]
-ItemsOption = Annotated[Path, option("What was asked: JSONL, CSV or Parquet, or a folder of pictures.")]
-ItemsFileOption = Annotated[Path, option("What was asked: JSONL, CSV or Parquet.")]
-ResponsesOption = Annotated[Path, option("What was answered: JSONL, CSV or Parquet.")]
-LabelsOption = Annotated[Path | None, option("People's verdicts to compare with.")]
-CriterionOption = Annotated[str, option("What to judge by.")]
-TrialsOption = Annotated[int, option("How often every case is heard.", min=1)]
-JudgeOption = Annotated[str, option("Who judges, as KIND:NAME?OPTIONS.")]
-PageOption = Annotated[Path | None, option("Write a page with tables, charts and cases here.", "--report", "--out")]
-ChartsOption = Annotated[Path | None, option("A folder for the charts, each as SVG and PNG.")]
-ReleaseOption = Annotated[Path | None, option("The benchmark's released data; its sample where left out.")]
-RowsFileOption = Annotated[Path, option("File to write: .jsonl, .json, .csv, .tsv (or .gz), .parquet.")]
-DraftOption = Annotated[Path, option("Write the queue for people here (.csv, .jsonl or .parquet).")]
+ResamplingSeedOption = Annotated[int, option("Random seed of resampled intervals, which are used from 100 items on.")]
+TablesOption = Annotated[Path | None, option("Output file: .html, .json, .csv, .md or .txt.")]
+StudyArgument = Annotated[Path, argument("Study file (TOML).")]
+OwnLedgerOption = Annotated[str | None, option("Use this ledger (a file or a URL) instead of the study's own.")]
+ItemsOption = Annotated[Path, option("Items (questions): JSONL, CSV, Parquet, or a folder of pictures.")]
+ItemsFileOption = Annotated[Path, option("Items (questions): JSONL, CSV or Parquet.")]
+ResponsesOption = Annotated[Path, option("Responses (answers): JSONL, CSV or Parquet.")]
+LabelsOption = Annotated[Path | None, option("Labels: people's verdicts to compare with.")]
+CriterionOption = Annotated[str, option("Criterion to judge by.")]
+TrialsOption = Annotated[int, option("Number of times that each case is judged.", min=1)]
+JudgeOption = Annotated[str, option("Judge, as KIND:NAME?OPTIONS.")]
+PageOption = Annotated[Path | None, option("File for an HTML page with tables, charts and cases.", "--report", "--out")]
+ChartsOption = Annotated[Path | None, option("Folder for the charts, as SVG and PNG.")]
+ReleaseOption = Annotated[
+    Path | None, option("Folder of the benchmark's released data. Default: the sample of fullbench.")
+]
+RowsFileOption = Annotated[Path, option("Output file: .jsonl, .json, .csv, .tsv (or .gz), .parquet.")]
+DraftOption = Annotated[Path, option("File for the queue for people (.csv, .jsonl or .parquet).")]
 SafeOption = Annotated[
     bool, more("Refuse a study that runs code or sends variables or files.", "--safe", envvar="FULLBENCH_SAFE")
 ]
@@ -133,31 +135,36 @@ SafeOption = Annotated[
 class LedgerOptions:
     """The ledger of a command."""
 
-    place: Annotated[str | None, argument("The ledger: a file, or postgresql://user@host/database; also --ledger.")] = (
+    place: Annotated[str | None, argument("Ledger: a file, or postgresql://user@host/database. Same as --ledger.")] = (
         None
     )
     ledger: Annotated[
-        str, option("Where all is kept: a file, or postgresql://user@host/database.", envvar="FULLBENCH_LEDGER")
+        str,
+        option(
+            "Ledger where results are stored: a file, or postgresql://user@host/database.", envvar="FULLBENCH_LEDGER"
+        ),
     ] = DEFAULT_LEDGER
     study: Annotated[
         str | None,
-        option("The study in the ledger; unrelated data are kept apart by it.", callback=_refuse_blank_study),
+        option(
+            "Name of the study in the ledger. Use different names for unrelated data.", callback=_refuse_blank_study
+        ),
     ] = None
     full_names: FullNamesOption = False
-    supersede: Annotated[
-        bool, more("Items whose content changed take the place of the earlier ones.", "--supersede")
-    ] = False
+    supersede: Annotated[bool, more("Replace items whose content has changed.", "--supersede")] = False
     pictures: Annotated[
         str | None,
         more(
-            "Where pictures are kept: a folder, or s3://bucket/prefix; the ledger remembers it. Else beside it.",
+            "Place for pictures: a folder, or s3://bucket/prefix. The ledger remembers it. Default: next to the "
+            "ledger.",
             envvar="FULLBENCH_PICTURES",
         ),
     ] = None
     durability: Annotated[
         str | None,
         more(
-            "What is kept survives: power (a loss of power too; usual), process (kill -9, quicker on slow disks).",
+            "power (default): results survive a power cut. process: faster; results survive only a crash of the "
+            "program.",
             envvar="FULLBENCH_DURABILITY",
         ),
     ] = None
@@ -194,22 +201,20 @@ class LedgerOptions:
 class InputOptions:
     """The items of a command, and access to their pictures."""
 
-    question: Annotated[str | None, option("What to ask about every picture, where --items is a folder of them.")] = (
-        None
-    )
-    limit: Annotated[int | None, option("Try it on so many of the first items; the same command goes on.", min=1)] = (
-        None
-    )
+    question: Annotated[str | None, option("Question about every picture, if --items is a folder of pictures.")] = None
+    limit: Annotated[
+        int | None, option("Use only the first N items. Run again without --limit to continue.", min=1)
+    ] = None
     pictures_from: Annotated[
         list[Path] | None,
-        more("Read pictures that data files name from this folder too, not only from the data's own. Repeatable."),
+        more("Allow pictures from this folder too, not only from the folder of the data. Repeatable."),
     ] = None
     without_pictures: Annotated[
-        bool, more("Go on where items name pictures that are not here; tables count these.", "--without-pictures")
+        bool, more("Continue if pictures are missing. Tables count the items without them.", "--without-pictures")
     ] = False
     fetch_urls: Annotated[
         bool,
-        more("Fetch pictures that data files name by http(s) addresses; never from private networks.", "--fetch-urls"),
+        more("Download pictures with http(s) addresses. Private networks are never contacted.", "--fetch-urls"),
     ] = False
 
     @property
@@ -243,18 +248,19 @@ class VoteOptions:
     rule: Annotated[
         str,
         option(
-            "How several people's votes on the same responses count as one: mean, median, majority, dawid-skene, each "
-            "on its own, or adjudicated (a lead's ruling where there is one); default is the usual one of the ballot."
+            "How to combine several people's votes on the same responses: mean, median, majority, dawid-skene, "
+            "each, adjudicated (a lead's decision if there is one), or default (the usual rule of the ballot)."
         ),
     ] = "default"
     visible: Annotated[
-        bool, option("Count votes too that were cast with names in view; else they are left out.", "--visible")
+        bool,
+        more(
+            "Include votes by people who saw the names of the contestants. By default they are excluded.", "--visible"
+        ),
     ] = False
-    pilot: Annotated[bool, option("Count votes too that were cast in pilots; else they are left out.", "--pilot")] = (
-        False
-    )
+    pilot: Annotated[bool, more("Include votes of pilots. By default they are excluded.", "--pilot")] = False
     corrected: Annotated[
-        bool, option("Judges' figures corrected by people's votes, all side by side.", "--corrected")
+        bool, option("Show judges' numbers corrected by people's votes, next to the uncorrected ones.", "--corrected")
     ] = False
 
 
@@ -262,22 +268,18 @@ class VoteOptions:
 class CallOptions:
     """Limits, place and display of the calls of a run."""
 
-    budget: Annotated[float | None, option("Stop before this many dollars are spent.", min=0.0)] = None
+    budget: Annotated[float | None, option("Stop before spending more than this many dollars.", min=0.0)] = None
     budget_for: Annotated[
-        Literal["run", "study"], more("The budget is for this run, or for the study with all its earlier runs.")
+        Literal["run", "study"], more("What the budget covers: this run, or all runs of the study.")
     ] = "run"
-    anyway: Annotated[
-        bool, more("Go on with a judge although it has given 20 unusable verdicts and no usable one.", "--anyway")
-    ] = False
+    anyway: Annotated[bool, more("Continue even if the first 20 verdicts of a judge are unusable.", "--anyway")] = False
     again: Annotated[
-        bool, more("Ask again what failed for good before, such as prompts that were too long.", "--again")
+        bool, more("Retry calls that failed permanently, for example because a prompt was too long.", "--again")
     ] = False
     engine: Annotated[
-        str | None, more("Where to ask from: here, ray (started here), ray:auto, ray:HOST:PORT, ray://...")
+        str | None, more("Where to run the calls: here, ray (started here), ray:auto, ray:HOST:PORT, ray://...")
     ] = None
-    dry_run: Annotated[bool, option("Say what would be asked and what it would cost; ask nothing.", "--dry-run")] = (
-        False
-    )
+    dry_run: Annotated[bool, option("Show the planned calls and their cost. Call no model.", "--dry-run")] = False
     as_json: JsonOption = False
     quiet: QuietOption = False
 
@@ -302,6 +304,10 @@ class CallOptions:
 
     def print_plan(self, study_run: BaseRun, ledger: str | Path) -> int:
         """Print the planned calls and their cost; return the exit code."""
+        if self.engine in {None, "here"}:  # on a cluster, other machines have the packages
+            for judge in study_run.judges:
+                if (check_packages := getattr(getattr(judge, "scorer", None), "check_packages", None)) is not None:
+                    check_packages()
         with ledger_if_any(ledger) as book:
             self.print_tables([study_run.plan(book)])
         return 0
@@ -416,7 +422,7 @@ def warn_of_risks(study: Study, ledger: str | Path, *, safe: bool) -> None:
             if study.name in book.studies():
                 return
     for sentence in risks:
-        print_message(f"{study.path}: {sentence} (--safe refuses that)")
+        print_message(f"{study.path}: {sentence} (--safe refuses this.)")
 
 
 @contextmanager

@@ -6,15 +6,25 @@ from pathlib import Path
 from typing import Annotated
 
 from fullbench.cli.console import print_message, report_outcome
-from fullbench.cli.options import CallOptions, ChartsOption, LedgerOptions, PageOption, SeedOption, option, options
+from fullbench.cli.options import (
+    CallOptions,
+    ChartsOption,
+    LedgerOptions,
+    PageOption,
+    SeedOption,
+    more,
+    option,
+    options,
+)
 from fullbench.errors import InputError
 
 _LEAD = (
-    "Nobody labelled anything here: every contestant wrote questions about the pictures, answered those of the others, "
-    "and reviewed two answers at a time to its own. What a review counts was learned from the reviews themselves."
+    "There are no labels here. Every contestant wrote questions about the pictures, answered those of the others, "
+    "and reviewed two answers at a time to its own questions. The weight of each reviewer was learned from the "
+    "reviews."
 )
 _MAIN = {
-    "ranking", "benchmark", "order", "warnings", "reviewers", "runs", "left out", "unusable", "cost a picture",
+    "ranking", "benchmark", "order", "warnings", "reviewers", "runs", "left out", "unusable", "cost per picture",
 }  # fmt: skip
 """Tables that are printed without --all."""
 
@@ -23,57 +33,61 @@ _MAIN = {
 def peer_review(
     store: LedgerOptions,
     calls: CallOptions,
-    images: Annotated[
-        Path | None, option("A folder of pictures. Without it: those of the synthetic benchmark.")
-    ] = None,
+    images: Annotated[Path | None, option("Folder of pictures. Default: pictures of the synthetic benchmark.")] = None,
     contestants: Annotated[
         list[str] | None,
         option(
-            "At least three, again for more or with commas between: openai:gpt-4o,...", "--contestant", "--contestants"
+            "Contestant; give at least three. Repeatable, or separated by commas: openai:gpt-4o,...",
+            "--contestant",
+            "--contestants",
         ),
     ] = None,
-    limit: Annotated[int | None, option("So many of the pictures.", min=1)] = None,
-    reviews: Annotated[int | None, option("So many reviews, spread evenly, not all.", min=1)] = None,
+    limit: Annotated[int | None, option("Use only the first N pictures.", min=1)] = None,
+    reviews: Annotated[int | None, option("Number of reviews, spread evenly. Default: all.", min=1)] = None,
     own_family: Annotated[
-        bool, option("Whether a model may review its own family.", "--own-family/--no-own-family")
+        bool, more("Allow models to review their own family.", "--own-family/--no-own-family")
     ] = True,
-    both_orders: Annotated[bool, option("Hear every pair in both orders.", "--both-orders")] = False,
-    mode: Annotated[str, option("How reviewers rule: direct, analyze, or steps.")] = "analyze",
+    both_orders: Annotated[bool, option("Judge every pair in both orders.", "--both-orders")] = False,
+    mode: Annotated[str, option("Mode of the reviewers: direct, analyze or steps.")] = "analyze",
     constrained: Annotated[
-        bool, option("Hold reviewers to the form of a ruling, where their server can.", "--constrained")
+        bool, more("Force the output format of reviewers if their server can.", "--constrained")
     ] = False,
     correlation: Annotated[
-        str | None, option("How answers meet pictures: clip:FOLDER?device=cuda, tools, or colours.")
+        str | None, more("How to compare answers with pictures: clip:FOLDER?device=cuda, tools or colours.")
     ] = None,
-    gamma: Annotated[str, option("Weights of correctness, visual, correlation.")] = "0.4,0.4,0.2",
+    gamma: Annotated[str, more("Weights of correctness, visual match and correlation.")] = "0.4,0.4,0.2",
     questions: Annotated[
-        Path | None, option("Questions about pictures, in place of --images: all answer them, nobody writes any.")
+        Path | None, option("File of questions that all contestants answer. Then no contestant writes questions.")
     ] = None,
     human_scores: Annotated[
-        Path | None, option("Contestants' true scores (contestant, score) to compare the ranking with.")
+        Path | None,
+        option("File with the true score of each contestant (contestant, score), to compare the ranking with."),
     ] = None,
     seeds: Annotated[
-        str | None, option("Several runs, such as 1,2,3,4: mean and deviation of each method over them.")
+        str | None, option("Seeds of several runs, for example 1,2,3,4: show mean and deviation of each method.")
     ] = None,
-    reading: Annotated[str, option("How the paper's equations are read: range, share, plain, sum, or rank.")] = "range",
-    initial: Annotated[str, option("Where weights begin: many, uniform, or random.")] = "many",
-    families: Annotated[list[str] | None, option("Families that names do not show: gpt-4o=openai,o1=openai.")] = None,
-    language: Annotated[str, option("Of what contestants and reviewers are asked: en or zh.")] = "en",
+    reading: Annotated[str, more("How to read the paper's equations: range, share, plain, sum or rank.")] = "range",
+    initial: Annotated[str, more("Start values of the weights: many, uniform or random.")] = "many",
+    families: Annotated[
+        list[str] | None, more("Families that names do not show, for example gpt-4o=openai,o1=openai. Repeatable.")
+    ] = None,
+    language: Annotated[str, option("Language of the prompts: en or zh.")] = "en",
     review_template: Annotated[
-        Path | None, option("Your own words for questions, answers and criteria, in a file.")
+        Path | None, more("File with your own texts for questions, answers and criteria.")
     ] = None,
-    template: Annotated[Path | None, option("Your own prompt for reviewers, in a file.")] = None,
+    template: Annotated[Path | None, more("File with your own prompt template for reviewers.")] = None,
     best_first: Annotated[
-        bool, option("The contestants are named best first: is that order found?", "--best-first")
+        bool,
+        more("--contestants are given from best to worst: check whether the ranking finds this order.", "--best-first"),
     ] = False,
     seed: SeedOption = 0,
     report: PageOption = None,
     charts: ChartsOption = None,
-    everything: Annotated[bool, option("Print every table, not the main ones alone.", "--all")] = False,
+    everything: Annotated[bool, option("Print every table, not only the main ones.", "--all")] = False,
 ) -> int:
     """Rank models without labels: they write questions about pictures, answer them, and review each other.
 
-    With no option at all, models that read pixels review each other on pictures whose truth is known: no key is needed.
+    Without options, models that read pixels review each other on pictures with known truth. This needs no key.
 
     Examples:
 
@@ -91,7 +105,7 @@ def peer_review(
         check_page(report)
     contestant_specs = tuple(_split_commas(contestants) or ())
     if best_first and not contestant_specs:
-        raise InputError("--best-first says in which order --contestants are named; name them")
+        raise InputError("--best-first needs the order of the contestants. Add --contestants, best first.")
     all_options = {
         "images": images, "limit": limit, "reviews": reviews, "own_family": own_family, "both_orders": both_orders,
         "mode": mode,
@@ -106,7 +120,7 @@ def peer_review(
         Study("peer review", kind="peer-review", contestants=contestant_specs, seed=seed, options=study_options)
     )
     for complaint in peer_review_run.unreadable:
-        print_message(f"Left out: {complaint}")
+        print_message(f"Skipped: {complaint}")
     if calls.dry_run:
         calls.print_tables([review.plan() for review in peer_review_run.runs])
         return 0
@@ -119,20 +133,20 @@ def peer_review(
         calls.print_tables([table for table in tables if table.name not in hidden_names])
         if hidden_names and report is None:
             print_message(
-                f"{len(hidden_names)} more tables ({', '.join(hidden_names)}): --all prints them, --report PAGE "
-                "shows them all."
+                f"{len(hidden_names)} more tables ({', '.join(hidden_names)}): use --all to print them, or --report "
+                "PAGE."
             )
         if charts is not None:
             from fullbench.reports.charts.vega_lite import write_charts
 
             for path in write_charts(tables, charts):
-                print_message(f"The chart: {path}")
+                print_message(f"Chart: {path}")
         if report is not None:
             from fullbench.reports.results_page import write_page
 
             source = {"ledger": opened.book.digest()}
             write_page("Peer review", study_result.record, tables, report, lead=_LEAD, source=source)
-            print_message(f"The page: {report}")
+            print_message(f"Page: {report}")
         return report_outcome(study_result.job_counts, what="questions, answers or reviews")
 
 
@@ -143,7 +157,7 @@ def _split_commas(texts: list[str] | None) -> list[str] | None:
 def _parse_seeds(text: str | None) -> list[int] | None:
     words = [] if text is None else [word.strip() for word in text.split(",")]
     if not all(word.lstrip("-").isdecimal() for word in words):
-        raise InputError(f"--seeds takes whole numbers with commas between, such as 1,2,3,4; found {text!r}")
+        raise InputError(f"--seeds needs integers separated by commas, for example 1,2,3,4; found {text!r}.")
     return [int(word) for word in words] or None
 
 
@@ -153,7 +167,7 @@ def _parse_gamma(text: str) -> list[float]:
     try:
         numbers = [float(word) for word in text.split(",")]
     except ValueError as error:
-        raise InputError(f"--gamma takes three numbers such as 0.4,0.4,0.2; found {text!r}") from error
+        raise InputError(f"--gamma needs three numbers, for example 0.4,0.4,0.2; found {text!r}.") from error
     if len(numbers) != len(PARTS):
-        raise InputError(f"--gamma takes three numbers: {', '.join(PARTS)}; found {text!r}")
+        raise InputError(f"--gamma needs three numbers: {', '.join(PARTS)}; found {text!r}.")
     return numbers

@@ -22,6 +22,7 @@ from fullbench.cli.options import (
     SeedOption,
     VoteOptions,
     argument,
+    more,
     option,
     options,
 )
@@ -41,15 +42,13 @@ if TYPE_CHECKING:
     from fullbench.web.campaigns.create.task_creation import CreationRun
     from fullbench.web.site_settings import Settings
 
-people_app = typer.Typer(
-    help="Studies for people: make one, see how it stands, take the labels out.", no_args_is_help=True
-)
+people_app = typer.Typer(help="Run campaigns in which people judge, and export their votes.", no_args_is_help=True)
 
 TASK_LIMIT_VARIABLE = "FULLBENCH_TASK_LIMIT"
 TaskLimitOption = Annotated[
-    int, option("Tasks that one study may have.", "--task-limit", envvar=TASK_LIMIT_VARIABLE, min=1)
+    int, option("Maximum number of tasks in a campaign.", "--task-limit", envvar=TASK_LIMIT_VARIABLE, min=1)
 ]
-NameArgument = Annotated[str, argument("The study's name.")]
+NameArgument = Annotated[str, argument("Name of the campaign.")]
 NEXT_PAIR_COLUMNS: Columns = {
     "item": "text", "contestants": "json", "samples": "json", "ballot": "text", "criterion": "text",
     "probability": "float", "question": "text", "rater": "text", "marks": "json",
@@ -61,9 +60,15 @@ class SiteOptions:
     """The site with its accounts and studies for people."""
 
     database: Annotated[
-        str | None, option("As for `fullbench serve`; a SQLite file in --data.", envvar="FULLBENCH_DATABASE")
+        str | None,
+        option(
+            "Database of the web app, as for `fullbench serve`. Default: a SQLite file in --data.",
+            envvar="FULLBENCH_DATABASE",
+        ),
     ] = None
-    data: Annotated[Path, option("As for `fullbench serve`.", envvar="FULLBENCH_DATA")] = Path("fullbench-web")
+    data: Annotated[Path, option("Folder of the web app, as for `fullbench serve`.", envvar="FULLBENCH_DATA")] = Path(
+        "fullbench-web"
+    )
 
     def settings(self, task_limit: int | None = None) -> Settings:
         """Return the settings of the site.
@@ -71,7 +76,7 @@ class SiteOptions:
         Args:
             task_limit: Number of tasks that a study may have; None for FULLBENCH_TASK_LIMIT, or else the default.
         """
-        with require_extra("studies for people", "web"):
+        with require_extra("campaigns", "web"):
             import fastapi  # noqa: F401
             import sqlalchemy  # noqa: F401
         from fullbench.web.site_settings import Settings
@@ -87,7 +92,7 @@ def task_limit_from_environment() -> int:
     """Return the number of tasks that a study may have, for commands without --task-limit."""
     text = os.environ.get(TASK_LIMIT_VARIABLE) or str(TASK_LIMIT)
     if not text.isdecimal() or not int(text):
-        raise InputError(f"{TASK_LIMIT_VARIABLE} is a whole number from 1; found {text!r}. Correct or unset it.")
+        raise InputError(f"{TASK_LIMIT_VARIABLE} must be an integer from 1; found {text!r}. Correct or unset it.")
     return int(text)
 
 
@@ -211,58 +216,64 @@ def _open_ledger(path: str | None) -> Iterator[Ledger | None]:
 @options("study paper reason draft unverified with_reference own_pictures by_gain pending task_limit database data")
 def add(
     name: NameArgument,
-    kind: Annotated[str, option("pair, score, rank, agree, rate, verify, write or rewrite.")],
+    kind: Annotated[str, option("Kind of task: pair, score, rank, agree, rate, verify, write or rewrite.")],
     store: LedgerOptions,
     site: SiteOptions,
-    items: Annotated[Path | None, option("Items, as for `fullbench judge`.")] = None,
-    responses: Annotated[list[Path] | None, option("Responses; may be given several times.")] = None,
-    ledger: Annotated[
-        str | None, option("Take items and responses (or, for agree, verdicts) from this ledger.")
-    ] = None,
-    queue: Annotated[Path | None, option("For rewrite: what `fullbench compose rewrite` wrote.")] = None,
-    contestant: Annotated[list[str] | None, option("Only these contestants.")] = None,
-    judge: Annotated[list[str] | None, option("For agree: only these judges.")] = None,
-    ballot: Annotated[str, option("Another ballot than the kind's own, e.g. score:1-10 or choice.")] = "",
+    items: Annotated[Path | None, option("Items: JSONL, CSV, Parquet, or a folder of pictures.")] = None,
+    responses: Annotated[list[Path] | None, option("Responses: JSONL, CSV or Parquet. Repeatable.")] = None,
+    ledger: Annotated[str | None, option("Ledger with the items and responses (for agree: with the verdicts).")] = None,
+    queue: Annotated[Path | None, option("For rewrite: the file that `fullbench compose rewrite` wrote.")] = None,
+    contestant: Annotated[list[str] | None, option("Use only this contestant. Repeatable.")] = None,
+    judge: Annotated[list[str] | None, option("For agree: use only this judge. Repeatable.")] = None,
+    ballot: Annotated[str, option("Ballot, for example score:1-10 or choice. Default: the ballot of the kind.")] = "",
     criterion: Annotated[
-        str, option("What is judged; for agree: only verdicts on this (overall: on all).")
+        str, option("Criterion to judge by. For agree: only verdicts on this criterion (overall: on all).")
     ] = "overall",
     texts: Annotated[
         list[str] | None,
-        option("For write: instruction, caption or reference, again for more; the first two otherwise."),
+        option("For write: instruction, caption or reference. Repeatable. Default: instruction and caption."),
     ] = None,
-    guidelines: Annotated[Path | None, option("A text file that is shown beside every task.")] = None,
-    votes: Annotated[int, option("Votes for each task.")] = 1,
-    most: Annotated[int, option("Where people disagree, up to so many.")] = 0,
-    unanimous: Annotated[bool, option("People agree only when all say the same.", "--unanimous")] = False,
-    gold: Annotated[Path | None, option("Labels of tasks that are sprinkled in.")] = None,
-    gold_every: Annotated[int, option("One task in so many is gold.")] = 10,
-    qualify: Annotated[Path | None, option("Labels of tasks that everybody answers first.")] = None,
-    pass_share: Annotated[float, option("The share of these that must be right.")] = 0.7,
-    separate: Annotated[Path | None, option("Pairs of items (one, other) for different people.")] = None,
-    separate_by: Annotated[str, option("Items with the same value of this tag are for different people.")] = "",
+    guidelines: Annotated[Path | None, option("Text file with guidelines, shown next to every task.")] = None,
+    votes: Annotated[int, option("Number of votes for each task.")] = 1,
+    most: Annotated[int, option("Maximum number of votes for a task on which people disagree.")] = 0,
+    unanimous: Annotated[bool, more("Count people as agreeing only if all votes are the same.", "--unanimous")] = False,
+    gold: Annotated[Path | None, more("File of labels of gold tasks, mixed in with the others.")] = None,
+    gold_every: Annotated[int, more("Make one task in N a gold task.")] = 10,
+    qualify: Annotated[
+        Path | None, more("File of labels of qualification tasks, which everybody answers first.")
+    ] = None,
+    pass_share: Annotated[float, more("Share of the qualification tasks that must be right.")] = 0.7,
+    separate: Annotated[
+        Path | None, more("File of pairs of items (one, other) that the same person must not get.")
+    ] = None,
+    separate_by: Annotated[str, more("Item tag: the same person does not get two items with the same value.")] = "",
     separate_from: Annotated[
-        list[str] | None, option("Another study, or * for all: nobody meets the same picture in both. Again for more.")
+        list[str] | None, more("Other campaign (or * for all): nobody gets the same picture in both. Repeatable.")
     ] = None,
-    per_item: Annotated[int, option("Pairs or responses of each item, drawn; 0 for all.")] = 0,
-    limit: Annotated[int, option("Tasks at most; 0 for all.")] = 0,
+    per_item: Annotated[int, option("Number of pairs or responses to draw for each item; 0 for all.")] = 0,
+    limit: Annotated[int, option("Maximum number of tasks; 0 for no limit.")] = 0,
     seed: SeedOption = 0,
-    paper: Annotated[str, option("The shipped guideline of this paper, as `people guidelines` lists them.")] = "",
-    reason: Annotated[bool, option("A reason must be written with every vote.", "--reason")] = False,
-    draft: Annotated[bool, option("Do not open it yet.", "--draft")] = False,
+    paper: Annotated[str, more("Use the guideline of this paper, as `people guidelines` lists them.")] = "",
+    reason: Annotated[bool, more("Require a reason with every vote.", "--reason")] = False,
+    draft: Annotated[bool, option("Create the campaign as a draft. Open it later.", "--draft")] = False,
     unverified: Annotated[
-        bool, option("Items too that are marked as not verified (tag verified: no).", "--unverified")
+        bool, more("Include items that are marked as not verified (tag verified: no).", "--unverified")
     ] = False,
     with_reference: Annotated[
-        bool, option("The items' references compete, as the contestant `reference`.", "--with-reference")
+        bool, more("Include the reference of each item as the contestant `reference`.", "--with-reference")
     ] = False,
     own_pictures: Annotated[
-        bool, option("For write: people bring pictures in the places of those shown.", "--own-pictures")
+        bool, more("For write: let people upload pictures to replace those shown.", "--own-pictures")
     ] = False,
-    by_gain: Annotated[bool, option("For pairs of a ledger: ask first where votes count most.", "--by-gain")] = False,
-    pending: Annotated[str, option("Of a ledger: only what this cascade leaves to people, as cascade:NAME.")] = "",
+    by_gain: Annotated[
+        bool, more("For pairs from a ledger: put the most informative tasks first.", "--by-gain")
+    ] = False,
+    pending: Annotated[
+        str, more("From a ledger: use only cases that this cascade leaves to people, as cascade:NAME.")
+    ] = "",
     task_limit: TaskLimitOption = TASK_LIMIT,
 ) -> None:
-    """Make a study for people from files or from a ledger; it opens at once, or with --draft when you open it.
+    """Create a campaign from files or from a ledger, and open it. With --draft, open it later.
 
     Examples:
 
@@ -270,7 +281,7 @@ def add(
 
         fullbench people add "is the judge right" --kind agree --ledger fullbench.ledger --judge length
 
-        fullbench people add "the human board" --kind pair --ballot choice --votes 5 --items items.jsonl \\
+        fullbench people add "the human board" --kind pair --ballot choice --votes 5 --items items.jsonl \
             --responses answers.jsonl --with-reference
 
         fullbench people add "what waits" --kind pair --ledger fullbench.ledger --pending cascade:cheap
@@ -282,7 +293,7 @@ def add(
     from fullbench.web.campaigns.create.new_campaign_form import texts_option
 
     if guidelines is not None and not guidelines.is_file():
-        raise InputError("there is no such file of guidelines", path=guidelines)
+        raise InputError("There is no such file of guidelines.", path=guidelines)
     plan = CampaignPlan(
         name, kind, ballot, criterion, guidelines.read_text(encoding="utf-8") if guidelines else "", votes=votes,
         most=most, settled_by="all" if unanimous else "majority", gold_every=gold_every, pass_share=pass_share,
@@ -304,8 +315,8 @@ def add(
         )  # fmt: skip
         counts = create_campaign(settings, plan, material, draft=draft)
     print_message(
-        f"The study {name!r} is {counts.campaign.stage}: {counts.work:,} tasks, {counts.qualify:,} trial tasks, "
-        f"{counts.gold:,} known answers, {counts.conflict_count:,} pairs kept apart."
+        f"The campaign {name!r} is {counts.campaign.stage}: {counts.work:,} tasks, {counts.qualify:,} qualification "
+        f"tasks, {counts.gold:,} gold tasks, {counts.conflict_count:,} pairs kept apart."
     )
     if by_gain:
         from fullbench.web.campaigns.tasks.most_informative_first import gain_sentence
@@ -317,7 +328,7 @@ def add(
 @people_app.command("list")
 @options("as_json database data")
 def listing(site: SiteOptions, as_json: JsonOption = False) -> None:
-    """All studies and how far they are."""
+    """List all campaigns and their progress."""
     from fullbench.core.table import Cell, Table
 
     settings = site.settings()
@@ -347,7 +358,7 @@ def listing(site: SiteOptions, as_json: JsonOption = False) -> None:
 @people_app.command("show")
 @options("rule as_json database data")
 def show_study(name: NameArgument, counted: VoteOptions, site: SiteOptions, as_json: JsonOption = False) -> None:
-    """How a study stands: contestants, agreement, and each person's quality."""
+    """Show the results of a campaign: contestants, agreement, and the quality of each person."""
     settings = site.settings()
     from fullbench.analysis.people.joined_votes import rule_of
     from fullbench.web.campaigns.votes import annotator_agreement_and_quality, leaderboard_and_task_list
@@ -375,13 +386,12 @@ def export(
     what: Annotated[
         str,
         option(
-            "votes (all, with revisions), items (what people wrote), queue (for compose accept), or arrivals (who "
-            "came by the study's link, and how much each did)."
+            "Content: votes (all, with revisions), items (that people wrote), queue (for `compose accept`), or "
+            "arrivals (people who used the campaign's link)."
         ),
     ] = "votes",
 ) -> None:
-    """Write every single vote of a study to a file; or the items that people wrote, a queue with their answers, or who
-    came by the study's link."""
+    """Export the votes of a campaign to a file, or other data of it with --what."""
     settings = site.settings()
     from fullbench.files.item_response_verdict_files import write_items
     from fullbench.files.row_writers import write_rows
@@ -389,7 +399,7 @@ def export(
     from fullbench.web.campaigns.votes import vote_export
 
     if what not in {"votes", "items", "queue", "arrivals"}:
-        raise InputError(f"export votes, items, queue or arrivals; found {what!r}")
+        raise InputError(f"--what is votes, items, queue or arrivals; found {what!r}.")
     with campaign_transaction(settings, name) as (connection, campaign):
         if what == "votes":
             count = vote_export.export_votes(connection, campaign, to)
@@ -410,14 +420,15 @@ def export(
 @options("ledger study pilot database data")
 def keep(
     name: NameArgument,
-    ledger: Annotated[str, option("The ledger that takes the verdicts.", envvar="FULLBENCH_LEDGER")],
+    ledger: Annotated[str, option("Ledger for the verdicts.", envvar="FULLBENCH_LEDGER")],
     store: LedgerOptions,
     site: SiteOptions,
-    pilot: Annotated[bool, option("Also the votes of a pilot; their raters are marked.", "--pilot")] = False,
+    pilot: Annotated[bool, option("Include the votes of a pilot. Their raters are marked.", "--pilot")] = False,
 ) -> None:
-    """Put a study's votes into a ledger: verdicts of the judge `human`, each person under a random id, no names.
+    """Store the votes of a campaign in a ledger, as verdicts of the judge `human`. Each person has a random id and no
+    name.
 
-    A vote that was changed is a revision: all stay, the latest counts.
+    A changed vote is a revision: all revisions are stored, and the latest counts.
 
     Example:
 
@@ -448,19 +459,17 @@ def keep_votes(site: SiteOptions, name: str, ledger: str, study: str | None = No
             connection, campaign, book, vote_export.picture_finder(settings, book), pilot=pilot
         )
     print_message(
-        f"{counts.new_count:,} verdicts went into {book.place}, {counts.changed_count:,} of them changed votes; "
-        f"{counts.known_count:,} were there."
+        f"{counts.new_count:,} verdicts were added to {book.place}, {counts.changed_count:,} of them changed votes; "
+        f"{counts.known_count:,} were already there."
     )
     if counts.older_count:
         print_message(
-            f"{counts.older_count:,} votes are older than what the same person said in the ledger since; they "
-            "were left out."
+            f"{counts.older_count:,} votes were skipped, because the ledger has a later vote of the same person."
         )
     if counts.renamed_count:
         print_message(
-            f"{counts.renamed_count:,} contestants of the ledger were called human:NAME by somebody's account; "
-            "from now on "
-            "they are read under a random id (ledger alias)."
+            f"{counts.renamed_count:,} contestants of the ledger had an account name (human:NAME). They are now "
+            "shown under a random id (ledger alias)."
         )
 
 
@@ -469,20 +478,23 @@ def keep_votes(site: SiteOptions, name: str, ledger: str, study: str | None = No
 def next_pairs(
     to: RowsFileOption,
     store: LedgerOptions,
-    votes: Annotated[int, option("How many pairs to ask about.", min=1)] = 100,
+    votes: Annotated[int, option("Number of pairs to vote on.", min=1)] = 100,
     judges: Annotated[
-        list[str] | None, option("Whose rulings say where votes count. Again for more; all.", "--judge")
+        list[str] | None,
+        option("Judge whose verdicts are used to choose the pairs. Repeatable. Default: all.", "--judge"),
     ] = None,
     criterion: CriterionOption = "overall",
-    ballot: Annotated[str, option("How people vote.")] = "choice+tie",
-    width: Annotated[float, option("Say how many votes bring ratings to ± so many points.", min=0.1)] = 25.0,
-    planned: Annotated[int, option("About how many votes are to be cast in all.", min=1)] = 400,
+    ballot: Annotated[str, option("Ballot for the votes.")] = "choice+tie",
+    width: Annotated[
+        float, option("Show the number of votes that brings rating intervals to ± N points.", min=0.1)
+    ] = 25.0,
+    planned: Annotated[int, option("Approximate number of votes planned in all.", min=1)] = 400,
     seed: SeedOption = 0,
 ) -> None:
-    """Write the pairs to ask people about next: where votes shrink the corrected leaderboard fastest.
+    """Write the pairs that people should vote on next, because these votes improve the corrected leaderboard most.
 
-    Fill the column `marks` and take the file in with `fullbench ledger import`. The column `probability` is the chance
-    that a pair had of being asked about; `--corrected` figures weigh votes by it, so they stay unbiased.
+    Fill in the column `marks` and import the file with `fullbench ledger import`. The column `probability` is the
+    chance that a pair was drawn. `--corrected` weights votes by it, so the results are unbiased.
 
     Example:
 
@@ -510,5 +522,5 @@ def next_pairs(
         for ask in next_asks
     )  # fmt: skip
     count = write_rows(to, rows, NEXT_PAIR_COLUMNS)
-    print_message(f"Written: {to} ({count:,} pairs of {len(pair_queue.pairs):,} that nobody voted on)")
+    print_message(f"Written: {to} ({count:,} of {len(pair_queue.pairs):,} pairs without votes)")
     print_message(pair_queue.sentence(width))

@@ -25,21 +25,21 @@ from fullbench.errors import InputError
 @people_app.command("open")
 @options("database data")
 def open_(name: NameArgument, site: SiteOptions) -> None:
-    """Open a study again. If the creation of its tasks was interrupted, it is resumed first."""
+    """Open a campaign again. If the creation of its tasks was interrupted, it continues first."""
     _set_state(name, "open", site)
 
 
 @people_app.command("close")
 @options("database data")
 def close(name: NameArgument, site: SiteOptions) -> None:
-    """Close a study: nobody votes any more, and its cases are shown to everybody again."""
+    """Close a campaign: nobody can vote any more, and its cases become visible again."""
     _set_state(name, "closed", site)
 
 
 @people_app.command("cancel")
 @options("database data")
 def cancel(name: NameArgument, site: SiteOptions) -> None:
-    """Cancel the creation of a study's tasks. Nothing of the study remains."""
+    """Cancel the creation of a campaign's tasks. The campaign is deleted."""
     settings = site.settings()
     from fullbench.web.campaigns import campaigns
     from fullbench.web.campaigns.create import task_creation
@@ -49,9 +49,9 @@ def cancel(name: NameArgument, site: SiteOptions) -> None:
         with write_transaction(engine) as connection:
             campaign = campaigns.campaign_by_name(connection, name)
             if not (campaign.stage == "creating" and task_creation.cancel_creation(connection, campaign.id)):
-                raise InputError(f"All tasks of {name!r} are created, so nothing can be cancelled.")
+                raise InputError(f"All tasks of {name!r} exist already, so there is nothing to cancel.")
         task_creation.run_creation(engine, campaign.id)
-    print_message(f"The creation of {name!r} is cancelled, and its tasks are removed.")
+    print_message(f"The creation of {name!r} was cancelled, and its tasks were removed.")
 
 
 def _set_state(name: str, state: str, site: SiteOptions) -> None:
@@ -67,7 +67,7 @@ def _set_state(name: str, state: str, site: SiteOptions) -> None:
         with write_transaction(engine) as connection:
             campaign = campaigns.campaign_by_name(connection, name)
             campaigns.set_state(connection, campaign.id, "open" if state == "open" else "closed")
-    print_message(f"The study {name!r} is {state}.")
+    print_message(f"The campaign {name!r} is {state}.")
 
 
 @people_app.command("set")
@@ -76,23 +76,21 @@ def set_(
     name: NameArgument,
     site: SiteOptions,
     results: Annotated[
-        bool | None, option("Whether its annotators may see results meanwhile.", "--results/--no-results")
+        bool | None, option("Let annotators see results during the campaign.", "--results/--no-results")
     ] = None,
     reference: Annotated[
-        bool | None, option("Whether the reference is shown beside the task.", "--reference/--no-reference")
+        bool | None, option("Show the reference next to the task.", "--reference/--no-reference")
     ] = None,
-    reason: Annotated[bool | None, option("Whether a reason must be written.", "--reason/--no-reason")] = None,
+    reason: Annotated[bool | None, option("Require a reason with every vote.", "--reason/--no-reason")] = None,
     confirm: Annotated[
-        bool | None, option("Whether a vote on a pair is confirmed with Enter.", "--confirm/--one-key")
+        bool | None, option("Confirm a vote on a pair with Enter, or use one key.", "--confirm/--one-key")
     ] = None,
     paper: Annotated[
-        str | None, option("The shipped guideline of this paper; empty for the plain one of the kind.")
+        str | None, option("Use the guideline of this paper; empty for the plain one of the kind.")
     ] = None,
-    assigned: Annotated[
-        bool | None, option("Whether only people who are assigned may work in it.", "--assigned/--for-all")
-    ] = None,
+    assigned: Annotated[bool | None, option("Let only assigned people work on it.", "--assigned/--for-all")] = None,
 ) -> None:
-    """Change how a study is run. What is not named stays as it is.
+    """Change settings of a campaign. Other settings stay the same.
 
     Example:
 
@@ -109,7 +107,7 @@ def set_(
             option_changes["paper"] = shipped_guidelines_and_scale_anchors.check_paper(paper, campaign.kind_name)
         options = campaigns.set_options(connection, campaign, option_changes)
     options_text = ", ".join(f"{key}: {'yes' if options.get(key) else 'no'}" for key in changes)
-    print_message(f"The study {name!r}: {options_text}.")
+    print_message(f"The campaign {name!r}: {options_text}.")
 
 
 @people_app.command("assign")
@@ -119,7 +117,7 @@ def assign(
     site: SiteOptions,
     person: Annotated[list[str], argument("Names of accounts.")],
 ) -> None:
-    """Let people work in a study; from then on it is for those who are assigned alone.
+    """Assign people to a campaign. Then only assigned people can work on it.
 
     Example:
 
@@ -130,7 +128,9 @@ def assign(
 
     with campaign_transaction(settings, name) as (connection, campaign):
         new = campaign_members.assign_people(connection, campaign, person)
-    print_message(f"{new} people were assigned to the study {name!r}, {len(set(person)) - new} had been before.")
+    print_message(
+        f"{new} people were assigned to the campaign {name!r}; {len(set(person)) - new} were assigned already."
+    )
 
 
 @people_app.command("link")
@@ -138,20 +138,22 @@ def assign(
 def link(
     name: NameArgument,
     site: SiteOptions,
-    max_people: Annotated[int, option("How many people may come.")] = 100,
-    days: Annotated[int, option("How many days it works.")] = 30,
-    each: Annotated[int, option("Tasks for each person; 0 for all.")] = 0,
-    code: Annotated[str, option("The completion code at the end, or the https:// address that people return to.")] = "",
-    any_browser: Annotated[
-        bool, option("Let whoever gives an id go on with its work, from every browser.", "--any-browser")
-    ] = False,
+    max_people: Annotated[int, option("Maximum number of people.")] = 100,
+    days: Annotated[int, option("Number of days that the link works.")] = 30,
+    each: Annotated[int, option("Number of tasks for each person; 0 for all.")] = 0,
+    code: Annotated[str, option("Completion code at the end, or the https:// address that people return to.")] = "",
+    any_browser: Annotated[bool, option("Let a person with an id continue in any browser.", "--any-browser")] = False,
     release: Annotated[
-        str, option("Make no link: let this id go on in another browser than its own.", metavar="ID")
+        str, option("Create no link. Let the person with this id continue in another browser.", metavar="ID")
     ] = "",
-    end: Annotated[bool, option("Make no link: end the one there is; who came works on.", "--end")] = False,
+    end: Annotated[
+        bool, option("Create no link. End the current one; people who used it can continue.", "--end")
+    ] = False,
 ) -> None:
-    """Print one link for many people, in place of an earlier one: each gives an id, works in this study alone, and gets
-    a code at the end. `people export --what arrivals` says who came.
+    """Print one link for many people. It replaces an earlier link.
+
+    Each person gives an id, works only on this campaign, and gets a code at the end. `people export --what arrivals`
+    shows who used the link.
 
     Examples:
 
@@ -162,7 +164,7 @@ def link(
         fullbench people link "which answer" --end
     """
     if end and release:
-        raise InputError("--end and --release are two things: give one of them")
+        raise InputError("--end and --release exclude each other. Use one of them.")
     settings = site.settings()
     from fullbench.web.accounts import audit_log
     from fullbench.web.accounts.random_ids_and_digests import site_address
@@ -172,7 +174,7 @@ def link(
         lead = find_organiser(connection)
         if end:
             if group_links.GroupLink.from_campaign(campaign) is None:
-                raise InputError(f"the study {name!r} has no link that could end")
+                raise InputError(f"The campaign {name!r} has no link to end.")
             group_links.end_group_link(connection, campaign)
             audit_log.write_entry(connection, lead, "group link ended", campaign.name)
         elif release:
@@ -185,9 +187,9 @@ def link(
             audit_log.write_entry(connection, lead, "group link made", campaign.name)
             base = site_address(connection) or settings.base
     if end:
-        print_message(f"The link of {name!r} has ended; who came by it works on.")
+        print_message(f"The link of {name!r} has ended. People who used it can continue.")
     elif release:
-        print_message(f"Whoever comes next with the id {release!r} goes on with its work in {name!r}.")
+        print_message(f"The next person with the id {release!r} can continue its work in {name!r}.")
     else:
         typer.echo(base + group_links.link_path(campaign, secret))
 
@@ -197,10 +199,10 @@ def link(
 def splits(
     name: NameArgument,
     site: SiteOptions,
-    every: Annotated[bool, option("All tasks on which people are not of one mind.", "--all")] = False,
+    every: Annotated[bool, option("Include all tasks with different votes.", "--all")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """The tasks on which people are split, with what was said: for `people adjudicate`.
+    """List the tasks on which people disagree, with their votes. Decide them with `people adjudicate`.
 
     Example:
 
@@ -238,14 +240,14 @@ def splits(
 def adjudicate(
     name: NameArgument,
     site: SiteOptions,
-    task: Annotated[int, argument("The task, as `people splits` numbers it.")],
+    task: Annotated[int, argument("Task number, as `people splits` shows it.")],
     field: Annotated[
         list[str],
-        option("NAME=VALUE of the form, e.g. best=0 (the first response), best=tie, mark=4, order=1,0.", "--set"),
+        option("Form field as NAME=VALUE: best=0 (first response), best=tie, mark=4, order=1,0. Repeatable.", "--set"),
     ],
-    reason: Annotated[str, option("Why.")] = "",
+    reason: Annotated[str, option("Reason for the decision.")] = "",
 ) -> None:
-    """Rule on a task where people are split. Every vote stays; `--rule adjudicated` counts this ruling in their place.
+    """Decide a task on which people disagree. Every vote is kept; `--rule adjudicated` uses this decision instead.
 
     Example:
 
@@ -256,17 +258,19 @@ def adjudicate(
 
     malformed_fields = [setting for setting in field if "=" not in setting]
     if malformed_fields:
-        raise InputError(f"write NAME=VALUE; found {malformed_fields[0]!r}")
+        raise InputError(f"--set {malformed_fields[0]!r} is not NAME=VALUE.")
     fields = dict(setting.split("=", 1) for setting in field) | ({"reason": reason} if reason else {})
     with campaign_transaction(settings, name) as (connection, campaign):
         split_task = adjudication.task_of(connection, campaign, task)
         if split_task is None:
-            raise InputError(f"the study {name!r} has no task {task}; `fullbench people splits` lists them")
+            raise InputError(f"The campaign {name!r} has no task {task}. `fullbench people splits` lists them.")
         lead = find_organiser(connection)
         if lead is None:
-            raise InputError("nobody has an organiser's account yet: start `fullbench serve`, open the link it prints")
+            raise InputError(
+                "There is no lead's account yet. Start `fullbench serve` and open the link that it prints."
+            )
         revision = adjudication.store_adjudication(connection, campaign, split_task, lead, fields)
-    print_message(f"Ruled on task {task} of {name!r} (revision {revision}); its {len(split_task.votes)} votes stay.")
+    print_message(f"Decided task {task} of {name!r} (revision {revision}). Its {len(split_task.votes)} votes are kept.")
 
 
 @people_app.command("pilot")
@@ -274,9 +278,9 @@ def adjudicate(
 def pilot(
     name: NameArgument,
     site: SiteOptions,
-    tasks: Annotated[int, option("How many tasks.")] = 10,
+    tasks: Annotated[int, option("Number of tasks.")] = 10,
 ) -> None:
-    """Open a pilot of a few tasks of a study: its votes are marked, and left out unless you ask for them.
+    """Open a pilot with a few tasks of a campaign. Its votes are marked, and excluded by default.
 
     Example:
 
@@ -294,11 +298,11 @@ def pilot(
 
 @people_app.command("guidelines")
 def guidelines(
-    kind: Annotated[str, argument("The kind of task; left out, all texts are listed.")] = "",
-    paper: Annotated[str, option("The paper; left out, the plain text of the kind.")] = "",
-    language: Annotated[str, option("en, zh, or both.")] = "both",
+    kind: Annotated[str, argument("Kind of task. Default: list all guidelines.")] = "",
+    paper: Annotated[str, option("Paper. Default: the plain guideline of the kind.")] = "",
+    language: Annotated[str, option("Language: en, zh or both.")] = "both",
 ) -> None:
-    """Print a guideline that is shipped, to be changed and given to `people add --guidelines`; or list them all.
+    """Print a guideline, to change it and use it with `people add --guidelines`; or list all guidelines.
 
     Example:
 
@@ -314,7 +318,7 @@ def guidelines(
             print_message(f"{kind_name}: {', '.join([shipped_guidelines_and_scale_anchors.PLAIN, *papers])}")
         return
     if language not in {"en", "zh", "both"}:
-        raise InputError(f"a guideline is in en, zh or both; found {language!r}")
+        raise InputError(f"--language is en, zh or both; found {language!r}.")
     name = (
         shipped_guidelines_and_scale_anchors.check_paper(paper, kind_of(kind).name)
         or shipped_guidelines_and_scale_anchors.PLAIN

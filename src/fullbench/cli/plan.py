@@ -21,10 +21,10 @@ def plan(
     ledger: OwnLedgerOption = None,
     safe: SafeOption = False,
 ) -> None:
-    """Say what a study would ask: calls, tokens, dollars live and in batches, and time. Nothing is asked.
+    """Show the planned calls of a study, their cost and time. Same as `fullbench run STUDY --dry-run`.
 
-    What the ledger holds is known already. Verdicts on answers that are still to be given are counted too, where the
-    benchmark can say which cases there will be. For one's own files: fullbench judge ... --dry-run.
+    Results in the ledger need no call. If the benchmark knows its cases in advance, verdicts on future responses are
+    counted too. For your own files: fullbench judge ... --dry-run.
 
     Example: fullbench plan study.toml
     """

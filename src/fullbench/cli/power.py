@@ -13,25 +13,28 @@ from fullbench.errors import InputError
 def power(
     store: LedgerOptions,
     judges: Annotated[
-        list[str] | None, option("Who rules on all pairs. Again for more; all where left out.", "--judge")
+        list[str] | None, option("Judge that judges all pairs. Repeatable. Default: all judges.", "--judge")
     ] = None,
     criterion: CriterionOption = "overall",
-    family: Annotated[str, option("What votes are: pair, score or ranking.")] = "pair",
-    votes: Annotated[list[int] | None, option("What would so many votes tell? Again for more.", min=2)] = None,
-    width: Annotated[float | None, option("Votes until every rating has ± so many points.", min=0.1)] = None,
-    between: Annotated[
-        list[str] | None, option("Two contestants as ONE,OTHER: votes to separate them. Again for more.")
+    family: Annotated[str, option("Kind of vote: pair, score or ranking.")] = "pair",
+    votes: Annotated[list[int] | None, option("Show what N votes would give. Repeatable.", min=2)] = None,
+    width: Annotated[
+        float | None, option("Show the number of votes that brings every rating interval to ± N points.", min=0.1)
     ] = None,
-    contestants: Annotated[int | None, option("Without a ledger: so many equal contestants.", min=2)] = None,
-    pairs: Annotated[int, option("Without a ledger: so many pairs that judges rule on.", min=2)] = 4000,
+    between: Annotated[
+        list[str] | None,
+        option("Show the number of votes that separates two contestants, given as ONE,OTHER. Repeatable."),
+    ] = None,
+    contestants: Annotated[int | None, option("Without a ledger: number of equally good contestants.", min=2)] = None,
+    pairs: Annotated[int, option("Without a ledger: number of pairs that the judges have judged.", min=2)] = 4000,
     rho: Annotated[
-        float, option("Without votes: how judges' residuals correlate with people's.", min=0.0, max=1.0)
+        float, option("Assumed correlation between judge and people. Used if there are no votes.", min=0.0, max=1.0)
     ] = 0.5,
-    chance: Annotated[float, option("How surely a difference is to be found.", "--power", min=0.5, max=0.999)] = 0.8,
+    chance: Annotated[float, option("Statistical power.", "--power", min=0.5, max=0.999)] = 0.8,
     out: TablesOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say how many votes of people are needed, with a judge's help and without. Nothing is asked.
+    """Estimate how many votes of people are needed, with and without a judge. No model is called.
 
     Examples:
 
@@ -42,13 +45,14 @@ def power(
     from fullbench.analysis.people import votes_needed as figures
     from fullbench.columns.verdict_columns import FAMILIES
     from fullbench.core.verdict import PEOPLE
+    from fullbench.studies.case_selection import BASELINES
     from fullbench.studies.ledger_display_names import find_contestants, find_judges
 
     if family not in FAMILIES:
-        raise InputError(f"unknown kind of vote {family!r}; known: {', '.join(FAMILIES)}")
+        raise InputError(f"Unknown kind of vote {family!r}. Use {', '.join(FAMILIES)}.")
     contestant_pairs = [tuple(pair.split(",")) for pair in between or ()]
     if any(len(pair) != 2 for pair in contestant_pairs):
-        raise InputError(f"--between takes two contestants as ONE,OTHER; found {', '.join(between or ())}")
+        raise InputError(f"--between needs two contestants as ONE,OTHER; found {', '.join(between or ())}.")
     if contestants is not None:
         vote_outlook = figures.assumed_outlook(contestants, pairs, rho)
     else:
@@ -56,7 +60,8 @@ def power(
             columns = book.columns(study=book.one_study(store.study)).where(criterion=criterion)
             judges = find_judges(book, judges or [])
             contestant_pairs = [tuple(find_contestants(book, pair)) for pair in contestant_pairs]
-        judge_names = judges or [judge for judge in columns.judges() if judge != PEOPLE]
+            useful_judges = [name for name in columns.judges() if name != PEOPLE and book.has_judged(name)]
+        judge_names = judges or [judge for judge in useful_judges if judge not in BASELINES] or useful_judges
         vote_outlook = figures.estimate_outlook(columns, judge_names, FAMILIES[FAMILIES.index(family)], rho=rho)
     answer = figures.votes_needed_table(
         vote_outlook,

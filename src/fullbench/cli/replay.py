@@ -27,15 +27,15 @@ def replay(
     inputs: InputOptions,
     view: ViewOptions,
     ledger: OwnLedgerOption = None,
-    out: Annotated[Path | None, option("Write the study's files to this folder instead.")] = None,
+    out: Annotated[Path | None, option("Folder for the files. Default: where the study writes them.")] = None,
     check: Annotated[
-        bool, option("Write nothing: say whether the files are, byte for byte, what comes out.", "--check")
+        bool, option("Write nothing. Check that the files are identical to what the ledger produces.", "--check")
     ] = False,
     safe: SafeOption = False,
     full_names: FullNamesOption = False,  # noqa: ARG001 (its callback turns display names off)
     as_json: JsonOption = False,
 ) -> int:
-    """Make every table and the page of a study again from its ledger. Nothing is asked, no key is needed.
+    """Write all tables and the page of a study again from its ledger. No model is called, and no key is needed.
 
     Examples:
 
@@ -54,16 +54,14 @@ def replay(
         CURRENT.use_ledger(book)
         study_result = study_run_for(plan).replay(book)
     if study_result.missing:
-        print_message(
-            f"{study_result.missing:,} verdicts of this study are missing; `fullbench run` asks for these alone."
-        )
+        print_message(f"{study_result.missing:,} verdicts of this study are missing. `fullbench run` adds only these.")
     if check:
         with TemporaryDirectory() as folder:
             differing_paths = find_differing_files(study_result, Path(folder))
         for path in differing_paths:
-            print_message(f"{path} is not what the ledger gives")
+            print_message(f"{path} differs from what the ledger produces.")
         if not differing_paths:
-            print_message("The files of the study are what the ledger gives, byte for byte.")
+            print_message("The files of the study are identical to what the ledger produces.")
         return 1 if differing_paths else 0
     view.print_report(study_result.tables, as_json=as_json)
     for path in write_outputs(study_result, out):

@@ -18,6 +18,7 @@ from fullbench.cli.options import (
     StrongOption,
     ViewOptions,
     VoteOptions,
+    more,
     option,
     options,
 )
@@ -37,40 +38,45 @@ def report(
     store: LedgerOptions,
     people: VoteOptions,
     view: ViewOptions,
-    judges: Annotated[list[str] | None, option("Only these, by name or its beginning; repeatable.", "--judge")] = None,
+    judges: Annotated[
+        list[str] | None, option("Use only this judge, by name or unique prefix. Repeatable.", "--judge")
+    ] = None,
     benchmark: Annotated[str | None, option("Show the tables of this benchmark.")] = None,
     out: Annotated[
         Path | None,
         option(
-            "A file: .html is a page with charts and cases; .md, .csv, .json, .txt the tables.", "--out", "--report"
+            "Output file: .html for a page with charts and cases; .md, .csv, .json or .txt for the tables.",
+            "--out",
+            "--report",
         ),
     ] = None,
     labels: LabelsOption = None,
     about: Annotated[
-        Path | None, option("What is known of contestants, a row each (size, rank...): columns of boards.")
+        Path | None,
+        more("File with facts about contestants, one row each (size, rank, ...), shown as columns of boards."),
     ] = None,
     settle: Annotated[
-        bool, option("Show each judge that left doubts once more, with people's marks there.", "--settle")
+        bool, more("Show judges with doubtful cases again, with people's marks for these cases.", "--settle")
     ] = False,
     against: Annotated[str | None, option("Compare all judges with this one.")] = None,
     replacement: Annotated[
         tuple[str, str] | None,
-        option(
-            "Put a judge's successor on its scale, with the seam on their boards; those that `fullbench equate` "
-            "entered are shown anyway.",
+        more(
+            "Show the new judge on the scale of the old one. Replacements of `fullbench audit replace` are always "
+            "shown.",
             "--replace",
             metavar="OLD NEW",
         ),
     ] = None,
     charts: ChartsOption = None,
-    names: Annotated[Path | None, option("A TOML file of names to show and [site], or a study with them.")] = None,
-    language: Annotated[str, option("Of the page: en or zh.")] = "en",
-    include_sensitive: Annotated[bool, option("Show sensitive pictures as they are.", "--include-sensitive")] = False,
+    names: Annotated[Path | None, option("TOML file (or study) with display names and [site].")] = None,
+    language: Annotated[str, option("Language of the page: en or zh.")] = "en",
+    include_sensitive: Annotated[bool, more("Show sensitive pictures unmasked.", "--include-sensitive")] = False,
     strong: StrongOption = 1.0,
     seed: ResamplingSeedOption = 0,
     as_json: JsonOption = False,
 ) -> None:
-    """Show what a ledger says: leaderboards, agreement, unusable verdicts, cost. Nothing is asked.
+    """Show leaderboards, agreement, unusable verdicts and cost.
 
     Examples:
 
@@ -100,9 +106,11 @@ def report(
     display_names = DisplayNames() if names is None else DisplayNames.read(names)
     imprint = Imprint() if names is None else Imprint.read(names).for_language(language).of_report(study or "")
     if benchmark and vote_rule != "default":
-        raise InputError("a benchmark's tables join votes as its paper does: leave out --rule, or --benchmark")
+        raise InputError("The tables of a benchmark combine votes as its paper does. Leave out --rule or --benchmark.")
     if benchmark and strong != 1:
-        raise InputError("a benchmark's tables count verdicts as its paper does: leave out --strong, or --benchmark")
+        raise InputError(
+            "The tables of a benchmark weight verdicts as its paper does. Leave out --strong or --benchmark."
+        )
     page_path = _page_path(out, language)
     with store.read() as book:
         label_verdicts = [] if labels is None else _load_new_labels(labels, book)
@@ -165,7 +173,7 @@ def report(
             from fullbench.reports.charts.vega_lite import write_charts
 
             for path in write_charts([display_names.table(table) for table in report_tables], charts):
-                print_message(f"The chart: {path}")
+                print_message(f"Chart: {path}")
         if page_path is not None:
             source = {"ledger": book.digest()}
             write_page(
@@ -179,7 +187,7 @@ def report(
                 imprint=imprint,
                 language="zh" if language == "zh" else "en",
             )
-            print_message(f"The page: {page_path}")
+            print_message(f"Page: {page_path}")
         else:
             view.print_report(report_tables, as_json=as_json, out=out)
 
@@ -193,7 +201,7 @@ def _with_people(judges: Sequence[str]) -> list[str] | None:
 
 def _refuse_empty_report(book: Ledger) -> NoReturn:
     judge_names = ", ".join(sorted({account.name for account in book.bill() if account.role == "judge"})) or "none"
-    raise InputError(f"the ledger holds no verdict of these judges; there are: {judge_names}", path=book.place)
+    raise InputError(f"The ledger has no verdict of these judges. It has: {judge_names}.", path=book.place)
 
 
 def _load_new_labels(labels: Path, book: Ledger) -> list[Verdict]:
@@ -204,8 +212,8 @@ def _load_new_labels(labels: Path, book: Ledger) -> list[Verdict]:
     new_labels, changed_count = find_new_labels(read_verdicts(labels), book)
     if changed_count:
         print_message(
-            f"{labels}: {changed_count:,} labels say something else than the ledger of the same people; the "
-            "file's count."
+            f"{labels}: {changed_count:,} labels differ from the ledger's votes of the same people. The labels of "
+            "the file count."
         )
     return new_labels
 
@@ -214,9 +222,9 @@ def _page_path(out: Path | None, language: str) -> Path | None:
     """Return the path of the page, or None; refuse a language without a page."""
     page_path = out if out is not None and out.suffix in {".html", ".htm"} else None
     if language not in {"en", "zh"}:
-        raise InputError(f"unknown language {language!r}; known: en, zh")
+        raise InputError(f"Unknown language {language!r}. Use en or zh.")
     if language != "en" and page_path is None:
-        raise InputError("--language is for the page; add --out PAGE.html")
+        raise InputError("--language is for the page. Add --out PAGE.html.")
     return page_path
 
 

@@ -18,14 +18,12 @@ from fullbench.errors import InputError
 
 
 def reproduce(
-    name: Annotated[str, argument("The benchmark, as `fullbench list` shows it.")],
-    data: Annotated[Path, option("The folder with the data that the authors released.")],
-    out: Annotated[Path | None, option("Write all cells here, as JSON.")] = None,
+    name: Annotated[str, argument("Benchmark, as `fullbench list` shows it.")],
+    data: Annotated[Path, option("Folder with the data that the authors released.")],
+    out: Annotated[Path | None, option("JSON file for all cells.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Compute a paper's figures again from its released data, and put them beside what was printed.
-
-    Nothing is asked of any model. What was odd in the data, and what was done about it, is said in a table of its own.
+    """Compute a paper's published numbers again from its released data, and compare them.
 
     Examples:
 
@@ -38,7 +36,7 @@ def reproduce(
 
     benchmark = benchmark_named(name)
     if benchmark.reproduce is None:
-        raise InputError(f"the benchmark {name!r} reproduces no published figures: it has no 'reproduce'")
+        raise InputError(f"The benchmark {name!r} reproduces no published numbers: it has no 'reproduce'.")
     reproduction = benchmark.reproduce(data)
     cells_json = json.dumps({"cells": [cell.cell for cell in reproduction.cells]}, ensure_ascii=False, indent=1) + "\n"
     if out is not None:

@@ -23,23 +23,26 @@ from fullbench.cli.options import (
 def rerank(
     items: ItemsOption,
     responses: ResponsesOption,
-    judge: Annotated[str, option("Who judges, as KIND:NAME?OPTIONS: picture:sharpness, clip:..., openai:...")],
-    out: Annotated[Path, option("Write the responses here, best first, with rank and worth.")],
+    judge: Annotated[str, option("Judge, as KIND:NAME?OPTIONS: picture:sharpness, clip:..., openai:...")],
+    out: Annotated[Path, option("File for the responses, best first, with rank and worth.")],
     store: LedgerOptions,
     inputs: InputOptions,
     calls: CallOptions,
-    ballot: Annotated[str, option("real:0-10, score:1-5, choice+tie, ranking...")] = "real:0-10",
+    ballot: Annotated[
+        str | None,
+        option("Ballot: score:1-5, choice+tie, ranking, ... Default: number for score models, real:0-10 for others."),
+    ] = None,
     criterion: CriterionOption = "overall",
-    keep: Annotated[int | None, option("Only so many of each item; all where left out.", min=1)] = None,
+    keep: Annotated[int | None, option("Keep the best N responses of each item. Default: all.", min=1)] = None,
     trials: TrialsOption = 1,
 ) -> int:
-    """Put the responses to each item in order by one judge, and keep the best.
+    """Sort the responses to each item by one judge, and keep the best.
 
-    A response that the judge gave no mark comes last and has no rank; with `--keep` it is left out.
+    A response without a mark comes last and has no rank. With `--keep` it is removed.
 
     Examples:
 
-        fullbench rerank --items prompts.jsonl --responses pictures.jsonl --judge picture:sharpness --keep 1 \\
+        fullbench rerank --items prompts.jsonl --responses pictures.jsonl --judge picture:sharpness --keep 1 \
             --out best.jsonl
     """
     from fullbench.studies.rerank_kind import BestOfNRun
@@ -48,8 +51,8 @@ def rerank(
 
     study_options = {"out": out} | ({} if keep is None else {"keep": keep})
     study = Study(
-        "rerank", kind="rerank", items=items, responses=responses, judges=(judge,), ballots=(ballot,),
-        criteria=(criterion,), trials=trials, options=study_options,
+        "rerank", kind="rerank", items=items, responses=responses, judges=(judge,),
+        ballots=() if ballot is None else (ballot,), criteria=(criterion,), trials=trials, options=study_options,
     )  # fmt: skip
     best_of_n_run = BestOfNRun(inputs.added_to(study))
     best_of_n_run.check_ready(calls.budget)

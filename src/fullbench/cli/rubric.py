@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from fullbench.cli.console import print_message, report_outcome
+from fullbench.cli.console import command_text, print_message, report_outcome
 from fullbench.cli.options import (
     CallOptions,
     ItemsFileOption,
@@ -21,11 +21,11 @@ from fullbench.cli.options import (
 from fullbench.errors import InputError
 
 rubric_app = typer.Typer(
-    help="Make a rubric: criteria proposed from examples, confirmed by a person, weighted by what people marked.",
+    help="Make a rubric: a model proposes criteria, a person confirms them, labels set the weights.",
     no_args_is_help=True,
 )
-OutOption = Annotated[Path, option("Write the rubric here (.toml).")]
-CountOption = Annotated[int, option("How many criteria.", min=1, max=30)]
+OutOption = Annotated[Path, option("File for the rubric (.toml).")]
+CountOption = Annotated[int, option("Number of criteria.", min=1, max=30)]
 
 
 @rubric_app.command("propose")
@@ -33,14 +33,16 @@ CountOption = Annotated[int, option("How many criteria.", min=1, max=30)]
 def propose(
     items: ItemsFileOption,
     responses: ResponsesOption,
-    model: Annotated[str, option("Who proposes, as KIND:NAME?OPTIONS.")],
+    model: Annotated[str, option("Model that proposes the criteria, as KIND:NAME?OPTIONS.")],
     out: OutOption,
     store: LedgerOptions,
     calls: CallOptions,
-    labels: Annotated[Path | None, option("People's marks: the examples show both ends of them.")] = None,
+    labels: Annotated[
+        Path | None, option("Labels of people, used to show the best and the worst responses as examples.")
+    ] = None,
     count: CountOption = 6,
 ) -> int:
-    """Let a model propose a rubric from examples; it waits in a file until a person confirms it.
+    """Let a model propose a rubric from examples. A person must confirm it.
 
     Examples:
 
@@ -58,25 +60,23 @@ def propose(
         context = opened.call_context(shared_budget, {writer.name: model})
         criteria, counts = propose_criteria(writer, examples, context, count=count)
     write_rubric(out, criteria, proposer=writer.name)
-    print_message(f"{min(len(examples), EXAMPLES):,} of {len(examples):,} answers were shown as examples.")
+    print_message(f"{min(len(examples), EXAMPLES):,} of {len(examples):,} responses were used as examples.")
     print_message(
-        f"Written: {out} ({len(criteria)} criteria that wait: read them, then fullbench rubric confirm {out})"
+        f"Written: {out} ({len(criteria)} criteria, not confirmed yet). Next: {command_text('rubric', 'confirm', out)}"
     )
     return report_outcome([counts], what="rubrics")
 
 
 @rubric_app.command("confirm")
 def confirm(
-    rubric: Annotated[Path, argument("The rubric's file.")],
-    by: Annotated[str, option("Who confirms; you, where left out.")] = "",
-    leave_out: Annotated[
-        list[str] | None, option("A criterion that is not wanted. Again for more.", "--leave-out")
-    ] = None,
-    yes: Annotated[bool, option("Ask no question: every criterion was read.", "--yes", "-y")] = False,
+    rubric: Annotated[Path, argument("Rubric file.")],
+    by: Annotated[str, option("Name of the person who confirms. Default: your user name.")] = "",
+    leave_out: Annotated[list[str] | None, option("Criterion to remove. Repeatable.", "--leave-out")] = None,
+    yes: Annotated[bool, option("Confirm all criteria without questions.", "--yes", "-y")] = False,
 ) -> int:
-    """Confirm a rubric that a model proposed: each criterion is shown, and kept or left out.
+    """Confirm a rubric that a model proposed: keep or remove each criterion.
 
-    A criterion that is changed later must be confirmed again; weights may change.
+    A criterion that changes later must be confirmed again. Weights may change.
 
     Examples:
 
@@ -97,7 +97,7 @@ def confirm(
                 if not typer.confirm("Keep it?", default=True, err=True):
                     dropped_names.append(criterion.name)
     final_criteria = confirm_file(rubric, by or current_user(), leave_out=dropped_names)
-    print_message(f"Confirmed: {rubric} ({len(final_criteria)} criteria, {len(dropped_names)} left out)")
+    print_message(f"Confirmed: {rubric} ({len(final_criteria)} criteria, {len(dropped_names)} removed)")
     return 0
 
 
@@ -106,26 +106,30 @@ def confirm(
 def learn(
     items: ItemsFileOption,
     responses: ResponsesOption,
-    labels: Annotated[Path, option("People's marks on some of the responses.")],
-    judge: Annotated[str, option("Who fills the rubric in, as KIND:NAME?OPTIONS.")],
+    labels: Annotated[Path, option("Labels of people for some of the responses.")],
+    judge: Annotated[str, option("Judge that applies the rubric, as KIND:NAME?OPTIONS.")],
     out: OutOption,
     store: LedgerOptions,
     calls: CallOptions,
-    rubric: Annotated[Path | None, option("The rubric whose weights are learned.")] = None,
-    model: Annotated[str | None, option("Who proposes one where there is none, from the first half.")] = None,
+    rubric: Annotated[Path | None, option("Rubric file whose weights are learned.")] = None,
+    model: Annotated[
+        str | None, option("Model that proposes a rubric from the first half of the data, if --rubric is missing.")
+    ] = None,
     count: CountOption = 6,
-    ballot: Annotated[str, option("What people marked on, and the judge's one overall mark is on.")] = "score:1-5",
-    call_mode: Annotated[str, option("All criteria in one call, or one each: one, each.", "--calls")] = "one",
-    held_out: Annotated[float, option("The share of items for the test alone.", min=0.1, max=0.9)] = 0.5,
+    ballot: Annotated[str, option("Ballot of the labels, and of the judge's one overall mark.")] = "score:1-5",
+    call_mode: Annotated[
+        str, option("Calls: one (all criteria in one call) or each (one call for each criterion).", "--calls")
+    ] = "one",
+    held_out: Annotated[float, option("Share of the items used only for the test.", min=0.1, max=0.9)] = 0.5,
     seed: SeedOption = 0,
 ) -> int:
-    """Learn a rubric's weights from people's marks, and test it on items that took no part in it.
+    """Learn the weights of a rubric from labels, and test it on other items.
 
-    What is gained over the same judge's one overall mark is shown with an interval over items.
+    The result shows the gain over one overall mark by the same judge, with an interval over items.
 
     Examples:
 
-        fullbench rubric learn --items items.jsonl --responses answers.jsonl --labels people.csv \\
+        fullbench rubric learn --items items.jsonl --responses answers.jsonl --labels people.csv \
             --judge openai:gpt-4o-mini --model openai:gpt-4o --out learned.toml
     """
     from fullbench.core.rubric import RUBRIC
@@ -143,9 +147,9 @@ def learn(
     from fullbench.studies.study_file import Study
 
     if (rubric is None) == (model is None):
-        raise InputError("which rubric? Give --rubric FILE, or --model SPEC to have one proposed")
+        raise InputError("No rubric given. Add --rubric FILE, or --model SPEC to have one proposed.")
     if call_mode not in CALLS:
-        raise InputError(f"calls is {' or '.join(CALLS)}; found {call_mode!r}")
+        raise InputError(f"--calls is {' or '.join(CALLS)}; found {call_mode!r}.")
     job_counts = []
     with calls.open(store) as opened:
         proposer, total_options = "", {}
@@ -183,9 +187,9 @@ def learn(
     calls.print_tables(weighted_rubric.tables)
     if weighted_rubric.dropped_criteria:
         print_message(
-            f"{len(weighted_rubric.dropped_criteria)} criteria count for nothing and are left out: "
+            f"{len(weighted_rubric.dropped_criteria)} criteria have weight 0 and were removed: "
             f"{', '.join(weighted_rubric.dropped_criteria)}."
         )
-    waits = f"; it waits: fullbench rubric confirm {out}" if proposer else ""
+    waits = f"; not confirmed yet: fullbench rubric confirm {out}" if proposer else ""
     print_message(f"Written: {out} ({len(weighted_rubric.criteria)} criteria{waits})")
     return report_outcome(job_counts, what="verdicts")

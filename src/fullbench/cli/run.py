@@ -14,7 +14,7 @@ from fullbench.cli.options import (
     SafeOption,
     StudyArgument,
     ViewOptions,
-    option,
+    more,
     options,
     read_study,
 )
@@ -32,14 +32,12 @@ def run(
     view: ViewOptions,
     ledger: OwnLedgerOption = None,
     safe: SafeOption = False,
-    canaries: Annotated[
-        int, option("After the run, let each judge hear so many of its canaries (see `canary`).", min=0)
-    ] = 0,
+    canaries: Annotated[int, more("After the run, judge N canaries with each judge (see `audit watch`).", min=0)] = 0,
 ) -> int:
-    """Run a study: contestants answer, judges rule, tables and a page come out.
+    """Run a study: answer, judge, write tables and a page.
 
-    What the ledger holds already is never asked again, so the same command goes on after an interruption, a failure,
-    or a longer list of judges.
+    Results in the ledger are reused. Run the same command again to continue after an interruption or a failure, or
+    after you added judges.
 
     Examples:
 
@@ -71,7 +69,7 @@ def run(
         print_uncompared_items(study_result.record, comparing=study_result.comparing)
         code = report_outcome(study_result.job_counts, what="answers or verdicts")
     if canaries and not code:
-        from fullbench.cli.canary_and_equate import run_canaries_after_study
+        from fullbench.cli.audit_watch_and_replace import run_canaries_after_study
 
         spent_dollars = sum(counts.usage.dollars or 0.0 for counts in study_result.job_counts)
         remaining_dollars = None if dollars is None else max(0.0, dollars - spent_dollars)

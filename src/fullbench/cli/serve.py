@@ -8,10 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlsplit
 
-import typer
-
-from fullbench.cli.console import print_message
-from fullbench.cli.options import option
+from fullbench.cli.console import print_line, print_message
+from fullbench.cli.options import more, option
 from fullbench.cli.people import TaskLimitOption
 from fullbench.errors import InputError, require_extra
 from fullbench.web.site_settings import TASK_LIMIT
@@ -22,12 +20,12 @@ if TYPE_CHECKING:
 
 def serve(
     ledger: Annotated[
-        str | None, option("The ledger to show: a path or a URL.", "--ledger", envvar="FULLBENCH_LEDGER")
+        str | None, option("Ledger to show: a file or a URL.", "--ledger", envvar="FULLBENCH_LEDGER")
     ] = None,
     database: Annotated[
         str | None,
         option(
-            "Accounts and votes: postgresql://USER@HOST/NAME. A SQLite file in --data where left out.",
+            "Database of accounts and votes: postgresql://USER@HOST/NAME. Default: a SQLite file in --data.",
             "--database",
             envvar="FULLBENCH_DATABASE",
         ),
@@ -37,41 +35,38 @@ def serve(
     ] = Path("fullbench-web"),
     host: Annotated[str, option("Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, option("Port to listen on.", min=1, max=65535)] = 8000,
-    workers: Annotated[int, option("Processes that share the work.", min=1, max=64)] = 1,
-    title: Annotated[str, option("The name of this site, in place of the title under [site].")] = "",
-    public: Annotated[bool, option("Results can be read without an account.", "--public")] = False,
-    url: Annotated[str, option("The address by which people reach the site, such as https://bench.example.org.")] = "",
+    workers: Annotated[int, option("Number of processes.", min=1, max=64)] = 1,
+    title: Annotated[str, option("Name of the site. Default: the title under [site].")] = "",
+    public: Annotated[bool, option("Show results without an account.", "--public")] = False,
+    url: Annotated[str, option("Public address of the site, for example https://bench.example.org.")] = "",
     plain: Annotated[
-        bool, option("Listen beyond this machine without https; passwords can be read.", "--plain")
+        bool, more("Listen on the network without https. Passwords can then be read by others.", "--plain")
     ] = False,
-    proxies: Annotated[str, option("Addresses of reverse proxies that are believed, with commas.")] = "127.0.0.1",
+    proxies: Annotated[str, more("Addresses of trusted reverse proxies, separated by commas.")] = "127.0.0.1",
     secret: Annotated[
-        str, option("Signs forms; where left out, one is drawn and kept in the database.", envvar="FULLBENCH_SECRET")
+        str, more("Secret that signs forms. Default: a random one in the database.", envvar="FULLBENCH_SECRET")
     ] = "",
     task_limit: TaskLimitOption = TASK_LIMIT,
     invite: Annotated[
-        str | None, option("Print a link that makes an account (organiser, annotator or viewer), and leave.")
+        str | None, option("Print a link that creates an account (organiser, annotator or viewer), and exit.")
     ] = None,
     names: Annotated[
         Path | None,
         option(
-            "A TOML file, a study's too: names that pages show judges and contestants by, and [site], what the "
-            "first page says of the results.",
+            "TOML file (or study) with display names and [site], the texts of the first page.",
             show_default=False,
         ),
     ] = None,
     programs: Annotated[
         list[str] | None,
-        option("A judge that may run code here on request, such as command:./judge.py. Again for more.", "--program"),
+        more("Judge that may run code here on request, for example command:./judge.py. Repeatable.", "--program"),
     ] = None,
-    requests: Annotated[
-        bool, option("Write a line for every request: time, path, status, size, duration.", "--log-requests")
-    ] = False,
-    check: Annotated[bool, option("Bring the database up to date, open everything, and leave.", "--check")] = False,
+    requests: Annotated[bool, more("Log every request: time, path, status, size, duration.", "--log-requests")] = False,
+    check: Annotated[bool, option("Upgrade the database, open everything, and exit.", "--check")] = False,
 ) -> None:
-    """Serve the web app: people judge, and everybody sees the results.
+    """Serve the web app for annotation and results.
 
-    The first start prints a link that makes the organiser's account. Ctrl-C stops.
+    The first start prints a link that creates the first account. Stop with Ctrl-C.
 
     Examples:
 
@@ -88,18 +83,18 @@ def serve(
         from fullbench.web.site_settings import Settings
     https = url.startswith("https://")
     if url and not https and not url.startswith("http://"):
-        raise InputError(f"{url!r} is no address of a site; write --url https://bench.example.org")
+        raise InputError(f"{url!r} is not the address of a site. Use --url https://bench.example.org.")
     if urlsplit(url).path.strip("/"):
         raise InputError(
-            f"{url!r} has a path, and a site needs a host of its own; write --url https://bench.example.org"
+            f"{url!r} has a path, but a site needs its own host name. Use --url https://bench.example.org."
         )
     if not _is_loopback(host) and not https and not plain:
         raise InputError(
-            f"{host} can be reached from other machines, and passwords would travel in the clear: put a proxy that "
-            "speaks https in front and add --url https://..., or add --plain to accept it"
+            f"Other machines can reach {host}, and passwords would be sent without encryption. Put an https proxy in "
+            "front and add --url https://..., or accept it with --plain."
         )
     if ledger is not None and "://" not in ledger and not Path(ledger).exists():
-        raise InputError(f"there is no ledger {ledger!r}; `fullbench judge` or `fullbench demo` makes one")
+        raise InputError(f"There is no ledger {ledger!r}. `fullbench judge` or `fullbench demo` creates one.")
     if invite is not None:
         _refuse_unknown_role(invite)
     settings = Settings(
@@ -158,8 +153,8 @@ def _refuse_used_address(settings: Settings) -> None:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(address[4])
     except OSError as error:
-        why = "is in use" if error.errno == errno.EADDRINUSE else f"cannot be listened on ({error.strerror})"
-        raise InputError(f"{settings.host}:{settings.port} {why}; choose another with --host and --port") from error
+        why = "is in use" if error.errno == errno.EADDRINUSE else f"cannot be used ({error.strerror})"
+        raise InputError(f"{settings.host}:{settings.port} {why}. Choose another with --host and --port.") from error
 
 
 def _refuse_unknown_role(role: str) -> None:
@@ -205,7 +200,7 @@ def _print_invitation(settings: Settings, role: str, *, is_address_chosen: bool)
         base = settings.base if is_address_chosen else site_address(connection) or settings.base
         audit_log.write_entry(connection, None, "invited", "fullbench serve --invite", role=role)
     engine.dispose()
-    typer.echo(f"{base}/join/{secret}")
+    print_line(f"{base}/join/{secret}")
 
 
 def _check_site(settings: Settings) -> None:
@@ -254,7 +249,7 @@ def _run_server(settings: Settings, *, requests: bool = False) -> None:
     print_message(f"Listening on {where} (stop with Ctrl-C)")
     if first_secret is not None:
         print_message(
-            f"Nobody has an account yet. Make the organiser's, within a day: {settings.base}/join/{first_secret}"
+            f"There is no account yet. Create the first one within a day: {settings.base}/join/{first_secret}"
         )
     settings.to_environment()
     uvicorn.run(

@@ -12,31 +12,31 @@ from fullbench.errors import InputError
 
 @options("ledger study durability")
 def serve_judge(
-    judge: Annotated[str, argument("The judge, as KIND:NAME?OPTIONS, or a study file with one rubric.")],
+    judge: Annotated[str, argument("Judge, as KIND:NAME?OPTIONS, or a study file with one rubric.")],
     store: LedgerOptions,
     rubric: Annotated[
-        str | None, option("A rubric's file, or the word items for a rubric with each prompt. Rewards are its totals.")
+        str | None, option("Rubric file, or the word items for a rubric with each prompt. Rewards are its totals.")
     ] = None,
     ballot: Annotated[
-        str | None, option("A ballot for one response, such as score:1-5. Rewards are its marks.")
+        str | None, option("Ballot for one response, for example score:1-5. Rewards are its marks.")
     ] = None,
     budget: Annotated[
-        float | None, option("Most dollars of the study in the ledger, earlier calls included.", min=0.0)
+        float | None, option("Maximum dollars of the study in the ledger, including earlier calls.", min=0.0)
     ] = None,
-    host: Annotated[str, option("Where to listen; without a token, keep it to your own machines.")] = "127.0.0.1",
-    port: Annotated[int, option("0: any free one.", min=0, max=65535)] = 8710,
-    token: Annotated[str, option("A secret that every request must carry.", envvar="FULLBENCH_REWARD_TOKEN")] = "",
+    host: Annotated[str, option("Address to listen on. Without a token, use only your own machine.")] = "127.0.0.1",
+    port: Annotated[int, option("Port to listen on; 0 for any free port.", min=0, max=65535)] = 8710,
+    token: Annotated[str, option("Secret that every request must contain.", envvar="FULLBENCH_REWARD_TOKEN")] = "",
     most_in_flight: Annotated[
         int,
-        more("Most cases or pictures on their way; further requests wait for their turn.", "--most-in-flight", min=1),
+        more("Maximum number of cases or pictures judged at once. Further requests wait.", "--most-in-flight", min=1),
     ] = 16_384,
     safe: SafeOption = False,
 ) -> None:
-    """Serve a judge over HTTP: rewards for training loops, or the scores of a score model.
+    """Serve a judge over HTTP: rewards for training, or the scores of a score model.
 
-    With --rubric or --ballot, POST /rewards judges prompts and completions, and the ledger keeps every verdict:
-    fullbench.reward(url=...) in Python. Without, a score model answers POST /scores and nothing is stored: judge by
-    it as scores:http://HOST:PORT. GET /metrics has counters.
+    With --rubric or --ballot, POST /rewards judges prompts and completions, and the ledger stores every verdict. Use
+    fullbench.reward(url=...) in Python. Without them, a score model answers POST /scores, and nothing is stored. Use it
+    as the judge scores:http://HOST:PORT. GET /metrics has counters.
 
     Examples:
 
@@ -66,12 +66,14 @@ def serve_judge(
         if measure is None:
             scorer = judge_and_model_specs.judge_from_spec(judge)
             if models_of(scorer):
-                raise InputError("on what does the judge decide? Give --rubric FILE or --ballot score:1-5")
+                raise InputError("No rubric or ballot given. Add --rubric FILE or --ballot score:1-5.")
             if budget is not None:
                 raise InputError("--budget needs --rubric or --ballot; a score model alone costs nothing")
             server = opened.enter_context(ScoreServer(scorer, host, port, token=token, most_in_flight=most_in_flight))
+            server.check_ready()
             print_message(
-                f"{scorer.name} gives scores at {server.url}; judge by it as scores:{server.url}. Ctrl-C ends it."
+                f"{scorer.name} serves scores at {server.url}; use it as the judge scores:{server.url}. Stop with "
+                "Ctrl-C."
             )
         else:
             service = opened.enter_context(
@@ -79,8 +81,8 @@ def serve_judge(
             )
             server = opened.enter_context(RewardServer(service, host, port, token=token, most_in_flight=most_in_flight))
             print_message(
-                f"{service.judge.name} gives rewards at {server.url}; every verdict goes into {place}. "
-                f"fullbench.reward(url={server.url!r}) calls it. Ctrl-C ends it."
+                f"{service.judge.name} serves rewards at {server.url}; every verdict is stored in {place}. Call it "
+                f"with fullbench.reward(url={server.url!r}). Stop with Ctrl-C."
             )
         try:
             server.serve_forever()

@@ -10,29 +10,29 @@ from fullbench.errors import InputError
 
 
 def simulate(
-    models: Annotated[int, option("How many contestants review each other.")] = 6,
-    images: Annotated[int, option("On how many pictures.")] = 25,
-    seeds: Annotated[int, option("How many simulated reviews.", min=2)] = 20,
-    related: Annotated[float, option("How far judging ability goes with skill, 0 to 1.")] = 1.0,
-    length: Annotated[float, option("How much weak judges like long answers.")] = 0.5,
-    noise: Annotated[float, option("How noisy a middling judge is, in marks.", min=0.0)] = 0.6,
-    colluders: Annotated[int, option("How many rule for each other, always.")] = 0,
-    lazy: Annotated[int, option("How many mostly tie without looking.")] = 0,
-    blind: Annotated[int, option("How many see nothing.")] = 0,
-    unusable: Annotated[float, option("The share of unusable verdicts.")] = 0.0,
-    own_family: Annotated[float, option("Marks that every reviewer adds to its own family (two each).")] = 0.0,
-    shared_length: Annotated[float, option("How much all judges like long answers.")] = 0.0,
-    length_spread: Annotated[float, option("How far lengths differ from answer to answer, in doublings.")] = 0.0,
-    wordy_weak: Annotated[float, option("How far the weak are the wordy ones, -1 to 1.")] = 0.0,
-    correlated: Annotated[float, option("A mistake that all judges make together, in marks.")] = 0.0,
-    clones: Annotated[int, option("How many are copies of one another.")] = 0,
-    sizes: Annotated[str, option("Numbers of pictures to try.")] = "5,10,25,50,100",
+    models: Annotated[int, option("Number of contestants that review each other.")] = 6,
+    images: Annotated[int, option("Number of pictures.")] = 25,
+    seeds: Annotated[int, option("Number of simulated reviews.", min=2)] = 20,
+    related: Annotated[float, option("Correlation between skill and judging ability, 0 to 1.")] = 1.0,
+    length: Annotated[float, option("Length bias of weak judges.")] = 0.5,
+    noise: Annotated[float, option("Noise of an average judge, in marks.", min=0.0)] = 0.6,
+    colluders: Annotated[int, option("Number of models that always vote for each other.")] = 0,
+    lazy: Annotated[int, option("Number of models that mostly give ties without comparing.")] = 0,
+    blind: Annotated[int, option("Number of models that ignore the pictures.")] = 0,
+    unusable: Annotated[float, option("Share of unusable verdicts.")] = 0.0,
+    own_family: Annotated[float, option("Marks that every reviewer adds for its own family (two members each).")] = 0.0,
+    shared_length: Annotated[float, option("Length bias of all judges.")] = 0.0,
+    length_spread: Annotated[float, option("Spread of answer lengths, in doublings.")] = 0.0,
+    wordy_weak: Annotated[float, option("Correlation between low skill and long answers, -1 to 1.")] = 0.0,
+    correlated: Annotated[float, option("Error that all judges share, in marks.")] = 0.0,
+    clones: Annotated[int, option("Number of models that are copies of one another.")] = 0,
+    sizes: Annotated[str, option("Numbers of pictures to try, separated by commas.")] = "5,10,25,50,100",
     out: TablesOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Simulate peer reviews whose truth is known: which method finds it, from how many pictures, cheats included?
+    """Simulate peer reviews with known answers and compare methods, including dishonest reviewers.
 
-    Nothing is asked of any model. Look here before you pay for a peer review.
+    No model is called. Run this before you pay for a peer review.
 
     Examples:
 
@@ -47,7 +47,7 @@ def simulate(
 
     numbers = [word.strip() for word in sizes.split(",")]
     if not all(word.isdecimal() and int(word) > 0 for word in numbers):
-        raise InputError(f"--sizes takes whole numbers with commas between, such as 5,10,25; found {sizes!r}")
+        raise InputError(f"--sizes needs integers separated by commas, for example 5,10,25; found {sizes!r}.")
     setting = SimulationSetting(
         models, images, related=related, length=length, noise=noise, colluders=colluders, lazy=lazy, blind=blind,
         unusable=unusable, families=bool(own_family), own_family=own_family, shared_length=shared_length,

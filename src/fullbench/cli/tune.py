@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from fullbench.cli.console import print_message, report_outcome
-from fullbench.cli.options import CallOptions, CriterionOption, LedgerOptions, SeedOption, option, options
+from fullbench.cli.options import CallOptions, CriterionOption, LedgerOptions, SeedOption, more, option, options
 from fullbench.cli.people import SiteOptions, create_campaign, database_transaction, find_organiser, keep_votes
 from fullbench.errors import InputError
 
@@ -19,43 +19,42 @@ if TYPE_CHECKING:
 
 @options("ledger budget engine as_json quiet database data")
 def tune(
-    generator: Annotated[str, option("The generator to tune: diffusers:FOLDER?OPTIONS.")],
-    prompts: Annotated[Path, option("What it draws to learn: a .txt with a prompt a line, or items.")],
-    judge: Annotated[str, option("Whose preferences it learns, as KIND:NAME?OPTIONS.")],
-    out: Annotated[Path, option("A folder for the tuned generator.")],
+    generator: Annotated[str, option("Generator to tune: diffusers:FOLDER?OPTIONS.")],
+    prompts: Annotated[Path, option("Training prompts: a .txt file with one prompt per line, or items.")],
+    judge: Annotated[str, option("Judge whose preferences are learned, as KIND:NAME?OPTIONS.")],
+    out: Annotated[Path, option("Folder for the tuned generator.")],
     store: LedgerOptions,
     calls: CallOptions,
     site: SiteOptions,
-    held_out: Annotated[Path | None, option("Prompts to compare on; a fifth of the prompts where left out.")] = None,
-    compare: Annotated[
-        list[str] | None, option("A judge that compares before and after. Give it again for more.")
-    ] = None,
+    held_out: Annotated[Path | None, option("Test prompts. Default: a fifth of the prompts.")] = None,
+    compare: Annotated[list[str] | None, option("Judge that compares before and after. Repeatable.")] = None,
     people: Annotated[
-        str, option("Let people compare too, in a campaign of this name; again later: their votes so far.")
+        str, option("Let people compare too, in a campaign of this name. Run the command again to read their votes.")
     ] = "",
-    votes: Annotated[int, option("people: votes on each pair.", min=1)] = 1,
-    way: Annotated[str, option("best (learn what won), weighted, dpo, or ddpo (in rounds).")] = "best",
-    samples: Annotated[int, option("Pictures of each prompt among which the judge chooses.", min=2)] = 4,
-    compared: Annotated[int, option("Pictures of each held-out prompt, before and after.", min=1)] = 2,
-    lora: Annotated[int, option("Adapters of this rank; 0 tunes all weights.", min=0)] = 0,
-    lr: Annotated[float, option("The learning rate.")] = 5e-5,
-    batch: Annotated[int, option("Pictures a step.", min=1)] = 16,
-    epochs: Annotated[float, option("How often each picture is learned from.")] = 4.0,
-    steps: Annotated[int | None, option("Steps, in place of epochs.", min=1)] = None,
-    beta: Annotated[float, option("dpo: higher stays closer to the beginning.")] = 1000.0,
-    anchor: Annotated[float, option("dpo: how much the preferred picture itself is learned.")] = 1.0,
-    rounds: Annotated[int, option("ddpo: how often it draws, is judged and learns.", min=1)] = 10,
-    round_prompts: Annotated[int, option("ddpo: prompts of each round.", min=1)] = 32,
+    votes: Annotated[int, option("For --people: number of votes on each pair.", min=1)] = 1,
+    way: Annotated[str, option("Method: best (learn the winners), weighted, dpo or ddpo (in rounds).")] = "best",
+    samples: Annotated[int, option("Number of pictures of each prompt for the judge to compare.", min=2)] = 4,
+    compared: Annotated[int, option("Number of pictures of each test prompt, before and after.", min=1)] = 2,
+    lora: Annotated[int, option("Rank of LoRA adapters. 0 tunes all weights.", min=0)] = 0,
+    lr: Annotated[float, more("Learning rate.")] = 5e-5,
+    batch: Annotated[int, more("Batch size in pictures.", min=1)] = 16,
+    epochs: Annotated[float, more("Number of epochs.")] = 4.0,
+    steps: Annotated[int | None, more("Number of steps, instead of epochs.", min=1)] = None,
+    beta: Annotated[float, more("For dpo: higher keeps the model closer to its starting weights.")] = 1000.0,
+    anchor: Annotated[float, more("For dpo: weight of the likelihood of the preferred picture.")] = 1.0,
+    rounds: Annotated[int, more("For ddpo: number of rounds of drawing, judging and learning.", min=1)] = 10,
+    round_prompts: Annotated[int, more("For ddpo: number of prompts in each round.", min=1)] = 32,
     criterion: CriterionOption = "overall",
     seed: SeedOption = 0,
 ) -> int:
-    """Tune a generator of pictures by a judge's feedback, and compare before and after blindly.
+    """Tune a picture generator with a judge's feedback, and compare before and after blindly.
 
-    It draws, the judge chooses, it learns what was chosen. Killed or stopped anywhere, the same command goes on.
+    The generator draws, the judge chooses, and the generator learns from the choices. Run the same command again to
+    continue after an interruption.
 
     Example:
 
-        fullbench tune --generator diffusers:./stable-diffusion --prompts prompts.txt --judge openai:gpt-4o \\
+        fullbench tune --generator diffusers:./stable-diffusion --prompts prompts.txt --judge openai:gpt-4o \
             --compare imagereward --compare gemini:gemini-2.5-flash --people "before and after" --lora 16 --out tuned
     """
     from fullbench.errors import InputError, require_extra
@@ -68,13 +67,13 @@ def tune(
         from fullbench.training.generator.preference_tuning import TuningSettings
     items, duplicate_count = read_prompts(prompts)
     if duplicate_count:
-        print_message(f"{prompts}: {duplicate_count:,} prompts come more than once; each is drawn once.")
+        print_message(f"{prompts}: {duplicate_count:,} prompts occur more than once; each is used once.")
     training_items, held_out_items = (
         (items, read_prompts(held_out)[0]) if held_out is not None else split_prompts(items)
     )
     if shared_prompts := {item.question for item in training_items} & {item.question for item in held_out_items}:
         raise InputError(
-            f"{len(shared_prompts):,} prompts are learned from and held out too, such as {min(shared_prompts)!r}"
+            f"{len(shared_prompts):,} prompts are used for training and test, for example {min(shared_prompts)!r}."
         )
     job = TuningJob(
         generator, judge, training_items, held_out_items, out, tuple(compare or ()), samples, compared, lora, criterion,
@@ -110,7 +109,7 @@ def tune(
         campaign.open(tuning_result.before, tuning_result.after)
     print_message(*tuning_result.messages)
     if tuning_result.spec:
-        print_message(f"The tuned generator: {tuning_result.spec}")
+        print_message(f"Tuned generator: {tuning_result.spec}")
     calls.print_tables(tuning_result.tables)
     return report_outcome(tuning_result.job_counts, what="pictures and verdicts")
 
@@ -124,7 +123,7 @@ def _parse_method(word: str) -> TuningMethod:
     for method in methods:
         if method == word:
             return method
-    raise InputError(f"unknown way {word!r} to tune; known: {', '.join(methods)}")
+    raise InputError(f"Unknown method {word!r}. Use {', '.join(methods)}.")
 
 
 @dataclass(frozen=True)
@@ -149,8 +148,8 @@ class PairCampaign:
             with database_transaction(self.site.settings()) as connection:
                 if find_organiser(connection) is None:
                     raise InputError(
-                        "pictures are kept in an organiser's name, and nobody has an organiser's account yet: start "
-                        "`fullbench serve`, open the link that it prints, then repeat this"
+                        "Pictures for people need a lead's account, and there is none yet. Start `fullbench serve`, "
+                        "open the link that it prints, then run this command again."
                     )
             return
         keep_votes(self.site, self.name, self.ledger)
@@ -168,8 +167,8 @@ class PairCampaign:
         with Ledger(self.ledger, read_only=True) as book:
             counts = create_campaign(settings, plan, Material(ledger=book, contestants=(before, after)))
         print_message(
-            f"People compare before and after in {self.name!r}: {counts.work:,} pairs, {self.votes:,} votes each. Type "
-            "the same command again for their votes so far."
+            f"People compare before and after in the campaign {self.name!r}: {counts.work:,} pairs, {self.votes:,} "
+            "votes each. Run the same command again to read their votes."
         )
 
 

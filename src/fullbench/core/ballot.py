@@ -436,7 +436,7 @@ def ballot(spec: str) -> Ballot:
     >>> ballot("real:0-1").allows([0.25])
     True
     """
-    kind, _, argument = spec.partition(":")
+    kind, _, argument = str(spec).partition(":")
     if kind not in plugin_entry_points.installed_plugins("ballots"):
         raise _unknown_ballot_error(spec)
     made_ballot = plugin_entry_points.load_plugin("ballots", kind)(argument)
@@ -511,9 +511,22 @@ _SPELLINGS = {
 }  # fmt: skip
 
 
+_OTHER_WORDS = {
+    "score": "score:1-5", "scores": "score:1-5", "rating": "score:1-5", "likert": "likert:bad|fair|good",
+    "real": "real:0-10", "pair": "choice+tie", "pairs": "choice+tie", "pairwise": "choice+tie", "tie": "choice+tie",
+    "choice-tie": "choice+tie", "rank": "ranking", "float": "number",
+}  # fmt: skip
+"""Words that people try for a ballot."""
+
+
 def _unknown_ballot_error(kind: str, argument: str = "") -> InputError:
     plugin_names = [name for name in plugin_entry_points.plugin_names("ballots") if name not in _SPELLINGS]
     spec = f"{kind}:{argument}" if argument else kind
     known_spellings = ", ".join([*_SPELLINGS.values(), *plugin_names])
-    hint = plugin_entry_points.did_you_mean(kind, [*_SPELLINGS, *plugin_names]) if kind not in _SPELLINGS else ";"
+    ends = re.fullmatch(r"(?:(score|real)\W*)?(-?\d+)\W+(\d+)", spec.lower())
+    meant = f"{ends[1] or 'score'}:{ends[2]}-{ends[3]}" if ends else _OTHER_WORDS.get(spec.lower(), spec.lower())
+    if meant != spec:
+        hint = f"; did you mean {meant!r}?"
+    else:
+        hint = plugin_entry_points.did_you_mean(kind, [*_SPELLINGS, *plugin_names]) if kind not in _SPELLINGS else ";"
     return InputError(f"unknown ballot {spec!r}{hint or ';'} known: {known_spellings}")

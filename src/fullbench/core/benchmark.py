@@ -80,7 +80,7 @@ class Submission(Protocol):
 
 def no_items(_: Path | None = None, /) -> Iterable[Item]:
     """Raise, for a benchmark whose questions were never released."""
-    raise InputError("this benchmark has no items: its questions were not released, so nothing can be asked anew")
+    raise InputError("this benchmark has no items: its questions were not released, so no model can be called")
 
 
 def no_cases(_: Sequence[Item], __: Iterable[Response], /, *, trials: int = 1) -> Iterator[Case]:  # noqa: ARG001

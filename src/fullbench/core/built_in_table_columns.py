@@ -43,7 +43,7 @@ _KEYS: dict[tuple[Kind, Better], tuple[str, ...]] = {
         "pictures", "draws", "simulations", "runs", "reviews", "contestants", "responses", "failures", "failed", "done",
         "requests", "criteria",
         "calls", "retries", "tokens in", "from cache", "tokens out",
-        "known", "asked", "to ask", "answers", "given", "of",
+        "reused", "called", "answers", "given", "of",
         "unread", "open", "bits", "round", "malformed", "no verdict found", "not verified yet", "judges without it",
         "flagged", "sample", "marks given", "tokens estimated",
         "uniform would need", "saved", "wrong: yes", "wrong: no", "right: yes", "right: no", "tokens",

@@ -17,7 +17,7 @@ def parse_language(name: str) -> Language:
     """Return the language of that name: `zh` or `en`."""
     languages: tuple[Language, ...] = get_args(Language)
     if name not in languages:
-        raise InputError(f"the critic is asked in {' or '.join(languages)}; found {name!r}")
+        raise InputError(f"the language of a critic is {' or '.join(languages)}; found {name!r}")
     return languages[languages.index(name)]
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from fullbench.core.estimate import Estimate
-from fullbench.core.notebook_display import FrameConvertible, NotebookDisplay
+from fullbench.core.notebook_display import FrameConvertible, Printable
+from fullbench.errors import InputError
 
 Kind = Literal["", "name", "word", "text", "rank", "count", "n", "fault", "number", "metric"]
 """Kind of the cells of a column: names from the data, our own words, free text, ranks, counts (`n`: of observations,
@@ -58,15 +59,16 @@ def _rebuild_column(key: str, label: str, kind: Kind, better: Better, is_data_la
     return Column(key, label, kind, better, is_data_label=is_data_label)
 
 
-@dataclass(frozen=True)
-class Table(FrameConvertible):
+@dataclass(frozen=True, repr=False)
+class Table(FrameConvertible, Printable):
     """Rows and columns, with the information that a reader needs to trust them.
 
     `notes` are sentences printed below. `source` describes the origin of the table (judges, ballot, order rule, seed,
     versions, ledger digest), so that it can be made again. `chart` describes the best chart, with columns by key.
     Columns, title and notes may be plain strings; a `Column` knows the type of its cells, and a `Note` can be
     translated. `names` are the display names of judges and contestants by full name: cells have full names, and text
-    for people shows the display names.
+    for people shows the display names. `print(table)` shows it, and `table.save("x.csv")` writes it (see
+    `Printable.save`).
     """
 
     name: str
@@ -82,6 +84,10 @@ class Table(FrameConvertible):
         for row in self.rows:
             if len(row) != len(self.columns):
                 raise ValueError(f"table {self.name!r}: a row has {len(row)} cells for {len(self.columns)} columns")
+
+    def __repr__(self) -> str:
+        """One line, because a table of a thousand rows would fill a screen; `print` shows it."""
+        return f"Table({self.name!r}, {len(self.rows):,} x {len(self.columns)})"
 
     @property
     def typed_columns(self) -> list[Column]:
@@ -107,8 +113,19 @@ class Table(FrameConvertible):
         return [row[place] for row in self.rows]
 
 
-class Tables(list[Table], NotebookDisplay):
-    """Several tables, shown one below the other in a notebook."""
+class Tables(list[Table], Printable):
+    """Several tables. `print` and notebooks show them one below the other; `find` returns one by name."""
+
+    def __repr__(self) -> str:
+        return f"Tables({', '.join(map(repr, self))})"
+
+    def find(self, name: str) -> Table:
+        """Return the table with this name, or the only one whose name begins with it."""
+        matches = [table for table in self if table.name == name] or [t for t in self if t.name.startswith(name)]
+        if len(matches) != 1:
+            names_text = ", ".join(repr(table.name) for table in matches or self)
+            raise InputError(f"{len(matches)} tables are called {name!r}; there are {names_text}")
+        return matches[0]
 
 
 def sort_value(cell: Cell) -> float | None:

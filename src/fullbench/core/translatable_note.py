@@ -11,6 +11,8 @@ from functools import cache, reduce
 from pathlib import Path
 from typing import Any
 
+from fullbench.number_agreement import agree_with_one
+
 WORD = "word."
 Value = str | int | float | None
 
@@ -40,7 +42,7 @@ class Note(str):
 
     def __new__(cls, id_: str, /, **values: Value) -> Note:
         """Fill in the `{names}` of the English sentence with this id."""
-        return cls.from_sentence(id_, english_messages()[id_].format(**values), values)
+        return cls.from_sentence(id_, agree_with_one(english_messages()[id_].format(**values)), values)
 
     @classmethod
     def from_sentence(cls, id_: str, sentence: str, values: Mapping[str, Value]) -> Note:

@@ -16,6 +16,7 @@ from fullbench.core.notebook_display import FrameConvertible
 from fullbench.core.response import Response
 from fullbench.core.verdict import FAULTS, Verdict
 from fullbench.errors import InputError
+from fullbench.number_agreement import agree_with_one
 
 Field = Literal["case", "judge", "item", "ballot", "criterion", "trial", "rater", "fault"]
 Rule = Literal["each", "majority", "mean"]
@@ -91,7 +92,7 @@ class Record(FrameConvertible):
     def __repr__(self) -> str:
         """One line, because the texts of a thousand verdicts would fill a screen."""
         items = len({verdict.item for verdict in self.verdicts})
-        return f"Record({len(self):,} verdicts of {len(self.judges):,} judges on {items:,} items)"
+        return agree_with_one(f"Record({len(self):,} verdicts of {len(self.judges):,} judges on {items:,} items)")
 
     def __len__(self) -> int:
         return len(self.verdicts)

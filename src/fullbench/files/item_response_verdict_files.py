@@ -218,7 +218,7 @@ def read_responses(
     With `items`, the known item ids, a response to any other item is refused.
     """
     path = Path(path)
-    seen_keys: set[tuple[str, str, int]] = set()
+    seen_keys: dict[tuple[str, str, int], int] = {}
     blanks = Blanks()
     for line, row in read_rows(path):
         response = response_of(Fields(path, line, row, RESPONSE), contestant, blanks)
@@ -226,15 +226,35 @@ def read_responses(
         if items is not None and response.item not in items:
             raise InputError(_unknown_item_message(response, items), path=path, line=line)
         if place in seen_keys:
-            raise InputError(
-                f"{response.contestant!r} answers item {response.item!r} twice; number them in a column 'sample'",
-                path=path,
-                line=line,
+            first_line = seen_keys[place]
+            is_same_row = next(first_row for number, first_row in read_rows(path) if number == first_line) == row
+            remedy = (
+                f"line {first_line} is the same row: leave one out"
+                if is_same_row
+                else f"the other one is in line {first_line}: number them in a column 'sample'"
             )
-        seen_keys.add(place)
+            raise InputError(
+                f"{response.contestant!r} answers item {response.item!r} twice; {remedy}", path=path, line=line
+            )
+        seen_keys[place] = line
         yield response
     blanks.warn(path, len(seen_keys))
     warn_of_twins(path, (contestant for _, contestant, _ in seen_keys))
+
+
+def read_response_files(paths: Iterable[Path], *, items: Collection[str] | None = None) -> Iterator[Response]:
+    """Yield the responses of several files; the same response in two files is refused."""
+    first_files: dict[tuple[str, str, int], Path] = {}
+    for path in paths:
+        for response in read_responses(path, items=items):
+            first_file = first_files.setdefault((response.item, response.contestant, response.sample), path)
+            if first_file != path:
+                raise InputError(
+                    f"{response.contestant!r} answers item {response.item!r} in {first_file}, too; leave one out, or "
+                    "number them in a column 'sample'",
+                    path=path,
+                )
+            yield response
 
 
 def response_of(fields: Fields, contestant: str | None, blanks: Blanks) -> Response:
@@ -355,8 +375,16 @@ def _ballot_advice(fields: Fields, form: Ballot, marks: Sequence[float]) -> str:
         return "; for ties the ballot is choice+tie"
     if fields.has("ballot"):
         return ""
-    scale = "a scale such as score:1-5" if len(marks) == 1 else "choice, choice+tie or ranking"
+    scale = _scale_for(marks[0]) if len(marks) == 1 else "choice, choice+tie or ranking"
     return f"; the file names no ballot of its own: add a column 'ballot' with {scale}, or pass it with --ballot"
+
+
+def _scale_for(mark: float) -> str:
+    """Return the name of a usual scale that takes this mark."""
+    ends = next((ends for ends in ((1, 5), (0, 10), (0, 100)) if ends[0] <= mark <= ends[1]), None)
+    if ends is None:
+        return "number"
+    return f"a scale such as {'score' if mark == int(mark) else 'real'}:{ends[0]}-{ends[1]}"
 
 
 def _trial_and_rater(fields: Fields, judge: str, before: int) -> tuple[int, str]:

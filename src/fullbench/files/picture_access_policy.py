@@ -107,9 +107,8 @@ def _spelt_otherwise(name: str) -> str:
 def _from_the_web(address: str, path: Path | None, line: int | None) -> Path:
     if not _may_fetch.get():
         raise InputError(
-            f"the picture {address!r} is on the web, where nothing is fetched from unasked; where you trust the file "
-            "that names it, add --fetch-urls (fetch_urls = true in a study file) or use `fullbench fetch-pictures`; "
-            "--without-pictures goes on without it",
+            f"the picture {address!r} is a web address. Add --fetch-urls (fetch_urls = true in a study file) to "
+            "download it, use `fullbench fetch-pictures`, or continue without it with --without-pictures",
             path=path,
             line=line,
         )
@@ -119,8 +118,8 @@ def _from_the_web(address: str, path: Path | None, line: int | None) -> Path:
         return fetch_picture(address, cache_folder() / "web")
     except FetchError as error:
         raise InputError(
-            f"the picture {address!r} was not fetched: {error}. What was fetched before is kept; mend the address, or "
-            "leave the row out, and run again",
+            f"the picture {address!r} was not downloaded: {error}. Pictures downloaded before are kept. Fix the "
+            "address or remove the row, and run again",
             path=path,
             line=line,
         ) from error

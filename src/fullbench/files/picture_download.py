@@ -139,7 +139,7 @@ def _request_picture(parts: SplitResult, deadline: float) -> bytes | str:
                 kind = _TransientFetchError if response.status in RETRY_CODES else FetchError
                 raise kind(f"{host} answered {response.status}")
             if (response.headers.get("Content-Encoding") or "identity") != "identity":
-                raise FetchError(f"{host} sent it packed, though it was asked not to")
+                raise FetchError(f"{host} sent it compressed, against the request")
             return b"".join(_body_chunks(response, line, deadline))
 
 

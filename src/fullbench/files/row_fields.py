@@ -32,6 +32,7 @@ class Fields:
             name: None if isinstance(value, float) and math.isnan(value) else value for name, value in row.items()
         }
         self._taken = {"tags"}
+        self._spelt: dict[str, str] = {}
         for name, spellings in synonyms.items():
             if self._row.keys().isdisjoint(spellings):
                 continue
@@ -41,6 +42,7 @@ class Fields:
             for spelling in spellings:
                 if spelling in self._row:
                     value = self._row.pop(spelling)
+                    self._spelt[name] = spelling
                     if self._row.get(name) is None:
                         self._row[name] = value
 
@@ -70,6 +72,8 @@ class Fields:
         if value is None:
             return default
         if isinstance(value, str):
+            if "\0" in value:
+                raise self.error(f"{name!r} has a NUL character (\\0), which no database stores: remove it")
             return value
         if isinstance(value, (int, float)):
             return json.dumps(value)
@@ -89,12 +93,17 @@ class Fields:
             return f"the field {name!r} is empty here"
         spelt = next((column for column in self._row if column.strip().lower() == name), None)
         hint = f"; write {spelt!r} as {name!r}" if spelt else ""
-        return f"the field {name!r} is missing; found {', '.join(self._row) or 'none'}{hint}"
+        return f"the field {name!r} is missing; found {self.spelt_columns or 'none'}{hint}"
 
     @property
     def columns(self) -> list[str]:
         """Names of the row's columns."""
         return list(self._row)
+
+    @property
+    def spelt_columns(self) -> str:
+        """Names of the row's columns as the file spells them."""
+        return ", ".join(self._spelt.get(name, name) for name in self._row)
 
     def integer(self, name: str, default: int) -> int:
         value = self.number(name, default)
@@ -114,7 +123,7 @@ class Fields:
         except (TypeError, ValueError, OverflowError):
             number = math.inf
         if isinstance(value, bool) or not math.isfinite(number):
-            raise self.error(f"{name!r} must be a finite number; found {str(value)[:40]!r}")
+            raise self.error(f"{self._spelt.get(name, name)!r} must be a finite number; found {str(value)[:40]!r}")
         return number
 
     def json(self, name: str) -> Any:
@@ -140,7 +149,7 @@ class Fields:
         names = names or [name for side in PAIR_COLUMNS if self.has(side) and (name := self.text(side))]
         if not names:
             raise self.error(
-                f"the verdict has no 'contestants' (nor 'model_a' and 'model_b'); found {', '.join(self._row)}"
+                f"the verdict has no 'contestants' (nor 'model_a' and 'model_b'); found {self.spelt_columns}"
             )
         if len(set(names)) < len(names) and not self.get("samples") and not self.get("case"):
             twice = next(name for name in names if names.count(name) > 1)
@@ -182,9 +191,12 @@ class Fields:
                 )
             return tuple(float(name == winner) for name in contestants)
         if value is None:
+            if self.get("fault") is None and "marks" in self._row:
+                spelt = self._spelt.get("marks", "marks")
+                raise self.error(f"{spelt!r} is empty here: leave the row out, or name a fault such as abstained")
             if self.get("fault") is None:
                 raise self.error(
-                    f"a verdict has marks or a fault (or names a 'winner'); this row has only {', '.join(self._row)}"
+                    f"a verdict has marks or a fault (or names a 'winner'); this row has only {self.spelt_columns}"
                 )
             return None
         # With "a,b" as its one contestant, "1,0" is two marks of two contestants.

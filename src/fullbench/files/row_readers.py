@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from fullbench.errors import InputError, require_extra
+from fullbench.files.name_suggestions_and_lookalikes import closest_name
 from fullbench.secret_masking_and_text_escapes import unescape_formula
 
 # First bytes of files that are often passed by mistake, with advice.
@@ -86,7 +87,7 @@ def _unique_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     mapping = dict(pairs)
     if len(mapping) != len(pairs):
         twice = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
-        raise ValueError(f"the name {twice!r} stands twice in one object; keep one")
+        raise ValueError(f"the name {twice!r} occurs twice in one object; keep one")
     return mapping
 
 
@@ -112,7 +113,7 @@ def _open_binary(path: Path) -> Iterator[io.BufferedIOBase]:
                 raise InputError(f"by its first bytes this is {kind}", path=path)
             yield file
     except FileNotFoundError as error:
-        raise InputError(f"there is no such file{_why_not(path)}", path=path) from error
+        raise InputError(f"there is no such file{_why_not(path) or _similar_file(path)}", path=path) from error
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise InputError(f"the gzip data is damaged or cut short ({error}); fetch it again", path=path) from error
     except OSError as error:
@@ -125,6 +126,13 @@ def _why_not(path: Path) -> str:
     if path.parts[:1] == ("~",):
         return "; '~' stands for your home only where the shell replaces it: write the whole path"
     return "; write / between folders, not \\" if "\\" in str(path) else ""
+
+
+def _similar_file(path: Path) -> str:
+    """Return the question whether a file with a similar name was meant, or an empty text."""
+    names = [entry.name for entry in path.parent.iterdir() if entry.is_file()] if path.parent.is_dir() else []
+    nearest = closest_name(path.name, sorted(names))
+    return f"; did you mean {path.with_name(nearest)}?" if nearest else ""
 
 
 def _read_lines(path: Path) -> Iterator[tuple[int, str]]:
@@ -164,11 +172,32 @@ def _of_many_lines(line: str) -> str:
     )
 
 
+def json_remedy(error: Exception) -> str:
+    """Return what to do about a frequent mistake in JSON, or an empty text.
+
+    >>> try: json.loads("{'id': 1}")
+    ... except ValueError as error: print(json_remedy(error))
+    ; JSON has double quotes: write it with json.dumps, not with str
+    """
+    if not isinstance(error, json.JSONDecodeError):
+        return ""
+    following = error.doc[error.pos : error.pos + 1]
+    if following == "'":
+        return "; JSON has double quotes: write it with json.dumps, not with str"
+    if following in {"}", "]"}:
+        return "; leave out the comma in front of the closing bracket"
+    if error.msg == "Extra data" and following in {"{", "["}:
+        return "; the file has several values, and one is read here: write them as one array [...]"
+    return ""
+
+
 def _parse_row(path: Path, line: int, parse: Callable[[], Any], remedy: str = "") -> dict[str, Any]:
     try:
         value = parse()
     except (ValueError, RecursionError) as error:
-        raise InputError(f"this is not valid JSON ({error}){remedy}", path=path, line=line) from error
+        raise InputError(
+            f"this is not valid JSON ({error}){remedy or json_remedy(error)}", path=path, line=line
+        ) from error
     if not isinstance(value, dict):
         raise InputError(
             f"a row must be a JSON object {{...}}; found {str(value)[:40]!r}{remedy}", path=path, line=line
@@ -207,16 +236,21 @@ def _read_json(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _has_object_on_each_line(path: Path) -> bool:
-    """Return True for JSONL with the suffix .json: the first line is a whole object, and another one follows."""
+    """Return True for JSONL with the suffix .json: the first line is a whole object, and no array follows."""
     lines = (line.strip() for _, line in _read_lines(path) if line.strip())
     try:
         first, second = islice(chain(lines, ("", "")), 2)
-        if first.startswith("{") and first.endswith("}") and second.startswith("{"):
-            parse_json(first)
-            return True
+        if first.startswith("{") and first.endswith("}") and (second.startswith("{") or not second):
+            row = parse_json(first)
+            # One object alone is a row, unless it is the object around the rows.
+            return bool(second) or (isinstance(row, dict) and row != {} and not any(map(_holds_objects, row.values())))
     except (InputError, ValueError, RecursionError):
         pass  # read and refused as an array
     return False
+
+
+def _holds_objects(value: Any) -> bool:
+    return isinstance(value, dict) or (isinstance(value, list) and any(isinstance(entry, dict) for entry in value))
 
 
 def _enter_array(path: Path, text: _Text) -> None:

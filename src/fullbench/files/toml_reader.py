@@ -15,7 +15,7 @@ def read_toml(path: Path, what: str) -> tuple[dict[str, Any], str]:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise InputError(f"{what} cannot be read ({error.strerror})", path=path) from error
+        raise InputError(f"{what} cannot be read ({error.strerror}){_path_hint(path, what)}", path=path) from error
     except UnicodeDecodeError as error:
         raise InputError(
             f"{what} is not UTF-8 (byte {error.start}); save it as UTF-8{_suffix_hint(path)}", path=path
@@ -43,6 +43,20 @@ _REMEDIES = {
 
 def _find_remedy(complaint: str) -> str:
     return next((remedy for words, remedy in _REMEDIES.items() if complaint.startswith(words)), "")
+
+
+_WRITERS = {"the study": "fullbench init", "the gate": "fullbench gate --init"}
+
+
+def _path_hint(path: Path, what: str) -> str:
+    """Return what to do about a file that cannot be read: another file, or a command that writes one."""
+    if (with_suffix := path.with_name(f"{path.name}.toml")).is_file():
+        return f"; did you mean {with_suffix}?"
+    folder = path if path.is_dir() else path.parent
+    names = sorted(entry.name for entry in folder.glob("*.toml"))[:5] if folder.is_dir() else []
+    if names:
+        return f"; this folder has {', '.join(names)}"
+    return f"; `{_WRITERS[what]}` writes one" if what in _WRITERS else ""
 
 
 def _suffix_hint(path: Path) -> str:

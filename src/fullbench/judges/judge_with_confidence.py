@@ -59,7 +59,7 @@ class ConfidentJudge(PromptedJudge):
             raise InputError(f"confidence is {' or '.join(get_args(Source))}; found {self.confidence!r}")
         if self.confidence == "stated":
             if self.template is not None or self.form != "marker" or self.constrained:
-                raise InputError("confidence=stated goes with our own wording and rulings in brackets alone")
+                raise InputError("confidence=stated works only with our own prompts and verdicts in brackets")
             return
         model = self.model
         if not isinstance(model, ChatModel) or not isinstance(model.dialect, OpenAI):

@@ -54,7 +54,7 @@ def check_alias(reader: Connection, place: str, role: Role, former: str, name: s
     if former in aliases:
         raise LedgerError(f"{place}: the {role} {former!r} is {aliases[former]!r} already; give the alias to that name")
     if former == name or aliases.get(name) == former:
-        raise LedgerError(f"{place}: {former!r} and {name!r} would each stand for the other; name them the other way")
+        raise LedgerError(f"{place}: {former!r} and {name!r} would each replace the other. Swap the two names")
     stored_row = (
         reader.execute(f"SELECT 1 FROM {role}s WHERE name = ?", (former,)).fetchone()
         or reader.execute(f"SELECT 1 FROM {table} WHERE {column} = ? LIMIT 1", (former,)).fetchone()

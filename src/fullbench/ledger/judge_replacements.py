@@ -50,8 +50,8 @@ def add_replacement(ledger: Ledger, replacement: JudgeReplacement) -> bool:
         return False
     if JudgeReplacement(replacement.study, replacement.new, replacement.old) in active_replacements:
         raise LedgerError(
-            f"{ledger.place}: {replacement.old!r} succeeds {replacement.new!r} already; take that back first "
-            "(fullbench equate OLD NEW --withdraw)"
+            f"{ledger.place}: {replacement.old!r} already replaces {replacement.new!r}. Remove that first "
+            "(`fullbench audit replace OLD NEW --withdraw`)"
         )
     _write_replacement(ledger, replacement, is_active=True)
     return True

@@ -28,7 +28,7 @@ from fullbench.core.item import Item
 from fullbench.core.model_call import NOTHING, Call, Usage
 from fullbench.core.response import Response
 from fullbench.core.verdict import Failure, Verdict
-from fullbench.errors import LedgerError
+from fullbench.errors import InputError, LedgerError
 from fullbench.ledger import judge_and_contestant_settings, row_conversion, study_items_and_cases
 from fullbench.ledger.contents_and_cost import Role
 from fullbench.ledger.database_from_path import database_at, durability_of, pictures_at
@@ -70,6 +70,8 @@ class Ledger(VerdictReader, AbstractContextManager["Ledger"]):
             study: Study that new entries join (`default` if None). Within a study, an item id has one content.
             supersede: Let a later content of an item replace the earlier one.
         """
+        if not isinstance(path, str | Path):
+            raise InputError(f"a ledger is the path of a file or a postgresql:// URL; found {path!r}")
         durability_level = durability_of(durability)
         self.location = path
         self._database = database_at(path, durability_level)

@@ -146,12 +146,15 @@ class VerdictReader(ContentReader):
                 keys_with_verdict.add((case, when))
         return keys_with_verdict & requested_keys
 
-    def has_judged(self, judge: str) -> bool:
-        """True if the judge has a usable verdict in this ledger."""
+    def has_judged(self, judge: str, cases: Iterable[str] | None = None) -> bool:
+        """True if the judge has a usable verdict in this ledger, or on one of these cases."""
         with self.reader() as reader:
             condition, values = in_condition("judge", Naming.read(reader).stored_names("judge", [judge]))
-            sql = f"SELECT 1 FROM verdicts WHERE fault IS NULL AND {condition} LIMIT 1"
-            return bool(reader.execute(sql, values).fetchall())
+            conditions = where_clauses([("fault IS NULL", ()), (condition, values)], "case_key", cases)
+            return any(
+                reader.execute(f"SELECT 1 FROM verdicts{where} LIMIT 1", parameters).fetchall()
+                for where, parameters in conditions
+            )
 
     def twin_of(self, judge: str) -> str | None:
         """Return the name under which the same judge has verdicts here, if it has none under this name.
@@ -205,6 +208,15 @@ class VerdictReader(ContentReader):
         )
         with self.reader() as reader:
             return [(row[0], row[1]) for row in reader.execute(sql, (len(key), key) * 3)] if key else []
+
+    def cases_of_item(self, item: str) -> list[str]:
+        """Return the keys of an item's cases, also of those of which only verdicts are stored."""
+        sql = (
+            "SELECT cases.key FROM cases JOIN items ON items.key = cases.item_key WHERE items.item = ? UNION "
+            "SELECT case_key FROM verdicts WHERE item = ? ORDER BY 1"
+        )
+        with self.reader() as reader:
+            return [row[0] for row in reader.execute(sql, (item, item))]
 
     def sums(self, case: str) -> list[str]:
         """Return the checksums of a case's verdicts, all revisions, in the order of `verdicts`."""

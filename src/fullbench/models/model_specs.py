@@ -142,8 +142,8 @@ def _build_chat_model(provider: Provider, name: str, options: Mapping[str, str])
     if option_values.get("cache"):
         if not isinstance(dialect, Anthropic):
             raise InputError(
-                f"{spec!r} needs no 'cache=yes': only Anthropic wants to be told what to keep, other servers cache "
-                "by themselves; leave it out"
+                f"{spec!r} needs no 'cache=yes'. Only Anthropic uses this option, other servers cache on their own; "
+                "leave it out"
             )
         dialect = Anthropic(cache=True)
     return ChatModel(

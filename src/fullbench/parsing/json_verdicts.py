@@ -62,6 +62,7 @@ def find_objects(text: str) -> Iterator[Found]:
 
 
 _NEXT = re.compile(r"\n\s{0,20}\{\s{0,20}[\"']")
+_QUOTED_KEY = re.compile(r"\{\s*[\"']")
 _BRACES = re.compile(r"[{}]")
 
 
@@ -86,6 +87,12 @@ class Objects:
         """Return one claim for each object that states a verdict, legal or not."""
         claims = []
         for found in find_objects(text):
+            if (
+                found.value is None
+                and "[[" in text[found.start : found.end]
+                and not _QUOTED_KEY.match(text, found.start)
+            ):
+                continue  # { Judgement: [[C]], [[A]] }: the brackets are read by themselves
             marks = (
                 self.in_mapping(found.value)
                 if isinstance(found.value, Mapping)

@@ -131,7 +131,7 @@ _SAYS = re.compile(
     r"(?:\b(?:says?|said|saying|wr[io]tes?|wrote|writing|claims?|claimed|claiming|states|stating|tells?|telling|asks?"
     r"|asking|instructs?|instructing|demands?|demanding|injects?|quotes?|quoting|reads|ends with|ending with"
     r"|begins with|contains?|containing|wants?|adds|repeats?|handed in|gives itself|giving itself|gave itself|gave"
-    r"|prints?|printed|outputs?|an? instruction|the text|verbatim|planted|embedded|injected|ignor(?:e|ed|ing)"
+    r"|prints?|printed|outputs?|an? instruction|verbatim|planted|embedded|injected|ignor(?:e|ed|ing)"
     r"|disregard(?:ed|ing)?)\b"
     r"|写道|声称|要求|试图|写着|注入|(?<!来)说(?!明)|引用|原文|写的是|内容(?:是|为)|回答(?:是|为)|忽略|无视|嵌入)",
     re.IGNORECASE,
@@ -171,7 +171,7 @@ _IS_THEIRS = re.compile(
     r"|[^\w\[\]{}\n]{0,3}(?:我)?(?:不予|忽略|无视|不理会|是.{0,6}(?:写|要求))",
     re.IGNORECASE,
 )
-_SENTENCE = re.compile(r"[.!?\n](?:(?<=\n)|(?=[\s\"')]|$))|(?<=[\u3400-\u9fff]);")
+_SENTENCE = re.compile(r"[.!?\n](?:(?<=\n)|(?=[\s\"'),A-Z]|$))|(?<=[\u3400-\u9fff]);")
 _OPENING = re.compile(r"[\s\"'<>*_~|(\[{/#-]*$")
 _TURNS_TO = re.compile(
     rf"\b(?:look(?:ing)? at|consider|turn(?:ing)? to|examine|review|read(?:ing)?|here (?:is|are|comes?)|take"

@@ -74,7 +74,7 @@ _PROMPT_MARKER = re.compile(
 _LINE_LABEL = re.compile(r"[\W_]*([^\W\d_][\w &/()-]{0,40}?)[\s*_]*(?:[:|=]|-)[\s\W]*$")
 _FOR_ASPECT = re.compile(r"\W{0,4}(?:(?:for|on|in)\s(?:its\s|the\s)?)(\w+)", re.IGNORECASE)
 _ALONE = re.compile(r"^[ \t]*\[([^\[\]\n]{1,60})\][ \t.]*$", re.MULTILINE)
-_CLAUSE_END = re.compile(r"[.!?;](?:\s|$)")
+_CLAUSE_END = re.compile(r"[.!?;,](?:\W|$)")
 _LISTED = re.compile(r"\s*(?:[-•·]|\d[.)])\s")
 _GLOSS = re.compile(r"\s?\([^()\n]{1,60}\)")
 _OUT_OF_TABLE = re.compile(r"^\s*\||\|\s*$")

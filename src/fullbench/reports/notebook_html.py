@@ -1,16 +1,21 @@
-"""HTML of items, records, tables and other core objects in notebooks; texts of models are escaped."""
+"""HTML of items, records, tables and other core objects in notebooks, and what `print` and `save` make of tables.
+
+Texts of models are escaped.
+"""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
+from pathlib import Path
 from typing import Any
 
 from fullbench.analysis.summary.study_summary import sentences_of, without_sentences
 from fullbench.core.case import Case
 from fullbench.core.dialogue_turn_answers_and_criteria import turn_starts
 from fullbench.core.item import Item, Part
-from fullbench.core.notebook_display import register_html
+from fullbench.core.notebook_display import register_html, register_text_and_writer
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
 from fullbench.core.table import Table, Tables
@@ -125,4 +130,30 @@ def _verdict_row(verdict: Verdict, several: bool, shown_name: Callable[[str], st
     return "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>"
 
 
+def render_plain(noun: Any) -> str:
+    """Return tables, a judge card or the result of a study as text for `print`."""
+    from fullbench.reports.table_formats import render_table
+    from fullbench.secret_masking_and_text_escapes import neutralise_text
+
+    width = shutil.get_terminal_size((100, 40)).columns
+    if isinstance(noun, Table):
+        return neutralise_text(render_table(noun, width=width)).rstrip("\n")
+    lead = getattr(noun, "lead", "")
+    head = [f"{noun.judge}\n{lead}"] if lead else [repr(noun), *noun.messages] if hasattr(noun, "messages") else []
+    tables = noun if isinstance(noun, Tables) else noun.tables
+    return "\n\n".join([*map(neutralise_text, head), *map(render_plain, tables)])
+
+
+def write_noun(noun: Any, path: str | Path) -> list[Path]:
+    """Write a table, several tables, the tables of a study or a judge card to a file."""
+    from fullbench.analysis.judge_card import Card
+    from fullbench.reports.judge_card_display import write_card
+    from fullbench.reports.table_formats import write_tables
+
+    if isinstance(noun, Card) and Path(path).suffix.lower() in {".html", ".json"}:
+        return write_card(noun, path)
+    return write_tables(noun if isinstance(noun, Table | Tables) else noun.tables, path)
+
+
 register_html(render_html)
+register_text_and_writer(render_plain, write_noun)

@@ -1,4 +1,4 @@
-"""Output and input of tables: text for a terminal, Markdown, CSV, JSON and HTML."""
+"""Output and input of tables: text for a terminal, Markdown, LaTeX, CSV, JSON and HTML."""
 
 from __future__ import annotations
 
@@ -28,9 +28,12 @@ from fullbench.reports.table_json_types_and_notes import (
 )
 from fullbench.secret_masking_and_text_escapes import escape_formula
 
-Form = Literal["text", "markdown", "csv", "json", "html"]
+Form = Literal["text", "markdown", "csv", "json", "html", "latex"]
 FLAGS = ("one_sided", "simultaneous", "corrected")
-SUFFIXES: dict[str, Form] = {".txt": "text", ".md": "markdown", ".csv": "csv", ".json": "json", ".html": "html"}
+SUFFIXES: dict[str, Form] = {
+    ".txt": "text", ".md": "markdown", ".csv": "csv", ".json": "json", ".html": "html", ".tex": "latex",
+}  # fmt: skip
+CHART_SUFFIXES = (".svg", ".png", ".pdf")
 
 
 def render_table(table: Table, form: Form = "text", *, width: int = 100, color: bool = False) -> str:
@@ -61,6 +64,8 @@ def render_table(table: Table, form: Form = "text", *, width: int = 100, color: 
         return table_fragment(table)
     if form == "markdown":
         return _table_markdown(table)
+    if form == "latex":
+        return _table_latex(table)
     if form == "csv":
         return _table_csv(table)
     if form == "json":
@@ -70,13 +75,19 @@ def render_table(table: Table, form: Form = "text", *, width: int = 100, color: 
 
 def write_tables(tables: Table | Sequence[Table], path: str | Path) -> list[Path]:
     """Write tables in the form given by the suffix, and return the files written.
-    Several tables share a file, except as CSV: then each gets its own, `NAME-TABLE.csv`.
+
+    Several tables share a file, except as CSV: then each gets its own, `NAME-TABLE.csv`. The suffixes .svg, .png and
+    .pdf write the chart of one table.
     """
     path = Path(path)
     table_list = [tables] if isinstance(tables, Table) else list(tables)
+    if path.suffix.lower() in CHART_SUFFIXES:
+        return [_write_chart(table_list, path)]
     form = SUFFIXES.get(path.suffix.lower())
     if form is None:
-        raise InputError(f"the suffix says the form: {', '.join(SUFFIXES)}", path=path)
+        kind = f"the file type {path.suffix} is not known" if path.suffix else "the name has no file type"
+        known_types = ", ".join((*SUFFIXES, *CHART_SUFFIXES))
+        raise InputError(f"{kind}; use one of {known_types} (the last three for the chart of one table)", path=path)
     if form == "csv" and len(table_list) > 1:
         stems = _file_stems(table.name for table in table_list)
         return [
@@ -92,6 +103,18 @@ def write_tables(tables: Table | Sequence[Table], path: str | Path) -> list[Path
         sections = [Section("", tables=[table_as_shown(table) for table in table_list])]
         return [write_file(path, render_page(title, "", sections))]
     return [write_file(path, "\n".join(render_table(table, form) for table in table_list))]
+
+
+def _write_chart(tables: Sequence[Table], path: Path) -> Path:
+    """Write the chart of one table."""
+    from fullbench.reports.charts.vega_lite import build_chart, write_chart
+
+    if len(tables) != 1:
+        raise InputError(f"a chart shows one table, and there are {len(tables)}; choose one, or write .html", path=path)
+    chart = build_chart(tables[0])
+    if chart is None:
+        raise InputError(f"the table {tables[0].name!r} has no chart; write .csv, .tex or .html", path=path)
+    return write_chart(chart, path)
 
 
 def _file_stems(names: Iterable[str]) -> list[str]:
@@ -254,3 +277,28 @@ def _table_markdown(table: Table) -> str:
     below = table_notes(table)
     lines += ["", *(f"- {note.translate(_MARKS)}" for note in below)] if below else []
     return "\n".join(lines) + "\n"
+
+
+_LATEX = str.maketrans(
+    {char: f"\\{char}" for char in "&%$#_{}"}
+    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+    | {"≤": r"$\le$", "≥": r"$\ge$", "±": r"$\pm$", "×": r"$\times$", "−": "$-$", "–": "--", "…": r"\dots{}"}
+    | {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "\n": " "}
+)
+
+
+def _table_latex(table: Table) -> str:
+    """Return a LaTeX table; it needs the package booktabs, and names in other scripts need XeLaTeX or LuaLaTeX."""
+    columns, rows = with_n(table)
+    right = [is_numeric_column(table.cells(place)) for place in range(len(table.columns))]
+    right += [True] * (len(columns) - len(table.columns))
+    lines = [
+        r"\begin{table}", r"\centering", f"\\caption{{{table.title.translate(_LATEX)}}}",
+        f"\\begin{{tabular}}{{{''.join('r' if numbers else 'l' for numbers in right)}}}", r"\toprule",
+        " & ".join(name.translate(_LATEX) for name in columns) + r" \\", r"\midrule",
+    ]  # fmt: skip
+    # A bracket after the line break of the row above would be read as its option: rows begin with an empty group.
+    lines += ["{}" + " & ".join(text.translate(_LATEX) for text in row) + r" \\" for row in rows]
+    lines += [r"\bottomrule", r"\end{tabular}"]
+    lines += [f"\\par\\footnotesize {note.translate(_LATEX)}" for note in table_notes(table)]
+    return "\n".join([*lines, r"\end{table}"]) + "\n"

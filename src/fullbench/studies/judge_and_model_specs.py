@@ -33,11 +33,13 @@ def benchmark_from_name(name: str, protocol: Mapping[str, Any] | None = None) ->
     """Return the benchmark with this name, configured by `protocol` if there is one."""
     bench = benchmark_named(name)
     if not bench.asks:
-        raise InputError(f"the benchmark {name!r} has no items: its questions were not released; nothing can be asked")
+        raise InputError(
+            f"the benchmark {name!r} has no items: its questions were not released, so no model can be called"
+        )
     if not protocol or protocol == PAPER_PROTOCOL:  # the defaults are the paper's
         return bench
     if bench.protocol is None:
-        raise InputError(f"the benchmark {name!r} is asked in one way only: leave out [protocol]")
+        raise InputError(f"the benchmark {name!r} has only one protocol; leave out [protocol]")
     return bench.protocol(protocol)
 
 
@@ -185,7 +187,7 @@ def _build_prompted_judge(model: Model, options: Mapping[str, str]) -> Judge:
         prompted_judge = PromptedJudge(model, **settings)
     if _parse_yes_no(options.get("together", "no"), "together"):
         if "reader" in options:
-            raise InputError("a second reader reads one ruling at a time; leave out reader, or say together=no")
+            raise InputError("a second reader reads one verdict at a time; leave out reader, or use together=no")
         return RatingAndChoiceJudge(prompted_judge)
     if "reader" not in options:
         return prompted_judge
@@ -255,7 +257,7 @@ def _parse_example(fields: Fields) -> Example:
         raise fields.error(f"an example's 'marks' are numbers, one for each response; found {raw_marks!r}")
     form = fields.text("ballot") or ""
     if form and not ballot_of(form).allows(tuple(map(float, marks))):
-        raise InputError(f"the marks {marks} fit no ruling of {form}", path=fields.path, line=fields.line)
+        raise InputError(f"the marks {marks} fit no verdict of {form}", path=fields.path, line=fields.line)
     return Example(fields.name("text"), tuple(map(float, marks)), form)
 
 

@@ -7,11 +7,13 @@ may be an open `Ledger` or a path. The default is `fullbench.ledger` in the curr
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import wraps
+from inspect import signature
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, TypeVar, cast, overload
 
 from fullbench.analysis import judge_card as cards
 from fullbench.analysis import standard_verdict_tables
@@ -22,6 +24,7 @@ from fullbench.core.digests import digest
 from fullbench.core.item import Item
 from fullbench.core.judge import Judge
 from fullbench.core.model import Model
+from fullbench.core.plugin_entry_points import did_you_mean
 from fullbench.core.response import Response
 from fullbench.core.rubric import RUBRIC_TAG
 from fullbench.core.table import Tables
@@ -63,6 +66,7 @@ DEFAULT_LEDGER = "fullbench.ledger"
 LedgerOrPath = Ledger | str | Path
 Judges = str | Judge | Sequence[str | Judge]
 Contestants = str | Model | Sequence[str | Model]
+Ballots = str | Ballot | Sequence[str | Ballot]
 Folders = str | Path | Sequence[str | Path]
 
 
@@ -93,46 +97,111 @@ def _warn_of_failures(job_counts: Iterable[JobCounts], what: str) -> None:
                 f"{counts.name}: {counts.failure_count:,} {what} failed ({why}); the same call asks for "
                 "what is missing."
             )
-            warnings.warn(sentence, DueWarning, stacklevel=3)  # 3: the line in the notebook
+            warnings.warn(sentence, DueWarning, stacklevel=4)  # 4: the line in the notebook
+        elif counts.has_no_usable_verdict:
+            kinds = ", ".join(f"{count:,} {kind}" for kind, count in counts.faults.most_common())
+            last = f"; the last: {counts.sample!r}" if counts.sample else ""
+            sentence = f"{counts.name} has no usable verdict ({kinds or 'as in an earlier run'}{last})."
+            warnings.warn(sentence, DueWarning, stacklevel=4)
 
 
 def _as_list(entries: Any) -> list[Any]:
     return list(entries) if isinstance(entries, list | tuple) else [entries]
 
 
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+_SIMPLE_TYPES: Mapping[str, tuple[Any, str]] = {
+    "trials": (int, "a whole number"),
+    "samples": (int, "a whole number"),
+    "seed": (int, "a whole number"),
+    "strong": (int | float, "a number"),
+    "study": (str, "the name of a study"),
+    "question": (str, "a text"),
+    "pictures_from": (str | Path | list | tuple, "a folder or a list of folders"),
+}
+"""Types of arguments that several functions take."""
+
+
+def explain_arguments(function: _Function) -> _Function:
+    """Refuse arguments that do not fit in one sentence, with the nearest name of an unknown one."""
+    parameters = signature(function)
+    names = list(parameters.parameters)
+
+    @wraps(function)
+    def call(*arguments: Any, **keywords: Any) -> Any:
+        try:
+            bound_values = parameters.bind(*arguments, **keywords).arguments
+        except TypeError as error:
+            unknown = next((name for name in keywords if name not in names), None)
+            problem = str(error) if unknown is None else f"no argument is called {unknown!r}"
+            hint = "" if unknown is None else did_you_mean(unknown, names)
+            raise InputError(f"{function.__name__}(): {problem}{hint or ';'} it takes {', '.join(names)}") from None
+        for name, (kind, words) in _SIMPLE_TYPES.items():
+            value = bound_values.get(name)
+            may_be_other = name == "study" and function.__name__ == "run"  # there it is a path or a Study
+            if not may_be_other and value is not None and (not isinstance(value, kind) or isinstance(value, bool)):
+                raise InputError(f"{function.__name__}(): {name} is {words}; found {value!r}")
+        return function(*arguments, **keywords)
+
+    return cast("_Function", call)
+
+
+def _one_of(name: str, value: Any, other_name: str, other_value: Any, default: Any = None) -> Any:
+    """Return the value of an argument that has two spellings, such as judge and judges."""
+    if value is not None and other_value is not None:
+        raise InputError(f"{name} and {other_name} mean the same; give one of them")
+    return value if value is not None else default if other_value is None else other_value
+
+
 @overload
 def answer(
-    contestants: Sequence[Model | str], items: Iterable[Item], ledger: Ledger, *, samples: int = 1
+    first: Sequence[Model | str], items: Iterable[Item], ledger: Ledger, *, samples: int = 1, quiet: bool | None = None
 ) -> list[Response]: ...
 @overload
 def answer(
-    contestants: Any, *, contestant: Contestants, ledger: LedgerOrPath | None = None, samples: int = 1,
-    question: str | None = None, study: str | None = None, pictures_from: Folders = (),
+    first: Any = None, items: Any = None, ledger: LedgerOrPath | None = None, *, contestant: Contestants | None = None,
+    contestants: Contestants | None = None, samples: int = 1, question: str | None = None, study: str | None = None,
+    pictures_from: Folders = (), quiet: bool | None = None,
 ) -> list[Response]: ...  # fmt: skip
+@explain_arguments
 def answer(
-    contestants: Any,
+    first: Any = None,
     items: Any = None,
     ledger: LedgerOrPath | None = None,
     *,
     contestant: Contestants | None = None,
+    contestants: Contestants | None = None,
     samples: int = 1,
     question: str | None = None,
     study: str | None = None,
     pictures_from: Folders = (),
+    quiet: bool | None = None,
 ) -> list[Response]:
     """Let contestants (models, or specs such as `openai:gpt-4o`) answer items that have no stored answer.
 
     `answer(items, contestant="openai:gpt-4o")`, or, with an open ledger, `answer(["openai:gpt-4o"], items, ledger)`.
-    Returns all stored answers in the order of the items, including those of earlier runs. A warning counts the failed
-    calls.
+    `contestants` is another spelling of `contestant`. Returns all stored answers in the order of the items, including
+    those of earlier runs. A warning counts the failed calls. Progress is shown in notebooks, and elsewhere with
+    `quiet=False`.
     """
-    if contestant is not None:
-        contestants, items = _as_list(contestant), contestants
+    named_contestants = _one_of("contestant", contestant, "contestants", contestants)
+    if named_contestants is not None:
+        answering_models, items = _as_list(named_contestants), items if first is None else first
     elif items is None:
-        raise InputError("who answers? Write answer(items, contestant='openai:gpt-4o')")
+        raise InputError("No contestant given. Write answer(items, contestant='openai:gpt-4o').")
+    else:
+        answering_models = _as_list(first)
     models = [
-        judge_and_model_specs.contestant_from_spec(model) if isinstance(model, str) else model for model in contestants
+        judge_and_model_specs.contestant_from_spec(model) if isinstance(model, str) else model
+        for model in answering_models
     ]
+    if odd_models := [model for model in models if not isinstance(model, Model)]:
+        raise InputError(
+            f"contestant must be a spec such as 'openai:gpt-4o', or an object with name, settings and answer; found "
+            f"{odd_models[0]!r}"
+        )
     if not models or samples < 1:
         raise InputError(
             f"contestants answer: one or more, and once or more often; found {len(models)}, samples={samples}"
@@ -141,7 +210,7 @@ def answer(
         loaded_items = items_of(items if isinstance(items, str | Path) else _list_if_iterator(items), question=question)
     with _open_ledger(ledger, study=study) as book:
         names = [model.name for model in models]
-        with watch_progress("answers", names, len(loaded_items) * samples, quiet=not in_notebook()) as watch:
+        with watch_progress("answers", names, len(loaded_items) * samples, quiet=_is_quiet(quiet)) as watch:
             _warn_of_failures(
                 answering.collect_answers(models, loaded_items, book, samples=samples, watch=watch), "answers"
             )
@@ -152,31 +221,40 @@ def answer(
         )
 
 
+def _is_quiet(quiet: bool | None) -> bool:
+    return not in_notebook() if quiet is None else quiet
+
+
 def _list_if_iterator(data: Any) -> Any:
     """The data are read twice."""
     return list(data) if isinstance(data, Iterator) else data
 
 
 @overload
-def judge(items: Sequence[Judge | str], responses: Iterable[Case], ledger: Ledger) -> Record: ...
+def judge(
+    items: Sequence[Judge | str], responses: Iterable[Case], ledger: Ledger, *, quiet: bool | None = None
+) -> Record: ...
 @overload
 def judge(
-    items: Any, responses: Any, ledger: LedgerOrPath | None = None, *, judge: Judges,
-    ballot: str | Ballot | Sequence[str] | None = None, rubric: Any = None,
-    criterion: str | Sequence[str] = "overall", orders: Orders = "both", trials: int = 1, seed: int = 0,
-    sample_pairing: SamplePairing = "aligned", question: str | None = None, labels: Any = None,
-    study: str | None = None,
-    pictures_from: Folders = (),
+    items: Any, responses: Any, ledger: LedgerOrPath | None = None, *, judge: Judges | None = None,
+    judges: Judges | None = None, ballot: Ballots | None = None, ballots: Ballots | None = None, rubric: Any = None,
+    criterion: str | Sequence[str] | None = None, criteria: str | Sequence[str] | None = None, orders: Orders = "both",
+    trials: int = 1, seed: int = 0, sample_pairing: SamplePairing = "aligned", question: str | None = None,
+    labels: Any = None, study: str | None = None, pictures_from: Folders = (), quiet: bool | None = None,
 ) -> Record: ...  # fmt: skip
+@explain_arguments
 def judge(
     items: Any,
     responses: Any,
     ledger: LedgerOrPath | None = None,
     *,
     judge: Judges | None = None,
-    ballot: str | Ballot | Sequence[str] | None = None,
+    judges: Judges | None = None,
+    ballot: Ballots | None = None,
+    ballots: Ballots | None = None,
     rubric: Any = None,
-    criterion: str | Sequence[str] = "overall",
+    criterion: str | Sequence[str] | None = None,
+    criteria: str | Sequence[str] | None = None,
     orders: Orders = "both",
     trials: int = 1,
     seed: int = 0,
@@ -185,11 +263,13 @@ def judge(
     labels: Any = None,
     study: str | None = None,
     pictures_from: Folders = (),
+    quiet: bool | None = None,
 ) -> Record:
     """Let judges judge the responses that have no stored verdict.
 
     `judge(items, responses, judge="openai:gpt-4o", ballot="choice+tie")`, or, with your own cases and an open ledger,
-    `judge(judges, cases, ledger)`. A warning counts the failed calls.
+    `judge(judges, cases, ledger)`. `judges`, `ballots` and `criteria` are other spellings of `judge`, `ballot` and
+    `criterion`. A warning counts the failed calls.
 
     Args:
         rubric: used instead of a ballot: a path, a list of criteria, or True for the items' own column. Each response
@@ -197,7 +277,11 @@ def judge(
         labels: people's verdicts; they are added to the ledger and to the record.
         study: separates unrelated data in one ledger.
         pictures_from: folders outside the current one from which pictures may be read.
+        quiet: shows no progress; by default it is shown in notebooks only.
     """
+    judge = _one_of("judge", judge, "judges", judges)
+    ballot = _one_of("ballot", ballot, "ballots", ballots)
+    criterion = _one_of("criterion", criterion, "criteria", criteria, "overall")
     label_verdicts: list[Verdict] = []
     place = str(labels) if isinstance(labels, str | Path) else "labels"
     sheets: list[RubricWithJudge] = []
@@ -206,10 +290,10 @@ def judge(
     if judge is None:
         judge, shared_cases = items, list(responses)
         if shared_cases and not isinstance(shared_cases[0], Case):
-            raise InputError("who judges? Write judge(items, responses, judge='openai:gpt-4o', ballot='choice+tie')")
+            raise InputError("No judge given. Write judge(items, responses, judge='openai:gpt-4o', ballot='choice').")
     else:
         if rubric is None and (ballot is None or ballot in ([], ())):
-            raise InputError("on what ballot? Say ballot='choice+tie', 'score:1-5' or 'ranking', or give a rubric")
+            raise InputError("No ballot given. Add ballot='score:1-5' (or 'choice+tie', 'ranking'), or a rubric.")
         if rubric is not None and ballot is not None:
             raise InputError("the criteria of a rubric have ballots of their own: leave out ballot, or judge twice")
         with allow_picture_folders(*_folder_paths(pictures_from)):
@@ -236,29 +320,29 @@ def judge(
             label_verdicts = labels_of(_list_if_iterator(labels), forms[0] if len(forms) == 1 else None)
             label_verdicts = strip_blanks_around_names(label_verdicts, ids, contestants)
             for sentence in label_messages(place, label_verdicts, ids, loaded_responses):
-                warnings.warn(sentence, DataWarning, stacklevel=2)
-    judges = [sheet.judge for sheet in sheets] or [
+                warnings.warn(sentence, DataWarning, stacklevel=3)
+    built_judges = [sheet.judge for sheet in sheets] or [
         judge_and_model_specs.judge_from_spec(judge_or_spec) if isinstance(judge_or_spec, str) else judge_or_spec
         for judge_or_spec in _as_list(judge)
     ]
-    if not judges or not all(isinstance(judge_or_spec, Judge) for judge_or_spec in judges):
+    if not built_judges or not all(isinstance(judge_or_spec, Judge) for judge_or_spec in built_judges):
         raise InputError(
             f"judge must be a spec such as 'openai:gpt-4o', or an object with name, settings and judge; found {judge!r}"
         )
-    names = [judge_or_spec.name for judge_or_spec in judges]
+    names = [judge_or_spec.name for judge_or_spec in built_judges]
     cases_by_judge = dict.fromkeys(names, shared_cases)
     cases_by_judge |= {sheet.judge.name: list(sheet.cases(loaded_items, loaded_responses, trials)) for sheet in sheets}
     with _open_ledger(ledger, study=study) as book:
         for sheet in sheets:
             book.declare("judge", sheet.rubric.name, sheet.rubric.settings)
         totals = {name: len(cases) for name, cases in cases_by_judge.items()}
-        with watch_progress("verdicts", names, totals, quiet=not in_notebook()) as watch:
+        with watch_progress("verdicts", names, totals, quiet=_is_quiet(quiet)) as watch:
             _warn_of_failures(
-                judge_cases(judges, lambda judge_or_spec: cases_by_judge[judge_or_spec.name], book, watch=watch),
+                judge_cases(built_judges, lambda judge_or_spec: cases_by_judge[judge_or_spec.name], book, watch=watch),
                 "verdicts",
             )
         for sentence in changed_label_messages(place, enter_labels(label_verdicts, book)):
-            warnings.warn(sentence, DataWarning, stacklevel=2)
+            warnings.warn(sentence, DataWarning, stacklevel=3)
         judged_record = book.record(names, cases={case.key for cases in cases_by_judge.values() for case in cases})
         judged_record = replace(judged_record, names=load_display_names(book).names)
         verdicts = add_view_verdicts((*judged_record.verdicts, *label_verdicts), [sheet.rubric for sheet in sheets])
@@ -280,14 +364,18 @@ def _rubric_sheets(rubric: Any, judge: Judges, items: Sequence[Item]) -> list[Ru
     return load_rubrics(Study("notebook", rubrics=tables), items)
 
 
+@explain_arguments
 def run(
     study: Study | Path | str | None = None,
     *,
     quiet: bool | None = None,
     items: Any = None,
-    contestant: Contestants = (),
-    judge: Judges = (),
-    ballot: str | Ballot | Sequence[str] = (),
+    contestant: Contestants | None = None,
+    contestants: Contestants | None = None,
+    judge: Judges | None = None,
+    judges: Judges | None = None,
+    ballot: Ballots | None = None,
+    ballots: Ballots | None = None,
     ledger: LedgerOrPath | None = None,
     samples: int = 1,
     question: str | None = None,
@@ -297,16 +385,20 @@ def run(
     """Run a study (an object or its file) in its ledger; the same call resumes a run that was stopped.
 
     Without a study, `run(items=rows, contestant=[...], judge=[...], ballot="choice+tie")` collects answers and
-    verdicts. Progress is shown in notebooks, and elsewhere with `quiet=False`.
+    verdicts; `contestants`, `judges` and `ballots` are other spellings. Progress is shown in notebooks, and elsewhere
+    with `quiet=False`.
     """
+    contestant = _one_of("contestant", contestant, "contestants", contestants, ())
+    judge = _one_of("judge", judge, "judges", judges, ())
+    ballot = _one_of("ballot", ballot, "ballots", ballots, ())
     if study is None:
         if items is None:
-            raise InputError("what is run? Give the path of a study, or items, contestant, judge and ballot")
+            raise InputError("Nothing to run. Give the path of a study, or items, contestant, judge and ballot.")
         with allow_picture_folders(*_folder_paths(pictures_from)):
             loaded_items = items_of(_list_if_iterator(items), question=question)
         with _open_ledger(ledger) as book:
-            responses = answer(loaded_items, contestant=contestant, ledger=book, samples=samples)
-            record = _judge(loaded_items, responses, book, judge=judge, ballot=ballot, labels=labels)
+            responses = answer(loaded_items, contestant=contestant, ledger=book, samples=samples, quiet=quiet)
+            record = _judge(loaded_items, responses, book, judge=judge, ballot=ballot, labels=labels, quiet=quiet)
         return StudyResult(Study("notebook"), record, report(record))
     if not isinstance(study, Study | str | Path):
         raise InputError(
@@ -317,12 +409,13 @@ def run(
     refuse_risks(plan)
     study_run = study_run_for(plan)
     with Ledger(plan.ledger, pictures=plan.pictures, study=plan.name) as study_ledger:
-        return study_run.execute(study_ledger, budget=plan.budget, quiet=not in_notebook() if quiet is None else quiet)
+        return study_run.execute(study_ledger, budget=plan.budget, quiet=_is_quiet(quiet))
 
 
 _judge = judge  # `run` has a parameter named judge
 
 
+@explain_arguments
 def report(
     verdicts: Record | LedgerOrPath,
     *,
@@ -360,6 +453,7 @@ def report(
         return Tables(with_display_names(book, tables))
 
 
+@explain_arguments
 def card(verdicts: Record | LedgerOrPath, judge: str, *, people: str = PEOPLE, seed: int = 0) -> cards.Card:
     """Return the card of a judge (name or unique prefix): agreement with people, biases, consistency, cost."""
     if isinstance(verdicts, Record):

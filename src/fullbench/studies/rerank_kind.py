@@ -16,7 +16,7 @@ from fullbench.core.table import Cell, Table
 from fullbench.core.translatable_note import Note
 from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
-from fullbench.files.item_response_verdict_files import read_items, read_responses
+from fullbench.files.item_response_verdict_files import read_items, read_response_files
 from fullbench.files.picture_access_policy import allow_picture_folders, without_pictures
 from fullbench.files.row_writers import write_rows
 from fullbench.ledger.ledger import Ledger
@@ -27,7 +27,8 @@ from fullbench.studies.run.base_run import FixedCasesRun, StudyResult
 from fullbench.studies.run.study_inputs import limit_messages
 from fullbench.studies.study_file import Study
 
-BALLOT = "real:0-10"
+BALLOT, SCORER_BALLOT = "real:0-10", "number"
+"""The default ballots of judges and of score models, whose scores have no ends."""
 MAX_TABLE_ROWS = 40
 """The file has all rows."""
 
@@ -38,7 +39,7 @@ class BestOfNRun(FixedCasesRun):
     cases: Sequence[Case] = ()
 
     def __init__(self, study: Study) -> None:
-        if study.items is None or study.responses is None:
+        if study.items is None or not study.response_files:
             raise InputError("a study of kind 'rerank' has items and responses", path=study.path)
         super().__init__(study)
         self.judge = judge_and_model_specs.judge_from_spec(study.judges[0])
@@ -51,9 +52,10 @@ class BestOfNRun(FixedCasesRun):
             self.items = all_items[: study.limit]
             self.messages = limit_messages(len(self.items), len(all_items))
             item_ids = {item.id for item in self.items}
-            answers = read_responses(study.responses, items={item.id for item in all_items})
+            answers = read_response_files(study.response_files, items={item.id for item in all_items})
             self.answers = [answer for answer in answers if answer.item in item_ids]
-        form = ballot(study.ballots[0] if study.ballots else BALLOT)
+        default_ballot = SCORER_BALLOT if getattr(self.judge, "kind", "") == "scorer" else BALLOT
+        form = ballot(study.ballots[0] if study.ballots else default_ballot)
         if study.criteria[0].endswith(EACH_TURN):
             raise InputError(
                 "the best answer is selected by one criterion: write 'turn 2', or no turn for the whole dialogue; "

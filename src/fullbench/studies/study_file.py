@@ -51,10 +51,10 @@ class Study:
     Give either `benchmark` (with `data`, its released files, if it needs them) or `items`: a file, or a folder of
     pictures with a `question` about each. `limit` keeps only the first items.
 
-    Responses come from the file `responses`, from the `contestants`, or both. Without either, a benchmark may bring
-    responses and people's labels. `labels` are people's verdicts. A file of `cases` (rows with `item` and
-    `contestants`) restricts judging to the listed sets of responses. `about` is a file of facts about contestants, such
-    as their size, which leaderboards show.
+    Responses come from the file `responses` or a list of files, from the `contestants`, or both. Without either, a
+    benchmark may bring responses and people's labels. `labels` are people's verdicts. A file of `cases` (rows with
+    `item` and `contestants`) restricts judging to the listed sets of responses. `about` is a file of facts about
+    contestants, such as their size, which leaderboards show.
 
     Contestants answer every item `samples` times. With `sample_pairing = "crossed"`, every sample is compared with
     every sample of other contestants; otherwise sample i only with sample i. `engine` says where calls are made:
@@ -86,7 +86,7 @@ class Study:
     items: Path | None = None
     question: str | None = None
     limit: int | None = None
-    responses: Path | None = None
+    responses: Path | tuple[Path, ...] | None = None
     labels: Path | None = None
     about: Path | None = None
     cases: Path | None = None
@@ -167,6 +167,13 @@ class Study:
         return study
 
     @property
+    def response_files(self) -> tuple[Path, ...]:
+        """The files of responses; empty if there are none."""
+        return (
+            (self.responses,) if isinstance(self.responses, Path) else () if self.responses is None else self.responses
+        )
+
+    @property
     def _has_only_rubrics(self) -> bool:
         """The criteria of rubrics define the ballots."""
         other_specs = [spec for spec in self.judges or (*self.panels, *self.cascades) if not spec.startswith(RUBRIC)]
@@ -234,12 +241,12 @@ _NUMBERS: dict[str, tuple[Callable[[float], bool], str]] = {
 def _parse_value(key: str, value: Any, folder: Path, error_at: Any) -> Any:
     if key in VIEWS:
         return parse_views(key, value, error_at)
-    if key in _LISTS:
+    if key in _LISTS or (key == "responses" and isinstance(value, list)):
         if not isinstance(value, list) or not all(isinstance(entry, str) for entry in value):
             raise error_at(key, f"{key} is a list of texts; found {value!r}")
         if len(set(value)) < len(value):
             raise error_at(key, f"{key} names something twice: {value}")
-        return tuple(folder / entry for entry in value) if key == "pictures_from" else tuple(value)
+        return tuple(folder / entry for entry in value) if key in {"pictures_from", "responses"} else tuple(value)
     if key == "protocol" and value == "paper":
         return PAPER_PROTOCOL
     if key in _KEY_TYPES:
@@ -286,7 +293,7 @@ def own_cases(
     """Yield the cases of the user's own data, for every ballot and criterion."""
     answers = list(responses)
     if trials < 1:
-        raise InputError(f"a case is heard in 1 trial or more; found {trials}")
+        raise InputError(f"the number of trials is at least 1; found {trials}")
     for criterion in criteria:
         if not isinstance(criterion, str) or not criterion.strip():
             raise InputError(f"a criterion has a name, such as 'overall' or 'accuracy'; found {criterion!r}")

@@ -77,7 +77,7 @@ class StudyKeys(Protocol):
     @property
     def items(self) -> Path | None: ...
     @property
-    def responses(self) -> Path | None: ...
+    def responses(self) -> Path | tuple[Path, ...] | None: ...
     @property
     def contestants(self) -> tuple[str, ...]: ...
     @property
@@ -156,7 +156,9 @@ def parse_views(key: str, value: Any, error_at: ErrorAtKey) -> dict[str, dict[st
         if len(members := table.get("members", [])) > len({*members}):
             raise error_at("members", f"[{key}.{name}]: members names a judge twice: {members!r}; leave one out")
         if {"threshold", "agreement"} <= table.keys():
-            raise error_at("threshold", f"[{key}.{name}]: the threshold is learned where an agreement is asked for")
+            raise error_at(
+                "threshold", f"[{key}.{name}]: the threshold is learned if `agreement` is set; leave one of them out"
+            )
         if key == "rubrics":
             if table.get("calls", "one") not in {"one", "each"}:
                 raise error_at("calls", f"[{key}.{name}]: calls is 'one' or 'each'; found {table['calls']!r}")

@@ -113,7 +113,7 @@ def test_a_contestant_against_itself_is_set_aside_and_counted():
     record = Record((ruled("i", "a", "a", "tie"), *both("i", "a", "b", "a", "a")))
     assert (outcomes(record), build_matches(record).set_aside) == ([1.0], 1)
     (board,) = build_boards(record)
-    assert any(note.startswith("1 verdicts that show a contestant beside itself") for note in board.standings.notes)
+    assert any(note.startswith("1 verdict that shows a contestant beside itself") for note in board.standings.notes)
 
 
 @pytest.fixture

@@ -244,4 +244,4 @@ def test_a_clone_of_the_repository_is_read_and_pairs_that_stand_in_two_files_onc
         picture.unlink()
     code, _, err = cli("export", "mjbench", "--data", "clone", "--out", "copy2")
     assert code == 2
-    assert "none of the pictures of its 3 items is here" in err
+    assert "none of the pictures of its 3 items was found" in err

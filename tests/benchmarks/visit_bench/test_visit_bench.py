@@ -316,7 +316,7 @@ def test_the_authors_annotated_examples_are_read_and_judged(tmp_path: Path):
     ledger = tmp_path / "e.ledger"
     done = cli("leaderboard", "add", "mine", "--predictions", predictions, "--data", path, "--judge", "length",
                "--ledger", ledger, "--without-pictures", "--quiet", "--json")  # fmt: skip
-    assert "Asked 8, known 0" in done.output, "four matches with the reference, in both orders"
+    assert "Called 8, reused 0" in done.output, "four matches with the reference, in both orders"
     multi = {"instruction_category": "rcc", "images": '["http://x/1.png", "http://x/2.png"]', "instruction": "What?",
              "gpt4_prediction": "This.", "images_dense_captions": '["one", "two"]',
              "human_ratings_gpt4_correct": "True", "human_ratings_problem_in_caption": "0",

@@ -133,7 +133,7 @@ def test_its_words_come_from_the_authors_file_which_is_not_run(tmp_path):
     plain.write_text("no place for a prompt")
     from fullbench.errors import InputError
 
-    for source, sentence in ((str(plain), "once each"), (str(tmp_path / "none.txt"), "asked in its authors' words")):
+    for source, sentence in ((str(plain), "once each"), (str(tmp_path / "none.txt"), "needs its authors' prompt")):
         with pytest.raises(InputError, match=sentence):
             load_instruction(source)
     file.write_text("INSTRUCTION = 3")

@@ -30,8 +30,8 @@ def server(tmp_path):
     words = [sys.executable, "-m", "fullbench", "serve-scores", "scorer:remote_bright:bright", "--port", "0"]
     with subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         line = process.stderr.readline()
-        assert "gives scores at http://127.0.0.1:" in line, line + process.stderr.read()
-        yield line.split("gives scores at ")[1].split(";")[0]
+        assert "serves scores at http://127.0.0.1:" in line, line + process.stderr.read()
+        yield line.split("serves scores at ")[1].split(";")[0]
         process.terminate()
         process.wait(timeout=60)
 
@@ -63,7 +63,7 @@ def test_scores_through_a_server_are_those_of_the_model_itself(cli, tmp_path, se
     assert min(mark for (mark,) in marks["scores"].values()) < 0, "numbers below zero come through"
     assert any(name.startswith("scores:remote_bright:bright") and server.split("//")[1] in name for name in names)
     code, _, err = cli(*judged, "--judge", far)
-    assert "Asked 0, known 9" in err
+    assert "Called 0, reused 9" in err
 
 
 def test_a_broken_picture_is_abstained_with_the_servers_reason_and_the_rest_are_scored(server):

@@ -198,7 +198,7 @@ def test_a_held_name_is_held_again_after_the_server_was_away(own_server):
 
 def test_what_is_no_ledger_is_refused_and_left_alone(postgres):
     place = postgres.database()
-    with pytest.raises(LedgerError, match="there is no ledger here"):
+    with pytest.raises(LedgerError, match="no ledger at this"):
         Ledger(place, read_only=True)
     with psycopg.connect(place, autocommit=True) as server:
         server.execute(f"CREATE SCHEMA {postgres_ledger.SPACE}")

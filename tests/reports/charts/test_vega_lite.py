@@ -106,7 +106,7 @@ def test_a_radar_draws_whole_rows_on_its_spokes():
     assert "计数" in texts(drawn)
     assert {"2", "4", "6", "8"} <= set(texts(drawn)), "every ring has its number"
     few = build_chart(table, {**table.chart, "most": 1})
-    assert "1 rows (1 more in the table)" in few.alt
+    assert "1 row (1 more in the table)" in few.alt
 
 
 def test_quadrants_have_axes_of_their_own():

@@ -62,7 +62,7 @@ def test_equal_scores_are_even_by_all_three(value, n):
 
 @pytest.mark.parametrize("figure", [gini_coefficient, gini_equality, dispersion_score])
 def test_what_is_not_defined_says_why(figure):
-    with pytest.raises(Undefined, match="1 of 3 scores are negative"):
+    with pytest.raises(Undefined, match="1 of 3 scores is negative"):
         figure([-1, 2, 3])
     with pytest.raises(Undefined, match="the mean of 2 scores is 0"):
         figure([0, 0])

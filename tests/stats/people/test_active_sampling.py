@@ -127,7 +127,7 @@ def test_the_command_writes_what_to_ask_and_takes_the_answers(tmp_path, monkeypa
         return said, [json.loads(line) for line in (tmp_path / "ask.jsonl").read_text(encoding="utf-8").splitlines()]
 
     said, rows = ask(120)
-    assert "450 that nobody voted on" in said
+    assert "120 of 450 pairs without votes" in said
     assert "more votes in this order to ±60 points (now ±?)" in said
     assert len({(row["item"], *row["contestants"]) for row in rows}) == 120
     assert all(0.02 < row["probability"] <= 1 for row in rows)
@@ -137,7 +137,7 @@ def test_the_command_writes_what_to_ask_and_takes_the_answers(tmp_path, monkeypa
     (tmp_path / "votes.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     run("ledger", "import", "votes.jsonl", "--ledger", "fullbench.ledger")
     said, again = ask(50)
-    assert "330 that nobody voted on" in said
+    assert "50 of 330 pairs without votes" in said
     assert not {(row["item"], *row["contestants"]) for row in rows} & {(r["item"], *r["contestants"]) for r in again}
     left = said.split(" more votes")[0].split("\n")[-1].replace(",", "")
     assert int(left) < first

@@ -104,7 +104,7 @@ def wait_for_silence(server: FakeServer) -> None:
 def said(process: subprocess.Popen[str], err: str) -> list[str]:
     """What a run that went well said, but for the nonce, which this server does not repeat."""
     assert process.returncode == 0, err
-    return [line for line in err.splitlines() if "do not carry the nonce" not in line]
+    return [line for line in err.splitlines() if "did not contain the check code" not in line]
 
 
 def test_ray_starts_on_this_machine_and_leaves_nothing_behind(tmp_path):
@@ -112,7 +112,7 @@ def test_ray_starts_on_this_machine_and_leaves_nothing_behind(tmp_path):
     with FakeServer(says="[[4]]") as server:
         process = command(tmp_path, server.url, "ray?min=2&max=2", "--quiet")
         out, err = process.communicate(timeout=200)
-        assert said(process, err) == ["Asked 60, known 0, failed 0, cost $0.00."]
+        assert said(process, err) == ["Called 60, reused 0, failed 0, cost $0.00."]
         assert json.loads(out)
         assert len(kept(tmp_path / "l.ledger")) == len(server.books()["answered"]) == 60
     left = [path for path in Path("/proc").glob("[0-9]*") if session(path) == process.pid]
@@ -142,7 +142,7 @@ def test_a_killed_run_goes_on_where_it_was(cluster, tmp_path):
         process = command(tmp_path, server.url, f"ray:{cluster.address}?min=2", "--quiet")
         _, err = process.communicate(timeout=250)
         due = count - len(done)
-        assert said(process, err) == [f"Asked {due:,}, known {len(done):,}, failed 0, cost $0.00."]
+        assert said(process, err) == [f"Called {due:,}, reused {len(done):,}, failed 0, cost $0.00."]
         arrived = server.books()["arrived"]
         assert len(kept(tmp_path / "l.ledger")) == count
         assert {prompt for prompt, times in arrived.items() if times > 1} <= set(first) - done
@@ -184,7 +184,7 @@ def test_ctrl_c_waits_for_what_is_in_flight(cluster, tmp_path):
         os.killpg(process.pid, signal.SIGINT)
         _, err = process.communicate(timeout=120)
         assert process.returncode == 130
-        assert "waiting for the calls in flight" in err
+        assert "waiting for the running calls" in err
         assert kept(tmp_path / "l.ledger") == set(server.books()["arrived"])
 
 
@@ -196,7 +196,7 @@ def test_ctrl_c_where_ray_was_started_here(tmp_path):
         when_kept(tmp_path / "l.ledger", 100, process)
         os.killpg(process.pid, signal.SIGINT)
         _, err = process.communicate(timeout=120)
-        assert (process.returncode, "waiting for the calls in flight" in err) == (130, True)
+        assert (process.returncode, "waiting for the running calls" in err) == (130, True)
         assert kept(tmp_path / "l.ledger") == set(server.books()["arrived"])
 
 
@@ -206,7 +206,7 @@ def test_a_laptop_outside_the_cluster_may_drive_it(cluster, tmp_path):
         process = command(tmp_path, server.url, f"ray://{cluster.client}", "--quiet")
         _, err = process.communicate(timeout=250)
         lines = [line for line in said(process, err) if "did not let us in, trying again" not in line]
-        assert lines == ["Asked 60, known 0, failed 0, cost $0.00."]
+        assert lines == ["Called 60, reused 0, failed 0, cost $0.00."]
         assert len(kept(tmp_path / "l.ledger")) == len(server.books()["answered"]) == 60
 
 
@@ -243,8 +243,8 @@ def test_a_laptop_that_is_thrown_out_is_told_so_and_goes_on_later(cluster, tmp_p
         kill_the_laptops_server(cluster, before, process)
         _, err = process.communicate(timeout=250)
         assert (process.returncode, err.splitlines()[-1:]) == (
-            2, ["fullbench: the connection to the Ray cluster broke off; what was ruled is kept, and the same command "
-                "goes on"],
+            2, ["fullbench: the connection to the Ray cluster was lost. Results are stored; run the same command again "
+                "to continue"],
         ), err  # fmt: skip
         process = command(tmp_path, server.url, f"ray://{cluster.client}", "--quiet")
         _, err = process.communicate(timeout=250)
@@ -385,6 +385,6 @@ def test_a_judge_that_kills_its_workers_is_told_in_one_sentence(cluster, tmp_pat
     with (
         Ledger(tmp_path / "l.ledger") as ledger,
         engine_from_spec(f"ray:{cluster.address}") as joined,
-        pytest.raises(EngineError, match=r"5 workers in a row died before they ruled on anything \(.*'sour'"),
+        pytest.raises(EngineError, match=r"5 workers in a row died before any verdict \(.*'sour'"),
     ):
         judge_cases([Sour()], docket, ledger, engine=joined)

@@ -118,7 +118,7 @@ def test_the_drivers_machine_is_lost_and_the_same_command_goes_on_from_another(s
     known = sum(map(len, before.values()))
     asked = 2 * CASES - known
     said = err.splitlines()[-1]
-    assert said.startswith(f"Asked {asked:,}, known {known:,}, failed 0, cost $")
+    assert said.startswith(f"Called {asked:,}, reused {known:,}, failed 0, cost $")
     assert float(said.rpartition("$")[2].rstrip(".")) == pytest.approx(asked * DOLLARS, rel=1e-3)
     check(database, before, sent, servers)
 

@@ -238,5 +238,5 @@ def test_only_reviewers_that_can_be_held_to_a_form_are_and_are_named_so():
     assert "+constrained#" in reviewing.judge(held).name
     assert "constrained" not in reviewing.judge(free).name
     assert "constrained" not in PeerReview([*build_contestants()[:2], held], IMAGES).judge(held).name
-    with pytest.raises(InputError, match="no contestant can be held to a form of ruling"):
+    with pytest.raises(InputError, match="no contestant supports a forced output format"):
         PeerReview(build_contestants(), IMAGES, constrained=True)

@@ -98,7 +98,7 @@ def test_settings_that_do_not_fit(tmp_path, words, said):
 
 
 def test_nothing_to_learn_from(tmp_path):
-    assert "scored answers are missing: give --items" in told(tmp_path, "--kind", "light", *PLAIN)
+    assert "No scored responses given. Add --items" in told(tmp_path, "--kind", "light", *PLAIN)
 
 
 def test_an_unfinished_folder_is_no_judge(tmp_path):

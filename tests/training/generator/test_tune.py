@@ -65,7 +65,7 @@ def test_a_judge_that_likes_red_makes_red_pictures_and_one_by_lot_does_not(cli, 
     for judge, out in (("scorer:tune_red:red", "by_red"), ("scorer:tune_lot:lot", "by_lot")):
         code, said, err = cli(*command(judge, out, "--steps", "60", "--compare", "scorer:tune_red:red", "--json"))
         assert code == 0, err
-        assert "1 prompts come more than once" in err
+        assert "1 prompt occurs more than once" in err
         (tables[out],) = json.loads(said)
     before = drawn(tmp_path, "toy:base")
     assert len(before) == 4 * 8
@@ -79,7 +79,7 @@ def test_a_judge_that_likes_red_makes_red_pictures_and_one_by_lot_does_not(cli, 
     assert rows[0][-1] == 4 * 8, "every held-out prompt and sample is compared"
     code, said, err = cli(*command("scorer:tune_red:red", "by_red", "--steps", "60", "--json"))
     assert code == 0, err
-    assert "Asked 0" in err
+    assert "Called 0" in err
 
 
 def test_tuning_that_is_killed_goes_on_where_it_was(tmp_path):
@@ -122,9 +122,9 @@ def test_what_cannot_be_tuned_is_said(cli, tmp_path):
     (tmp_path / "tune_same.py").write_text("def same(prompt, image):\n    return -1.0\n")
     for words, sentence in (
         (command("scorer:tune_same:same", "out", "--quiet"), "all its marks are equal"),
-        (command("scorer:tune_red:red", "out", "--way", "grpo"), "unknown way 'grpo'"),
+        (command("scorer:tune_red:red", "out", "--way", "grpo"), "Unknown method 'grpo'"),
         (command("scorer:tune_red:red", "out", "--lora", "4", "--quiet"), "tuned as a whole"),
-        ([w.replace("held.txt", "prompts.txt") for w in command("length", "out")], "learned from and held out too"),
+        ([w.replace("held.txt", "prompts.txt") for w in command("length", "out")], "used for training and test"),
         ([w.replace("toy:base", "offline:echo") for w in command("length", "out")], "answers in words"),
         ([w.replace("toy:base", "toy:nowhere") for w in command("length", "out")], "lacks generator.json"),
     ):

@@ -194,7 +194,7 @@ def test_from_a_ledger(database, tmp_path):
         assert "hidden-judge" not in page.text
         digest = page.text.split("/pictures/")[1][:64]
         assert ann.get(f"/pictures/{digest}").status_code == 200
-        left_out = "1 verdicts whose text is numbers alone" in organiser.get(made.headers["location"]).text
+        left_out = "1 verdict whose text is numbers alone" in organiser.get(made.headers["location"]).text
         assert left_out is (kind == "agree")
     named = {"csrf": organiser.token(), "name": "named", "kind": "agree", "judges": "a-metric"}
     made = organiser.post("/organise/new", data=named, files={"x": b""})

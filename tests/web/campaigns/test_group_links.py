@@ -222,7 +222,7 @@ def test_a_worker_of_another_site_does_the_tasks_and_takes_the_code_home(live, b
     follow(page, page.get_by_role("button", name="Go on"))
     assert page.locator("#completion").inner_text() == "C0DE-77"
     lead.goto(f"/organise/{study.id}")
-    assert "1 of 100 people have come." in lead.inner_text("main")
+    assert "1 of 100 people has come." in lead.inner_text("main")
     with read_transaction(live.engine) as connection:
         rows = list(group_links.arrival_rows(connection, campaigns.get_campaign(connection, study.id)))
     assert [(row["external_id"], row["done"], row["complete"]) for row in rows] == [("5f3c", 2, True)]
@@ -246,7 +246,7 @@ def test_a_link_from_the_command_line(app, settings, organiser):
     for name, status in (("ann", 303), ("bob", 303), ("ann", 422), ("cem", 422)):
         with Visitor(app) as visitor:
             assert visitor.submit(path, {"external_id": name}).status_code == status, name
-    assert "goes on with its work" in people("--release", "ann").output
+    assert "can continue its work" in people("--release", "ann").output
     with Visitor(app) as visitor:
         assert visitor.submit(path, {"external_id": "ann"}).status_code == 303
     for wrong in (("--release", "eve"), ("--end", "--release", "ann"), ("--max-people", "0")):

@@ -83,7 +83,7 @@ def test_a_board_of_audited_judges_is_published_with_badges_and_every_figure_lea
 
 @pytest.mark.slow
 def test_badges_and_seams_are_served_and_a_seam_appears_while_the_site_runs(tmp_path):
-    """A real server: the badge has its own address, and `fullbench equate` beside it reaches both boards."""
+    """A real server: the badge has its own address, and `fullbench audit replace` next to it reaches both boards."""
     cases = [case for case in audit_cases(SIZES["quick"], 0) if case.item.tags["part"] in {"pairs", "picture use"}]
     judge = JUDGES["blind"]
     path = tmp_path / "a.ledger"
@@ -112,7 +112,7 @@ def test_badges_and_seams_are_served_and_a_seam_appears_while_the_site_runs(tmp_
         boards = [f"/boards/{board_name('matches', name, 'overall')}" for name in ("old", "new")]
         until(lambda: all(page(place)[0] == 200 for place in boards))
         assert not any("A seam runs here" in page(place)[2] for place in boards)
-        done = CliRunner().invoke(app, ["equate", "old", "new", "--ledger", str(path), "--study", "matches"])
+        done = CliRunner().invoke(app, ["audit", "replace", "old", "new", "--ledger", str(path), "--study", "matches"])
         assert done.exit_code == 0, done.output
         until(lambda: all("A seam runs here: new succeeds old" in page(place)[2] for place in boards))
         assert "new on the scale of old" in page(boards[0])[2]

@@ -160,7 +160,7 @@ def before_after(
     by_judge = pairings_by_split(record, people, spec=spec)
     for judge in (before, after):
         if judge not in by_judge:
-            raise InputError(f"no score of {judge!r} stands beside one of {people!r}; judges: {', '.join(by_judge)}")
+            raise InputError(f"no response has a score of both {judge!r} and {people!r}; judges: {', '.join(by_judge)}")
     gaps = Gaps()
     rows: list[list[Cell]] = []
     for split in by_judge[before]:

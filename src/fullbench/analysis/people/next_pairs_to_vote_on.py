@@ -83,7 +83,7 @@ def build_queue(
     Votes cast in this order do not change it. `planned_votes` is the approximate number of votes to be cast.
     """
     if not judges:
-        raise InputError("there is no judge whose rulings could say where votes count")
+        raise InputError("no judge has verdicts to choose the pairs by")
     votes = paired_verdicts_and_votes.paired_outcomes(columns, judges, people, family)
     vote_outlook = estimate_outlook(columns, judges, family, rho=rho, people=people)
     codes, where = np.unique(np.concatenate(votes.sides), return_inverse=True)

@@ -34,9 +34,7 @@ def bring(source: Path | None = None) -> LoadedData:
 
         return LoadedData(sample_record())
     if source.is_file():
-        raise InputError(
-            "a file of items brings no answers; name contestants or responses in the study beside it", path=source
-        )
+        raise InputError("a file of items contains no answers. Name contestants or responses in the study", path=source)
     if (source / "items.jsonl").exists():
         return LoadedData(own_record(source))
     questions = release_files.read_questions(source)

@@ -109,9 +109,8 @@ def load_collection(source: Path | None) -> ItemCollection:
                 _add_pair(collection, file, line, row)
     if collection.items and not collection.responses:
         raise InputError(
-            f"none of the pictures of its {len(collection.items):,} items is here; put them beside the file, or "
-            "name their "
-            "folder with --pictures-from (pictures_from in a study file)",
+            f"none of the pictures of its {len(collection.items):,} items was found. Put them next to the file, or "
+            "name their folder with --pictures-from (pictures_from in a study file)",
             path=source,
         )
     return collection

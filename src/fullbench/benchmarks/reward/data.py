@@ -103,7 +103,7 @@ def load_pairs(source: Path | None, name: str) -> PairCollection:
         raise InputError(f"no row is in the layout of {name}: it has {', '.join(layout.needs)}", path=source)
     if not collection.items:
         raise InputError(
-            "none of its pictures is here; put them beside the file, or name their folder with --pictures-from "
+            "none of its pictures was found. Put them next to the file, or name their folder with --pictures-from "
             "(pictures_from in a study file)", path=source,
         )  # fmt: skip
     return collection

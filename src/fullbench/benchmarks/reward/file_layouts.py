@@ -62,7 +62,7 @@ def _parse_preference(
     for words, label in ((first, FIRST), (second, SECOND), (tie, TIE)):
         if word in words:
             return label
-    raise InputError(f"whom people prefer is one of {', '.join((*first, *second, *tie))}; found {value!r}")
+    raise InputError(f"the side that people prefer is one of {', '.join((*first, *second, *tie))}; found {value!r}")
 
 
 _SOURCES = {

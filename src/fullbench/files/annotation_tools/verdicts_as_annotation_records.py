@@ -99,7 +99,7 @@ def _split_parts(text: str, pictures: Sequence[Picture], path: Path, line: int) 
         elif 1 <= int(piece) <= len(pictures):
             parts.append(pictures[int(piece) - 1])
         else:
-            raise InputError(f"there is no picture {piece} beside the text that names it", path=path, line=line)
+            raise InputError(f"there is no picture {piece} for the text that names it", path=path, line=line)
     return tuple(parts) or ("",)
 
 

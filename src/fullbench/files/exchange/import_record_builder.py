@@ -21,7 +21,7 @@ from fullbench.core.verdict_record import Record
 from fullbench.errors import InputError
 from fullbench.files.bounded_archives import read_gzip
 from fullbench.files.picture_access_policy import find_picture, read_picture
-from fullbench.files.row_readers import parse_json, read_rows
+from fullbench.files.row_readers import json_remedy, parse_json, read_rows
 
 ROLES: Mapping[str, Role] = {"system": "system", "user": "user", "human": "user", "assistant": "assistant",
                              "gpt": "assistant", "model": "assistant"}  # fmt: skip
@@ -135,7 +135,7 @@ def read_json(path: Path) -> Any:
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"it cannot be read ({getattr(error, 'strerror', None) or error})", path=path) from error
     except (ValueError, RecursionError) as error:
-        raise InputError(f"this is not valid JSON ({error})", path=path) from error
+        raise InputError(f"this is not valid JSON ({error}){json_remedy(error)}", path=path) from error
 
 
 def files_in(path: Path, *patterns: str) -> list[Path]:

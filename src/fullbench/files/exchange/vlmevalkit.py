@@ -223,8 +223,8 @@ def _split_model(file: Path, benchmarks: list[str], model_name: str | None) -> t
             return model_name or model, f"{benchmark}_{name_end}".strip("_")
     if model_name is None and stem.count("_") != 1:
         raise InputError(
-            f"which part of {stem!r} is the model's name? Put the sheet into a folder of that name, the benchmark's "
-            ".tsv beside it, or say --option model=NAME",
+            f"which part of {stem!r} is the model's name? Put the sheet into a folder of that name, put the "
+            "benchmark's .tsv next to it, or add --option model=NAME",
             path=file,
         )
     model, _, name_end = stem.partition("_")

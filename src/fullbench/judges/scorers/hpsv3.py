@@ -108,9 +108,7 @@ class HpsV3Scorer(TorchScorer):
             words = self._tokenizer(texts, padding=True, return_tensors="pt")
             picture_mask = words["input_ids"] == self._tokenizer.convert_tokens_to_ids(PICTURE_MARKER)
             if int(picture_mask.sum()) * patches_per_token != int(grids.prod(dim=1).sum()):
-                raise InputError(
-                    f"{self.name}: a prompt holds {PICTURE_MARKER}, which stands for the picture; leave it out"
-                )
+                raise InputError(f"{self.name}: a prompt contains {PICTURE_MARKER}, which marks the picture; remove it")
             batch = {
                 "input_ids": words["input_ids"], "attention_mask": words["attention_mask"],
                 "mm_token_type_ids": picture_mask.int(), "image_grid_thw": grids,
@@ -193,8 +191,8 @@ def load_instruction(source: str) -> str:
     path = Path(source) if source else _installed_instruction_file()
     if path is None or not path.is_file():
         raise InputError(
-            "hpsv3 is asked in its authors' words, which are theirs: install their package (pip install hpsv3), or say "
-            "instruction=FILE with hpsv3/dataset/data_collator_qwen.py of MizzenAI/HPSv3",
+            "hpsv3 needs its authors' prompt, which is not ours to ship. Install their package (pip install hpsv3), "
+            "or use instruction=FILE with hpsv3/dataset/data_collator_qwen.py of MizzenAI/HPSv3",
             path=path,
         )
     text = path.read_text(encoding="utf-8")

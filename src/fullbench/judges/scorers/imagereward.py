@@ -96,8 +96,8 @@ def _download_files(name: str, files: tuple[str, ...], instead: str, revision: s
         return Path(snapshot_download(name, revision=revision or None, allow_patterns=list(files)))
     except (OSError, ValueError) as error:
         raise InputError(
-            f"{name} is no folder here and the hub cannot be asked ({str(error).strip().splitlines()[0]}); put its "
-            f"{files[0]} into a folder and say {instead}"
+            f"{name} is not a folder, and the hub cannot be reached ({str(error).strip().splitlines()[0]}). Put its "
+            f"{files[0]} into a folder and use {instead}"
         ) from error
 
 

@@ -28,6 +28,9 @@ class OpenClipScorer(TorchScorer):
     _transform: Any = field(default=None, init=False, repr=False)
     _tokens: Any = field(default=None, init=False, repr=False)
 
+    extra = "openclip"
+    packages = ("torch", "open_clip")
+
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.weights and ":" not in self.source:

@@ -24,7 +24,9 @@ def fetch_weights(weights: str) -> str:
         return str(hf_hub_download(f"{owner}/{name}", file))
     except (OSError, ValueError) as error:
         reason = str(error).strip().splitlines()[0]
-        raise InputError(f"the hub cannot be asked for {file} ({reason}); fetch it and say weights=FILE") from error
+        raise InputError(
+            f"the hub cannot be reached for {file} ({reason}). Download the file and use weights=FILE"
+        ) from error
 
 
 def load_tensors(path: Path) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import io
 import json
 import secrets
 import threading
@@ -11,6 +12,8 @@ import time
 from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from PIL import Image
 
 from fullbench.core.case import Case
 from fullbench.core.item import Item
@@ -59,6 +62,12 @@ class ScoreServer(ThreadingHTTPServer):
     @property
     def url(self) -> str:
         return f"http://{self.server_address[0]!s}:{self.server_address[1]}"
+
+    def check_ready(self) -> None:
+        """Load the model by scoring a small picture, so that a missing package or model is an error at the start."""
+        image = io.BytesIO()
+        Image.new("RGB", (64, 64), "grey").save(image, "PNG")
+        self.scores({"prompts": ["a grey square"], "pictures": [base64.b64encode(image.getvalue()).decode()]})
 
     def about(self) -> dict[str, Any]:
         """Return the judge's description, for `GET /`."""

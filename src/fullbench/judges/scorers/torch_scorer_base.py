@@ -17,11 +17,11 @@ from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from fullbench.core.digests import digest
 from fullbench.core.picture import Picture
-from fullbench.errors import InputError, Unscorable, require_extra
+from fullbench.errors import InputError, Unscorable, require_extra, require_packages
 from fullbench.judges.scorers.batch_preprocessing import (
     Recipe,
     can_decode_on_gpu,
@@ -60,6 +60,9 @@ class TorchScorer(ABC):
     model has a recipe). Pictures that the GPU should not decode always go through Pillow. `compile=yes` compiles the
     vision part, which takes about a minute and is faster afterwards.
     """
+
+    extra: ClassVar[str] = "local"
+    packages: ClassVar[tuple[str, ...]] = ("torch", "transformers")
 
     source: str
     kind: str
@@ -294,6 +297,10 @@ class TorchScorer(ABC):
     @abstractmethod
     def _open_model(self, device: str, dtype: Any) -> Any:
         """Load the model and its tools; set `_recipe` if the tools do only what a recipe describes."""
+
+    def check_packages(self) -> None:
+        """Raise `MissingExtra` if a package that this score model needs is not installed."""
+        require_packages(f"the judge {self.name}", self.extra, *self.packages)
 
     def _load(self) -> None:
         with self._lock:

@@ -137,8 +137,8 @@ class LedgerCopy:
     def _refuse_other_settings(self, table: str, row: Row, target_row: Row) -> None:
         if table in {"judges", "contestants"} and row[1] != target_row[1]:
             raise LedgerError(
-                f"{self.target.place}: the {table[:-1]} {row[0]!r} has other settings there ({target_row[1]}) than in "
-                f"{self.source.place} ({row[1]}); a name stands for one way of answering: copy to another ledger"
+                f"{self.target.place}: the {table[:-1]} {row[0]!r} has other settings there ({target_row[1]}) than "
+                f"in {self.source.place} ({row[1]}). Names must be unique: copy to another ledger"
             )
 
 

@@ -108,7 +108,7 @@ class Parquet(Database):
             ) from error
 
     def hold_lock(self, name: str) -> AbstractContextManager[None]:
-        raise LedgerError(f"{self.place}: nobody is asked here, for what lies in Parquet is sealed")
+        raise LedgerError(f"{self.place}: this Parquet lake is read-only. Pass a ledger to --ledger to judge")
 
     def integrity_problems(self, reader: Connection) -> list[str]:
         if self._store is None:

@@ -128,7 +128,9 @@ class Postgres(Database):
             version = self._version_there(connection)
             if version == 0:
                 if read_only:
-                    raise LedgerError(f"{self.place}: there is no ledger here; check the address")
+                    raise LedgerError(
+                        f"{self.place}: no ledger at this address. `fullbench run` or `fullbench judge` creates one."
+                    )
                 version = self._create(connection)
             migrations.refuse_other_versions(self.place, version, read_only=read_only)
             if version < schema.VERSION:

@@ -35,11 +35,11 @@ def prepare_ledger(path: Path, *, read_only: bool) -> tuple[str, ...]:
     """
     if not path.exists():
         if read_only:
-            raise LedgerError(f"{path}: there is no ledger here; check the path, or run something that makes one")
+            raise LedgerError(f"{path}: no ledger at this path. `fullbench run` or `fullbench judge` creates one.")
         if _has_log(path):  # SQLite would apply it to the new file
             raise LedgerError(
-                f"{path}: there is no ledger here, but the write-ahead log of one that was deleted or moved while it "
-                f"was in use ({path.name}-wal); put the ledger back beside it, or delete the log to begin anew"
+                f"{path}: no ledger at this path, but the write-ahead log of a ledger that was deleted or moved "
+                f"while in use ({path.name}-wal). Put the ledger back next to it, or delete the log to start again"
             )
         _create_ledger(path)
     if path.is_dir():
@@ -219,8 +219,8 @@ def _back_up(path: Path, version: int) -> Path:
         back_up(path, target)
     except (sqlite3.Error, OSError) as error:
         raise LedgerError(
-            f"{path}: the ledger has the older schema {version} and no backup of it could be made ({error}), so it was "
-            "left as it is; free some space beside it and run again"
+            f"{path}: the ledger has the older schema {version} and no backup of it could be made ({error}), so it "
+            "was left as it is; free some space next to it and run again"
         ) from error
     return target
 

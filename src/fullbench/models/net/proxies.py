@@ -26,5 +26,5 @@ def proxy_for(url: str) -> str | None:
         )
     if proxy is not None and (fault := fault_of(proxy if "://" in proxy else f"http://{proxy}")) is not None:
         # The value may contain a password, so the error does not show it.
-        raise ModelError(f"the proxy that {proxy_key}_proxy names {fault}; mend the variable, or unset it")
+        raise ModelError(f"the proxy that {proxy_key}_proxy names {fault}; fix the variable, or unset it")
     return proxy

@@ -257,7 +257,7 @@ def render_png(source_chart: Chart, *, scale: float = 2.0) -> bytes:
 
 
 def write_chart(source_chart: Chart, path: str | Path, *, fonts: str | Path | None = None) -> Path:
-    """Write a chart as `.svg` or `.png`, or its specification as `.json`; `fonts` is a folder of extra fonts."""
+    """Write a chart as `.svg`, `.png` or `.pdf`, or its spec as `.json`; `fonts`: a folder of extra fonts."""
     path = Path(path)
     if fonts is not None:
         _load_converter().register_font_directory(str(fonts))
@@ -267,11 +267,14 @@ def write_chart(source_chart: Chart, path: str | Path, *, fonts: str | Path | No
         return write_file(path, render_svg(source_chart))
     if path.suffix == ".png":
         return write_file(path, render_png(source_chart))
+    if path.suffix == ".pdf":
+        document: bytes = _load_converter().svg_to_pdf(_lay_out_chart(source_chart, FONTS))
+        return write_file(path, document)
     if path.suffix == ".json":
         import orjson
 
         return write_file(path, orjson.dumps(dict(source_chart.spec), option=orjson.OPT_INDENT_2))
-    raise InputError("the suffix says the form of a chart: .svg, .png, .json", path=path)
+    raise InputError("the suffix says the form of a chart: .svg, .png, .pdf, .json", path=path)
 
 
 def write_charts(tables: Iterable[Table], folder: str | Path) -> list[Path]:

@@ -162,7 +162,7 @@ class MatchCounts:
         win_counts = _checked_counts(wins, "wins")
         tie_counts = np.zeros_like(win_counts) if ties is None else _checked_counts(ties, "ties")
         if tie_counts.shape != win_counts.shape or (tie_counts != tie_counts.T).any():
-            raise ValueError("a tie stands on both sides: ties must be a symmetric matrix as large as wins")
+            raise ValueError("a tie counts for both sides: ties must be a symmetric matrix as large as wins")
         table = np.stack([win_counts.T, tie_counts, win_counts], axis=2).astype(np.int64)
         if not table.any():
             raise Undefined(Note("undefined.no-match-was-fought"))

@@ -65,7 +65,7 @@ def rewordable_items(items: Iterable[Item]) -> list[Item]:
 def rewording_requests(items: Iterable[Item], count: int = REWRITES, language: Language | None = None) -> list[Item]:
     """Return one request per seed item for `count` rewordings, in the seed's language or in `language`."""
     if count < 1:
-        raise InputError(f"at least one rewording must be asked for; found {count}")
+        raise InputError(f"the number of rewordings must be at least 1; found {count}")
     writing = []
     for item in rewordable_items(items):
         seed_language = language or language_of(item.question)

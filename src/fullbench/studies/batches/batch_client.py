@@ -46,7 +46,9 @@ class BatchClient:
                 server.sleep(server.model.limits.backoff * (attempt + 1))
             else:
                 return _mark_submitted(folder, batch, is_sure=True)
-        raise ModelError(f"the batch {folder.path.name} was not created ({doubt}); the same command goes on from here")
+        raise ModelError(
+            f"the batch {folder.path.name} was not created ({doubt}). Run the same command again to continue"
+        )
 
     def _order(self, folder: BatchFolder) -> BatchOrder:
         from fullbench.models.batch_services.base import BatchOrder
@@ -127,8 +129,8 @@ class BatchClient:
                 return model
         who = ", ".join(folder.state.asks)
         raise InputError(
-            f"the batch {folder.path.name} asks {folder.state.model!r} at {folder.state.server} for {who}, which this "
-            f"study does not name; use the study that wrote it, or remove {folder.path}"
+            f"the batch {folder.path.name} calls {folder.state.model!r} at {folder.state.server} for {who}, which "
+            f"this study does not name. Use the study that wrote it, or remove {folder.path}"
         )
 
 

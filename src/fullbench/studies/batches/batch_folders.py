@@ -140,6 +140,6 @@ def refuse_open(ledger: Path, names: Sequence[str]) -> None:
         for name in folder.state.asks:
             if folder.is_open and name in names:
                 raise InputError(
-                    f"{name!r} is being asked in the batch {folder.path.name}, which has not ended; collect it first "
-                    "(fullbench batch collect), or give it up (fullbench batch cancel)"
+                    f"requests of {name!r} are in the batch {folder.path.name}, which has not ended. Collect it "
+                    "first (fullbench batch collect), or cancel it (fullbench batch cancel)"
                 )

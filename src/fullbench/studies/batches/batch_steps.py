@@ -289,8 +289,8 @@ class BatchRun:
             keys = [(item.key, 0) for item in self._study_run.items]
             if len(self._ledger.answered_keys(model.name, keys)) < len(set(keys)):
                 raise InputError(
-                    f"the contestant {model.name!r} cannot be asked in a batch and has not answered yet; "
-                    "let it answer first (fullbench answer, or fullbench run with a judge such as length)"
+                    f"the contestant {model.name!r} does not support batches and has not answered yet. Let it answer "
+                    "first (fullbench answer, or fullbench run with a judge such as length)"
                 )
         return batch_models
 
@@ -302,7 +302,7 @@ class BatchRun:
         batch_judges = [judge for judge in by_name.values() if judge is not None]
         if not batch_judges:
             raise InputError(
-                "no judge of this study can be asked in a batch: that takes a model behind a server; use fullbench run"
+                "no judge of this study supports batches, which need a model on a server. Use fullbench run"
             )
         return batch_judges, [name for name, judge in by_name.items() if judge is None]
 

@@ -55,5 +55,5 @@ def _parse_worker_range(query: str, spec: str) -> tuple[int, int]:
             raise InputError(f"the option {name!r} of the engine {spec!r} is a whole number from 1; found {word!r}")
         size[name] = int(word)
     if size["min"] > size["max"]:
-        raise InputError(f"the engine {spec!r} asks for at least {size['min']} workers and {size['max']} at most")
+        raise InputError(f"the engine {spec!r} has a minimum of {size['min']} workers and a maximum of {size['max']}")
     return size["min"], size["max"]

@@ -149,8 +149,9 @@ def register_in_ledger(ledger: Ledger, role: Role, who: Judge | Model) -> tuple[
     notice = ledger.declare(role, who.name, who.settings)
     if role == "judge" and (twin := ledger.twin_of(who.name)) is not None:
         warnings.warn(
-            f"{ledger.place}: {twin!r} has ruled here and has the same settings as {who.name!r}, which is asked anew; "
-            f"where they are one, stop and type: fullbench ledger alias {twin!r} {who.name!r} --ledger {ledger.place}",
+            f"{ledger.place}: {twin!r} has verdicts here and the same settings as {who.name!r}, which is called "
+            f"again. If they are the same judge, stop and run: fullbench ledger alias {twin!r} {who.name!r} --ledger "
+            f"{ledger.place}",
             DataWarning,
             stacklevel=2,
         )

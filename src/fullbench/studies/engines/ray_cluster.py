@@ -103,7 +103,7 @@ class RayEngine:
                 yield from crew.ask(iter(tasks), stop)
         except _connection_errors() as error:
             raise EngineError(
-                "the connection to the Ray cluster broke off; what was ruled is kept, and the same command goes on"
+                "the connection to the Ray cluster was lost. Results are stored; run the same command again to continue"
             ) from error
 
 

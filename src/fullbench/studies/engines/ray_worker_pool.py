@@ -300,7 +300,7 @@ class WorkerPool:
         lines = str(error).strip().splitlines()
         reason = lines[-1] if "Error" in lines[-1] else lines[0]
         if self._early >= EARLY_DEATHS:
-            raise EngineError(f"{self._early} workers in a row died before they ruled on anything ({reason})")
+            raise EngineError(f"{self._early} workers in a row died before any verdict ({reason})")
         _log.warning(
             "%s: a worker died, %d of its tasks go to others; what it had asked of them its server charges for, and no "
             "bill here has it (%s)",

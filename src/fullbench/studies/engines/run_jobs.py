@@ -239,8 +239,8 @@ def run_all_jobs(
 class _JobRun:
     """A running job. `_open` has the keys that were looked up and are not finished.
 
-    After the money is spent, `_handed_back` counts tasks that were started but not called, and `_left` the one that was
-    not started.
+    After a stop, `_left` is 1 if there was a task that was not started. After the money is spent, `_handed_back` counts
+    tasks that were started but not called.
     """
 
     def __init__(
@@ -250,7 +250,7 @@ class _JobRun:
         self._share = None if budget is None else budget.share()
         self._open: set[Key] = set()
         self._in_flight: dict[Key, None] = {}
-        self._spent_up = False
+        self._spent_up = self._is_given_up = False
         self._ledger_error: LedgerError | None = None
         self._handed_back = self._left = 0
         # Read before `job.hold_lock()` locks the name. Failures that another run adds in between are called once more.
@@ -260,7 +260,7 @@ class _JobRun:
         """Make the calls that are due and store the outcomes."""
         job = self._job
         try:
-            with charge_calls_to(self._share), stop_calls_when(lambda: bool(self._stop.reason)):
+            with charge_calls_to(self._share), stop_calls_when(lambda: bool(self._stop.reason) or self._is_given_up):
                 due = self._due()
                 for outcome in engine.ask(job, self._tasks_to_start(due), self._counts, self._stop):
                     if self._ledger_error is not None:
@@ -277,6 +277,8 @@ class _JobRun:
                 self._counts.started_count -= self._handed_back
                 remaining_count = sum(1 for _ in takewhile(lambda _: not self._stop.reason, due))
                 self._counts.over_budget_count = self._handed_back + self._left + remaining_count
+            if self._is_given_up and not self._left:
+                self._counts.stop_reason = ""  # all tasks were in flight by then, so none was left out
         finally:
             job.ledger.flush()
 
@@ -417,9 +419,10 @@ class _JobRun:
             and counts.is_hopeless
             and not self._job.has_succeeded
         ):
+            self._is_given_up = True
             wrong = counts.faults["unreadable"] + counts.faults["refused"] + counts.failure_count
             counts.stop_reason = (
-                f"{wrong} replies and no usable verdict among them; the last: {counts.sample!r}. Check the server and "
+                f"no usable verdict in the first {wrong} replies; the last: {counts.sample!r}. Check the server and "
                 "the prompt, or continue with --anyway"
             )
 

@@ -33,7 +33,7 @@ class _SilentModel:
         return {}
 
     def answer(self, prompts: Iterable[Prompt]) -> Iterator[Reply]:
-        raise InputError(f"{self.name!r} only stands for a model, and cannot be asked")
+        raise InputError(f"{self.name!r} is only a placeholder for a model, and cannot be called")
 
 
 def sent_prompts(settings: Mapping[str, Any], case: Case, verdict: Verdict) -> dict[str, tuple[Turn, ...]]:

@@ -69,7 +69,7 @@ def fit_common_scales(record: Record, old: str, new: str) -> list[CommonScale]:
             trials = [len({verdict.trial for verdict in part.where(judge=name)}) for name in (old, new)]
             scales.append(_fit_common_scale(criterion, old, new, matches_by_judge, (trials[0], trials[1])))
     if not scales:
-        raise InputError(f"{old!r} and {new!r} ruled by no criterion in common; let both hear some of the same cases")
+        raise InputError(f"{old!r} and {new!r} have no criterion in common. Let both judge some of the same cases")
     return scales
 
 
@@ -97,7 +97,9 @@ def _fit_common_scale(
         {_match_key(match) for match in matches_by_judge[old]} & {_match_key(match) for match in matches_by_judge[new]}
     )
     if not shared_count:
-        raise InputError(f"{old!r} and {new!r} share no match ({criterion}); let {new!r} hear some that {old!r} heard")
+        raise InputError(
+            f"{old!r} and {new!r} share no match ({criterion}). Let {new!r} judge some cases that {old!r} judged"
+        )
     fit = fit_joint_model(votes, len(names), 2, anchor=0)
     matches = {
         name: Counter(who for match in matches_by_judge[name] for who in (match.first, match.second))

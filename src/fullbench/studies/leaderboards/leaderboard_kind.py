@@ -25,8 +25,7 @@ class LeaderboardRun(BaseRun):
             options.get("rule", "both-agree"), options.get("ties", "half"), study.seed
         )
         self.schedule: Schedule = leaderboard_inputs_from_options.parse_schedule(options.get("schedule", "uniform"))
-        study_responses = () if study.responses is None else (study.responses,)
-        answers = (*study_responses, *options.get("responses", ()))
+        answers = (*study.response_files, *options.get("responses", ()))
         model = study.contestants[0] if study.contestants else str(options["newcomer"])
         self.request = leaderboard_inputs_from_options.LeaderboardRequest(
             study.benchmark or "", study.data, answers, model, options.get("predictions"), study.judges[0],

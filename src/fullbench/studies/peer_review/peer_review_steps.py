@@ -94,7 +94,7 @@ class PeerReview:
 
     def __post_init__(self) -> None:
         if self.constrained and not any(map(takes_schemas, self.contestants)):
-            raise InputError("no contestant can be held to a form of ruling: leave 'constrained' out")
+            raise InputError("no contestant supports a forced output format; leave 'constrained' out")
         names = self.names
         refuse_duplicates("contestants", names)
         if bool(self.given_questions) == bool(self.images):
@@ -340,7 +340,7 @@ class PeerReview:
                 [step, started_count, stored_count, usage.tokens_in, usage.tokens_out, seconds / self.units, dollars]
             )
         columns = table_columns(
-            "step", "asked", "known", "tokens in", "tokens out", "seconds a picture", "dollars a picture"
+            "step", "called", "reused", "tokens in", "tokens out", "seconds a picture", "dollars a picture"
         )
         notes = [Note("peer-review.of-this-run-alone-what")]
         return Table(COSTS, Note("peer-review.title.what-a-picture-costs"), columns, rows, notes)

@@ -26,7 +26,7 @@ from fullbench.core.digests import digest
 from fullbench.core.judge import Judge
 from fullbench.errors import DataWarning, InputError, LedgerInUse, ModelError
 from fullbench.judges.scorers.scorer_server import ServerBusyError
-from fullbench.studies.notebook_api import DEFAULT_LEDGER
+from fullbench.studies.notebook_api import DEFAULT_LEDGER, explain_arguments
 from fullbench.studies.rewards.reward_rows import PICTURE_COLUMNS, REFERENCE, RUBRIC_COLUMNS, reward_rows
 from fullbench.studies.rewards.reward_server import CONTESTANT, RewardClient, RewardServer
 from fullbench.studies.rewards.reward_service import STUDY, Measure, Reward, RewardService, read_reward_study
@@ -38,6 +38,7 @@ _WAIT_SECONDS = 0.1
 _Rewards = Callable[[Sequence[Any], Sequence[Any], Mapping[str, Sequence[Any]], float], list[Reward]]
 
 
+@explain_arguments
 def reward(
     judge: str | Judge | None = None,
     *,
@@ -132,7 +133,7 @@ class RewardFunction:
             (reason, _), *_ = reasons.most_common(1)
             sentence = f"{reasons.total():,} of {len(rewards):,} completions have no verdict: {reason}"
             if self._failed is None:
-                raise ModelError(f"{sentence}. The others are stored; call again, or give failed=VALUE to go on")
+                raise ModelError(f"{sentence}. The others are stored; call again, or pass failed=VALUE to continue")
             warnings.warn(f"{sentence}; their reward is {self._failed:g}", DataWarning, stacklevel=2)
         return [self._number(reward) for reward in rewards]
 

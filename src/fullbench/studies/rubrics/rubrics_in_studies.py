@@ -168,7 +168,7 @@ def judge_with_criteria(judge: Judge, spec: str, criteria: Sequence[Criterion], 
 
     if not isinstance(judge, PromptedJudge):
         if calls == ONE and len(criteria) > 1:
-            raise InputError(f"{spec!r} is no model that is asked in words; say calls = {EACH!r}, or name a model")
+            raise InputError(f"{spec!r} is not a model that takes prompts; use calls = {EACH!r}, or name a model")
         return judge
     words = {line.name: line.words for line in criteria if line.asks}
     judge = replace(judge, criteria={**judge.criteria, **words})

@@ -13,7 +13,7 @@ from fullbench.core.case import Case
 from fullbench.core.item import Item
 from fullbench.core.judge import Judge, answers_first, models_of
 from fullbench.core.model import Model
-from fullbench.core.notebook_display import NotebookDisplay
+from fullbench.core.notebook_display import Printable
 from fullbench.core.panel_and_cascade import View, is_view
 from fullbench.core.table import Table
 from fullbench.core.translatable_note import Note
@@ -37,7 +37,7 @@ from fullbench.studies.study_file import Study
 
 
 @dataclass(repr=False)
-class StudyResult(NotebookDisplay):
+class StudyResult(Printable):
     """Result of a study; notebooks show its tables."""
 
     study: Study
@@ -123,7 +123,7 @@ class BaseRun(ABC):
         """Return the tables from the ledger, without calls or keys."""
         study_result = self._replay(ledger)
         if not len(study_result.record):
-            raise InputError(f"{ledger.place} holds no verdict of this study; `fullbench run` asks for them")
+            raise InputError(f"{ledger.place} has no verdict of this study. `fullbench run` adds them")
         return self._with_names(study_result, ledger)
 
     def _store_names(self, ledger: Ledger) -> None:

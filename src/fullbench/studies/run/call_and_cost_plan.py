@@ -106,7 +106,7 @@ def plan_table_from_loads(
     if len(loads) > 1:
         rows.append(_plan_row("all", "", loads, sum(times) if times else None))
     columns = table_columns(
-        "what", "who", "known", "to ask", "calls", "tokens in", "tokens out", "dollars", "in batches", "time"
+        "what", "who", "reused", "due", "calls", "tokens in", "tokens out", "dollars", "in batches", "time"
     )
     source = {"seconds": sum(times) if times else None}
     return Table("plan", Note("plan.title.what-would-be-asked"), columns, rows, [*_plan_notes(loads), *notes], source)

@@ -27,6 +27,7 @@ from fullbench.studies.engines import (
     Watch,
     run_all_jobs,
 )
+from fullbench.studies.engines.run_jobs import LOOKUP
 from fullbench.studies.run.cost_forecast_before_run import limits_of
 from fullbench.studies.run.own_answers_of_judges import OwnAnswers, collect_own_answers
 
@@ -74,11 +75,13 @@ def judge_cases(
             job.is_locked_by_caller = holds_locks
         job_counts = run_all_jobs(jobs, engine=engine, budget=budget, stop=stop, watch=watch, retry_policy=retry_policy)
     model_names = {judge.name: models[0].name for judge in judges if (models := models_of(judge))}
-    for counts in job_counts:
+    for job, counts in zip(jobs, job_counts, strict=True):
         counts.model = model_names.get(counts.name, "")
-        no_new_verdict = counts.faults.total() == counts.finished_count
-        has_verdicts = counts.finished_count + counts.stored_count > 0
-        counts.has_no_usable_verdict = has_verdicts and no_new_verdict and not ledger.has_judged(counts.name)
+        counts.has_no_usable_verdict = (
+            counts.finished_count + counts.stored_count > 0
+            and counts.faults.total() == counts.finished_count
+            and not job.has_stored_usable_verdict(counts.stored_count)
+        )
     return [*job_counts, *answer_counts]
 
 
@@ -103,6 +106,7 @@ class _JudgingJob(Job):
         self._judge, self._cases_to_judge = judge, cases_to_judge
         self._circumstances_by_case = circumstances_by_case
         self._salt = ledger.salt
+        self._stored_cases: set[str] = set()
 
     @staticmethod
     def call(judge: Judge, cases: Iterable[Case]) -> Iterator[Verdict | Failure]:
@@ -123,7 +127,19 @@ class _JudgingJob(Job):
     def stored_keys(self, keys: Sequence[Key]) -> set[Key]:
         judged_keys = self.ledger.judged_keys(self.name, keys)
         self.ledger.join(key for key, _ in judged_keys)
+        if len(self._stored_cases) < LOOKUP:
+            self._stored_cases.update(key for key, _ in judged_keys)
         return judged_keys
+
+    def has_stored_usable_verdict(self, stored_count: int) -> bool:
+        """Return True if a stored verdict of this run is usable.
+
+        Only the first stored cases are remembered. With more of them, any usable verdict of the judge counts.
+        """
+        if not stored_count:
+            return False
+        knows_all = len(self._stored_cases) < LOOKUP
+        return self.ledger.has_judged(self.name, self._stored_cases if knows_all else None)
 
     def enter(self, cases: Sequence[Case]) -> None:
         self.ledger.add(*cases)

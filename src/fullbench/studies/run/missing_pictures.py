@@ -41,11 +41,10 @@ def refuse_missing_pictures(
         f" and {len(picture_users) - 3} more" if len(picture_users) > 3 else ""
     )
     raise InputError(
-        f"{len(missing):,} of {len(items):,} items name pictures that are not here (the first is {missing[0].id!r}), "
-        f"and {names_text} would be asked without them: get the pictures (`fullbench fetch-pictures`, or "
-        "--pictures-from), "
-        "use a judge that does not look (picture_mode=described or picture_mode=none), or say --without-pictures "
-        "(without_pictures = true in a study)"
+        f"{len(missing):,} of {len(items):,} items name pictures that are missing (the first is {missing[0].id!r}), "
+        f"and {names_text} would be called without them. Get the pictures (`fullbench fetch-pictures`, or "
+        "--pictures-from), use a judge without pictures (picture_mode=described or picture_mode=none), or add "
+        "--without-pictures (without_pictures = true in a study)"
     )
 
 

@@ -19,7 +19,7 @@ from fullbench.core.table import Table
 from fullbench.core.translatable_note import Note
 from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.errors import InputError
-from fullbench.files.item_response_verdict_files import read_items, read_responses, read_verdicts
+from fullbench.files.item_response_verdict_files import read_items, read_response_files, read_verdicts
 from fullbench.files.items_from_picture_folder import other_files_note, same_stem_note
 from fullbench.files.name_suggestions_and_lookalikes import closest_name
 from fullbench.files.picture_access_policy import allow_picture_folders, without_pictures
@@ -55,9 +55,9 @@ def without_unverified(items: Iterable[Item], *, include_unverified: bool) -> tu
     return [item for item in all_items if not is_unverified(item)], [table]
 
 
-def read_answers(path: Path | None, all_items: Iterable[Item], judged_ids: Container[str]) -> list[Response]:
+def read_answers(paths: Sequence[Path], all_items: Iterable[Item], judged_ids: Container[str]) -> list[Response]:
     """Read the responses to judged items; a response to an unknown item is an error."""
-    answers = () if path is None else read_responses(path, items={item.id for item in all_items})
+    answers = read_response_files(paths, items={item.id for item in all_items})
     return [response for response in answers if response.item in judged_ids]
 
 
@@ -94,7 +94,7 @@ def load_study_inputs(study: Study, benchmark: Benchmark | None, contestants: Co
         items_to_judge, extra_tables = without_unverified(all_items, include_unverified=study.unverified)
         inputs = StudyInputs(items_to_judge[: study.limit], extra_tables=extra_tables)
         ids = {item.id for item in inputs.items}
-        inputs.input_responses = read_answers(study.responses, all_items, ids)
+        inputs.input_responses = read_answers(study.response_files, all_items, ids)
         form = study.ballots[0] if len(study.ballots) == 1 else None
         labels = list(read_verdicts(study.labels, ballot=form)) if study.labels else []
         if benchmark is not None and benchmark.labels is not None and study.labels is None:
@@ -261,7 +261,6 @@ def changed_label_messages(place: str, changed_count: int) -> list[str]:
     if not changed_count:
         return []
     return [
-        f"{place}: {changed_count:,} labels say something else than the ledger held of the same people; the "
-        "file's count "
-        "from now on, and the earlier ones stay as older revisions."
+        f"{place}: {changed_count:,} labels differ from the ledger's votes of the same people. The labels of the "
+        "file count from now on; the earlier ones stay as older revisions."
     ]

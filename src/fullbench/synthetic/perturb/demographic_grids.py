@@ -30,7 +30,7 @@ def build_grid(template: str, axes: Mapping[str, Sequence[str]]) -> list[GridPro
     if missing := [axis for axis in axes if axis not in slots]:
         raise InputError(f"the template has no {{{missing[0]}}}; it has {', '.join(slots) or 'no slots'}")
     if unknown := [slot for slot in slots if slot not in axes]:
-        raise InputError(f"the template asks for {{{unknown[0]}}}, which no axis gives; axes: {', '.join(axes)}")
+        raise InputError(f"the template uses {{{unknown[0]}}}, which no axis gives; axes: {', '.join(axes)}")
     prompts = []
     for values in product(*axes.values()):
         groups = dict(zip(axes, values, strict=True))

@@ -173,7 +173,7 @@ def _tune_by_policy(tuning_run: _TuningRun) -> str:
         return ""
     if not policy_result.losses:
         raise InputError(
-            f"{judge.name} told no pictures of a prompt apart ({caller.faults_text(judge)}): nothing was learned"
+            f"{judge.name} preferred no picture of any prompt ({caller.faults_text(judge)}), so nothing was learned"
         )
     first, last = policy_result.marks[0], policy_result.marks[-1]
     caller.tuning_result.messages.append(

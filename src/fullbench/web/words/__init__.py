@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from fullbench.core.translatable_note import Note
+from fullbench.number_agreement import agree_with_one
 from fullbench.reports.words import LANGUAGES, Language, language_messages
 
 __all__ = ["LANGUAGES", "Language", "chinese_translations", "key", "preferred_language", "translate_sentence"]
@@ -41,7 +42,8 @@ def translate_sentence(language: Language, sentence: str, **values: Any) -> str:
     if isinstance(sentence, Note):
         return sentence.translate_with(language_messages(language))
     text = sentence if language == "en" else chinese_translations().get(sentence, sentence)
-    return text.format(**values) if values else text
+    sentence_text = text.format(**values) if values else text
+    return agree_with_one(sentence_text) if language == "en" else sentence_text
 
 
 def preferred_language(header: str) -> Language:

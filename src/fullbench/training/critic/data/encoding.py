@@ -109,7 +109,9 @@ class Encoder:
                 token_ids = token_ids[: max(0, len(token_ids) - (len(verdict_ids) - self.target) - 1)]
                 verdict_ids = self._verdict_ids(mark, self.tokenizer.decode(token_ids))
             if len(verdict_ids) > self.target:
-                raise InputError(f"a ruling has {len(verdict_ids)} tokens and the target {self.target}; raise --target")
+                raise InputError(
+                    f"a verdict has {len(verdict_ids)} tokens and the target {self.target}; raise --target"
+                )
         return Piece((*prompt, *verdict_ids), len(prompt))
 
     def _verdict_ids(self, mark: float, reason: str) -> list[int]:

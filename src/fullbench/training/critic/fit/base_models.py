@@ -62,7 +62,7 @@ def base_model(source: str, settings: Settings, device: str, *, chat_template: s
     window = context_window(model)
     if window is not None and settings.source >= window:
         raise InputError(
-            f"the base model {source!r} takes {window} tokens, too few for --source {settings.source} and a ruling; "
+            f"the base model {source!r} takes {window} tokens, too few for --source {settings.source} and a verdict; "
             "lower --source"
         )
     if settings.kind == "scalar":

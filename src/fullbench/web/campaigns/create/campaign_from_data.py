@@ -294,7 +294,7 @@ def _tasks_of_material(campaign: Campaign, material: Material) -> tuple[Tasks, O
 
 def _pending_tasks(tasks: Tasks, campaign: Campaign, material: Material) -> Iterator[Content]:
     if material.ledger is None:
-        raise InputError("what a cascade leaves to people stands in its ledger: name it")
+        raise InputError("cases that a cascade leaves to people are in its ledger: name the ledger")
     places = ledger_verdicts_with_panels.cases_left_to_people(
         material.ledger, material.pending, study=_ledger_study(material)
     )

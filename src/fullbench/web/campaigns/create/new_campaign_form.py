@@ -285,7 +285,7 @@ def texts_option(kind: str, texts: Sequence[str], *, own_pictures: bool) -> dict
             else f"--texts says what people write in a study of the kind write; found the kind {kind}"
         )
     if unknown := [name for name in texts if name not in Write.texts]:
-        raise InputError(f"people are asked for {', '.join(Write.texts)}; found {unknown[0]!r}")
+        raise InputError(f"the texts that people write are {', '.join(Write.texts)}; found {unknown[0]!r}")
     requested_texts = [name for name in Write.texts if name in texts] or list(Write.usual)
     return {"texts": [*requested_texts, *([Write.brings] if own_pictures else [])]}
 

@@ -39,7 +39,7 @@ def order_by_gain(
 ) -> OrderedTasks:
     """Return pairs that judges judged and people did not, in the order that shrinks corrected intervals fastest."""
     if campaign.kind_name != "pair" or ledger is None:
-        raise InputError(key("votes are asked for by their gain in a study of pairs that is made of a ledger"))
+        raise InputError(key("--by-gain needs a campaign of pairs made from a ledger"))
     columns = ledger.columns(study=ledger_study).where(criterion=campaign.rules.criterion)
     judge_names = list(judges) or [judge for judge in columns.judges() if judge not in {PEOPLE, ADJUDICATION}]
     queue = next_pairs_to_vote_on.build_queue(

@@ -205,7 +205,7 @@ def judge_from(spec: str, expected_name: str, programs: Collection[str]) -> Judg
     judge = judge_and_model_specs.judge_from_spec(spec)
     if judge.name != expected_name:
         raise InputError(
-            f"{spec!r} is the judge {judge.name!r}, and {expected_name!r} was asked for; give the spec of that one"
+            f"{spec!r} is the judge {judge.name!r}, not {expected_name!r}; give the spec of {expected_name!r}"
         )
     return judge
 

@@ -1,4 +1,4 @@
-"""`fullbench canary` and `fullbench equate`: changes of a judge, and its replacement."""
+"""`fullbench audit watch` and `fullbench audit replace`: changes of a judge, and its replacement."""
 
 from __future__ import annotations
 
@@ -26,29 +26,27 @@ if TYPE_CHECKING:
 
 
 @options("ledger budget engine dry_run as_json quiet")
-def canary(
+def watch_judge(
     store: LedgerOptions,
     calls: CallOptions,
     judge: Annotated[
-        str | None, argument("Who is watched, as KIND:NAME?OPTIONS; left out, what is known is shown.")
+        str | None, argument("Judge to check, as KIND:NAME?OPTIONS. Default: show the results of all judges.")
     ] = None,
-    call_count: Annotated[
-        int, option("How many canaries are heard, once the baseline is there.", "--calls", min=1)
-    ] = 60,
+    call_count: Annotated[int, option("Number of canary calls after the baseline.", "--calls", min=1)] = 60,
 ) -> int:
-    """Let a judge hear its canaries again, and say whether it has changed.
+    """Repeat fixed test cases and report whether the judge has changed.
 
-    The canaries are 60 private cases, drawn from the ledger's secret. The first run hears each thirteen times: that is
-    the baseline, and the next runs make it longer for a judge that often differs from itself. Every later run hears
-    some again; the alarm tells a change of 10 points within about 200 calls.
+    The canaries are 60 private cases, drawn from the secret of the ledger. The first run judges each of them 13 times;
+    this is the baseline. The baseline grows in the next runs if the judge often contradicts itself. Later runs repeat
+    some cases. A change of 10 points raises the alarm within about 200 calls.
 
     Examples:
 
-        fullbench canary openai:gpt-4o --dry-run
+        fullbench audit watch openai:gpt-4o --dry-run
 
-        fullbench canary openai:gpt-4o --calls 60
+        fullbench audit watch openai:gpt-4o --calls 60
 
-        fullbench canary
+        fullbench audit watch
     """
     from fullbench.audit import canary_checks
     from fullbench.studies import judge_and_model_specs
@@ -58,7 +56,7 @@ def canary(
         with store.read() as book:
             alarms = canary_checks.load_alarms(book)
         if not alarms:
-            raise InputError(f"{store.ledger} has no canaries; `fullbench canary JUDGE` lets a judge hear some")
+            raise InputError(f"{store.ledger} contains no canaries. `fullbench audit watch JUDGE` runs some.")
         calls.print_tables([canary_checks.canary_table([*alarms.values()])])
         return 0
     if calls.dry_run:
@@ -75,7 +73,7 @@ def canary(
         return 0
     alarm, job_counts, digest = _judge_canaries(judge, store, call_count, calls)
     calls.print_tables([canary_checks.canary_table([alarm])])
-    print_message(f"The set: {digest}, {canary_checks.CASES} cases; nobody without this ledger's secret can know it.")
+    print_message(f"Canary set {digest}: {canary_checks.CASES} cases, drawn from the secret of this ledger.")
     _print_alarm(alarm)
     return report_outcome(job_counts, what="verdicts")
 
@@ -94,7 +92,7 @@ def run_canaries_after_study(judges: Sequence[str], ledger: LedgerOptions, call_
     code = 0
     for spec in judges:
         if is_view(spec):
-            print_message(f"{spec} is a view: its members are watched where the study names them as judges too.")
+            print_message(f"{spec} combines other judges. Its members are checked if the study names them as judges.")
         else:
             alarm, job_counts, _ = _judge_canaries(spec, ledger, call_count, calls)
             print_message(
@@ -125,7 +123,7 @@ def _judge_canaries(
             cases, _canary_record(book, watched_judge.name), watched_judge.name, call_count
         )
         if len(due_cases) != call_count:
-            print_message(f"The baseline comes first: {len(due_cases):,} calls, whatever --calls says.")
+            print_message(f"The baseline comes first. It takes {len(due_cases):,} calls, whatever --calls says.")
         context = opened.call_context(shared_budget, {watched_judge.name: spec})
         job_counts = context.judge_cases(
             [watched_judge],
@@ -150,33 +148,29 @@ def _canary_record(book: Ledger, judge: str) -> Record:
 def _print_alarm(alarm: Alarm) -> None:
     if alarm.rang_at_call:
         print_message(
-            f"ALARM: {alarm.judge} is not what it was: the alarm rang at call {alarm.rang_at_call:,} after the "
-            "baseline."
+            f"ALARM: {alarm.judge} has changed. The alarm was raised at call {alarm.rang_at_call:,} after the baseline."
         )
 
 
 @options("ledger study out dry_run withdraw as_json")
-def equate(
-    old: Annotated[str, argument("The judge whose scale is kept, by its name or its beginning.")],
-    new: Annotated[str, argument("Its successor, by its name or its beginning.")],
+def replace_judge(
+    old: Annotated[str, argument("Old judge, whose scale is kept: its name or a unique prefix.")],
+    new: Annotated[str, argument("New judge: its name or a unique prefix.")],
     store: LedgerOptions,
     out: TablesOption = None,
-    dry_run: Annotated[bool, option("Only show it; the ledger stays as it is.", "--dry-run")] = False,
-    withdraw: Annotated[
-        bool, option("The one does not succeed the other after all: boards lose the seam.", "--withdraw")
-    ] = False,
+    dry_run: Annotated[bool, option("Show the common scale and change nothing in the ledger.", "--dry-run")] = False,
+    withdraw: Annotated[bool, option("Undo: remove this replacement from the ledger.", "--withdraw")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Put a judge's successor on its scale, from matches that both ruled on. Nothing is asked.
+    """Put a new judge on the scale of the old one, using matches that both judged. No model is called.
 
-    The ledger keeps that the one succeeds the other, so that reports, leaderboards and the site show the seam from now
-    on. Judges are named in full or by their beginning.
+    The ledger stores the replacement. From then on, reports, leaderboards and the site show where the judge changed.
 
     Examples:
 
-        fullbench equate "openai/gpt-4o+analyze#1a2b3c4d" "openai/gpt-5+analyze#5e6f7a8b" --ledger board.ledger
+        fullbench audit replace gpt-4o gpt-5 --ledger board.ledger
 
-        fullbench equate openai/gpt-4o openai/gpt-5 --dry-run
+        fullbench audit replace gpt-4o gpt-5 --dry-run
     """
     from fullbench.ledger.judge_replacements import JudgeReplacement, add_replacement, withdraw_replacement
     from fullbench.studies import ledger_verdicts_with_panels
@@ -184,7 +178,7 @@ def equate(
     from fullbench.studies.ledger_display_names import find_judges
 
     if dry_run and withdraw:
-        raise InputError("--dry-run only shows, and --withdraw only enters: leave one out")
+        raise InputError("--dry-run and --withdraw exclude each other. Use one of them.")
     with store.read(store.study) as book:
         old, new = find_judges(book, [old, new])
         study_name = book.one_study() or book.study
@@ -199,13 +193,11 @@ def equate(
             replacement = JudgeReplacement(study_name, old, new)
             if withdraw:
                 withdraw_replacement(book, replacement)
-                print_message(
-                    f"{new} succeeds {old} no longer: boards of the study {study_name!r} have no seam between them."
-                )
+                print_message(f"{new} no longer replaces {old} in the study {study_name!r}.")
                 return
             if add_replacement(book, replacement):
                 print_message(
-                    f"{store.ledger}: {new} succeeds {old} in the study {study_name!r}; every board of either shows "
-                    "the seam."
+                    f"{store.ledger}: {new} replaces {old} in the study {study_name!r}. Every board of either judge "
+                    "shows the change."
                 )
     print_tables(tables, as_json=as_json, out=out)

@@ -1,0 +1,100 @@
+"""Help texts and errors use the words of today: retired words do not come back."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fullbench
+from fullbench.cli.all_commands import app
+from fullbench.cli.application import build_command
+
+SOURCE = Path(fullbench.__file__).parent
+RETIRED = {
+    r"hears?|heard|hearings?|dockets?": "judge, cases to judge",
+    r"rul(?:ing|ings|ed)|rules? (?:on|nothing)": "verdict, decide",
+    r"(?:is|are|was|were|be|been|being) asked|asks|unasked": "call, send; without permission",
+    r"told|foresee\w*": "distinguished, shown; predict",
+    r"stands?|beside": "is in, next to",
+    r"(?:go|goes|went|going|gone) on": "continue",
+    r"so (?:many|much)": "N, number of",
+    r"whoever|whom": "anyone who",
+    r"mend(?:s|ed|ing)?|dear(?:ly)?|heed\w*": "fix, expensive, respect",
+    r"recused?": "abstained",
+    r"nonces?": "check code",
+    r"seams?|succession|equated?": "judge change, judge replacement",
+    r"sway(?:s|ed)?": "bias",
+}
+"""Pattern of each retired word, and what to write instead."""
+
+
+def plain(text: str) -> str:
+    """Return a text without code: what is in backticks."""
+    return re.sub(r"```.*?```|`[^`\n]*`", "", text, flags=re.DOTALL)
+
+
+def retired_words(text: str) -> list[str]:
+    """Return the retired words of a text, each with its replacement.
+
+    >>> retired_words("The judge hears so many cases; see `hearings`.")
+    ["'hears': judge, cases to judge", "'so many': N, number of"]
+    """
+    return [
+        f"{found[0]!r}: {instead}"
+        for pattern, instead in RETIRED.items()
+        for found in re.finditer(rf"\b(?:{pattern})\b", plain(text), re.IGNORECASE)
+    ]
+
+
+def help_texts(command: Any, name: str) -> Iterator[tuple[str, str]]:
+    yield name, command.help or ""
+    for parameter in command.params:
+        yield f"{name} {parameter.opts[0]}", getattr(parameter, "help", None) or ""
+    for word, inner in getattr(command, "commands", {}).items():
+        yield from help_texts(inner, f"{name} {word}")
+
+
+def error_texts(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield the texts of raised errors, and of messages that commands print."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+            call = node.exc
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print_message":
+            call = node
+        else:
+            continue
+        for argument in call.args:
+            for part in ast.walk(argument):
+                if isinstance(part, ast.Constant) and isinstance(part.value, str) and " " in part.value:
+                    yield f"{path.relative_to(SOURCE)}:{part.lineno}", part.value
+
+
+def test_no_help_text_has_a_retired_word():
+    texts = dict(help_texts(build_command(app), "fullbench"))
+    assert len(texts) > 500
+    assert {place: words for place, text in texts.items() if (words := retired_words(text))} == {}
+
+
+def test_no_error_has_a_retired_word():
+    paths = sorted(SOURCE.rglob("*.py"))
+    assert len(paths) > 500
+    suspects = [path for path in paths if retired_words(path.read_text(encoding="utf-8"))]
+    texts = [found for path in suspects for found in error_texts(path)]
+    assert [(place, words) for place, text in texts if (words := retired_words(text))] == []
+
+
+def test_a_retired_word_in_an_error_is_found(tmp_path, monkeypatch):
+    monkeypatch.setitem(globals(), "SOURCE", tmp_path)
+    (tmp_path / "a.py").write_text('"""It goes on."""\nprint_message(f"{x} goes on")\nraise E("no ruling", b="told")\n')
+    assert [retired_words(text) != [] for _, text in error_texts(tmp_path / "a.py")] == [True, True]
+
+
+@pytest.mark.parametrize("text", ["It goes on.", "Whoever is asked", "the seam", "not told apart", "a ruling"])
+def test_a_retired_word_is_found(text):
+    assert retired_words(text)
+    assert not retired_words(f"`{text}`")
