@@ -260,7 +260,7 @@ def test_a_study_that_nobody_answers_says_why(cli, desk, odd):
     code, out, err = cli("run", "study.toml", "--quiet")
     assert (code, out) == (2, "")
     last = err.splitlines()[-1]
-    assert last.startswith("fullbench: none of the 4 answers came, so there is nothing to judge: a@127.0.0.1"), err
+    assert last.startswith("fullbench: none of the 4 answers came, so there is nothing to judge: a: no answer"), err
     assert last.count("200 without an answer in it") == 2, "each says why"
     assert last.endswith("the same command asks again")
 

@@ -88,7 +88,7 @@ def test_unusable_verdicts_come_with_the_prompt_and_the_reply(folder: Path):
         (("q_1",), "did you mean item 'q1'?"),
         ((), "Name what to show"),
         (("q1", "--disagree", "2"), "Name what to show"),
-        (("q1", "--judge", "nobody"), "has no verdict of a judge 'nobody'; it has "),
+        (("q1", "--judge", "nobody"), "there is no judge 'nobody'. "),
     ],
 )
 def test_what_is_not_there_is_refused_in_one_sentence(folder: Path, words: tuple[str, ...], message: str):

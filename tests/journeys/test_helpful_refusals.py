@@ -91,7 +91,7 @@ def test_missing_files_name_what_is_there():
 
 def test_imports_say_what_they_read():
     assert "write them as one array" in refusal("import", "alpaca", "items.jsonl", "--out", "o")
-    assert "one file or folder is read at a time; found 2" in refusal("import", "alpaca", "a", "b", "--out", "o")
+    assert "One file or folder is read at a time; found 2" in refusal("import", "alpaca", "a", "b", "--out", "o")
 
 
 def test_score_models_without_their_packages_are_refused_before_a_server_or_plan(monkeypatch: pytest.MonkeyPatch):
@@ -141,7 +141,7 @@ def test_a_regression_takes_a_unique_prefix_and_leaves_baselines_out(judged: str
     assert "ada: rating by gpt" in result.output
     assert "length" not in result.output
     Path("gate.toml").write_text(gate + '"adda"\n', encoding="utf-8")
-    assert "has no contestant 'adda'; did you mean 'ada'? it has ada, bob" in refusal("gate")
+    assert "there is no contestant 'adda'. Did you mean 'ada'? Contestants: ada, bob." in refusal("gate")
 
 
 def test_power_takes_its_ratings_from_a_judge_and_not_from_a_baseline(judged: str):

@@ -114,7 +114,7 @@ def test_a_judge_that_was_called_for_every_case_was_not_stopped(tmp_path: Path):
         spec = f"vllm:m@{server.url}?concurrency=24&resample=0"
         code, output = judge("--ballot", "score:1-5", "--judge", spec)
     assert code == 1, output
-    assert "24 of 24 replies are not usable: 24 unreadable; the last: 'I would rather not say.'" in output
+    assert "24 of 24 replies could not be read. Last reply: 'I would rather not say.'" in output
     assert "Stopped" not in output
     assert "has no usable verdict, so this ends with exit code 1." in output
 

@@ -77,7 +77,7 @@ def test_tables_cards_and_results_are_printed_as_tables(ledger: Path):
     card = fb.card(ledger, "length")
     assert str(card).startswith("length\n")
     assert repr(card).startswith("Card('length', ")
-    with pytest.raises(InputError, match="0 tables are called 'nothing'; there are 'leaderboard"):
+    with pytest.raises(InputError, match="0 tables are called 'nothing'; there are 'summary"):
         tables.find("nothing")
 
 

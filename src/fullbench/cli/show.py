@@ -44,7 +44,7 @@ def show(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show cases: the item, the responses, the prompt of each judge, and its reply.
+    """Show cases: items, responses, prompts, replies and verdicts.
 
     Examples:
 

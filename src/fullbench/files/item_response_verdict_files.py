@@ -176,12 +176,12 @@ def item_of(fields: Fields, question: str | None) -> Item:
         conversation: tuple[Turn, ...] = (Turn("user", (*pictures, question_text)),)
     else:
         conversation, missing = _parse_turns(fields, turns)
+    reference = _parse_reference(fields, Item(name, conversation))
     captions = tuple(fields.texts("captions"))
-    tags = fields.tags()
+    tags = fields.tags()  # the columns that were not read before
     if missing:
         tags = {**tags, WITHOUT_PICTURES: "\n".join(missing)}
-    item = Item(name, conversation, None, captions, tags)
-    return replace(item, reference=_parse_reference(fields, item))
+    return Item(name, conversation, reference, captions, tags)
 
 
 def _parse_reference(fields: Fields, item: Item) -> str | None:

@@ -238,7 +238,7 @@ def judge(
 def judge(
     items: Any, responses: Any, ledger: LedgerOrPath | None = None, *, judge: Judges | None = None,
     judges: Judges | None = None, ballot: Ballots | None = None, ballots: Ballots | None = None, rubric: Any = None,
-    criterion: str | Sequence[str] | None = None, criteria: str | Sequence[str] | None = None, orders: Orders = "both",
+    criterion: str | Sequence[str] = "overall", criteria: str | Sequence[str] | None = None, orders: Orders = "both",
     trials: int = 1, seed: int = 0, sample_pairing: SamplePairing = "aligned", question: str | None = None,
     labels: Any = None, study: str | None = None, pictures_from: Folders = (), quiet: bool | None = None,
 ) -> Record: ...  # fmt: skip
@@ -253,7 +253,7 @@ def judge(
     ballot: Ballots | None = None,
     ballots: Ballots | None = None,
     rubric: Any = None,
-    criterion: str | Sequence[str] | None = None,
+    criterion: str | Sequence[str] = "overall",
     criteria: str | Sequence[str] | None = None,
     orders: Orders = "both",
     trials: int = 1,
@@ -281,7 +281,8 @@ def judge(
     """
     judge = _one_of("judge", judge, "judges", judges)
     ballot = _one_of("ballot", ballot, "ballots", ballots)
-    criterion = _one_of("criterion", criterion, "criteria", criteria, "overall")
+    if criteria is not None:
+        criterion = _one_of("criterion", None if criterion == "overall" else criterion, "criteria", criteria)
     label_verdicts: list[Verdict] = []
     place = str(labels) if isinstance(labels, str | Path) else "labels"
     sheets: list[RubricWithJudge] = []
