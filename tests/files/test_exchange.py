@@ -304,7 +304,7 @@ def test_hugging_face_both_ways(cli, tmp_path):
     ("words", "said"),
     [
         (("import", "vlmevalkt", "x", "--out", "o"), "did you mean 'vlmevalkit'"),
-        (("import", "arena", "nowhere", "--out", "o"), "no such file or folder"),
+        (("import", "arena", "nowhere", "--out", "o"), "No such file or folder"),
         (("import", "arena", "x.json", "--out", "o"), "1 battles without a conversation or a question"),
         (("import", "inspect", "x.json", "--out", "o"), "no log of Inspect"),
         (("import", "alpaca", "y.json", "--out", "o"), "'instruction' is missing"),
