@@ -26,7 +26,7 @@ def test_so_many_of_each_file_and_the_same_ones_again(tmp_path, monkeypatch):
     sources = ("coco.jsonl", "charts.jsonl", "mixed.jsonl")
     said = cli("compose", "draw", *sources, "--each", 10, "--out", "items.jsonl").output
     assert "dataset coco: 10 of 40 items" in said
-    assert "dataset charts: 5 of 5 items, fewer than asked for" in said
+    assert "dataset charts: 5 of 5 items, fewer than requested" in said
     assert "dataset maths: 10 of 30 items" in said
     drawn = _ids(tmp_path / "items.jsonl")
     assert len(drawn) == 25

@@ -43,6 +43,6 @@ def test_another_label_is_told_of_before_it_is_paid_for(tmp_path):
         assert "same settings" not in again.stderr
         assert "Called 0, reused 6" in again.stderr
         third = judged("mode=direct&label=hers")
-        assert "'mine+direct#" in third.stderr, "the name of today"
+        assert "'mine' has verdicts here and the same settings as 'hers'" in third.stderr, "the name of today"
         assert "Called 6, reused 0" in third.stderr
         assert "same settings" not in judged("mode=direct&label=hers").stderr, "it has ruled itself by now"

@@ -153,7 +153,7 @@ def held(folder: Path) -> int:
 def test_a_kind_that_was_killed_goes_on_and_asks_nothing_twice(tmp_path, kind, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-not-a-key")
-    with FakeServer(says="[[A]]" if kind != "rerank" else "[[4]]", answers=9) as server:
+    with FakeServer(says="{prompt} [[A]]" if kind != "rerank" else "[[4]]", answers=9) as server:
         options = "mode=direct&concurrency=2&price_in=1&price_out=2"
         judge = f"openai:judge@{server.url}?{options}"
         peers = tuple(f"openai:m{n}@{server.url}?concurrency=2&label=m{n}&price_in=1&price_out=2" for n in (1, 2, 3))

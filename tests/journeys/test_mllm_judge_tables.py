@@ -147,6 +147,15 @@ def journey(folder, items: int, contestants: tuple[str, ...], kins: dict[str, fl
         assert not missing, f"{name} is on the page too"
 
 
+def shown(tables, text: str) -> str:
+    """A text as a chart writes it: display names in place of full names."""
+    names = {full: name for table in tables.values() for full, name in table.get("names", {}).items()}
+    assert names, "the tables carry them"
+    for full in sorted(names, key=len, reverse=True):
+        text = text.replace(full, names[full])
+    return text
+
+
 def figures(rows, truth) -> dict[str, dict[str, float]]:
     return {
         "scores": jury.scores(rows, truth),
@@ -177,7 +186,7 @@ def agreement(tables, drawn, items, ruled, truth) -> None:
                         radar(tables, drawn, kind, name, {group: by_group[group][kind][figure] for group in groups})
             for group in groups:
                 r = by_group[group]["scores"]["Pearson"]
-                assert any(text.startswith(f"column: {group}; row: {name}; Pearson: ")
+                assert any(text.startswith(shown(tables, f"column: {group}; row: {name}; Pearson: "))
                            and float(text.rpartition(" ")[2]) == pytest.approx(r, abs=1e-9)
                            for text in drawn[f"scores-by-{tag}"]), "a cell of the heat map"  # fmt: skip
 
@@ -190,7 +199,7 @@ def radar(tables, drawn, kind: str, name: str, values: dict[str, float]) -> None
     for group, value in values.items():
         out = 1 - value if kind == "rankings" else max(value, 0.0)
         assert cells(tables[f"radar {kind}"], group, "judge")[name] == pytest.approx(out, abs=1e-9)
-        assert f"{name}, {group}: {out:.3g}" in drawn[f"radar-{kind}"]
+        assert shown(tables, f"{name}, {group}: {out:.3g}") in drawn[f"radar-{kind}"]
 
 
 def trials(tables, drawn, ruled) -> None:
@@ -209,8 +218,10 @@ def trials(tables, drawn, ruled) -> None:
             )
             for often, cases in times.items():
                 assert counts[name, kind, f"{often} of {TRIALS}"] == cases
-                assert f"{often} of {TRIALS}, {kind}, {name}: {cases}" in drawn["steadiness-histogram"]
-            assert any(text.startswith(f"{name}, {kind}: {consistency:.2f} [") for text in drawn["steadiness"])
+                text = shown(tables, f"{often} of {TRIALS}, {kind}, {name}: {cases}")
+                assert text in drawn["steadiness-histogram"]
+            start = shown(tables, f"{name}, {kind}: {consistency:.2f} [")
+            assert any(text.startswith(start) for text in drawn["steadiness"])
 
 
 def lengths(tables, drawn, ruled, answers, truth) -> None:
@@ -230,24 +241,25 @@ def lengths(tables, drawn, ruled, answers, truth) -> None:
             assert [row[2] for row in points] == pytest.approx(shares)
             for _, middle, share in points:
                 text = f"length in words: {middle:.12g}; share: {share:.12g}; label: {name}"
-                assert text in drawn[title.replace(" ", "-")]
+                assert shown(tables, text) in drawn[title.replace(" ", "-")]
     for name, rows in ruled.items():
         marks = Counter(row["marks"][0] for row in rows if row["ballot"] == "score:1-5")
         shares = cells(tables["score density"], "share", "judge", "mark")
         assert [shares[name, mark] for mark in range(1, 6)] == pytest.approx(
             [marks[mark] / marks.total() for mark in range(1, 6)]
         )
-        assert all(f"mark: {mark}; share: {shares[name, mark]:.12g}; label: {name}" in drawn["score-density"]
-                   for mark in range(1, 6))  # fmt: skip
+        assert all(
+            shown(tables, f"mark: {mark}; share: {shares[name, mark]:.12g}; label: {name}") in drawn["score-density"]
+            for mark in range(1, 6)
+        )
         assert {who for who, _ in shares} == {*ruled, "human"}, "people beside the judges"
         curve = jury.by_length(rows, texts, truth)
         for who, place in ((name, 1), (f"people, where {name} ruled", 2)):
             points = [row[1:3] for row in tables["scores by length"]["rows"] if row[0] == who]
             np.testing.assert_allclose(points, [(each[0], each[place]) for each in curve])
             for length, mark in points:
-                assert (
-                    f"length in words: {length:.12g}; mean mark: {mark:.12g}; label: {who}" in drawn["scores-by-length"]
-                )
+                text = f"length in words: {length:.12g}; mean mark: {mark:.12g}; label: {who}"
+                assert shown(tables, text) in drawn["scores-by-length"]
 
 
 def leanings(folder, tables, drawn, ruled, labels) -> None:
@@ -262,7 +274,8 @@ def leanings(folder, tables, drawn, ruled, labels) -> None:
         favours = cells(tables["bias by contestant"], "difference", "judge", "contestant")
         for who, each in gaps.items():
             assert favours[name, who] == pytest.approx(np.mean(each))
-            assert f"column: {who}; row: {name}; difference: {favours[name, who]:.12g}" in drawn["bias-by-contestant"]
+            text = shown(tables, f"column: {who}; row: {name}; difference: {favours[name, who]:.12g}")
+            assert text in drawn["bias-by-contestant"]
         pairs = [row["marks"] for row in heard if row["ballot"] == "choice+tie"]
         places = cells(tables["positions"], "judge's", "judge", "verdict", "place")
         assert places[name, "pairs", "1 of 2"] == pytest.approx(np.mean([one > two for one, two in pairs]))

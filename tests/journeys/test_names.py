@@ -50,10 +50,17 @@ def test_a_studys_names_are_on_its_report_and_its_site_and_change_no_figure(stud
     assert 'title="a/one">第一 &lt;One&gt; <span class="origin">House &amp; Sons</span><' in text
     assert "第一 &lt;One&gt;: " in text, "its mark says its name"
     assert "Leaderboard by A coin" in text
-    assert not re.search(r">\s*a/one\s*<", text), "the full name is seen by whoever points at the other"
+    before, legend = text.split("<caption>Display names and full names</caption>")
+    full_name = re.compile(r">\s*a/one\s*<")
+    assert not full_name.search(before), "the full name is seen by whoever points at the other"
+    assert len(full_name.findall(legend)) == 1, "and once in the table of names"
     assert figures(named) == figures(plain)
     assert len(figures(named)) > 10
-    assert json.loads((studied / "plain.json").read_text()) == json.loads((studied / "named.json").read_text())
+    tables, named_tables = (json.loads((studied / f"{name}.json").read_text()) for name in ("plain", "named"))
+    shown = [table.pop("names", {}) for table in named_tables]
+    assert {"a/one": "第一 <One>", "chance?seed=7": "A coin"} in shown
+    assert not any("A coin" in table.pop("names", {}).values() for table in tables)
+    assert tables == named_tables, "names are next to the figures and change none"
     cli("report", "--ledger", studied / "words.ledger", "--names", studied / "named.toml", "--out", studied / "r.html")
     assert "Leaderboard by A coin" in (studied / "r.html").read_text(encoding="utf-8")
     cli("export", "site", "--ledger", studied / "words.ledger", "--out", studied / "site", "--no-charts",

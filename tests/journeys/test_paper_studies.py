@@ -186,7 +186,7 @@ def test_visit_bench_is_judged_by_pictures_or_as_in_the_paper_as_its_spec_says(f
             path = study(folder, f"v{number}", benchmark="visitbench", judges=[spec])
             done = cli("run", path, "--quiet", "--json")
             # Who names no manner is told that the paper's judge was asked otherwise.
-            said = "Asked in the prompt style 'with-picture', the usual one of visitbench here: j@"
+            said = "Asked in the prompt style 'with-picture', the usual one of visitbench here: j."
             assert (said in done.output) == (option == "")
             assert ("The paper's judge was asked in 'ref-free'" in done.output) == (option == "")
             for asked in server.of("j"):

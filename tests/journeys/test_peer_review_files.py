@@ -51,7 +51,7 @@ def said(asked: Asked) -> str:
     worth = [len(text) for text in texts] if default_review_template().criteria[VISUAL] in asked.last else hits
     if chance("rules", asked.model, number, *sorted(texts)) > SKILL[asked.model]:
         worth = worth[::-1]
-    return f"[[{'C' if worth[0] == worth[1] else 'A' if worth[0] > worth[1] else 'B'}]]"
+    return f"My ruling: [[{'C' if worth[0] == worth[1] else 'A' if worth[0] > worth[1] else 'B'}]]"
 
 
 @pytest.fixture(scope="module")

@@ -38,7 +38,7 @@ IDS = ["a", "d", "f", "sub/b", "sub/deep/c"]
 
 
 def test_a_folder_is_answered_and_judged_with_a_question(cli, tmp_path, photos):
-    with FakeServer(says="[[A]]") as server:
+    with FakeServer(says="{prompt} [[A]]") as server:
         who = [f"openai:{name}@{server.url}?label={name}" for name in ("one", "two")]
         code, _, err = cli(
             "answer", "--items", "photos", "--question", "这是什么颜色？", "--out", "answers.jsonl", "--quiet",
@@ -161,9 +161,9 @@ def test_report_as_csv_writes_what_it_says_and_names_may_be_short(cli, tmp_path)
     assert (code, "judge-good" in out, "other" in out) == (0, False, True), err
     code, out, err = cli("card", "other")
     assert (code, out.startswith("other")) == (0, True), err
-    code, _, err = cli("card", "judge-good")
-    assert (code, "may be judge-good" in err) == (2, True)
+    code, _, err = cli("card", "judge-goo")
+    assert (code, "may be several judges: judge-good, judge-good (direct)." in err) == (2, True)
     code, _, err = cli("report", "--judge", "nobody")
-    assert (code, "It has: judge-good" in err) == (2, True)
+    assert (code, "Judges: judge-good" in err) == (2, True)
     code, _, err = cli("ledger", "export", "--to", "v.jsonl", "--judge", "other")
     assert len((tmp_path / "v.jsonl").read_text(encoding="utf-8").splitlines()) == 8

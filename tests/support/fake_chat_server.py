@@ -395,9 +395,9 @@ class Connection(asyncio.Protocol):
         self.books.in_flight += 1
         self.books.most = max(self.books.most, self.books.in_flight)
         draw = random.Random(f"{self.books.seed}/{self.books.came}").random()
-        self.later(
-            self.in_turn, prompt, write, self.books.says or json.dumps(told), mood, slower=draw < self.books.slow
-        )
+        # The mark lets one text for all calls differ by prompt: a verdict must not repeat a response.
+        says = self.books.says.replace("{prompt}", told["words"][:12]) or json.dumps(told)
+        self.later(self.in_turn, prompt, write, says, mood, slower=draw < self.books.slow)
 
     def in_turn(self, *call: Any) -> None:
         """Finish a call, unless it has to wait for more answers."""

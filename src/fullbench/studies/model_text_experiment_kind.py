@@ -160,8 +160,11 @@ class ExperimentRun(StudyRun):
             self._writing_tasks(StudyRun.responses(self, ledger)), model_from_ledger(self.writer, ledger)
         )
         if self.what == "references":
-            return self._add_experiment_outputs(self._result_without_verdicts([]))
-        return self._add_experiment_outputs(super().replay(ledger))
+            return self._with_names(self._add_experiment_outputs(self._result_without_verdicts([])), ledger)
+        return super().replay(ledger)
+
+    def _replay(self, ledger: Ledger) -> StudyResult:
+        return self._add_experiment_outputs(super()._replay(ledger))
 
     def _result_without_verdicts(self, job_counts: list[JobCounts]) -> StudyResult:
         return StudyResult(
