@@ -12,6 +12,7 @@ from fullbench.analysis.standard_verdict_tables import cost_table
 from fullbench.analysis.summary.leading_contestants import parse_rank, tiers_of_ranks
 from fullbench.analysis.summary.study_summary import (
     CONTESTANTS,
+    JUDGES,
     LEADS_BY,
     MAIN_TABLE,
     leaders_note,
@@ -58,9 +59,9 @@ def add_paper_summary(
         texts: Items and responses, for tests of length bias.
         seed: Seed of resampled intervals.
     """
-    main = next((table for table in tables if MAIN_TABLE in table.source and table.rows), None)
     counted = _pool_criteria(columns) if len(np.unique(columns.criterion)) > 1 else columns
     summary = summary_tables(counted, leaderboard_tables(counted), texts=texts, costs=cost_table(columns), seed=seed)
+    main = _choose_main_table(tables, summary)
     if main is None or not summary:
         return [*summary, *tables]
     sentences = sentences_of(summary)
@@ -73,8 +74,21 @@ def add_paper_summary(
         notes=(*kept, *summary[0].notes[len(sentences) :]),
         source={**summary[0].source, "sentences": len(kept)},
     )
-    others = [table for table in tables if table is not main]
+    others = [
+        replace(table, source={key: value for key, value in table.source.items() if key not in {MAIN_TABLE, LEADS_BY}})
+        for table in tables
+        if table is not main
+    ]
     return [first, *(table for table in summary[1:] if has_votes or table.name == CONTESTANTS), main, *others]
+
+
+def _choose_main_table(tables: Sequence[Table], summary: Sequence[Table]) -> Table | None:
+    """Return the main table; of several judges' main tables, the one of the judge to trust most."""
+    candidates = [table for table in tables if MAIN_TABLE in table.source and table.rows]
+    # The summary lists judges by trust, baselines last. Of several judges, people are trusted before all.
+    judges = [PEOPLE, *(str(row[0]) for table in summary if table.name == JUDGES for row in table.rows)]
+    places = {judge: place for place, judge in reversed(list(enumerate(judges)))}
+    return min(candidates, key=lambda table: places.get(str(table.source.get("judge", "")), len(judges)), default=None)
 
 
 def _pool_criteria(columns: Columns) -> Columns:
@@ -103,8 +117,12 @@ def _lead_sentence(main: Table) -> Note:
     else:
         tiers = tiers_of_ranks([parse_rank(str(row[rank])) for row in best])
         leaders = [str(row[named]) for row, tier in zip(best, tiers, strict=True) if tier == 1]
-    shown = f"{sort_value(best[0][place]) or 0.0:.2f}"
-    by = Note("summary.main-by", metric=main.columns[place], value=shown)
+    value = sort_value(best[0][place]) or 0.0
+    by = Note(
+        "summary.main-by", metric=main.columns[place], value=f"{value:,.0f}" if abs(value) >= 100 else f"{value:.2f}"
+    )
+    if len({row[named] for row in rows}) == 1:
+        return Note("summary.leads", text=Note("summary.only-one", name=str(rows[0][named]), by=by))
     if len(leaders) == len(best) and len(best) > 1:
         if main.typed_columns[named].key == "judge":
             return Note("summary.leads", text=Note("summary.no-difference-judges", n=len(best), by=by))

@@ -127,7 +127,8 @@ def _judge_table(trusts: Sequence[Trust], costs: Table | None) -> Table:
     ]
     heads = table_columns(
         "judge", *split, "trust", "why", "agreement", "people agree", "biases",
-        Column("share unusable", "unusable", "metric", "less"), "items", "dollars per 1,000",
+        Column("share unusable", "unusable", "metric", "less"), Column("items", "items with votes", "count"),
+        "dollars per 1,000",
     )  # fmt: skip
     metrics = list(dict.fromkeys(one.metric for one in ordered if one.metric))
     notes = [Note("summary.words")]

@@ -46,9 +46,9 @@ def tables(record: Record, *, split: tuple[float, float] | None = None, seed: in
         sheets = [sheet for sheet in marks_by_contestant(task_record, judge).values() if sheet.marks]
         if sheets:
             of_judge = judge_tables(judge, sheets, split=split, seed=seed)
-            if not benchmark_tables:
-                source = {**of_judge[0].source, **paper_source("AlignMMBench", "Avg")}
-                of_judge[0] = replace(of_judge[0], source=source)
+            # Each judge has a Table 3; the summary shows the one of the judge to trust most.
+            source = {**of_judge[0].source, **paper_source("AlignMMBench", "Avg")}
+            of_judge[0] = replace(of_judge[0], source=source)
             benchmark_tables += of_judge
     if PEOPLE in task_record.judges:
         benchmark_tables += agreement.critic_tables(task_record, seed=seed)
