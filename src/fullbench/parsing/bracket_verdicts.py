@@ -6,7 +6,7 @@ import re
 
 from fullbench.parsing.numbers import ValueForm
 from fullbench.parsing.verdict_form_base import ILLEGAL, PLACEHOLDER, Claim, Form, trim
-from fullbench.parsing.vocabulary import ASPECTS, CUE
+from fullbench.parsing.vocabulary import ASPECTS, CUE, TIED_OPTION
 
 MENU = "menu"
 MOST = 200
@@ -118,8 +118,12 @@ def _is_next_option(text: str, group: list[Claim], claim: Claim, gap: str) -> bo
         and text[claim.start : claim.end] not in written
         and all(map(_MENU_LINE.match, heads))
         and not CUE.search(heads[1])
-        and ASPECTS.isdisjoint(re.findall(r"\w+", f"{heads[0]} {heads[1]}".casefold()))
+        and not any(map(_names_criterion, heads))
     )
+
+
+def _names_criterion(head: str) -> bool:
+    return not TIED_OPTION.match(head) and not ASPECTS.isdisjoint(re.findall(r"\w+", head.casefold()))
 
 
 def _numbers_follow(text: str, first: Claim, second: Claim) -> bool:

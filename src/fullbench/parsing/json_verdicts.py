@@ -35,6 +35,7 @@ _PAIR = re.compile(
     r"(?P<value>\[[^{}]{1,200}?\](?=\s*[,}\n]|$)|\"[^\"\n]{0,80}\"|'[^'\n]{0,80}'"
     r"|[^\s\"'{}\[\],][^\"'{}\[\],\n]{0,60})\s*,?\s*"
 )
+_COLON = re.compile(r"\s*:")
 
 
 class Found(NamedTuple):
@@ -188,6 +189,8 @@ class Objects:
         while match := _PAIR.search(text, at):
             at = match.end() if match["value"].startswith(('"', "'", "[")) else match.start("value")
             value = match["value"].strip().strip("\"'")
+            if _COLON.match(text, match.end()):
+                continue  # {"score": "1": "Poor", "2": "Fair"}: the value is a key of a copied scale
             if (marks := self.value(match["key"], value)) is not None and (rank := self.rank(match["key"])) is not None:
                 edge = not text[1 : match.start()].strip(" \n\t\"'") or not text[match.end() :].strip(" \n}")
                 pairs.append((rank, not edge, marks))

@@ -37,7 +37,7 @@ from fullbench.parsing.quoted_text import (
 )
 from fullbench.parsing.random_check_codes import signed_marks
 from fullbench.parsing.verdict_form_base import ILLEGAL, PROSE, Claim, Form, Marks
-from fullbench.parsing.vocabulary import ASPECTS, plain, refuses
+from fullbench.parsing.vocabulary import ASPECTS, TIED_OPTION, plain, refuses
 
 _WORDS_AT_END, _WORDS_AT_START = 2_000, 300
 """Parts of a reply in which verdicts in words are looked for."""
@@ -258,7 +258,8 @@ class _Reading:
         """Return the kind of label that a form has: of another criterion, of something unknown, or none."""
         words = _CLAUSE_END.split(head[-80:])[-1].casefold().replace("-", " ").split()
         near = [word.strip("\"'():=,.|") for word in words[-4:]]
-        if {"overall", "final", "total", "总体", "综合"} & {*near, *tail.casefold().split()[:2]}:
+        of_all = {"overall", "final", "total", "总体", "综合"} & {*near, *tail.casefold().split()[:2]}
+        if of_all or TIED_OPTION.match(head):
             return ""
         after = _FOR_ASPECT.match(tail)
         own = self.reply.criterion.casefold()

@@ -136,6 +136,8 @@ truthfulness informativeness engagement spelling 准确性 准确度 流畅性 �
 """
 ASPECTS = frozenset(_ASPECTS.split())
 """Usual names of criteria: a verdict labelled with one is not the overall verdict."""
+TIED_OPTION = re.compile(rf"[\W\d_]*{TIE}\s?[,:，：]", re.IGNORECASE)
+"""Start of a line that offers or states a tie ("3. Tie, the same quality: "): such a line names no criterion."""
 STRONG = re.compile(
     r"(?:^|(?<=[ -]))(?:final|overall|total|my|the|your|our|a|an|its|this|in|so|thus|therefore|hence|and|single"
     r"|official|definitive)$|(?:最终|最后|总体|综合|整体|我的|我|总|本次|为|是|给出|得出|因此|所以|综上)$",

@@ -95,7 +95,7 @@ def test_a_study_of_the_released_data_needs_nothing_else(cli, released):
     (released / "study.toml").write_text(
         'name = "s"\nbenchmark = "mjbench"\ndata = "released"\njudges = ["picture:sharpness"]\nreport = "r.html"\n'
     )
-    code, out, err = cli("run", "study.toml", "--quiet")
+    code, out, err = cli("run", "study.toml", "--quiet", "--all")
     assert code == 0, err
     assert "half of a pair is missing: the pair is left out" in out
     assert "the same picture is shown twice" in out
@@ -130,7 +130,7 @@ def test_hostile_pictures_are_faults_of_their_cases_and_the_rest_is_judged(cli, 
     write_rows(tmp_path / "pictures.jsonl", rows)
     code, out, err = cli(
         "judge", "--items", "items.jsonl", "--responses", "pictures.jsonl", "--judge", "picture:sharpness",
-        "--ballot", "choice+tie", "--report", "page.html", "--quiet",
+        "--ballot", "choice+tie", "--report", "page.html", "--quiet", "--all",
     )  # fmt: skip
     assert code == 0, err
     assert "Nothing to compare for half: fewer than two responses." in err

@@ -144,7 +144,7 @@ def test_several_benchmarks_under_one_study_give_one_card(cli, tmp_path):
         code, _, err = cli("run", f"{name}.toml", "--quiet")
         assert code == 0, err
     for tag, values in (("category", ("hallucination", "reasoning", "safety", "vqa")), ("data set", WORDS)):
-        code, out, err = cli("card", "length", "--ledger", "all.ledger", "--by", tag)
+        code, out, err = cli("card", "length", "--ledger", "all.ledger", "--by", tag, "--all")
         assert code == 0, err
         for value in values:
             assert value in out

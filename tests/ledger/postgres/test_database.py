@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import threading
 import time
@@ -17,6 +18,7 @@ from fullbench.errors import LedgerError
 from fullbench.ledger.ledger import Ledger
 from fullbench.ledger.postgres import database as postgres_ledger
 from fullbench.ledger.postgres.connection_with_sqlite_interface import (
+    PostgresConnection,
     number_array_writer,
     replace_zero_characters,
     text_array_literal,
@@ -137,6 +139,28 @@ def test_a_server_that_stays_away_is_one_sentence_and_what_was_gathered_is_kept(
     assert [v.item for v in ledger.verdicts()] == ["item-1", "item-2"]
     assert ledger.verify() == []
     ledger.close()
+
+
+def test_a_connection_is_checked_when_many_files_are_open(postgres):
+    """A descriptor above 1023 is checked like any other, and a connection that the server ended is noticed."""
+    url = postgres.database()
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < 2048:
+        pytest.skip("this machine allows fewer than 2048 open files")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (2048, hard))
+    files = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
+    try:
+        connection = PostgresConnection(raw := psycopg.connect(url, autocommit=True))
+        assert raw.fileno() > 1023
+        assert connection.ping()
+        with psycopg.connect(url, autocommit=True) as other:
+            other.execute("SELECT pg_terminate_backend(%s)", [raw.info.backend_pid])
+        until(lambda: not connection.ping())
+        connection.close()
+    finally:
+        for file in files:
+            os.close(file)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def test_a_held_name_is_free_again_when_its_connection_ends(postgres):

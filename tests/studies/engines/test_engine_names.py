@@ -27,7 +27,7 @@ def test_this_machine_is_the_engine_unless_another_is_named(tmp_path):
         ("here:1", "there is no engine 'here:1'"),
         ("ray?workers=3", "has no option 'workers'; known: min, max"),
         ("ray?min=0", "'min' of the engine 'ray\\?min=0' is a whole number from 1; found '0'"),
-        ("ray?min=3&max=2", "at least 3 workers and 2 at most"),
+        ("ray?min=3&max=2", "has a minimum of 3 workers and a maximum of 2"),
     ],
 )
 def test_an_engine_that_does_not_exist_is_refused_before_anything_starts(spec, sentence):

@@ -240,13 +240,16 @@ class PostgresConnection(Connection):
 
     def ping(self) -> bool:
         """Query the server only if unexpected data arrived, as when it ends the connection."""
-        from select import select
+        from select import POLLIN, poll
 
         from psycopg import OperationalError
 
         if not self.alive():
             return False
-        if not select([self.raw.fileno()], [], [], 0)[0]:
+        # poll instead of select(), which refuses descriptors above 1023.
+        poller = poll()
+        poller.register(self.raw.fileno(), POLLIN)
+        if not poller.poll(0):
             return True
         try:
             self.raw.execute("SELECT 1")
