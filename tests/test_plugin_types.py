@@ -234,7 +234,7 @@ def test_a_plugin_replaces_no_judge_of_ours_and_one_that_fails_on_import_is_a_se
     words = ("-m", "fullbench", "judge", "--items", "items.jsonl", "--responses", "answers.jsonl", "--ballot", "choice")
     try:
         said = call(*words, "--judge", "length", "--ledger", "x.ledger")
-        assert "Asked" in said
+        assert "Called 2, reused 0, failed 0" in said
         assert "the judge 'length' of hostile-plugin is ignored, because fullbench has one of that name" in said
         for name in ("leaving", "lost"):
             said = call(*words, "--judge", name, "--ledger", "y.ledger", code=2)

@@ -108,5 +108,5 @@ def test_confidence_that_cannot_be_is_refused():
         judge_and_model_specs.judge_from_spec("vllm:x@http://127.0.0.1:9/v1?confidence=loud")
     with pytest.raises(InputError, match="gives no chances of tokens"):
         judge_and_model_specs.judge_from_spec("anthropic:claude?confidence=logprobs")
-    with pytest.raises(InputError, match="our own wording"):
+    with pytest.raises(InputError, match="our own prompts"):
         judge_and_model_specs.judge_from_spec("vllm:x@http://127.0.0.1:9/v1?confidence=stated&form=json")

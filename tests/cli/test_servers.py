@@ -36,7 +36,8 @@ def test_a_label_is_shown_in_place_of_the_address_and_two_servers_still_never_sh
         for server in (one, two):
             code, _, err = cli("judge", *FILES, "--judge", f"vllm:qwen@{server.url}?label=mine")
             assert code == 0
-            assert "fake-2026-11 answered, not qwen" in err, "what was asked for is the model, not the label"
+            # The name asked for is that of the model, not the label.
+            assert "the server reports the model fake-2026-11 instead of qwen" in err
         assert (calls(one), calls(two)) == (72, 72)
         _, out, _ = cli("report", "--json")
         names = {table["name"] for table in json.loads(out) if table["name"].startswith("leaderboard")}

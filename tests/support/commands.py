@@ -39,6 +39,8 @@ def call(*words: object) -> tuple[int, Done]:
     ended = 0
     with (
         mock.patch.object(sys, "argv", ["fullbench", *map(str, words)]),
+        # Else help names `python -m pytest` as the program if the tests were started so.
+        mock.patch.object(sys.modules["__main__"], "__package__", None),
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),
     ):

@@ -59,11 +59,10 @@ def count_stored_names(ledger: Ledger) -> int:
 def store_chosen_names(ledger: Ledger, entries: Mapping[str, Mapping[str, str]]) -> None:
     """Store new or changed display names by full name."""
     stored_entries = load_chosen_names(ledger)
-    ledger.keep_rows(
-        "adoptions",
-        [
-            (DISPLAY_ROLE, name, row_conversion.settings_text(entry), time.time())
-            for name, entry in entries.items()
-            if stored_entries.get(name) != entry
-        ],
-    )
+    new_rows = [
+        (DISPLAY_ROLE, name, row_conversion.settings_text(entry), time.time())
+        for name, entry in entries.items()
+        if stored_entries.get(name) != entry
+    ]
+    if new_rows:  # a run that changes nothing must not write to the ledger
+        ledger.keep_rows("adoptions", new_rows)

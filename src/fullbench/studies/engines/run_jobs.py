@@ -297,7 +297,8 @@ class _JobRun:
 
     def _until_ledger_error(self, due: Iterator[tuple[Key, Any]]) -> Iterator[tuple[Key, Any]]:
         try:
-            yield from due
+            for key_and_task in due:  # noqa: UP028  `yield from` would close `due`, whose rest is counted
+                yield key_and_task
         except LedgerError as error:
             self._stop_after(error)
 
