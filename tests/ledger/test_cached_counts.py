@@ -49,7 +49,8 @@ class Provider(JsonServer):
             with lock:
                 self.books[model].update(calls=1, tokens_in=sent, cached=read, stored=written, counted=said)
             silent = model == "fails" and UNANSWERED in text
-            return _reply(path, "" if silent else "[[4]]", sent, None if model == "silent" else read, written)
+            words = "[[4]]" if "[[" in text else "四"  # a verdict that is also the whole answer would be unreadable
+            return _reply(path, "" if silent else words, sent, None if model == "silent" else read, written)
 
         super().__init__(reply)
         self.url += "/v1"

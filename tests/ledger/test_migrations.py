@@ -73,7 +73,7 @@ def test_an_older_ledger_without_a_step_is_refused_by_every_command(older, tmp_p
 def test_an_older_ledger_with_a_step_is_migrated_after_a_backup(older, caplog):
     with pytest.raises(LedgerError, match="Run `fullbench ledger upgrade` first"):
         Ledger(older, read_only=True)
-    assert f"has schema {schema.VERSION} now, {OLDER} before" in cli("ledger", "upgrade", older).stdout
+    assert f"has schema {schema.VERSION} now; it had {OLDER} before" in cli("ledger", "upgrade", older).stdout
     assert "nothing was changed" in cli("ledger", "upgrade", older).stdout
     used = Usage(1, 0, 900, 8, 0.5, 1.0, cached=300, stored=2**40)
     with Ledger(older) as ledger:

@@ -35,7 +35,7 @@ def test_a_group_of_one_cluster_is_left_out():
 
 
 def test_nothing_left_is_no_figure():
-    with pytest.raises(Undefined, match="none of 1 groups"):
+    with pytest.raises(Undefined, match="none of 1 group defines"):
         mean_of_groups(statistics_for_bootstrap.weighted_pearson, list("aaa"), [1, 1, 1], [1, 2, 3])
 
 

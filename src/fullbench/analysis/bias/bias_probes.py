@@ -20,7 +20,7 @@ from fullbench.analysis.bias import bias_regression
 from fullbench.analysis.bias.bias_finding import BIAS_NOTES, Finding, correct_for_multiple_tests, format_percent
 from fullbench.analysis.boards.matches_from_verdicts import build_matches
 from fullbench.columns.column_builder import columns_from_verdicts
-from fullbench.columns.verdict_columns import Columns, group_rows
+from fullbench.columns.verdict_columns import Array, Columns, group_rows
 from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.estimate import Estimate
 from fullbench.core.response import LENGTHENS
@@ -99,8 +99,34 @@ def _swap_findings(judge: str, judge_verdicts: Columns) -> Iterator[Finding]:
     )
     if not len(pairs):
         return
-    at = pairs.start.astype(np.int64)[:-1]
-    response_codes = pairs.contestant.astype(np.int64) * (int(pairs.sample.max()) + 1) + pairs.sample
+    first, second, item = _winners_in_both_orders(pairs)
+    if not len(item):
+        return
+    flips = swap_flips(first, second, item.tolist())
+    to_first, to_second = int(((first > 0) & (second > 0)).sum()), int(((first < 0) & (second < 0)).sum())
+    change_count = int((first != -second).sum())
+    says = Note(
+        "probes.swapped",
+        changed=change_count, pairs=len(first), share=format_percent(flips), first=to_first, second=to_second,
+        tied=change_count - to_first - to_second,
+    )  # fmt: skip
+    del first, second, item  # frees memory before the matches are built
+    matches = build_matches(pairs, rule="each")
+    if (effect := position_effect(matches)) is not None and effect.first is not None:
+        opening = Note("probes.position-swapped", share=format_percent(effect.first), pairs=effect.pairs)
+        yield Finding(judge, "position", "first shown wins", effect.first, None, opening, effect.first.p,
+                      effect.first.value - 0.5, BIAS_NOTES["first-place"], BIAS_NOTES["second-place"],
+                      null=0.5)  # fmt: skip
+    yield Finding(judge, "position", "changed by a swap", flips, None, says)
+
+
+def _winners_in_both_orders(pairs: Columns) -> tuple[Array, Array, Array]:
+    """Return 1, 0 or -1 for the win, tie or loss of the first shown in each order of every pair, and its item."""
+    at = pairs.start[:-1]
+    samples = int(pairs.sample.max()) + 1
+    # The narrowest integers: one array of 64 bits for each of these would take more memory than the verdicts.
+    narrow = np.min_scalar_type((int(pairs.contestant.max()) + 1) * samples)
+    response_codes = pairs.contestant.astype(narrow) * narrow.type(samples) + pairs.sample.astype(narrow)
     first_response, second_response = response_codes[at], response_codes[at + 1]
     pair, where = group_rows(
         pairs.study, pairs.item, pairs.criterion, pairs.ballot, pairs.trial, pairs.rater,
@@ -109,24 +135,7 @@ def _swap_findings(judge: str, judge_verdicts: Columns) -> Iterator[Finding]:
     leans = np.full((2, len(where)), np.nan)
     leans[(first_response > second_response).astype(np.int64), pair] = np.sign(pairs.mark[at] - pairs.mark[at + 1])
     both = ~np.isnan(leans).any(axis=0)
-    first, second = leans[:, both]
-    if not both.any():
-        return
-    flips = swap_flips(first, second, pairs.item[where[both]].tolist())
-    to_first, to_second = int(((first > 0) & (second > 0)).sum()), int(((first < 0) & (second < 0)).sum())
-    change_count = int((first != -second).sum())
-    says = Note(
-        "probes.swapped",
-        changed=change_count, pairs=len(first), share=format_percent(flips), first=to_first, second=to_second,
-        tied=change_count - to_first - to_second,
-    )  # fmt: skip
-    matches = build_matches(pairs, rule="each")
-    if (effect := position_effect(matches)) is not None and effect.first is not None:
-        opening = Note("probes.position-swapped", share=format_percent(effect.first), pairs=effect.pairs)
-        yield Finding(judge, "position", "first shown wins", effect.first, None, opening, effect.first.p,
-                      effect.first.value - 0.5, BIAS_NOTES["first-place"], BIAS_NOTES["second-place"],
-                      null=0.5)  # fmt: skip
-    yield Finding(judge, "position", "changed by a swap", flips, None, says)
+    return leans[0, both], leans[1, both], pairs.item[where[both]]
 
 
 def _copying_findings(judge: str, pairings: Sequence[Pairing], example: str | None) -> Iterator[Finding]:

@@ -51,12 +51,13 @@ def choose_first_board(columns: Columns, *, people: str = PEOPLE, rule: VoteRule
         rule: Rule that joins several people's votes.
     """
     judges = [judge for judge in columns.judges() if judge not in {people, ADJUDICATION}]
-    for family in _FAMILIES:
+    voted_families = _FAMILIES if people in columns.judges() else ()  # comparing with nobody only costs memory
+    for family in voted_families:
         in_family = [judge for judge in judges if has_verdicts(columns, judge, family)]
         board = _board_with_votes(columns, in_family, family, people, rule)
         if board is not None:
             return board
-    for family in _FAMILIES:
+    for family in voted_families:
         in_family = [judge for judge in judges if has_verdicts(columns, judge, family)]
         best = _best_judge(columns, in_family, family, people, rule)
         if best is not None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fullbench.analysis.boards import leaderboard
 from fullbench.analysis.boards.choice_of_first_board import FirstBoard, choose_first_board
 from fullbench.analysis.people.corrected_leaderboards import RATING, corrected_boards
 from fullbench.analysis.scope_suffixes_of_table_titles import ballot_of
@@ -107,6 +108,12 @@ def leading_contestants(
         if board is not None:
             scope_tables = {(key[2], key[3]): table for key, table in tables.items() if key[:2] == (study, criterion)}
             corrected = _corrected_values(part, board, rule) if board.kind == "corrected" else {}
+            first = PEOPLE if board.kind == "people" else board.judge
+            if not corrected and (first, board.family) not in scope_tables:
+                # The site stores boards one by one, so the first board may not be stored yet.
+                settings = leaderboard.Settings(votes=rule)
+                for table in leaderboard.leaderboard_tables(part.where(judge=first), settings):
+                    scope_tables.setdefault((first, str(table.source["family"])), table)
             all_leaders.append(_leaders(part, board, scope_tables, ranked, corrected))
     return all_leaders
 

@@ -51,7 +51,7 @@ def test_the_model_is_asked_what_it_was_trained_on():
         ({"prompt_style": "loud"}, "unknown prompt_style 'loud'"),
         ({"mode": "steps"}, "unknown mode 'steps'"),
         ({"prompt_style": "plain", "ballot": "choice"}, "no bands are known"),
-        ({"language": "fr"}, "asked in en or zh"),
+        ({"language": "fr"}, "is en or zh; found 'fr'"),
     ],
 )
 def test_what_does_not_fit_together_is_told_at_once(values, told):
