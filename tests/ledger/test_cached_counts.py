@@ -93,7 +93,9 @@ def ran(place: str, items: Path, server: Provider) -> str:
     judges = ["anthropic:a", "openai:b", "gemini:c", "responses:d", "openai:silent"]
     many = [word for judge in judges for word in ("--judge", f"{judge}@{server.url}")]
     ballot = ("--ballot", "score:1-5")
-    return cli("judge", "--items", items, "--responses", "said.jsonl", *many, *ballot, "--ledger", place).stdout
+    return cli(
+        "judge", "--items", items, "--responses", "said.jsonl", *many, *ballot, "--ledger", place, "--all"
+    ).stdout
 
 
 def accounts(place: object) -> dict[tuple[str, str], dict[str, Any]]:

@@ -45,7 +45,8 @@ NAMES = {
 }  # fmt: skip
 """Proper names, and words that are part of the data: ballots, kinds of judges, criteria by name."""
 MARKED = (
-    r"\{\w+\}", r"`[^`]+`", r"[0-9a-f]{16,}", r"“[a-z]+”", r" \([a-z]+\)$", r"[a-z]+(?:、[a-z]+)+(?: 或 [a-z]+)?",
+    r"\{\w+\}", r"`[^`]+`", r"[0-9a-f]{16,}|\b[0-9a-f]{12}\b", r"“[a-z]+”", r" \([a-z]+\)$",
+    r"[a-z]+(?:、[a-z]+)+(?: 或 [a-z]+)?",
     r"(?:openai|https?|likert):\S+", r"application/\S+", r"openapi\.json",
     r"mllm-as-a-judge|visitbench|mjbench|upme|alignmmbench",
     r"已知的有：.*", r"^votes (?=应)", r"^testclient$", r"'[\w.-]+'", r"!\[[^]]+\]\([\w.]+\)",

@@ -350,13 +350,18 @@ def show_board(
             board_tables = leaderboard_display.leaderboard_tables(
                 context_record, board_judge, board_settings, tag, columns=columns.where(judge=board_judge)
             )
-            summary = summary_tables(
-                columns,
-                leaderboard.leaderboard_tables(columns, board_settings),
-                texts=context_record,
-                costs=cost_table(columns),
-                visible=people.visible,
-                seed=seed,
+            # --joint promises that its tables come first, and they cover all judges; the summary covers one.
+            summary = (
+                []
+                if together
+                else summary_tables(
+                    columns,
+                    leaderboard.leaderboard_tables(columns, board_settings),
+                    texts=context_record,
+                    costs=cost_table(columns),
+                    visible=people.visible,
+                    seed=seed,
+                )
             )
             tables = [*summary, *tables, *corrections.add_opinion_notes(columns, board_tables)]
             if history:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from itertools import combinations
 
 import numpy as np
@@ -99,6 +100,10 @@ def test_a_quarter_fewer_votes_give_the_same_width_and_intervals_still_hold():
     assert 0.93 <= held <= 0.97
 
 
+def votes_to_cast(said):
+    return int(re.search(r"^([\d,]+) more votes? in this order", said, re.MULTILINE)[1].replace(",", ""))
+
+
 def test_the_command_writes_what_to_ask_and_takes_the_answers(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     draw = random.Random(8)
@@ -131,7 +136,7 @@ def test_the_command_writes_what_to_ask_and_takes_the_answers(tmp_path, monkeypa
     assert "more votes in this order to ±60 points (now ±?)" in said
     assert len({(row["item"], *row["contestants"]) for row in rows}) == 120
     assert all(0.02 < row["probability"] <= 1 for row in rows)
-    first = int(said.split(" more votes")[0].split("\n")[-1].replace(",", ""))
+    first = votes_to_cast(said)
     for row in rows:
         row |= {"marks": list(choose(*row["contestants"])), "rater": "安"}
     (tmp_path / "votes.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
@@ -139,8 +144,7 @@ def test_the_command_writes_what_to_ask_and_takes_the_answers(tmp_path, monkeypa
     said, again = ask(50)
     assert "50 of 330 pairs without votes" in said
     assert not {(row["item"], *row["contestants"]) for row in rows} & {(r["item"], *r["contestants"]) for r in again}
-    left = said.split(" more votes")[0].split("\n")[-1].replace(",", "")
-    assert int(left) < first
+    assert votes_to_cast(said) < first
     tables = json.loads(run("report", "--corrected", "--json").stdout)
     board = next(table for table in tables if table["name"] == "corrected j, pair")
     assert any("pairs were drawn with the chances recorded" in note for note in board["notes"])

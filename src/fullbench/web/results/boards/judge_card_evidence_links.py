@@ -18,7 +18,7 @@ from fullbench.core.translatable_note import Note
 from fullbench.web.results.boards.board_store import Links
 from fullbench.web.results.lists.verdict_filters import Filter
 
-ALL_CRITERIA = {"steadiness", "steadiness histogram", "orders", "costs", "rates", "reviews", "reasons"}
+ALL_CRITERIA = {"steadiness", "steadiness histogram", "orders", "costs", "rates", "reviews", "reasons", "summary"}
 SHAPES = {"scores": "one", "pairs": "choice", "rankings": "ranking"}
 Row = Mapping[str, Cell]
 Count = Callable[[Filter], int]
@@ -35,7 +35,11 @@ def table_links(
     name, _, criterion = table.name.partition(" on ")
     criterion = str(table.source.get("criterion", criterion))
     table = replace(table, name=name)
-    evidence = _EvidenceFilters(judge, lengthened_contestants)
+
+    def finds_verdicts(link: Filter) -> bool:
+        return count is not None and count(replace(link, study=study)) > 0
+
+    evidence = _EvidenceFilters(judge, lengthened_contestants, finds_verdicts)
     # Tables in ALL_CRITERIA cover all criteria; other tables without a criterion cover the default one.
     default_criterion = criterion or ("" if name in ALL_CRITERIA else OVERALL)
     filters: list[list[Filter | None]] = []
@@ -60,7 +64,18 @@ def _is_counted_evidence(table: Table, cell: Cell, link: Filter, count: Count | 
     if (
         count is None
         or table.name
-        in {"other judges", "votes", "biases", "orders", "steadiness", "costs", "rates", "reasons", "replacement"}
+        in {
+            "other judges",
+            "votes",
+            "biases",
+            "orders",
+            "steadiness",
+            "costs",
+            "rates",
+            "reasons",
+            "replacement",
+            "summary",
+        }
         or link.both
     ):
         return True
@@ -71,11 +86,14 @@ def _is_counted_evidence(table: Table, cell: Cell, link: Filter, count: Count | 
 
 
 class _EvidenceFilters:
-    def __init__(self, judge: str, lengthened_contestants: Collection[str]) -> None:
-        self.judge, self.lengthened_contestants = judge, lengthened_contestants
+    def __init__(
+        self, judge: str, lengthened_contestants: Collection[str], finds_verdicts: Callable[[Filter], bool]
+    ) -> None:
+        self.judge, self.lengthened_contestants, self.finds_verdicts = judge, lengthened_contestants, finds_verdicts
 
     def filter_for(self, table: Table, row: Row, column: str) -> Filter | None:
         filters_by_table: dict[str, Callable[[Row, str], Filter | None]] = {
+            "summary": self._summary_filter,
             "agreement": self._agreement_filter,
             "other judges": self._standing_filter,
             "votes": lambda row, _: self._voted_filter(row["verdict"]),
@@ -94,6 +112,18 @@ class _EvidenceFilters:
         if separator:
             return self._tag_filter(kind, tag.split(",")[0], row, column)
         return filters_by_table[table.name](row, column) if table.name in filters_by_table else None
+
+    def _summary_filter(self, row: Row, column: str) -> Filter | None:
+        if column == "dollars per 1,000":  # of all criteria together
+            return Filter(judge=self.judge)
+        whole = Filter(judge=self.judge, criterion=str(row.get("criterion", OVERALL)))
+        if column == "same verdict in both orders":
+            return replace(whole, both=True)
+        if column not in {"agreement", "people agree"}:
+            return whole
+        # Trust rests on the first kind of verdicts that people voted on.
+        kinds = (self._voted_filter(kind, criterion=whole.criterion) for kind in ("pairs", "rankings", "scores"))
+        return next((link for link in kinds if link is not None and self.finds_verdicts(link)), None)
 
     def _judge_filter(self, verdict_kind: Cell, **more: Any) -> Filter | None:
         shape = SHAPES.get(str(verdict_kind))
