@@ -47,7 +47,6 @@ def refusal(*words: object) -> str:
     [
         ("twice.jsonl", lines([RESPONSES[0], RESPONSES[0]]), "twice; line 1 is the same row: leave one out"),
         ("two.jsonl", lines([RESPONSES[0], {**RESPONSES[0], "text": "x"}]), "number them in a column 'sample'"),
-        ("nul.jsonl", lines([{**RESPONSES[0], "text": "a\0b"}]), "'text' has a NUL character"),
         ("comma.jsonl", '{"item": "q0",}\n', "leave out the comma in front of the closing bracket"),
         ("single.json", "[{'item': 'q0'}]", "JSON has double quotes: write it with json.dumps"),
     ],

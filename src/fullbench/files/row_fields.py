@@ -72,8 +72,6 @@ class Fields:
         if value is None:
             return default
         if isinstance(value, str):
-            if "\0" in value:
-                raise self.error(f"{name!r} has a NUL character (\\0), which no database stores: remove it")
             return value
         if isinstance(value, (int, float)):
             return json.dumps(value)
