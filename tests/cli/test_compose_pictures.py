@@ -12,7 +12,7 @@ from PIL import Image
 from fullbench import Ledger
 from fullbench.core.model import Prompt, Reply
 from fullbench.files.item_response_verdict_files import read_items, read_responses
-from fullbench.studies.authoring.near_duplicate_pictures_and_manifest import verify_manifest
+from fullbench.studies.authoring.created_pictures_manifest import verify_manifest
 from fullbench.studies.authoring.safe_prompt_rewrites import sanitise_prompts
 from fullbench.studies.run.answer_items import RecordingModel
 from tests.judges.scorers.making import encoded, texture

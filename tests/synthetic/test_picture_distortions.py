@@ -14,13 +14,8 @@ from fullbench.core.picture import Picture
 from fullbench.errors import InputError
 from fullbench.models.local.function_as_model import OfflineModel
 from fullbench.picture_flattening_and_orientation import encode_image, veil_picture
-from fullbench.studies.authoring.near_duplicate_pictures_and_manifest import (
-    CreatedPicture,
-    near_duplicates,
-    picture_fingerprint,
-    verify_manifest,
-    write_pictures,
-)
+from fullbench.studies.authoring.created_pictures_manifest import CreatedPicture, verify_manifest, write_pictures
+from fullbench.studies.authoring.near_duplicate_pictures import near_duplicates, picture_fingerprint
 from fullbench.studies.authoring.safe_prompt_rewrites import sanitise_prompts
 from fullbench.synthetic.perturb.blur import convolve_image, defocus_image, disk_kernel, line_kernel, motion_blur_image
 from fullbench.synthetic.perturb.demographic_grids import build_grid

@@ -49,7 +49,7 @@ def duplicates(
 
         fullbench compose duplicates photos/ --against sft-images/ --against old-benchmark/
     """
-    from fullbench.studies.authoring.duplicate_pictures_and_rewordings import (
+    from fullbench.studies.authoring.near_duplicate_pictures import (
         duplicate_pictures_table,
         read_pictures,
         shared_pictures_table,
@@ -122,8 +122,11 @@ def rewrite(
     from fullbench.files.item_response_verdict_files import read_items
     from fullbench.files.row_writers import write_rows
     from fullbench.studies import judge_and_model_specs
-    from fullbench.studies.authoring.duplicate_pictures_and_rewordings import reword_items
-    from fullbench.studies.authoring.human_review_of_rewordings_and_references import REWRITE_COLUMNS, rewordable_items
+    from fullbench.studies.authoring.human_review_of_rewordings_and_references import (
+        REWRITE_COLUMNS,
+        reword_items,
+        rewordable_items,
+    )
     from fullbench.studies.run import call_and_cost_plan
 
     rewriters = [judge_and_model_specs.contestant_from_spec(spec) for spec in models]

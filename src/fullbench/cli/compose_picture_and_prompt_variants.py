@@ -73,7 +73,7 @@ def _write_worsened_pairs(
     folder: Path, changes: Sequence[Change], out: Path, prompts: Path | None, prompt: str | None
 ) -> None:
     from fullbench.studies.authoring.distorted_pairs_and_portrait_groups import build_worsened_pairs, prompts_for
-    from fullbench.studies.authoring.duplicate_pictures_and_rewordings import read_pictures
+    from fullbench.studies.authoring.near_duplicate_pictures import read_pictures
 
     pictures, problems = read_pictures(folder)
     for reason in problems:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
-from fullbench.core.ballot import Ballot
+from fullbench.core.ballot import Ballot, Number
 from fullbench.core.case import Case
 from fullbench.core.digests import digest
 from fullbench.core.item import Turn
@@ -19,7 +19,6 @@ from fullbench.core.judge import Kind
 from fullbench.core.model import DECLINED_STOPS, Model, Prompt, Reply, as_judge
 from fullbench.core.model_call import NOTHING, Call, Usage
 from fullbench.core.picture import UNKNOWN
-from fullbench.core.unbounded_number_ballot import Number
 from fullbench.core.verdict import Failure, Fault, Verdict
 from fullbench.errors import InputError
 from fullbench.judges.baselines import marks_from

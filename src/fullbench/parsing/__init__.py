@@ -18,13 +18,13 @@ from fullbench.core.ballot import (
     GradedChoice,
     Likert,
     MarksOrFault,
+    Number,
     Ranking,
     Real,
     Score,
     Style,
     register_reader,
 )
-from fullbench.core.unbounded_number_ballot import Number
 
 if TYPE_CHECKING:
     from fullbench.parsing.verdict_form_base import Form

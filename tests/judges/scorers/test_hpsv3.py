@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fullbench.core.unbounded_number_ballot import Number
+from fullbench.core.ballot import Number
 from fullbench.judges.scorers.hpsv3 import REWARD_TOKEN, HpsV3Scorer, fit_to_patches, load_instruction
 from tests.judges.scorers.making import case, picture, texture
 

@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from fullbench.core.unbounded_number_ballot import Number
+from fullbench.core.ballot import Number
 from fullbench.ledger.ledger import Ledger
 from tests.judges.scorers.making import case, encoded, texture
 from tests.support.commands import write_rows

@@ -10,12 +10,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
-from fullbench.core.ballot import Ballot, Choice, Likert, Ranking, Real, Score
+from fullbench.core.ballot import Ballot, Choice, Likert, Number, Ranking, Real, Score
 from fullbench.core.case import Case
 from fullbench.core.digests import digest
 from fullbench.core.judge import CallsNoModel, Kind
 from fullbench.core.picture import Picture
-from fullbench.core.unbounded_number_ballot import Number
 from fullbench.core.verdict import Verdict
 from fullbench.errors import InputError, Unscorable
 from fullbench.judges.baselines import marks_from

@@ -15,12 +15,12 @@ from typing import Any
 
 from PIL import Image
 
+from fullbench.core.ballot import Number
 from fullbench.core.case import Case
 from fullbench.core.item import Item
 from fullbench.core.judge import Judge
 from fullbench.core.picture import Picture
 from fullbench.core.response import Response
-from fullbench.core.unbounded_number_ballot import Number
 from fullbench.core.verdict import Verdict
 from fullbench.errors import FullbenchError, InputError, ModelError
 from fullbench.judges.scorers.remote_scorer import PROTOCOL

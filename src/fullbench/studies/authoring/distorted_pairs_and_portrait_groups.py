@@ -14,7 +14,7 @@ from fullbench.files.row_readers import read_rows
 from fullbench.judges.scorers.safe_picture_decoding import decode_picture
 from fullbench.picture_flattening_and_orientation import encode_image
 from fullbench.plugin_specs import load_function
-from fullbench.studies.authoring.near_duplicate_pictures_and_manifest import CreatedPicture, write_pictures
+from fullbench.studies.authoring.created_pictures_manifest import CreatedPicture, write_pictures
 from fullbench.studies.exchange.runnable_study_export import export_study
 from fullbench.synthetic.perturb.blur import defocus_image, motion_blur_image
 from fullbench.synthetic.perturb.demographic_grids import GridPrompt

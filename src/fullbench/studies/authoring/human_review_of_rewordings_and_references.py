@@ -27,8 +27,11 @@ from fullbench.files.row_fields import Fields
 from fullbench.files.row_readers import read_rows
 from fullbench.files.row_writers import Columns
 from fullbench.judges.prompt_templates import Template, load_template
-from fullbench.studies.engines import JobCounts
+from fullbench.ledger.ledger import Ledger
+from fullbench.studies.engines import HERE, Budget, Engine, JobCounts, Stop
+from fullbench.studies.run.answer_items import collect_answers
 from fullbench.studies.run.call_context import CallContext
+from fullbench.studies.run.progress_display import watch_progress
 
 REWRITES = 5
 Reason = Literal["factual error", "does not follow", "incomplete", "common-sense mistake"]
@@ -308,3 +311,39 @@ def _collect_replies(model: Model, requests: Sequence[Item], calls: CallContext)
         else:
             model_texts.responses.append(reply)
     return model_texts
+
+
+@dataclass
+class RewordingResult:
+    """Queue of rewordings with the failures, and the counts of the calls."""
+
+    queue: RewordingQueue
+    job_counts: list[JobCounts] = field(default_factory=list)
+
+
+def reword_items(
+    models: Sequence[Model],
+    items: Sequence[Item],
+    ledger: Ledger,
+    *,
+    count: int = REWRITES,
+    language: Language | None = None,
+    engine: Engine = HERE,
+    specs: Mapping[str, str] | None = None,
+    budget: Budget | None = None,
+    stop: Stop | None = None,
+    quiet: bool = False,
+) -> RewordingResult:
+    """Let models reword the question of every single-turn item. Stored replies are used again.
+
+    People confirm the result with `confirm_rewordings`; `engine` and `specs`
+    are as in `collect_answers`.
+    """
+    requests = rewording_requests(items, count, language)
+    names = [model.name for model in models]
+    with watch_progress("rewordings", names, len(requests), quiet=quiet) as watch:
+        job_counts = collect_answers(
+            models, requests, ledger, engine=engine, specs=specs, budget=budget, stop=stop, watch=watch
+        )
+    replies = list(ledger.responses(names, item_keys=[item.key for item in requests])) if requests else []
+    return RewordingResult(build_rewording_queue(items, replies, count), job_counts)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fullbench.analysis.item_clustered_means_and_shares import mean_estimate
-from fullbench.core.ballot import Ballot, Choice
+from fullbench.core.ballot import Ballot, Choice, Number
 from fullbench.core.built_in_table_columns import table_columns
 from fullbench.core.case import Case
 from fullbench.core.case import cases as cases_of
@@ -23,7 +23,6 @@ from fullbench.core.picture import Picture
 from fullbench.core.response import Response
 from fullbench.core.table import Cell, Table
 from fullbench.core.translatable_note import Note
-from fullbench.core.unbounded_number_ballot import Number
 from fullbench.core.verdict import PEOPLE, Verdict
 from fullbench.studies import best_of_n_ranking, judge_and_model_specs
 from fullbench.studies.engines import HERE, JobCounts

@@ -12,9 +12,8 @@ from typing import TypeVar
 
 from fullbench.analysis.agreement.judges_with_people import winner_index
 from fullbench.analysis.people.joined_votes import form_of
-from fullbench.core.ballot import Likert, Real, Score, ballot
+from fullbench.core.ballot import Likert, Number, Real, Score, ballot
 from fullbench.core.panel_and_cascade import is_view
-from fullbench.core.unbounded_number_ballot import Number
 from fullbench.core.verdict import PEOPLE
 from fullbench.errors import InputError
 from fullbench.stats.agreement.ranking_agreement import rank_correlation

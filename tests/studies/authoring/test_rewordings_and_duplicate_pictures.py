@@ -16,17 +16,17 @@ from fullbench.errors import InputError
 from fullbench.files.item_response_verdict_files import read_items, write_items
 from fullbench.files.row_writers import write_rows
 from fullbench.studies.authoring import human_review_of_rewordings_and_references as building
-from fullbench.studies.authoring.duplicate_pictures_and_rewordings import (
-    ALIKE,
-    SAME,
-    duplicate_pictures_table,
-    read_pictures,
-    reword_items,
-)
 from fullbench.studies.authoring.human_review_of_rewordings_and_references import (
     REASONS,
     REFERENCE_COLUMNS,
     REWRITE_COLUMNS,
+    reword_items,
+)
+from fullbench.studies.authoring.near_duplicate_pictures import (
+    ALIKE,
+    SAME,
+    duplicate_pictures_table,
+    read_pictures,
 )
 from tests.support.data_builders import Talker, png, words
 

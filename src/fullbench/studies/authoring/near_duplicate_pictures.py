@@ -1,35 +1,65 @@
-"""Steps to compose your own benchmark: find duplicate pictures, let models reword questions."""
+"""Duplicate and near-duplicate pictures of a benchmark, found by their bytes and by a difference hash."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from fullbench.core.ballot import Language
+import numpy as np
+
 from fullbench.core.built_in_table_columns import table_columns
-from fullbench.core.item import Item
-from fullbench.core.model import Model
 from fullbench.core.picture import SUFFIXES, Picture
 from fullbench.core.table import Cell, Table
 from fullbench.core.translatable_note import Note
 from fullbench.errors import InputError, Unscorable
 from fullbench.files.picture_access_policy import read_picture
 from fullbench.judges.scorers.safe_picture_decoding import decode_picture
-from fullbench.ledger.ledger import Ledger
-from fullbench.studies.authoring import human_review_of_rewordings_and_references
-from fullbench.studies.authoring.human_review_of_rewordings_and_references import RewordingQueue
-from fullbench.studies.authoring.near_duplicate_pictures_and_manifest import (
-    NEAR,
-    near_fingerprints,
-    picture_fingerprint,
-)
-from fullbench.studies.engines import HERE, Budget, Engine, JobCounts, Stop
-from fullbench.studies.run.answer_items import collect_answers
-from fullbench.studies.run.progress_display import watch_progress
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 SAME = "the same file"
 ALIKE = "nearly the same picture"
+_SIDE = 16
+_NOISE = 2
+NEAR = 16
+"""Maximum number of differing bits (of 256) between near-duplicates."""
+
+
+def picture_fingerprint(image: Image) -> int:
+    """Return a 256-bit difference hash: each bit says whether a 16 x 16 grid gets lighter from left to right.
+
+    The hash survives scaling, compression and small changes of brightness. A margin of 2 levels ignores noise in flat
+    areas.
+    """
+    from PIL import Image as Images
+
+    small = image.convert("L").resize((_SIDE + 1, _SIDE), Images.Resampling.BOX)
+    values = np.asarray(small, dtype=np.int16)
+    bits = (values[:, 1:] > values[:, :-1] + _NOISE).flatten()
+    return int("".join("1" if bit else "0" for bit in bits), 2)
+
+
+def near_duplicates(pictures: Mapping[str, Picture], *, most: int = NEAR) -> list[tuple[str, str, int]]:
+    """Return pairs of pictures whose fingerprints differ in at most `most` bits, nearest first."""
+    return near_fingerprints(
+        {name: picture_fingerprint(decode_picture(picture)) for name, picture in pictures.items()}, most=most
+    )
+
+
+def near_fingerprints(prints: Mapping[str, int], *, most: int = NEAR) -> list[tuple[str, str, int]]:
+    """Return pairs of fingerprints that differ in at most `most` bits, nearest first."""
+    names = list(prints)
+    bits = np.array(
+        [np.frombuffer(prints[name].to_bytes(32, "big"), dtype=np.uint8) for name in names], dtype=np.uint8
+    ).reshape(len(names), 32)
+    pairs = []
+    for place in range(len(names) - 1):
+        bit_distances = np.bitwise_count(bits[place + 1 :] ^ bits[place]).sum(axis=1)
+        for offset in np.flatnonzero(bit_distances <= most):
+            pairs.append((names[place], names[place + 1 + int(offset)], int(bit_distances[offset])))
+    return sorted(pairs, key=lambda pair: (pair[2], pair[0], pair[1]))
 
 
 def shared_pictures_table(
@@ -110,41 +140,3 @@ def read_pictures(folder: Path) -> tuple[dict[str, Picture], list[str]]:
     if not pictures:
         raise InputError(f"the folder holds no picture that can be read; {len(wrong)} cannot", path=folder)
     return pictures, wrong
-
-
-@dataclass
-class RewordingResult:
-    """Queue of rewordings with the failures, and the counts of the calls."""
-
-    queue: RewordingQueue
-    job_counts: list[JobCounts] = field(default_factory=list)
-
-
-def reword_items(
-    models: Sequence[Model],
-    items: Sequence[Item],
-    ledger: Ledger,
-    *,
-    count: int = human_review_of_rewordings_and_references.REWRITES,
-    language: Language | None = None,
-    engine: Engine = HERE,
-    specs: Mapping[str, str] | None = None,
-    budget: Budget | None = None,
-    stop: Stop | None = None,
-    quiet: bool = False,
-) -> RewordingResult:
-    """Let models reword the question of every single-turn item. Stored replies are used again.
-
-    People confirm the result with `human_review_of_rewordings_and_references.confirm_rewordings`; `engine` and `specs`
-    are as in `collect_answers`.
-    """
-    requests = human_review_of_rewordings_and_references.rewording_requests(items, count, language)
-    names = [model.name for model in models]
-    with watch_progress("rewordings", names, len(requests), quiet=quiet) as watch:
-        job_counts = collect_answers(
-            models, requests, ledger, engine=engine, specs=specs, budget=budget, stop=stop, watch=watch
-        )
-    replies = list(ledger.responses(names, item_keys=[item.key for item in requests])) if requests else []
-    return RewordingResult(
-        human_review_of_rewordings_and_references.build_rewording_queue(items, replies, count), job_counts
-    )
